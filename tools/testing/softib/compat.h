@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Kernel version differences of softib, and nothing else: the one place that
+ * knows LINUX_VERSION_CODE. Supported are 6.1, 6.12 and 7.2.
+ */
+#ifndef SOFTIB_COMPAT_H
+#define SOFTIB_COMPAT_H
+
+#include <linux/timer.h>
+#include <linux/version.h>
+#include <linux/workqueue.h>
+
+/* 6.17 wants each workqueue to say whether it is per-CPU. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#ifndef WQ_PERCPU
+#define WQ_PERCPU 0
+#endif
+#endif
+
+/* 6.15 renamed del_timer(), 6.16 from_timer(). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 84)
+#define timer_delete(t)		del_timer(t)
+#define timer_delete_sync(t)	del_timer_sync(t)
+#endif
+#ifndef timer_container_of
+#define timer_container_of(var, t, field) \
+	container_of(t, typeof(*(var)), field)
+#endif
+
+#endif /* SOFTIB_COMPAT_H */

@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * softib - a software InfiniBand fabric: shared structures and prototypes
+ *
+ * N nodes, each an ib_device of its own on rdmavt, hang on one emulated
+ * switch. Packets are not built in memory: a struct softib_frame describes one
+ * and is handed, in the sender's context, from the sender's port through the
+ * switch to the receiver, who copies the payload once. Nothing is allocated
+ * and no shared line is written per packet.
+ */
+#ifndef SOFTIB_H
+#define SOFTIB_H
+
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/bits.h>
+#include <linux/jump_label.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/platform_device.h>
+#include <linux/rcupdate.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_hdrs.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_pack.h>
+#include <rdma/ib_smi.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/rdma_vt.h>
+#include <rdma/rdmavt_cq.h>
+#include <rdma/rdmavt_mr.h>
+#include <rdma/rdmavt_qp.h>
+
+#include "compat.h"
+
+/**
+ * DOC: Locking and lifetime
+ *
+ * Delivery runs in the sender's context: rvt_post_send() -> softib_do_send()
+ * -> softib_port_tx() -> switch -> softib_port_rx() -> receive engine.
+ *
+ * - A sender marks its QP RVT_S_BUSY under s_lock and then drops s_lock; no
+ *   lock of the sender is held while a frame travels. A receiver takes its own
+ *   r_lock (interrupts off) and, inside it, at most its CQ and RQ locks. So two
+ *   QPs may send at each other, and a QP at itself.
+ * - rdmavt's order is r_lock, s_hlock, s_lock. Never take r_lock with s_lock
+ *   held.
+ * - softib_port_tx() holds rcu_read_lock() until the last copy is delivered.
+ *   That is what keeps the receiving QP (unhashed, then synchronize_rcu() in
+ *   rdmavt) and the receiving port (unlinked from the switch, then
+ *   synchronize_rcu() in softib_hca_del()) alive.
+ * - struct softib_fabric is permanent while the module is loaded. Its mutex
+ *   serialises the adding and the removal of HCAs; its spinlock guards link
+ *   and subnet management state of the switch and of the ports (softib_port
+ *   fields marked [F]), which the data path reads with READ_ONCE().
+ */
+
+#define SOFTIB_MAX_NODES	64
+#define SOFTIB_MAX_PORTS	2	/* per HCA; OpenSM refuses more on a CA */
+#define SOFTIB_MAX_SWPORTS	(SOFTIB_MAX_NODES * SOFTIB_MAX_PORTS)
+#define SOFTIB_NPKEYS		128	/* a multiple of the 32 of one PKeyTable block */
+#define SOFTIB_NGUIDS		8	/* one GUIDInfo block */
+#define SOFTIB_LFT_TOP		0xbfff	/* highest unicast LID */
+#define SOFTIB_LFT_SIZE		(SOFTIB_LFT_TOP + 1)
+#define SOFTIB_MFT_SIZE		4096	/* multicast LIDs, from 0xc000 on */
+#define SOFTIB_MFT_POSITIONS	((SOFTIB_MAX_SWPORTS + 1 + 15) / 16)
+#define SOFTIB_NO_PORT		0xff	/* LFT entry: not routed */
+
+#define SOFTIB_SEND_BATCH	64	/* messages per turn of a send engine */
+
+#define SOFTIB_GSI_QKEY		0x80010000
+#define SOFTIB_VL_SMP		15
+#define SOFTIB_LID_MCAST	0xc000
+#define SOFTIB_LID_PERMISSIVE	0xffff
+
+/**
+ * enum softib_drop - why a frame was thrown away, one counter each
+ * @SOFTIB_DROP_LINK: source or destination link not in the needed state
+ * @SOFTIB_DROP_NO_ROUTE: unicast LID not in the LFT, or routed nowhere
+ * @SOFTIB_DROP_NO_TREE: multicast LID with an empty MFT entry
+ * @SOFTIB_DROP_VL: SL maps to VL15, which carries no data
+ * @SOFTIB_DROP_MTU: payload above the MTU of the link
+ * @SOFTIB_DROP_DLID: arrived at a port whose LID it is not
+ * @SOFTIB_DROP_GID: GRH with a DGID that is not the port's
+ * @SOFTIB_DROP_NO_GRH: multicast without a GRH
+ * @SOFTIB_DROP_NO_GROUP: no QP attached to the group at this port
+ * @SOFTIB_DROP_PKEY: P_Key mismatch, or limited to limited
+ * @SOFTIB_DROP_QKEY: Q_Key mismatch
+ * @SOFTIB_DROP_NO_QP: no such QP, or of another transport or port
+ * @SOFTIB_DROP_QP_STATE: the QP is not ready to receive
+ * @SOFTIB_DROP_NO_RWQE: no receive buffer posted
+ * @SOFTIB_DROP_TOO_LONG: message longer than the receive buffer
+ * @SOFTIB_DROP_BAD_MAD: MAD the switch does not understand
+ * @SOFTIB_DROP_FAULT: thrown away by a fault knob
+ * @SOFTIB_DROP_MAX: number of reasons
+ */
+enum softib_drop {
+	SOFTIB_DROP_LINK,
+	SOFTIB_DROP_NO_ROUTE,
+	SOFTIB_DROP_NO_TREE,
+	SOFTIB_DROP_VL,
+	SOFTIB_DROP_MTU,
+	SOFTIB_DROP_DLID,
+	SOFTIB_DROP_GID,
+	SOFTIB_DROP_NO_GRH,
+	SOFTIB_DROP_NO_GROUP,
+	SOFTIB_DROP_PKEY,
+	SOFTIB_DROP_QKEY,
+	SOFTIB_DROP_NO_QP,
+	SOFTIB_DROP_QP_STATE,
+	SOFTIB_DROP_NO_RWQE,
+	SOFTIB_DROP_TOO_LONG,
+	SOFTIB_DROP_BAD_MAD,
+	SOFTIB_DROP_FAULT,
+	SOFTIB_DROP_MAX
+};
+
+/**
+ * enum softib_class - traffic classes the fault knobs tell apart
+ * @SOFTIB_CLASS_UD: UD, but for MADs
+ * @SOFTIB_CLASS_RC: RC and UC
+ * @SOFTIB_CLASS_MAD: QP0 and QP1
+ * @SOFTIB_CLASS_MAX: number of classes
+ */
+enum softib_class {
+	SOFTIB_CLASS_UD,
+	SOFTIB_CLASS_RC,
+	SOFTIB_CLASS_MAD,
+	SOFTIB_CLASS_MAX
+};
+
+/**
+ * struct softib_stats - per-CPU counters of one port
+ * @tx_packets: packets sent
+ * @tx_bytes: bytes sent, headers included
+ * @rx_packets: packets received
+ * @rx_bytes: bytes received, headers included
+ * @tx_mcast: packets sent to a multicast LID
+ * @rx_mcast: packets received from a multicast LID
+ * @drop: frames thrown away at this port, by reason
+ */
+struct softib_stats {
+	u64 tx_packets;
+	u64 tx_bytes;
+	u64 rx_packets;
+	u64 rx_bytes;
+	u64 tx_mcast;
+	u64 rx_mcast;
+	u64 drop[SOFTIB_DROP_MAX];
+};
+
+/**
+ * struct softib_frame - one InfiniBand packet, or one message, by reference
+ * @slid: LRH source LID
+ * @dlid: LRH destination LID
+ * @sl: LRH service level
+ * @vl: LRH virtual lane; set by softib_port_tx()
+ * @opcode: BTH opcode. A message longer than @mtu has the opcode of its *only*
+ *          form; who shows packets (capture) derives first, middle and last
+ * @has_grh: @grh is valid (LNH 3 instead of 2)
+ * @se: BTH solicited event
+ * @ackreq: BTH acknowledge request
+ * @pkey: BTH P_Key
+ * @dqpn: BTH destination QP
+ * @psn: BTH packet sequence number, of the first packet
+ * @mtu: path MTU in bytes to cut the message into packets; 0: one packet
+ * @len: payload bytes
+ * @data: payload, if linear; else NULL and @ss describes it
+ * @ss: payload as a scatter list; never advanced through the frame, readers
+ *      advance a copy (struct softib_payload)
+ * @qkey: DETH Q_Key (UD)
+ * @sqpn: DETH source QP (UD)
+ * @imm: immediate data, or the R_Key of an IETH (SEND with invalidate)
+ * @aeth: AETH: syndrome in the upper 8 bits, MSN in the lower 24
+ * @va: RETH or AtomicETH virtual address
+ * @rkey: RETH or AtomicETH R_Key
+ * @dmalen: RETH DMA length
+ * @swap: AtomicETH swap or add data; AtomicAckETH original data
+ * @compare: AtomicETH compare data
+ * @grh: the GRH, as on the wire
+ *
+ * Lives on the sender's stack and is valid only during delivery. Initialise
+ * with softib_frame_init(), then set what the opcode calls for.
+ */
+struct softib_frame {
+	u16 slid;
+	u16 dlid;
+	u8 sl;
+	u8 vl;
+	u8 opcode;
+	bool has_grh;
+	bool se;
+	bool ackreq;
+	u16 pkey;
+	u32 dqpn;
+	u32 psn;
+	u32 mtu;
+	u32 len;
+	const void *data;
+	struct rvt_sge_state ss;
+	u32 qkey;
+	u32 sqpn;
+	__be32 imm;
+	u32 aeth;
+	u64 va;
+	u32 rkey;
+	u32 dmalen;
+	u64 swap;
+	u64 compare;
+	struct ib_grh grh;
+};
+
+/**
+ * struct softib_payload - a reader's position in the payload of a frame
+ * @data: next byte, if linear; else NULL
+ * @ss: position in the scatter list
+ * @len: bytes left
+ */
+struct softib_payload {
+	const void *data;
+	struct rvt_sge_state ss;
+	u32 len;
+};
+
+/**
+ * struct softib_fault - fault knobs of one traffic class of a node
+ * @drop_next: throw away the next N frames sent
+ * @drop_every: throw away each Nth frame sent, 0 none
+ * @dup_every: deliver each Nth frame sent twice, 0 none
+ * @delay_ms: deliver frames sent this much later, in order (copies them)
+ * @seen: frames counted for the every-Nth knobs
+ */
+struct softib_fault {
+	u32 drop_next;
+	u32 drop_every;
+	u32 dup_every;
+	u32 delay_ms;
+	u32 seen;
+};
+
+struct softib_dev;
+
+/**
+ * struct softib_trap - one pending trap, repeated until the SM represses it
+ * @work: sends and repeats
+ * @mad: the trap
+ * @left: how often it is still sent; 0: none pending. [F]
+ */
+struct softib_trap {
+	struct delayed_work work;
+	struct ib_smp mad;
+	int left;
+};
+
+/**
+ * struct softib_port - one port of an HCA
+ * @ibp: rdmavt's part
+ * @dev: the HCA
+ * @stats: counters
+ * @num: port number, from 1
+ * @swport: switch port it is cabled to
+ * @state: logical link state, IB_PORT_DOWN.. [F]
+ * @lmc: LID mask control [F]
+ * @lid: base LID, 0 if none [F]
+ * @mtu: active (neighbour) MTU in bytes [F]
+ * @mtu_enum: the same as enum ib_mtu [F]
+ * @phys: physical port state [F]
+ * @armed: any fault knob of this node is set: leave the fast path
+ * @sl2vl: VL of each SL [F]
+ * @pkeys: P_Key table [F]
+ * @guids: GUID table, entry 0 fixed [F]
+ * @vlarb: VL arbitration table, kept but not used [F]
+ * @mkey_violations: kept for PortInfo [F]
+ * @trap: trap 144
+ * @guid: port GUID
+ * @link_downed: link-down count for the PMA [F]
+ * @vl_high_limit: kept for PortInfo [F]
+ * @op_vls: operational VLs, kept for PortInfo [F]
+ * @pi_misc: other set-and-read-back fields of PortInfo [F]
+ * @pma_base: PMA counters at their last clearing
+ */
+struct softib_port {
+	struct rvt_ibport ibp;
+	struct softib_dev *dev;
+	struct softib_stats __percpu *stats;
+	u8 num;
+	u8 swport;
+	u8 state;
+	u8 lmc;
+	u16 lid;
+	u16 mtu;
+	u8 mtu_enum;
+	u8 phys;
+	bool armed;
+	u8 sl2vl[16];
+	u16 pkeys[SOFTIB_NPKEYS];
+	__be64 guids[SOFTIB_NGUIDS];
+	u8 vlarb[4][64];
+	struct softib_trap trap;
+	__be64 guid;
+	u32 link_downed;
+	u8 vl_high_limit;
+	u8 op_vls;
+	u8 pi_misc[8];
+	struct softib_stats pma_base;
+};
+
+/**
+ * struct softib_dev - one HCA
+ * @rdi: rdmavt's part, the ib_device first of all
+ * @node: the place in the fabric it fills
+ * @nports: ports in use
+ * @port: the ports
+ */
+struct softib_dev {
+	struct rvt_dev_info rdi;
+	struct softib_node *node;
+	int nports;
+	struct softib_port port[SOFTIB_MAX_PORTS];
+};
+
+/**
+ * struct softib_qp - the driver's part of a QP (rvt_qp.priv)
+ * @qp: rdmavt's QP
+ * @work: runs the send engine later
+ * @idle: woken when the engine leaves a QP that is being reset
+ * @rc: all that softib_rc.c keeps
+ */
+struct softib_qp {
+	struct rvt_qp *qp;
+	struct work_struct work;
+	wait_queue_head_t idle;
+	void *rc;
+};
+
+/**
+ * struct softib_node - a place for an HCA; survives its removal
+ * @index: from 0; node name is "softib" and this
+ * @dev: the HCA, NULL while removed; under the fabric's mutex
+ * @pdev: parent device of the HCA
+ * @dir: debugfs directory
+ * @fault: fault knobs by traffic class
+ * @fail_send: complete the next N UD sends in error
+ * @fail_ah: refuse the next N address handles
+ * @fail_qp: refuse the next N QPs
+ * @mcast_limit: number of multicast groups an HCA here may attach
+ * @link_off: the link was put down by hand, by port. [F]
+ */
+struct softib_node {
+	int index;
+	struct softib_dev *dev;
+	struct platform_device *pdev;
+	struct dentry *dir;
+	struct softib_fault fault[SOFTIB_CLASS_MAX];
+	u32 fail_send;
+	u32 fail_ah;
+	u32 fail_qp;
+	u32 mcast_limit;
+	bool link_off[SOFTIB_MAX_PORTS];
+};
+
+/**
+ * struct softib_swport - the switch's end of a cable
+ * @peer: the port at the other end, NULL if none
+ * @state: logical link state [F]
+ * @phys: physical state [F]
+ * @mtu: active MTU in bytes [F]
+ * @mtu_enum: the same as enum ib_mtu [F]
+ * @op_vls: operational VLs [F]
+ * @vl_high_limit: kept for PortInfo [F]
+ * @pi_misc: other set-and-read-back fields of PortInfo [F]
+ * @sl2vl: kept by output port only, as one row. [F]
+ * @vlarb: kept, not used [F]
+ * @pkeys: partition enforcement table, kept, not enforced [F]
+ * @link_downed: for the PMA [F]
+ * @drop: frames this port threw away, by reason
+ */
+struct softib_swport {
+	struct softib_port __rcu *peer;
+	u8 state;
+	u8 phys;
+	u16 mtu;
+	u8 mtu_enum;
+	u8 op_vls;
+	u8 vl_high_limit;
+	u8 pi_misc[8];
+	u8 sl2vl[8];
+	u8 vlarb[4][64];
+	__be16 pkeys[32];
+	u32 link_downed;
+	atomic_t drop[SOFTIB_DROP_MAX];
+};
+
+/**
+ * struct softib_switch - the one switch
+ * @guid: node GUID
+ * @lid: LID of port 0 [F]
+ * @sm_lid: LID of the master SM [F]
+ * @sm_sl: SL to it [F]
+ * @nports: external ports
+ * @mft_words: 16-port words of an MFT entry that can have bits
+ * @port: ports by number; 0 is the management port
+ * @lft: output port by unicast LID
+ * @mft: output ports by multicast LID, 16 a word
+ * @lft_top: LinearFDBTop [F]
+ * @state_change: SwitchInfo PortStateChange [F]
+ * @lifetime: SwitchInfo LifeTimeValue [F]
+ * @si: SwitchInfo fields set and read back [F]
+ * @trap: trap 128
+ */
+struct softib_switch {
+	__be64 guid;
+	u16 lid;
+	u16 sm_lid;
+	u8 sm_sl;
+	u8 nports;
+	u8 mft_words;
+	struct softib_swport port[SOFTIB_MAX_SWPORTS + 1];
+	u8 lft[SOFTIB_LFT_SIZE];
+	u16 mft[SOFTIB_MFT_SIZE][SOFTIB_MFT_POSITIONS];
+	u16 lft_top;
+	bool state_change;
+	u8 lifetime;
+	u8 si[4];
+	struct softib_trap trap;
+};
+
+/**
+ * struct softib_fabric - everything
+ * @mutex: serialises adding and removing HCAs
+ * @lock: the [F] fields; interrupts off. Innermost but for CQ locks
+ * @wq: send engines that yield, delayed frames, traps
+ * @dir: debugfs root
+ * @nnodes: places for HCAs
+ * @nports: ports of each
+ * @mtu: MTU of all links, bytes
+ * @mtu_enum: the same as enum ib_mtu
+ * @node: the places
+ * @sw: the switch
+ */
+struct softib_fabric {
+	struct mutex mutex;
+	spinlock_t lock;
+	struct workqueue_struct *wq;
+	struct dentry *dir;
+	int nnodes;
+	int nports;
+	u16 mtu;
+	u8 mtu_enum;
+	struct softib_node node[SOFTIB_MAX_NODES];
+	struct softib_switch sw;
+};
+
+extern struct softib_fabric *softib_fabric;
+
+static inline struct softib_dev *rdi_to_softib(struct rvt_dev_info *rdi)
+{
+	return container_of(rdi, struct softib_dev, rdi);
+}
+
+static inline struct softib_dev *ib_to_softib(struct ib_device *ibdev)
+{
+	return rdi_to_softib(ib_to_rvt(ibdev));
+}
+
+static inline struct softib_dev *qp_to_softib(const struct rvt_qp *qp)
+{
+	return ib_to_softib(qp->ibqp.device);
+}
+
+static inline struct softib_port *qp_to_softib_port(const struct rvt_qp *qp)
+{
+	return &qp_to_softib(qp)->port[qp->port_num - 1];
+}
+
+static inline struct softib_qp *qp_to_softib_qp(const struct rvt_qp *qp)
+{
+	return qp->priv;
+}
+
+static inline bool softib_frame_is_mcast(const struct softib_frame *frame)
+{
+	return frame->dlid >= SOFTIB_LID_MCAST &&
+	       frame->dlid != SOFTIB_LID_PERMISSIVE;
+}
+
+static inline bool softib_frame_is_smp(const struct softib_frame *frame)
+{
+	return !frame->dqpn;
+}
+
+static inline u8 softib_frame_transport(const struct softib_frame *frame)
+{
+	return frame->opcode & RVT_OPCODE_QP_MASK;
+}
+
+/* Number of packets the frame is on the wire. */
+static inline u32 softib_frame_packets(const struct softib_frame *frame)
+{
+	if (likely(!frame->mtu || frame->len <= frame->mtu))
+		return 1;
+	return DIV_ROUND_UP(frame->len, frame->mtu);
+}
+
+/* IBTA 10.9.3: same partition, and at least one of the two a full member. */
+static inline bool softib_pkey_ok(u16 a, u16 b)
+{
+	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
+}
+
+static inline u16 softib_port_pkey(const struct softib_port *port,
+				   unsigned int index)
+{
+	return index < SOFTIB_NPKEYS ? READ_ONCE(port->pkeys[index]) : 0;
+}
+
+static inline void softib_port_drop(struct softib_port *port,
+				    enum softib_drop why)
+{
+	this_cpu_inc(port->stats->drop[why]);
+}
+
+/* softib_hca.c */
+int softib_hca_add(struct softib_node *node);
+void softib_hca_del(struct softib_node *node);
+
+/* softib_port.c */
+void softib_port_init(struct softib_dev *dev, int num);
+void softib_port_event(struct softib_port *port, enum ib_event_type event);
+int softib_port_query(struct rvt_dev_info *rdi, u32 port_num,
+		      struct ib_port_attr *props);
+bool softib_port_has_lid(const struct softib_port *port, u16 lid);
+void softib_port_tx(struct softib_port *port, struct softib_frame *frame);
+void softib_port_rx(struct softib_port *port, struct softib_frame *frame);
+void softib_port_sum(const struct softib_port *port, struct softib_stats *sum);
+
+/* softib_frame.c */
+void softib_frame_init(struct softib_frame *frame, u8 opcode);
+void softib_frame_route(struct softib_frame *frame, struct softib_port *port,
+			const struct rdma_ah_attr *attr);
+u32 softib_frame_header_len(const struct softib_frame *frame);
+void softib_payload_init(struct softib_payload *from,
+			 const struct softib_frame *frame);
+void softib_payload_skip(struct softib_payload *from, u32 len);
+void softib_payload_read(struct softib_payload *from, void *to, u32 len);
+void softib_payload_to_sge(struct softib_payload *from, struct rvt_qp *qp,
+			   struct rvt_sge_state *to, u32 len);
+
+/* softib_send.c: what all send engines share */
+void *softib_qp_alloc(struct rvt_dev_info *rdi, struct rvt_qp *qp);
+void softib_qp_free(struct rvt_dev_info *rdi, struct rvt_qp *qp);
+unsigned int softib_qp_free_all(struct rvt_dev_info *rdi);
+void softib_qp_reset(struct rvt_qp *qp);
+void softib_qp_error(struct rvt_qp *qp);
+void softib_qp_flush_waiters(struct rvt_qp *qp);
+void softib_qp_stop(struct rvt_qp *qp);
+void softib_qp_quiesce(struct rvt_qp *qp);
+bool softib_send_begin(struct rvt_qp *qp, unsigned long *flags);
+void softib_send_end(struct rvt_qp *qp, unsigned long flags);
+void softib_send_flush(struct rvt_qp *qp);
+void softib_do_send(struct rvt_qp *qp);
+bool softib_schedule_send(struct rvt_qp *qp);
+bool softib_schedule_send_no_lock(struct rvt_qp *qp);
+
+/* softib_ud.c */
+bool softib_ud_do_send(struct rvt_qp *qp);
+void softib_ud_rx(struct softib_port *port, struct rvt_qp *qp,
+		  struct softib_frame *frame);
+
+/* softib_rc.c: RC and UC. softib_send.c and softib_port.c call these only */
+int softib_rc_qp_alloc(struct softib_qp *priv);
+void softib_rc_qp_free(struct softib_qp *priv);
+void softib_rc_qp_reset(struct rvt_qp *qp);
+void softib_rc_qp_error(struct rvt_qp *qp);
+void softib_rc_flush_waiters(struct rvt_qp *qp);
+void softib_rc_stop(struct rvt_qp *qp);
+void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait);
+int softib_rc_setup_wqe(struct rvt_qp *qp, struct rvt_swqe *wqe,
+			bool *call_send);
+bool softib_rc_do_send(struct rvt_qp *qp);
+bool softib_uc_do_send(struct rvt_qp *qp);
+void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
+		  struct softib_frame *frame);
+void softib_uc_rx(struct softib_port *port, struct rvt_qp *qp,
+		  struct softib_frame *frame);
+
+/* softib_capture.c */
+DECLARE_STATIC_KEY_FALSE(softib_capture_on);
+int softib_capture_init(struct dentry *dir);
+void softib_capture_exit(void);
+void __softib_capture_frame(const struct softib_frame *frame);
+
+/* Called once for each frame, where it leaves its source port. */
+static inline void softib_capture_frame(const struct softib_frame *frame)
+{
+	if (static_branch_unlikely(&softib_capture_on))
+		__softib_capture_frame(frame);
+}
+
+/* softib_switch.c */
+int softib_switch_init(void);
+void softib_switch_exit(void);
+void softib_switch_plug(struct softib_port *port);
+void softib_switch_unplug(struct softib_port *port);
+void softib_switch_link(struct softib_port *port, bool up);
+void softib_switch_forward(struct softib_port *from,
+			   struct softib_frame *frame);
+
+/* softib_swsma.c */
+void softib_swsma_rx(struct softib_port *from, int in_port,
+		     struct softib_frame *frame);
+
+/* softib_sma.c */
+int softib_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
+		       const struct ib_wc *in_wc, const struct ib_grh *in_grh,
+		       const struct ib_mad *in, struct ib_mad *out,
+		       size_t *out_len, u16 *out_pkey_index);
+
+/* softib_pma.c */
+bool softib_pma_reply(struct softib_port *port, int sw_port,
+		      const struct ib_mad *in, struct ib_mad *out);
+
+/* softib_trap.c */
+void softib_trap_init(struct softib_trap *trap, work_func_t fn);
+void softib_trap_stop(struct softib_trap *trap);
+void softib_trap_repress(struct softib_trap *trap, __be64 tid);
+void softib_trap_link_change(void);
+void softib_trap_cap_mask(struct softib_port *port);
+
+/* softib_knobs.c */
+void softib_knobs_init(void);
+void softib_knobs_exit(void);
+void softib_knobs_node(struct softib_node *node);
+bool softib_fault_hit(u32 *knob);
+bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame);
+
+#endif /* SOFTIB_H */
