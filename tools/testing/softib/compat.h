@@ -17,11 +17,7 @@
 #endif
 #endif
 
-/* 6.15 renamed del_timer(), 6.16 from_timer(). */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 84)
-#define timer_delete(t)		del_timer(t)
-#define timer_delete_sync(t)	del_timer_sync(t)
-#endif
+/* 6.16 renamed from_timer(). */
 #ifndef timer_container_of
 #define timer_container_of(var, t, field) \
 	container_of(t, typeof(*(var)), field)

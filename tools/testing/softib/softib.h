@@ -67,6 +67,7 @@
 #define SOFTIB_MFT_SIZE		4096	/* multicast LIDs, from 0xc000 on */
 #define SOFTIB_MFT_POSITIONS	((SOFTIB_MAX_SWPORTS + 1 + 15) / 16)
 #define SOFTIB_NO_PORT		0xff	/* LFT entry: not routed */
+#define SOFTIB_VL_CAP		4	/* VLCap code of VL0 to VL7 */
 
 #define SOFTIB_SEND_BATCH	64	/* messages per turn of a send engine */
 
@@ -245,13 +246,51 @@ struct softib_dev;
 /**
  * struct softib_trap - one pending trap, repeated until the SM represses it
  * @work: sends and repeats
- * @mad: the trap
- * @left: how often it is still sent; 0: none pending. [F]
+ * @tid: transaction ID of the trap last sent [F]
+ * @left: how often it is still sent; 0: none pending [F]
+ * @stopped: no more traps, the sender goes away [F]
+ * @changes: change flags of trap 144 [F]
  */
 struct softib_trap {
 	struct delayed_work work;
-	struct ib_smp mad;
+	u64 tid;
 	int left;
+	bool stopped;
+	u8 changes;
+};
+
+/**
+ * struct softib_link - one end of a cable, as PortInfo shows it; all [F]
+ * @state: logical link state, IB_PORT_DOWN..
+ * @phys: physical state, IB_PORT_PHYS_STATE_*
+ * @mtu: active (neighbour) MTU in bytes
+ * @mtu_enum: the same as enum ib_mtu
+ * @disabled: the SM set the physical state to disabled
+ * @op_vls: OperationalVLs
+ * @vl_high_limit: kept for reading back
+ * @width_enabled: kept for reading back
+ * @speed_enabled: kept for reading back
+ * @ext_speed_enabled: kept for reading back
+ * @stall_hoq: VLStallCount and HOQLife, kept for reading back
+ * @enforce: partition enforcement and filter bits, kept for reading back
+ * @downed: times it went down, for the PMA
+ * @vlarb: VL arbitration tables, kept for reading back
+ */
+struct softib_link {
+	u8 state;
+	u8 phys;
+	u16 mtu;
+	u8 mtu_enum;
+	bool disabled;
+	u8 op_vls;
+	u8 vl_high_limit;
+	u8 width_enabled;
+	u8 speed_enabled;
+	u8 ext_speed_enabled;
+	u8 stall_hoq;
+	u8 enforce;
+	u32 downed;
+	u8 vlarb[4][64];
 };
 
 /**
@@ -259,51 +298,34 @@ struct softib_trap {
  * @ibp: rdmavt's part
  * @dev: the HCA
  * @stats: counters
+ * @link: this end of the cable [F]
  * @num: port number, from 1
  * @swport: switch port it is cabled to
- * @state: logical link state, IB_PORT_DOWN.. [F]
  * @lmc: LID mask control [F]
  * @lid: base LID, 0 if none [F]
- * @mtu: active (neighbour) MTU in bytes [F]
- * @mtu_enum: the same as enum ib_mtu [F]
- * @phys: physical port state [F]
- * @armed: any fault knob of this node is set: leave the fast path
+ * @armed: a fault knob of this node is set: leave the fast path
+ * @plugged: cabled to the switch [F]
  * @sl2vl: VL of each SL [F]
  * @pkeys: P_Key table [F]
  * @guids: GUID table, entry 0 fixed [F]
- * @vlarb: VL arbitration table, kept but not used [F]
- * @mkey_violations: kept for PortInfo [F]
  * @trap: trap 144
- * @guid: port GUID
- * @link_downed: link-down count for the PMA [F]
- * @vl_high_limit: kept for PortInfo [F]
- * @op_vls: operational VLs, kept for PortInfo [F]
- * @pi_misc: other set-and-read-back fields of PortInfo [F]
  * @pma_base: PMA counters at their last clearing
  */
 struct softib_port {
 	struct rvt_ibport ibp;
 	struct softib_dev *dev;
 	struct softib_stats __percpu *stats;
+	struct softib_link link;
 	u8 num;
 	u8 swport;
-	u8 state;
 	u8 lmc;
 	u16 lid;
-	u16 mtu;
-	u8 mtu_enum;
-	u8 phys;
 	bool armed;
+	bool plugged;
 	u8 sl2vl[16];
 	u16 pkeys[SOFTIB_NPKEYS];
 	__be64 guids[SOFTIB_NGUIDS];
-	u8 vlarb[4][64];
 	struct softib_trap trap;
-	__be64 guid;
-	u32 link_downed;
-	u8 vl_high_limit;
-	u8 op_vls;
-	u8 pi_misc[8];
 	struct softib_stats pma_base;
 };
 
@@ -336,6 +358,16 @@ struct softib_qp {
 };
 
 /**
+ * struct softib_knob - what the debugfs file of one fault knob refers to
+ * @node: the node it belongs to
+ * @value: the knob
+ */
+struct softib_knob {
+	struct softib_node *node;
+	u32 *value;
+};
+
+/**
  * struct softib_node - a place for an HCA; survives its removal
  * @index: from 0; node name is "softib" and this
  * @dev: the HCA, NULL while removed; under the fabric's mutex
@@ -346,7 +378,8 @@ struct softib_qp {
  * @fail_ah: refuse the next N address handles
  * @fail_qp: refuse the next N QPs
  * @mcast_limit: number of multicast groups an HCA here may attach
- * @link_off: the link was put down by hand, by port. [F]
+ * @link_off: the link was put down by hand, by port [F]
+ * @knob: what the debugfs files of the fault knobs refer to
  */
 struct softib_node {
 	int index;
@@ -359,38 +392,25 @@ struct softib_node {
 	u32 fail_qp;
 	u32 mcast_limit;
 	bool link_off[SOFTIB_MAX_PORTS];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 3];
 };
 
 /**
  * struct softib_swport - the switch's end of a cable
  * @peer: the port at the other end, NULL if none
- * @state: logical link state [F]
- * @phys: physical state [F]
- * @mtu: active MTU in bytes [F]
- * @mtu_enum: the same as enum ib_mtu [F]
- * @op_vls: operational VLs [F]
- * @vl_high_limit: kept for PortInfo [F]
- * @pi_misc: other set-and-read-back fields of PortInfo [F]
- * @sl2vl: kept by output port only, as one row. [F]
- * @vlarb: kept, not used [F]
+ * @link: this end of the cable [F]
+ * @sl2vl: kept by output port only, as one row [F]
  * @pkeys: partition enforcement table, kept, not enforced [F]
- * @link_downed: for the PMA [F]
  * @drop: frames this port threw away, by reason
+ * @pma_base: PMA counters at their last clearing
  */
 struct softib_swport {
 	struct softib_port __rcu *peer;
-	u8 state;
-	u8 phys;
-	u16 mtu;
-	u8 mtu_enum;
-	u8 op_vls;
-	u8 vl_high_limit;
-	u8 pi_misc[8];
+	struct softib_link link;
 	u8 sl2vl[8];
-	u8 vlarb[4][64];
 	__be16 pkeys[32];
-	u32 link_downed;
 	atomic_t drop[SOFTIB_DROP_MAX];
+	struct softib_stats pma_base;
 };
 
 /**
@@ -407,7 +427,6 @@ struct softib_swport {
  * @lft_top: LinearFDBTop [F]
  * @state_change: SwitchInfo PortStateChange [F]
  * @lifetime: SwitchInfo LifeTimeValue [F]
- * @si: SwitchInfo fields set and read back [F]
  * @trap: trap 128
  */
 struct softib_switch {
@@ -423,7 +442,6 @@ struct softib_switch {
 	u16 lft_top;
 	bool state_change;
 	u8 lifetime;
-	u8 si[4];
 	struct softib_trap trap;
 };
 
@@ -527,19 +545,27 @@ int softib_hca_add(struct softib_node *node);
 void softib_hca_del(struct softib_node *node);
 
 /* softib_port.c */
-void softib_port_init(struct softib_dev *dev, int num);
+int softib_port_init(struct softib_dev *dev, int num);
+void softib_port_exit(struct softib_port *port);
 void softib_port_event(struct softib_port *port, enum ib_event_type event);
 int softib_port_query(struct rvt_dev_info *rdi, u32 port_num,
 		      struct ib_port_attr *props);
-bool softib_port_has_lid(const struct softib_port *port, u16 lid);
-void softib_port_tx(struct softib_port *port, struct softib_frame *frame);
-void softib_port_rx(struct softib_port *port, struct softib_frame *frame);
+int softib_port_guid(struct rvt_dev_info *rdi, struct rvt_ibport *rvp,
+		     int index, __be64 *guid);
+int softib_port_shut_down(struct rvt_dev_info *rdi, u32 port_num);
+void softib_port_cap_mask_chg(struct rvt_dev_info *rdi, u32 port_num);
 void softib_port_sum(const struct softib_port *port, struct softib_stats *sum);
+
+/* softib_xmit.c */
+void softib_port_tx(struct softib_port *port, struct softib_frame *frame);
+void softib_port_xmit(struct softib_port *port, struct softib_frame *frame);
+void softib_port_rx(struct softib_port *port, struct softib_frame *frame);
 
 /* softib_frame.c */
 void softib_frame_init(struct softib_frame *frame, u8 opcode);
 void softib_frame_route(struct softib_frame *frame, struct softib_port *port,
 			const struct rdma_ah_attr *attr);
+void softib_frame_linear(struct softib_frame *frame, const void *data, u32 len);
 u32 softib_frame_header_len(const struct softib_frame *frame);
 void softib_payload_init(struct softib_payload *from,
 			 const struct softib_frame *frame);
@@ -599,41 +625,54 @@ static inline void softib_capture_frame(const struct softib_frame *frame)
 		__softib_capture_frame(frame);
 }
 
+/* softib_link.c */
+void softib_link_init(struct softib_link *link);
+void softib_link_get(const struct softib_link *link, struct ib_smp *smp);
+bool softib_link_set(struct softib_link *link, const struct ib_smp *smp,
+		     bool *retrain);
+void softib_link_plug(struct softib_port *port);
+void softib_link_unplug(struct softib_port *port);
+void softib_link_train(struct softib_port *port, bool bounce);
+
 /* softib_switch.c */
-int softib_switch_init(void);
+void softib_switch_init(void);
 void softib_switch_exit(void);
-void softib_switch_plug(struct softib_port *port);
-void softib_switch_unplug(struct softib_port *port);
-void softib_switch_link(struct softib_port *port, bool up);
 void softib_switch_forward(struct softib_port *from,
 			   struct softib_frame *frame);
+void softib_switch_out(unsigned int out, struct softib_frame *frame);
+void softib_switch_unicast(struct softib_frame *frame);
 
 /* softib_swsma.c */
-void softib_swsma_rx(struct softib_port *from, int in_port,
-		     struct softib_frame *frame);
+void softib_swsma_rx(unsigned int in_port, struct softib_frame *frame);
 
 /* softib_sma.c */
+bool softib_sma_vlarb(struct softib_link *link, struct ib_smp *smp, u32 table);
+void softib_sma_node_info(struct ib_smp *smp, u8 type, u8 nports, u8 port,
+			  __be64 node_guid, __be64 port_guid);
 int softib_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
 		       const struct ib_wc *in_wc, const struct ib_grh *in_grh,
 		       const struct ib_mad *in, struct ib_mad *out,
 		       size_t *out_len, u16 *out_pkey_index);
 
 /* softib_pma.c */
-bool softib_pma_reply(struct softib_port *port, int sw_port,
-		      const struct ib_mad *in, struct ib_mad *out);
+bool softib_pma_reply(struct softib_port *port, struct ib_mad *mad);
 
 /* softib_trap.c */
-void softib_trap_init(struct softib_trap *trap, work_func_t fn);
+void softib_trap_init_switch(struct softib_trap *trap);
+void softib_trap_init_port(struct softib_trap *trap);
 void softib_trap_stop(struct softib_trap *trap);
 void softib_trap_repress(struct softib_trap *trap, __be64 tid);
-void softib_trap_link_change(void);
-void softib_trap_cap_mask(struct softib_port *port);
+void softib_trap_raise(struct softib_trap *trap, u8 changes);
+
+/* softib_fault.c */
+bool softib_fault_hit(u32 *knob);
+bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame);
+void softib_fault_update(struct softib_node *node);
+void softib_fault_init(void);
+void softib_fault_exit(void);
 
 /* softib_knobs.c */
 void softib_knobs_init(void);
 void softib_knobs_exit(void);
-void softib_knobs_node(struct softib_node *node);
-bool softib_fault_hit(u32 *knob);
-bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame);
 
 #endif /* SOFTIB_H */
