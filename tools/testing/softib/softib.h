@@ -14,7 +14,6 @@
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
 #include <linux/bits.h>
-#include <linux/jump_label.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/platform_device.h>
@@ -613,16 +612,29 @@ void softib_uc_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame);
 
 /* softib_capture.c */
-DECLARE_STATIC_KEY_FALSE(softib_capture_on);
-int softib_capture_init(struct dentry *dir);
-void softib_capture_exit(void);
-void __softib_capture_frame(const struct softib_frame *frame);
+struct seq_file;
 
-/* Called once for each frame, where it leaves its source port. */
+extern bool softib_capture_on;
+void softib_capture_init(struct dentry *dir);
+void softib_capture_show(struct seq_file *seq);
+void __softib_capture_frame(const struct softib_frame *frame, u16 fate);
+
+/*
+ * Each frame goes through exactly one of these two: before its delivery, when
+ * source port and switch have decided to hand it on, or when they throw it
+ * away.
+ */
 static inline void softib_capture_frame(const struct softib_frame *frame)
 {
-	if (static_branch_unlikely(&softib_capture_on))
-		__softib_capture_frame(frame);
+	if (unlikely(READ_ONCE(softib_capture_on)))
+		__softib_capture_frame(frame, 0);
+}
+
+static inline void softib_capture_drop(const struct softib_frame *frame,
+				       enum softib_drop why)
+{
+	if (unlikely(READ_ONCE(softib_capture_on)))
+		__softib_capture_frame(frame, 1 + why);
 }
 
 /* softib_link.c */
