@@ -553,6 +553,7 @@ int softib_port_guid(struct rvt_dev_info *rdi, struct rvt_ibport *rvp,
 		     int index, __be64 *guid);
 int softib_port_shut_down(struct rvt_dev_info *rdi, u32 port_num);
 void softib_port_cap_mask_chg(struct rvt_dev_info *rdi, u32 port_num);
+int softib_port_find_pkey(const struct softib_port *port, u16 pkey);
 void softib_port_sum(const struct softib_port *port, struct softib_stats *sum);
 
 /* softib_xmit.c */
@@ -580,11 +581,14 @@ unsigned int softib_qp_free_all(struct rvt_dev_info *rdi);
 void softib_qp_reset(struct rvt_qp *qp);
 void softib_qp_error(struct rvt_qp *qp);
 void softib_qp_flush_waiters(struct rvt_qp *qp);
+void softib_qp_modify(struct rvt_qp *qp, struct ib_qp_attr *attr, int mask,
+		      struct ib_udata *udata);
 void softib_qp_stop(struct rvt_qp *qp);
 void softib_qp_quiesce(struct rvt_qp *qp);
-bool softib_send_begin(struct rvt_qp *qp, unsigned long *flags);
-void softib_send_end(struct rvt_qp *qp, unsigned long flags);
+bool softib_send_claim(struct rvt_qp *qp);
+void softib_send_release(struct rvt_qp *qp);
 void softib_send_flush(struct rvt_qp *qp);
+void softib_send_work(struct rvt_qp *qp);
 void softib_do_send(struct rvt_qp *qp);
 bool softib_schedule_send(struct rvt_qp *qp);
 bool softib_schedule_send_no_lock(struct rvt_qp *qp);
@@ -602,8 +606,6 @@ void softib_rc_qp_error(struct rvt_qp *qp);
 void softib_rc_flush_waiters(struct rvt_qp *qp);
 void softib_rc_stop(struct rvt_qp *qp);
 void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait);
-int softib_rc_setup_wqe(struct rvt_qp *qp, struct rvt_swqe *wqe,
-			bool *call_send);
 bool softib_rc_do_send(struct rvt_qp *qp);
 bool softib_uc_do_send(struct rvt_qp *qp);
 void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,

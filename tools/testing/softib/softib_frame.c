@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames: filling one in from an address handle, its size on the wire, and
+ * reading its payload.
+ *
+ * The payload of a frame is never consumed through the frame itself, since a
+ * multicast frame has many readers: each reader advances a position of its
+ * own, a struct softib_payload.
+ */
+#include "softib.h"
+
+/* LRH, BTH, ICRC and VCRC: what every packet has. */
+#define SOFTIB_BASE_LEN		(8 + 12 + 4 + 2)
+
+/**
+ * softib_frame_init() - start a frame
+ * @frame: the frame
+ * @opcode: BTH opcode
+ *
+ * Leaves out what the opcode or a flag does not call for; the caller sets the
+ * rest, addresses with softib_frame_route().
+ */
+void softib_frame_init(struct softib_frame *frame, u8 opcode)
+{
+	frame->vl = 0;
+	frame->opcode = opcode;
+	frame->has_grh = false;
+	frame->se = false;
+	frame->ackreq = false;
+	frame->mtu = 0;
+	frame->len = 0;
+	frame->data = NULL;
+	frame->ss.num_sge = 0;
+}
+
+static void softib_frame_set_grh(struct softib_frame *frame,
+				 const struct softib_port *port,
+				 const struct rdma_ah_attr *attr)
+{
+	const struct ib_global_route *route = rdma_ah_read_grh(attr);
+	unsigned int index = route->sgid_index;
+	struct ib_grh *grh = &frame->grh;
+
+	if (index >= SOFTIB_NGUIDS)
+		index = 0;
+	frame->has_grh = true;
+	grh->version_tclass_flow =
+		cpu_to_be32(IB_GRH_VERSION << IB_GRH_VERSION_SHIFT |
+			    route->traffic_class << IB_GRH_TCLASS_SHIFT |
+			    (route->flow_label & IB_GRH_FLOW_MASK));
+	grh->paylen = 0;
+	grh->next_hdr = IB_GRH_NEXT_HDR;
+	grh->hop_limit = route->hop_limit;
+	grh->sgid.global.subnet_prefix = port->ibp.gid_prefix;
+	grh->sgid.global.interface_id = port->guids[index];
+	grh->dgid = route->dgid;
+}
+
+/**
+ * softib_frame_route() - fill in LRH and GRH from an address
+ * @frame: the frame
+ * @port: sending port
+ * @attr: where to
+ *
+ * The GRH's payload length is left to softib_port_tx(), which knows the whole
+ * frame.
+ */
+void softib_frame_route(struct softib_frame *frame, struct softib_port *port,
+			const struct rdma_ah_attr *attr)
+{
+	u8 bits = rdma_ah_get_path_bits(attr) & (BIT(READ_ONCE(port->lmc)) - 1);
+
+	frame->dlid = rdma_ah_get_dlid(attr);
+	frame->sl = rdma_ah_get_sl(attr) & 0xf;
+	if (unlikely(frame->dlid == SOFTIB_LID_PERMISSIVE))
+		frame->slid = SOFTIB_LID_PERMISSIVE;
+	else
+		frame->slid = READ_ONCE(port->lid) | bits;
+	if (rdma_ah_get_ah_flags(attr) & IB_AH_GRH)
+		softib_frame_set_grh(frame, port, attr);
+}
+
+/**
+ * softib_frame_linear() - give a frame a payload in one piece
+ * @frame: the frame
+ * @data: the payload
+ * @len: its bytes
+ */
+void softib_frame_linear(struct softib_frame *frame, const void *data, u32 len)
+{
+	frame->data = data;
+	frame->len = len;
+}
+
+static u32 softib_frame_ext_len(u8 opcode)
+{
+	switch (opcode) {
+	case IB_OPCODE_UD_SEND_ONLY:
+		return 8;
+	case IB_OPCODE_UD_SEND_ONLY_WITH_IMMEDIATE:
+		return 8 + 4;
+	}
+	switch (opcode & ~RVT_OPCODE_QP_MASK) {
+	case IB_OPCODE_RDMA_WRITE_ONLY:
+	case IB_OPCODE_RDMA_READ_REQUEST:
+		return 16;
+	case IB_OPCODE_RDMA_WRITE_ONLY_WITH_IMMEDIATE:
+		return 16 + 4;
+	case IB_OPCODE_SEND_ONLY_WITH_IMMEDIATE:
+	case IB_OPCODE_SEND_ONLY_WITH_INVALIDATE:
+	case IB_OPCODE_RDMA_READ_RESPONSE_ONLY:
+	case IB_OPCODE_ACKNOWLEDGE:
+		return 4;
+	case IB_OPCODE_COMPARE_SWAP:
+	case IB_OPCODE_FETCH_ADD:
+		return 28;
+	case IB_OPCODE_ATOMIC_ACKNOWLEDGE:
+		return 4 + 8;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * softib_frame_header_len() - header and trailer bytes of one packet
+ * @frame: the frame
+ *
+ * Return: bytes from LRH to the payload, and ICRC and VCRC. For a message of
+ * many packets this is the first one; close enough for counters.
+ */
+u32 softib_frame_header_len(const struct softib_frame *frame)
+{
+	return SOFTIB_BASE_LEN + softib_frame_ext_len(frame->opcode) +
+	       (frame->has_grh ? sizeof(struct ib_grh) : 0);
+}
+
+/**
+ * softib_payload_init() - start reading the payload of a frame
+ * @from: the reader's position
+ * @frame: the frame
+ */
+void softib_payload_init(struct softib_payload *from,
+			 const struct softib_frame *frame)
+{
+	from->data = frame->data;
+	from->len = frame->len;
+	if (!frame->data)
+		from->ss = frame->ss;
+}
+
+/* Bytes at the reader's position that lie in one piece, at most len. */
+static u32 softib_payload_piece(struct softib_payload *from, u32 len,
+				const void **data)
+{
+	if (from->data) {
+		*data = from->data;
+		return len;
+	}
+	*data = from->ss.sge.vaddr;
+	return rvt_get_sge_length(&from->ss.sge, len);
+}
+
+static void softib_payload_advance(struct softib_payload *from, u32 len)
+{
+	from->len -= len;
+	if (from->data)
+		from->data += len;
+	else
+		rvt_update_sge(&from->ss, len, false);
+}
+
+/**
+ * softib_payload_skip() - pass over payload
+ * @from: the reader's position
+ * @len: bytes, at most those left
+ */
+void softib_payload_skip(struct softib_payload *from, u32 len)
+{
+	while (len) {
+		const void *data;
+		u32 piece = softib_payload_piece(from, len, &data);
+
+		softib_payload_advance(from, piece);
+		len -= piece;
+	}
+}
+
+/**
+ * softib_payload_read() - copy payload into plain memory
+ * @from: the reader's position
+ * @to: where to
+ * @len: bytes, at most those left
+ */
+void softib_payload_read(struct softib_payload *from, void *to, u32 len)
+{
+	while (len) {
+		const void *data;
+		u32 piece = softib_payload_piece(from, len, &data);
+
+		memcpy(to, data, piece);
+		softib_payload_advance(from, piece);
+		to += piece;
+		len -= piece;
+	}
+}
+
+/**
+ * softib_payload_to_sge() - copy payload into receive buffers
+ * @from: the reader's position
+ * @qp: the receiving QP
+ * @to: its receive buffers; MR references are dropped as they fill up
+ * @len: bytes, at most those left in either
+ *
+ * Context: the receiver's r_lock held, or whatever else guards @to.
+ */
+void softib_payload_to_sge(struct softib_payload *from, struct rvt_qp *qp,
+			   struct rvt_sge_state *to, u32 len)
+{
+	while (len) {
+		const void *data;
+		u32 piece = softib_payload_piece(from, len, &data);
+
+		rvt_copy_sge(qp, to, (void *)data, piece, true, false);
+		softib_payload_advance(from, piece);
+		len -= piece;
+	}
+}

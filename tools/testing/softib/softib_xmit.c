@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The data path of an HCA port: out to the switch, and in to a QP.
+ *
+ * Every frame of every transport passes softib_port_tx() once and
+ * softib_port_rx() once per receiving port, so counters, capture, fault knobs
+ * and the checks that do not depend on the transport live here. All runs in
+ * the sender's context under rcu_read_lock().
+ */
+#include <linux/wait.h>
+
+#include "softib.h"
+
+static bool softib_port_link_ok(const struct softib_port *port,
+				const struct softib_frame *frame)
+{
+	u8 state = READ_ONCE(port->link.state);
+
+	if (likely(state == IB_PORT_ACTIVE))
+		return true;
+	/* Subnet management runs as soon as there is a physical link. */
+	return softib_frame_is_smp(frame) && state >= IB_PORT_INIT;
+}
+
+static bool softib_port_has_lid(const struct softib_port *port, u16 lid)
+{
+	return READ_ONCE(port->lid) == (lid & ~(BIT(READ_ONCE(port->lmc)) - 1));
+}
+
+static void softib_port_count_tx(struct softib_port *port,
+				 const struct softib_frame *frame)
+{
+	u32 packets = softib_frame_packets(frame);
+	u32 bytes = packets * softib_frame_header_len(frame) + frame->len;
+
+	this_cpu_add(port->stats->tx_packets, packets);
+	this_cpu_add(port->stats->tx_bytes, bytes);
+	if (softib_frame_is_mcast(frame))
+		this_cpu_inc(port->stats->tx_mcast);
+}
+
+static void softib_port_count_rx(struct softib_port *port,
+				 const struct softib_frame *frame)
+{
+	u32 packets = softib_frame_packets(frame);
+	u32 bytes = packets * softib_frame_header_len(frame) + frame->len;
+
+	this_cpu_add(port->stats->rx_packets, packets);
+	this_cpu_add(port->stats->rx_bytes, bytes);
+	if (softib_frame_is_mcast(frame))
+		this_cpu_inc(port->stats->rx_mcast);
+}
+
+/*
+ * The P_Key a frame must match: that of the QP, but any of the port's for the
+ * GSI, which answers in whatever partition it is asked in.
+ */
+static bool softib_port_check_pkey(struct softib_port *port,
+				   const struct rvt_qp *qp, u16 pkey)
+{
+	if (likely(qp->ibqp.qp_num > 1))
+		return softib_pkey_ok(softib_port_pkey(port, qp->s_pkey_index),
+				      pkey);
+	return !qp->ibqp.qp_num || softib_port_find_pkey(port, pkey) >= 0;
+}
+
+static void softib_qp_rx(struct softib_port *port, struct rvt_qp *qp,
+			 struct softib_frame *frame)
+{
+	u8 transport = softib_frame_transport(frame);
+
+	if (qp->port_num != port->num || qp->allowed_ops != transport) {
+		softib_port_drop(port, SOFTIB_DROP_NO_QP);
+		return;
+	}
+	if (!softib_port_check_pkey(port, qp, frame->pkey)) {
+		softib_port_drop(port, SOFTIB_DROP_PKEY);
+		port->ibp.pkey_violations++;
+		return;
+	}
+	switch (transport) {
+	case IB_OPCODE_UD:
+		softib_ud_rx(port, qp, frame);
+		break;
+	case IB_OPCODE_RC:
+		softib_rc_rx(port, qp, frame);
+		break;
+	case IB_OPCODE_UC:
+		softib_uc_rx(port, qp, frame);
+		break;
+	}
+}
+
+/* Hand a copy to each QP attached to the group. Return: whether any is. */
+static bool softib_port_rx_mcast(struct softib_port *port,
+				 struct softib_frame *frame)
+{
+	struct rvt_mcast_qp *entry;
+	struct rvt_mcast *group;
+
+	group = rvt_mcast_find(&port->ibp, &frame->grh.dgid, frame->dlid);
+	if (!group)
+		return false;
+	list_for_each_entry_rcu(entry, &group->qp_list, list)
+		softib_qp_rx(port, entry->qp, frame);
+	/* rvt_detach_mcast() waits for the walkers to leave. */
+	if (atomic_dec_return(&group->refcount) <= 1)
+		wake_up(&group->wait);
+	return true;
+}
+
+static bool softib_port_has_gid(const struct softib_port *port,
+				const union ib_gid *gid)
+{
+	int i;
+
+	if (gid->global.subnet_prefix != port->ibp.gid_prefix &&
+	    gid->global.subnet_prefix != cpu_to_be64(0xfe80000000000000ULL))
+		return false;
+	for (i = 0; i < SOFTIB_NGUIDS; i++)
+		if (gid->global.interface_id == port->guids[i])
+			return true;
+	return false;
+}
+
+static void softib_port_rx_unicast(struct softib_port *port,
+				   struct softib_frame *frame)
+{
+	struct rvt_qp *qp;
+
+	if (frame->dlid == SOFTIB_LID_PERMISSIVE) {
+		if (!softib_frame_is_smp(frame))
+			return softib_port_drop(port, SOFTIB_DROP_DLID);
+	} else if (!softib_port_has_lid(port, frame->dlid)) {
+		return softib_port_drop(port, SOFTIB_DROP_DLID);
+	}
+	if (frame->has_grh && !softib_port_has_gid(port, &frame->grh.dgid))
+		return softib_port_drop(port, SOFTIB_DROP_GID);
+	qp = rvt_lookup_qpn(&port->dev->rdi, &port->ibp, frame->dqpn);
+	if (!qp)
+		return softib_port_drop(port, SOFTIB_DROP_NO_QP);
+	softib_qp_rx(port, qp, frame);
+}
+
+/**
+ * softib_port_rx() - a frame arrives at a port
+ * @port: the port
+ * @frame: the frame
+ *
+ * Context: rcu_read_lock() held, no QP lock held.
+ */
+void softib_port_rx(struct softib_port *port, struct softib_frame *frame)
+{
+	if (!softib_port_link_ok(port, frame))
+		return softib_port_drop(port, SOFTIB_DROP_LINK);
+	softib_port_count_rx(port, frame);
+	if (!softib_frame_is_mcast(frame))
+		return softib_port_rx_unicast(port, frame);
+	if (!frame->has_grh)
+		return softib_port_drop(port, SOFTIB_DROP_NO_GRH);
+	if (!softib_port_rx_mcast(port, frame))
+		softib_port_drop(port, SOFTIB_DROP_NO_GROUP);
+}
+
+/**
+ * softib_port_xmit() - let a frame travel, past the fault knobs
+ * @port: sending port
+ * @frame: the frame, complete
+ *
+ * Context: rcu_read_lock() held, no QP lock held.
+ */
+void softib_port_xmit(struct softib_port *port, struct softib_frame *frame)
+{
+	if (softib_frame_is_mcast(frame)) {
+		/*
+		 * The switch never sends a frame back where it came from; the
+		 * HCA itself serves its own attached QPs, the sender's
+		 * included (IBTA 10.5.2.1).
+		 */
+		if (frame->has_grh)
+			softib_port_rx_mcast(port, frame);
+	} else if (frame->dlid != SOFTIB_LID_PERMISSIVE &&
+		   softib_port_has_lid(port, frame->dlid)) {
+		softib_port_rx(port, frame);
+		return;
+	}
+	softib_switch_forward(port, frame);
+}
+
+/* IBTA 8.3.5: from behind the GRH to the end of the ICRC. */
+static void softib_frame_set_paylen(struct softib_frame *frame)
+{
+	u32 len = softib_frame_header_len(frame) - 8 - 2 -
+		  sizeof(struct ib_grh);
+
+	if (!frame->mtu || frame->len < frame->mtu)
+		len += ALIGN(frame->len, 4);
+	else
+		len += frame->mtu;
+	frame->grh.paylen = cpu_to_be16(len);
+}
+
+/**
+ * softib_port_tx() - send a frame
+ * @port: sending port
+ * @frame: the frame; @vl and the GRH's payload length are set here
+ *
+ * The frame has been delivered, or dropped and counted, on return.
+ *
+ * Context: any, but no QP lock held.
+ */
+void softib_port_tx(struct softib_port *port, struct softib_frame *frame)
+{
+	u32 first = frame->len;
+
+	if (frame->mtu && first > frame->mtu)
+		first = frame->mtu;
+	if (unlikely(!softib_port_link_ok(port, frame)))
+		return softib_port_drop(port, SOFTIB_DROP_LINK);
+	if (unlikely(first > READ_ONCE(port->link.mtu)))
+		return softib_port_drop(port, SOFTIB_DROP_MTU);
+	if (unlikely(softib_frame_is_smp(frame)))
+		frame->vl = SOFTIB_VL_SMP;
+	else
+		frame->vl = READ_ONCE(port->sl2vl[frame->sl]);
+	if (unlikely(frame->vl == SOFTIB_VL_SMP && !softib_frame_is_smp(frame)))
+		return softib_port_drop(port, SOFTIB_DROP_VL);
+	if (frame->has_grh)
+		softib_frame_set_paylen(frame);
+	softib_port_count_tx(port, frame);
+
+	rcu_read_lock();
+	softib_capture_frame(frame);
+	if (likely(!READ_ONCE(port->armed)) || !softib_fault_frame(port, frame))
+		softib_port_xmit(port, frame);
+	rcu_read_unlock();
+}
