@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the scripts of this folder share: suites, the cache's layout, becoming
+# root, and running a command inside a suite's root file system.
+#
+# The cache (IPOIB_VM_CACHE) holds, per suite:
+#	root/		the root file system, as made by ./rootfs
+#	build/KEY/	one scratch build directory per worktree
+#	boot/		what is derived from root/ to boot it (initramfs)
+# and, for all suites, run/: one directory per run whose log was kept.
+
+VM_SUITES="bookworm trixie trixie-backports"
+VM_DEFAULT_SUITE=trixie
+# The suite whose QEMU boots every suite's kernel.
+VM_QEMU_SUITE=trixie
+
+VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+VM_REPO=$(cd "$VM_DIR/../../.." && pwd -P)
+
+die()
+{
+	echo "${0##*/}: $*" >&2
+	exit "${VM_DIE_STATUS:-1}"
+}
+
+# Everything below needs root: chroot, mounts in a private namespace, and files
+# owned by many users. The cache stays the one of the user who called.
+become_root()
+{
+	IPOIB_VM_CACHE=${IPOIB_VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ipoib-vm}
+	export IPOIB_VM_CACHE
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null || die "run this as root (there is no sudo)"
+		exec sudo --preserve-env=IPOIB_VM_CACHE,IPOIB_VM_MIRROR,CI,http_proxy \
+			"$0" "$@"
+	fi
+	# Debian's root has these in its path, another user's su may not.
+	PATH=$PATH:/usr/sbin:/sbin
+	mkdir -p "$IPOIB_VM_CACHE/run"
+}
+
+check_suite()
+{
+	case " $VM_SUITES " in
+	*" $1 "*) ;;
+	*) die "unknown suite '$1' (there are: $VM_SUITES)" ;;
+	esac
+}
+
+suite_root()
+{
+	echo "$IPOIB_VM_CACHE/$1/root"
+}
+
+# The release of the newest kernel in a root file system that has headers, too.
+kernel_release()
+{
+	local root=$1 dir newest=
+
+	for dir in "$root"/lib/modules/*/build; do
+		[ -L "$dir" ] || continue
+		dir=${dir%/build}
+		newest=$(printf '%s\n' "$newest" "${dir##*/}" | sort -V | tail -n 1)
+	done
+	[ -n "$newest" ] || die "$root has no kernel with headers"
+	echo "$newest"
+}
+
+# in_root ROOT [HOSTDIR:MOUNTPOINT]... -- COMMAND...
+# Runs COMMAND in ROOT, in a mount namespace of its own with /proc and /dev, so
+# that nothing of this shows outside, not even to a guest served from ROOT.
+in_root()
+{
+	# shellcheck disable=SC2016 # expanded by the inner shell
+	unshare --mount --propagation private bash -euc '
+		root=$1; shift
+		mount -t proc proc "$root/proc"
+		mount --rbind /dev "$root/dev"
+		while [ "$1" != -- ]; do
+			mkdir -p "$root/${1#*:}"
+			mount --bind "${1%%:*}" "$root/${1#*:}"
+			shift
+		done
+		shift
+		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
+			TERM="${TERM:-dumb}" chroot "$root" "$@"
+	' in_root "$@"
+}
