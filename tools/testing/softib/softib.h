@@ -93,6 +93,7 @@
  * @SOFTIB_DROP_NO_RWQE: no receive buffer posted
  * @SOFTIB_DROP_TOO_LONG: message longer than the receive buffer
  * @SOFTIB_DROP_BAD_MAD: MAD the switch does not understand
+ * @SOFTIB_DROP_BAD_REQUEST: UC request that may not or cannot be executed
  * @SOFTIB_DROP_FAULT: thrown away by a fault knob
  * @SOFTIB_DROP_MAX: number of reasons
  */
@@ -113,6 +114,7 @@ enum softib_drop {
 	SOFTIB_DROP_NO_RWQE,
 	SOFTIB_DROP_TOO_LONG,
 	SOFTIB_DROP_BAD_MAD,
+	SOFTIB_DROP_BAD_REQUEST,
 	SOFTIB_DROP_FAULT,
 	SOFTIB_DROP_MAX
 };
@@ -241,6 +243,7 @@ struct softib_fault {
 };
 
 struct softib_dev;
+struct softib_rc;
 
 /**
  * struct softib_trap - one pending trap, repeated until the SM represses it
@@ -353,7 +356,7 @@ struct softib_qp {
 	struct rvt_qp *qp;
 	struct work_struct work;
 	wait_queue_head_t idle;
-	void *rc;
+	struct softib_rc *rc;
 };
 
 /**

@@ -1,0 +1,772 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * RC and UC: the requester.
+ *
+ * The unit of travel is a message, or SOFTIB_RC_BURST bytes of it, in one
+ * struct softib_frame; PSNs are counted in packets of the path MTU as on a real
+ * wire. A request is executed by the responder, and its acknowledgment comes
+ * back through the fabric and is taken in by softib_rc_rx(), all inside the
+ * softib_port_tx() of the request. When nothing is lost or delayed a work
+ * request is complete on its return, and no timer is ever armed.
+ *
+ * A request or acknowledgment that does not arrive leaves the work request
+ * outstanding. The engine goes on with the next one, as a real HCA would: its
+ * acknowledgment covers for a lost one, a lost request makes the responder
+ * NAK, and after the last one the transport timer starts all over from the
+ * oldest PSN not acknowledged. Only READs and atomics are sent one at a time.
+ *
+ * Credits of AETHs are not used: a request without a receive buffer for it
+ * gets its RNR NAK before the next one could be sent.
+ *
+ * The completion of a work request takes s_lock only. Failing a QP takes r_lock
+ * first, so it is done in the open, by softib_rc_fail(); and events are told
+ * without any lock, since consumers post sends under the locks that their event
+ * handlers take.
+ */
+#include <linux/slab.h>
+
+#include "softib_rc.h"
+
+/* BTH opcodes of a work request, when it fits in a burst and when not. */
+struct softib_rc_ops {
+	u8 only;
+	u8 first;
+	u8 middle;
+	u8 last;
+};
+
+static const struct softib_rc_ops softib_rc_ops[] = {
+	[IB_WR_SEND] = {
+		IB_OPCODE_SEND_ONLY, IB_OPCODE_SEND_FIRST,
+		IB_OPCODE_SEND_MIDDLE, IB_OPCODE_SEND_LAST
+	},
+	[IB_WR_SEND_WITH_IMM] = {
+		IB_OPCODE_SEND_ONLY_WITH_IMMEDIATE, IB_OPCODE_SEND_FIRST,
+		IB_OPCODE_SEND_MIDDLE, IB_OPCODE_SEND_LAST_WITH_IMMEDIATE
+	},
+	[IB_WR_SEND_WITH_INV] = {
+		IB_OPCODE_SEND_ONLY_WITH_INVALIDATE, IB_OPCODE_SEND_FIRST,
+		IB_OPCODE_SEND_MIDDLE, IB_OPCODE_SEND_LAST_WITH_INVALIDATE
+	},
+	[IB_WR_RDMA_WRITE] = {
+		IB_OPCODE_RDMA_WRITE_ONLY, IB_OPCODE_RDMA_WRITE_FIRST,
+		IB_OPCODE_RDMA_WRITE_MIDDLE, IB_OPCODE_RDMA_WRITE_LAST
+	},
+	[IB_WR_RDMA_WRITE_WITH_IMM] = {
+		IB_OPCODE_RDMA_WRITE_ONLY_WITH_IMMEDIATE,
+		IB_OPCODE_RDMA_WRITE_FIRST, IB_OPCODE_RDMA_WRITE_MIDDLE,
+		IB_OPCODE_RDMA_WRITE_LAST_WITH_IMMEDIATE
+	},
+	/* Each burst of a READ is a READ request of its own. */
+	[IB_WR_RDMA_READ] = {
+		IB_OPCODE_RDMA_READ_REQUEST, IB_OPCODE_RDMA_READ_REQUEST,
+		IB_OPCODE_RDMA_READ_REQUEST, IB_OPCODE_RDMA_READ_REQUEST
+	},
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { .only = IB_OPCODE_COMPARE_SWAP },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { .only = IB_OPCODE_FETCH_ADD },
+};
+
+/**
+ * softib_qp_event() - tell the consumer about a QP
+ * @qp: the QP
+ * @event: what
+ *
+ * Context: no QP lock held.
+ */
+void softib_qp_event(struct rvt_qp *qp, enum ib_event_type event)
+{
+	struct ib_event ev = {
+		.device = qp->ibqp.device,
+		.element.qp = &qp->ibqp,
+		.event = event,
+	};
+
+	if (qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
+}
+
+/**
+ * softib_rc_address() - fill in what each frame of a connection has
+ * @frame: the frame
+ * @qp: the sending QP
+ */
+void softib_rc_address(struct softib_frame *frame, struct rvt_qp *qp)
+{
+	struct softib_port *port = qp_to_softib_port(qp);
+
+	softib_frame_route(frame, port, &qp->remote_ah_attr);
+	frame->dqpn = qp->remote_qpn;
+	frame->pkey = softib_port_pkey(port, qp->s_pkey_index);
+	frame->mtu = qp->pmtu;
+}
+
+static bool softib_rc_is_read(const struct rvt_swqe *wqe)
+{
+	return wqe->wr.opcode == IB_WR_RDMA_READ;
+}
+
+static bool softib_rc_is_atomic(const struct rvt_swqe *wqe)
+{
+	return wqe->wr.opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
+	       wqe->wr.opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Is the answer more than an acknowledgment? */
+static bool softib_rc_wants_data(const struct rvt_swqe *wqe)
+{
+	return softib_rc_is_read(wqe) || softib_rc_is_atomic(wqe);
+}
+
+/**
+ * softib_rc_is_local() - does a work request never leave the HCA?
+ * @wqe: the work request
+ *
+ * Return: true for the registration and invalidation of memory.
+ */
+bool softib_rc_is_local(const struct rvt_swqe *wqe)
+{
+	return wqe->wr.opcode == IB_WR_REG_MR ||
+	       wqe->wr.opcode == IB_WR_LOCAL_INV;
+}
+
+static u8 softib_rc_opcode(const struct rvt_swqe *wqe, u32 offset, u32 len)
+{
+	const struct softib_rc_ops *ops = &softib_rc_ops[wqe->wr.opcode];
+
+	if (offset + len == wqe->length)
+		return offset ? ops->last : ops->only;
+	return offset ? ops->middle : ops->first;
+}
+
+static void softib_rc_build_atomic(struct softib_frame *frame,
+				   const struct rvt_swqe *wqe)
+{
+	frame->va = wqe->atomic_wr.remote_addr;
+	frame->rkey = wqe->atomic_wr.rkey;
+	if (wqe->wr.opcode == IB_WR_ATOMIC_CMP_AND_SWP) {
+		frame->swap = wqe->atomic_wr.swap;
+		frame->compare = wqe->atomic_wr.compare_add;
+	} else {
+		frame->swap = wqe->atomic_wr.compare_add;
+		frame->compare = 0;
+	}
+}
+
+static void softib_rc_build_payload(struct softib_frame *frame,
+				    struct rvt_swqe *wqe, u32 offset, u32 len)
+{
+	rvt_restart_sge(&frame->ss, wqe, offset);
+	frame->ss.total_len = len;
+	frame->len = len;
+}
+
+/**
+ * softib_rc_build() - make a frame of what a work request has to send next
+ * @qp: the QP
+ * @wqe: its current work request
+ * @frame: the frame
+ *
+ * Moves s_psn, and s_cur if the work request is sent to its end.
+ *
+ * Context: s_lock held.
+ * Return: whether the answer is more than an acknowledgment.
+ */
+bool softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
+		     struct softib_frame *frame)
+{
+	const u32 offset = ((qp->s_psn - wqe->psn) & 0xffffff) << qp->log_pmtu;
+	const u32 len = min_t(u32, wqe->length - offset, SOFTIB_RC_BURST);
+
+	lockdep_assert_held(&qp->s_lock);
+	softib_frame_init(frame, qp->allowed_ops |
+			  softib_rc_opcode(wqe, offset, len));
+	softib_rc_address(frame, qp);
+	frame->psn = qp->s_psn & 0xffffff;
+	frame->se = wqe->wr.send_flags & IB_SEND_SOLICITED;
+	frame->ackreq = qp->ibqp.qp_type == IB_QPT_RC;
+	frame->imm = wqe->wr.ex.imm_data;
+	if (wqe->wr.opcode == IB_WR_SEND_WITH_INV)
+		frame->imm = cpu_to_be32(wqe->wr.ex.invalidate_rkey);
+	if (softib_rc_is_atomic(wqe)) {
+		softib_rc_build_atomic(frame, wqe);
+	} else {
+		frame->va = wqe->rdma_wr.remote_addr + offset;
+		frame->rkey = wqe->rdma_wr.rkey;
+		frame->dmalen = softib_rc_is_read(wqe) ? len : wqe->length;
+		if (!softib_rc_is_read(wqe))
+			softib_rc_build_payload(frame, wqe, offset, len);
+	}
+
+	qp->s_psn += softib_rc_packets(qp, len);
+	if (softib_psn_cmp(qp->s_psn - 1, qp->s_sending_hpsn) > 0)
+		qp->s_sending_hpsn = qp->s_psn - 1;
+	if (offset + len == wqe->length)
+		qp->s_cur = rvt_qp_swqe_incr(qp, qp->s_cur);
+	return softib_rc_wants_data(wqe);
+}
+
+/* Context: s_lock held. The engine runs until it has seen the bit. */
+static void softib_rc_fail_later(struct rvt_qp *qp)
+{
+	set_bit(SOFTIB_RC_FAIL, &qp_to_softib_rc(qp)->events);
+	softib_send_work(qp);
+}
+
+/**
+ * softib_rc_complete() - complete the oldest work request
+ * @qp: the QP
+ * @status: how it went
+ *
+ * Unlike rvt_send_complete() this needs no r_lock should the CQ overflow.
+ *
+ * Context: s_lock held.
+ */
+void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
+{
+	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
+	struct rvt_dev_info *rdi = ib_to_rvt(qp->ibqp.device);
+	const u32 last = rvt_qp_swqe_incr(qp, qp->s_last);
+	const int flags = wqe->wr.send_flags;
+	struct ib_wc wc = {
+		.wr_id = wqe->wr.wr_id,
+		.status = status,
+		.opcode = rdi->wc_opcode[wqe->wr.opcode],
+		.qp = &qp->ibqp,
+		.byte_len = wqe->length,
+	};
+	const bool told = !(flags & RVT_SEND_RESERVE_USED) &&
+		(!(qp->s_flags & RVT_S_SIGNAL_REQ_WR) ||
+		 flags & IB_SEND_SIGNALED || status != IB_WC_SUCCESS);
+
+	lockdep_assert_held(&qp->s_lock);
+	if (wqe->wr.opcode == IB_WR_LOCAL_INV &&
+	    !(flags & RVT_SEND_COMPLETION_ONLY))
+		atomic_dec(&qp->local_ops_pending);
+	rvt_qp_wqe_unreserve(qp, flags);
+	rvt_put_qp_swqe(qp, wqe);
+	if (qp->s_cur == qp->s_last)
+		qp->s_cur = last;
+	qp->s_acked = last;
+	qp->s_tail = last;
+	/* Frees the slot; pairs with rvt_qp_is_avail(). */
+	smp_store_release(&qp->s_last, last);
+	if (qp->state == IB_QPS_SQD && last == qp->s_cur)
+		qp->s_draining = 0;
+	if (told && !rvt_cq_enter(ibcq_to_rvtcq(qp->ibqp.send_cq), &wc,
+				  status != IB_WC_SUCCESS))
+		softib_rc_fail_later(qp);
+}
+
+/**
+ * softib_rc_local() - carry out a local work request
+ * @qp: the QP
+ * @wqe: its oldest work request
+ *
+ * rdmavt has already done what it could at posting time; what is left is an
+ * invalidation that had to wait for its turn.
+ *
+ * Context: s_lock held.
+ */
+void softib_rc_local(struct rvt_qp *qp, struct rvt_swqe *wqe)
+{
+	enum ib_wc_status status = IB_WC_SUCCESS;
+
+	if (wqe->wr.opcode == IB_WR_LOCAL_INV &&
+	    !(wqe->wr.send_flags & RVT_SEND_COMPLETION_ONLY) &&
+	    rvt_invalidate_rkey(qp, wqe->wr.ex.invalidate_rkey)) {
+		status = IB_WC_LOC_PROT_ERR;
+		softib_rc_fail_later(qp);
+	}
+	softib_rc_complete(qp, status);
+}
+
+/**
+ * softib_rc_flush() - complete all that is posted as flushed
+ * @qp: the QP, in a state that flushes its send queue
+ *
+ * Context: s_lock held, by the engine.
+ */
+void softib_rc_flush(struct rvt_qp *qp)
+{
+	while (qp->s_last != READ_ONCE(qp->s_head)) {
+		/* Pairs with the write barrier of rvt_post_one_wr(). */
+		smp_rmb();
+		softib_rc_complete(qp, IB_WC_WR_FLUSH_ERR);
+	}
+}
+
+/**
+ * softib_rc_events() - do what had to wait until no lock is held
+ * @qp: the QP
+ *
+ * Context: no QP lock held.
+ */
+void softib_rc_events(struct rvt_qp *qp)
+{
+	struct softib_rc *rc = qp_to_softib_rc(qp);
+	unsigned long flags;
+
+	if (likely(!READ_ONCE(rc->events)))
+		return;
+	if (test_and_clear_bit(SOFTIB_RC_FAIL, &rc->events)) {
+		spin_lock_irqsave(&qp->r_lock, flags);
+		spin_lock(&qp->s_lock);
+		if (rvt_error_qp(qp, IB_WC_LOC_QP_OP_ERR))
+			set_bit(SOFTIB_RC_LAST_WQE, &rc->events);
+		spin_unlock(&qp->s_lock);
+		spin_unlock_irqrestore(&qp->r_lock, flags);
+	}
+	if (test_and_clear_bit(SOFTIB_RC_LAST_WQE, &rc->events))
+		softib_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
+}
+
+static bool softib_rc_outstanding(const struct rvt_qp *qp)
+{
+	return softib_psn_cmp(qp->s_last_psn, qp->s_sending_hpsn) < 0;
+}
+
+/* Arm the transport timer, if it is not, and the QP has one (IBTA 9.9.2.1.1). */
+static void softib_rc_arm(struct rvt_qp *qp)
+{
+	if (qp->timeout && !(qp->s_flags & (RVT_S_TIMER | RVT_S_WAIT_RNR)) &&
+	    ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK)
+		rvt_mod_retry_timer(qp);
+}
+
+static void softib_rc_disarm(struct rvt_qp *qp)
+{
+	if (qp->s_flags & RVT_S_TIMER) {
+		qp->s_flags &= ~RVT_S_TIMER;
+		timer_delete(&qp->s_timer);
+	}
+}
+
+/* Send again from the oldest PSN not acknowledged. */
+static void softib_rc_rewind(struct rvt_qp *qp)
+{
+	qp->s_cur = qp->s_last;
+	qp->s_psn = qp->s_last_psn + 1;
+	qp->s_flags &= ~RVT_S_WAIT_RDMAR;
+}
+
+/* The engine may go on, if it is this that it waited for. */
+static void softib_rc_resume(struct rvt_qp *qp)
+{
+	if (!(qp->s_flags & RVT_S_WAIT_RDMAR))
+		return;
+	qp->s_flags &= ~RVT_S_WAIT_RDMAR;
+	/* A running engine looks at the flag when its frame has travelled. */
+	softib_schedule_send(qp);
+}
+
+/*
+ * All up to a PSN is acknowledged; @data: by the answer to a READ or an atomic.
+ * A plain acknowledgment of one of those is the answer to a duplicate of
+ * something older, and does not stand in for the data (IBTA 9.7.5.1.2).
+ */
+static void softib_rc_acked(struct rvt_qp *qp, u32 psn, bool data)
+{
+	if (softib_psn_cmp(psn, qp->s_last_psn) <= 0 ||
+	    softib_psn_cmp(psn, qp->s_sending_hpsn) > 0)
+		return;
+	while (qp->s_last != READ_ONCE(qp->s_head)) {
+		struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
+
+		if (softib_rc_is_local(wqe))
+			break;
+		if (!data && softib_rc_wants_data(wqe)) {
+			if (softib_psn_cmp(wqe->psn, psn) <= 0)
+				psn = wqe->psn - 1;
+			break;
+		}
+		if (softib_psn_cmp(wqe->lpsn, psn) > 0)
+			break;
+		softib_rc_complete(qp, IB_WC_SUCCESS);
+	}
+	if (softib_psn_cmp(psn, qp->s_last_psn) <= 0)
+		return;
+	qp->s_last_psn = psn;
+	/* A rewind by the timer may have been overtaken by this. */
+	if (softib_psn_cmp(qp->s_psn, psn) <= 0)
+		qp->s_psn = psn + 1;
+	qp->s_retry = qp->s_retry_cnt;
+	qp->s_rnr_retry = qp->s_rnr_retry_cnt;
+	softib_rc_disarm(qp);
+	if (softib_rc_outstanding(qp))
+		softib_rc_arm(qp);
+	else
+		softib_rc_resume(qp);
+}
+
+/*
+ * The oldest work request fails, and the QP with it.
+ *
+ * Context: r_lock and s_lock held.
+ */
+static void __softib_rc_fail(struct rvt_qp *qp, enum ib_wc_status status)
+{
+	lockdep_assert_held(&qp->r_lock);
+	lockdep_assert_held(&qp->s_lock);
+	softib_rc_complete(qp, status);
+	if (rvt_error_qp(qp, IB_WC_WR_FLUSH_ERR))
+		set_bit(SOFTIB_RC_LAST_WQE, &qp_to_softib_rc(qp)->events);
+}
+
+/* The same, unless @psn has been acknowledged since. No lock held. */
+static void softib_rc_fail(struct rvt_qp *qp, u32 psn, enum ib_wc_status status)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->r_lock, flags);
+	spin_lock(&qp->s_lock);
+	if (ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK &&
+	    qp->s_last != READ_ONCE(qp->s_head) &&
+	    softib_psn_cmp(psn, qp->s_last_psn) > 0)
+		__softib_rc_fail(qp, status);
+	spin_unlock(&qp->s_lock);
+	spin_unlock_irqrestore(&qp->r_lock, flags);
+	softib_rc_events(qp);
+}
+
+/**
+ * softib_rc_restart() - the transport timer has run out
+ * @qp: the QP
+ * @psn: oldest PSN not acknowledged
+ * @wait: unused
+ *
+ * Context: r_lock and s_lock held; the caller schedules the engine.
+ */
+void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait)
+{
+	if (!(ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK) ||
+	    !softib_rc_outstanding(qp))
+		return;
+	if (!qp->s_retry)
+		return __softib_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
+	qp->s_retry--;
+	qp_to_softib_port(qp)->ibp.n_rc_resends++;
+	softib_rc_rewind(qp);
+}
+
+/* Context: s_lock held. Return: IB_WC_SUCCESS, or what the QP fails with. */
+static enum ib_wc_status softib_rc_rnr(struct rvt_qp *qp, u32 aeth)
+{
+	if (!qp->s_rnr_retry)
+		return IB_WC_RNR_RETRY_EXC_ERR;
+	if (qp->s_rnr_retry_cnt < 7)
+		qp->s_rnr_retry--;
+	softib_rc_disarm(qp);
+	softib_rc_rewind(qp);
+	rvt_add_rnr_timer(qp, aeth);
+	return IB_WC_SUCCESS;
+}
+
+static enum ib_wc_status softib_rc_nak_seq(struct rvt_qp *qp)
+{
+	if (!qp->s_retry)
+		return IB_WC_RETRY_EXC_ERR;
+	qp->s_retry--;
+	qp_to_softib_port(qp)->ibp.n_rc_resends++;
+	softib_rc_disarm(qp);
+	softib_rc_rewind(qp);
+	softib_schedule_send(qp);
+	return IB_WC_SUCCESS;
+}
+
+static enum ib_wc_status softib_rc_nak(struct rvt_qp *qp, u32 aeth)
+{
+	switch (aeth >> IB_AETH_CREDIT_SHIFT) {
+	case IB_NAK_PSN_ERROR:
+		qp_to_softib_port(qp)->ibp.n_seq_naks++;
+		return softib_rc_nak_seq(qp);
+	case IB_NAK_INVALID_REQUEST:
+		return IB_WC_REM_INV_REQ_ERR;
+	case IB_NAK_REMOTE_ACCESS_ERROR:
+		return IB_WC_REM_ACCESS_ERR;
+	default:
+		return IB_WC_REM_OP_ERR;
+	}
+}
+
+/* Context: s_lock held. Return: IB_WC_SUCCESS, or what the QP fails with. */
+static enum ib_wc_status softib_rc_ack(struct rvt_qp *qp,
+				       const struct softib_frame *frame)
+{
+	const u32 psn = frame->psn;
+
+	switch (frame->aeth >> IB_AETH_NAK_SHIFT) {
+	case SOFTIB_AETH_ACK:
+		softib_rc_acked(qp, psn, false);
+		return IB_WC_SUCCESS;
+	case SOFTIB_AETH_RNR:
+	case SOFTIB_AETH_NAK:
+		/* A NAK acknowledges what came before it. */
+		softib_rc_acked(qp, psn - 1, false);
+		/* Anything but the oldest PSN is the ghost of a duplicate. */
+		if (softib_psn_cmp(psn, qp->s_last_psn + 1) ||
+		    !softib_rc_outstanding(qp))
+			return IB_WC_SUCCESS;
+		if (frame->aeth >> IB_AETH_NAK_SHIFT == SOFTIB_AETH_RNR)
+			return softib_rc_rnr(qp, frame->aeth);
+		return softib_rc_nak(qp, frame->aeth);
+	default:
+		return IB_WC_SUCCESS;
+	}
+}
+
+/* The work request a READ response or atomic acknowledgment answers. */
+static struct rvt_swqe *softib_rc_asked(struct rvt_qp *qp,
+					const struct softib_frame *frame)
+{
+	struct rvt_swqe *wqe;
+
+	softib_rc_acked(qp, frame->psn - 1, false);
+	if (qp->s_last == READ_ONCE(qp->s_head) ||
+	    softib_psn_cmp(frame->psn, qp->s_last_psn + 1))
+		return NULL;
+	wqe = rvt_get_swqe_ptr(qp, qp->s_last);
+	if (softib_psn_cmp(frame->psn, wqe->psn) < 0 ||
+	    softib_psn_cmp(frame->psn, wqe->lpsn) > 0)
+		return NULL;
+	return wqe;
+}
+
+static void softib_rc_read_resp(struct rvt_qp *qp,
+				const struct softib_frame *frame)
+{
+	struct rvt_swqe *wqe = softib_rc_asked(qp, frame);
+	struct softib_payload from;
+	struct rvt_sge_state to;
+	u32 left = frame->len;
+	u32 offset;
+
+	if (!wqe || !softib_rc_is_read(wqe))
+		return;
+	offset = ((frame->psn - wqe->psn) & 0xffffff) << qp->log_pmtu;
+	if (left != min_t(u32, wqe->length - offset, SOFTIB_RC_BURST))
+		return;
+	rvt_restart_sge(&to, wqe, offset);
+	softib_payload_init(&from, frame);
+	while (left) {
+		u32 piece = rvt_get_sge_length(&to.sge, left);
+
+		softib_payload_read(&from, to.sge.vaddr, piece);
+		rvt_update_sge(&to, piece, false);
+		left -= piece;
+	}
+	softib_rc_acked(qp, frame->psn + softib_rc_packets(qp, frame->len) - 1,
+			true);
+}
+
+static void softib_rc_atomic_ack(struct rvt_qp *qp,
+				 const struct softib_frame *frame)
+{
+	struct rvt_swqe *wqe = softib_rc_asked(qp, frame);
+
+	if (!wqe || !softib_rc_is_atomic(wqe) || !wqe->wr.num_sge)
+		return;
+	*(u64 *)wqe->sg_list[0].vaddr = frame->swap;
+	softib_rc_acked(qp, frame->psn, true);
+}
+
+static void softib_rc_response(struct rvt_qp *qp,
+			       const struct softib_frame *frame)
+{
+	enum ib_wc_status status = IB_WC_SUCCESS;
+	unsigned long flags;
+
+	spin_lock_irqsave(&qp->s_lock, flags);
+	if (!(ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK))
+		goto unlock;
+	switch (frame->opcode) {
+	case IB_OPCODE_RC_ACKNOWLEDGE:
+		status = softib_rc_ack(qp, frame);
+		break;
+	case IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY:
+		softib_rc_read_resp(qp, frame);
+		break;
+	case IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE:
+		softib_rc_atomic_ack(qp, frame);
+		break;
+	}
+unlock:
+	spin_unlock_irqrestore(&qp->s_lock, flags);
+	if (unlikely(status != IB_WC_SUCCESS))
+		softib_rc_fail(qp, frame->psn, status);
+}
+
+/**
+ * softib_rc_rx() - a frame arrives at an RC QP
+ * @port: the port it came in by
+ * @qp: the QP
+ * @frame: the frame
+ *
+ * Context: rcu_read_lock() held, no QP lock held.
+ */
+void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
+		  struct softib_frame *frame)
+{
+	/* IBTA 9.6.1.5: only the peer is heard. */
+	if (unlikely(frame->slid != rdma_ah_get_dlid(&qp->remote_ah_attr)))
+		return softib_port_drop(port, SOFTIB_DROP_NO_QP);
+	switch (frame->opcode) {
+	case IB_OPCODE_RC_ACKNOWLEDGE:
+	case IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY:
+	case IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE:
+		softib_rc_response(qp, frame);
+		break;
+	default:
+		softib_rc_request(port, qp, frame);
+		break;
+	}
+}
+
+/*
+ * Send the next burst, and drop s_lock while it travels.
+ *
+ * Context: s_lock held. Return: whether it is not the time to go on.
+ */
+static bool softib_rc_send_one(struct rvt_qp *qp, unsigned long *flags)
+	__must_hold(&qp->s_lock)
+{
+	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_cur);
+	struct softib_frame frame;
+	bool single;
+
+	if (softib_rc_is_local(wqe)) {
+		if (qp->s_cur == qp->s_last) {
+			softib_rc_local(qp, wqe);
+			return false;
+		}
+		/* It takes effect after all that was posted before it. */
+		qp->s_flags |= RVT_S_WAIT_RDMAR;
+		return true;
+	}
+	single = softib_rc_build(qp, wqe, &frame);
+	spin_unlock_irqrestore(&qp->s_lock, *flags);
+	softib_port_tx(qp_to_softib_port(qp), &frame);
+	spin_lock_irqsave(&qp->s_lock, *flags);
+	if (likely(!softib_rc_outstanding(qp)))
+		return false;
+	softib_rc_arm(qp);
+	if (single)
+		qp->s_flags |= RVT_S_WAIT_RDMAR;
+	return single;
+}
+
+/* Context: s_lock held. Return: true if the turn was over before the work. */
+static bool softib_rc_turn(struct rvt_qp *qp, unsigned long *flags)
+	__must_hold(&qp->s_lock)
+{
+	int budget = SOFTIB_SEND_BATCH;
+
+	for (;;) {
+		const u8 ops = ib_rvt_state_ops[qp->state];
+
+		if (unlikely(ops & RVT_FLUSH_SEND)) {
+			softib_rc_flush(qp);
+			return false;
+		}
+		if (unlikely(qp->s_flags & RVT_S_ANY_WAIT_SEND) ||
+		    !(ops & RVT_PROCESS_NEXT_SEND_OK) ||
+		    qp->s_cur == READ_ONCE(qp->s_head))
+			return false;
+		if (!budget--)
+			return true;
+		/* Pairs with the write barrier of rvt_post_one_wr(). */
+		smp_rmb();
+		if (softib_rc_send_one(qp, flags))
+			return false;
+	}
+}
+
+/**
+ * softib_rc_do_send() - send engine of an RC QP
+ * @qp: the QP
+ *
+ * Context: any, but no QP lock held.
+ * Return: true if its turn was over before its work.
+ */
+bool softib_rc_do_send(struct rvt_qp *qp)
+{
+	unsigned long flags;
+	bool more = false;
+
+	spin_lock_irqsave(&qp->s_lock, flags);
+	if (softib_send_claim(qp)) {
+		more = softib_rc_turn(qp, &flags);
+		softib_send_release(qp);
+	}
+	spin_unlock_irqrestore(&qp->s_lock, flags);
+	softib_rc_events(qp);
+	return more;
+}
+
+/**
+ * softib_rc_qp_alloc() - make what RC and UC keep for a QP
+ * @priv: the driver's part of the QP
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int softib_rc_qp_alloc(struct softib_qp *priv)
+{
+	priv->rc = kzalloc(sizeof(*priv->rc), GFP_KERNEL);
+	return priv->rc ? 0 : -ENOMEM;
+}
+
+/**
+ * softib_rc_qp_free() - the reverse
+ * @priv: the driver's part of the QP
+ */
+void softib_rc_qp_free(struct softib_qp *priv)
+{
+	kfree(priv->rc);
+}
+
+/**
+ * softib_rc_qp_reset() - a stopped QP enters the reset state
+ * @qp: the QP
+ *
+ * Context: r_lock, s_hlock and s_lock held.
+ */
+void softib_rc_qp_reset(struct rvt_qp *qp)
+{
+	qp_to_softib_rc(qp)->events = 0;
+	atomic_set(&qp->local_ops_pending, 0);
+}
+
+/**
+ * softib_rc_qp_error() - a QP enters the error state
+ * @qp: the QP
+ *
+ * rdmavt drops the buffers of the message that was coming in; nothing is to be
+ * added.
+ *
+ * Context: r_lock and s_lock held.
+ */
+void softib_rc_qp_error(struct rvt_qp *qp)
+{
+}
+
+/**
+ * softib_rc_flush_waiters() - nothing of a QP waits anywhere but in its timers
+ * @qp: the QP
+ *
+ * Context: s_lock held.
+ */
+void softib_rc_flush_waiters(struct rvt_qp *qp)
+{
+}
+
+/**
+ * softib_rc_stop() - stop what may start the send engine
+ * @qp: the QP, in the reset state
+ *
+ * rdmavt stops its timers itself, after this; softib_schedule_send() refuses
+ * them from the reset state on.
+ *
+ * Context: may sleep.
+ */
+void softib_rc_stop(struct rvt_qp *qp)
+{
+}

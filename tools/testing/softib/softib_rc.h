@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * RC and UC: what the requester (softib_rc.c, softib_uc.c) and the responder
+ * (softib_resp.c) share.
+ */
+#ifndef SOFTIB_RC_H
+#define SOFTIB_RC_H
+
+#include "softib.h"
+
+/*
+ * A longer message travels as several frames, so that no lock is held, and no
+ * interrupt off, for longer than it takes to copy this much. A multiple of
+ * every path MTU, and more than the largest IPoIB packet.
+ */
+#define SOFTIB_RC_BURST		(64 * 1024)
+
+/* AETH syndromes, IBTA 9.7.5.2.1: kind in the upper three bits. */
+#define SOFTIB_AETH_ACK		0
+#define SOFTIB_AETH_RNR		1
+#define SOFTIB_AETH_NAK		3
+#define SOFTIB_AETH_CODE_MASK	0x1f
+
+/**
+ * struct softib_rc - what RC and UC keep for a QP, beside the rvt_qp fields
+ * @events: SOFTIB_RC_* bits, acted on by the send engine with no lock held
+ * @recv_len: length of the receive buffer a UC message is in; r_lock
+ *
+ * Fields of struct rvt_qp, and what they mean here:
+ *
+ * requester, under s_lock:
+ *   s_last		oldest work request not completed
+ *   s_cur		the one to send (from) next
+ *   s_psn		first PSN to send next
+ *   s_last_psn		newest PSN acknowledged
+ *   s_sending_hpsn	newest PSN ever sent
+ *   s_retry, s_rnr_retry	tries left
+ * responder, under r_lock:
+ *   r_psn		PSN expected next
+ *   r_state		opcode of the last request: tells whether one goes on
+ *   r_len, r_rcv_len	room for the message, and how much of it is filled
+ *   r_nak_state	a NAK for r_psn is out, do not send another
+ *   s_ack_queue		results of the last atomics, for duplicates
+ */
+struct softib_rc {
+	unsigned long events;
+	u32 recv_len;
+};
+
+enum {
+	SOFTIB_RC_FAIL,		/* the send queue cannot go on: fail the QP */
+	SOFTIB_RC_LAST_WQE,	/* tell IB_EVENT_QP_LAST_WQE_REACHED */
+};
+
+static inline struct softib_rc *qp_to_softib_rc(const struct rvt_qp *qp)
+{
+	return qp_to_softib_qp(qp)->rc;
+}
+
+/* <, == or > 0 as PSN a is before, the same as, or after b; 24 bits count. */
+static inline int softib_psn_cmp(u32 a, u32 b)
+{
+	return (int)((a - b) << 8);
+}
+
+/* Packets that len bytes take; a message of no bytes is a packet. */
+static inline u32 softib_rc_packets(const struct rvt_qp *qp, u32 len)
+{
+	return len ? rvt_div_round_up_mtu((struct rvt_qp *)qp, len) : 1;
+}
+
+/* Is the opcode that of a frame after which its message goes on? */
+static inline bool softib_rc_goes_on(u8 opcode)
+{
+	switch (opcode & ~RVT_OPCODE_QP_MASK) {
+	case IB_OPCODE_SEND_FIRST:
+	case IB_OPCODE_SEND_MIDDLE:
+	case IB_OPCODE_RDMA_WRITE_FIRST:
+	case IB_OPCODE_RDMA_WRITE_MIDDLE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* softib_rc.c */
+void softib_qp_event(struct rvt_qp *qp, enum ib_event_type event);
+void softib_rc_address(struct softib_frame *frame, struct rvt_qp *qp);
+bool softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
+		     struct softib_frame *frame);
+void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status);
+void softib_rc_local(struct rvt_qp *qp, struct rvt_swqe *wqe);
+void softib_rc_flush(struct rvt_qp *qp);
+void softib_rc_events(struct rvt_qp *qp);
+bool softib_rc_is_local(const struct rvt_swqe *wqe);
+
+/* softib_resp.c */
+void softib_rc_request(struct softib_port *port, struct rvt_qp *qp,
+		       const struct softib_frame *frame);
+
+#endif /* SOFTIB_RC_H */
