@@ -1,0 +1,88 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Any EtherType travels in the IPoIB encapsulation, both ways, unicast, broadcast
+# and multicast; packet sockets see what it is.
+#
+#	node1 <-- AF_PACKET frames --> node2
+#	  |                              |
+#	+-+------------------------------+-+
+#	|             switch               |
+#	+----------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+HELLO=68656c6c6f2c20776f726c64
+
+CASES=(
+	"unicast:1:2:0x88b5 U26 an experimental EtherType reaches the other node"
+	"unicast:2:1:0x88b5 U26 and back"
+	"broadcast:0x88b5 U26 it reaches all nodes as broadcast"
+	"unicast:1:2:0x8035 U25,A36 RARP travels unicast"
+	"broadcast:0x8035 U25,A36 RARP travels broadcast"
+	"unicast:1:2:0x88ca U26 TIPC's EtherType travels"
+	"unicast:1:2:0x0801 U26 an EtherType nobody heard of travels"
+	"on_the_wire U23,U24,U26 the encapsulation header is EtherType and zero"
+	"counted U26 the frames are counted as sent, not as dropped"
+	"wrong_node U37 a node that is not addressed gets nothing"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no answer from node 2"
+	wait_ping 1 3 || ktap_bail "no answer from node 3"
+}
+
+unicast()
+{
+	local from=$1 to=$2 type=$3
+
+	listen "$to" "$type" 3 5000
+	check "send" in_node "$from" raw_frame send ib0 "$(lladdr "$to")" "$type" "$HELLO" 3
+	wait "$LISTENER" || fail "not all of 3 frames came: $(received "$to")"
+	check_eq "what came" "$(received "$to" | sed 's/ addr=.* data=/ data=/; s/ halen=[0-9]*//' | sort -u)" \
+		"proto=${type#0x} pkttype=0 hatype=32 len=12 data=$HELLO"
+}
+
+broadcast()
+{
+	local type=$1 two
+
+	listen 2 "$type" 3 5000
+	two=$LISTENER
+	listen 3 "$type" 3 5000
+	check "send" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" "$type" "$HELLO" 3
+	wait "$LISTENER" || fail "not all of 3 frames came to node 3"
+	wait "$two" || fail "not all of 3 frames came to node 2"
+	check_eq "pkttype" "$(received 2 | word pkttype)" 1
+}
+
+on_the_wire()
+{
+	capture_start types
+	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 "$HELLO"
+	capture_stop
+	check "header" frames_all data "88b50000$HELLO" "slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" op=64 \
+		dqp!=000000 dqp!=000001 dqp!=fefefe
+}
+
+counted()
+{
+	local sent dropped
+
+	sent=$(counter 1 tx_packets)
+	dropped=$(counter 1 tx_dropped)
+	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 "$HELLO" 10
+	check "sent" busywait 2000 counter_is 1 tx_packets -ge $((sent + 10))
+	check_eq "dropped" "$(counter 1 tx_dropped)" "$dropped"
+}
+
+wrong_node()
+{
+	listen 3 0x88b5 1 1000
+	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 "$HELLO" 5
+	wait "$LISTENER" && fail "node 3 got $(received 3)"
+}
+
+ktap_main "$@"

@@ -1,0 +1,139 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# P_Key, Q_Key, SL and scope of the link are what the subnet manager says, and
+# when it says otherwise the link follows.
+#
+#	node1 ----- node2		the SM is restarted with other
+#	  |           |			partitions for each fixture; the
+#	+-+-----------+-+		driver stays loaded but where the
+#	|    switch     |		P_Key changes
+#	+---------------+
+
+. "$(dirname "$0")/lib.sh"
+
+CASES=(
+	"values:0x00000b1b:0 U13,U40 the SM's defaults: Q_Key 0xb1b, SL 0"
+	"values:0x80005a5a:0 U10,U40,U61 a controlled Q_Key, given while the driver runs"
+	"values:0x00001234:3 U13,U40,U42 another Q_Key and SL 3, given while the driver runs"
+	"groups_follow U40,U55 a multicast group that was joined before has the new values too"
+	"scope U4,U8,A2 with a broadcast-GID of scope 5 all groups have scope 5"
+	"scope_ping U8,U15 and the nodes reach each other"
+	"pkey U9,U41,A16,A17 a P_Key at index 0 is the one used, bit 15 set"
+	"pkey_isolates A1,A18 a node of another partition hears nothing"
+)
+
+setup()
+{
+	partitions "Default=0x7fff, ipoib : ALL=full;"
+	fabric_up 3
+	group_join 1 239.9.9.9
+}
+
+new_sm()
+{
+	opensm_stop
+	partitions "$@"
+	opensm_start
+}
+
+rejoined()
+{
+	sa_is_full_member 1 "$1" && sa_is_full_member 2 "$1"
+}
+
+# values QKEY SL
+values()
+{
+	local qkey=$1 sl=$2
+
+	new_sm "Default=0x7fff, ipoib, Q_Key=$qkey, sl=$sl : ALL=full;"
+	check "rejoined" slowwait 15 rejoined "$BROADCAST_MGID"
+	check "carrier" wait_carrier
+	check_eq "the SM's Q_Key" "$(($(sa_field "$BROADCAST_MGID" qkey)))" $((qkey))
+	for node in 1 2; do
+		node_ip "$node" neigh flush dev ib0
+	done
+	check "ping" wait_ping 1 2
+	capture_start "values$sl"
+	check "unicast" ping_lossless 1 "$(ip4 2)" 5
+	in_node 1 udp_group send ib0 255.255.255.255 9 32 3
+	capture_stop
+	check "Q_Key" frames_all qkey "${qkey#0x}" op=64 type!=fefe sport!=- dqp!=000000 \
+		dqp!=000001 dqp!=fefefe
+	check "SL" frames_all sl "$sl" op=64 dqp!=000000 dqp!=000001 dqp!=fefefe
+	check "multicast was among them" frame_seen dqp=ffffff dport=9
+	check "unicast was among them" frame_seen icmp.type=8
+}
+
+groups_follow()
+{
+	local mgid
+
+	mgid=$(mgid4 239.9.9.9)
+	check "the group is joined anew" slowwait 15 sa_is_full_member 1 "$mgid"
+	check_eq "Q_Key" "$(sa_field "$mgid" qkey)" "$(sa_field "$BROADCAST_MGID" qkey)"
+	check_eq "SL" "$(sa_field "$mgid" SL)" "$(sa_field "$BROADCAST_MGID" SL)"
+}
+
+# The scope is that of the interface's broadcast address (U15: where it is not
+# found by search, it is set there).
+scope()
+{
+	local node
+
+	new_sm "Default=0x7fff, ipoib, scope=5 : ALL=full;"
+	for node in 1 2 3; do
+		node_ip "$node" link set ib0 down
+		check "broadcast address of node $node" node_ip "$node" link set ib0 \
+			broadcast 00:ff:ff:ff:ff:15:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff
+		node_ip "$node" link set ib0 up
+		node_ip "$node" addr replace "$(ip6 "$node")/64" dev ib0 nodad
+	done
+	check "carrier" wait_carrier || return
+	check "broadcast" sa_is_full_member 2 ff15:401b:ffff::ffff:ffff
+	check "all hosts" slowwait 5 sa_is_full_member 2 ff15:401b:ffff::1
+	check "all nodes" slowwait 5 sa_is_full_member 2 ff15:601b:ffff::1
+	check "the group of an application" slowwait 5 sa_is_full_member 1 "$(mgid4 239.9.9.9 ffff 5)"
+	check_eq "groups of another scope" \
+		"$(sa_mgids | grep -E ':[46]01b:' | grep -v '^ff15:')" ""
+}
+
+scope_ping()
+{
+	check "ping" wait_ping 1 2
+}
+
+pkey()
+{
+	new_sm "Default=0x7fff : ALL=limited;" \
+		"Some=0x1234, indx0, ipoib : 0x$(port_guid 1)=full, 0x$(port_guid 2)=full;" \
+		"Else=0x0777, indx0, ipoib : 0x$(port_guid 3)=full;"
+	driver_unload
+	driver_load
+	nodes_up
+	check "carrier" wait_carrier
+	check_eq "node 1" "$(in_node 1 cat /sys/class/net/ib0/pkey)" 0x9234
+	check_eq "node 3" "$(in_node 3 cat /sys/class/net/ib0/pkey)" 0x8777
+	check_eq "broadcast address" "$(lladdr_broadcast 1)" 00ffffffff12401b9234000000000000ffffffff
+	check "member" sa_is_full_member 1 ff12:401b:9234::ffff:ffff
+	check "ping" wait_ping 1 2
+	capture_start pkey
+	check "unicast" ping_lossless 1 "$(ip4 2)" 5
+	in_node 1 udp_group send ib0 255.255.255.255 9 32 3
+	capture_stop
+	check "P_Key" frames_all pkey 9234 op=64 dqp!=000000 dqp!=000001 dqp!=fefefe \
+		"slid=$(lid_hex 1)"
+}
+
+pkey_isolates()
+{
+	check_not "IPv4" ping_ok 1 "$(ip4 3)"
+	check_not "IPv6" ping_ok 3 "$(ip6 1)"
+	listen 3 0x88b5 1 1500
+	in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x88b5 cafe 5
+	in_node 1 raw_frame send ib0 "$(lladdr 3)" 0x88b5 cafe 5
+	wait "$LISTENER" && fail "node 3 heard $(received 3)"
+}
+
+ktap_main "$@"

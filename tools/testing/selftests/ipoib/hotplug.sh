@@ -1,0 +1,99 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# One HCA goes and comes while the others live.
+#
+#	node1 (SM)  node2 <== traffic ==> node3
+#	  |           |                     |	softib2 (node 3) is
+#	+-+-----------+---------------------+-+	removed and added again
+#	|               switch                |
+#	+-------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+CASES=(
+	"remove A8 an HCA removed under traffic takes its interface with it"
+	"others_live A8 the other nodes go on"
+	"add A8 the HCA comes back with a new interface"
+	"new_qpn U46,U47 peers learn its new address and reach it"
+	"again A8 five times in a row"
+	"two_at_once A8 two HCAs at once, with joins under way"
+)
+
+setup()
+{
+	fabric_up 4
+	wait_ping 2 3 || ktap_bail "no ping"
+}
+
+no_interface()
+{
+	! node_ip "$1" link show dev ib0 > /dev/null 2>&1
+}
+
+readd()
+{
+	hca_add "$1"
+	busywait 5000 netdev "$1" > /dev/null || { fail "no new interface"; return 1; }
+	nodes_up "$1"
+	check "carrier" wait_carrier "$1"
+}
+
+remove()
+{
+	OLD_QPN=$(lladdr_qpn 3)
+	background in_node 2 ping -q -f "$(ip4 3)" > /dev/null 2>&1
+	background in_node 3 ping -q -f "$(ip6 2)" > /dev/null 2>&1
+	hca_remove 3
+	check "the interface goes" slowwait 5 no_interface 3
+	background_stop
+}
+
+others_live()
+{
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 2 4
+	check_not "node 3" ping_ok 1 "$(ip4 3)"
+}
+
+add()
+{
+	readd 3
+}
+
+# The neighbour entries of the peers still say the old QPN; the stack finds out.
+new_qpn()
+{
+	note "QPN was $OLD_QPN, is $(lladdr_qpn 3)"
+	check "ping" wait_ping 2 3 30
+	check "ping" wait_ping 3 1 30
+}
+
+again()
+{
+	local i
+
+	for ((i = 0; i < 5; i++)); do
+		hca_remove 3
+		check "the interface goes" slowwait 5 no_interface 3
+		readd 3 || return
+	done
+	check "ping" wait_ping 3 1 30
+}
+
+two_at_once()
+{
+	group_join 3 239.1.1.{1..10}
+	group_join 4 239.1.1.{1..10}
+	hca_remove 3
+	hca_remove 4
+	check "node 3" slowwait 5 no_interface 3
+	check "node 4" slowwait 5 no_interface 4
+	check "ping" wait_ping 1 2
+	readd 3
+	readd 4
+	check "ping" wait_ping 3 4 30
+	background_stop
+}
+
+ktap_main "$@"

@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# ip link set down and up, and loss of the physical link, leave an interface that
+# works, soon.
+#
+#	node1 <-- ping --> node2
+#	  |                  |		node 2 goes down and up, and so
+#	+-+------------------+-+	does its cable
+#	|        switch        |
+#	+----------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+CASES=(
+	"down B31 down has no carrier and answers nothing"
+	"up U17,B31 up has carrier and answers within two seconds"
+	"cycles U17 twenty downs and ups end in an interface that works"
+	"cycles_traffic U17 ten under traffic of both nodes"
+	"quick U17,U20 down again before the join is done, ten times"
+	"down_sm_dead U20 down with the subnet manager dead takes less than two seconds"
+	"up_sm_back U16,U20 and up works once it is back"
+	"link_down_case B31,A14 a link that is down takes the carrier with it"
+	"link_up_case B31,U17 when it comes back so does the carrier, and traffic within three seconds"
+	"flaps U17 five flaps under ping lose no more than the links do"
+)
+
+setup()
+{
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+}
+
+down()
+{
+	node_ip 2 link set ib0 down
+	check_not "carrier" has_carrier 2
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+	node_ip 1 neigh flush dev ib0
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+}
+
+# up and the IPv6 address, which down takes away
+node_up()
+{
+	node_ip "$1" link set ib0 up
+	node_ip "$1" addr replace "$(ip6 "$1")/64" dev ib0 nodad
+}
+
+up()
+{
+	local start
+
+	start=$(now_ms)
+	node_up 2
+	check "carrier" wait_carrier 2
+	check "ping" busywait 10000 ping_ok 1 "$(ip4 2)"
+	note "up to ping: $(($(now_ms) - start)) ms"
+	check_num "milliseconds" $(($(now_ms) - start)) -lt 2000
+	check "both families" wait_ping 1 2
+}
+
+cycle()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		node_ip 2 link set ib0 down
+		node_up 2
+		check "carrier" wait_carrier 2 || return
+	done
+}
+
+cycles()
+{
+	cycle 20
+	check "ping" wait_ping 1 2
+	check "member" sa_is_full_member 2 "$BROADCAST_MGID"
+}
+
+cycles_traffic()
+{
+	background in_node 1 ping -q -f "$(ip4 2)" > /dev/null 2>&1
+	background in_node 2 ping -q -f "$(ip4 1)" > /dev/null 2>&1
+	cycle 10
+	background_stop
+	check "ping" wait_ping 1 2
+}
+
+quick()
+{
+	local i
+
+	for ((i = 0; i < 10; i++)); do
+		node_ip 2 link set ib0 down
+		node_up 2
+	done
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2
+}
+
+down_sm_dead()
+{
+	local start
+
+	opensm_kill
+	start=$(now_ms)
+	node_ip 2 link set ib0 down
+	check_num "milliseconds" $(($(now_ms) - start)) -lt 2000
+}
+
+up_sm_back()
+{
+	node_up 2
+	check "no carrier yet" stays 1000 no_carrier 2
+	opensm_start
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2
+}
+
+link_down_case()
+{
+	link_down 2
+	check "carrier goes" slowwait 5 no_carrier 2
+	check "node 1 keeps its own" has_carrier 1
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+}
+
+link_up_case()
+{
+	local start
+
+	start=$(now_ms)
+	link_up 2
+	check "carrier" wait_carrier 2
+	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+	note "link up to ping: $(($(now_ms) - start)) ms"
+	check_num "milliseconds" $(($(now_ms) - start)) -lt 3000
+	check "both families" wait_ping 1 2
+}
+
+flaps()
+{
+	local i
+
+	for ((i = 0; i < 5; i++)); do
+		link_down 2
+		check "carrier goes" slowwait 5 no_carrier 2
+		link_up 2
+		check "carrier" wait_carrier 2
+		check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+	done
+	check "ping" ping_lossless 1 "$(ip4 2)" 50
+	check "ping" wait_ping 2 1
+}
+
+ktap_main "$@"

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# The streams that iperf.sh and ref_connected.sh have in common.
+
+# shellcheck disable=SC2034 # for the tests
+IPERF_CASES=(
+	"tcp:1:2:ip4 U1 TCP over IPv4, node 1 to node 2"
+	"tcp:2:1:ip4 U1 TCP over IPv4, node 2 to node 1"
+	"tcp:1:2:ip6 U1 TCP over IPv6, node 1 to node 2"
+	"tcp:2:1:ip6 U1 TCP over IPv6, node 2 to node 1"
+	"udp:1:2:ip4 U1 UDP over IPv4, node 1 to node 2"
+	"udp:2:1:ip4 U1 UDP over IPv4, node 2 to node 1"
+	"udp:1:2:ip6 U1 UDP over IPv6, node 1 to node 2"
+	"udp:2:1:ip6 U1 UDP over IPv6, node 2 to node 1"
+)
+
+# tcp_stream FROM TO FAMILY [ARG...]: 10 Mb/s is what even a slow emulator does
+# many times over; a stall does not
+tcp_stream()
+{
+	local result
+
+	result=$(IPERF_ADDR=$3 iperf "$1" "$2" -t 2 "${@:4}") ||
+		{ fail "iperf3: $result"; return; }
+	note "Mb/s: ${result% *}"
+	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 10
+}
+
+tcp()
+{
+	tcp_stream "$@"
+}
+
+udp()
+{
+	local result
+
+	result=$(IPERF_ADDR=$3 iperf "$1" "$2" -u -b 5M -l 1000 -t 2) ||
+		{ fail "iperf3: $result"; return; }
+	note "Mb/s and per cent lost: $result"
+	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 4
+	check_num "per cent lost" "$(printf '%.0f' "${result#* }")" -le 2
+}

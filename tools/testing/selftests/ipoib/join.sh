@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The interface is up only while its port is a full member of the broadcast
+# group, whose existence is the administrator's business and not the driver's.
+#
+#	node1  node2  node3
+#	  |      |      |		the SM and its partitions come and
+#	+-+------+------+-+		change as the cases want it: the cases
+#	|      switch     |		run in this order
+#	+-----------------+
+
+. "$(dirname "$0")/lib.sh"
+
+WITHOUT="Default=0x7fff : ALL=full;"
+WITH="Default=0x7fff, ipoib : ALL=full;"
+
+CASES=(
+	"no_sm U16,A14 without a subnet manager the interfaces are there and have no carrier"
+	"no_group U16,U22,A13 without a broadcast group there is no carrier, and the driver does not make one"
+	"group_made U16,U20 once the group is created the carrier comes"
+	"full_member U17,A14,A30 every port is a full member of the broadcast group"
+	"one_member_leaves U17,A3 down leaves the group, the others stay members"
+	"join_mad U17,U54 the join on the wire asks for JoinState 1 with the port's own GID and P_Key"
+	"mtu_too_big:refused U11,U20,A14 a port whose link is smaller than the group's MTU stays out"
+	"mtu_too_big:logged U58 and says so in the kernel log"
+	"mtu_too_big:recovers U20 and comes in once the group fits"
+	"rate_too_big U20,U43 a port slower than the group's rate stays out"
+	"pkey_removed U21,A16 without its P_Key in the port's table the interface does not run"
+	"pkey_readded U21 with the P_Key back it runs again"
+)
+
+setup()
+{
+	softib_load 3 mtu=2048
+	capture_start join
+	driver_load
+	nodes_up
+}
+
+all_down()
+{
+	no_carrier 1 && no_carrier 2 && no_carrier 3
+}
+
+no_sm()
+{
+	check "no carrier for 2 s" stays 2000 all_down
+	check_not "ping" ping_ok 1 10.9.0.2
+}
+
+no_group()
+{
+	partitions "$WITHOUT"
+	opensm_start
+	check "no carrier for 3 s" stays 3000 all_down
+	check_eq "groups of IPoIB" "$(sa_mgids | grep -E ':[46]01b:')" ""
+}
+
+group_made()
+{
+	partitions "$WITH"
+	opensm_reread
+	check "carrier" wait_carrier
+	check "ping" wait_ping 1 2
+}
+
+full_member()
+{
+	local node
+
+	for node in 1 2 3; do
+		check_eq "JoinState of node $node" "$(sa_join_state "$node" "$BROADCAST_MGID")" 0x1
+	done
+}
+
+one_member_leaves()
+{
+	node_ip 3 link set ib0 down
+	check "node 3 is no member" slowwait 5 sa_is_no_member 3 "$BROADCAST_MGID"
+	check "node 2 still is" sa_is_full_member 2 "$BROADCAST_MGID"
+	node_ip 3 link set ib0 up
+	check "carrier" wait_carrier 3
+	check "node 3 is a member again" sa_is_full_member 3 "$BROADCAST_MGID"
+}
+
+join_mad()
+{
+	local node
+
+	capture_sync
+	for node in 1 2 3; do
+		check "a join of node $node" frame_seen mad.class=03 mad.method=02 mad.attr=0038 \
+			"mc.mgid=$BROADCAST_MGID" mc.join=1 mc.pkey=ffff \
+			"mc.portgid=$(port_gid "$node")"
+		check_eq "other JoinStates" "$(frames -f mc.join mad.method=02 mad.attr=0038 \
+			"mc.mgid=$BROADCAST_MGID" mc.join!=1)" ""
+	done
+}
+
+# new_sm PARTITIONS: a new SM with other ideas
+new_sm()
+{
+	opensm_stop
+	partitions "$@"
+	opensm_start
+}
+
+mtu_too_big()
+{
+	case $1 in
+	refused)
+		new_sm "Default=0x7fff, ipoib, mtu=5 : ALL=full;"
+		check "the group has 4096" busywait 5000 group_mtu_is 5
+		check "carrier goes" slowwait 10 all_down
+		check "no carrier for 2 s" stays 2000 all_down
+		REFUSED_LOG=$(klog)
+		;;
+	logged)
+		check "a line of the log" grep -q 'ib0.*join' <<< "$REFUSED_LOG"
+		;;
+	recovers)
+		new_sm "$WITH"
+		check "carrier" wait_carrier
+		check "ping" wait_ping 1 2
+		;;
+	esac
+}
+
+group_mtu_is()
+{
+	[ $(($(sa_field "$BROADCAST_MGID" mtu) & 63)) -eq "$1" ]
+}
+
+rate_too_big()
+{
+	# code 10: 120 Gb/s, more than any port here has
+	new_sm "Default=0x7fff, ipoib, rate=10 : ALL=full;"
+	check "carrier goes" slowwait 10 all_down
+	check "no carrier for 2 s" stays 2000 all_down
+	new_sm "$WITH"
+	check "carrier" wait_carrier
+}
+
+in_partition()
+{
+	echo "Default=0x7fff : ALL=limited;"
+	echo "Some=0x1234, indx0, ipoib : $1;"
+}
+
+pkey_removed()
+{
+	new_sm "$(in_partition ALL=full)"
+	driver_unload
+	driver_load
+	nodes_up
+	check "carrier with P_Key 0x9234" wait_carrier
+	check_eq "P_Key" "$(in_node 2 cat /sys/class/net/ib0/pkey)" 0x9234
+	check "ping" wait_ping 1 2
+	partitions "$(in_partition "0x$(port_guid 1)=full, 0x$(port_guid 3)=full")"
+	opensm_reread
+	check "node 2 stops" slowwait 15 no_carrier 2
+	check "and stays so" stays 2000 no_carrier 2
+	check "node 1 and 3 go on" wait_ping 1 3
+	check_not "node 2 is unreachable" ping_ok 1 "$(ip4 2)"
+}
+
+pkey_readded()
+{
+	partitions "$(in_partition ALL=full)"
+	opensm_reread
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2
+}
+
+ktap_main "$@"

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Frames: capture on softib's wires and decode (ibdump; tshark as the judge that
+# is not ours), and the C helpers that send and receive odd ones.
+
+CAPTURE_PID=
+CAPTURE=
+MARKER=0
+
+# Compile what the Makefile did not.
+tools_build()
+{
+	local prog
+
+	mkdir -p "$TOOLS"
+	for prog in ibdump raw_frame udp_group ud_verbs; do
+		[ "$TOOLS/$prog" -nt "$LIB_DIR/$prog.c" ] && continue
+		if [ "$LIB_DIR/$prog" -nt "$LIB_DIR/$prog.c" ]; then
+			cp "$LIB_DIR/$prog" "$TOOLS/"
+			continue
+		fi
+		case $prog in
+		ud_verbs) cc -O1 -o "$TOOLS/$prog" "$LIB_DIR/$prog.c" -libverbs ;;
+		*) cc -O1 -o "$TOOLS/$prog" "$LIB_DIR/$prog.c" ;;
+		esac || ktap_bail "cannot compile $prog"
+	done
+}
+
+capture_has_header()
+{
+	[ "$(wc -c < "$CAPTURE")" -ge 24 ]
+}
+
+# capture_start NAME: every frame of the fabric, from now on, into $CAPTURE
+capture_start()
+{
+	CAPTURE=$TESTDIR/$1.pcap
+	cat "$DEBUGFS/capture" > "$CAPTURE" &
+	CAPTURE_PID=$!
+	busywait 5000 capture_has_header || ktap_bail "no capture"
+}
+
+capture_kill()
+{
+	[ -n "$CAPTURE_PID" ] || return 0
+	kill "$CAPTURE_PID" 2> /dev/null
+	wait "$CAPTURE_PID" 2> /dev/null
+	CAPTURE_PID=
+}
+
+# A frame of our own through the fabric, node 1 to node 2, to a QP that nobody
+# has: when it is in the file, so is all that came before it.
+capture_sync()
+{
+	local mark
+
+	MARKER=$((MARKER + 1))
+	mark=$(printf 'fefe0000%08x' $MARKER)
+	ud_verbs "$(ibdev 1)" -l "$(port_lid 2)" -q 0xfefefe -Q 0x1 -d "$mark" ||
+		{ fail "cannot send the marker"; return 1; }
+	busywait 5000 frame_seen "data=$mark" || fail "the marker is not in the capture"
+}
+
+capture_stop()
+{
+	capture_sync
+	capture_kill
+}
+
+# frames [-f KEY]... [KEY=VALUE|KEY!=VALUE]...: see ibdump.c
+frames()
+{
+	ibdump "$CAPTURE" "$@"
+}
+
+frame_count()
+{
+	frames "$@" | wc -l
+}
+
+frame_seen()
+{
+	[ -n "$(frames -f n "$@" | head -n 1)" ]
+}
+
+# frames_all KEY VALUE CONDITION...: there are such frames, and all have that value
+frames_all()
+{
+	local key=$1 value=$2 got
+
+	shift 2
+	got=$(frames -f "$key" "$@" | sort -u)
+	[ "$got" = "$value" ] && return
+	echo "$key is '${got//$'\n'/ }' in frames $*"
+	return 1
+}
+
+# tshark_fields FILTER FIELD...: of the capture, tab-separated
+tshark_fields()
+{
+	local filter=$1 field args=()
+
+	shift
+	for field; do
+		args+=(-e "$field")
+	done
+	tshark -n -r "$CAPTURE" -Y "$filter" -T fields "${args[@]}" 2> "$TESTDIR/tshark.err"
+}
+
+# ---- packet sockets and multicast receivers, in the background ----
+
+# listen NODE ETHERTYPE COUNT MS: until COUNT frames or MS went by; the process
+# is $LISTENER, and received NODE prints the frames
+listen()
+{
+	local log=$TESTDIR/recv.$1
+
+	in_node "$1" raw_frame recv ib0 "$2" "$3" "$4" > "$log" &
+	# shellcheck disable=SC2034 # for the tests
+	LISTENER=$!
+	busywait 5000 grep -q ready "$log" || fail "the listener does not start"
+}
+
+received()
+{
+	sed 1d "$TESTDIR/recv.$1"
+}
+
+# udp_listen NODE ADDRESS PORT COUNT MS: the same for datagrams; received NODE
+# prints how many came
+udp_listen()
+{
+	local log=$TESTDIR/recv.$1
+
+	in_node "$1" udp_group recv ib0 "${@:2}" > "$log" &
+	# shellcheck disable=SC2034 # for the tests
+	LISTENER=$!
+	busywait 5000 grep -q ready "$log" || fail "the receiver does not start"
+}
+
+# group_join NODE GROUP...: hold the memberships; group_leave ends them. The
+# process is the one that joined, not ip netns exec around it: that one execs.
+group_join()
+{
+	local log=$TESTDIR/join.$1
+
+	: > "$log"
+	in_node "$1" udp_group join ib0 "${@:2}" > "$log" &
+	JOINER=$!
+	BACKGROUND+=("$JOINER")
+	background_ready "$log" || fail "cannot join ${*:2}"
+}
+
+group_leave()
+{
+	kill "${1:-$JOINER}"
+	wait "${1:-$JOINER}" 2> /dev/null
+}

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# KTAP output, checks and waiting. A test file lists its cases in CASES, each
+#
+#	"function[:arg...] ids what is claimed"
+#
+# and calls ktap_main, which runs setup (if there is one) and then each case. A
+# case makes its checks with check, check_not and check_eq; it passes if all of
+# them held and the kernel log stayed clean. ids are those of requirements (U36:
+# RFC 4391, A13: RFC 4392, B22: the interface that is kept, W: a known weakness).
+#
+# With IPOIB_DRIVER=stock a case listed in stock-known-failures is expected to
+# fail: it is XFAIL, and a pass of one listed as "always" is XPASS, a failure.
+
+readonly KSFT_PASS=0 KSFT_FAIL=1 KSFT_SKIP=4
+
+KTAP_NO=0
+KTAP_PASS=0
+KTAP_FAIL=0
+KTAP_XFAIL=0
+KTAP_XPASS=0
+KTAP_SKIPPED=0
+declare -A KTAP_SEEN
+RET=0
+SKIP_REASON=
+
+note()
+{
+	local line
+
+	while IFS= read -r line; do
+		echo "# $line"
+	done <<< "$*"
+}
+
+# Something without which no further case makes sense went wrong.
+ktap_bail()
+{
+	diagnose
+	echo "Bail out! $*"
+	ktap_totals
+	exit $KSFT_FAIL
+}
+
+# A test file may replace it: what to print when a case failed.
+diagnose()
+{
+	:
+}
+
+fail()
+{
+	RET=1
+	note "$*"
+}
+
+# check MESSAGE COMMAND...: the command succeeds
+check()
+{
+	local msg=$1 out
+
+	shift
+	out=$("$@" 2>&1) && return 0
+	fail "$msg: '$*' failed${out:+: ${out:0:600}}"
+	return 1
+}
+
+# check_not MESSAGE COMMAND...: the command fails
+check_not()
+{
+	local msg=$1 out
+
+	shift
+	out=$("$@" 2>&1) || return 0
+	fail "$msg: '$*' succeeded${out:+: ${out:0:600}}"
+	return 1
+}
+
+# check_eq MESSAGE GOT WANTED
+check_eq()
+{
+	[ "$2" = "$3" ] && return 0
+	fail "$1: got '$2', wanted '$3'"
+	return 1
+}
+
+# check_num MESSAGE GOT OP WANTED, with the operators of test(1)
+check_num()
+{
+	[ -n "$2" ] && test "$2" "$3" "$4" && return 0
+	fail "$1: got '$2', wanted $3 $4"
+	return 1
+}
+
+check_skip()
+{
+	SKIP_REASON=$*
+}
+
+# A pause that forks nothing.
+exec {NAP_FD}<> <(:)
+nap()
+{
+	read -rt "$1" -u "$NAP_FD" || true
+}
+
+now_ms()
+{
+	local t=${EPOCHREALTIME/./}
+
+	echo $((t / 1000))
+}
+
+# busywait MILLISECONDS COMMAND...: until it succeeds, or fail at the deadline.
+# Prints what the command printed last.
+busywait()
+{
+	local end=$(($(now_ms) + $1)) out rc
+
+	shift
+	while true; do
+		out=$("$@") && rc=0 || rc=$?
+		if [ $rc -eq 0 ] || [ "$(now_ms)" -ge $end ]; then
+			echo -n "$out"
+			return $rc
+		fi
+		nap 0.02
+	done
+}
+
+# slowwait SECONDS COMMAND...: the same, asking less often
+slowwait()
+{
+	local end=$(($(now_ms) + $1 * 1000)) out rc
+
+	shift
+	while true; do
+		out=$("$@") && rc=0 || rc=$?
+		if [ $rc -eq 0 ] || [ "$(now_ms)" -ge $end ]; then
+			echo -n "$out"
+			return $rc
+		fi
+		nap 0.1
+	done
+}
+
+# stays MILLISECONDS COMMAND...: it succeeds now and each time it is asked again
+# until then. For claims that something does not happen.
+stays()
+{
+	local end=$(($(now_ms) + $1))
+
+	shift
+	while [ "$(now_ms)" -lt $end ]; do
+		"$@" || return 1
+		nap 0.1
+	done
+}
+
+klog_mark()
+{
+	KLOG_MARK="ipoib-selftest $$.$KTAP_NO $1"
+	echo "$KLOG_MARK" > /dev/kmsg
+}
+
+# The kernel's messages since the last klog_mark.
+klog()
+{
+	dmesg | awk -v mark="$KLOG_MARK" 'on; index($0, mark) { on = 1 }'
+}
+
+# What must not be in it. rdmavt of 6.1 warns once of a copy into a flexible
+# array that is as it should be; that one block is left out.
+klog_findings()
+{
+	klog | awk '
+		/memcpy: detected field-spanning write/ { skip = 1 }
+		!skip
+		/end trace/ { skip = 0 }
+	' | grep -E 'BUG:|WARNING:|Oops|RIP:|Call Trace|KASAN|unreferenced object|blocked for more than|ref_tracker|rtnl_lock_nested|possible circular'
+}
+
+# known_failure CASE: print "kind|ids|reason" if the stock driver fails it
+known_failure()
+{
+	[ "$IPOIB_DRIVER" = stock ] || return 1
+	awk -F ' *[|] *' -v key="$KTAP_FILE/$1" -v suite="${IPOIB_SUITE:-}" '
+		$1 == key && ($2 == "all" || $2 == suite) {
+			print $3 "|" $4 "|" $5
+			found = 1
+			exit
+		}
+		END { exit !found }' "$LIB_DIR/stock-known-failures"
+}
+
+ktap_line()
+{
+	local result=$1 text=$2 directive=$3
+
+	echo "$result $KTAP_NO $text # ${directive:+$directive }time=${CASE_MS}ms"
+}
+
+ktap_judge()
+{
+	local name=$1 text=$2 known kind
+
+	known=$(known_failure "$name") || known=
+	kind=${known%%|*}
+	if [ -n "$SKIP_REASON" ] && [ $RET -eq 0 ]; then
+		KTAP_SKIPPED=$((KTAP_SKIPPED + 1))
+		ktap_line ok "$text" "SKIP $SKIP_REASON"
+	elif [ $RET -ne 0 ] && [ -n "$known" ]; then
+		KTAP_XFAIL=$((KTAP_XFAIL + 1))
+		ktap_line ok "$text" "XFAIL ${known##*|}"
+	elif [ $RET -ne 0 ]; then
+		KTAP_FAIL=$((KTAP_FAIL + 1))
+		ktap_line "not ok" "$text" ""
+	elif [ "$kind" = always ]; then
+		KTAP_XPASS=$((KTAP_XPASS + 1))
+		ktap_line "not ok" "$text" "XPASS stock is listed to fail: ${known##*|}"
+	else
+		KTAP_PASS=$((KTAP_PASS + 1))
+		ktap_line ok "$text" ""
+	fi
+}
+
+ktap_case()
+{
+	local func ids claim name args findings start
+
+	read -r name ids claim <<< "$1"
+	IFS=: read -r func args <<< "$name"
+	IFS=: read -ra args <<< "$args"
+	KTAP_NO=$((KTAP_NO + 1))
+	[ -z "${KTAP_SEEN[$name]:-}" ] || ktap_bail "two cases are named $name"
+	KTAP_SEEN[$name]=1
+	RET=0
+	SKIP_REASON=
+	klog_mark "$name"
+	start=$(now_ms)
+	"$func" "${args[@]}"
+	CASE_MS=$(($(now_ms) - start))
+	findings=$(klog_findings) && fail "the kernel log has: $findings"
+	[ $RET -eq 0 ] || diagnose
+	ktap_judge "$name" "$name [$ids] $claim"
+}
+
+ktap_totals()
+{
+	echo "# Totals: pass:$KTAP_PASS fail:$KTAP_FAIL xfail:$KTAP_XFAIL" \
+		"xpass:$KTAP_XPASS skip:$KTAP_SKIPPED error:0"
+}
+
+# ktap_main [CASE...]: run those cases, or all
+ktap_main()
+{
+	local entry cases=()
+
+	for entry in "${CASES[@]}"; do
+		if [ $# -eq 0 ] || [[ " $* " == *" ${entry%% *} "* ]]; then
+			cases+=("$entry")
+		fi
+	done
+	echo "TAP version 13"
+	echo "1..${#cases[@]}"
+	klog_mark setup
+	if declare -F setup > /dev/null; then
+		setup
+	fi
+	for entry in "${cases[@]}"; do
+		ktap_case "$entry"
+	done
+	ktap_totals
+	if [ $((KTAP_FAIL + KTAP_XPASS)) -gt 0 ] || [ ${#cases[@]} -eq 0 ]; then
+		exit $KSFT_FAIL
+	fi
+	if [ $KTAP_SKIPPED -eq ${#cases[@]} ]; then
+		exit $KSFT_SKIP
+	fi
+	exit $KSFT_PASS
+}

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# OpenSM with a private configuration, cache and log, the partitions it is given,
+# and questions to its SA.
+
+declare -A OPENSM_PID
+
+# partitions LINE...: what opensm_start reads; none: OpenSM's own default, one
+# partition 0xffff of all ports with an IPoIB broadcast group
+partitions()
+{
+	printf '%s\n' "$@" > "$TESTDIR/partitions.conf"
+}
+
+no_partitions()
+{
+	rm -f "$TESTDIR/partitions.conf"
+}
+
+# opensm_spawn NODE [OPTION...]: start it and return
+opensm_spawn()
+{
+	local node=$1 dir=$TESTDIR/sm$1
+
+	shift
+	mkdir -p "$dir"
+	echo "${OPENSM_CONF:-}" > "$dir/opensm.conf"
+	[ -e "$TESTDIR/partitions.conf" ] &&
+		set -- -P "$TESTDIR/partitions.conf" "$@"
+	: > "$dir/stdout"
+	OSM_CACHE_DIR=$dir OSM_TMP_DIR=$dir setsid opensm -F "$dir/opensm.conf" \
+		-g "0x$(port_guid "$node")" -f "$dir/opensm.log" "$@" \
+		> "$dir/stdout" 2>&1 < /dev/null &
+	OPENSM_PID[$node]=$!
+}
+
+opensm_is_up()
+{
+	grep -q 'SUBNET UP' "$TESTDIR/sm$1/stdout"
+}
+
+# opensm_start [NODE [OPTION...]]: and wait until the whole fabric is up
+opensm_start()
+{
+	local node=${1:-1}
+
+	[ $# -eq 0 ] || shift
+	opensm_spawn "$node" "$@"
+	slowwait 30 opensm_is_up "$node" ||
+		{ tail -n 5 "$TESTDIR/sm$node/stdout"; ktap_bail "no subnet from opensm"; }
+	wait_ports_active
+}
+
+opensm_signal()
+{
+	local node=$1 signal=$2 pid
+
+	pid=${OPENSM_PID[$node]:-}
+	[ -n "$pid" ] || return 0
+	kill "-$signal" "$pid" 2> /dev/null
+	wait "$pid" 2> /dev/null
+	unset "OPENSM_PID[$node]"
+}
+
+# The SM says goodbye.
+opensm_stop()
+{
+	opensm_signal "${1:-1}" TERM
+}
+
+# The SM is dead of a sudden.
+opensm_kill()
+{
+	opensm_signal "${1:-1}" KILL
+}
+
+opensm_stop_all()
+{
+	local node
+
+	for node in "${!OPENSM_PID[@]}"; do
+		opensm_kill "$node"
+	done
+}
+
+# opensm_reread [NODE]: make it read partitions.conf again and sweep
+opensm_reread()
+{
+	local node=${1:-1}
+
+	kill -HUP "${OPENSM_PID[$node]}"
+}
+
+# sa NODE ARG...: saquery from that node, trusted, so that members are shown
+sa()
+{
+	local node=$1
+
+	shift
+	timeout 20 saquery -C "$(ibdev "$node")" -P 1 --smkey "${SA_KEY:-1}" "$@"
+}
+
+# Records of the SA, a line each: key=value words; numbers as saquery has them.
+sa_records()
+{
+	sa "$@" | awk '
+		/dump:/ { if (line) print line; line = ""; next }
+		/\.\.\./ {
+			key = $0; sub(/^[ \t]*/, "", key); sub(/\.\..*/, "", key)
+			val = $0; sub(/.*\.\.\./, "", val); sub(/^\.*/, "", val)
+			gsub(/[ \t]/, "_", val)
+			line = line (line ? " " : "") key "=" val
+		}
+		END { if (line) print line }'
+}
+
+# word KEY: the value of KEY= in the words of standard input, first line
+word()
+{
+	sed -n "1s/.*\\b$1=\\([^ ]*\\).*/\\1/p"
+}
+
+# sa_group MGID: its record as words (qkey, mlid, mtu, pkey, rate, SL, ...)
+sa_group()
+{
+	sa_records 1 MCMR --mgid "$1" | head -n 1
+}
+
+sa_group_exists()
+{
+	[ -n "$(sa_group "$1")" ]
+}
+
+sa_group_gone()
+{
+	! sa_group_exists "$1"
+}
+
+# sa_field MGID KEY
+sa_field()
+{
+	sa_group "$1" | word "$2"
+}
+
+# All MGIDs the SM knows, sorted, as inet_ntop writes them.
+sa_mgids()
+{
+	sa_records 1 -g | sed -n 's/.*\bMGID=\([^ ]*\).*/\1/p' | sort
+}
+
+# sa_members MGID: "port GID join state" of each member
+sa_members()
+{
+	local mlid
+
+	mlid=$(sa_field "$1" mlid)
+	[ -n "$mlid" ] || return 1
+	sa_records 1 MCMR --mlid "$mlid" |
+		sed -n 's/.*PortGid=\([^ ]*\).*JoinState=\([^ ]*\).*/\1 \2/p'
+}
+
+# sa_join_state NODE MGID: of that node's port, or nothing
+sa_join_state()
+{
+	sa_records 1 MCMR --mgid "$2" --gid "$(port_gid "$1")" | word JoinState
+}
+
+sa_is_member()
+{
+	[ -n "$(sa_join_state "$1" "$2")" ]
+}
+
+sa_is_full_member()
+{
+	local state
+
+	state=$(sa_join_state "$1" "$2")
+	[ -n "$state" ] && [ $((state & 1)) -eq 1 ]
+}
+
+sa_is_no_member()
+{
+	! sa_is_member "$1" "$2"
+}

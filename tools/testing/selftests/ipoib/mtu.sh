@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The IPoIB link's MTU is that of the broadcast group less the 4 octets of the
+# encapsulation, within what port and administrator allow.
+#
+#	node1 ----- ping -M do ----- node2
+#	  |                            |	links of 4096; the group's
+#	+-+----------------------------+-+	MTU changes with the SM's
+#	|             switch             |	partitions
+#	+--------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+CASES=(
+	"link:4:2044 U18,U28,U29 a 2048 group gives an MTU of 2044, on links that could do more"
+	"exact:4:2044 U29 a packet of 2044 octets passes, one of 2045 does not"
+	"exact:6:2044 U29 and so for IPv6"
+	"admin_smaller:1500 U30,B33 the administrator may set 1500"
+	"admin_smaller:1280 U30,B33 or 1280"
+	"admin_limits B33 the least MTU is 72, the largest the port's less 4"
+	"admin_beyond_group U28,B33 more than the group allows is not used"
+	"mixed U30 nodes of different MTU speak up to the smaller"
+	"link:5:4092 U18,U28,U30 a 4096 group gives 4092"
+	"exact:4:4092 U30 a packet of 4092 octets passes, one of 4093 does not"
+	"exact:6:4092 U30 and so for IPv6"
+	"link:3:1020 U28,U30 a 1024 group gives 1020"
+	"exact:4:1020 U30 a packet of 1020 octets passes, one of 1021 does not"
+	"link:4:2044_again U28 back to the 2048 group, back to 2044"
+)
+
+setup()
+{
+	partitions "Default=0x7fff, ipoib, mtu=4 : ALL=full;"
+	FIXTURE=4
+	fabric_up 2 mtu=4096
+}
+
+# link CODE MTU: of the group, and what it makes of the interfaces
+link()
+{
+	local code=$1 mtu=${2%_again} node
+
+	if [ "$FIXTURE" != "$code" ]; then
+		opensm_stop
+		partitions "Default=0x7fff, ipoib, mtu=$code : ALL=full;"
+		opensm_start
+		FIXTURE=$code
+	fi
+	for node in 1 2; do
+		check "MTU of node $node" slowwait 15 mtu_is "$node" "$mtu"
+	done
+	# an MTU below 1280 took the IPv6 addresses away
+	for node in 1 2; do
+		[ "$mtu" -lt 1280 ] || node_ip "$node" addr replace "$(ip6 "$node")/64" dev ib0 nodad
+	done
+	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+}
+
+mtu_is()
+{
+	[ "$(link_mtu "$1")" = "$2" ]
+}
+
+exact()
+{
+	local family=$1 mtu=$2 head=28
+
+	[ "$family" = 6 ] && head=48
+	check "max" ping_lossless 1 "$("ip$family" 2)" 5 -M 'do' -s $((mtu - head))
+	check_not "max + 1" ping_ok 1 "$("ip$family" 2)" -M 'do' -s $((mtu - head + 1))
+	check "five fragments" ping_lossless 1 "$("ip$family" 2)" 3 -M dont -s $((mtu * 5 - 200))
+}
+
+set_mtu()
+{
+	local node
+
+	for node in 1 2; do
+		node_ip "$node" link set ib0 mtu "$1" || return 1
+	done
+	slowwait 10 mtu_is 1 "$1" && slowwait 10 mtu_is 2 "$1"
+}
+
+admin_smaller()
+{
+	check "set" set_mtu "$1"
+	check "max" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s $(($1 - 28))
+	check_not "max + 1" ping_ok 1 "$(ip4 2)" -M 'do' -s $(($1 - 27))
+	check "back" set_mtu 2044
+}
+
+admin_limits()
+{
+	check "72" set_mtu 72
+	check "ping" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 44
+	check_not "71" node_ip 1 link set ib0 mtu 71
+	check_not "0" node_ip 1 link set ib0 mtu 0
+	check_not "the port's MTU" node_ip 1 link set ib0 mtu 4096
+	check_not "65520" node_ip 1 link set ib0 mtu 65521
+	check "back" set_mtu 2044
+	node_ip 1 addr replace "$(ip6 1)/64" dev ib0 nodad
+	node_ip 2 addr replace "$(ip6 2)/64" dev ib0 nodad
+}
+
+admin_beyond_group()
+{
+	# accepted or not, the link's MTU is what counts
+	node_ip 1 link set ib0 mtu 4092 2> /dev/null
+	check "2044 is what it stays at" stays 1000 mtu_is 1 2044
+	check "max" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 2016
+	check_not "max + 1" ping_ok 1 "$(ip4 2)" -M 'do' -s 2017
+	node_ip 1 link set ib0 mtu 2044
+}
+
+mixed()
+{
+	node_ip 1 link set ib0 mtu 1500
+	check "small to large" ping_lossless 1 "$(ip4 2)" 5 -s 1400
+	check "large to small, in fragments that are too long for the way back" \
+		ping_lossless 2 "$(ip4 1)" 5 -s 1900
+	node_ip 1 link set ib0 mtu 2044
+}
+
+ktap_main "$@"

@@ -1,0 +1,253 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# A multicast address of the stack is a full member join of its MGID: the group
+# is made like the broadcast group, carries the traffic, and goes with the last
+# member.
+#
+#	node1 (sender)   node2, node3 (receivers)   node4 (hears nothing)
+#	  |                 |      |                  |
+#	+-+-----------------+------+------------------+-+
+#	|                    switch                     |
+#	+-----------------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+GROUP4=239.1.2.3
+MGID4=$(mgid4 $GROUP4)
+GROUP6=ff05::1234
+MGID6=$(mgid6 1234)
+
+CASES=(
+	"own_groups U54,A23 all-hosts, all-nodes and the solicited-node groups are joined"
+	"join:4 U54,A23,A27 joining an IPv4 group makes its MGID and a full member of the port"
+	"join:6 U54,A23,A27 joining an IPv6 group does the same"
+	"like_broadcast:4 U55,A15 the IPv4 group has P_Key, Q_Key, SL, MTU and the rest of the broadcast group"
+	"like_broadcast:6 U55,A15 the IPv6 group too"
+	"t_flag U4,U8,A2 every IPoIB MGID is transient and of the broadcast-GID's scope"
+	"own_mlid A11 different IP groups have different MGIDs and MLIDs"
+	"deliver:4 U2,U54 what is sent to the IPv4 group reaches both members"
+	"deliver:6 U2,U54 and to the IPv6 group"
+	"not_joined U2,U54 a node that has not joined gets nothing"
+	"no_echo B42 a member that sends hears itself once, by its own stack"
+	"cached U51 fifty packets to a known group and a known node cost no SA query"
+	"leave_one U56,A5 when one of two members leaves, the other stays and hears"
+	"leave:4 U56,A5,A24 when the last member leaves, the group goes"
+	"leave:6 U56,A5,A24 the IPv6 group too"
+	"rejoin U54,U56 twenty quick joins and leaves end as they should"
+	"down U56 down gives all groups back"
+	"up U54 and up joins them anew"
+	"limit U58,U59,A28 a group the HCA has no room for is logged, and harms no other"
+)
+
+setup()
+{
+	fabric_up 4
+	wait_ping 1 2 || ktap_bail "no ping"
+	wait_ping 1 3 || ktap_bail "no ping"
+}
+
+own_groups()
+{
+	local mgid
+
+	for mgid in ff12:401b:ffff::1 ff12:601b:ffff::1 "ff12:601b:ffff::$(solicited 2)"; do
+		check "$mgid" slowwait 5 sa_is_full_member 2 "$mgid"
+	done
+	check_not "somebody else's" sa_is_member 1 "ff12:601b:ffff::$(solicited 2)"
+}
+
+# values GROUP and MGID of a family
+family()
+{
+	if [ "$1" = 4 ]; then
+		GROUP=$GROUP4 MGID=$MGID4
+	else
+		GROUP=$GROUP6 MGID=$MGID6
+	fi
+}
+
+declare -A MEMBER
+
+join()
+{
+	family "$1"
+	check "no such group yet" sa_group_gone "$MGID"
+	group_join 2 "$GROUP"
+	MEMBER[2.$1]=$JOINER
+	check "node 2 is a full member" slowwait 5 sa_is_full_member 2 "$MGID"
+	check_not "node 1 is none" sa_is_member 1 "$MGID"
+	group_join 3 "$GROUP"
+	MEMBER[3.$1]=$JOINER
+	check "node 3 is one, too" slowwait 5 sa_is_full_member 3 "$MGID"
+	check_eq "JoinState" "$(sa_join_state 2 "$MGID")" 0x1
+}
+
+like_broadcast()
+{
+	local key
+
+	family "$1"
+	for key in qkey mtu TClass pkey SL FlowLabel HopLimit Scope rate; do
+		check_eq "$key" "$(sa_field "$MGID" "$key")" "$(sa_field "$BROADCAST_MGID" "$key")"
+	done
+}
+
+t_flag()
+{
+	check_eq "other groups" "$(sa_mgids | grep -E ':[46]01b:' | grep -v '^ff12:')" ""
+	check_num "groups" "$(sa_mgids | grep -cE '^ff12:[46]01b:')" -ge 5
+}
+
+own_mlid()
+{
+	local mlid4 mlid6
+
+	mlid4=$(sa_field "$MGID4" mlid)
+	mlid6=$(sa_field "$MGID6" mlid)
+	check_num "MLID" "$((mlid4))" -gt $((0xc000))
+	[ "$mlid4" != "$mlid6" ] || fail "both have MLID $mlid4"
+}
+
+# deliver FAMILY: a first packet may come before the switch knows the tree, so
+# the count is of those after one arrived.
+deliver()
+{
+	local two
+
+	family "$1"
+	udp_listen 2 "$GROUP" 7000 20 10000
+	two=$LISTENER
+	udp_listen 3 "$GROUP" 7000 20 10000
+	warm_up "$GROUP" || return
+	in_node 1 udp_group send ib0 "$GROUP" 7000 100 20 10000
+	wait "$LISTENER" || fail "node 3 got $(received 3) of 20"
+	wait "$two" || fail "node 2 got $(received 2) of 20"
+}
+
+warm_up()
+{
+	local end=$(($(now_ms) + 10000)) before
+
+	before=$(counter 3 multicast)
+	while [ "$(now_ms)" -lt "$end" ]; do
+		in_node 1 udp_group send ib0 "$1" 6999 100 1
+		busywait 200 counter_is 3 multicast -gt "$before" && return 0
+	done
+	fail "nothing to $1 arrives"
+	return 1
+}
+
+not_joined()
+{
+	local got
+
+	# not even the port gets it: the switch has it on no way there
+	got=$(counter 4 rx_packets)
+	warm_up "$GROUP4"
+	listen 4 3 1 1000
+	in_node 1 udp_group send ib0 "$GROUP4" 7000 100 20
+	wait "$LISTENER" && fail "node 4 got $(received 4)"
+	check_num "packets received by node 4" "$(($(counter 4 rx_packets) - got))" -lt 20
+}
+
+no_echo()
+{
+	udp_listen 2 "$GROUP4" 7001 6 1500
+	in_node 2 udp_group send ib0 "$GROUP4" 7001 100 5 20000
+	wait "$LISTENER"
+	check_eq "copies of 5 datagrams" "$(received 2)" 5
+}
+
+cached()
+{
+	family 4
+	warm_up "$GROUP"
+	capture_start cached
+	in_node 1 udp_group send ib0 "$GROUP" 7002 100 50
+	in_node 1 ping -n -q -c 50 -i 0.01 "$(ip4 2)" > /dev/null
+	capture_stop
+	check_num "datagrams" "$(frame_count dport=7002)" -eq 50
+	check_num "echoes" "$(frame_count icmp.type=8)" -eq 50
+	check_eq "questions to the SA" "$(frames mad.class=03)" ""
+}
+
+leave_one()
+{
+	family 4
+	group_leave "${MEMBER[3.4]}"
+	check "node 3 has left" slowwait 5 sa_is_no_member 3 "$MGID"
+	check "node 2 has not" sa_is_full_member 2 "$MGID"
+	udp_listen 2 "$GROUP" 7003 5 5000
+	in_node 1 udp_group send ib0 "$GROUP" 7003 100 10 20000
+	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
+}
+
+leave()
+{
+	local node
+
+	family "$1"
+	for node in 2 3; do
+		kill -0 "${MEMBER[$node.$1]}" 2> /dev/null && group_leave "${MEMBER[$node.$1]}"
+	done
+	check "node 2 has left" slowwait 5 sa_is_no_member 2 "$MGID"
+	check "node 3 has left" slowwait 5 sa_is_no_member 3 "$MGID"
+}
+
+rejoin()
+{
+	local i
+
+	for ((i = 0; i < 20; i++)); do
+		group_join 4 239.4.4.4
+		[ "$i" -eq 19 ] || group_leave
+	done
+	check "member at last" slowwait 10 sa_is_full_member 4 "$(mgid4 239.4.4.4)"
+	group_leave
+	check "gone" slowwait 10 sa_is_no_member 4 "$(mgid4 239.4.4.4)"
+}
+
+down()
+{
+	group_join 3 239.5.5.5
+	check "joined" slowwait 5 sa_is_full_member 3 "$(mgid4 239.5.5.5)"
+	node_ip 3 link set ib0 down
+	check "left" slowwait 5 sa_is_no_member 3 "$(mgid4 239.5.5.5)"
+	check "left the broadcast group" slowwait 5 sa_is_no_member 3 "$BROADCAST_MGID"
+}
+
+up()
+{
+	node_ip 3 link set ib0 up
+	check "carrier" wait_carrier 3
+	check "joined" slowwait 5 sa_is_full_member 3 "$(mgid4 239.5.5.5)"
+	group_leave
+}
+
+limit()
+{
+	knob_set 4 mcast_limit "$(groups_of 4)"
+	klog_mark limit
+	group_join 4 239.6.6.6
+	check "a line of the log" slowwait 10 klog_has 'ib0.*\(multicast\|join\|attach\|group\)'
+	check "ping" wait_ping 1 4
+	knob_set 4 mcast_limit 100000
+	group_leave
+	group_join 4 239.7.7.7
+	check "with room again the next one succeeds" slowwait 20 sa_is_full_member 4 "$(mgid4 239.7.7.7)"
+	group_leave
+}
+
+# How many groups the node's HCA has attached: all of its memberships
+groups_of()
+{
+	node_ip "$1" maddr show dev ib0 | grep -c 'link  *00:ff'
+}
+
+klog_has()
+{
+	klog | grep -q "$1"
+}
+
+ktap_main "$@"

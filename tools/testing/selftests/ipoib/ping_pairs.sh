@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Sixteen nodes of one subnet reach each other, all pairs, over IPv4 and IPv6.
+#
+#	node1  node2  node3  ...  node16
+#	  |      |      |            |
+#	+-+------+------+------------+-+
+#	|           switch             |
+#	+------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+N=16
+
+CASES=(
+	"pairs4 U1,U2,U3,U17,U25,A9 every pair of $N nodes answers an IPv4 ping"
+	"pairs6 U1,U2,U3,U17,U25,A9 every pair of $N nodes answers an IPv6 ping"
+	"lossless:4 U1 200 IPv4 echoes in a row lose none"
+	"lossless:6 U1 200 IPv6 echoes in a row lose none"
+	"lossless_large U1,U29 echoes of 1900 octets lose none and arrive unharmed"
+	"nobody U1 an address that nobody has does not answer"
+)
+
+setup()
+{
+	fabric_up $N
+}
+
+# One shell per node pings all later ones, all at once; a try lasts a second.
+ping_later()
+{
+	local node=$1 family=$2 peer addr
+
+	for ((peer = node + 1; peer <= N; peer++)); do
+		addr=$("ip$family" "$peer")
+		echo "ping -n -c 1 -W 2 $addr > /dev/null || ping -n -c 2 -W 2 $addr > /dev/null || echo $node-$peer &"
+	done | in_node "$node" bash -c "$(cat); wait"
+}
+
+pairs()
+{
+	local node lost
+
+	lost=$(for ((node = 1; node < N; node++)); do ping_later "$node" "$1"; done)
+	check_eq "pairs without an answer" "$lost" ""
+}
+
+pairs4()
+{
+	pairs 4
+}
+
+pairs6()
+{
+	pairs 6
+}
+
+lossless()
+{
+	check "before" slowwait 5 ping_ok 1 "$("ip$1" 16)"
+	check "200 echoes" ping_lossless 1 "$("ip$1" 16)" 200
+}
+
+lossless_large()
+{
+	check "pattern" ping_lossless 2 "$(ip4 15)" 50 -s 1900 -p 5aa5
+	check "pattern" ping_lossless 2 "$(ip6 15)" 50 -s 1900 -p 5aa5
+}
+
+nobody()
+{
+	check_not "IPv4" ping_ok 1 10.9.0.77
+	check_not "IPv6" ping_ok 1 fd09::77
+}
+
+ktap_main "$@"

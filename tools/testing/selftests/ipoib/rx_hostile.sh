@@ -1,0 +1,209 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What arrives need not come from a well-behaved driver: odd frames are delivered
+# where the RFC wants it, dropped and counted where not, and never do harm.
+#
+#	softib0: ud_verbs, any frame ----> node2
+#	node1                               |
+#	+-+---------------------------------+-+
+#	|               switch                |
+#	+-------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+CASES=(
+	"plain U25,U26 a frame of another implementation is delivered"
+	"reserved:0001 U24,U62 so is one with the reserved field 0x0001"
+	"reserved:ffff U24,U62 and 0xffff"
+	"grh U27 so is unicast with a GRH"
+	"multicast U27,A19 multicast with a GRH is delivered, as broadcast"
+	"reserved_ip:reserved U24 an IPv4 packet under a non-zero reserved field is answered"
+	"wrong_qkey U40 a frame with another Q_Key is not delivered"
+	"short:0 U23 a message without any octet is dropped"
+	"short:1 U23 one of 1 octet is dropped"
+	"short:3 U23 one of 3 octets is dropped"
+	"header_only U23 one of the 4 octets of the header does no harm"
+	"short_counted U23 what is dropped as too short is counted"
+	"garbage U23 nonsense under known EtherTypes does no harm"
+	"too_long U28 a message longer than the link's MTU does not stop reception"
+	"flood U23 five hundred bad frames do not exhaust the receive ring"
+	"odd_flags U36,U62 a neighbour whose address has all flag bits set is reached"
+	"odd_flags_arp U36,U62 its ARP is believed"
+)
+
+setup()
+{
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+	QKEY=$(sa_field "$BROADCAST_MGID" qkey)
+	MLID=$(sa_field "$BROADCAST_MGID" mlid)
+	LID=$(port_lid 2)
+	QPN=0x$(lladdr_qpn 2)
+}
+
+# to_node2 HEX [ARG...]: the message, to node 2's UD QP
+to_node2()
+{
+	local data=$1
+
+	shift
+	ud_verbs "$(ibdev 1)" -l "$LID" -q "$QPN" -Q "$QKEY" -d "$data" "$@"
+}
+
+# sent_is_received COMMAND...: exactly the payload "cafe01", once
+sent_is_received()
+{
+	listen 2 0x88b5 1 3000
+	check "send" "$@"
+	wait "$LISTENER" || fail "not delivered"
+	check_eq "data" "$(received 2 | word data)" cafe01
+}
+
+plain()
+{
+	sent_is_received to_node2 88b50000cafe01
+}
+
+reserved()
+{
+	sent_is_received to_node2 "88b5$1cafe01"
+}
+
+grh()
+{
+	sent_is_received to_node2 88b50000cafe01 -g "$(port_gid 2)"
+}
+
+multicast()
+{
+	sent_is_received ud_verbs "$(ibdev 1)" -l $((MLID)) -q 0xffffff -Q "$QKEY" \
+		-g "$BROADCAST_MGID" -d 88b50000cafe01
+	check_eq "pkttype" "$(received 2 | word pkttype)" 1
+}
+
+# An echo request of node 1, made here: what node 2 says to it is for the stack
+# of node 1, where a packet socket sees it.
+reserved_ip()
+{
+	local packet=45000020000040004001268a0a0900010a090002
+	local icmp=0800f3f800000001deadbeef
+
+	listen 1 0x0800 1 3000
+	check "send" to_node2 "0800ffff$packet$icmp"
+	wait "$LISTENER" || fail "no answer"
+	check "the answer" grep -q 'data=4500.*0000....00000001deadbeef' <<< "$(received 1)"
+}
+
+not_delivered()
+{
+	listen 2 0x88b5 1 1000
+	check "send" "$@"
+	wait "$LISTENER" && fail "node 2 got $(received 2)"
+	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
+}
+
+wrong_qkey()
+{
+	local before
+
+	before=$(drops 2 qkey)
+	not_delivered to_node2 88b50000cafe01 -Q $((QKEY ^ 1))
+	check_eq "the port's Q_Key violations" $(($(drops 2 qkey) - before)) 1
+}
+
+short()
+{
+	local data=88b5
+
+	not_delivered to_node2 "${data:0:$((2 * $1))}"
+}
+
+header_only()
+{
+	check "send" to_node2 88b50000
+	check "send" to_node2 08000000
+	check "send" to_node2 86dd0000
+	check "send" to_node2 08060000
+	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
+}
+
+# all counters of something wrong with what was received
+rx_bad()
+{
+	echo $(($(counter 2 rx_errors) + $(counter 2 rx_dropped)))
+}
+
+rx_bad_is()
+{
+	test "$(rx_bad)" "$@"
+}
+
+short_counted()
+{
+	local before packets
+
+	before=$(rx_bad)
+	packets=$(counter 2 rx_packets)
+	check "send" to_node2 8888 -n 7
+	check "errors" busywait 2000 rx_bad_is -eq $((before + 7))
+	check_eq "packets" "$(counter 2 rx_packets)" "$packets"
+}
+
+garbage()
+{
+	local type
+
+	for type in 0800 0806 86dd 8035; do
+		check "send" to_node2 "${type}0000ffffffffffffffffffffffffffffffffffffffffff" -n 5
+		check "send" to_node2 "${type}000045" -n 5
+	done
+	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
+	check "and in IPv6" ping_lossless 1 "$(ip6 2)" 5
+}
+
+too_long()
+{
+	local data
+
+	# 2048 octets fill the path; the longest there are
+	data=$(printf '88b50000%04088d' 0)
+	check "2048 octets" to_node2 "$data"
+	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
+}
+
+flood()
+{
+	check "send" to_node2 88 -n 500
+	check "send" to_node2 88b50000 -n 500
+	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 20
+}
+
+# the address of node 2 with all bits set that a receiver has to ignore
+odd_address()
+{
+	echo "3f$(lladdr 2 | cut -c 3-)"
+}
+
+odd_flags()
+{
+	node_ip 1 neigh replace "$(ip4 2)" lladdr "$(odd_address | sed 's/../&:/g; s/:$//')" \
+		dev ib0 nud permanent
+	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
+	node_ip 1 neigh del "$(ip4 2)" dev ib0
+}
+
+odd_flags_arp()
+{
+	local sha
+
+	sha=$(odd_address)
+	node_ip 1 neigh flush dev ib0
+	ping_ok 1 "$(ip4 2)"
+	# a reply that nobody asked for updates an entry that there is
+	check "send" ud_verbs "$(ibdev 2)" -l "$(port_lid 1)" -q "0x$(lladdr_qpn 1)" -Q "$QKEY" \
+		-d "080600000020080014040002${sha}0a090002$(lladdr 1)0a090001"
+	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
+}
+
+ktap_main "$@"

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The subnet manager stops, dies, restarts or hands over; the interfaces keep
+# what they have and find again what the new one does not know.
+#
+#	node1 (SM)   node2 (standby SM)   node3   node4
+#	  |            |                    |       |
+#	+-+------------+--------------------+-------+-+
+#	|                  switch                     |
+#	+---------------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+MGID=$(mgid4 239.3.3.3)
+
+CASES=(
+	"known_paths U51 with the SM dead, nodes that know each other still speak"
+	"new_peer U35 a node that is not known cannot be resolved, and harms nobody"
+	"restart U17,U54 a restarted SM finds all members again"
+	"resolved U35 and the new peer is reached"
+	"no_loss U51 a restart of the SM loses no packet between nodes that know each other"
+	"failover U17,U54 when the master dies the standby takes over, all members with it"
+	"new_lids U35,U39 nodes whose LIDs changed reach each other again"
+)
+
+setup()
+{
+	fabric_up 4
+	group_join 3 239.3.3.3
+	wait_ping 1 3 || ktap_bail "no ping"
+	slowwait 5 sa_is_full_member 3 "$MGID" || ktap_bail "no member"
+}
+
+known_paths()
+{
+	opensm_kill
+	check "ping" ping_lossless 1 "$(ip4 3)" 100
+	check "ping" ping_lossless 3 "$(ip6 1)" 100
+}
+
+new_peer()
+{
+	ping_ok 3 "$(ip4 4)" && note "it was known already"
+	check "the others go on" ping_lossless 1 "$(ip4 3)" 20
+}
+
+all_members()
+{
+	local node
+
+	for node in 1 2 3 4; do
+		sa_is_full_member "$node" "$BROADCAST_MGID" || return 1
+	done
+	sa_is_full_member 3 "$MGID"
+}
+
+restart()
+{
+	opensm_start
+	check "all are members again" slowwait 15 all_members
+	check "carrier" wait_carrier
+}
+
+resolved()
+{
+	check "ping" wait_ping 3 4
+}
+
+no_loss()
+{
+	local out=$TESTDIR/ping
+
+	in_node 1 ping -n -q -i 0.02 -c 250 "$(ip4 3)" > "$out" &
+	opensm_stop
+	opensm_start
+	wait $!
+	check "no loss" grep -q ' 0% packet loss' "$out" || note "$(cat "$out")"
+	check "all are members again" slowwait 15 all_members
+}
+
+master_is()
+{
+	local line
+
+	line=$(timeout 5 sminfo -C "$(ibdev 3)" -P 1 2>&1)
+	[[ $line == *"sm lid $(port_lid "$1") "*MASTER* ]]
+}
+
+failover()
+{
+	opensm_spawn 2 -p 1
+	check "node 1 is master" slowwait 10 master_is 1
+	check "node 2 waits" slowwait 15 grep -q 'STANDBY' "$TESTDIR/sm2/stdout" "$TESTDIR/sm2/opensm.log"
+	opensm_kill 1
+	check "node 2 is master" slowwait 60 master_is 2
+	check "all are members" slowwait 20 all_members
+	check "ping" wait_ping 1 3
+	check "ping" wait_ping 4 3
+	opensm_kill 2
+}
+
+new_lids()
+{
+	local before
+
+	before=$(port_lid 3)
+	# each SM has a cache of its own: this one starts from nothing
+	rm -rf "$TESTDIR"/sm*
+	opensm_start 4 -r
+	note "LID of node 3 was $before, is $(port_lid 3)"
+	check "carrier" wait_carrier
+	check "ping" wait_ping 1 3
+	check "ping" wait_ping 3 4
+	check "ping" wait_ping 2 1
+}
+
+ktap_main "$@"

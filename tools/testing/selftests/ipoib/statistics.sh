@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The counters of the interface say what happened, packet by packet.
+#
+#	node1 -- a known number of packets --> node2
+#	  |                                      |
+#	+-+--------------------------------------+-+
+#	|                switch                    |
+#	+------------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+CASES=(
+	"packets:4 B19 each IPv4 packet counts once at both ends"
+	"packets:6 B19 each IPv6 packet counts once at both ends"
+	"bytes B19 sender and receiver agree on the octets, and they are right"
+	"multicast B19 received multicast is counted as such"
+	"failed_send B19,W32 a send that failed is an error and no packet"
+	"via_ethtool B19 ethtool -S has the same numbers"
+	"survive B19 counters survive down and up"
+)
+
+setup()
+{
+	local node
+
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+	# no ARP, no ND: nothing but what the cases send
+	for node in 1 2; do
+		node_ip "$node" neigh replace "$(ip4 $((3 - node)))" nud permanent dev ib0 \
+			lladdr "$(lladdr $((3 - node)) | sed 's/../&:/g; s/:$//')"
+		node_ip "$node" neigh replace "$(ip6 $((3 - node)))" nud permanent dev ib0 \
+			lladdr "$(lladdr $((3 - node)) | sed 's/../&:/g; s/:$//')"
+	done
+	slowwait 20 quiet 1500 || ktap_bail "the interfaces are never quiet"
+}
+
+all_counters()
+{
+	local node
+
+	for node in 1 2; do
+		in_node "$node" sh -c 'cd /sys/class/net/ib0/statistics && cat rx_packets \
+			tx_packets rx_bytes tx_bytes multicast tx_errors tx_dropped'
+	done | tr '\n' ' '
+}
+
+# quiet MS: nothing is sent or received for that long
+quiet()
+{
+	local now
+
+	now=$(all_counters)
+	stays "$1" counters_are "$now"
+}
+
+counters_are()
+{
+	[ "$(all_counters)" = "$1" ]
+}
+
+# snapshot NAME of both nodes' counters; delta NODE COUNTER since
+declare -A BEFORE
+
+snapshot()
+{
+	local node name
+
+	slowwait 10 quiet 300 > /dev/null
+	for node in 1 2; do
+		for name in rx_packets tx_packets rx_bytes tx_bytes multicast tx_errors rx_dropped tx_dropped; do
+			BEFORE[$node.$name]=$(counter "$node" "$name")
+		done
+	done
+}
+
+delta()
+{
+	echo $(($(counter "$1" "$2") - BEFORE[$1.$2]))
+}
+
+delta_is()
+{
+	[ "$(delta "$1" "$2")" -eq "$3" ]
+}
+
+check_delta()
+{
+	busywait 2000 delta_is "$@"
+	check_eq "$2 of node $1" "$(delta "$1" "$2")" "$3"
+}
+
+packets()
+{
+	local node name
+
+	snapshot
+	check "ping" ping_lossless 1 "$("ip$1" 2)" 10
+	for node in 1 2; do
+		for name in rx_packets tx_packets; do
+			check_delta "$node" "$name" 10
+		done
+		for name in tx_errors rx_dropped tx_dropped multicast; do
+			check_delta "$node" "$name" 0
+		done
+	done
+}
+
+bytes()
+{
+	local len=$((1000 + 28)) want
+
+	snapshot
+	check "ping" ping_lossless 1 "$(ip4 2)" 10 -s 1000
+	busywait 2000 delta_is 1 rx_packets 10
+	want=$((10 * (len + 4)))
+	check_eq "sent by node 1" "$(delta 1 tx_bytes)" "$want"
+	check_eq "received by node 2" "$(delta 2 rx_bytes)" "$(delta 1 tx_bytes)"
+	check_eq "received by node 1" "$(delta 1 rx_bytes)" "$(delta 2 tx_bytes)"
+}
+
+multicast()
+{
+	group_join 2 239.8.8.8
+	slowwait 5 sa_is_full_member 2 "$(mgid4 239.8.8.8)"
+	in_node 1 udp_group send ib0 239.8.8.8 9 100 1
+	slowwait 10 quiet 500 > /dev/null
+	in_node 1 udp_group send ib0 239.8.8.8 9 100 3 100000
+	snapshot
+	in_node 1 udp_group send ib0 239.8.8.8 9 100 10
+	check_delta 1 tx_packets 10
+	check_delta 2 rx_packets 10
+	check_delta 2 multicast 10
+	group_leave
+}
+
+failed_send()
+{
+	snapshot
+	knob_set 1 fail_send 1
+	ping_ok 1 "$(ip4 2)" && fail "the knob had no effect"
+	check_delta 1 tx_errors 1
+	check_delta 1 tx_packets 0
+	check "the queue goes on" slowwait 5 ping_ok 1 "$(ip4 2)"
+}
+
+ethtool_counter()
+{
+	in_node 1 ethtool -S ib0 | sed -n "s/^ *$1: //p"
+}
+
+via_ethtool()
+{
+	local name
+
+	slowwait 10 quiet 300 > /dev/null
+	for name in rx_packets tx_packets rx_bytes tx_bytes tx_errors rx_dropped tx_dropped multicast; do
+		check_eq "$name" "$(ethtool_counter "$name")" "$(counter 1 "$name")"
+	done
+}
+
+survive()
+{
+	local sent got
+
+	sent=$(counter 1 tx_packets)
+	got=$(counter 1 rx_packets)
+	node_ip 1 link set ib0 down
+	node_ip 1 link set ib0 up
+	check_num "tx_packets" "$(counter 1 tx_packets)" -ge "$sent"
+	check_num "rx_packets" "$(counter 1 rx_packets)" -ge "$got"
+}
+
+ktap_main "$@"

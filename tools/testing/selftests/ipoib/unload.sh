@@ -1,0 +1,152 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The driver can be unloaded at any time, in less than a second, whatever is
+# running and whether or not there is a subnet manager.
+#
+#	node1 <== traffic ==> node2
+#	  |                     |	rmmod in the midst of it
+#	+-+---------------------+-+
+#	|         switch          |
+#	+-------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+LIMIT=1000
+
+CASES=(
+	"idle U60,A8 unload takes less than $LIMIT ms"
+	"reload U46,U47 loaded again it works at once"
+	"under_traffic A8 and so under TCP, UDP, ping and multicast traffic"
+	"after_traffic A8 loaded again it works"
+	"while_joining A14 loaded and unloaded at once, five times"
+	"no_sm A14 without any subnet manager it can be unloaded"
+	"sm_dead W23 with the subnet manager dead it can be unloaded"
+	"sm_dead_joining U54 and with joins under way to a dead subnet manager"
+	"sm_dead_softib A8 the HCAs can be unloaded under the driver, with the subnet manager dead"
+)
+
+setup()
+{
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+}
+
+# unload_timed [MODULE]: and say how long it took
+unload_timed()
+{
+	local module=${1:-ib_ipoib} start ms
+
+	start=$(now_ms)
+	check "rmmod" rmmod "$module"
+	ms=$(($(now_ms) - start))
+	note "rmmod $module took $ms ms"
+	check_num "milliseconds" "$ms" -lt "$LIMIT"
+	check "gone" module_gone "$module"
+}
+
+back()
+{
+	driver_load
+	nodes_up
+	check "carrier" wait_carrier
+	check "ping" wait_ping 1 2
+}
+
+idle()
+{
+	unload_timed
+}
+
+reload()
+{
+	back
+}
+
+traffic()
+{
+	in_node 2 iperf3 -s -D -I "$TESTDIR/iperf.pid" > /dev/null 2>&1
+	busywait 5000 in_node 2 grep -qi ':1451 .* 0A ' /proc/net/tcp6 /proc/net/tcp
+	background in_node 1 iperf3 -c "$(ip4 2)" -t 60 > /dev/null 2>&1
+	background in_node 1 ping -q -f "$(ip4 2)" > /dev/null 2>&1
+	background in_node 2 ping -q -f "$(ip6 1)" > /dev/null 2>&1
+	group_join 2 239.1.1.1
+	background in_node 1 udp_group send ib0 239.1.1.1 9 500 1000000 1000 > /dev/null 2>&1
+}
+
+traffic_stop()
+{
+	background_stop
+	kill "$(tr -d '\0' < "$TESTDIR/iperf.pid")" 2> /dev/null
+}
+
+under_traffic()
+{
+	local before
+
+	before=$(counter 2 rx_packets)
+	traffic
+	check "traffic runs" busywait 10000 counter_is 2 rx_packets -gt $((before + 1000))
+	unload_timed
+	traffic_stop
+}
+
+after_traffic()
+{
+	back
+}
+
+while_joining()
+{
+	local i
+
+	for ((i = 0; i < 5; i++)); do
+		check "unload" driver_unload
+		driver_load
+		nodes_up
+	done
+	unload_timed
+	back
+}
+
+no_sm()
+{
+	unload_timed
+	opensm_stop
+	driver_load
+	nodes_up
+	unload_timed
+	opensm_start
+	back
+}
+
+sm_dead()
+{
+	opensm_kill
+	unload_timed
+	opensm_start
+	back
+}
+
+sm_dead_joining()
+{
+	local i
+
+	opensm_kill
+	group_join 1 239.1.1.{1..20}
+	in_node 1 udp_group send ib0 239.2.2.2 9 100 3
+	unload_timed
+	background_stop
+	opensm_start
+	back
+}
+
+sm_dead_softib()
+{
+	opensm_kill
+	unload_timed softib
+	driver_unload
+	FABRIC_N=0
+}
+
+ktap_main "$@"
