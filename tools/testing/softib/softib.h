@@ -68,6 +68,7 @@
 #define SOFTIB_NO_PORT		0xff	/* LFT entry: not routed */
 #define SOFTIB_VL_CAP		4	/* VLCap code of VL0 to VL7 */
 
+#define SOFTIB_MAX_MCAST_GRP	16384	/* per HCA, by default */
 #define SOFTIB_SEND_BATCH	64	/* messages per turn of a send engine */
 
 #define SOFTIB_GSI_QKEY		0x80010000
@@ -239,7 +240,7 @@ struct softib_fault {
 	u32 drop_every;
 	u32 dup_every;
 	u32 delay_ms;
-	u32 seen;
+	atomic_t seen;
 };
 
 struct softib_dev;
@@ -306,6 +307,8 @@ struct softib_link {
  * @lmc: LID mask control [F]
  * @lid: base LID, 0 if none [F]
  * @armed: a fault knob of this node is set: leave the fast path
+ * @live: async events may be dispatched; cleared, then synchronize_rcu(),
+ *        before the device is unregistered
  * @plugged: cabled to the switch [F]
  * @sl2vl: VL of each SL [F]
  * @pkeys: P_Key table [F]
@@ -323,6 +326,7 @@ struct softib_port {
 	u8 lmc;
 	u16 lid;
 	bool armed;
+	bool live;
 	bool plugged;
 	u8 sl2vl[16];
 	u16 pkeys[SOFTIB_NPKEYS];
@@ -421,6 +425,9 @@ struct softib_swport {
  * @lid: LID of port 0 [F]
  * @sm_lid: LID of the master SM [F]
  * @sm_sl: SL to it [F]
+ * @subnet_timeout: kept for reading back [F]
+ * @gid_prefix: of port 0 [F]
+ * @mkey: kept for reading back [F]
  * @nports: external ports
  * @mft_words: 16-port words of an MFT entry that can have bits
  * @port: ports by number; 0 is the management port
@@ -436,6 +443,9 @@ struct softib_switch {
 	u16 lid;
 	u16 sm_lid;
 	u8 sm_sl;
+	u8 subnet_timeout;
+	__be64 gid_prefix;
+	__be64 mkey;
 	u8 nports;
 	u8 mft_words;
 	struct softib_swport port[SOFTIB_MAX_SWPORTS + 1];
@@ -457,6 +467,7 @@ struct softib_switch {
  * @nports: ports of each
  * @mtu: MTU of all links, bytes
  * @mtu_enum: the same as enum ib_mtu
+ * @guid_base: upper 40 bits of all GUIDs
  * @node: the places
  * @sw: the switch
  */
@@ -469,6 +480,7 @@ struct softib_fabric {
 	int nports;
 	u16 mtu;
 	u8 mtu_enum;
+	u64 guid_base;
 	struct softib_node node[SOFTIB_MAX_NODES];
 	struct softib_switch sw;
 };
@@ -514,6 +526,11 @@ static inline bool softib_frame_is_smp(const struct softib_frame *frame)
 static inline u8 softib_frame_transport(const struct softib_frame *frame)
 {
 	return frame->opcode & RVT_OPCODE_QP_MASK;
+}
+
+static inline u64 softib_node_guid(const struct softib_node *node)
+{
+	return softib_fabric->guid_base | (node->index + 1) << 8;
 }
 
 /* Number of packets the frame is on the wire. */

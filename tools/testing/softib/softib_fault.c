@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Faults on demand. The knobs are plain numbers in struct softib_node, set
+ * through debugfs by softib_knobs.c; a port looks at them only while one of
+ * its node's is set (softib_port.armed).
+ *
+ * Delayed frames are copied into one queue, ordered by the time they are due,
+ * and sent on from a work item.
+ */
+#include <linux/slab.h>
+
+#include "softib.h"
+
+struct softib_delayed {
+	struct list_head list;
+	unsigned long due;
+	u8 swport;
+	struct softib_frame frame;
+	u8 payload[];
+};
+
+static LIST_HEAD(softib_delay_queue);
+static DEFINE_SPINLOCK(softib_delay_lock);
+static struct delayed_work softib_delay_work;
+
+/**
+ * softib_fault_hit() - use up one of "the next N"
+ * @knob: N
+ *
+ * Context: any.
+ * Return: whether there was one left.
+ */
+bool softib_fault_hit(u32 *knob)
+{
+	u32 old = READ_ONCE(*knob);
+
+	do {
+		if (likely(!old))
+			return false;
+	} while (!try_cmpxchg(knob, &old, old - 1));
+	return true;
+}
+
+static bool softib_fault_every(u32 every, u32 seen)
+{
+	return every && !(seen % every);
+}
+
+static enum softib_class softib_fault_class(const struct softib_frame *frame)
+{
+	if (softib_frame_transport(frame) != IB_OPCODE_UD)
+		return SOFTIB_CLASS_RC;
+	return frame->dqpn <= 1 ? SOFTIB_CLASS_MAD : SOFTIB_CLASS_UD;
+}
+
+/* Arm the work for the head of the queue. */
+static void softib_delay_arm(void)
+{
+	struct softib_delayed *first;
+	unsigned long now = jiffies;
+
+	lockdep_assert_held(&softib_delay_lock);
+	first = list_first_entry_or_null(&softib_delay_queue,
+					 struct softib_delayed, list);
+	if (first)
+		mod_delayed_work(softib_fabric->wq, &softib_delay_work,
+				 time_after(first->due, now) ?
+				 first->due - now : 0);
+}
+
+static struct softib_delayed *softib_delay_take(bool all)
+{
+	struct softib_delayed *first;
+	unsigned long flags;
+
+	spin_lock_irqsave(&softib_delay_lock, flags);
+	first = list_first_entry_or_null(&softib_delay_queue,
+					 struct softib_delayed, list);
+	if (first && !all && time_after(first->due, jiffies))
+		first = NULL;
+	if (first)
+		list_del(&first->list);
+	else
+		softib_delay_arm();
+	spin_unlock_irqrestore(&softib_delay_lock, flags);
+	return first;
+}
+
+static void softib_delay_worker(struct work_struct *work)
+{
+	struct softib_delayed *delayed;
+	struct softib_port *port;
+
+	while ((delayed = softib_delay_take(false))) {
+		rcu_read_lock();
+		port = rcu_dereference(softib_fabric->sw
+				       .port[delayed->swport].peer);
+		if (port)
+			softib_port_xmit(port, &delayed->frame);
+		rcu_read_unlock();
+		kfree(delayed);
+	}
+}
+
+static void softib_delay_queue_add(struct softib_delayed *delayed)
+{
+	struct softib_delayed *after;
+	unsigned long flags;
+
+	spin_lock_irqsave(&softib_delay_lock, flags);
+	list_for_each_entry_reverse(after, &softib_delay_queue, list)
+		if (!time_after(after->due, delayed->due))
+			break;
+	/* At the list head itself if none is due earlier. */
+	list_add(&delayed->list, &after->list);
+	softib_delay_arm();
+	spin_unlock_irqrestore(&softib_delay_lock, flags);
+}
+
+/* Return: false if the frame could not be copied, and is to go at once. */
+static bool softib_fault_delay(struct softib_port *port,
+			       struct softib_frame *frame, u32 ms)
+{
+	struct softib_delayed *delayed;
+	struct softib_payload from;
+
+	delayed = kmalloc(struct_size(delayed, payload, frame->len),
+			  GFP_ATOMIC);
+	if (!delayed)
+		return false;
+	delayed->due = jiffies + msecs_to_jiffies(ms);
+	delayed->swport = port->swport;
+	delayed->frame = *frame;
+	softib_payload_init(&from, frame);
+	softib_payload_read(&from, delayed->payload, frame->len);
+	softib_frame_linear(&delayed->frame, delayed->payload, frame->len);
+	softib_delay_queue_add(delayed);
+	return true;
+}
+
+/**
+ * softib_fault_frame() - do to a frame what the knobs say
+ * @port: sending port
+ * @frame: the frame, complete and counted as sent
+ *
+ * Context: rcu_read_lock() held, no QP lock held.
+ * Return: true if the frame is dealt with.
+ */
+bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame)
+{
+	struct softib_fault *fault;
+	u32 seen, ms;
+
+	fault = &port->dev->node->fault[softib_fault_class(frame)];
+	seen = atomic_inc_return(&fault->seen);
+	ms = READ_ONCE(fault->delay_ms);
+	if (softib_fault_hit(&fault->drop_next) ||
+	    softib_fault_every(READ_ONCE(fault->drop_every), seen)) {
+		softib_port_drop(port, SOFTIB_DROP_FAULT);
+		return true;
+	}
+	if (ms)
+		return softib_fault_delay(port, frame, ms);
+	if (softib_fault_every(READ_ONCE(fault->dup_every), seen))
+		softib_port_xmit(port, frame);
+	return false;
+}
+
+/**
+ * softib_fault_update() - a knob of a node was set, or its HCA is new
+ * @node: the node
+ *
+ * Context: the fabric's mutex held.
+ */
+void softib_fault_update(struct softib_node *node)
+{
+	bool armed = false;
+	int i;
+
+	lockdep_assert_held(&softib_fabric->mutex);
+	if (!node->dev)
+		return;
+	for (i = 0; i < ARRAY_SIZE(node->knob); i++)
+		if (node->knob[i].value && *node->knob[i].value)
+			armed = true;
+	for (i = 0; i < node->dev->nports; i++)
+		WRITE_ONCE(node->dev->port[i].armed, armed);
+}
+
+/**
+ * softib_fault_init() - prepare for delayed frames
+ */
+void softib_fault_init(void)
+{
+	INIT_DELAYED_WORK(&softib_delay_work, softib_delay_worker);
+}
+
+/**
+ * softib_fault_exit() - throw delayed frames away
+ *
+ * Context: all HCAs removed; sleeps.
+ */
+void softib_fault_exit(void)
+{
+	struct softib_delayed *delayed;
+
+	cancel_delayed_work_sync(&softib_delay_work);
+	while ((delayed = softib_delay_take(true)))
+		kfree(delayed);
+}

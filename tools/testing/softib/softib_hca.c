@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * HCAs: what rdmavt and ib_core are told of them, and plugging one in and out
+ * while the others live.
+ */
+#include <linux/cpumask.h>
+#include <linux/pci.h>
+#include <rdma/ib_user_verbs.h>
+
+#include "softib.h"
+
+#define SOFTIB_MAX_SGE		32
+#define SOFTIB_MAX_WR		16384
+#define SOFTIB_MAX_RD_ATOMIC	16
+#define SOFTIB_RESERVED_QPN	0x20000
+
+#define SOFTIB_UD_TYPES	(BIT(IB_QPT_UD) | BIT(IB_QPT_SMI) | BIT(IB_QPT_GSI))
+#define SOFTIB_RC_UC	(BIT(IB_QPT_RC) | BIT(IB_QPT_UC))
+
+static const struct rvt_operation_params softib_post_parms[RVT_OPERATION_MAX] = {
+	[IB_WR_RDMA_WRITE] = {
+		.length = sizeof(struct ib_rdma_wr),
+		.qpt_support = SOFTIB_RC_UC,
+	},
+	[IB_WR_RDMA_WRITE_WITH_IMM] = {
+		.length = sizeof(struct ib_rdma_wr),
+		.qpt_support = SOFTIB_RC_UC,
+	},
+	[IB_WR_RDMA_READ] = {
+		.length = sizeof(struct ib_rdma_wr),
+		.qpt_support = BIT(IB_QPT_RC),
+		.flags = RVT_OPERATION_ATOMIC,
+	},
+	[IB_WR_ATOMIC_CMP_AND_SWP] = {
+		.length = sizeof(struct ib_atomic_wr),
+		.qpt_support = BIT(IB_QPT_RC),
+		.flags = RVT_OPERATION_ATOMIC | RVT_OPERATION_ATOMIC_SGE,
+	},
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
+		.length = sizeof(struct ib_atomic_wr),
+		.qpt_support = BIT(IB_QPT_RC),
+		.flags = RVT_OPERATION_ATOMIC | RVT_OPERATION_ATOMIC_SGE,
+	},
+	[IB_WR_SEND] = {
+		.length = sizeof(struct ib_send_wr),
+		.qpt_support = SOFTIB_UD_TYPES | SOFTIB_RC_UC,
+	},
+	[IB_WR_SEND_WITH_IMM] = {
+		.length = sizeof(struct ib_send_wr),
+		.qpt_support = SOFTIB_UD_TYPES | SOFTIB_RC_UC,
+	},
+	[IB_WR_SEND_WITH_INV] = {
+		.length = sizeof(struct ib_send_wr),
+		.qpt_support = BIT(IB_QPT_RC),
+	},
+	[IB_WR_REG_MR] = {
+		.length = sizeof(struct ib_reg_wr),
+		.qpt_support = SOFTIB_RC_UC,
+		.flags = RVT_OPERATION_LOCAL,
+	},
+	[IB_WR_LOCAL_INV] = {
+		.length = sizeof(struct ib_send_wr),
+		.qpt_support = SOFTIB_RC_UC,
+		.flags = RVT_OPERATION_LOCAL,
+	},
+};
+
+static const enum ib_wc_opcode softib_wc_opcode[RVT_OPERATION_MAX] = {
+	[IB_WR_RDMA_WRITE] = IB_WC_RDMA_WRITE,
+	[IB_WR_RDMA_WRITE_WITH_IMM] = IB_WC_RDMA_WRITE,
+	[IB_WR_SEND] = IB_WC_SEND,
+	[IB_WR_SEND_WITH_IMM] = IB_WC_SEND,
+	[IB_WR_SEND_WITH_INV] = IB_WC_SEND,
+	[IB_WR_RDMA_READ] = IB_WC_RDMA_READ,
+	[IB_WR_ATOMIC_CMP_AND_SWP] = IB_WC_COMP_SWAP,
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = IB_WC_FETCH_ADD,
+	[IB_WR_REG_MR] = IB_WC_REG_MR,
+	[IB_WR_LOCAL_INV] = IB_WC_LOCAL_INV,
+};
+
+/*
+ * rdmavt takes the device it prints messages for out of a struct pci_dev, and
+ * looks at nothing else of it.
+ */
+static struct pci_dev *softib_get_pci_dev(struct rvt_dev_info *rdi)
+{
+	return container_of(&rdi_to_softib(rdi)->node->pdev->dev,
+			    struct pci_dev, dev);
+}
+
+static int softib_check_ah(struct ib_device *ibdev, struct rdma_ah_attr *attr)
+{
+	struct softib_dev *dev = ib_to_softib(ibdev);
+
+	if (rdma_ah_get_port_num(attr) > dev->nports ||
+	    rdma_ah_get_sl(attr) > 15)
+		return -EINVAL;
+	return softib_fault_hit(&dev->node->fail_ah) ? -ENOMEM : 0;
+}
+
+static void softib_new_ah(struct ib_device *ibdev, struct rdma_ah_attr *attr,
+			  struct rvt_ah *ah)
+{
+	struct softib_port *port;
+
+	port = &ib_to_softib(ibdev)->port[rdma_ah_get_port_num(attr) - 1];
+	ah->vl = port->sl2vl[rdma_ah_get_sl(attr)];
+	ah->log_pmtu = ilog2(port->link.mtu);
+}
+
+static int softib_get_pmtu(struct rvt_dev_info *rdi, struct rvt_qp *qp,
+			   struct ib_qp_attr *attr)
+{
+	struct softib_port *port = qp_to_softib_port(qp);
+
+	if (attr->path_mtu < IB_MTU_256 || attr->path_mtu > IB_MTU_4096)
+		return -EINVAL;
+	return min_t(int, attr->path_mtu, port->link.mtu_enum);
+}
+
+static u32 softib_mtu_from_qp(struct rvt_dev_info *rdi, struct rvt_qp *qp,
+			      u32 pmtu)
+{
+	return ib_mtu_enum_to_int(pmtu);
+}
+
+static int softib_mtu_to_path_mtu(u32 mtu)
+{
+	return ib_mtu_int_to_enum(mtu);
+}
+
+/* Spread the completion work of the nodes over the CPUs. */
+static int softib_comp_vect_cpu(struct rvt_dev_info *rdi, int vector)
+{
+	unsigned int n, cpu;
+
+	n = (rdi_to_softib(rdi)->node->index + vector) % num_online_cpus();
+	for_each_online_cpu(cpu)
+		if (!n--)
+			return cpu;
+	return cpumask_first(cpu_online_mask);
+}
+
+static int softib_modify_device(struct ib_device *ibdev, int mask,
+				struct ib_device_modify *modify)
+{
+	struct softib_dev *dev = ib_to_softib(ibdev);
+	int i;
+
+	if (mask & ~IB_DEVICE_MODIFY_NODE_DESC)
+		return -EOPNOTSUPP;
+	spin_lock_irq(&softib_fabric->lock);
+	memcpy(ibdev->node_desc, modify->node_desc, IB_DEVICE_NODE_DESC_MAX);
+	spin_unlock_irq(&softib_fabric->lock);
+	for (i = 0; i < dev->nports; i++)
+		softib_trap_raise(&dev->port[i].trap,
+				  IB_NOTICE_TRAP_NODE_DESC_CHG);
+	return 0;
+}
+
+static void softib_get_fw_str(struct ib_device *ibdev, char *str)
+{
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "1.0.0");
+}
+
+static const struct attribute_group *softib_port_groups[] = {
+	NULL,
+};
+
+static const struct ib_device_ops softib_ops = {
+	.owner = THIS_MODULE,
+	/* The one user space provider that drives an rdmavt device. */
+	.driver_id = RDMA_DRIVER_QIB,
+
+	.get_dev_fw_str = softib_get_fw_str,
+	.modify_device = softib_modify_device,
+	.port_groups = softib_port_groups,
+	.process_mad = softib_process_mad,
+};
+
+static const struct rvt_driver_provided softib_driver_f = {
+	.check_ah = softib_check_ah,
+	.notify_new_ah = softib_new_ah,
+	.get_pci_dev = softib_get_pci_dev,
+	.comp_vect_cpu_lookup = softib_comp_vect_cpu,
+	.query_port_state = softib_port_query,
+	.get_guid_be = softib_port_guid,
+	.shut_down_port = softib_port_shut_down,
+	.cap_mask_chg = softib_port_cap_mask_chg,
+	.get_pmtu_from_attr = softib_get_pmtu,
+	.mtu_from_qp = softib_mtu_from_qp,
+	.mtu_to_path_mtu = softib_mtu_to_path_mtu,
+	.qp_priv_alloc = softib_qp_alloc,
+	.qp_priv_free = softib_qp_free,
+	.free_all_qps = softib_qp_free_all,
+	.notify_qp_reset = softib_qp_reset,
+	.notify_error_qp = softib_qp_error,
+	.notify_restart_rc = softib_rc_restart,
+	.flush_qp_waiters = softib_qp_flush_waiters,
+	.modify_qp = softib_qp_modify,
+	.stop_send_queue = softib_qp_stop,
+	.quiesce_qp = softib_qp_quiesce,
+	.schedule_send = softib_schedule_send,
+	.schedule_send_no_lock = softib_schedule_send_no_lock,
+	.do_send = softib_do_send,
+};
+
+static void softib_hca_props(struct softib_dev *dev)
+{
+	struct ib_device_attr *props = &dev->rdi.dparms.props;
+
+	props->fw_ver = 1ULL << 32;
+	props->sys_image_guid = dev->rdi.ibdev.node_guid;
+	props->device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR |
+		IB_DEVICE_BAD_QKEY_CNTR | IB_DEVICE_SHUTDOWN_PORT |
+		IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
+		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE |
+		IB_DEVICE_MEM_MGT_EXTENSIONS;
+	props->page_size_cap = PAGE_SIZE;
+	props->max_mr_size = ~0ULL;
+	props->max_fast_reg_page_list_len = 512;
+	props->vendor_part_id = 1;
+	props->max_qp = 16384;
+	props->max_qp_wr = SOFTIB_MAX_WR;
+	props->max_send_sge = SOFTIB_MAX_SGE;
+	props->max_recv_sge = SOFTIB_MAX_SGE;
+	props->max_sge_rd = SOFTIB_MAX_SGE;
+	props->max_cq = 32768;
+	props->max_cqe = 4 * SOFTIB_MAX_WR;
+	props->max_ah = INT_MAX;
+	props->max_mr = 65535;
+	props->max_pd = 32768;
+	props->max_srq = 1024;
+	props->max_srq_wr = SOFTIB_MAX_WR;
+	props->max_srq_sge = SOFTIB_MAX_SGE;
+	props->max_pkeys = SOFTIB_NPKEYS;
+	props->local_ca_ack_delay = 15;
+	props->atomic_cap = IB_ATOMIC_GLOB;
+	props->max_qp_rd_atom = SOFTIB_MAX_RD_ATOMIC;
+	props->max_qp_init_rd_atom = SOFTIB_MAX_RD_ATOMIC;
+	props->max_mcast_grp = dev->node->mcast_limit;
+	props->max_mcast_qp_attach = 1024;
+	props->max_total_mcast_qp_attach = props->max_mcast_grp *
+					   props->max_mcast_qp_attach;
+}
+
+static void softib_hca_params(struct softib_dev *dev)
+{
+	struct rvt_driver_params *params = &dev->rdi.dparms;
+
+	params->lkey_table_size = 16;
+	params->qp_table_size = 1024;
+	params->qpn_start = 1;
+	params->qpn_inc = 1;
+	/* One number must be reserved; far away from those in use. */
+	params->qpn_res_start = SOFTIB_RESERVED_QPN;
+	params->qpn_res_end = SOFTIB_RESERVED_QPN;
+	params->sge_copy_mode = RVT_SGE_COPY_MEMCPY;
+	params->psn_mask = 0xffffff;
+	params->psn_shift = 8;
+	params->psn_modify_mask = 0xffffff;
+	params->nports = dev->nports;
+	params->npkeys = SOFTIB_NPKEYS;
+	params->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
+	params->max_mad_size = IB_MGMT_MAD_SIZE;
+	params->max_rdma_atomic = SOFTIB_MAX_RD_ATOMIC;
+	dev->rdi.post_parms = softib_post_parms;
+	dev->rdi.wc_opcode = softib_wc_opcode;
+	dev->rdi.driver_f = softib_driver_f;
+}
+
+static int softib_hca_set_up(struct softib_dev *dev)
+{
+	struct ib_device *ibdev = &dev->rdi.ibdev;
+	int i, ret;
+
+	ibdev->node_guid = cpu_to_be64(softib_node_guid(dev->node));
+	ibdev->phys_port_cnt = dev->nports;
+	ibdev->num_comp_vectors = num_online_cpus();
+	ibdev->dev.parent = &dev->node->pdev->dev;
+	snprintf(ibdev->node_desc, sizeof(ibdev->node_desc), "softib%d",
+		 dev->node->index);
+	ret = dev_set_name(&ibdev->dev, "softib%d", dev->node->index);
+	if (ret)
+		return ret;
+	softib_hca_props(dev);
+	softib_hca_params(dev);
+	ib_set_device_ops(ibdev, &softib_ops);
+	for (i = 1; i <= dev->nports; i++) {
+		ret = softib_port_init(dev, i);
+		if (ret)
+			goto exit_ports;
+	}
+	return 0;
+
+exit_ports:
+	while (--i)
+		softib_port_exit(&dev->port[i - 1]);
+	return ret;
+}
+
+static void softib_hca_free(struct softib_dev *dev)
+{
+	int i;
+
+	for (i = 0; i < dev->nports; i++)
+		softib_port_exit(&dev->port[i]);
+	rvt_dealloc_device(&dev->rdi);
+}
+
+/**
+ * softib_hca_add() - plug an HCA in
+ * @node: an empty place
+ *
+ * Context: the fabric's mutex held; sleeps.
+ * Return: 0 or a negative errno.
+ */
+int softib_hca_add(struct softib_node *node)
+{
+	struct rvt_dev_info *rdi;
+	struct softib_dev *dev;
+	int i, ret;
+
+	node->pdev = platform_device_register_simple("softib", node->index,
+						     NULL, 0);
+	if (IS_ERR(node->pdev))
+		return PTR_ERR(node->pdev);
+	rdi = rvt_alloc_device(sizeof(*dev), softib_fabric->nports);
+	if (!rdi) {
+		ret = -ENOMEM;
+		goto unregister_pdev;
+	}
+	dev = rdi_to_softib(rdi);
+	dev->node = node;
+	dev->nports = softib_fabric->nports;
+	ret = softib_hca_set_up(dev);
+	if (ret) {
+		rvt_dealloc_device(rdi);
+		goto unregister_pdev;
+	}
+	ret = rvt_register_device(rdi);
+	if (ret)
+		goto free_hca;
+	node->dev = dev;
+	softib_fault_update(node);
+	for (i = 0; i < dev->nports; i++) {
+		WRITE_ONCE(dev->port[i].live, true);
+		softib_link_plug(&dev->port[i]);
+	}
+	return 0;
+
+free_hca:
+	softib_hca_free(dev);
+unregister_pdev:
+	platform_device_unregister(node->pdev);
+	return ret;
+}
+
+/*
+ * rdmavt frees its QP table right after it unregistered the device from
+ * ib_core, but users being told to go still want the port to work. So the
+ * device is unregistered here first, then unplugged, and rdmavt's own attempt
+ * finds it gone already. Its MAD agents have to go before that.
+ */
+static void softib_hca_unregister(struct softib_dev *dev)
+{
+	struct ib_mad_agent *agent;
+	int i;
+
+	for (i = 0; i < dev->nports; i++) {
+		agent = dev->port[i].ibp.send_agent;
+		dev->port[i].ibp.send_agent = NULL;
+		if (agent)
+			ib_unregister_mad_agent(agent);
+		WRITE_ONCE(dev->port[i].live, false);
+	}
+	/* No event is being dispatched after this. */
+	synchronize_rcu();
+	ib_unregister_device(&dev->rdi.ibdev);
+	for (i = 0; i < dev->nports; i++) {
+		softib_trap_stop(&dev->port[i].trap);
+		softib_link_unplug(&dev->port[i]);
+	}
+	rvt_unregister_device(&dev->rdi);
+}
+
+/**
+ * softib_hca_del() - pull an HCA out
+ * @node: its place
+ *
+ * Context: the fabric's mutex held; sleeps.
+ */
+void softib_hca_del(struct softib_node *node)
+{
+	struct softib_dev *dev = node->dev;
+
+	node->dev = NULL;
+	softib_hca_unregister(dev);
+	softib_hca_free(dev);
+	platform_device_unregister(node->pdev);
+}

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * debugfs: /sys/kernel/debug/softib
+ *
+ * summary            the fabric as it stands, for people
+ * add, remove        write a node's name to plug its HCA in or pull it out
+ * softibK/link       "up" or "down": the cable of port 1; link2: of port 2
+ * softibK/counters   counters of each port and of its switch port, one a line
+ * softibK/mcast_limit  how many groups the HCA can attach
+ * softibK/drop_next_C   throw away the next N frames it sends
+ * softibK/drop_every_C  throw away each Nth frame
+ * softibK/dup_every_C   deliver each Nth frame twice
+ * softibK/delay_ms_C    deliver frames N ms later, in order
+ * softibK/fail_send  complete the next N UD sends with an error
+ * softibK/fail_ah    refuse the next N address handles
+ * softibK/fail_qp    refuse the next N QPs
+ *
+ * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
+ * to the place, not to the HCA: they survive remove and add.
+ * softib_capture.c adds "capture".
+ */
+#include <linux/debugfs.h>
+#include <linux/seq_file.h>
+#include <linux/uaccess.h>
+
+#include "softib.h"
+
+static const char * const softib_class_names[SOFTIB_CLASS_MAX] = {
+	[SOFTIB_CLASS_UD] = "ud",
+	[SOFTIB_CLASS_RC] = "rc",
+	[SOFTIB_CLASS_MAD] = "mad",
+};
+
+static const char * const softib_drop_names[SOFTIB_DROP_MAX] = {
+	[SOFTIB_DROP_LINK] = "link",
+	[SOFTIB_DROP_NO_ROUTE] = "no_route",
+	[SOFTIB_DROP_NO_TREE] = "no_tree",
+	[SOFTIB_DROP_VL] = "vl",
+	[SOFTIB_DROP_MTU] = "mtu",
+	[SOFTIB_DROP_DLID] = "dlid",
+	[SOFTIB_DROP_GID] = "gid",
+	[SOFTIB_DROP_NO_GRH] = "no_grh",
+	[SOFTIB_DROP_NO_GROUP] = "no_group",
+	[SOFTIB_DROP_PKEY] = "pkey",
+	[SOFTIB_DROP_QKEY] = "qkey",
+	[SOFTIB_DROP_NO_QP] = "no_qp",
+	[SOFTIB_DROP_QP_STATE] = "qp_state",
+	[SOFTIB_DROP_NO_RWQE] = "no_rwqe",
+	[SOFTIB_DROP_TOO_LONG] = "too_long",
+	[SOFTIB_DROP_BAD_MAD] = "bad_mad",
+	[SOFTIB_DROP_FAULT] = "fault",
+};
+
+static const char * const softib_state_names[] = {
+	[IB_PORT_NOP] = "?",
+	[IB_PORT_DOWN] = "DOWN",
+	[IB_PORT_INIT] = "INIT",
+	[IB_PORT_ARMED] = "ARMED",
+	[IB_PORT_ACTIVE] = "ACTIVE",
+};
+
+static int softib_knob_get(void *data, u64 *value)
+{
+	struct softib_knob *knob = data;
+
+	*value = READ_ONCE(*knob->value);
+	return 0;
+}
+
+static int softib_knob_set(void *data, u64 value)
+{
+	struct softib_knob *knob = data;
+
+	if (value > U32_MAX)
+		return -ERANGE;
+	mutex_lock(&softib_fabric->mutex);
+	WRITE_ONCE(*knob->value, value);
+	softib_fault_update(knob->node);
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_knob_fops, softib_knob_get, softib_knob_set,
+			 "%llu\n");
+
+static int softib_mcast_limit_get(void *data, u64 *value)
+{
+	struct softib_node *node = data;
+
+	*value = node->mcast_limit;
+	return 0;
+}
+
+/*
+ * rdmavt refuses a group when it has exactly the allowed number, so a limit
+ * below what is attached would be none.
+ */
+static int softib_mcast_limit_set(void *data, u64 value)
+{
+	struct softib_node *node = data;
+	struct rvt_dev_info *rdi;
+
+	if (value > INT_MAX)
+		return -ERANGE;
+	mutex_lock(&softib_fabric->mutex);
+	node->mcast_limit = value;
+	if (node->dev) {
+		rdi = &node->dev->rdi;
+		spin_lock_irq(&rdi->n_mcast_grps_lock);
+		rdi->dparms.props.max_mcast_grp =
+			max_t(u32, value, rdi->n_mcast_grps_allocated);
+		spin_unlock_irq(&rdi->n_mcast_grps_lock);
+	}
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_mcast_limit_fops, softib_mcast_limit_get,
+			 softib_mcast_limit_set, "%llu\n");
+
+/* Copy a word from user space. Return: 0 or a negative errno. */
+static int softib_read_word(char *word, size_t size, const char __user *buf,
+			    size_t count)
+{
+	if (!count || count >= size)
+		return -EINVAL;
+	if (copy_from_user(word, buf, count))
+		return -EFAULT;
+	word[count] = '\0';
+	strim(word);
+	return 0;
+}
+
+static ssize_t softib_link_read(struct file *file, char __user *buf,
+				size_t count, loff_t *pos)
+{
+	bool *off = file->private_data;
+	const char *word = READ_ONCE(*off) ? "down\n" : "up\n";
+
+	return simple_read_from_buffer(buf, count, pos, word, strlen(word));
+}
+
+static void softib_link_switch(bool *off, bool value)
+{
+	struct softib_node *node;
+	int i, num;
+
+	/* The file knows the flag only: find out whose it is. */
+	for (i = 0; i < softib_fabric->nnodes; i++) {
+		node = &softib_fabric->node[i];
+		if (off >= node->link_off &&
+		    off < node->link_off + SOFTIB_MAX_PORTS)
+			break;
+	}
+	num = off - node->link_off;
+	mutex_lock(&softib_fabric->mutex);
+	spin_lock_irq(&softib_fabric->lock);
+	*off = value;
+	spin_unlock_irq(&softib_fabric->lock);
+	if (node->dev)
+		softib_link_train(&node->dev->port[num], false);
+	mutex_unlock(&softib_fabric->mutex);
+}
+
+static ssize_t softib_link_write(struct file *file, const char __user *buf,
+				 size_t count, loff_t *pos)
+{
+	char word[8];
+	int ret;
+
+	ret = softib_read_word(word, sizeof(word), buf, count);
+	if (ret)
+		return ret;
+	if (!strcmp(word, "down"))
+		softib_link_switch(file->private_data, true);
+	else if (!strcmp(word, "up"))
+		softib_link_switch(file->private_data, false);
+	else
+		return -EINVAL;
+	return count;
+}
+
+static const struct file_operations softib_link_fops = {
+	.owner = THIS_MODULE,
+	.open = simple_open,
+	.read = softib_link_read,
+	.write = softib_link_write,
+	.llseek = default_llseek,
+};
+
+/* Plug in, or pull out, the HCA whose name is written. */
+static ssize_t softib_plug_write(const char __user *buf, size_t count, bool in)
+{
+	struct softib_node *node;
+	char word[16];
+	int ret, index;
+
+	ret = softib_read_word(word, sizeof(word), buf, count);
+	if (ret)
+		return ret;
+	if (sscanf(word, "softib%d", &index) != 1 || index < 0 ||
+	    index >= softib_fabric->nnodes)
+		return -EINVAL;
+	node = &softib_fabric->node[index];
+	mutex_lock(&softib_fabric->mutex);
+	if (in == !!node->dev)
+		ret = in ? -EEXIST : -ENODEV;
+	else if (in)
+		ret = softib_hca_add(node);
+	else
+		softib_hca_del(node);
+	mutex_unlock(&softib_fabric->mutex);
+	return ret ?: count;
+}
+
+static ssize_t softib_add_write(struct file *file, const char __user *buf,
+				size_t count, loff_t *pos)
+{
+	return softib_plug_write(buf, count, true);
+}
+
+static ssize_t softib_remove_write(struct file *file, const char __user *buf,
+				   size_t count, loff_t *pos)
+{
+	return softib_plug_write(buf, count, false);
+}
+
+static const struct file_operations softib_add_fops = {
+	.owner = THIS_MODULE,
+	.write = softib_add_write,
+};
+
+static const struct file_operations softib_remove_fops = {
+	.owner = THIS_MODULE,
+	.write = softib_remove_write,
+};
+
+static void softib_show_port(struct seq_file *seq, struct softib_port *port)
+{
+	struct softib_swport *far = &softib_fabric->sw.port[port->swport];
+	struct softib_stats sum;
+	int i;
+
+	softib_port_sum(port, &sum);
+	seq_printf(seq, "port%d.tx_packets %llu\n", port->num, sum.tx_packets);
+	seq_printf(seq, "port%d.tx_bytes %llu\n", port->num, sum.tx_bytes);
+	seq_printf(seq, "port%d.tx_mcast %llu\n", port->num, sum.tx_mcast);
+	seq_printf(seq, "port%d.rx_packets %llu\n", port->num, sum.rx_packets);
+	seq_printf(seq, "port%d.rx_bytes %llu\n", port->num, sum.rx_bytes);
+	seq_printf(seq, "port%d.rx_mcast %llu\n", port->num, sum.rx_mcast);
+	for (i = 0; i < SOFTIB_DROP_MAX; i++)
+		seq_printf(seq, "port%d.drop.%s %llu\n", port->num,
+			   softib_drop_names[i], sum.drop[i]);
+	for (i = 0; i < SOFTIB_DROP_MAX; i++)
+		seq_printf(seq, "port%d.switch_drop.%s %d\n", port->num,
+			   softib_drop_names[i], atomic_read(&far->drop[i]));
+}
+
+static int softib_counters_show(struct seq_file *seq, void *unused)
+{
+	struct softib_node *node = seq->private;
+	int i;
+
+	mutex_lock(&softib_fabric->mutex);
+	for (i = 0; node->dev && i < node->dev->nports; i++)
+		softib_show_port(seq, &node->dev->port[i]);
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(softib_counters);
+
+static u64 softib_drop_sum(const struct softib_stats *sum)
+{
+	u64 drops = 0;
+	int i;
+
+	for (i = 0; i < SOFTIB_DROP_MAX; i++)
+		drops += sum->drop[i];
+	return drops;
+}
+
+static void softib_summary_node(struct seq_file *seq,
+				const struct softib_node *node)
+{
+	struct softib_dev *dev = node->dev;
+	struct softib_stats sum;
+	int i;
+
+	if (!dev) {
+		seq_printf(seq, "softib%d: removed\n", node->index);
+		return;
+	}
+	for (i = 0; i < dev->nports; i++) {
+		struct softib_port *port = &dev->port[i];
+
+		softib_port_sum(port, &sum);
+		seq_printf(seq,
+			   "softib%d/%d: switch port %d guid %016llx lid %d %s, %d QPs, %d groups, tx %llu rx %llu dropped %llu\n",
+			   node->index, port->num, port->swport,
+			   be64_to_cpu(port->guids[0]), port->lid,
+			   softib_state_names[port->link.state],
+			   dev->rdi.n_qps_allocated,
+			   dev->rdi.n_mcast_grps_allocated,
+			   sum.tx_packets, sum.rx_packets,
+			   softib_drop_sum(&sum));
+	}
+}
+
+static void softib_summary_switch(struct seq_file *seq)
+{
+	struct softib_switch *sw = &softib_fabric->sw;
+	u64 drops = 0;
+	int i, j, mlids = 0;
+
+	for (i = 0; i <= sw->nports; i++)
+		for (j = 0; j < SOFTIB_DROP_MAX; j++)
+			drops += atomic_read(&sw->port[i].drop[j]);
+	for (i = 0; i < SOFTIB_MFT_SIZE; i++)
+		if (memchr_inv(sw->mft[i], 0, sizeof(sw->mft[i])))
+			mlids++;
+	seq_printf(seq,
+		   "switch: %d ports guid %016llx lid %d, sm lid %d, %d multicast LIDs, dropped %llu\n",
+		   sw->nports, be64_to_cpu(sw->guid), sw->lid, sw->sm_lid,
+		   mlids, drops);
+}
+
+static int softib_summary_show(struct seq_file *seq, void *unused)
+{
+	int i;
+
+	mutex_lock(&softib_fabric->mutex);
+	softib_summary_switch(seq);
+	for (i = 0; i < softib_fabric->nnodes; i++)
+		softib_summary_node(seq, &softib_fabric->node[i]);
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(softib_summary);
+
+static void softib_knob_add(struct softib_node *node, int index,
+			    const char *name, u32 *value)
+{
+	struct softib_knob *knob = &node->knob[index];
+
+	knob->node = node;
+	knob->value = value;
+	debugfs_create_file_unsafe(name, 0600, node->dir, knob,
+				   &softib_knob_fops);
+}
+
+static void softib_knobs_class(struct softib_node *node, int class)
+{
+	struct softib_fault *fault = &node->fault[class];
+	const char *suffix = softib_class_names[class];
+	char name[32];
+
+	snprintf(name, sizeof(name), "drop_next_%s", suffix);
+	softib_knob_add(node, class * 4, name, &fault->drop_next);
+	snprintf(name, sizeof(name), "drop_every_%s", suffix);
+	softib_knob_add(node, class * 4 + 1, name, &fault->drop_every);
+	snprintf(name, sizeof(name), "dup_every_%s", suffix);
+	softib_knob_add(node, class * 4 + 2, name, &fault->dup_every);
+	snprintf(name, sizeof(name), "delay_ms_%s", suffix);
+	softib_knob_add(node, class * 4 + 3, name, &fault->delay_ms);
+}
+
+static void softib_knobs_node(struct softib_node *node)
+{
+	int last = SOFTIB_CLASS_MAX * 4;
+	char name[16];
+	int i;
+
+	snprintf(name, sizeof(name), "softib%d", node->index);
+	node->dir = debugfs_create_dir(name, softib_fabric->dir);
+	for (i = 0; i < SOFTIB_CLASS_MAX; i++)
+		softib_knobs_class(node, i);
+	softib_knob_add(node, last, "fail_send", &node->fail_send);
+	softib_knob_add(node, last + 1, "fail_ah", &node->fail_ah);
+	softib_knob_add(node, last + 2, "fail_qp", &node->fail_qp);
+	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
+				   &softib_mcast_limit_fops);
+	debugfs_create_file("counters", 0400, node->dir, node,
+			    &softib_counters_fops);
+	debugfs_create_file("link", 0600, node->dir, &node->link_off[0],
+			    &softib_link_fops);
+	if (softib_fabric->nports > 1)
+		debugfs_create_file("link2", 0600, node->dir,
+				    &node->link_off[1], &softib_link_fops);
+}
+
+/**
+ * softib_knobs_init() - make the debugfs files
+ */
+void softib_knobs_init(void)
+{
+	int i;
+
+	softib_fabric->dir = debugfs_create_dir("softib", NULL);
+	debugfs_create_file("summary", 0400, softib_fabric->dir, NULL,
+			    &softib_summary_fops);
+	debugfs_create_file("add", 0200, softib_fabric->dir, NULL,
+			    &softib_add_fops);
+	debugfs_create_file("remove", 0200, softib_fabric->dir, NULL,
+			    &softib_remove_fops);
+	for (i = 0; i < softib_fabric->nnodes; i++)
+		softib_knobs_node(&softib_fabric->node[i]);
+}
+
+/**
+ * softib_knobs_exit() - remove the debugfs files
+ *
+ * Nobody is in one of them on return.
+ */
+void softib_knobs_exit(void)
+{
+	debugfs_remove_recursive(softib_fabric->dir);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * softib: a software InfiniBand fabric for tests. Module parameters, start
+ * and end. See softib.h for how it works.
+ */
+#include <linux/module.h>
+#include <linux/vmalloc.h>
+
+#include "softib.h"
+
+static int nodes = 2;
+module_param(nodes, int, 0444);
+MODULE_PARM_DESC(nodes, "number of HCAs, 1 to 64 (2)");
+
+static int ports = 1;
+module_param(ports, int, 0444);
+MODULE_PARM_DESC(ports, "ports of each HCA, 1 or 2 (1)");
+
+static int mtu = 4096;
+module_param(mtu, int, 0444);
+MODULE_PARM_DESC(mtu, "MTU of all links, 256 to 4096 (4096)");
+
+static ulong guid_base = 0x0250530000000000UL;
+module_param(guid_base, ulong, 0444);
+MODULE_PARM_DESC(guid_base, "upper 40 bits of all GUIDs");
+
+struct softib_fabric *softib_fabric;
+
+static int __init softib_check_params(void)
+{
+	if (nodes < 1 || nodes > SOFTIB_MAX_NODES) {
+		pr_err("softib: nodes is 1 to %d\n", SOFTIB_MAX_NODES);
+		return -EINVAL;
+	}
+	if (ports < 1 || ports > SOFTIB_MAX_PORTS) {
+		pr_err("softib: ports is 1 or 2\n");
+		return -EINVAL;
+	}
+	if (mtu != ib_mtu_enum_to_int(ib_mtu_int_to_enum(mtu))) {
+		pr_err("softib: mtu is 256, 512, 1024, 2048 or 4096\n");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static struct softib_fabric *__init softib_fabric_alloc(void)
+{
+	struct softib_fabric *fabric = vzalloc(sizeof(*fabric));
+	int i;
+
+	if (!fabric)
+		return NULL;
+	mutex_init(&fabric->mutex);
+	spin_lock_init(&fabric->lock);
+	fabric->nnodes = nodes;
+	fabric->nports = ports;
+	fabric->mtu = mtu;
+	fabric->mtu_enum = ib_mtu_int_to_enum(mtu);
+	fabric->guid_base = guid_base & ~0xffffffUL;
+	for (i = 0; i < nodes; i++) {
+		fabric->node[i].index = i;
+		fabric->node[i].mcast_limit = SOFTIB_MAX_MCAST_GRP;
+	}
+	return fabric;
+}
+
+static void softib_del_nodes(void)
+{
+	int i;
+
+	mutex_lock(&softib_fabric->mutex);
+	for (i = softib_fabric->nnodes - 1; i >= 0; i--)
+		if (softib_fabric->node[i].dev)
+			softib_hca_del(&softib_fabric->node[i]);
+	mutex_unlock(&softib_fabric->mutex);
+}
+
+static int __init softib_add_nodes(void)
+{
+	int i, ret = 0;
+
+	mutex_lock(&softib_fabric->mutex);
+	for (i = 0; i < softib_fabric->nnodes && !ret; i++)
+		ret = softib_hca_add(&softib_fabric->node[i]);
+	mutex_unlock(&softib_fabric->mutex);
+	if (ret)
+		softib_del_nodes();
+	return ret;
+}
+
+static int __init softib_init(void)
+{
+	int ret;
+
+	ret = softib_check_params();
+	if (ret)
+		return ret;
+	softib_fabric = softib_fabric_alloc();
+	if (!softib_fabric)
+		return -ENOMEM;
+	softib_fabric->wq = alloc_workqueue("softib", WQ_HIGHPRI | WQ_PERCPU,
+					    0);
+	if (!softib_fabric->wq) {
+		ret = -ENOMEM;
+		goto free_fabric;
+	}
+	softib_fault_init();
+	softib_switch_init();
+	softib_knobs_init();
+	ret = softib_capture_init(softib_fabric->dir);
+	if (ret)
+		goto remove_knobs;
+	ret = softib_add_nodes();
+	if (ret)
+		goto stop_capture;
+	pr_info("softib: %d nodes of %d ports, MTU %d\n", nodes, ports, mtu);
+	return 0;
+
+stop_capture:
+	softib_capture_exit();
+remove_knobs:
+	softib_knobs_exit();
+	softib_switch_exit();
+	softib_fault_exit();
+	destroy_workqueue(softib_fabric->wq);
+free_fabric:
+	vfree(softib_fabric);
+	return ret;
+}
+
+static void __exit softib_exit(void)
+{
+	/* Files first: "add" must not bring a node back. */
+	softib_capture_exit();
+	softib_knobs_exit();
+	softib_del_nodes();
+	softib_switch_exit();
+	softib_fault_exit();
+	destroy_workqueue(softib_fabric->wq);
+	vfree(softib_fabric);
+}
+
+module_init(softib_init);
+module_exit(softib_exit);
+
+MODULE_DESCRIPTION("Software InfiniBand fabric for tests");
+MODULE_LICENSE("GPL");
+MODULE_INFO(test, "Y");

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The switch: from the port a frame comes in by to the ports it leaves by,
+ * by nothing but what the subnet manager programmed into the LFT and the MFT.
+ *
+ * The tables are read without a lock, an entry at a time: a frame that travels
+ * while they are changed goes the old or the new way, as in hardware.
+ */
+#include "softib.h"
+
+static void softib_swport_drop(unsigned int num, enum softib_drop why)
+{
+	atomic_inc(&softib_fabric->sw.port[num].drop[why]);
+}
+
+static bool softib_swport_link_ok(const struct softib_swport *port,
+				  const struct softib_frame *frame)
+{
+	u8 state = READ_ONCE(port->link.state);
+
+	if (likely(state == IB_PORT_ACTIVE))
+		return true;
+	return softib_frame_is_smp(frame) && state >= IB_PORT_INIT;
+}
+
+/**
+ * softib_switch_out() - let a frame leave by a port of the switch
+ * @out: external port number
+ * @frame: the frame
+ *
+ * Context: rcu_read_lock() held, no QP lock held.
+ */
+void softib_switch_out(unsigned int out, struct softib_frame *frame)
+{
+	struct softib_swport *port = &softib_fabric->sw.port[out];
+	struct softib_port *peer;
+	u32 len = frame->len;
+
+	if (frame->mtu && len > frame->mtu)
+		len = frame->mtu;
+	if (unlikely(!softib_swport_link_ok(port, frame)))
+		return softib_swport_drop(out, SOFTIB_DROP_LINK);
+	if (unlikely(len > READ_ONCE(port->link.mtu)))
+		return softib_swport_drop(out, SOFTIB_DROP_MTU);
+	peer = rcu_dereference(port->peer);
+	if (unlikely(!peer))
+		return softib_swport_drop(out, SOFTIB_DROP_LINK);
+	softib_port_rx(peer, frame);
+}
+
+static void softib_switch_route(unsigned int in, struct softib_frame *frame)
+{
+	struct softib_switch *sw = &softib_fabric->sw;
+	u8 out;
+
+	if (frame->dlid > READ_ONCE(sw->lft_top))
+		return softib_swport_drop(in, SOFTIB_DROP_NO_ROUTE);
+	out = READ_ONCE(sw->lft[frame->dlid]);
+	if (unlikely(!out))
+		return softib_swsma_rx(in, frame);
+	if (unlikely(out > sw->nports))
+		return softib_swport_drop(in, SOFTIB_DROP_NO_ROUTE);
+	softib_switch_out(out, frame);
+}
+
+/**
+ * softib_switch_unicast() - send a frame of the switch's own
+ * @frame: the frame, with a unicast LID
+ *
+ * Context: rcu_read_lock() held, no QP lock held.
+ */
+void softib_switch_unicast(struct softib_frame *frame)
+{
+	softib_switch_route(0, frame);
+}
+
+static void softib_switch_mcast(unsigned int in, struct softib_frame *frame)
+{
+	struct softib_switch *sw = &softib_fabric->sw;
+	unsigned int mlid = frame->dlid - SOFTIB_LID_MCAST;
+	unsigned int i, out;
+	bool any = false;
+
+	if (mlid >= SOFTIB_MFT_SIZE)
+		return softib_swport_drop(in, SOFTIB_DROP_NO_TREE);
+	for (i = 0; i < sw->mft_words; i++) {
+		unsigned long mask = READ_ONCE(sw->mft[mlid][i]);
+
+		for_each_set_bit(out, &mask, 16) {
+			any = true;
+			if (i * 16 + out != in && i * 16 + out &&
+			    i * 16 + out <= sw->nports)
+				softib_switch_out(i * 16 + out, frame);
+		}
+	}
+	if (!any)
+		softib_swport_drop(in, SOFTIB_DROP_NO_TREE);
+}
+
+/**
+ * softib_switch_forward() - a frame comes in from an HCA
+ * @from: the HCA's port
+ * @frame: the frame
+ *
+ * Context: rcu_read_lock() held, no QP lock held.
+ */
+void softib_switch_forward(struct softib_port *from,
+			   struct softib_frame *frame)
+{
+	struct softib_switch *sw = &softib_fabric->sw;
+	unsigned int in = from->swport;
+
+	if (unlikely(!softib_swport_link_ok(&sw->port[in], frame)))
+		return softib_swport_drop(in, SOFTIB_DROP_LINK);
+	if (softib_frame_is_mcast(frame))
+		return softib_switch_mcast(in, frame);
+	if (likely(frame->dlid != SOFTIB_LID_PERMISSIVE))
+		return softib_switch_route(in, frame);
+	if (softib_frame_is_smp(frame))
+		return softib_swsma_rx(in, frame);
+	softib_swport_drop(in, SOFTIB_DROP_NO_ROUTE);
+}
+
+/**
+ * softib_switch_init() - set up the switch, with no cable in it
+ */
+void softib_switch_init(void)
+{
+	struct softib_switch *sw = &softib_fabric->sw;
+	int i;
+
+	sw->nports = softib_fabric->nnodes * softib_fabric->nports;
+	sw->mft_words = sw->nports / 16 + 1;
+	sw->guid = cpu_to_be64(softib_fabric->guid_base | 0xff00);
+	sw->sm_lid = SOFTIB_LID_PERMISSIVE;
+	memset(sw->lft, SOFTIB_NO_PORT, sizeof(sw->lft));
+	for (i = 0; i <= sw->nports; i++)
+		softib_link_init(&sw->port[i].link);
+	sw->port[0].link.state = IB_PORT_ACTIVE;
+	sw->port[0].link.phys = IB_PORT_PHYS_STATE_LINK_UP;
+	sw->port[0].pkeys[0] = cpu_to_be16(IB_DEFAULT_PKEY_FULL);
+	softib_trap_init_switch(&sw->trap);
+}
+
+/**
+ * softib_switch_exit() - stop the switch
+ */
+void softib_switch_exit(void)
+{
+	softib_trap_stop(&softib_fabric->sw.trap);
+}
