@@ -48,6 +48,7 @@ static const char * const softib_drop_names[SOFTIB_DROP_MAX] = {
 	[SOFTIB_DROP_NO_RWQE] = "no_rwqe",
 	[SOFTIB_DROP_TOO_LONG] = "too_long",
 	[SOFTIB_DROP_BAD_MAD] = "bad_mad",
+	[SOFTIB_DROP_BAD_REQUEST] = "bad_request",
 	[SOFTIB_DROP_FAULT] = "fault",
 };
 

@@ -107,17 +107,13 @@ static int __init softib_init(void)
 	softib_fault_init();
 	softib_switch_init();
 	softib_knobs_init();
-	ret = softib_capture_init(softib_fabric->dir);
-	if (ret)
-		goto remove_knobs;
+	softib_capture_init(softib_fabric->dir);
 	ret = softib_add_nodes();
 	if (ret)
-		goto stop_capture;
+		goto remove_knobs;
 	pr_info("softib: %d nodes of %d ports, MTU %d\n", nodes, ports, mtu);
 	return 0;
 
-stop_capture:
-	softib_capture_exit();
 remove_knobs:
 	softib_knobs_exit();
 	softib_switch_exit();
@@ -131,7 +127,6 @@ free_fabric:
 static void __exit softib_exit(void)
 {
 	/* Files first: "add" must not bring a node back. */
-	softib_capture_exit();
 	softib_knobs_exit();
 	softib_del_nodes();
 	softib_switch_exit();

@@ -34,7 +34,7 @@ int softib_port_init(struct softib_dev *dev, int num)
 	port->pkeys[0] = IB_DEFAULT_PKEY_FULL;
 	port->guids[0] = cpu_to_be64(softib_node_guid(node) + num);
 	spin_lock_init(&port->ibp.lock);
-	port->ibp.gid_prefix = IB_DEFAULT_GID_PREFIX;
+	port->ibp.gid_prefix = SOFTIB_GID_PREFIX;
 	port->ibp.port_cap_flags = SOFTIB_PORT_CAPS;
 	port->ibp.sm_lid = SOFTIB_LID_PERMISSIVE;
 	port->ibp.subnet_timeout = 18;

@@ -133,6 +133,7 @@ void softib_switch_init(void)
 	sw->mft_words = sw->nports / 16 + 1;
 	sw->guid = cpu_to_be64(softib_fabric->guid_base | 0xff00);
 	sw->sm_lid = SOFTIB_LID_PERMISSIVE;
+	sw->gid_prefix = SOFTIB_GID_PREFIX;
 	memset(sw->lft, SOFTIB_NO_PORT, sizeof(sw->lft));
 	for (i = 0; i <= sw->nports; i++)
 		softib_link_init(&sw->port[i].link);

@@ -115,7 +115,7 @@ static bool softib_port_has_gid(const struct softib_port *port,
 	int i;
 
 	if (gid->global.subnet_prefix != port->ibp.gid_prefix &&
-	    gid->global.subnet_prefix != cpu_to_be64(0xfe80000000000000ULL))
+	    gid->global.subnet_prefix != SOFTIB_GID_PREFIX)
 		return false;
 	for (i = 0; i < SOFTIB_NGUIDS; i++)
 		if (gid->global.interface_id == port->guids[i])
