@@ -71,6 +71,7 @@
 #define SOFTIB_MAX_MCAST_GRP	16384	/* per HCA, by default */
 #define SOFTIB_SEND_BATCH	64	/* messages per turn of a send engine */
 
+#define SOFTIB_VENDOR_ID	0x025053	/* locally administered, as the GUIDs */
 #define SOFTIB_GID_PREFIX	cpu_to_be64(0xfe80000000000000ULL)
 #define SOFTIB_GSI_QKEY		0x80010000
 #define SOFTIB_VL_SMP		15

@@ -219,6 +219,7 @@ static void softib_hca_props(struct softib_dev *dev)
 	props->page_size_cap = PAGE_SIZE;
 	props->max_mr_size = ~0ULL;
 	props->max_fast_reg_page_list_len = 512;
+	props->vendor_id = SOFTIB_VENDOR_ID;
 	props->vendor_part_id = 1;
 	props->max_qp = 16384;
 	props->max_qp_wr = SOFTIB_MAX_WR;

@@ -47,6 +47,7 @@ void softib_sma_node_info(struct ib_smp *smp, u8 type, u8 nports, u8 port,
 	ni->device_id = cpu_to_be16(SOFTIB_DEVICE_ID);
 	ni->revision = cpu_to_be32(1);
 	ni->local_port_num = port;
+	put_unaligned_be24(SOFTIB_VENDOR_ID, ni->vendor_id);
 }
 
 /**
