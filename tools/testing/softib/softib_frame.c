@@ -101,6 +101,7 @@ static u32 softib_frame_ext_len(u8 opcode)
 		return 8 + 4;
 	}
 	switch (opcode & ~RVT_OPCODE_QP_MASK) {
+	case IB_OPCODE_RDMA_WRITE_FIRST:
 	case IB_OPCODE_RDMA_WRITE_ONLY:
 	case IB_OPCODE_RDMA_READ_REQUEST:
 		return 16;

@@ -163,6 +163,40 @@ static void softib_get_fw_str(struct ib_device *ibdev, char *str)
 	snprintf(str, IB_FW_VERSION_NAME_MAX, "1.0.0");
 }
 
+static ssize_t hw_rev_show(struct device *dev, struct device_attribute *attr,
+			   char *buf)
+{
+	return sysfs_emit(buf, "1\n");
+}
+static DEVICE_ATTR_RO(hw_rev);
+
+static ssize_t hca_type_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "softib\n");
+}
+static DEVICE_ATTR_RO(hca_type);
+
+static ssize_t board_id_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	return sysfs_emit(buf, "softib\n");
+}
+static DEVICE_ATTR_RO(board_id);
+
+/* What ibstat shows. */
+static struct attribute *softib_attrs[] = {
+	&dev_attr_hw_rev.attr,
+	&dev_attr_hca_type.attr,
+	&dev_attr_board_id.attr,
+	NULL,
+};
+
+static const struct attribute_group softib_attr_group = {
+	.attrs = softib_attrs,
+};
+
+/* rdmavt insists on some. */
 static const struct attribute_group *softib_port_groups[] = {
 	NULL,
 };
@@ -172,6 +206,7 @@ static const struct ib_device_ops softib_ops = {
 	/* The one user space provider that drives an rdmavt device. */
 	.driver_id = RDMA_DRIVER_QIB,
 
+	.device_group = &softib_attr_group,
 	.get_dev_fw_str = softib_get_fw_str,
 	.modify_device = softib_modify_device,
 	.port_groups = softib_port_groups,

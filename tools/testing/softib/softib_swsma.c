@@ -198,6 +198,7 @@ static u16 softib_swsma_vlarb(struct ib_smp *smp)
 
 static u16 softib_swsma_get_only(struct ib_smp *smp, unsigned int in_port)
 {
+	struct ib_node_info *ni = (struct ib_node_info *)smp->data;
 	struct softib_switch *sw = &softib_fabric->sw;
 
 	if (softib_smp_is_set(smp))
@@ -206,6 +207,7 @@ static u16 softib_swsma_get_only(struct ib_smp *smp, unsigned int in_port)
 	case IB_SMP_ATTR_NODE_INFO:
 		softib_sma_node_info(smp, RDMA_NODE_IB_SWITCH, sw->nports,
 				     in_port, sw->guid, sw->guid);
+		ni->partition_cap = cpu_to_be16(ARRAY_SIZE(sw->port->pkeys));
 		return 0;
 	case IB_SMP_ATTR_NODE_DESC:
 		memset(smp->data, 0, sizeof(smp->data));
