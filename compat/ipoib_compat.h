@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Everything that differs between the supported kernels, 6.1 to 7.2.
+ *
+ * This header is force-included before each file of the driver. It is the
+ * only place where the kernel version is asked for: the driver itself is
+ * written against the newest interface, and older kernels get it from here.
+ */
+#ifndef IPOIB_COMPAT_H
+#define IPOIB_COMPAT_H
+
+#include <linux/version.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "ib_ipoib supports Linux 6.1 and newer"
+#endif
+
+#include <linux/netdevice.h>
+#include <rdma/ib_sa.h>
+
+/* The page pool left its single header in 6.6. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#include <net/page_pool/helpers.h>
+#else
+#include <net/page_pool.h>
+#endif
+
+/* Until 6.7 a pool whose pages are handed out in pieces had to say so. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define IPOIB_PP_FLAGS	PP_FLAG_PAGE_FRAG
+#else
+#define IPOIB_PP_FLAGS	0
+#endif
+
+/* The NAPI instance of a pool, which lets pages return without a lock, is 6.4. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#define ipoib_pool_set_napi(params, instance)	((params)->napi = (instance))
+#else
+#define ipoib_pool_set_napi(params, instance)	((void)(instance))
+#endif
+
+/* The number of path records in an SA answer became unsigned in 6.3. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+typedef unsigned int ipoib_num_paths_t;
+#else
+typedef int ipoib_num_paths_t;
+#endif
+
+/*
+ * header_ops::parse() is told the device since 7.0, and in the stable kernels
+ * that took the change, so its type is asked for and not the version.
+ */
+#define IPOIB_HEADER_PARSE(func)					\
+	static __maybe_unused int					\
+	func##_nodev(const struct sk_buff *skb, unsigned char *haddr)	\
+	{								\
+		return func(skb, skb->dev, haddr);			\
+	}
+
+#define ipoib_header_parse_op(func)					\
+	__builtin_choose_expr(						\
+		__builtin_types_compatible_p(				\
+			typeof(((struct header_ops *)NULL)->parse),	\
+			typeof(&(func))), func, func##_nodev)
+
+/* rtnl_link_ops::newlink() takes its arguments in a structure since 6.15. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#define IPOIB_NEWLINK(name, dev, extack)				\
+	int name(struct net_device *dev,				\
+		 struct rtnl_newlink_params *params,			\
+		 struct netlink_ext_ack *extack)
+#else
+#define IPOIB_NEWLINK(name, dev, extack)				\
+	int name(struct net *src_net, struct net_device *dev,		\
+		 struct nlattr *tb[], struct nlattr *data[],		\
+		 struct netlink_ext_ack *extack)
+#endif
+
+/* A workqueue says since 6.17 whether it is bound to a CPU. */
+#ifndef WQ_PERCPU
+#define WQ_PERCPU	0
+#endif
+
+#endif /* IPOIB_COMPAT_H */

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ethtool: driver, link speed, ring sizes, statistics.
+ */
+#include <linux/ethtool.h>
+
+#include "ipoib.h"
+
+/* The eight the stock driver has always had, in its order. */
+enum {
+	IPOIB_ETHTOOL_RX_PACKETS,
+	IPOIB_ETHTOOL_TX_PACKETS,
+	IPOIB_ETHTOOL_RX_BYTES,
+	IPOIB_ETHTOOL_TX_BYTES,
+	IPOIB_ETHTOOL_TX_ERRORS,
+	IPOIB_ETHTOOL_RX_DROPPED,
+	IPOIB_ETHTOOL_TX_DROPPED,
+	IPOIB_ETHTOOL_MULTICAST,
+	IPOIB_ETHTOOL_NR,
+};
+
+static const char * const ipoib_ethtool_names[] = {
+	[IPOIB_ETHTOOL_RX_PACKETS]	= "rx_packets",
+	[IPOIB_ETHTOOL_TX_PACKETS]	= "tx_packets",
+	[IPOIB_ETHTOOL_RX_BYTES]	= "rx_bytes",
+	[IPOIB_ETHTOOL_TX_BYTES]	= "tx_bytes",
+	[IPOIB_ETHTOOL_TX_ERRORS]	= "tx_errors",
+	[IPOIB_ETHTOOL_RX_DROPPED]	= "rx_dropped",
+	[IPOIB_ETHTOOL_TX_DROPPED]	= "tx_dropped",
+	[IPOIB_ETHTOOL_MULTICAST]	= "multicast",
+};
+
+static_assert(ARRAY_SIZE(ipoib_ethtool_names) == IPOIB_ETHTOOL_NR);
+
+/* Ours follow: all counters that are not among those eight. */
+#define IPOIB_ETHTOOL_FIRST	IPOIB_RX_SHORT
+#define IPOIB_ETHTOOL_TOTAL	(IPOIB_ETHTOOL_NR + IPOIB_NR_STATS - \
+				 IPOIB_ETHTOOL_FIRST)
+
+static int ipoib_ethtool_count(struct net_device *dev, int set)
+{
+	return set == ETH_SS_STATS ? IPOIB_ETHTOOL_TOTAL : -EOPNOTSUPP;
+}
+
+static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
+{
+	unsigned int i;
+
+	if (set != ETH_SS_STATS)
+		return;
+	for (i = 0; i < IPOIB_ETHTOOL_NR; i++)
+		ethtool_sprintf(&data, "%s", ipoib_ethtool_names[i]);
+	for (i = IPOIB_ETHTOOL_FIRST; i < IPOIB_NR_STATS; i++)
+		ethtool_sprintf(&data, "%s", ipoib_stat_name(i));
+}
+
+static void ipoib_ethtool_stats(struct net_device *dev,
+				struct ethtool_stats *stats, u64 *data)
+{
+	struct rtnl_link_stats64 link = {};
+	u64 sum[IPOIB_NR_STATS];
+
+	ipoib_stats_read(netdev_priv(dev), sum);
+	ipoib_stats_link(sum, &link);
+	data[IPOIB_ETHTOOL_RX_PACKETS] = link.rx_packets;
+	data[IPOIB_ETHTOOL_TX_PACKETS] = link.tx_packets;
+	data[IPOIB_ETHTOOL_RX_BYTES] = link.rx_bytes;
+	data[IPOIB_ETHTOOL_TX_BYTES] = link.tx_bytes;
+	data[IPOIB_ETHTOOL_TX_ERRORS] = link.tx_errors;
+	data[IPOIB_ETHTOOL_RX_DROPPED] = link.rx_dropped;
+	data[IPOIB_ETHTOOL_TX_DROPPED] = link.tx_dropped;
+	data[IPOIB_ETHTOOL_MULTICAST] = link.multicast;
+	memcpy(data + IPOIB_ETHTOOL_NR, sum + IPOIB_ETHTOOL_FIRST,
+	       (IPOIB_NR_STATS - IPOIB_ETHTOOL_FIRST) * sizeof(*data));
+}
+
+static void ipoib_ethtool_drvinfo(struct net_device *dev,
+				  struct ethtool_drvinfo *info)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	strscpy(info->driver, "ib_ipoib", sizeof(info->driver));
+	ib_get_device_fw_str(priv->ca, info->fw_version);
+	strscpy(info->bus_info, dev_name(priv->ca->dev.parent),
+		sizeof(info->bus_info));
+}
+
+/* Signalling less coding of one lane, in Mb/s. */
+static unsigned int ipoib_lane_mbps(u16 speed)
+{
+	switch (speed) {
+	case IB_SPEED_SDR:
+		return 2500;
+	case IB_SPEED_DDR:
+		return 5000;
+	case IB_SPEED_QDR:
+	case IB_SPEED_FDR10:
+		return 10000;
+	case IB_SPEED_FDR:
+		return 14000;
+	case IB_SPEED_EDR:
+		return 25000;
+	case IB_SPEED_HDR:
+		return 50000;
+	case IB_SPEED_NDR:
+		return 100000;
+	default:
+		return 0;
+	}
+}
+
+static unsigned int ipoib_link_mbps(const struct ib_port_attr *attr)
+{
+	int width = ib_width_enum_to_int(attr->active_width);
+
+	return width > 0 ? width * ipoib_lane_mbps(attr->active_speed) : 0;
+}
+
+static int ipoib_ethtool_link(struct net_device *dev,
+			      struct ethtool_link_ksettings *cmd)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ib_port_attr attr;
+	int err;
+
+	cmd->base.speed = SPEED_UNKNOWN;
+	cmd->base.duplex = DUPLEX_UNKNOWN;
+	cmd->base.port = PORT_OTHER;
+	cmd->base.phy_address = 0xff;
+	cmd->base.autoneg = AUTONEG_ENABLE;
+	if (!netif_carrier_ok(dev))
+		return 0;
+	err = ib_query_port(priv->ca, priv->port, &attr);
+	if (err)
+		return err;
+	cmd->base.speed = ipoib_link_mbps(&attr) ?: SPEED_UNKNOWN;
+	cmd->base.duplex = DUPLEX_FULL;
+	return 0;
+}
+
+static void ipoib_ethtool_rings(struct net_device *dev,
+				struct ethtool_ringparam *ring,
+				struct kernel_ethtool_ringparam *kernel_ring,
+				struct netlink_ext_ack *extack)
+{
+	ring->rx_max_pending = ipoib_recvq_size;
+	ring->tx_max_pending = ipoib_sendq_size;
+	ring->rx_pending = ipoib_recvq_size;
+	ring->tx_pending = ipoib_sendq_size;
+}
+
+const struct ethtool_ops ipoib_ethtool_ops = {
+	.get_drvinfo = ipoib_ethtool_drvinfo,
+	.get_link = ethtool_op_get_link,
+	.get_link_ksettings = ipoib_ethtool_link,
+	.get_ringparam = ipoib_ethtool_rings,
+	.get_strings = ipoib_ethtool_strings,
+	.get_ethtool_stats = ipoib_ethtool_stats,
+	.get_sset_count = ipoib_ethtool_count,
+};

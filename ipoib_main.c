@@ -1,0 +1,673 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * IP over InfiniBand: module, IB client, and the net_device of each port.
+ *
+ * The IB core tells of each HCA; each of its InfiniBand ports gets an
+ * interface. This file owns &struct ipoib_dev, decides for each frame whether
+ * it goes to a group or to a neighbour, and hands received frames to the
+ * stack. Locking and lifetime are described in ipoib.h.
+ */
+#include <linux/if_arp.h>
+#include <linux/inetdevice.h>
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+#include <net/addrconf.h>
+#include <rdma/ib_cache.h>
+
+#include "ipoib.h"
+
+MODULE_DESCRIPTION("IP over InfiniBand, RFC 4391");
+MODULE_LICENSE("GPL");
+MODULE_ALIAS_RTNL_LINK("ipoib");
+
+static struct ib_client ipoib_client;
+
+#define IPOIB_QUEUE_MAX		8192
+#define IPOIB_SENDQ_MIN		128
+#define IPOIB_RECVQ_MIN		IPOIB_BATCH
+#define IPOIB_WATCHDOG		(10 * HZ)
+
+int ipoib_sendq_size = 128;
+module_param_named(send_queue_size, ipoib_sendq_size, int, 0444);
+MODULE_PARM_DESC(send_queue_size, "Number of descriptors in send queue");
+
+int ipoib_recvq_size = 256;
+module_param_named(recv_queue_size, ipoib_recvq_size, int, 0444);
+MODULE_PARM_DESC(recv_queue_size, "Number of descriptors in receive queue");
+
+static int ipoib_open(struct net_device *dev)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	netif_carrier_off(dev);
+	return ipoib_dev_up(priv);
+}
+
+static int ipoib_stop(struct net_device *dev)
+{
+	ipoib_dev_down(netdev_priv(dev));
+	return 0;
+}
+
+/**
+ * ipoib_dev_up - start QP, groups and paths
+ * @priv: the interface
+ *
+ * Without a valid P_Key nothing is started: the interface stays without
+ * carrier until an event tells that there is one (U21).
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with everything stopped
+ */
+int ipoib_dev_up(struct ipoib_dev *priv)
+{
+	int err;
+
+	ASSERT_RTNL();
+	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags)) {
+		netdev_warn(priv->netdev, "waiting for a P_Key\n");
+		return 0;
+	}
+	err = ipoib_ud_start(priv);
+	if (err) {
+		netdev_warn(priv->netdev, "cannot start QP: %d\n", err);
+		return err;
+	}
+	set_bit(IPOIB_FLAG_UP, &priv->flags);
+	netif_tx_start_all_queues(priv->netdev);
+	ipoib_path_start(priv);
+	err = ipoib_mcast_start(priv);
+	if (err)
+		ipoib_dev_down(priv);
+	return err;
+}
+
+/**
+ * ipoib_dev_down - stop what ipoib_dev_up() started
+ * @priv: the interface, up or not
+ *
+ * Context: RTNL held
+ */
+void ipoib_dev_down(struct ipoib_dev *priv)
+{
+	ASSERT_RTNL();
+	if (!test_and_clear_bit(IPOIB_FLAG_UP, &priv->flags))
+		return;
+	netif_carrier_off(priv->netdev);
+	/* Takes each transmit lock: after this no sender is under way. */
+	netif_tx_disable(priv->netdev);
+	ipoib_mcast_stop(priv);
+	ipoib_path_stop(priv);
+	ipoib_ud_stop(priv);
+}
+
+static void ipoib_dev_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
+{
+	struct ipoib_dev *priv = txq->priv;
+
+	if (unlikely(!test_bit(IPOIB_FLAG_UP, &priv->flags)))
+		ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
+	else if (unlikely(!pskb_may_pull(skb, IPOIB_HARD_LEN)))
+		ipoib_drop(priv, skb, IPOIB_TX_HEADER);
+	else if (unlikely(skb->len > READ_ONCE(priv->mcast_mtu) +
+			  IPOIB_HARD_LEN))
+		ipoib_drop(priv, skb, IPOIB_TX_TOO_LONG);
+	else if (ipoib_lladdr_is_mcast((const void *)skb->data))
+		ipoib_mcast_xmit(txq, skb);
+	else
+		ipoib_arp_xmit(txq, skb);
+}
+
+static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_txq *txq = priv->txq;
+
+	rcu_read_lock();
+	ipoib_dev_xmit(txq, skb);
+	if (!netdev_xmit_more() || netif_xmit_stopped(txq->nq))
+		ipoib_ud_post(txq);
+	rcu_read_unlock();
+	return NETDEV_TX_OK;
+}
+
+/**
+ * ipoib_dev_xmit_list - send frames that have waited
+ * @priv: the interface
+ * @list: frames, whole with their &struct ipoib_header; emptied
+ *
+ * They have been through queueing discipline and taps before, so they go
+ * straight to the transmit path.
+ *
+ * Context: process
+ */
+void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list)
+{
+	struct ipoib_txq *txq = priv->txq;
+	struct sk_buff *skb;
+
+	local_bh_disable();
+	__netif_tx_lock(txq->nq, smp_processor_id());
+	rcu_read_lock();
+	while ((skb = __skb_dequeue(list)))
+		ipoib_dev_xmit(txq, skb);
+	ipoib_ud_post(txq);
+	rcu_read_unlock();
+	__netif_tx_unlock(txq->nq);
+	local_bh_enable();
+}
+
+/**
+ * ipoib_dev_rx - hand a received frame to the stack
+ * @priv: the interface
+ * @napi: handler that received it
+ * @skb: frame with a filled &struct ipoib_header and packet type
+ *
+ * The reserved field is not looked at (U24), any EtherType passes (U26).
+ *
+ * Context: NAPI
+ */
+void ipoib_dev_rx(struct ipoib_dev *priv, struct napi_struct *napi,
+		  struct sk_buff *skb)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+
+	skb->protocol = header->encap.proto;
+	skb->dev = priv->netdev;
+	skb_reset_mac_header(skb);
+	__skb_pull(skb, IPOIB_HARD_LEN);
+	napi_gro_receive(napi, skb);
+}
+
+static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
+			       unsigned short type, const void *daddr,
+			       const void *saddr, unsigned int len)
+{
+	struct ipoib_header *header = skb_push(skb, IPOIB_HARD_LEN);
+
+	header->encap.proto = htons(type);
+	header->encap.reserved = 0;
+	if (!daddr) {
+		memset(&header->lladdr, 0, sizeof(header->lladdr));
+		return -(int)IPOIB_HARD_LEN;
+	}
+	memcpy(&header->lladdr, daddr, sizeof(header->lladdr));
+	return IPOIB_HARD_LEN;
+}
+
+/* Source of a frame. A frame on its way out holds its destination instead. */
+static int ipoib_header_parse(const struct sk_buff *skb,
+			      const struct net_device *dev,
+			      unsigned char *haddr)
+{
+	const struct ipoib_header *header = (const void *)skb_mac_header(skb);
+
+	if (skb->pkt_type == PACKET_OUTGOING)
+		memcpy(haddr, dev->dev_addr, IPOIB_LLADDR_LEN);
+	else
+		memcpy(haddr, &header->lladdr, IPOIB_LLADDR_LEN);
+	return IPOIB_LLADDR_LEN;
+}
+
+IPOIB_HEADER_PARSE(ipoib_header_parse)
+
+static const struct header_ops ipoib_header_ops = {
+	.create = ipoib_header_create,
+	.parse = ipoib_header_parse_op(ipoib_header_parse),
+};
+
+static int ipoib_change_mtu(struct net_device *dev, int mtu)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	if (mtu > priv->max_mtu) {
+		netdev_warn(dev, "MTU %d is above the %u the port can do\n",
+			    mtu, priv->max_mtu);
+		return -EINVAL;
+	}
+	if (mtu > priv->mcast_mtu && netif_carrier_ok(dev))
+		netdev_info(dev, "the link takes MTU %u, not %d, from its broadcast group\n",
+			    priv->mcast_mtu, mtu);
+	priv->admin_mtu = mtu;
+	WRITE_ONCE(dev->mtu, min_t(unsigned int, mtu, priv->mcast_mtu));
+	return 0;
+}
+
+static void ipoib_set_rx_mode(struct net_device *dev)
+{
+	ipoib_mcast_resync(netdev_priv(dev));
+}
+
+static void ipoib_tx_timeout(struct net_device *dev, unsigned int queue)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_txq *txq = priv->txq;
+
+	ipoib_stat_add(priv, IPOIB_TX_TIMEOUT, 1);
+	netdev_warn(dev, "transmit timeout: latency %d msecs\n",
+		    jiffies_to_msecs(jiffies -
+				     READ_ONCE(txq->nq->trans_start)));
+	netdev_warn(dev, "queue stopped %d, tx_head %u, tx_tail %u\n",
+		    netif_tx_queue_stopped(txq->nq), txq->ring.head,
+		    txq->ring.tail);
+	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+}
+
+static void ipoib_get_stats64(struct net_device *dev,
+			      struct rtnl_link_stats64 *stats)
+{
+	u64 sum[IPOIB_NR_STATS];
+
+	ipoib_stats_read(netdev_priv(dev), sum);
+	ipoib_stats_link(sum, stats);
+}
+
+static const struct net_device_ops ipoib_netdev_ops = {
+	.ndo_open = ipoib_open,
+	.ndo_stop = ipoib_stop,
+	.ndo_start_xmit = ipoib_start_xmit,
+	.ndo_change_mtu = ipoib_change_mtu,
+	.ndo_set_rx_mode = ipoib_set_rx_mode,
+	.ndo_tx_timeout = ipoib_tx_timeout,
+	.ndo_get_stats64 = ipoib_get_stats64,
+};
+
+/**
+ * ipoib_dev_is_ours - whether an interface is one of this driver
+ * @dev: any interface
+ *
+ * Return: true if so
+ */
+bool ipoib_dev_is_ours(const struct net_device *dev)
+{
+	return dev->netdev_ops == &ipoib_netdev_ops;
+}
+
+/**
+ * ipoib_dev_set_mode - switch between datagram and connected mode
+ * @priv: the interface
+ * @mode: one of the two words
+ *
+ * Context: RTNL held
+ * Return: 0, -EOPNOTSUPP for connected mode, -EINVAL for any other word
+ */
+int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode)
+{
+	ASSERT_RTNL();
+	if (!strcmp(mode, "datagram"))
+		return 0;
+	if (strcmp(mode, "connected"))
+		return -EINVAL;
+	netdev_warn(priv->netdev, "this driver has datagram mode only\n");
+	return -EOPNOTSUPP;
+}
+
+/**
+ * ipoib_dev_set_address - derive link-layer and broadcast address
+ * @priv: the interface; GID, QPN and P_Key are known
+ *
+ * RFC 4391 section 9.1.1 (U36, U38) and section 4 (U4 to U9).
+ *
+ * Context: RTNL held, or before registration
+ */
+void ipoib_dev_set_address(struct ipoib_dev *priv)
+{
+	struct net_device *dev = priv->netdev;
+	struct ipoib_lladdr addr;
+
+	/* No flags: only UD is offered (RFC 4755 section 3.1, C9). */
+	ipoib_lladdr_set(&addr, 0, priv->txq->qp->qp_num, &priv->local_gid);
+	dev_addr_set(dev, (const u8 *)&addr);
+	ipoib_mgid_broadcast(&priv->broadcast_mgid, IPOIB_SCOPE_LINK_LOCAL,
+			     priv->pkey);
+	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
+	memcpy(dev->broadcast, &addr, sizeof(addr));
+}
+
+/**
+ * ipoib_dev_change_address - GID or P_Key of a registered interface changed
+ * @priv: the interface, stopped
+ *
+ * The stack derives the link-layer addresses of its groups from the broadcast
+ * address, so it has to take them back first and make them anew.
+ *
+ * Context: RTNL held
+ */
+void ipoib_dev_change_address(struct ipoib_dev *priv)
+{
+	struct net_device *dev = priv->netdev;
+
+	ASSERT_RTNL();
+	call_netdevice_notifiers(NETDEV_PRE_TYPE_CHANGE, dev);
+	ipoib_dev_set_address(priv);
+	call_netdevice_notifiers(NETDEV_POST_TYPE_CHANGE, dev);
+	call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
+}
+
+static void ipoib_dev_setup(struct ipoib_dev *priv)
+{
+	struct net_device *dev = priv->netdev;
+
+	dev->netdev_ops = &ipoib_netdev_ops;
+	dev->ethtool_ops = &ipoib_ethtool_ops;
+	dev->rtnl_link_ops = &ipoib_link_ops;
+	dev->sysfs_groups[0] = &ipoib_sysfs_group;
+	dev->dev_port = priv->port - 1;
+	dev->dev_id = priv->port - 1;
+	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
+	if (priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM)
+		dev->features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
+	dev->hw_features |= dev->features;
+	dev->features |= NETIF_F_VLAN_CHALLENGED;
+	SET_NETDEV_DEV(dev, priv->ca->dev.parent);
+}
+
+/**
+ * ipoib_netlink_setup - the part of an interface that is the same for all
+ * @dev: fresh interface
+ */
+void ipoib_netlink_setup(struct net_device *dev)
+{
+	dev->header_ops = &ipoib_header_ops;
+	dev->type = ARPHRD_INFINIBAND;
+	dev->addr_len = INFINIBAND_ALEN;
+	dev->hard_header_len = IPOIB_HARD_LEN;
+	dev->flags = IFF_BROADCAST | IFF_MULTICAST;
+	dev->tx_queue_len = 2 * ipoib_sendq_size;
+	dev->watchdog_timeo = IPOIB_WATCHDOG;
+	dev->min_mtu = IPOIB_MTU_MIN;
+	dev->max_mtu = IPOIB_MTU_MAX;
+	netif_keep_dst(dev);
+}
+
+static int ipoib_dev_init_tables(struct ipoib_dev *priv)
+{
+	int err;
+
+	priv->wq = alloc_ordered_workqueue("ipoib_wq", WQ_MEM_RECLAIM);
+	if (!priv->wq)
+		return -ENOMEM;
+	err = ipoib_stats_init(priv);
+	if (err)
+		goto destroy_wq;
+	err = ipoib_path_init(priv);
+	if (err)
+		goto exit_stats;
+	err = ipoib_mcast_init(priv);
+	if (err)
+		goto exit_path;
+	return 0;
+
+exit_path:
+	ipoib_path_exit(priv);
+exit_stats:
+	ipoib_stats_exit(priv);
+destroy_wq:
+	destroy_workqueue(priv->wq);
+	return err;
+}
+
+static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
+{
+	ipoib_mcast_exit(priv);
+	ipoib_path_exit(priv);
+	ipoib_stats_exit(priv);
+	destroy_workqueue(priv->wq);
+}
+
+static void ipoib_dev_init_mtu(struct ipoib_dev *priv)
+{
+	priv->mcast_mtu = priv->port_mtu;
+	priv->admin_mtu = priv->max_mtu;
+	priv->netdev->mtu = min(priv->mcast_mtu, priv->admin_mtu);
+}
+
+static int ipoib_dev_init(struct ipoib_dev *priv)
+{
+	int err;
+
+	spin_lock_init(&priv->ah_lock);
+	INIT_LIST_HEAD(&priv->dead_ahs);
+	INIT_DELAYED_WORK(&priv->ah_work, ipoib_ah_reap);
+	INIT_WORK(&priv->ctl_work, ipoib_ctl_work);
+	init_waitqueue_head(&priv->sa_wait);
+	err = ipoib_event_port(priv);
+	if (err)
+		return err;
+	err = ipoib_dev_init_tables(priv);
+	if (err)
+		return err;
+	err = ipoib_ud_init(priv);
+	if (err)
+		goto exit_tables;
+	ipoib_dev_init_mtu(priv);
+	ipoib_dev_set_address(priv);
+	return 0;
+
+exit_tables:
+	ipoib_dev_exit_tables(priv);
+	return err;
+}
+
+static void ipoib_dev_exit(struct ipoib_dev *priv)
+{
+	/* Nobody can start anything now; wait for what others still do. */
+	cancel_work_sync(&priv->ctl_work);
+	ipoib_sa_wait(priv);
+	ipoib_ud_exit(priv);
+	ipoib_dev_exit_tables(priv);
+}
+
+static struct ipoib_dev *ipoib_port_add(struct ib_device *ca, u32 port)
+{
+	struct net_device *dev;
+	struct ipoib_dev *priv;
+	int err;
+
+	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN,
+			   ipoib_netlink_setup);
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+	priv = netdev_priv(dev);
+	priv->netdev = dev;
+	priv->ca = ca;
+	priv->port = port;
+	err = ipoib_dev_init(priv);
+	if (err)
+		goto free_dev;
+	ipoib_dev_setup(priv);
+	err = register_netdev(dev);
+	if (err)
+		goto exit_dev;
+	ipoib_debugfs_add(priv);
+	pr_debug("ipoib: %s created\n", dev->name);
+	return priv;
+
+exit_dev:
+	ipoib_dev_exit(priv);
+free_dev:
+	free_netdev(dev);
+	dev_warn(&ca->dev, "cannot make an interface for port %u: %d\n", port,
+		 err);
+	return ERR_PTR(err);
+}
+
+static void ipoib_port_remove(struct ipoib_dev *priv)
+{
+	ipoib_debugfs_remove(priv);
+	unregister_netdev(priv->netdev);
+	ipoib_dev_exit(priv);
+	pr_debug("ipoib: %s destroyed\n", priv->netdev->name);
+	free_netdev(priv->netdev);
+}
+
+static int ipoib_client_add(struct ib_device *ca)
+{
+	struct ipoib_dev *priv;
+	struct ipoib_hca *hca;
+	u32 port;
+
+	hca = kzalloc(sizeof(*hca), GFP_KERNEL);
+	if (!hca)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&hca->devs);
+	rdma_for_each_port(ca, port) {
+		if (!rdma_protocol_ib(ca, port))
+			continue;
+		priv = ipoib_port_add(ca, port);
+		if (!IS_ERR(priv))
+			list_add_tail(&priv->hca_list, &hca->devs);
+	}
+	if (list_empty(&hca->devs)) {
+		kfree(hca);
+		return -EOPNOTSUPP;
+	}
+	INIT_IB_EVENT_HANDLER(&hca->handler, ca, ipoib_event_handler);
+	ib_register_event_handler(&hca->handler);
+	ib_set_client_data(ca, &ipoib_client, hca);
+	/* An event may have come before there was a handler. */
+	list_for_each_entry(priv, &hca->devs, hca_list)
+		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+	return 0;
+}
+
+static void ipoib_client_remove(struct ib_device *ca, void *client_data)
+{
+	struct ipoib_hca *hca = client_data;
+	struct ipoib_dev *priv, *tmp;
+
+	ib_unregister_event_handler(&hca->handler);
+	list_for_each_entry_safe(priv, tmp, &hca->devs, hca_list)
+		ipoib_port_remove(priv);
+	kfree(hca);
+}
+
+static bool ipoib_dev_has_addr(struct net_device *dev,
+			       const struct sockaddr *addr)
+{
+	const struct sockaddr_in6 *in6 = (const void *)addr;
+	const struct sockaddr_in *in = (const void *)addr;
+	struct in_device *in_dev;
+
+	switch (addr->sa_family) {
+	case AF_INET:
+		in_dev = __in_dev_get_rcu(dev);
+		return in_dev && inet_confirm_addr(dev_net(dev), in_dev, 0,
+						   in->sin_addr.s_addr,
+						   RT_SCOPE_HOST);
+	case AF_INET6:
+		return IS_ENABLED(CONFIG_IPV6) &&
+		       ipv6_chk_addr(dev_net(dev), &in6->sin6_addr, dev, 1);
+	default:
+		return false;
+	}
+}
+
+/* The interface itself, or the bond above it, but not a VRF. */
+static struct net_device *ipoib_dev_for_addr(struct net_device *dev,
+					     const struct sockaddr *addr)
+{
+	struct net_device *master = netdev_master_upper_dev_get_rcu(dev);
+
+	if (master && !netif_is_l3_master(master))
+		dev = master;
+	return !addr || ipoib_dev_has_addr(dev, addr) ? dev : NULL;
+}
+
+static struct net_device *
+ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
+			const union ib_gid *gid, const struct sockaddr *addr,
+			void *client_data)
+{
+	struct ipoib_hca *hca = client_data;
+	struct net_device *dev = NULL;
+	struct ipoib_dev *priv;
+
+	rcu_read_lock();
+	list_for_each_entry(priv, &hca->devs, hca_list) {
+		if (priv->port != port ||
+		    priv->pkey != (pkey | IPOIB_PKEY_FULL))
+			continue;
+		if (gid && memcmp(gid, &priv->local_gid, sizeof(*gid)))
+			continue;
+		dev = ipoib_dev_for_addr(priv->netdev, addr);
+		if (dev)
+			break;
+	}
+	dev_hold(dev);
+	rcu_read_unlock();
+	return dev;
+}
+
+static struct ib_client ipoib_client = {
+	.name = "ipoib",
+	.add = ipoib_client_add,
+	.remove = ipoib_client_remove,
+	.get_net_dev_by_params = ipoib_client_get_netdev,
+};
+
+static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
+			      void *ptr)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+
+	if (event == NETDEV_CHANGENAME && ipoib_dev_is_ours(dev))
+		ipoib_debugfs_rename(netdev_priv(dev));
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ipoib_netdev_notifier = {
+	.notifier_call = ipoib_netdev_event,
+};
+
+static void ipoib_params_fix(void)
+{
+	ipoib_sendq_size = roundup_pow_of_two(clamp(ipoib_sendq_size,
+						    IPOIB_SENDQ_MIN,
+						    IPOIB_QUEUE_MAX));
+	ipoib_recvq_size = roundup_pow_of_two(clamp(ipoib_recvq_size,
+						    IPOIB_RECVQ_MIN,
+						    IPOIB_QUEUE_MAX));
+}
+
+static int __init ipoib_init(void)
+{
+	int err;
+
+	ipoib_params_fix();
+	ipoib_debugfs_init();
+	ib_sa_register_client(&ipoib_sa_client);
+	err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	if (err)
+		goto unregister_sa;
+	err = rtnl_link_register(&ipoib_link_ops);
+	if (err)
+		goto unregister_notifier;
+	err = ib_register_client(&ipoib_client);
+	if (err)
+		goto unregister_link;
+	return 0;
+
+unregister_link:
+	rtnl_link_unregister(&ipoib_link_ops);
+unregister_notifier:
+	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+unregister_sa:
+	ib_sa_unregister_client(&ipoib_sa_client);
+	ipoib_debugfs_exit();
+	return err;
+}
+
+static void __exit ipoib_exit(void)
+{
+	ib_unregister_client(&ipoib_client);
+	rtnl_link_unregister(&ipoib_link_ops);
+	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+	ib_sa_unregister_client(&ipoib_sa_client);
+	ipoib_debugfs_exit();
+	/* Paths and groups that wait for their grace period. */
+	rcu_barrier();
+}
+
+module_init(ipoib_init);
+module_exit(ipoib_exit);

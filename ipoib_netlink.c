@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * rtnetlink: what `ip -d link` shows of an interface, and what of it can be
+ * changed there. Policy stays in ipoib_main.c; this file translates.
+ */
+#include <linux/if_link.h>
+#include <net/rtnetlink.h>
+
+#include "ipoib.h"
+
+static const struct nla_policy ipoib_link_policy[IFLA_IPOIB_MAX + 1] = {
+	[IFLA_IPOIB_PKEY]	= { .type = NLA_U16 },
+	[IFLA_IPOIB_MODE]	= { .type = NLA_U16 },
+	[IFLA_IPOIB_UMCAST]	= { .type = NLA_U16 },
+};
+
+static int ipoib_link_validate(struct nlattr *tb[], struct nlattr *data[],
+			       struct netlink_ext_ack *extack)
+{
+	if (data && data[IFLA_IPOIB_MODE] &&
+	    nla_get_u16(data[IFLA_IPOIB_MODE]) > IPOIB_MODE_CONNECTED) {
+		NL_SET_ERR_MSG(extack, "mode is 0 (datagram) or 1 (connected)");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static IPOIB_NEWLINK(ipoib_link_new, dev, extack)
+{
+	NL_SET_ERR_MSG(extack, "further interfaces on a port are not supported");
+	return -EOPNOTSUPP;
+}
+
+static int ipoib_link_set_mode(struct ipoib_dev *priv, u16 mode,
+			       struct netlink_ext_ack *extack)
+{
+	int err;
+
+	err = ipoib_dev_set_mode(priv, mode == IPOIB_MODE_CONNECTED ?
+				 "connected" : "datagram");
+	if (err)
+		NL_SET_ERR_MSG(extack, "connected mode is not supported");
+	return err;
+}
+
+static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
+			     struct nlattr *data[],
+			     struct netlink_ext_ack *extack)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	if (!data)
+		return 0;
+	if (data[IFLA_IPOIB_PKEY] &&
+	    nla_get_u16(data[IFLA_IPOIB_PKEY]) != priv->pkey) {
+		NL_SET_ERR_MSG(extack, "the P_Key of an interface is fixed");
+		return -EINVAL;
+	}
+	if (data[IFLA_IPOIB_UMCAST] && nla_get_u16(data[IFLA_IPOIB_UMCAST])) {
+		NL_SET_ERR_MSG(extack, "umcast is not supported");
+		return -EOPNOTSUPP;
+	}
+	if (data[IFLA_IPOIB_MODE])
+		return ipoib_link_set_mode(priv,
+					   nla_get_u16(data[IFLA_IPOIB_MODE]),
+					   extack);
+	return 0;
+}
+
+/* The interface of a port stays as long as the port: nothing to delete. */
+static void ipoib_link_del(struct net_device *dev, struct list_head *head)
+{
+}
+
+static size_t ipoib_link_size(const struct net_device *dev)
+{
+	return 3 * nla_total_size(sizeof(u16));
+}
+
+static int ipoib_link_fill(struct sk_buff *skb, const struct net_device *dev)
+{
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
+	if (nla_put_u16(skb, IFLA_IPOIB_PKEY, priv->pkey) ||
+	    nla_put_u16(skb, IFLA_IPOIB_MODE, IPOIB_MODE_DATAGRAM) ||
+	    nla_put_u16(skb, IFLA_IPOIB_UMCAST, 0))
+		return -EMSGSIZE;
+	return 0;
+}
+
+struct rtnl_link_ops ipoib_link_ops = {
+	.kind = "ipoib",
+	.netns_refund = true,
+	.maxtype = IFLA_IPOIB_MAX,
+	.policy = ipoib_link_policy,
+	.priv_size = sizeof(struct ipoib_dev),
+	.setup = ipoib_netlink_setup,
+	.validate = ipoib_link_validate,
+	.newlink = ipoib_link_new,
+	.changelink = ipoib_link_change,
+	.dellink = ipoib_link_del,
+	.get_size = ipoib_link_size,
+	.fill_info = ipoib_link_fill,
+};

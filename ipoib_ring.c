@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Send ring: slots, DMA mapping, completion and flush. See ipoib_ring.h for
+ * who may touch what. Nothing here takes a lock: the head belongs to the
+ * holder of the transmit lock, the tail to the one completion handler.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "ipoib_ring.h"
+
+static int ipoib_bufs_add_page(struct ipoib_bufs *bufs)
+{
+	void *page = (void *)get_zeroed_page(GFP_KERNEL);
+	u64 dma;
+
+	if (!page)
+		return -ENOMEM;
+	dma = ib_dma_map_single(bufs->ca, page, PAGE_SIZE, bufs->dir);
+	if (ib_dma_mapping_error(bufs->ca, dma)) {
+		free_page((unsigned long)page);
+		return -ENOMEM;
+	}
+	bufs->pages[bufs->npages] = page;
+	bufs->dma[bufs->npages] = dma;
+	bufs->npages++;
+	return 0;
+}
+
+/**
+ * ipoib_bufs_init - allocate and map small buffers
+ * @bufs: zeroed
+ * @ca: device to map for
+ * @count: how many
+ * @shift: log2 of their size, at most PAGE_SHIFT
+ * @dir: direction
+ *
+ * Only single pages are allocated, however many buffers are wanted.
+ *
+ * Context: may sleep
+ * Return: 0, or -ENOMEM with nothing left allocated
+ */
+int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
+		    unsigned int count, unsigned int shift,
+		    enum dma_data_direction dir)
+{
+	unsigned int npages = DIV_ROUND_UP(count, 1u << (PAGE_SHIFT - shift));
+	int err = -ENOMEM;
+
+	bufs->ca = ca;
+	bufs->shift = shift;
+	bufs->dir = dir;
+	bufs->pages = kcalloc(npages, sizeof(*bufs->pages), GFP_KERNEL);
+	bufs->dma = kcalloc(npages, sizeof(*bufs->dma), GFP_KERNEL);
+	if (!bufs->pages || !bufs->dma)
+		goto free_pages;
+	while (bufs->npages < npages) {
+		err = ipoib_bufs_add_page(bufs);
+		if (err)
+			goto free_pages;
+	}
+	return 0;
+
+free_pages:
+	ipoib_bufs_exit(bufs);
+	return err;
+}
+
+/**
+ * ipoib_bufs_exit - unmap and free small buffers
+ * @bufs: initialised, half initialised or zeroed
+ *
+ * Context: may sleep; no buffer is in use by the device
+ */
+void ipoib_bufs_exit(struct ipoib_bufs *bufs)
+{
+	while (bufs->npages) {
+		bufs->npages--;
+		ib_dma_unmap_single(bufs->ca, bufs->dma[bufs->npages],
+				    PAGE_SIZE, bufs->dir);
+		free_page((unsigned long)bufs->pages[bufs->npages]);
+	}
+	kfree(bufs->dma);
+	kfree(bufs->pages);
+	bufs->dma = NULL;
+	bufs->pages = NULL;
+}
+
+/**
+ * ipoib_ring_init - make a ring
+ * @ring: zeroed
+ * @pd: protection domain of the QPs that will post from it
+ * @size: number of slots, a power of 2
+ * @max_sge: SGEs those QPs take in a work request
+ *
+ * Context: may sleep
+ * Return: 0 or -ENOMEM with nothing left allocated
+ */
+int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
+		    unsigned int size, unsigned int max_sge)
+{
+	int err;
+
+	ring->ca = pd->device;
+	ring->lkey = pd->local_dma_lkey;
+	ring->mask = size - 1;
+	ring->max_sge = min_t(unsigned int, max_sge, IPOIB_TX_SGE);
+	ring->slots = kvcalloc(size, sizeof(*ring->slots), GFP_KERNEL);
+	if (!ring->slots)
+		return -ENOMEM;
+	err = ipoib_bufs_init(&ring->copies, ring->ca, size,
+			      ilog2(IPOIB_TX_COPY), DMA_TO_DEVICE);
+	if (err)
+		goto free_slots;
+	return 0;
+
+free_slots:
+	kvfree(ring->slots);
+	ring->slots = NULL;
+	return err;
+}
+
+/**
+ * ipoib_ring_exit - free a ring
+ * @ring: empty, or never initialised
+ *
+ * Context: may sleep
+ */
+void ipoib_ring_exit(struct ipoib_ring *ring)
+{
+	if (!ring->slots)
+		return;
+	ipoib_bufs_exit(&ring->copies);
+	kvfree(ring->slots);
+	ring->slots = NULL;
+}
+
+static void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot)
+{
+	const skb_frag_t *frags = skb_shinfo(slot->skb)->frags;
+	unsigned int linear = skb_headlen(slot->skb) ? 1 : 0;
+	unsigned int i;
+
+	if (linear && slot->nmapped)
+		ib_dma_unmap_single(ring->ca, slot->dma[0],
+				    skb_headlen(slot->skb), DMA_TO_DEVICE);
+	for (i = linear; i < slot->nmapped; i++)
+		ib_dma_unmap_page(ring->ca, slot->dma[i],
+				  skb_frag_size(&frags[i - linear]),
+				  DMA_TO_DEVICE);
+	slot->nmapped = 0;
+}
+
+static int ipoib_ring_map_one(struct ipoib_ring *ring,
+			      struct ipoib_tx_slot *slot, u64 dma,
+			      unsigned int len, struct ib_sge *sge)
+{
+	if (unlikely(ib_dma_mapping_error(ring->ca, dma)))
+		return -EIO;
+	sge += slot->nmapped;
+	sge->addr = dma;
+	sge->length = len;
+	sge->lkey = ring->lkey;
+	slot->dma[slot->nmapped++] = dma;
+	return 0;
+}
+
+static int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
+			  struct ib_sge *sge)
+{
+	struct sk_buff *skb = slot->skb;
+	unsigned int len = skb_headlen(skb);
+	int i, err;
+	u64 dma;
+
+	slot->nmapped = 0;
+	if (len) {
+		dma = ib_dma_map_single(ring->ca, skb->data, len, DMA_TO_DEVICE);
+		err = ipoib_ring_map_one(ring, slot, dma, len, sge);
+		if (err)
+			return err;
+	}
+	for (i = 0; i < skb_shinfo(skb)->nr_frags; i++) {
+		const skb_frag_t *frag = &skb_shinfo(skb)->frags[i];
+
+		len = skb_frag_size(frag);
+		dma = ib_dma_map_page(ring->ca, skb_frag_page(frag),
+				      skb_frag_off(frag), len, DMA_TO_DEVICE);
+		err = ipoib_ring_map_one(ring, slot, dma, len, sge);
+		if (err)
+			goto unmap;
+	}
+	return slot->nmapped;
+
+unmap:
+	ipoib_ring_unmap(ring, slot);
+	return err;
+}
+
+/* A short frame: cheaper to copy than to map, and nobody waits for its skb. */
+static int ipoib_ring_copy(struct ipoib_ring *ring, struct sk_buff *skb,
+			   struct ib_sge *sge)
+{
+	u32 i = ring->head & ring->mask;
+	struct ipoib_bufs *copies = &ring->copies;
+
+	skb_copy_bits(skb, 0, ipoib_bufs_va(copies, i), skb->len);
+	sge->addr = ipoib_bufs_dma(copies, i);
+	sge->length = skb->len;
+	sge->lkey = ring->lkey;
+	ib_dma_sync_single_for_device(ring->ca, sge->addr, skb->len,
+				      DMA_TO_DEVICE);
+	ring->slots[i].skb = NULL;
+	dev_consume_skb_any(skb);
+	return 1;
+}
+
+/**
+ * ipoib_ring_fill - put a frame into the slot at the head
+ * @ring: ring with room
+ * @skb: frame, starting with the encapsulation header
+ * @sge: where to put the scatter-gather list, IPOIB_TX_SGE entries
+ *
+ * On success the ring owns the skb, and may have freed it already if the
+ * slot holds a copy; &struct ipoib_tx_slot.skb tells. On failure the caller
+ * still owns it and the head has not moved.
+ *
+ * Context: transmit lock of the queue held
+ * Return: number of SGEs, or a negative error: -EIO if the frame could not
+ * be mapped, -ENOMEM if it had too many fragments and could not be made
+ * linear
+ */
+int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
+		    struct ib_sge *sge)
+{
+	struct ipoib_tx_slot *slot = &ring->slots[ring->head & ring->mask];
+	int nsge;
+
+	slot->bytes = skb->len;
+	slot->nmapped = 0;
+	if (skb->len <= IPOIB_TX_COPY) {
+		nsge = ipoib_ring_copy(ring, skb, sge);
+	} else {
+		if (unlikely(skb_shinfo(skb)->nr_frags >= ring->max_sge) &&
+		    skb_linearize(skb))
+			return -ENOMEM;
+		slot->skb = skb;
+		nsge = ipoib_ring_map(ring, slot, sge);
+		if (unlikely(nsge < 0)) {
+			slot->skb = NULL;
+			return nsge;
+		}
+	}
+	WRITE_ONCE(ring->head, ring->head + 1);
+	return nsge;
+}
+
+static void ipoib_ring_release(struct ipoib_ring *ring,
+			       struct ipoib_tx_slot *slot, int budget)
+{
+	if (!slot->skb)
+		return;
+	ipoib_ring_unmap(ring, slot);
+	napi_consume_skb(slot->skb, budget);
+	slot->skb = NULL;
+}
+
+/**
+ * ipoib_ring_complete - free the slots up to and including one
+ * @ring: the ring
+ * @upto: free-running number of the last slot that has completed
+ * @budget: NAPI budget, 0 outside of NAPI
+ * @done: what was completed is added here
+ *
+ * Sends complete in order, so a completion stands for all sends before it
+ * that did not ask for one. A number outside of what is in flight is
+ * ignored: it can only come from a device that makes completions up.
+ *
+ * Context: the completion handler, one at a time
+ */
+void ipoib_ring_complete(struct ipoib_ring *ring, u32 upto, int budget,
+			 struct ipoib_tx_done *done)
+{
+	u32 tail = ring->tail;
+
+	if (WARN_ON_ONCE(upto - tail >= ipoib_ring_used(ring)))
+		return;
+	while (tail != upto + 1) {
+		struct ipoib_tx_slot *slot = &ring->slots[tail & ring->mask];
+
+		done->packets++;
+		done->bytes += slot->bytes;
+		ipoib_ring_release(ring, slot, budget);
+		tail++;
+	}
+	/* Slots are free before ipoib_ud_maybe_stop() can see them so. */
+	smp_store_release(&ring->tail, tail);
+}
+
+/**
+ * ipoib_ring_flush - free all slots
+ * @ring: ring of a QP that has been reset
+ *
+ * Context: nobody sends or completes; may sleep
+ */
+void ipoib_ring_flush(struct ipoib_ring *ring)
+{
+	struct ipoib_tx_done done = {};
+
+	if (ipoib_ring_used(ring))
+		ipoib_ring_complete(ring, ring->head - 1, 0, &done);
+}

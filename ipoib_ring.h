@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Send ring and small DMA buffers.
+ *
+ * A ring is an array of slots with a free-running head, moved by the sender
+ * under its queue's transmit lock, and a free-running tail, moved by the
+ * completion handler. A slot owns a frame from ipoib_ring_fill() until
+ * ipoib_ring_complete() or ipoib_ring_flush(). The ring knows no QP and no
+ * transport: datagram and connected mode each post from rings of their own,
+ * so a stuck peer of one never eats the slots of the other.
+ */
+#ifndef IPOIB_RING_H
+#define IPOIB_RING_H
+
+#include <linux/cache.h>
+#include <linux/skbuff.h>
+#include <linux/types.h>
+#include <rdma/ib_verbs.h>
+
+/* A frame up to this long is copied and its skb freed at once. */
+#define IPOIB_TX_COPY		256
+/* The linear part and every fragment. */
+#define IPOIB_TX_SGE		(MAX_SKB_FRAGS + 1)
+
+/**
+ * struct ipoib_bufs - many small buffers of one size, mapped for DMA
+ * @ca: device they are mapped for
+ * @pages: the pages that hold them
+ * @dma: DMA address of each page
+ * @npages: how many pages
+ * @shift: log2 of the buffer size in octets, at most PAGE_SHIFT
+ * @dir: direction of the mapping
+ */
+struct ipoib_bufs {
+	struct ib_device *ca;
+	void **pages;
+	u64 *dma;
+	unsigned int npages;
+	unsigned int shift;
+	enum dma_data_direction dir;
+};
+
+int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
+		    unsigned int count, unsigned int shift,
+		    enum dma_data_direction dir);
+void ipoib_bufs_exit(struct ipoib_bufs *bufs);
+
+/**
+ * ipoib_bufs_offset - where buffer @i lies in its page
+ * @bufs: the buffers
+ * @i: which one
+ *
+ * Return: octets from the start of the page
+ */
+static inline unsigned int ipoib_bufs_offset(const struct ipoib_bufs *bufs,
+					     unsigned int i)
+{
+	return (i << bufs->shift) & (PAGE_SIZE - 1);
+}
+
+/**
+ * ipoib_bufs_va - kernel address of buffer @i
+ * @bufs: the buffers
+ * @i: which one
+ *
+ * Return: the address
+ */
+static inline void *ipoib_bufs_va(const struct ipoib_bufs *bufs, unsigned int i)
+{
+	return bufs->pages[i >> (PAGE_SHIFT - bufs->shift)] +
+	       ipoib_bufs_offset(bufs, i);
+}
+
+/**
+ * ipoib_bufs_dma - DMA address of buffer @i
+ * @bufs: the buffers
+ * @i: which one
+ *
+ * Return: the address
+ */
+static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
+{
+	return bufs->dma[i >> (PAGE_SHIFT - bufs->shift)] +
+	       ipoib_bufs_offset(bufs, i);
+}
+
+/**
+ * struct ipoib_tx_slot - one frame in flight
+ * @skb: the frame, or NULL if it was copied
+ * @bytes: octets handed to the byte queue limit
+ * @nmapped: how many of @dma are mapped
+ * @dma: DMA addresses of the linear part and the fragments
+ */
+struct ipoib_tx_slot {
+	struct sk_buff *skb;
+	u32 bytes;
+	u32 nmapped;
+	u64 dma[IPOIB_TX_SGE];
+};
+
+/**
+ * struct ipoib_tx_done - what a run of completions added up to
+ * @packets: frames
+ * @bytes: octets, as in &struct ipoib_tx_slot
+ */
+struct ipoib_tx_done {
+	unsigned int packets;
+	unsigned int bytes;
+};
+
+/**
+ * struct ipoib_ring - send ring
+ * @slots: the slots, @mask + 1 of them
+ * @copies: one buffer of IPOIB_TX_COPY octets per slot
+ * @ca: device the frames are mapped for
+ * @lkey: local key of every SGE
+ * @mask: number of slots less one
+ * @max_sge: SGEs the QP takes in a work request
+ * @head: next slot to fill; written under the transmit lock
+ * @tail: oldest slot in flight; written by the completion handler
+ */
+struct ipoib_ring {
+	/* read only while running */
+	struct ipoib_tx_slot *slots;
+	struct ipoib_bufs copies;
+	struct ib_device *ca;
+	u32 lkey;
+	u32 mask;
+	u32 max_sge;
+
+	/* transmit */
+	u32 head ____cacheline_aligned_in_smp;
+
+	/* completion */
+	u32 tail ____cacheline_aligned_in_smp;
+};
+
+int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
+		    unsigned int size, unsigned int max_sge);
+void ipoib_ring_exit(struct ipoib_ring *ring);
+int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
+		    struct ib_sge *sge);
+void ipoib_ring_complete(struct ipoib_ring *ring, u32 upto, int budget,
+			 struct ipoib_tx_done *done);
+void ipoib_ring_flush(struct ipoib_ring *ring);
+
+/**
+ * ipoib_ring_used - slots filled and not yet completed
+ * @ring: the ring
+ *
+ * Return: 0 to the size of the ring; from outside the transmit lock and the
+ * completion handler only a snapshot
+ */
+static inline u32 ipoib_ring_used(const struct ipoib_ring *ring)
+{
+	return READ_ONCE(ring->head) - READ_ONCE(ring->tail);
+}
+
+/**
+ * ipoib_ring_room - free slots
+ * @ring: the ring
+ *
+ * Return: see ipoib_ring_used()
+ */
+static inline u32 ipoib_ring_room(const struct ipoib_ring *ring)
+{
+	return ring->mask + 1 - ipoib_ring_used(ring);
+}
+
+/**
+ * ipoib_ring_passed - whether all slots before a position have completed
+ * @ring: the ring
+ * @fence: a former value of the head
+ *
+ * Return: true if so
+ */
+static inline bool ipoib_ring_passed(const struct ipoib_ring *ring, u32 fence)
+{
+	return (s32)(READ_ONCE(ring->tail) - fence) >= 0;
+}
+
+#endif /* IPOIB_RING_H */

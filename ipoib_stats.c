@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Counters and the one way in which a frame is dropped. See ipoib_stats.h.
+ */
+#include <linux/if_link.h>
+
+#include "ipoib.h"
+#include "ipoib_trace.h"
+
+static const char * const ipoib_stat_names[] = {
+	[IPOIB_RX_PACKETS]	= "rx_packets",
+	[IPOIB_TX_PACKETS]	= "tx_packets",
+	[IPOIB_RX_BYTES]	= "rx_bytes",
+	[IPOIB_TX_BYTES]	= "tx_bytes",
+	[IPOIB_MULTICAST]	= "multicast",
+	[IPOIB_RX_SHORT]	= "rx_drop_short",
+	[IPOIB_RX_ERROR]	= "rx_completion_errors",
+	[IPOIB_RX_ECHO]		= "rx_own_echo",
+	[IPOIB_RX_NOMEM]	= "rx_no_memory",
+	[IPOIB_TX_ERROR]	= "tx_completion_errors",
+	[IPOIB_TX_POST]		= "tx_drop_post",
+	[IPOIB_TX_MAP]		= "tx_drop_map",
+	[IPOIB_TX_HEADER]	= "tx_drop_header",
+	[IPOIB_TX_TOO_LONG]	= "tx_drop_too_long",
+	[IPOIB_TX_NO_PATH]	= "tx_drop_no_path",
+	[IPOIB_TX_QUEUE_FULL]	= "tx_drop_queue_full",
+	[IPOIB_TX_FLUSHED]	= "tx_drop_flushed",
+	[IPOIB_TX_NO_GROUP]	= "tx_drop_no_listener",
+	[IPOIB_TX_GROUP_FAIL]	= "tx_drop_group_failed",
+	[IPOIB_TX_GROUP_CAP]	= "tx_drop_too_many_groups",
+	[IPOIB_TX_NO_BROADCAST]	= "tx_drop_no_broadcast",
+	[IPOIB_TX_TO_BROADCAST]	= "tx_via_broadcast",
+	[IPOIB_TX_TIMEOUT]	= "tx_timeouts",
+	[IPOIB_MCAST_FAILED]	= "mcast_failures",
+	[IPOIB_PATH_QUERIES]	= "path_queries",
+	[IPOIB_PATH_FAILURE]	= "path_failures",
+};
+
+static_assert(ARRAY_SIZE(ipoib_stat_names) == IPOIB_NR_STATS);
+
+/**
+ * ipoib_stat_name - name of a counter in ethtool and tracepoints
+ * @stat: the counter
+ *
+ * Return: static string
+ */
+const char *ipoib_stat_name(enum ipoib_stat stat)
+{
+	return ipoib_stat_names[stat];
+}
+
+/**
+ * ipoib_stats_init - allocate the counters of an interface
+ * @priv: the interface
+ *
+ * Return: 0 or -ENOMEM
+ */
+int ipoib_stats_init(struct ipoib_dev *priv)
+{
+	int cpu;
+
+	priv->stats = alloc_percpu(struct ipoib_pcpu_stats);
+	if (!priv->stats)
+		return -ENOMEM;
+	for_each_possible_cpu(cpu)
+		u64_stats_init(&per_cpu_ptr(priv->stats, cpu)->syncp);
+	return 0;
+}
+
+/**
+ * ipoib_stats_exit - free the counters
+ * @priv: the interface
+ */
+void ipoib_stats_exit(struct ipoib_dev *priv)
+{
+	free_percpu(priv->stats);
+}
+
+/**
+ * ipoib_stat_add - count something
+ * @priv: the interface
+ * @stat: what
+ * @n: how much
+ *
+ * Context: any
+ */
+void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n)
+{
+	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
+	unsigned long flags;
+
+	flags = u64_stats_update_begin_irqsave(&stats->syncp);
+	u64_stats_add(&stats->val[stat], n);
+	u64_stats_update_end_irqrestore(&stats->syncp, flags);
+	put_cpu_ptr(priv->stats);
+}
+
+/**
+ * ipoib_stat_traffic - count frames and their octets
+ * @priv: the interface
+ * @packets: IPOIB_RX_PACKETS or IPOIB_TX_PACKETS
+ * @npackets: number of frames
+ * @nbytes: their octets
+ *
+ * Called once per poll, not per frame.
+ *
+ * Context: any
+ */
+void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets,
+			unsigned int npackets, unsigned int nbytes)
+{
+	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
+	unsigned long flags;
+
+	flags = u64_stats_update_begin_irqsave(&stats->syncp);
+	u64_stats_add(&stats->val[packets], npackets);
+	u64_stats_add(&stats->val[packets + IPOIB_RX_BYTES - IPOIB_RX_PACKETS],
+		      nbytes);
+	u64_stats_update_end_irqrestore(&stats->syncp, flags);
+	put_cpu_ptr(priv->stats);
+}
+
+static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS ==
+	      IPOIB_TX_BYTES - IPOIB_TX_PACKETS);
+
+static void ipoib_stats_add_cpu(const struct ipoib_pcpu_stats *stats, u64 *sum)
+{
+	u64 val[IPOIB_NR_STATS];
+	unsigned int start, i;
+
+	do {
+		start = u64_stats_fetch_begin(&stats->syncp);
+		for (i = 0; i < IPOIB_NR_STATS; i++)
+			val[i] = u64_stats_read(&stats->val[i]);
+	} while (u64_stats_fetch_retry(&stats->syncp, start));
+	for (i = 0; i < IPOIB_NR_STATS; i++)
+		sum[i] += val[i];
+}
+
+/**
+ * ipoib_stats_read - sum the counters of all CPUs
+ * @priv: the interface
+ * @sum: IPOIB_NR_STATS values
+ */
+void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
+{
+	int cpu;
+
+	memset(sum, 0, IPOIB_NR_STATS * sizeof(*sum));
+	for_each_possible_cpu(cpu)
+		ipoib_stats_add_cpu(per_cpu_ptr(priv->stats, cpu), sum);
+}
+
+/**
+ * ipoib_stats_link - the counters as rtnetlink wants them
+ * @sum: from ipoib_stats_read()
+ * @link: filled
+ */
+void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
+{
+	unsigned int i;
+
+	link->rx_packets = sum[IPOIB_RX_PACKETS];
+	link->tx_packets = sum[IPOIB_TX_PACKETS];
+	link->rx_bytes = sum[IPOIB_RX_BYTES];
+	link->tx_bytes = sum[IPOIB_TX_BYTES];
+	link->multicast = sum[IPOIB_MULTICAST];
+	link->rx_length_errors = sum[IPOIB_RX_SHORT];
+	link->rx_errors = sum[IPOIB_RX_SHORT] + sum[IPOIB_RX_ERROR];
+	link->rx_dropped = sum[IPOIB_RX_NOMEM];
+	link->tx_errors = sum[IPOIB_TX_ERROR] + sum[IPOIB_TX_POST];
+	for (i = IPOIB_TX_MAP; i <= IPOIB_TX_NO_BROADCAST; i++)
+		link->tx_dropped += sum[i];
+}
+
+/**
+ * ipoib_drop - drop a frame, count why and tell the tracers
+ * @priv: the interface
+ * @skb: the frame, freed
+ * @why: counter of the reason
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb,
+		enum ipoib_stat why)
+{
+	ipoib_stat_add(priv, why, 1);
+	trace_ipoib_drop(priv->netdev, skb->len, why);
+	dev_kfree_skb_any(skb);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoints: dropped frames, and each step of groups and paths.
+ *
+ * They are in the trace system "ipoib". Nothing on the data path traces
+ * unless a frame is dropped.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM ipoib
+
+#if !defined(IPOIB_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define IPOIB_TRACE_H
+
+#include <linux/tracepoint.h>
+
+#include "ipoib.h"
+
+TRACE_EVENT(ipoib_drop,
+	TP_PROTO(const struct net_device *dev, unsigned int len,
+		 enum ipoib_stat why),
+	TP_ARGS(dev, len, why),
+	TP_STRUCT__entry(
+		__array(char, name, IFNAMSIZ)
+		__field(unsigned int, len)
+		__field(unsigned int, why)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, dev->name, IFNAMSIZ);
+		__entry->len = len;
+		__entry->why = why;
+	),
+	TP_printk("%s len=%u %s", __entry->name, __entry->len,
+		  ipoib_stat_name(__entry->why))
+);
+
+DECLARE_EVENT_CLASS(ipoib_gid_event,
+	TP_PROTO(const struct net_device *dev, const u8 *gid,
+		 const char *what, int status),
+	TP_ARGS(dev, gid, what, status),
+	TP_STRUCT__entry(
+		__array(char, name, IFNAMSIZ)
+		__array(u8, gid, 16)
+		__field(const char *, what)
+		__field(int, status)
+	),
+	TP_fast_assign(
+		strscpy(__entry->name, dev->name, IFNAMSIZ);
+		memcpy(__entry->gid, gid, 16);
+		__entry->what = what;
+		__entry->status = status;
+	),
+	TP_printk("%s %pI6 %s status=%d", __entry->name, __entry->gid,
+		  __entry->what, __entry->status)
+);
+
+DEFINE_EVENT(ipoib_gid_event, ipoib_mcast,
+	TP_PROTO(const struct net_device *dev, const u8 *gid,
+		 const char *what, int status),
+	TP_ARGS(dev, gid, what, status));
+
+DEFINE_EVENT(ipoib_gid_event, ipoib_path,
+	TP_PROTO(const struct net_device *dev, const u8 *gid,
+		 const char *what, int status),
+	TP_ARGS(dev, gid, what, status));
+
+#endif /* IPOIB_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE ipoib_trace
+#include <trace/define_trace.h>

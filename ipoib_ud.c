@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Datagram mode: the UD QP, the send side, and address handles.
+ *
+ * A frame arrives here with its address handle and QPN decided. It is put
+ * into the ring, gets a work request, and waits in the batch of the queue
+ * until the stack says that nothing follows; then the whole batch is posted
+ * as one chain.
+ *
+ * Completions are asked for only where someone waits for one: the skb of a
+ * frame that was not copied (its socket is charged until it is freed), a
+ * stopped queue, or IPOIB_TX_UNSIGNALLED sends since the last. Sends complete
+ * in order, so one completion stands for all before it.
+ *
+ * The receive side is in ipoib_ud_rx.c.
+ */
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+
+#include "ipoib.h"
+
+static int ipoib_ud_qp_init(struct ipoib_dev *priv)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = priv->pkey_index,
+		.port_num = priv->port,
+		.qkey = priv->qkey,
+	};
+
+	return ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE |
+			    IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY);
+}
+
+static int ipoib_ud_qp_ready(struct ipoib_dev *priv)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
+	int err;
+
+	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
+	if (err)
+		return err;
+	attr.qp_state = IB_QPS_RTS;
+	attr.sq_psn = 0;
+	return ib_modify_qp(priv->txq->qp, &attr,
+			    IB_QP_STATE | IB_QP_SQ_PSN);
+}
+
+static int ipoib_ud_qp_reset(struct ipoib_dev *priv)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+
+	return ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
+}
+
+/**
+ * ipoib_ud_set_qkey - change the Q_Key of the running QP
+ * @priv: the interface
+ * @qkey: Q_Key of the broadcast group, host byte order (U40)
+ *
+ * Context: may sleep; the QP is in RTS
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
+{
+	struct ib_qp_attr attr = { .qkey = qkey };
+	int err;
+
+	if (priv->qkey == qkey)
+		return 0;
+	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_QKEY);
+	if (!err)
+		WRITE_ONCE(priv->qkey, qkey);
+	return err;
+}
+
+/**
+ * ipoib_ud_recover - take the send queue out of the error state
+ * @priv: the interface
+ *
+ * A send that fails on a UD QP stops the send queue only (state SQE); the
+ * sends behind it were flushed and receiving goes on.
+ *
+ * Context: RTNL held, interface up
+ */
+void ipoib_ud_recover(struct ipoib_dev *priv)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr now = {};
+	int err;
+
+	err = ib_query_qp(priv->txq->qp, &now, IB_QP_STATE, &init);
+	if (!err && now.qp_state == IB_QPS_RTS)
+		return;
+	if (!err && now.qp_state == IB_QPS_SQE) {
+		attr.cur_qp_state = IB_QPS_SQE;
+		err = ib_modify_qp(priv->txq->qp, &attr,
+				   IB_QP_STATE | IB_QP_CUR_STATE);
+		if (!err)
+			return;
+	}
+	netdev_warn(priv->netdev, "send queue in state %d, resetting the QP\n",
+		    now.qp_state);
+	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+}
+
+/**
+ * ipoib_ud_schedule - run a completion handler
+ * @napi: the handler
+ *
+ * Software HCAs report completions from process context, where a softirq
+ * that is merely raised would wait for the next interrupt.
+ *
+ * Context: any, this is called by CQs
+ */
+void ipoib_ud_schedule(struct napi_struct *napi)
+{
+	if (in_task() && !irqs_disabled()) {
+		local_bh_disable();
+		napi_schedule(napi);
+		local_bh_enable();
+	} else {
+		napi_schedule(napi);
+	}
+}
+
+/* Does anyone wait for the sends of this batch to complete? */
+static bool ipoib_ud_signal(struct ipoib_txq *txq)
+{
+	struct ipoib_batch *batch = txq->batch;
+
+	txq->unsignalled += batch->count;
+	if (!batch->awaited && txq->unsignalled < IPOIB_TX_UNSIGNALLED &&
+	    !netif_xmit_stopped(txq->nq))
+		return false;
+	txq->unsignalled = 0;
+	return true;
+}
+
+static void ipoib_ud_post_failed(struct ipoib_txq *txq, int err,
+				 const struct ib_send_wr *bad)
+{
+	struct ipoib_dev *priv = txq->priv;
+	struct ipoib_batch *batch = txq->batch;
+	unsigned int posted = ud_wr(bad) - batch->wr;
+
+	/*
+	 * The slots stay filled until the restart flushes the ring: byte
+	 * queue limits may only be given back by the completion handler.
+	 */
+	ipoib_stat_add(priv, IPOIB_TX_POST, batch->count - posted);
+	if (net_ratelimit())
+		netdev_warn(priv->netdev, "post send failed: %d\n", err);
+	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+}
+
+/**
+ * ipoib_ud_post - hand the batch of a queue to the QP
+ * @txq: the queue
+ *
+ * Context: transmit lock of the queue held
+ */
+void ipoib_ud_post(struct ipoib_txq *txq)
+{
+	struct ipoib_batch *batch = txq->batch;
+	const struct ib_send_wr *bad;
+	struct ib_ud_wr *last;
+	int err;
+
+	if (!batch->count)
+		return;
+	last = &batch->wr[batch->count - 1];
+	last->wr.next = NULL;
+	if (ipoib_ud_signal(txq))
+		last->wr.send_flags |= IB_SEND_SIGNALED;
+	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
+	if (unlikely(err))
+		ipoib_ud_post_failed(txq, err, bad);
+	batch->count = 0;
+	batch->awaited = false;
+}
+
+/* Pairs with ipoib_ud_wake(): either it sees us stopped or we see the room. */
+static void ipoib_ud_maybe_stop(struct ipoib_txq *txq)
+{
+	if (likely(ipoib_ring_room(&txq->ring)))
+		return;
+	netif_tx_stop_queue(txq->nq);
+	/* The queue is stopped before the tail is read again. */
+	smp_mb();
+	if (ipoib_ring_room(&txq->ring))
+		netif_tx_start_queue(txq->nq);
+}
+
+static void ipoib_ud_build(struct ipoib_txq *txq, struct ib_ud_wr *wr,
+			   const struct ipoib_ah *ah, u32 qpn, int nsge)
+{
+	wr->wr.wr_id = txq->ring.head - 1;
+	wr->wr.next = &(wr + 1)->wr;
+	wr->wr.num_sge = nsge;
+	wr->wr.opcode = IB_WR_SEND;
+	wr->ah = ah->ah;
+	wr->remote_qpn = qpn;
+	wr->remote_qkey = READ_ONCE(txq->priv->qkey);
+}
+
+/**
+ * ipoib_ud_xmit - send a frame
+ * @txq: the queue
+ * @skb: the frame, starting with the encapsulation header; consumed
+ * @ah: where to, read under RCU
+ * @qpn: the peer's QPN, or IPOIB_MCAST_QPN
+ *
+ * The frame is posted by ipoib_ud_post() at the latest.
+ *
+ * Context: transmit lock of the queue held, RCU read side
+ */
+void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
+		   const struct ipoib_ah *ah, u32 qpn)
+{
+	struct ipoib_batch *batch = txq->batch;
+	unsigned int len = skb->len;
+	unsigned int flags = 0;
+	int nsge;
+
+	if (unlikely(!ipoib_ring_room(&txq->ring))) {
+		ipoib_drop(txq->priv, skb, IPOIB_TX_QUEUE_FULL);
+		return;
+	}
+	if (skb->ip_summed == CHECKSUM_PARTIAL)
+		flags = IB_SEND_IP_CSUM;
+	skb_tx_timestamp(skb);
+	if (len > IPOIB_TX_COPY)
+		batch->awaited = true;
+	nsge = ipoib_ring_fill(&txq->ring, skb, batch->sge[batch->count]);
+	if (unlikely(nsge < 0)) {
+		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
+		return;
+	}
+	batch->wr[batch->count].wr.send_flags = flags;
+	ipoib_ud_build(txq, &batch->wr[batch->count], ah, qpn, nsge);
+	batch->count++;
+	netdev_tx_sent_queue(txq->nq, len);
+	ipoib_ud_maybe_stop(txq);
+	if (batch->count == IPOIB_BATCH)
+		ipoib_ud_post(txq);
+}
+
+static void ipoib_ud_wake(struct ipoib_txq *txq)
+{
+	/* The tail is written before the state of the queue is read. */
+	smp_mb();
+	if (unlikely(netif_tx_queue_stopped(txq->nq)) &&
+	    ipoib_ring_room(&txq->ring) > txq->ring.mask / 4 &&
+	    test_bit(IPOIB_FLAG_UP, &txq->priv->flags))
+		netif_tx_wake_queue(txq->nq);
+}
+
+/* Returns how many of the frames that @wc stands for were not sent. */
+static unsigned int ipoib_ud_tx_failed(struct ipoib_txq *txq,
+				       const struct ib_wc *wc)
+{
+	if (likely(wc->status == IB_WC_SUCCESS))
+		return 0;
+	if (wc->status != IB_WC_WR_FLUSH_ERR && net_ratelimit())
+		netdev_warn(txq->priv->netdev,
+			    "failed send event (status=%d, wrid=%u vend_err %#x)\n",
+			    wc->status, (u32)wc->wr_id, wc->vendor_err);
+	ipoib_ctl_post(txq->priv, IPOIB_CTL_RECOVER);
+	return 1;
+}
+
+static bool ipoib_ud_tx_reap(struct ipoib_txq *txq, int budget)
+{
+	unsigned int failed = 0;
+	struct ipoib_tx_done done = {};
+	int i, n;
+
+	n = ib_poll_cq(txq->cq, IPOIB_POLL_WC, txq->wc);
+	if (n <= 0)
+		return false;
+	for (i = 0; i < n; i++) {
+		ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, budget,
+				    &done);
+		failed += ipoib_ud_tx_failed(txq, &txq->wc[i]);
+	}
+	if (unlikely(failed))
+		ipoib_stat_add(txq->priv, IPOIB_TX_ERROR, failed);
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS,
+			   done.packets - min(failed, done.packets),
+			   done.bytes);
+	netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
+	ipoib_ud_wake(txq);
+	return n == IPOIB_POLL_WC;
+}
+
+static int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
+{
+	struct ipoib_txq *txq = container_of(napi, struct ipoib_txq, napi);
+
+	if (ipoib_ud_tx_reap(txq, budget))
+		return budget;
+	if (budget && napi_complete_done(napi, 0) &&
+	    ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP |
+			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		napi_schedule(napi);
+	return 0;
+}
+
+static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
+{
+	struct ipoib_txq *txq = ctx;
+
+	ipoib_ud_schedule(&txq->napi);
+}
+
+static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
+{
+	struct ipoib_dev *priv = ctx;
+
+	netdev_warn(priv->netdev, "QP event %s\n", ib_event_msg(event->event));
+	if (event->event == IB_EVENT_QP_FATAL)
+		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+}
+
+static int ipoib_ud_create_qp(struct ipoib_dev *priv)
+{
+	struct ib_device *ca = priv->ca;
+	u64 caps = ca->attrs.kernel_cap_flags;
+	struct ib_qp_init_attr init = {
+		.event_handler = ipoib_ud_qp_event,
+		.qp_context = priv,
+		.send_cq = priv->txq->cq,
+		.recv_cq = priv->rxq->cq,
+		.cap.max_send_wr = ipoib_sendq_size,
+		.cap.max_recv_wr = ipoib_recvq_size,
+		.cap.max_send_sge = min_t(u32, ca->attrs.max_send_sge,
+					  IPOIB_TX_SGE),
+		.cap.max_recv_sge = 2,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_UD,
+	};
+	struct ib_qp *qp;
+
+	if (caps & IBK_BLOCK_MULTICAST_LOOPBACK)
+		init.create_flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	if (ca->attrs.device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
+		init.create_flags |= IB_QP_CREATE_NETIF_QP;
+	qp = ib_create_qp(priv->pd, &init);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	priv->txq->qp = qp;
+	priv->rxq->qp = qp;
+	return 0;
+}
+
+static void ipoib_ud_link_batch(struct ipoib_batch *batch)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_BATCH; i++)
+		batch->wr[i].wr.sg_list = batch->sge[i];
+}
+
+static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
+{
+	struct ib_cq_init_attr attr = { .cqe = ipoib_sendq_size };
+	int err;
+
+	txq->priv = priv;
+	txq->nq = netdev_get_tx_queue(priv->netdev, 0);
+	txq->batch = kzalloc(sizeof(*txq->batch), GFP_KERNEL);
+	if (!txq->batch)
+		return -ENOMEM;
+	ipoib_ud_link_batch(txq->batch);
+	err = ipoib_ring_init(&txq->ring, priv->pd, ipoib_sendq_size,
+			      priv->ca->attrs.max_send_sge);
+	if (err)
+		goto free_batch;
+	txq->cq = ib_create_cq(priv->ca, ipoib_ud_tx_event, NULL, txq, &attr);
+	if (IS_ERR(txq->cq)) {
+		err = PTR_ERR(txq->cq);
+		goto exit_ring;
+	}
+	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
+	return 0;
+
+exit_ring:
+	ipoib_ring_exit(&txq->ring);
+free_batch:
+	kfree(txq->batch);
+	return err;
+}
+
+static void ipoib_ud_tx_exit(struct ipoib_txq *txq)
+{
+	netif_napi_del(&txq->napi);
+	ib_destroy_cq(txq->cq);
+	ipoib_ring_exit(&txq->ring);
+	kfree(txq->batch);
+}
+
+static int ipoib_ud_queues_init(struct ipoib_dev *priv)
+{
+	int err;
+
+	err = ipoib_ud_tx_init(priv, priv->txq);
+	if (err)
+		return err;
+	err = ipoib_ud_rx_init(priv, priv->rxq);
+	if (err)
+		goto exit_tx;
+	err = ipoib_ud_create_qp(priv);
+	if (err)
+		goto exit_rx;
+	return 0;
+
+exit_rx:
+	ipoib_ud_rx_exit(priv->rxq);
+exit_tx:
+	ipoib_ud_tx_exit(priv->txq);
+	return err;
+}
+
+/**
+ * ipoib_ud_init - create QP, CQs and rings
+ * @priv: the interface
+ *
+ * The QP, and with it the QPN in our link-layer address, stays the same as
+ * long as the interface exists (U46).
+ *
+ * Context: may sleep
+ * Return: 0, or a negative error with nothing left allocated
+ */
+int ipoib_ud_init(struct ipoib_dev *priv)
+{
+	int err = -ENOMEM;
+
+	priv->txq = kzalloc(sizeof(*priv->txq), GFP_KERNEL);
+	priv->rxq = kzalloc(sizeof(*priv->rxq), GFP_KERNEL);
+	if (!priv->txq || !priv->rxq)
+		goto free_queues;
+	priv->pd = ib_alloc_pd(priv->ca, 0);
+	if (IS_ERR(priv->pd)) {
+		err = PTR_ERR(priv->pd);
+		goto free_queues;
+	}
+	err = ipoib_ud_queues_init(priv);
+	if (err)
+		goto dealloc_pd;
+	return 0;
+
+dealloc_pd:
+	ib_dealloc_pd(priv->pd);
+free_queues:
+	kfree(priv->rxq);
+	kfree(priv->txq);
+	return err;
+}
+
+static void ipoib_ah_free(struct ipoib_ah *ah)
+{
+	rdma_destroy_ah(ah->ah, RDMA_DESTROY_AH_SLEEPABLE);
+	kfree(ah);
+}
+
+/**
+ * ipoib_ud_exit - undo ipoib_ud_init()
+ * @priv: an interface that is down, without paths and groups
+ *
+ * Context: may sleep
+ */
+void ipoib_ud_exit(struct ipoib_dev *priv)
+{
+	struct ipoib_ah *ah, *tmp;
+
+	cancel_delayed_work_sync(&priv->ah_work);
+	synchronize_net();
+	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
+		ipoib_ah_free(ah);
+	ib_destroy_qp(priv->txq->qp);
+	ipoib_ud_rx_exit(priv->rxq);
+	ipoib_ud_tx_exit(priv->txq);
+	ib_dealloc_pd(priv->pd);
+	kfree(priv->rxq);
+	kfree(priv->txq);
+}
+
+static void ipoib_ud_tx_start(struct ipoib_txq *txq)
+{
+	netdev_tx_reset_queue(txq->nq);
+	napi_enable(&txq->napi);
+	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
+}
+
+/**
+ * ipoib_ud_start - bring the QP to RTS with all receives posted
+ * @priv: the interface; P_Key index, port and Q_Key are set
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with the QP in RESET
+ */
+int ipoib_ud_start(struct ipoib_dev *priv)
+{
+	int err;
+
+	err = ipoib_ud_qp_init(priv);
+	if (err)
+		return err;
+	err = ipoib_ud_rx_start(priv->rxq);
+	if (err)
+		goto reset_qp;
+	err = ipoib_ud_qp_ready(priv);
+	if (err)
+		goto stop_rx;
+	ipoib_ud_tx_start(priv->txq);
+	return 0;
+
+stop_rx:
+	napi_disable(&priv->rxq->napi);
+	ipoib_ud_qp_reset(priv);
+	ipoib_ud_rx_stop(priv->rxq);
+	return err;
+reset_qp:
+	ipoib_ud_qp_reset(priv);
+	return err;
+}
+
+/* Completions of the QP's former life; their slots are flushed anyway. */
+static void ipoib_ud_drain(struct ib_cq *cq, struct ib_wc *wc)
+{
+	while (ib_poll_cq(cq, IPOIB_POLL_WC, wc) > 0)
+		;
+}
+
+/**
+ * ipoib_ud_stop - reset the QP and free what it held
+ * @priv: the interface, IPOIB_FLAG_UP cleared
+ *
+ * In RESET the HCA owns no buffer any more, so there is nothing to wait for.
+ *
+ * Context: RTNL held; may sleep
+ */
+void ipoib_ud_stop(struct ipoib_dev *priv)
+{
+	struct ipoib_txq *txq = priv->txq;
+	struct ipoib_rxq *rxq = priv->rxq;
+	int err;
+
+	/* First the handlers, which could wake the queue, then the queue. */
+	napi_disable(&txq->napi);
+	napi_disable(&rxq->napi);
+	netif_tx_disable(priv->netdev);
+	err = ipoib_ud_qp_reset(priv);
+	if (err)
+		netdev_warn(priv->netdev, "cannot reset QP: %d\n", err);
+	ipoib_ud_drain(txq->cq, txq->wc);
+	ipoib_ud_drain(rxq->cq, rxq->wc);
+	txq->batch->count = 0;
+	txq->batch->awaited = false;
+	txq->unsignalled = 0;
+	ipoib_ring_flush(&txq->ring);
+	ipoib_ud_rx_stop(rxq);
+}
+
+/**
+ * ipoib_ah_create - create an address handle
+ * @priv: the interface
+ * @attr: where to; consumed
+ *
+ * Context: may sleep
+ * Return: the handle, owned by the caller until it is published, or ERR_PTR()
+ */
+struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
+				 struct rdma_ah_attr *attr)
+{
+	struct ipoib_ah *ah;
+	int err = -ENOMEM;
+
+	ah = kzalloc(struct_size(ah, fence, 1), GFP_KERNEL);
+	if (!ah)
+		goto destroy_attr;
+	ah->ah = rdma_create_ah(priv->pd, attr, RDMA_CREATE_AH_SLEEPABLE);
+	if (IS_ERR(ah->ah)) {
+		err = PTR_ERR(ah->ah);
+		goto free_ah;
+	}
+	rdma_destroy_ah_attr(attr);
+	return ah;
+
+free_ah:
+	kfree(ah);
+destroy_attr:
+	rdma_destroy_ah_attr(attr);
+	return ERR_PTR(err);
+}
+
+/**
+ * ipoib_ah_retire - destroy an address handle when nobody uses it any more
+ * @priv: the interface
+ * @ah: handle that no new reader can find, or NULL
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
+{
+	if (!ah)
+		return;
+	spin_lock_bh(&priv->ah_lock);
+	list_add_tail(&ah->list, &priv->dead_ahs);
+	spin_unlock_bh(&priv->ah_lock);
+	queue_delayed_work(priv->wq, &priv->ah_work, 0);
+}
+
+/* Frames that may carry a handle are in the ring by now: note up to where. */
+static void ipoib_ah_fence(struct ipoib_dev *priv, struct list_head *dead)
+{
+	bool fresh = false;
+	struct ipoib_ah *ah;
+
+	list_for_each_entry(ah, dead, list)
+		fresh |= !ah->fenced;
+	if (!fresh)
+		return;
+	/* After this, every sender that had read the pointer has posted. */
+	synchronize_net();
+	list_for_each_entry(ah, dead, list) {
+		if (ah->fenced)
+			continue;
+		ah->fence[0] = READ_ONCE(priv->txq->ring.head);
+		ah->fenced = true;
+	}
+}
+
+/**
+ * ipoib_ah_reap - destroy the retired address handles that are out of use
+ * @work: &ipoib_dev.ah_work
+ *
+ * Sends that asked for no completion keep their slots until a later one is
+ * completed, so what cannot go yet is looked at again a second later.
+ *
+ * Context: process; runs on the ordered queue of the interface
+ */
+void ipoib_ah_reap(struct work_struct *work)
+{
+	struct ipoib_dev *priv = container_of(to_delayed_work(work),
+					      struct ipoib_dev, ah_work);
+	struct ipoib_ah *ah, *tmp;
+	LIST_HEAD(dead);
+
+	spin_lock_bh(&priv->ah_lock);
+	list_splice_init(&priv->dead_ahs, &dead);
+	spin_unlock_bh(&priv->ah_lock);
+	ipoib_ah_fence(priv, &dead);
+	list_for_each_entry_safe(ah, tmp, &dead, list) {
+		if (!ipoib_ring_passed(&priv->txq->ring, ah->fence[0]))
+			continue;
+		list_del(&ah->list);
+		ipoib_ah_free(ah);
+	}
+	if (list_empty(&dead))
+		return;
+	spin_lock_bh(&priv->ah_lock);
+	list_splice(&dead, &priv->dead_ahs);
+	spin_unlock_bh(&priv->ah_lock);
+	queue_delayed_work(priv->wq, &priv->ah_work, HZ);
+}

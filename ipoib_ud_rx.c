@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Datagram mode, receive side.
+ *
+ * A posted receive has two buffers: a small one that is part of a permanent
+ * array and takes the GRH and the encapsulation header, and one from the page
+ * pool that takes the payload. So the network header is aligned, a buffer is
+ * no larger than the MTU of the port, and a payload page can go up the stack
+ * as a fragment and come back by itself. A short frame is copied and both of
+ * its buffers are posted again.
+ *
+ * All of this runs in the NAPI handler of the queue, or while it is disabled.
+ */
+#include <linux/slab.h>
+
+#include "ipoib.h"
+
+#define IPOIB_RX_HEAD_LEN	(sizeof(struct ib_grh) + IPOIB_ENCAP_LEN)
+
+static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
+
+/**
+ * struct ipoib_rx_tally - what one poll received
+ * @packets: frames for the stack
+ * @bytes: their octets with the encapsulation header
+ * @multicast: those that came from a multicast group
+ */
+struct ipoib_rx_tally {
+	unsigned int packets;
+	unsigned int bytes;
+	unsigned int multicast;
+};
+
+static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq,
+			     const struct ipoib_rx_slot *slot)
+{
+	if (ib_uses_virt_dma(rxq->priv->ca))
+		return (uintptr_t)page_address(slot->page) + slot->offset;
+	return page_pool_get_dma_addr(slot->page) + slot->offset;
+}
+
+static bool ipoib_rx_slot_fill(struct ipoib_rxq *rxq,
+			       struct ipoib_rx_slot *slot)
+{
+	if (slot->page)
+		return true;
+	slot->page = page_pool_dev_alloc_frag(rxq->pool, &slot->offset,
+					      rxq->buf_size);
+	return slot->page;
+}
+
+static void ipoib_rx_build(struct ipoib_rxq *rxq, unsigned int n, u16 index)
+{
+	struct ipoib_rx_slot *slot = &rxq->slots[index];
+	struct ib_device *ca = rxq->priv->ca;
+	struct ib_sge *sge = rxq->sge[n];
+
+	rxq->wr[n].wr_id = index;
+	rxq->wr[n].next = &rxq->wr[n + 1];
+	sge[0].addr = ipoib_bufs_dma(&rxq->heads, index);
+	sge[1].addr = ipoib_rx_slot_dma(rxq, slot);
+	ib_dma_sync_single_for_device(ca, sge[0].addr, sge[0].length,
+				      DMA_FROM_DEVICE);
+	ib_dma_sync_single_for_device(ca, sge[1].addr, sge[1].length,
+				      DMA_FROM_DEVICE);
+}
+
+/* Post one chain. Returns false if nothing could be posted. */
+static bool ipoib_rx_post(struct ipoib_rxq *rxq)
+{
+	const struct ib_recv_wr *bad;
+	unsigned int n = 0;
+	u16 index;
+
+	while (n < IPOIB_BATCH && n < rxq->nfree) {
+		index = rxq->free[rxq->nfree - n - 1];
+		if (!ipoib_rx_slot_fill(rxq, &rxq->slots[index]))
+			break;
+		ipoib_rx_build(rxq, n++, index);
+	}
+	if (!n)
+		return false;
+	rxq->wr[n - 1].next = NULL;
+	if (unlikely(ib_post_recv(rxq->qp, &rxq->wr[0], &bad)))
+		n = bad - rxq->wr;
+	/* Posted from the top of the stack downwards. */
+	rxq->nfree -= n;
+	return n;
+}
+
+static void ipoib_rx_refill(struct ipoib_rxq *rxq)
+{
+	while (rxq->nfree) {
+		if (likely(ipoib_rx_post(rxq)))
+			continue;
+		ipoib_stat_add(rxq->priv, IPOIB_RX_NOMEM, 1);
+		/* With no receive posted no completion would bring us back. */
+		if (rxq->nfree == rxq->size)
+			queue_delayed_work(rxq->priv->wq, &rxq->refill,
+					   HZ / 50);
+		return;
+	}
+}
+
+static void ipoib_rx_refill_work(struct work_struct *work)
+{
+	struct ipoib_rxq *rxq = container_of(to_delayed_work(work),
+					     struct ipoib_rxq, refill);
+
+	ipoib_ud_schedule(&rxq->napi);
+}
+
+/* Own frames to a group come back where the HCA loops them. */
+static bool ipoib_rx_is_echo(const struct ipoib_dev *priv,
+			     const struct ib_wc *wc, const struct ib_grh *grh)
+{
+	if (wc->src_qp != priv->txq->qp->qp_num ||
+	    wc->slid != priv->local_lid)
+		return false;
+	return !(wc->wc_flags & IB_WC_GRH) ||
+	       !memcmp(&grh->sgid, &priv->local_gid, sizeof(grh->sgid));
+}
+
+static void ipoib_rx_set_source(struct ipoib_lladdr *lladdr,
+				const struct ib_wc *wc,
+				const struct ib_grh *grh)
+{
+	lladdr->flags_qpn = cpu_to_be32(wc->src_qp & IPOIB_QPN_MASK);
+	if (wc->wc_flags & IB_WC_GRH)
+		memcpy(lladdr->gid, grh->sgid.raw, sizeof(lladdr->gid));
+	else
+		memset(lladdr->gid, 0, sizeof(lladdr->gid));
+}
+
+static u8 ipoib_rx_packet_type(const struct ipoib_dev *priv,
+			       const struct ib_wc *wc,
+			       const struct ib_grh *grh)
+{
+	if (!(wc->wc_flags & IB_WC_GRH) || grh->dgid.raw[0] != 0xff)
+		return PACKET_HOST;
+	if (!memcmp(&grh->dgid, &priv->broadcast_mgid, sizeof(grh->dgid)))
+		return PACKET_BROADCAST;
+	return PACKET_MULTICAST;
+}
+
+/*
+ * The payload: a short one is copied and its buffer stays in the slot, a long
+ * one becomes a fragment and the slot needs a new buffer.
+ */
+static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq,
+					  struct ipoib_rx_slot *slot,
+					  unsigned int len)
+{
+	bool copy = len <= IPOIB_RX_COPY;
+	struct sk_buff *skb;
+
+	skb = napi_alloc_skb(&rxq->napi, IPOIB_HARD_LEN +
+			     (copy ? len : IPOIB_RX_LINEAR));
+	if (unlikely(!skb))
+		return NULL;
+	ib_dma_sync_single_for_cpu(rxq->priv->ca, ipoib_rx_slot_dma(rxq, slot),
+				   len, DMA_FROM_DEVICE);
+	skb_put(skb, IPOIB_HARD_LEN);
+	if (copy) {
+		skb_put_data(skb, page_address(slot->page) + slot->offset, len);
+		return skb;
+	}
+	skb_add_rx_frag(skb, 0, slot->page, slot->offset, len, rxq->buf_size);
+	skb_mark_for_recycle(skb);
+	slot->page = NULL;
+	return skb;
+}
+
+static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
+			   u16 index, struct ipoib_rx_tally *tally)
+{
+	const struct ib_grh *grh = ipoib_bufs_va(&rxq->heads, index);
+	struct ipoib_dev *priv = rxq->priv;
+	struct ipoib_header *header;
+	struct sk_buff *skb;
+
+	ib_dma_sync_single_for_cpu(priv->ca,
+				   ipoib_bufs_dma(&rxq->heads, index),
+				   IPOIB_RX_HEAD_LEN, DMA_FROM_DEVICE);
+	if (unlikely(ipoib_rx_is_echo(priv, wc, grh))) {
+		ipoib_stat_add(priv, IPOIB_RX_ECHO, 1);
+		return;
+	}
+	skb = ipoib_rx_build_skb(rxq, &rxq->slots[index],
+				 wc->byte_len - IPOIB_RX_HEAD_LEN);
+	if (unlikely(!skb)) {
+		ipoib_stat_add(priv, IPOIB_RX_NOMEM, 1);
+		return;
+	}
+	header = (struct ipoib_header *)skb->data;
+	ipoib_rx_set_source(&header->lladdr, wc, grh);
+	memcpy(&header->encap, grh + 1, IPOIB_ENCAP_LEN);
+	skb->pkt_type = ipoib_rx_packet_type(priv, wc, grh);
+	if (wc->wc_flags & IB_WC_IP_CSUM_OK)
+		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	tally->packets++;
+	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
+	tally->multicast += skb->pkt_type != PACKET_HOST;
+	ipoib_dev_rx(priv, &rxq->napi, skb);
+}
+
+static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
+			      struct ipoib_rx_tally *tally)
+{
+	struct ipoib_dev *priv = rxq->priv;
+	u16 index = wc->wr_id;
+
+	if (WARN_ON_ONCE(wc->wr_id >= rxq->size))
+		return;
+	rxq->free[rxq->nfree++] = index;
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		ipoib_stat_add(priv, IPOIB_RX_ERROR, 1);
+		if (wc->status != IB_WC_WR_FLUSH_ERR && net_ratelimit())
+			netdev_warn(priv->netdev,
+				    "failed recv event (status=%d, wrid=%u vend_err %#x)\n",
+				    wc->status, index, wc->vendor_err);
+		return;
+	}
+	if (unlikely(wc->byte_len < IPOIB_RX_HEAD_LEN ||
+		     wc->byte_len - IPOIB_RX_HEAD_LEN > rxq->buf_size)) {
+		ipoib_stat_add(priv, IPOIB_RX_SHORT, 1);
+		return;
+	}
+	ipoib_rx_frame(rxq, wc, index, tally);
+}
+
+static void ipoib_rx_count(struct ipoib_dev *priv,
+			   const struct ipoib_rx_tally *tally)
+{
+	if (!tally->packets)
+		return;
+	ipoib_stat_traffic(priv, IPOIB_RX_PACKETS, tally->packets,
+			   tally->bytes);
+	if (tally->multicast)
+		ipoib_stat_add(priv, IPOIB_MULTICAST, tally->multicast);
+}
+
+static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
+{
+	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
+	struct ipoib_rx_tally tally = {};
+	int done = 0, want, i, n;
+
+	while (done < budget) {
+		want = min_t(int, budget - done, IPOIB_POLL_WC);
+		n = ib_poll_cq(rxq->cq, want, rxq->wc);
+		for (i = 0; i < n; i++)
+			ipoib_rx_complete(rxq, &rxq->wc[i], &tally);
+		if (rxq->nfree >= IPOIB_BATCH)
+			ipoib_rx_refill(rxq);
+		if (n > 0)
+			done += n;
+		if (n < want)
+			break;
+	}
+	ipoib_rx_refill(rxq);
+	ipoib_rx_count(rxq->priv, &tally);
+	if (done < budget && napi_complete_done(napi, done) &&
+	    ib_req_notify_cq(rxq->cq, IB_CQ_NEXT_COMP |
+			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		napi_schedule(napi);
+	return done;
+}
+
+static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
+{
+	struct ipoib_rxq *rxq = ctx;
+
+	ipoib_ud_schedule(&rxq->napi);
+}
+
+static void ipoib_rx_link_batch(struct ipoib_rxq *rxq)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_BATCH; i++) {
+		rxq->wr[i].sg_list = rxq->sge[i];
+		rxq->wr[i].num_sge = 2;
+		rxq->sge[i][0].length = IPOIB_RX_HEAD_LEN;
+		rxq->sge[i][0].lkey = rxq->priv->pd->local_dma_lkey;
+		rxq->sge[i][1].lkey = rxq->priv->pd->local_dma_lkey;
+	}
+}
+
+static int ipoib_rx_slots_init(struct ipoib_rxq *rxq)
+{
+	rxq->slots = kvcalloc(rxq->size, sizeof(*rxq->slots), GFP_KERNEL);
+	rxq->free = kvcalloc(rxq->size, sizeof(*rxq->free), GFP_KERNEL);
+	if (rxq->slots && rxq->free)
+		return ipoib_bufs_init(&rxq->heads, rxq->priv->ca, rxq->size,
+				       IPOIB_RX_HEAD_SHIFT, DMA_FROM_DEVICE);
+	return -ENOMEM;
+}
+
+static void ipoib_rx_slots_exit(struct ipoib_rxq *rxq)
+{
+	ipoib_bufs_exit(&rxq->heads);
+	kvfree(rxq->free);
+	kvfree(rxq->slots);
+}
+
+/**
+ * ipoib_ud_rx_init - make the receive queue, without buffers for payload
+ * @priv: the interface
+ * @rxq: zeroed
+ *
+ * Context: may sleep
+ * Return: 0, or a negative error with nothing left allocated
+ */
+int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
+{
+	struct ib_cq_init_attr attr = { .cqe = ipoib_recvq_size };
+	int err;
+
+	rxq->priv = priv;
+	rxq->size = ipoib_recvq_size;
+	INIT_DELAYED_WORK(&rxq->refill, ipoib_rx_refill_work);
+	err = ipoib_rx_slots_init(rxq);
+	if (err)
+		goto exit_slots;
+	ipoib_rx_link_batch(rxq);
+	rxq->cq = ib_create_cq(priv->ca, ipoib_ud_rx_event, NULL, rxq, &attr);
+	if (IS_ERR(rxq->cq)) {
+		err = PTR_ERR(rxq->cq);
+		goto exit_slots;
+	}
+	netif_napi_add(priv->netdev, &rxq->napi, ipoib_ud_rx_poll);
+	return 0;
+
+exit_slots:
+	ipoib_rx_slots_exit(rxq);
+	return err;
+}
+
+/**
+ * ipoib_ud_rx_exit - undo ipoib_ud_rx_init()
+ * @rxq: a queue that is stopped
+ */
+void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
+{
+	netif_napi_del(&rxq->napi);
+	ib_destroy_cq(rxq->cq);
+	ipoib_rx_slots_exit(rxq);
+}
+
+static int ipoib_rx_pool_create(struct ipoib_rxq *rxq)
+{
+	struct ipoib_dev *priv = rxq->priv;
+	struct page_pool_params params = {
+		.flags = IPOIB_PP_FLAGS,
+		.pool_size = rxq->size,
+		.nid = NUMA_NO_NODE,
+		.dma_dir = DMA_FROM_DEVICE,
+		.max_len = PAGE_SIZE,
+	};
+
+	ipoib_pool_set_napi(&params, &rxq->napi);
+	if (!ib_uses_virt_dma(priv->ca)) {
+		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
+		params.dev = priv->ca->dma_device;
+	}
+	rxq->pool = page_pool_create(&params);
+	return PTR_ERR_OR_ZERO(rxq->pool);
+}
+
+static void ipoib_rx_set_size(struct ipoib_rxq *rxq)
+{
+	unsigned int i;
+
+	rxq->buf_size = min_t(unsigned int, PAGE_SIZE,
+			      roundup_pow_of_two(rxq->priv->port_mtu));
+	for (i = 0; i < IPOIB_BATCH; i++)
+		rxq->sge[i][1].length = rxq->buf_size;
+	for (i = 0; i < rxq->size; i++)
+		rxq->free[i] = i;
+	rxq->nfree = rxq->size;
+}
+
+/**
+ * ipoib_ud_rx_start - allocate and post all receives, start the handler
+ * @rxq: the queue; its QP is in INIT
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with no memory held
+ */
+int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
+{
+	int err;
+
+	err = ipoib_rx_pool_create(rxq);
+	if (err)
+		return err;
+	ipoib_rx_set_size(rxq);
+	napi_enable(&rxq->napi);
+	ib_req_notify_cq(rxq->cq, IB_CQ_NEXT_COMP);
+	/* The handler finds all slots free and posts them. */
+	ipoib_ud_schedule(&rxq->napi);
+	return 0;
+}
+
+/**
+ * ipoib_ud_rx_stop - free the buffers of the queue
+ * @rxq: the queue; its QP is in RESET, its handler disabled
+ *
+ * Pages that are still in sockets go back to the page allocator from there.
+ *
+ * Context: RTNL held; may sleep
+ */
+void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
+{
+	unsigned int i;
+
+	cancel_delayed_work_sync(&rxq->refill);
+	for (i = 0; i < rxq->size; i++) {
+		if (!rxq->slots[i].page)
+			continue;
+		page_pool_put_full_page(rxq->pool, rxq->slots[i].page, false);
+		rxq->slots[i].page = NULL;
+	}
+	page_pool_destroy(rxq->pool);
+	rxq->pool = NULL;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What IPoIB puts on the wire: the encapsulation header, the link-layer
+ * address and the multicast GIDs of RFC 4391, and the pure functions that
+ * build and take them apart.
+ *
+ * Nothing here knows a device; everything is in network byte order unless a
+ * name or comment says otherwise. The functions are tested by themselves in
+ * tools/testing/kunit/.
+ */
+#ifndef IPOIB_WIRE_H
+#define IPOIB_WIRE_H
+
+#include <linux/build_bug.h>
+#include <linux/if_infiniband.h>
+#include <linux/string.h>
+#include <linux/types.h>
+#include <asm/byteorder.h>
+#include <rdma/ib_verbs.h>
+
+/* QPN that stands for "a multicast group" in an address (IBTA 10.5.2). */
+#define IPOIB_MCAST_QPN		0xffffff
+#define IPOIB_QPN_MASK		0xffffff
+
+/* RFC 4391 section 4: what tells our MGIDs from those of others. */
+#define IPOIB_MGID_SIG_IPV4	0x401b
+#define IPOIB_MGID_SIG_IPV6	0x601b
+#define IPOIB_MGID_TRANSIENT	0x10
+#define IPOIB_SCOPE_LINK_LOCAL	0x2
+
+/* Bit 15 of a P_Key: full member of the partition (IBTA 10.9.1.1). */
+#define IPOIB_PKEY_FULL		0x8000
+
+/* Smallest IB payload that still carries the smallest IPv4 MTU. */
+#define IPOIB_MTU_MIN		72
+/* RFC 4755 section 5 and the message size of connected mode. */
+#define IPOIB_MTU_MAX		65520
+
+/**
+ * struct ipoib_encap - encapsulation header, RFC 4391 section 6
+ * @proto: EtherType of what follows (U25, U26)
+ * @reserved: zero when sent, not looked at when received (U24)
+ */
+struct ipoib_encap {
+	__be16 proto;
+	__be16 reserved;
+};
+
+/**
+ * struct ipoib_lladdr - link-layer address, RFC 4391 section 9.1.1
+ * @flags_qpn: eight flag bits, of which RFC 4755 defines two, and the QPN
+ * @gid: GID of the port
+ */
+struct ipoib_lladdr {
+	__be32 flags_qpn;
+	u8 gid[16];
+};
+
+/**
+ * struct ipoib_header - what stands before the network header in an skb
+ * @lladdr: not on the wire. Sending: the destination, put there by
+ *	header_ops::create() for the driver. Receiving: the source, as far
+ *	as the frame tells it, for packet sockets.
+ * @encap: the encapsulation header
+ */
+struct ipoib_header {
+	struct ipoib_lladdr lladdr;
+	struct ipoib_encap encap;
+};
+
+/**
+ * struct ipoib_mgid - MGID of an IPoIB link, RFC 4391 section 4
+ * @prefix: 0xff
+ * @flags_scope: transient flag and scope
+ * @signature: IPv4 or IPv6
+ * @pkey: P_Key of the link, full member bit set
+ * @group: low 80 bits of the IPv6 or low 28 bits of the IPv4 group address
+ */
+struct ipoib_mgid {
+	u8 prefix;
+	u8 flags_scope;
+	__be16 signature;
+	__be16 pkey;
+	u8 group[10];
+};
+
+static_assert(sizeof(struct ipoib_encap) == 4);
+static_assert(sizeof(struct ipoib_lladdr) == INFINIBAND_ALEN);
+static_assert(sizeof(struct ipoib_header) == 24);
+static_assert(sizeof(struct ipoib_mgid) == sizeof(union ib_gid));
+
+#define IPOIB_ENCAP_LEN		sizeof(struct ipoib_encap)
+#define IPOIB_LLADDR_LEN	sizeof(struct ipoib_lladdr)
+#define IPOIB_HARD_LEN		sizeof(struct ipoib_header)
+
+/**
+ * ipoib_lladdr_set - build a link-layer address
+ * @addr: where
+ * @flags: transports offered, RFC 4755 section 3.1
+ * @qpn: QPN of the UD QP, host byte order
+ * @gid: GID of the port
+ */
+static inline void ipoib_lladdr_set(struct ipoib_lladdr *addr, u8 flags,
+				    u32 qpn, const union ib_gid *gid)
+{
+	addr->flags_qpn = cpu_to_be32((u32)flags << 24 | (qpn & IPOIB_QPN_MASK));
+	memcpy(addr->gid, gid->raw, sizeof(addr->gid));
+}
+
+/**
+ * ipoib_lladdr_qpn - QPN of a link-layer address
+ * @addr: the address
+ *
+ * The flags are ignored, as RFC 4391 section 9.1.1 wants (U36).
+ *
+ * Return: the QPN in host byte order
+ */
+static inline u32 ipoib_lladdr_qpn(const struct ipoib_lladdr *addr)
+{
+	return be32_to_cpu(addr->flags_qpn) & IPOIB_QPN_MASK;
+}
+
+/**
+ * ipoib_lladdr_is_mcast - whether an address names a multicast group
+ * @addr: the address
+ *
+ * A GID is a multicast GID exactly if its first octet is 0xff.
+ *
+ * Return: true for the broadcast group and every other group
+ */
+static inline bool ipoib_lladdr_is_mcast(const struct ipoib_lladdr *addr)
+{
+	return addr->gid[0] == 0xff;
+}
+
+/**
+ * ipoib_mgid_broadcast - the broadcast-GID of a link, RFC 4391 section 4
+ * @gid: where
+ * @scope: scope of the link, 4 bits
+ * @pkey: P_Key of the link, host byte order; made a full member's (U9)
+ */
+static inline void ipoib_mgid_broadcast(union ib_gid *gid, u8 scope, u16 pkey)
+{
+	struct ipoib_mgid *mgid = (struct ipoib_mgid *)gid->raw;
+
+	memset(mgid, 0, sizeof(*mgid));
+	mgid->prefix = 0xff;
+	mgid->flags_scope = IPOIB_MGID_TRANSIENT | (scope & 0xf);
+	mgid->signature = cpu_to_be16(IPOIB_MGID_SIG_IPV4);
+	mgid->pkey = cpu_to_be16(pkey | IPOIB_PKEY_FULL);
+	memset(mgid->group + 6, 0xff, 4);
+}
+
+/**
+ * ipoib_mgid_on_link - whether an MGID belongs to the link of a broadcast-GID
+ * @gid: MGID in question
+ * @broadcast: broadcast-GID of the link
+ *
+ * RFC 4391 section 4: transient, one of our signatures, and the P_Key and
+ * scope of the broadcast-GID (U4, U5, U6, U8).
+ *
+ * Return: true if it does
+ */
+static inline bool ipoib_mgid_on_link(const union ib_gid *gid,
+				      const union ib_gid *broadcast)
+{
+	const struct ipoib_mgid *link = (const void *)broadcast->raw;
+	const struct ipoib_mgid *mgid = (const void *)gid->raw;
+
+	return mgid->prefix == 0xff &&
+	       mgid->flags_scope == link->flags_scope &&
+	       mgid->pkey == link->pkey &&
+	       (mgid->signature == cpu_to_be16(IPOIB_MGID_SIG_IPV4) ||
+		mgid->signature == cpu_to_be16(IPOIB_MGID_SIG_IPV6));
+}
+
+/**
+ * ipoib_mtu_from_ib - MTU of the network layer on a given IB MTU
+ * @mtu: IB MTU, as enum ib_mtu
+ *
+ * Return: octets, without the encapsulation header; negative if @mtu is none
+ */
+static inline int ipoib_mtu_from_ib(u8 mtu)
+{
+	return ib_mtu_enum_to_int(mtu) - (int)IPOIB_ENCAP_LEN;
+}
+
+#endif /* IPOIB_WIRE_H */
