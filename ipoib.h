@@ -418,17 +418,17 @@ struct ipoib_dev {
 	unsigned int port_mtu;
 	unsigned int max_mtu;
 
-	spinlock_t mcast_lock;
+	spinlock_t mcast_lock; /* groups and their queues */
 	struct list_head group_list;
 	struct list_head group_todo;
 	unsigned int ngroups;
 	struct delayed_work mcast_work;
 
-	spinlock_t path_lock;
+	spinlock_t path_lock; /* paths and their queues */
 	struct list_head path_list;
 	struct delayed_work path_work;
 
-	spinlock_t ah_lock;
+	spinlock_t ah_lock; /* dead_ahs */
 	struct list_head dead_ahs;
 	struct delayed_work ah_work;
 

@@ -49,9 +49,9 @@ static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
 	if (set != ETH_SS_STATS)
 		return;
 	for (i = 0; i < IPOIB_ETHTOOL_NR; i++)
-		ethtool_sprintf(&data, "%s", ipoib_ethtool_names[i]);
+		ethtool_puts(&data, ipoib_ethtool_names[i]);
 	for (i = IPOIB_ETHTOOL_FIRST; i < IPOIB_NR_STATS; i++)
-		ethtool_sprintf(&data, "%s", ipoib_stat_name(i));
+		ethtool_puts(&data, ipoib_stat_name(i));
 }
 
 static void ipoib_ethtool_stats(struct net_device *dev,

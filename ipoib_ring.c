@@ -268,7 +268,7 @@ static void ipoib_ring_release(struct ipoib_ring *ring,
 /**
  * ipoib_ring_complete - free the slots up to and including one
  * @ring: the ring
- * @upto: free-running number of the last slot that has completed
+ * @last: free-running number of the last slot that has completed
  * @budget: NAPI budget, 0 outside of NAPI
  * @done: what was completed is added here
  *
@@ -278,14 +278,14 @@ static void ipoib_ring_release(struct ipoib_ring *ring,
  *
  * Context: the completion handler, one at a time
  */
-void ipoib_ring_complete(struct ipoib_ring *ring, u32 upto, int budget,
+void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 			 struct ipoib_tx_done *done)
 {
 	u32 tail = ring->tail;
 
-	if (WARN_ON_ONCE(upto - tail >= ipoib_ring_used(ring)))
+	if (WARN_ON_ONCE(last - tail >= ipoib_ring_used(ring)))
 		return;
-	while (tail != upto + 1) {
+	while (tail != last + 1) {
 		struct ipoib_tx_slot *slot = &ring->slots[tail & ring->mask];
 
 		done->packets++;

@@ -140,7 +140,7 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 void ipoib_ring_exit(struct ipoib_ring *ring);
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		    struct ib_sge *sge);
-void ipoib_ring_complete(struct ipoib_ring *ring, u32 upto, int budget,
+void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 			 struct ipoib_tx_done *done);
 void ipoib_ring_flush(struct ipoib_ring *ring);
 

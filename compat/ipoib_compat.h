@@ -76,6 +76,11 @@ typedef int ipoib_num_paths_t;
 		 struct netlink_ext_ack *extack)
 #endif
 
+/* ethtool_puts() is 6.8. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#define ethtool_puts(data, str)	ethtool_sprintf(data, "%s", str)
+#endif
+
 /* A workqueue says since 6.17 whether it is bound to a CPU. */
 #ifndef WQ_PERCPU
 #define WQ_PERCPU	0
