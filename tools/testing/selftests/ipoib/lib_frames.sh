@@ -96,16 +96,40 @@ frames_all()
 	return 1
 }
 
-# tshark_fields FILTER FIELD...: of the capture, tab-separated
-tshark_fields()
+# tshark_read FIELD...: have it decode the capture, once: it takes seconds to start
+tshark_read()
 {
-	local filter=$1 field args=()
+	local field args=()
 
-	shift
 	for field; do
 		args+=(-e "$field")
 	done
-	tshark -n -r "$CAPTURE" -Y "$filter" -T fields "${args[@]}" 2> "$TESTDIR/tshark.err"
+	tshark -n -r "$CAPTURE" -T fields -E header=y -E occurrence=f "${args[@]}" \
+		> "$TESTDIR/tshark.tsv" 2> "$TESTDIR/tshark.err"
+}
+
+# tshark_rows FIELD=VALUE FIELD...: those fields of the frames where the first has
+# that value, separated by spaces, "-" for one a frame does not have
+tshark_rows()
+{
+	awk -F '\t' -v fields="$*" '
+		NR == 1 {
+			n = split(fields, want, " ")
+			sub(/=.*/, "", want[1])
+			value = substr(fields, length(want[1]) + 2)
+			sub(/ .*/, "", value)
+			for (i = 1; i <= NF; i++)
+				column[$i] = i
+			next
+		}
+		$column[want[1]] == value {
+			line = ""
+			for (i = 2; i <= n; i++) {
+				val = (want[i] in column) ? $column[want[i]] : "?"
+				line = line (i > 2 ? " " : "") (val == "" ? "-" : val)
+			}
+			print line
+		}' "$TESTDIR/tshark.tsv"
 }
 
 # ---- packet sockets and multicast receivers, in the background ----
