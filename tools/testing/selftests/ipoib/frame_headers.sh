@@ -52,6 +52,9 @@ setup()
 	softib_load 3
 	opensm_start
 	capture_start all
+	# QPs that come and go, so that the nodes' QPNs are not all the same
+	ud_verbs "$(ibdev 2)" -l "$(port_lid 1)" -q 0xfefefe -Q 1 -d fefe
+	ud_verbs "$(ibdev 3)" -l "$(port_lid 1)" -q 0xfefefe -Q 1 -d fefe -n 2
 	driver_load
 	nodes_up
 	wait_carrier || ktap_bail "no carrier"

@@ -228,6 +228,7 @@ softib_load()
 {
 	FABRIC_N=$1
 	shift
+	modprobe -a ib_umad ib_uverbs || ktap_bail "cannot load ib_umad and ib_uverbs"
 	modprobe softib nodes="$FABRIC_N" "$@" || ktap_bail "cannot load softib"
 }
 
@@ -379,7 +380,7 @@ hca_add()
 # drops NODE REASON: frames for that node that the fabric threw away
 drops()
 {
-	sed -n "s/^ *drop_$2[: ]*//p" "$DEBUGFS/$(ibdev "$1")/counters"
+	sed -n "s/^port1\.drop\.$2 //p" "$DEBUGFS/$(ibdev "$1")/counters"
 }
 
 # ---- background processes ----

@@ -28,7 +28,8 @@ opensm_spawn()
 	echo "${OPENSM_CONF:-}" > "$dir/opensm.conf"
 	[ -e "$TESTDIR/partitions.conf" ] &&
 		set -- -P "$TESTDIR/partitions.conf" "$@"
-	: > "$dir/stdout"
+	cat "$dir/opensm.log" >> "$dir/opensm.log.old" 2> /dev/null
+	: > "$dir/opensm.log"
 	OSM_CACHE_DIR=$dir OSM_TMP_DIR=$dir setsid opensm -F "$dir/opensm.conf" \
 		-g "0x$(port_guid "$node")" -f "$dir/opensm.log" "$@" \
 		> "$dir/stdout" 2>&1 < /dev/null &
@@ -37,7 +38,7 @@ opensm_spawn()
 
 opensm_is_up()
 {
-	grep -q 'SUBNET UP' "$TESTDIR/sm$1/stdout"
+	grep -q 'SUBNET UP' "$TESTDIR/sm$1/opensm.log"
 }
 
 # opensm_start [NODE [OPTION...]]: and wait until the whole fabric is up
@@ -48,7 +49,7 @@ opensm_start()
 	[ $# -eq 0 ] || shift
 	opensm_spawn "$node" "$@"
 	slowwait 30 opensm_is_up "$node" ||
-		{ tail -n 5 "$TESTDIR/sm$node/stdout"; ktap_bail "no subnet from opensm"; }
+		{ tail -n 5 "$TESTDIR/sm$node"/{stdout,opensm.log}; ktap_bail "no subnet from opensm"; }
 	wait_ports_active
 }
 
@@ -143,10 +144,10 @@ sa_field()
 	sa_group "$1" | word "$2"
 }
 
-# All MGIDs the SM knows, sorted, as inet_ntop writes them.
+# All MGIDs the SM knows, as inet_ntop writes them.
 sa_mgids()
 {
-	sa_records 1 -g | sed -n 's/.*\bMGID=\([^ ]*\).*/\1/p' | sort
+	sa_records 1 -g | sed -n 's/.*\bMGID=\([^ ]*\).*/\1/p' | sort -u
 }
 
 # sa_members MGID: "port GID join state" of each member
