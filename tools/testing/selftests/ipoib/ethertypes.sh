@@ -78,11 +78,18 @@ counted()
 	check_eq "dropped" "$(counter 1 tx_dropped)" "$dropped"
 }
 
+# with an EtherType that every driver sends, so that it is the fabric and the
+# address that keep it from node 3
 wrong_node()
 {
-	listen 3 0x88b5 1 1000
-	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 "$HELLO" 5
+	local two
+
+	listen 2 0x8035 5 3000
+	two=$LISTENER
+	listen 3 0x8035 1 1000
+	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x8035 "$HELLO" 5
 	wait "$LISTENER" && fail "node 3 got $(received 3)"
+	wait "$two" || fail "node 2 did not get its own"
 }
 
 ktap_main "$@"

@@ -49,6 +49,8 @@ CASES=(
 setup()
 {
 	partitions "Default=0x7fff, ipoib, Q_Key=$QKEY, sl=$SL, TClass=3, FlowLabel=5 : ALL=full;"
+	# without QoS all SLs are 0
+	OPENSM_CONF="qos TRUE"
 	softib_load 3
 	opensm_start
 	capture_start all

@@ -25,6 +25,8 @@ CASES=(
 
 setup()
 {
+	# without QoS all SLs are 0
+	OPENSM_CONF="qos TRUE"
 	partitions "Default=0x7fff, ipoib : ALL=full;"
 	fabric_up 3
 	group_join 1 239.9.9.9
@@ -106,7 +108,7 @@ scope_ping()
 
 pkey()
 {
-	new_sm "Default=0x7fff : ALL=limited;" \
+	new_sm "Default=0x7fff : ALL=limited, SELF=full;" \
 		"Some=0x1234, indx0, ipoib : 0x$(port_guid 1)=full, 0x$(port_guid 2)=full;" \
 		"Else=0x0777, indx0, ipoib : 0x$(port_guid 3)=full;"
 	driver_unload

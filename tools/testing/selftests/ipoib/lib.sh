@@ -243,12 +243,14 @@ driver_unload()
 }
 
 # The namespaces inherit these from the initial one: no DAD, for it delays each
-# address by seconds, and no router solicitations, for nobody asked for them.
+# address by seconds, no router solicitations, for nobody asked for them, and
+# addresses outlive a down, as in IPv4.
 quiet_ipv6()
 {
 	echo 1 > /proc/sys/net/core/devconf_inherit_init_net
 	echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad
 	echo 0 > /proc/sys/net/ipv6/conf/default/router_solicitations
+	echo 1 > /proc/sys/net/ipv6/conf/default/keep_addr_on_down
 }
 
 # node_move NODE: its interface into its namespace

@@ -96,15 +96,20 @@ frames_all()
 	return 1
 }
 
-# tshark_read FIELD...: have it decode the capture, once: it takes seconds to start
+# tshark_read FIELD...: have it decode the capture, once: it takes seconds to start.
+# tshark 4 has a dissector for the frames, but no name for number 247 in a pcap
+# file: it is given them as user type 0 (147), and told what that is.
 tshark_read()
 {
-	local field args=()
+	local field copy=$TESTDIR/tshark.pcap
+	local args=(-o 'uat:user_dlts:"User 0 (DLT=147)","infiniband","0","","0",""')
 
 	for field; do
 		args+=(-e "$field")
 	done
-	tshark -n -r "$CAPTURE" -T fields -E header=y -E occurrence=f "${args[@]}" \
+	cp "$CAPTURE" "$copy"
+	printf '\x93' | dd of="$copy" bs=1 seek=20 conv=notrunc status=none
+	tshark -n -r "$copy" -T fields -E header=y -E occurrence=f "${args[@]}" \
 		> "$TESTDIR/tshark.tsv" 2> "$TESTDIR/tshark.err"
 }
 
