@@ -5,9 +5,10 @@
 # root, and running a command inside a suite's root file system.
 #
 # The cache (IPOIB_VM_CACHE) holds, per suite:
-#	root/		the root file system, as made by ./rootfs
-#	build/KEY/	one scratch build directory per worktree
-#	boot/		what is derived from root/ to boot it (initramfs)
+#	HASH/root/	the root file system made by ./rootfs from the recipe HASH
+#	HASH/boot/	what boots it, made by ./initramfs
+#	build/KEY/	the scratch build directory of a worktree, for ./build
+#	root		a link to the root/ last asked for
 # and, for all suites, run/: one directory per run whose log was kept.
 
 VM_SUITES="bookworm trixie trixie-backports"
@@ -32,7 +33,7 @@ become_root()
 	export IPOIB_VM_CACHE
 	if [ "$(id -u)" -ne 0 ]; then
 		command -v sudo >/dev/null || die "run this as root (there is no sudo)"
-		exec sudo --preserve-env=IPOIB_VM_CACHE,IPOIB_VM_MIRROR,CI,http_proxy \
+		exec sudo --preserve-env=IPOIB_VM_CACHE,IPOIB_VM_MIRROR,CI,http_proxy,https_proxy \
 			"$0" "$@"
 	fi
 	# Debian's root has these in its path, another user's su may not.
@@ -50,7 +51,7 @@ check_suite()
 
 suite_root()
 {
-	echo "$IPOIB_VM_CACHE/$1/root"
+	"$VM_DIR/rootfs" --path "$1"
 }
 
 # The release of the newest kernel in a root file system that has headers, too.
