@@ -455,6 +455,8 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 	cancel_work_sync(&priv->ctl_work);
 	ipoib_sa_wait(priv);
 	ipoib_ud_exit(priv);
+	/* The QP may have asked for something until it was destroyed. */
+	cancel_work_sync(&priv->ctl_work);
 	ipoib_dev_exit_tables(priv);
 }
 

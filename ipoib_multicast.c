@@ -455,12 +455,23 @@ static bool ipoib_mcast_due(const struct ipoib_mcast *mcast,
 	}
 }
 
+/* The broadcast group goes first: other groups are made like it. */
+static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
+{
+	const struct ipoib_mcast *broadcast;
+
+	if (!test_bit(IPOIB_FLAG_PORT_ACTIVE, &mcast->priv->flags))
+		return false;
+	broadcast = rcu_dereference_protected(mcast->priv->broadcast, true);
+	return mcast == broadcast ||
+	       (broadcast->state == IPOIB_MCAST_MEMBER &&
+		!READ_ONCE(broadcast->lost));
+}
+
 /* Do the next thing for one group. */
 static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 			     const struct ipoib_mcast_view *now)
 {
-	struct ipoib_dev *priv = mcast->priv;
-
 	if (!now->want) {
 		ipoib_mcast_remove(mcast, IPOIB_TX_FLUSHED);
 		return;
@@ -471,10 +482,8 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 	}
 	if (!ipoib_mcast_due(mcast, now))
 		return;
-	if (!test_bit(ipoib_mcast_is_broadcast(mcast) ?
-		      IPOIB_FLAG_PORT_ACTIVE : IPOIB_FLAG_JOINED, &priv->flags))
-		return;
-	ipoib_mcast_join(mcast, now->want);
+	if (ipoib_mcast_may_join(mcast))
+		ipoib_mcast_join(mcast, now->want);
 }
 
 static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,

@@ -196,12 +196,24 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	ipoib_rx_set_source(&header->lladdr, wc, grh);
 	memcpy(&header->encap, grh + 1, IPOIB_ENCAP_LEN);
 	skb->pkt_type = ipoib_rx_packet_type(priv, wc, grh);
-	if (wc->wc_flags & IB_WC_IP_CSUM_OK)
+	if (wc->wc_flags & IB_WC_IP_CSUM_OK &&
+	    priv->netdev->features & NETIF_F_RXCSUM)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	tally->multicast += skb->pkt_type != PACKET_HOST;
 	ipoib_dev_rx(priv, &rxq->napi, skb);
+}
+
+static void ipoib_rx_failed(struct ipoib_dev *priv, const struct ib_wc *wc)
+{
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		return;
+	ipoib_stat_add(priv, IPOIB_RX_ERROR, 1);
+	if (net_ratelimit())
+		netdev_warn(priv->netdev,
+			    "failed recv event (status=%d, wrid=%llu vend_err %#x)\n",
+			    wc->status, wc->wr_id, wc->vendor_err);
 }
 
 static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
@@ -214,11 +226,7 @@ static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		return;
 	rxq->free[rxq->nfree++] = index;
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		ipoib_stat_add(priv, IPOIB_RX_ERROR, 1);
-		if (wc->status != IB_WC_WR_FLUSH_ERR && net_ratelimit())
-			netdev_warn(priv->netdev,
-				    "failed recv event (status=%d, wrid=%u vend_err %#x)\n",
-				    wc->status, index, wc->vendor_err);
+		ipoib_rx_failed(priv, wc);
 		return;
 	}
 	if (unlikely(wc->byte_len < IPOIB_RX_HEAD_LEN ||
