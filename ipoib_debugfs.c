@@ -69,20 +69,35 @@ static int ipoib_path_show(struct seq_file *file, void *unused)
 
 DEFINE_SHOW_ATTRIBUTE(ipoib_path);
 
+/*
+ * Names of interfaces are unique in a network namespace only, so outside of
+ * the initial one the inode number of the namespace is part of the name.
+ */
+static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv,
+					 const char *suffix,
+					 const struct file_operations *fops)
+{
+	const struct net *net = dev_net(priv->netdev);
+	char name[IFNAMSIZ + sizeof(".4294967295_path")];
+
+	if (net_eq(net, &init_net))
+		snprintf(name, sizeof(name), "%s_%s", priv->netdev->name,
+			 suffix);
+	else
+		snprintf(name, sizeof(name), "%s.%u_%s", priv->netdev->name,
+			 net->ns.inum, suffix);
+	return debugfs_create_file(name, 0400, ipoib_debugfs_root, priv, fops);
+}
+
 /**
  * ipoib_debugfs_add - make the files of an interface
  * @priv: the interface
  */
 void ipoib_debugfs_add(struct ipoib_dev *priv)
 {
-	char name[IFNAMSIZ + sizeof("_path")];
-
-	snprintf(name, sizeof(name), "%s_mcg", priv->netdev->name);
-	priv->debugfs_mcg = debugfs_create_file(name, 0400, ipoib_debugfs_root,
-						priv, &ipoib_mcg_fops);
-	snprintf(name, sizeof(name), "%s_path", priv->netdev->name);
-	priv->debugfs_path = debugfs_create_file(name, 0400, ipoib_debugfs_root,
-						 priv, &ipoib_path_fops);
+	priv->debugfs_mcg = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
+	priv->debugfs_path = ipoib_debugfs_file(priv, "path",
+						&ipoib_path_fops);
 }
 
 /**
@@ -100,7 +115,7 @@ void ipoib_debugfs_remove(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_debugfs_rename - the interface has a new name
+ * ipoib_debugfs_rename - the interface has a new name or namespace
  * @priv: the interface
  *
  * Context: RTNL held

@@ -613,7 +613,9 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 
-	if (event == NETDEV_CHANGENAME && ipoib_dev_is_ours(dev))
+	/* A move to another namespace registers the interface again. */
+	if ((event == NETDEV_CHANGENAME || event == NETDEV_REGISTER) &&
+	    ipoib_dev_is_ours(dev))
 		ipoib_debugfs_rename(netdev_priv(dev));
 	return NOTIFY_DONE;
 }
