@@ -6,10 +6,11 @@
 #ifndef IPOIB_H
 #define IPOIB_H
 
+#include <linux/completion.h>
 #include <linux/netdevice.h>
+#include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/skbuff.h>
-#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
@@ -65,12 +66,14 @@
  *	flight ever uses a destroyed handle, and no cache line is written for
  *	it per packet.
  * SA queries and joins
- *	ipoib_sa.c counts them in &ipoib_dev.sa_pending; the interface is not
- *	freed before the count is zero.
+ *	ipoib_sa.c counts queries in &ipoib_dev.sa_users; the interface is not
+ *	freed before the last has ended.
  *
  * Work:
  *
- * @wq (ordered): multicast work, path ageing, reaping of address handles.
+ * @wq (ordered): multicast work, path ageing, refill of the receive queue.
+ * @ah_work (system_unbound_wq): waits for grace periods and destroys address
+ *	handles.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
  */
@@ -383,11 +386,11 @@ struct ipoib_mcast {
  * @ah_lock: protects @dead_ahs
  * @dead_ahs: retired address handles
  * @ah_work: destroys them
- * @wq: ordered queue of the works above
+ * @wq: ordered queue of the works above but @ah_work
  * @ctl_work: control work, see ipoib_event.c
  * @ctl_events: what it has to do
- * @sa_pending: queries whose callback has not returned
- * @sa_wait: woken when @sa_pending reaches zero
+ * @sa_users: queries whose callback has not returned, and the interface
+ * @sa_idle: completed when @sa_users reaches zero
  * @hca_list: in the list of interfaces of the HCA
  * @debugfs_mcg: file with the groups
  * @debugfs_path: file with the paths
@@ -436,8 +439,8 @@ struct ipoib_dev {
 	struct work_struct ctl_work;
 	unsigned long ctl_events;
 
-	atomic_t sa_pending;
-	wait_queue_head_t sa_wait;
+	refcount_t sa_users;
+	struct completion sa_idle;
 
 	struct list_head hca_list;
 	struct dentry *debugfs_mcg;
@@ -523,7 +526,8 @@ struct ib_sa_multicast *ipoib_sa_join(struct ipoib_dev *priv,
 				      struct ipoib_mcast *mcast, u8 state,
 				      const struct ib_sa_mcmember_rec *like);
 void ipoib_sa_leave(struct ib_sa_multicast *member);
-void ipoib_sa_wait(struct ipoib_dev *priv);
+void ipoib_sa_init(struct ipoib_dev *priv);
+void ipoib_sa_exit(struct ipoib_dev *priv);
 
 /* ipoib_event.c */
 void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event);

@@ -26,25 +26,60 @@ void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event)
 	queue_work(system_unbound_wq, &priv->ctl_work);
 }
 
-static void ipoib_event_port_attr(struct ipoib_dev *priv,
-				  const struct ib_port_attr *attr)
+/**
+ * struct ipoib_port - what the HCA says of a port
+ * @attr: state, LID, MTU
+ * @gid: GID of index 0
+ * @pkey: entry of the P_Key table
+ */
+struct ipoib_port {
+	struct ib_port_attr attr;
+	union ib_gid gid;
+	u16 pkey;
+};
+
+static int ipoib_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
-	assign_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags,
-		   attr->state == IB_PORT_ACTIVE);
-	WRITE_ONCE(priv->local_lid, attr->lid);
-	priv->max_mtu = max(ipoib_mtu_from_ib(attr->max_mtu), IPOIB_MTU_MIN);
-	/* Without a link there is no active MTU. */
-	if (attr->state >= IB_PORT_INIT)
-		priv->port_mtu = clamp_t(int,
-					 ipoib_mtu_from_ib(attr->active_mtu),
-					 IPOIB_MTU_MIN, priv->max_mtu);
-	else if (!priv->port_mtu)
-		priv->port_mtu = priv->max_mtu;
+	int err;
+
+	err = ib_query_port(priv->ca, priv->port, &port->attr);
+	if (err)
+		return err;
+	err = rdma_query_gid(priv->ca, priv->port, 0, &port->gid);
+	if (err)
+		return err;
+	return ib_query_pkey(priv->ca, priv->port, priv->pkey_index,
+			     &port->pkey);
 }
 
-static void ipoib_event_pkey(struct ipoib_dev *priv, u16 pkey)
+/* Without a link there is no active MTU: the last one stays. */
+static unsigned int ipoib_port_mtu(const struct ipoib_dev *priv,
+				   const struct ib_port_attr *attr)
 {
-	if (!(pkey & ~IPOIB_PKEY_FULL)) {
+	if (attr->state < IB_PORT_INIT)
+		return priv->port_mtu ?: ipoib_mtu_from_ib(attr->max_mtu);
+	return clamp(ipoib_mtu_from_ib(attr->active_mtu), IPOIB_MTU_MIN,
+		     ipoib_mtu_from_ib(IB_MTU_4096));
+}
+
+static bool ipoib_port_pkey_valid(u16 pkey)
+{
+	return pkey & ~IPOIB_PKEY_FULL;
+}
+
+/* Has anything changed that the running QP or our address depends on? */
+static bool ipoib_port_changed(const struct ipoib_dev *priv,
+			       const struct ipoib_port *port)
+{
+	return !ipoib_port_pkey_valid(port->pkey) ||
+	       (port->pkey | IPOIB_PKEY_FULL) != priv->pkey ||
+	       ipoib_port_mtu(priv, &port->attr) != priv->port_mtu ||
+	       memcmp(&port->gid, &priv->local_gid, sizeof(port->gid));
+}
+
+static void ipoib_port_take_pkey(struct ipoib_dev *priv, u16 pkey)
+{
+	if (!ipoib_port_pkey_valid(pkey)) {
 		if (test_and_clear_bit(IPOIB_FLAG_PKEY, &priv->flags))
 			netdev_warn(priv->netdev,
 				    "P_Key table has no valid key at index %u\n",
@@ -59,56 +94,57 @@ static void ipoib_event_pkey(struct ipoib_dev *priv, u16 pkey)
 	set_bit(IPOIB_FLAG_PKEY, &priv->flags);
 }
 
+static void ipoib_port_take(struct ipoib_dev *priv,
+			    const struct ipoib_port *port)
+{
+	assign_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags,
+		   port->attr.state == IB_PORT_ACTIVE);
+	WRITE_ONCE(priv->local_lid, port->attr.lid);
+	priv->max_mtu = max(ipoib_mtu_from_ib(port->attr.max_mtu),
+			    IPOIB_MTU_MIN);
+	priv->port_mtu = ipoib_port_mtu(priv, &port->attr);
+	priv->local_gid = port->gid;
+	ipoib_port_take_pkey(priv, port->pkey);
+}
+
 /**
  * ipoib_event_port - read state, MTU, LID, GID and P_Key of the port
- * @priv: the interface
+ * @priv: the interface, before its registration
  *
- * Context: RTNL held, or before registration; may sleep
+ * Context: may sleep
  * Return: 0 or negative error of the HCA
  */
 int ipoib_event_port(struct ipoib_dev *priv)
 {
-	struct ib_port_attr attr;
-	union ib_gid gid;
-	u16 pkey;
+	struct ipoib_port port;
 	int err;
 
-	err = ib_query_port(priv->ca, priv->port, &attr);
-	if (err)
-		return err;
-	err = rdma_query_gid(priv->ca, priv->port, 0, &gid);
-	if (err)
-		return err;
-	err = ib_query_pkey(priv->ca, priv->port, priv->pkey_index, &pkey);
-	if (err)
-		return err;
-	ipoib_event_port_attr(priv, &attr);
-	ipoib_event_pkey(priv, pkey);
-	priv->local_gid = gid;
-	return 0;
+	err = ipoib_port_read(priv, &port);
+	if (!err)
+		ipoib_port_take(priv, &port);
+	return err;
 }
 
 /* Look at the port again; what changed may need a restart, or a new name. */
 static void ipoib_ctl_port(struct ipoib_dev *priv)
 {
-	unsigned int mtu = priv->port_mtu;
 	union ib_gid gid = priv->local_gid;
 	u16 pkey = priv->pkey;
+	struct ipoib_port port;
 	int err;
 
-	err = ipoib_event_port(priv);
+	err = ipoib_port_read(priv, &port);
 	if (err) {
 		netdev_warn(priv->netdev, "cannot query port: %d\n", err);
 		return;
 	}
-	if (pkey != priv->pkey ||
-	    memcmp(&gid, &priv->local_gid, sizeof(gid))) {
+	if (ipoib_port_changed(priv, &port))
 		ipoib_dev_down(priv);
+	ipoib_port_take(priv, &port);
+	if (pkey != priv->pkey || memcmp(&gid, &priv->local_gid, sizeof(gid)))
 		ipoib_dev_change_address(priv);
-	}
-	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags) || mtu != priv->port_mtu)
-		ipoib_dev_down(priv);
 	if (netif_running(priv->netdev) &&
+	    test_bit(IPOIB_FLAG_PKEY, &priv->flags) &&
 	    !test_bit(IPOIB_FLAG_UP, &priv->flags))
 		ipoib_dev_up(priv);
 	ipoib_mcast_rejoin(priv);

@@ -372,6 +372,7 @@ void ipoib_netlink_setup(struct net_device *dev)
 	dev->type = ARPHRD_INFINIBAND;
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HARD_LEN;
+	dev->min_header_len = IPOIB_HARD_LEN;
 	dev->flags = IFF_BROADCAST | IFF_MULTICAST;
 	dev->tx_queue_len = 2 * ipoib_sendq_size;
 	dev->watchdog_timeo = IPOIB_WATCHDOG;
@@ -430,7 +431,7 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->dead_ahs);
 	INIT_DELAYED_WORK(&priv->ah_work, ipoib_ah_reap);
 	INIT_WORK(&priv->ctl_work, ipoib_ctl_work);
-	init_waitqueue_head(&priv->sa_wait);
+	ipoib_sa_init(priv);
 	err = ipoib_event_port(priv);
 	if (err)
 		return err;
@@ -453,7 +454,7 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
 	/* Nobody can start anything now; wait for what others still do. */
 	cancel_work_sync(&priv->ctl_work);
-	ipoib_sa_wait(priv);
+	ipoib_sa_exit(priv);
 	ipoib_ud_exit(priv);
 	/* The QP may have asked for something until it was destroyed. */
 	cancel_work_sync(&priv->ctl_work);

@@ -2,8 +2,8 @@
 /*
  * The only caller of ib_sa: path record queries, joining and leaving groups.
  *
- * Each query under way is counted in &ipoib_dev.sa_pending until its callback
- * has returned, so that an interface can wait for the last one before it is
+ * Each query under way counts in &ipoib_dev.sa_users until its callback has
+ * returned, so that an interface can wait for the last one before it is
  * freed. Joins need no count: ipoib_sa_leave() waits for their callback.
  */
 #include "ipoib.h"
@@ -12,6 +12,13 @@
 
 /* Our users count for the SA module; it waits for them when we unload. */
 struct ib_sa_client ipoib_sa_client;
+
+/* The last user may find the interface gone right after complete(). */
+static void ipoib_sa_put(struct ipoib_dev *priv)
+{
+	if (refcount_dec_and_test(&priv->sa_users))
+		complete(&priv->sa_idle);
+}
 
 static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 				 ipoib_num_paths_t num_paths, void *context)
@@ -22,8 +29,7 @@ static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 	if (!status && !rec)
 		status = -ENOENT;
 	ipoib_path_done(path, status, rec);
-	if (atomic_dec_and_test(&priv->sa_pending))
-		wake_up(&priv->sa_wait);
+	ipoib_sa_put(priv);
 }
 
 /* The traffic class of the broadcast group is that of the link (U12). */
@@ -63,7 +69,7 @@ int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 	int id;
 
 	lockdep_assert_held(&priv->path_lock);
-	atomic_inc(&priv->sa_pending);
+	refcount_inc(&priv->sa_users);
 	id = ib_sa_path_rec_get(&ipoib_sa_client, priv->ca, priv->port, &rec,
 				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID |
 				IB_SA_PATH_REC_NUMB_PATH |
@@ -74,8 +80,7 @@ int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 	path->query_id = id;
 	if (id >= 0)
 		return 0;
-	if (atomic_dec_and_test(&priv->sa_pending))
-		wake_up(&priv->sa_wait);
+	ipoib_sa_put(priv);
 	return id;
 }
 
@@ -93,14 +98,25 @@ void ipoib_sa_path_cancel(struct ib_sa_query *query, int id)
 }
 
 /**
- * ipoib_sa_wait - wait until no query is under way
- * @priv: the interface, down
+ * ipoib_sa_init - get ready for queries
+ * @priv: the interface
+ */
+void ipoib_sa_init(struct ipoib_dev *priv)
+{
+	refcount_set(&priv->sa_users, 1);
+	init_completion(&priv->sa_idle);
+}
+
+/**
+ * ipoib_sa_exit - wait until no query is under way
+ * @priv: the interface, down for good
  *
  * Context: process, without RTNL
  */
-void ipoib_sa_wait(struct ipoib_dev *priv)
+void ipoib_sa_exit(struct ipoib_dev *priv)
 {
-	wait_event(priv->sa_wait, !atomic_read(&priv->sa_pending));
+	ipoib_sa_put(priv);
+	wait_for_completion(&priv->sa_idle);
 }
 
 static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)

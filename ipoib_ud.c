@@ -610,7 +610,7 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
 	spin_lock_bh(&priv->ah_lock);
 	list_add_tail(&ah->list, &priv->dead_ahs);
 	spin_unlock_bh(&priv->ah_lock);
-	queue_delayed_work(priv->wq, &priv->ah_work, 0);
+	queue_delayed_work(system_unbound_wq, &priv->ah_work, 0);
 }
 
 /* Frames that may carry a handle are in the ring by now: note up to where. */
@@ -640,7 +640,8 @@ static void ipoib_ah_fence(struct ipoib_dev *priv, struct list_head *dead)
  * Sends that asked for no completion keep their slots until a later one is
  * completed, so what cannot go yet is looked at again a second later.
  *
- * Context: process; runs on the ordered queue of the interface
+ * Context: process; waits for grace periods, so it has no place on the ordered
+ * queue of the interface
  */
 void ipoib_ah_reap(struct work_struct *work)
 {
@@ -664,5 +665,5 @@ void ipoib_ah_reap(struct work_struct *work)
 	spin_lock_bh(&priv->ah_lock);
 	list_splice(&dead, &priv->dead_ahs);
 	spin_unlock_bh(&priv->ah_lock);
-	queue_delayed_work(priv->wq, &priv->ah_work, HZ);
+	queue_delayed_work(system_unbound_wq, &priv->ah_work, HZ);
 }
