@@ -167,6 +167,7 @@ struct softib_stats {
  * @has_grh: @grh is valid (LNH 3 instead of 2)
  * @se: BTH solicited event
  * @ackreq: BTH acknowledge request
+ * @captured: has been captured on this way through the fabric
  * @pkey: BTH P_Key
  * @dqpn: BTH destination QP
  * @psn: BTH packet sequence number, of the first packet
@@ -198,6 +199,7 @@ struct softib_frame {
 	bool has_grh;
 	bool se;
 	bool ackreq;
+	bool captured;
 	u16 pkey;
 	u32 dqpn;
 	u32 psn;
@@ -641,20 +643,20 @@ struct seq_file;
 extern bool softib_capture_on;
 void softib_capture_init(struct dentry *dir);
 void softib_capture_show(struct seq_file *seq);
-void __softib_capture_frame(const struct softib_frame *frame, u16 fate);
+void __softib_capture_frame(struct softib_frame *frame, u16 fate);
 
 /*
- * Each frame goes through exactly one of these two: before its delivery, when
- * source port and switch have decided to hand it on, or when they throw it
- * away.
+ * A frame is captured once on its way, by the first of these calls: the one
+ * where the first copy is delivered, or the other where it is thrown away
+ * before there is one.
  */
-static inline void softib_capture_frame(const struct softib_frame *frame)
+static inline void softib_capture_frame(struct softib_frame *frame)
 {
 	if (unlikely(READ_ONCE(softib_capture_on)))
 		__softib_capture_frame(frame, 0);
 }
 
-static inline void softib_capture_drop(const struct softib_frame *frame,
+static inline void softib_capture_drop(struct softib_frame *frame,
 				       enum softib_drop why)
 {
 	if (unlikely(READ_ONCE(softib_capture_on)))

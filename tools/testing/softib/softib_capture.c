@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The debugfs file "capture": every frame as a pcap stream.
+ * The debugfs files "capture" and "capture_erf": every frame as a pcap stream.
  *
- * A reader gets a pcap global header (LINKTYPE_INFINIBAND, nanosecond time
- * stamps) and then one record for each packet that left a port, as its bytes
- * would be on the wire: LRH to VCRC. A message that travels as one struct
- * softib_frame is cut at its path MTU here, and only here. A multicast packet
- * is one record however many ports get a copy.
+ * A reader gets a pcap global header (nanosecond time stamps) and then one
+ * record for each packet that left a port, as its bytes would be on the wire:
+ * LRH to VCRC. A message that travels as one struct softib_frame is cut at its
+ * path MTU here, and only here. A multicast packet is one record however many
+ * ports get a copy.
+ *
+ * "capture" is of LINKTYPE_INFINIBAND. Wireshark has a dissector for that, but
+ * (up to 4.4 at least) no entry for it in its list of pcap link types; there it
+ * must be called user type 147 and user_dlts be told. "capture_erf" has an ERF
+ * header in front of each packet, which any tshark reads as it is.
  *
  * The ICRC is real. The VCRC is not: it is 0 for a frame that was handed on,
  * and otherwise tells why source port or switch threw it away (1 + enum
@@ -25,6 +30,7 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
@@ -35,7 +41,8 @@
 #include "softib.h"
 
 #define SOFTIB_PCAP_MAGIC_NS	0xa1b23c4d
-#define SOFTIB_PCAP_LINKTYPE	247	/* LINKTYPE_INFINIBAND */
+#define SOFTIB_PCAP_INFINIBAND	247	/* LINKTYPE_INFINIBAND */
+#define SOFTIB_PCAP_ERF		197	/* LINKTYPE_ERF */
 #define SOFTIB_PCAP_SNAPLEN	65535
 
 /* LRH, GRH, BTH, the longest extension (AtomicETH), payload, ICRC, VCRC */
@@ -67,6 +74,18 @@ struct softib_pcap_rec_hdr {
 	u32 len;
 };
 
+#define SOFTIB_ERF_INFINIBAND	21
+#define SOFTIB_ERF_VARYING	0x04
+
+struct softib_erf_hdr {
+	__le64 time;
+	u8 type;
+	u8 flags;
+	__be16 rlen;
+	__be16 lost;
+	__be16 wlen;
+};
+
 /**
  * struct softib_reader - one open capture file
  * @node: in softib_capture.readers
@@ -79,6 +98,8 @@ struct softib_pcap_rec_hdr {
  * @skip: bytes already read of the record at @tail
  * @greeted: bytes already read of the file header
  * @lost: records that found the ring full; under softib_capture.lock
+ * @told: as many of them as an ERF header has told
+ * @erf: put ERF headers in front
  */
 struct softib_reader {
 	struct list_head node;
@@ -91,6 +112,8 @@ struct softib_reader {
 	size_t skip;
 	size_t greeted;
 	u64 lost;
+	u64 told;
+	bool erf;
 };
 
 /*
@@ -393,21 +416,47 @@ static void softib_ring_get(const struct softib_reader *reader, size_t pos,
 	memcpy(to + part, reader->ring, len - part);
 }
 
+/* @rec: the record's header, with the ERF header counted in. */
+static void softib_reader_store_erf(struct softib_reader *reader, size_t pos,
+				    const struct softib_pcap_rec_hdr *rec)
+{
+	const u64 lost = min_t(u64, reader->lost - reader->told, U16_MAX);
+	const u64 frac = div_u64((u64)rec->nsec << 32, NSEC_PER_SEC);
+	const struct softib_erf_hdr hdr = {
+		.time = cpu_to_le64((u64)rec->sec << 32 | frac),
+		.type = SOFTIB_ERF_INFINIBAND,
+		.flags = SOFTIB_ERF_VARYING,
+		.rlen = cpu_to_be16(rec->caplen),
+		.lost = cpu_to_be16(lost),
+		.wlen = cpu_to_be16(rec->len - sizeof(hdr)),
+	};
+
+	reader->told += lost;
+	softib_ring_put(reader, pos, &hdr, sizeof(hdr));
+}
+
 static void softib_reader_store(struct softib_reader *reader,
-				const struct softib_pcap_rec_hdr *hdr)
+				struct softib_pcap_rec_hdr hdr)
 {
 	/* pairs with the release in softib_reader_copy() */
 	const size_t used = reader->head - smp_load_acquire(&reader->tail);
-	const size_t size = sizeof(*hdr) + hdr->caplen;
+	const u32 extra = reader->erf ? sizeof(struct softib_erf_hdr) : 0;
+	const size_t size = sizeof(hdr) + extra + hdr.caplen;
+	const u32 caplen = hdr.caplen;
+	size_t pos = reader->head;
 
 	if (size > reader->mask + 1 - used) {
 		reader->lost++;
 		softib_capture.lost++;
 		return;
 	}
-	softib_ring_put(reader, reader->head, hdr, sizeof(*hdr));
-	softib_ring_put(reader, reader->head + sizeof(*hdr),
-			softib_capture.wire, hdr->caplen);
+	hdr.caplen += extra;
+	hdr.len += extra;
+	softib_ring_put(reader, pos, &hdr, sizeof(hdr));
+	pos += sizeof(hdr);
+	if (extra)
+		softib_reader_store_erf(reader, pos, &hdr);
+	softib_ring_put(reader, pos + extra, softib_capture.wire, caplen);
 	/* pairs with softib_reader_fill() */
 	smp_store_release(&reader->head, reader->head + size);
 	if (wq_has_sleeper(&reader->wait))
@@ -429,7 +478,7 @@ static void softib_capture_store(u32 len)
 	hdr.nsec = now.tv_nsec;
 	softib_capture.records++;
 	list_for_each_entry(reader, &softib_capture.readers, node)
-		softib_reader_store(reader, &hdr);
+		softib_reader_store(reader, hdr);
 }
 
 /**
@@ -439,7 +488,7 @@ static void softib_capture_store(u32 len)
  *
  * Context: any; takes no lock but the capture's own.
  */
-void __softib_capture_frame(const struct softib_frame *frame, u16 fate)
+void __softib_capture_frame(struct softib_frame *frame, u16 fate)
 {
 	const u32 mtu = min(frame->mtu ?: 4096, 4096U);
 	const u32 n = max(DIV_ROUND_UP(frame->len, mtu), 1U);
@@ -449,6 +498,9 @@ void __softib_capture_frame(const struct softib_frame *frame, u16 fate)
 	unsigned long flags;
 	u32 i;
 
+	if (frame->captured)
+		return;
+	frame->captured = true;
 	softib_payload_init(&from, frame);
 	spin_lock_irqsave(&softib_capture.lock, flags);
 	for (i = 0; i < n; i++) {
@@ -482,7 +534,8 @@ static ssize_t softib_reader_greet(struct softib_reader *reader,
 		.major = 2,
 		.minor = 4,
 		.snaplen = SOFTIB_PCAP_SNAPLEN,
-		.linktype = SOFTIB_PCAP_LINKTYPE,
+		.linktype = reader->erf ? SOFTIB_PCAP_ERF :
+					  SOFTIB_PCAP_INFINIBAND,
 	};
 
 	count = min(count, sizeof(hdr) - reader->greeted);
@@ -599,6 +652,7 @@ static int softib_capture_open(struct inode *inode, struct file *file)
 	}
 	init_waitqueue_head(&reader->wait);
 	mutex_init(&reader->mutex);
+	reader->erf = inode->i_private;
 	file->private_data = reader;
 	softib_capture_link(reader);
 	return stream_open(inode, file);
@@ -627,16 +681,19 @@ static const struct file_operations softib_capture_fops = {
 };
 
 /**
- * softib_capture_init() - make the capture file
+ * softib_capture_init() - make the capture files
  * @dir: debugfs directory of the fabric
  *
- * An open file holds the module. The file goes with its directory.
+ * An open file holds the module. The files go with their directory.
  *
  * Context: process.
  */
 void softib_capture_init(struct dentry *dir)
 {
 	debugfs_create_file("capture", 0400, dir, NULL, &softib_capture_fops);
+	/* Any value that is not NULL says ERF. */
+	debugfs_create_file("capture_erf", 0400, dir, &softib_capture,
+			    &softib_capture_fops);
 }
 
 /**

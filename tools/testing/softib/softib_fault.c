@@ -156,13 +156,16 @@ bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame)
 	ms = READ_ONCE(fault->delay_ms);
 	if (softib_fault_hit(&fault->drop_next) ||
 	    softib_fault_every(READ_ONCE(fault->drop_every), seen)) {
+		softib_capture_drop(frame, SOFTIB_DROP_FAULT);
 		softib_port_drop(port, SOFTIB_DROP_FAULT);
 		return true;
 	}
 	if (ms)
 		return softib_fault_delay(port, frame, ms);
-	if (softib_fault_every(READ_ONCE(fault->dup_every), seen))
+	if (softib_fault_every(READ_ONCE(fault->dup_every), seen)) {
 		softib_port_xmit(port, frame);
+		frame->captured = false;
+	}
 	return false;
 }
 

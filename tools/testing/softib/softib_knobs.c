@@ -17,7 +17,7 @@
  *
  * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
  * to the place, not to the HCA: they survive remove and add.
- * softib_capture.c adds "capture".
+ * softib_capture.c adds "capture" and "capture_erf".
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -332,6 +332,7 @@ static int softib_summary_show(struct seq_file *seq, void *unused)
 	for (i = 0; i < softib_fabric->nnodes; i++)
 		softib_summary_node(seq, &softib_fabric->node[i]);
 	mutex_unlock(&softib_fabric->mutex);
+	softib_capture_show(seq);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(softib_summary);

@@ -8,8 +8,10 @@
  */
 #include "softib.h"
 
-static void softib_swport_drop(unsigned int num, enum softib_drop why)
+static void softib_swport_drop(unsigned int num, struct softib_frame *frame,
+			       enum softib_drop why)
 {
+	softib_capture_drop(frame, why);
 	atomic_inc(&softib_fabric->sw.port[num].drop[why]);
 }
 
@@ -39,12 +41,12 @@ void softib_switch_out(unsigned int out, struct softib_frame *frame)
 	if (frame->mtu && len > frame->mtu)
 		len = frame->mtu;
 	if (unlikely(!softib_swport_link_ok(port, frame)))
-		return softib_swport_drop(out, SOFTIB_DROP_LINK);
+		return softib_swport_drop(out, frame, SOFTIB_DROP_LINK);
 	if (unlikely(len > READ_ONCE(port->link.mtu)))
-		return softib_swport_drop(out, SOFTIB_DROP_MTU);
+		return softib_swport_drop(out, frame, SOFTIB_DROP_MTU);
 	peer = rcu_dereference(port->peer);
 	if (unlikely(!peer))
-		return softib_swport_drop(out, SOFTIB_DROP_LINK);
+		return softib_swport_drop(out, frame, SOFTIB_DROP_LINK);
 	softib_port_rx(peer, frame);
 }
 
@@ -54,12 +56,12 @@ static void softib_switch_route(unsigned int in, struct softib_frame *frame)
 	u8 out;
 
 	if (frame->dlid > READ_ONCE(sw->lft_top))
-		return softib_swport_drop(in, SOFTIB_DROP_NO_ROUTE);
+		return softib_swport_drop(in, frame, SOFTIB_DROP_NO_ROUTE);
 	out = READ_ONCE(sw->lft[frame->dlid]);
 	if (unlikely(!out))
 		return softib_swsma_rx(in, frame);
 	if (unlikely(out > sw->nports))
-		return softib_swport_drop(in, SOFTIB_DROP_NO_ROUTE);
+		return softib_swport_drop(in, frame, SOFTIB_DROP_NO_ROUTE);
 	softib_switch_out(out, frame);
 }
 
@@ -82,19 +84,20 @@ static void softib_switch_mcast(unsigned int in, struct softib_frame *frame)
 	bool any = false;
 
 	if (mlid >= SOFTIB_MFT_SIZE)
-		return softib_swport_drop(in, SOFTIB_DROP_NO_TREE);
+		return softib_swport_drop(in, frame, SOFTIB_DROP_NO_TREE);
 	for (i = 0; i < sw->mft_words; i++) {
 		unsigned long mask = READ_ONCE(sw->mft[mlid][i]);
 
 		for_each_set_bit(out, &mask, 16) {
 			any = true;
+			softib_capture_frame(frame);
 			if (i * 16 + out != in && i * 16 + out &&
 			    i * 16 + out <= sw->nports)
 				softib_switch_out(i * 16 + out, frame);
 		}
 	}
 	if (!any)
-		softib_swport_drop(in, SOFTIB_DROP_NO_TREE);
+		softib_swport_drop(in, frame, SOFTIB_DROP_NO_TREE);
 }
 
 /**
@@ -111,14 +114,14 @@ void softib_switch_forward(struct softib_port *from,
 	unsigned int in = from->swport;
 
 	if (unlikely(!softib_swport_link_ok(&sw->port[in], frame)))
-		return softib_swport_drop(in, SOFTIB_DROP_LINK);
+		return softib_swport_drop(in, frame, SOFTIB_DROP_LINK);
 	if (softib_frame_is_mcast(frame))
 		return softib_switch_mcast(in, frame);
 	if (likely(frame->dlid != SOFTIB_LID_PERMISSIVE))
 		return softib_switch_route(in, frame);
 	if (softib_frame_is_smp(frame))
 		return softib_swsma_rx(in, frame);
-	softib_swport_drop(in, SOFTIB_DROP_NO_ROUTE);
+	softib_swport_drop(in, frame, SOFTIB_DROP_NO_ROUTE);
 }
 
 /**

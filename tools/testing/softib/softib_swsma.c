@@ -412,6 +412,7 @@ void softib_swsma_rx(unsigned int in_port, struct softib_frame *frame)
 	} u;
 
 	BUILD_BUG_ON(sizeof(u) != IB_MGMT_MAD_SIZE);
+	softib_capture_frame(frame);
 	if (frame->dqpn > 1 || softib_frame_transport(frame) != IB_OPCODE_UD ||
 	    frame->len != sizeof(u)) {
 		atomic_inc(&port->drop[SOFTIB_DROP_NO_QP]);

@@ -151,6 +151,7 @@ static void softib_port_rx_unicast(struct softib_port *port,
  */
 void softib_port_rx(struct softib_port *port, struct softib_frame *frame)
 {
+	softib_capture_frame(frame);
 	if (!softib_port_link_ok(port, frame))
 		return softib_port_drop(port, SOFTIB_DROP_LINK);
 	softib_port_count_rx(port, frame);
@@ -171,20 +172,20 @@ void softib_port_rx(struct softib_port *port, struct softib_frame *frame)
  */
 void softib_port_xmit(struct softib_port *port, struct softib_frame *frame)
 {
-	if (softib_frame_is_mcast(frame)) {
-		/*
-		 * The switch never sends a frame back where it came from; the
-		 * HCA itself serves its own attached QPs, the sender's
-		 * included (IBTA 10.5.2.1).
-		 */
-		if (frame->has_grh)
-			softib_port_rx_mcast(port, frame);
-	} else if (frame->dlid != SOFTIB_LID_PERMISSIVE &&
-		   softib_port_has_lid(port, frame->dlid)) {
+	if (!softib_frame_is_mcast(frame) &&
+	    frame->dlid != SOFTIB_LID_PERMISSIVE &&
+	    softib_port_has_lid(port, frame->dlid)) {
 		softib_port_rx(port, frame);
 		return;
 	}
 	softib_switch_forward(port, frame);
+	/*
+	 * The switch never sends a frame back where it came from; the HCA
+	 * itself serves its own attached QPs, the sender's included (IBTA
+	 * 10.5.2.1).
+	 */
+	if (softib_frame_is_mcast(frame) && frame->has_grh)
+		softib_port_rx_mcast(port, frame);
 }
 
 /* IBTA 8.3.5: from behind the GRH to the end of the ICRC. */
@@ -230,7 +231,6 @@ void softib_port_tx(struct softib_port *port, struct softib_frame *frame)
 	softib_port_count_tx(port, frame);
 
 	rcu_read_lock();
-	softib_capture_frame(frame);
 	if (likely(!READ_ONCE(port->armed)) || !softib_fault_frame(port, frame))
 		softib_port_xmit(port, frame);
 	rcu_read_unlock();
