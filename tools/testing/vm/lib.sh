@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 #
 # What the scripts of this folder share: suites, the cache's layout, becoming
 # root, and running a command inside a suite's root file system.
@@ -33,7 +33,7 @@ become_root()
 	export IPOIB_VM_CACHE
 	if [ "$(id -u)" -ne 0 ]; then
 		command -v sudo >/dev/null || die "run this as root (there is no sudo)"
-		exec sudo --preserve-env=IPOIB_VM_CACHE,IPOIB_VM_MIRROR,CI,http_proxy,https_proxy \
+		exec sudo --preserve-env=IPOIB_VM_CACHE,IPOIB_VM_MIRROR,IPOIB_VM_ACCEL,CI,http_proxy,https_proxy \
 			"$0" "$@"
 	fi
 	# Debian's root has these in its path, another user's su may not.
@@ -87,4 +87,19 @@ in_root()
 		exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
 			TERM="${TERM:-dumb}" chroot "$root" "$@"
 	' in_root "$@"
+}
+
+# Sets the array qemu to the command that runs QEMU out of a root file system,
+# without a chroot, so that it sees the host's files, and to a bare machine.
+qemu_base()
+{
+	local root=$1 lib=$1/usr/lib/x86_64-linux-gnu
+
+	export QEMU_MODULE_DIR=$lib/qemu
+	qemu=("$root/lib64/ld-linux-x86-64.so.2"
+		--library-path "$lib:$lib/pulseaudio:$lib/ceph"
+		"$root/usr/bin/qemu-system-x86_64"
+		-L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
+		-nodefaults -no-user-config -display none -no-reboot -nic none
+		-machine q35)
 }
