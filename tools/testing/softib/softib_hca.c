@@ -411,7 +411,7 @@ static void softib_hca_unregister(struct softib_dev *dev)
 		WRITE_ONCE(dev->port[i].live, false);
 	}
 	/* No event is being dispatched after this. */
-	synchronize_rcu();
+	synchronize_rcu_expedited();
 	ib_unregister_device(&dev->rdi.ibdev);
 	for (i = 0; i < dev->nports; i++) {
 		softib_trap_stop(&dev->port[i].trap);

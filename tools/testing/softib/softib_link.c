@@ -246,5 +246,5 @@ void softib_link_unplug(struct softib_port *port)
 	spin_unlock_irq(&softib_fabric->lock);
 	softib_link_train(port, false);
 	RCU_INIT_POINTER(far->peer, NULL);
-	synchronize_rcu();
+	synchronize_rcu_expedited();
 }
