@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of ipoib_ring.c: ring arithmetic, small buffers, filling, completing
+ * and flushing.
+ *
+ * The device is one without DMA: such a device's DMA addresses are kernel
+ * addresses, so what the HCA would read can be compared with what was sent.
+ */
+#include "ipoib_suites.h"
+#include "ipoib_ring.c"
+
+#define RING_SIZE	8
+
+/**
+ * struct ring_fixture - what a case starts with
+ * @ca: a device without DMA
+ * @pd: protection domain, of which the ring reads two members
+ * @ring: an empty ring of RING_SIZE slots
+ * @sge: for ipoib_ring_fill()
+ */
+struct ring_fixture {
+	struct ib_device ca;
+	struct ib_pd pd;
+	struct ipoib_ring ring;
+	struct ib_sge sge[IPOIB_TX_SGE];
+};
+
+/* Where head and tail start: nowhere special, and before both kinds of wrap. */
+static const u32 ring_starts[] = { 0, 5, 0x7ffffffc, 0xfffffffc, 0xffffffff };
+
+static int ring_init(struct kunit *test)
+{
+	struct ring_fixture *fixture = kzalloc(sizeof(*fixture), GFP_KERNEL);
+	int err;
+
+	if (!fixture)
+		return -ENOMEM;
+	fixture->pd.device = &fixture->ca;
+	fixture->pd.local_dma_lkey = 0x1234;
+	err = ipoib_ring_init(&fixture->ring, &fixture->pd, RING_SIZE,
+			      IPOIB_TX_SGE);
+	if (err) {
+		kfree(fixture);
+		return err;
+	}
+	test->priv = fixture;
+	return 0;
+}
+
+static void ring_exit(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+
+	ipoib_ring_flush(&fixture->ring);
+	ipoib_ring_exit(&fixture->ring);
+	kfree(fixture);
+}
+
+static struct ipoib_ring *ring_at(struct kunit *test, u32 start)
+{
+	struct ring_fixture *fixture = test->priv;
+
+	fixture->ring.head = start;
+	fixture->ring.tail = start;
+	return &fixture->ring;
+}
+
+/* A frame of @len octets that count up from @seed. */
+static struct sk_buff *ring_frame(unsigned int len, u8 seed)
+{
+	struct sk_buff *skb = alloc_skb(len, GFP_KERNEL | __GFP_NOFAIL);
+	unsigned int i;
+
+	for (i = 0; i < len; i++)
+		*(u8 *)skb_put(skb, 1) = seed + i;
+	return skb;
+}
+
+/* The same in a linear part of @linear octets and @nfrags fragments of @each. */
+static struct sk_buff *ring_frame_frags(unsigned int linear,
+					unsigned int nfrags, unsigned int each)
+{
+	struct sk_buff *skb = ring_frame(linear, 0);
+	unsigned int i, octet = linear;
+	struct page *page;
+	u8 *to;
+
+	for (i = 0; i < nfrags; i++) {
+		page = alloc_page(GFP_KERNEL | __GFP_NOFAIL);
+		to = page_address(page);
+		while (to < (u8 *)page_address(page) + each)
+			*to++ = octet++;
+		skb_add_rx_frag(skb, i, page, 0, each, PAGE_SIZE);
+	}
+	return skb;
+}
+
+/* Does the list hold @len octets that count up from @seed? */
+static bool ring_sge_holds(const struct ib_sge *sge, int nsge,
+			   unsigned int len, u8 seed)
+{
+	const u8 *from;
+	unsigned int i;
+
+	for (; nsge > 0; sge++, nsge--) {
+		from = (const u8 *)(uintptr_t)sge->addr;
+		if (sge->length > len || sge->lkey != 0x1234)
+			return false;
+		len -= sge->length;
+		for (i = 0; i < sge->length; i++)
+			if (from[i] != seed++)
+				return false;
+	}
+	return len == 0;
+}
+
+static void used_and_room(struct kunit *test)
+{
+	struct ipoib_ring *ring;
+	unsigned int i;
+	u32 used;
+
+	for (i = 0; i < ARRAY_SIZE(ring_starts); i++) {
+		ring = ring_at(test, ring_starts[i]);
+		for (used = 0; used <= RING_SIZE; used++) {
+			ring->head = ring->tail + used;
+			KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), used);
+			KUNIT_EXPECT_EQ(test, ipoib_ring_room(ring),
+					RING_SIZE - used);
+		}
+		ring->head = ring->tail;
+	}
+}
+
+/* A fence is a head of the past: at most a ring's size before the tail. */
+static void passed(struct kunit *test)
+{
+	struct ipoib_ring *ring;
+	unsigned int i;
+	u32 fence;
+
+	for (i = 0; i < ARRAY_SIZE(ring_starts); i++) {
+		ring = ring_at(test, ring_starts[i]);
+		for (fence = 0; fence <= RING_SIZE; fence++)
+			KUNIT_EXPECT_TRUE(test,
+					  ipoib_ring_passed(ring, ring->tail -
+							    fence));
+		for (fence = 1; fence <= RING_SIZE; fence++)
+			KUNIT_EXPECT_FALSE(test,
+					   ipoib_ring_passed(ring, ring->tail +
+							     fence));
+		/* One that nobody looked at for two billion frames. */
+		KUNIT_EXPECT_TRUE(test, ipoib_ring_passed(ring, ring->tail -
+							  0x7fffffff));
+	}
+}
+
+static void bufs_check(struct kunit *test, unsigned int count,
+		       unsigned int shift)
+{
+	struct ring_fixture *fixture = test->priv;
+	unsigned int size = 1 << shift, i;
+	struct ipoib_bufs bufs = {};
+	u8 *buf;
+
+	KUNIT_EXPECT_EQ(test, ipoib_bufs_init(&bufs, &fixture->ca, count, shift,
+					      DMA_TO_DEVICE), 0);
+	KUNIT_EXPECT_EQ(test, bufs.npages,
+			(unsigned int)DIV_ROUND_UP(count * size, PAGE_SIZE));
+	for (i = 0; i < count; i++) {
+		buf = ipoib_bufs_va(&bufs, i);
+		KUNIT_EXPECT_EQ(test, offset_in_page(buf) & (size - 1), 0ul);
+		KUNIT_EXPECT_EQ(test, ipoib_bufs_dma(&bufs, i),
+				(u64)(uintptr_t)buf);
+		/* Fresh from the allocator: no other buffer lies here. */
+		KUNIT_EXPECT_TRUE(test, !memchr_inv(buf, 0, size));
+		memset(buf, i % 0xff + 1, size);
+	}
+	ipoib_bufs_exit(&bufs);
+	KUNIT_EXPECT_EQ(test, bufs.npages, 0u);
+	KUNIT_EXPECT_PTR_EQ(test, bufs.pages, NULL);
+}
+
+static void bufs_geometry(struct kunit *test)
+{
+	unsigned int per_page = PAGE_SIZE / IPOIB_TX_COPY;
+
+	bufs_check(test, 1, ilog2(IPOIB_TX_COPY));
+	bufs_check(test, per_page, ilog2(IPOIB_TX_COPY));
+	bufs_check(test, per_page + 1, ilog2(IPOIB_TX_COPY));
+	bufs_check(test, 1000, 6);
+	bufs_check(test, 3, PAGE_SHIFT);
+}
+
+/* A short frame is copied and its skb gone at once. */
+static void fill_copies(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0xfffffffe);
+	struct sk_buff *skb = ring_frame(IPOIB_TX_COPY, 7);
+	int nsge;
+
+	skb_get(skb);
+	nsge = ipoib_ring_fill(ring, skb, fixture->sge);
+	KUNIT_EXPECT_EQ(test, nsge, 1);
+	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
+	KUNIT_EXPECT_PTR_EQ(test, ring->slots[6].skb, NULL);
+	KUNIT_EXPECT_EQ(test, ring->slots[6].bytes, (u32)IPOIB_TX_COPY);
+	kfree_skb(skb);
+	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge,
+					       IPOIB_TX_COPY, 7));
+	KUNIT_EXPECT_EQ(test, ring->head, 0xffffffffu);
+}
+
+/* A longer one belongs to the ring until it completes. */
+static void fill_maps(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0xffffffff);
+	struct sk_buff *skb = ring_frame_frags(100, 3, 500);
+	struct ipoib_tx_done done = {};
+	int nsge;
+
+	skb_get(skb);
+	nsge = ipoib_ring_fill(ring, skb, fixture->sge);
+	KUNIT_EXPECT_EQ(test, nsge, 4);
+	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 1600, 0));
+	KUNIT_EXPECT_PTR_EQ(test, ring->slots[7].skb, skb);
+	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 2u);
+	ipoib_ring_complete(ring, 0xffffffff, 0, &done);
+	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
+	KUNIT_EXPECT_PTR_EQ(test, ring->slots[7].skb, NULL);
+	KUNIT_EXPECT_EQ(test, done.packets, 1u);
+	KUNIT_EXPECT_EQ(test, done.bytes, 1600u);
+	KUNIT_EXPECT_EQ(test, ring->tail, 0u);
+	kfree_skb(skb);
+}
+
+/* A frame whose linear part is empty has no SGE for it. */
+static void fill_no_linear(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0);
+	int nsge;
+
+	nsge = ipoib_ring_fill(ring, ring_frame_frags(0, 2, 1000),
+			       fixture->sge);
+	KUNIT_EXPECT_EQ(test, nsge, 2);
+	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 2000, 0));
+}
+
+/* More fragments than the QP takes: the frame is made linear. */
+static void fill_linearizes(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0);
+	int nsge;
+
+	ring->max_sge = 3;
+	nsge = ipoib_ring_fill(ring, ring_frame_frags(50, 2, 400),
+			       fixture->sge);
+	KUNIT_EXPECT_EQ(test, nsge, 3);
+	nsge = ipoib_ring_fill(ring, ring_frame_frags(50, 3, 400),
+			       fixture->sge);
+	KUNIT_EXPECT_EQ(test, nsge, 1);
+	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 1250, 0));
+}
+
+/* Full to the last slot, emptied in parts, at each of the starts. */
+static void fill_complete_wrap(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_tx_done done;
+	struct ipoib_ring *ring;
+	unsigned int start, i;
+
+	for (start = 0; start < ARRAY_SIZE(ring_starts); start++) {
+		ring = ring_at(test, ring_starts[start]);
+		for (i = 0; i < RING_SIZE; i++)
+			KUNIT_EXPECT_EQ(test, ipoib_ring_fill(ring, ring_frame(100 + i, i),
+							      fixture->sge), 1);
+		KUNIT_EXPECT_EQ(test, ipoib_ring_room(ring), 0u);
+		memset(&done, 0, sizeof(done));
+		ipoib_ring_complete(ring, ring_starts[start] + 2, 0, &done);
+		KUNIT_EXPECT_EQ(test, done.packets, 3u);
+		KUNIT_EXPECT_EQ(test, done.bytes, 303u);
+		KUNIT_EXPECT_EQ(test, ipoib_ring_room(ring), 3u);
+		ipoib_ring_complete(ring, ring->head - 1, 0, &done);
+		KUNIT_EXPECT_EQ(test, done.packets, 8u);
+		KUNIT_EXPECT_EQ(test, done.bytes, 828u);
+		KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), 0u);
+		KUNIT_EXPECT_EQ(test, ring->tail, ring_starts[start] + 8);
+	}
+}
+
+/* Copies of frames in flight lie apart. */
+static void copies_apart(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0xfffffffd);
+	struct ib_sge kept[RING_SIZE];
+	unsigned int i;
+
+	for (i = 0; i < RING_SIZE; i++) {
+		ipoib_ring_fill(ring, ring_frame(IPOIB_TX_COPY, 17 * i),
+				fixture->sge);
+		kept[i] = fixture->sge[0];
+	}
+	for (i = 0; i < RING_SIZE; i++)
+		KUNIT_EXPECT_TRUE(test, ring_sge_holds(&kept[i], 1,
+						       IPOIB_TX_COPY, 17 * i));
+}
+
+static void flush(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0xfffffffe);
+	struct sk_buff *skb = ring_frame(1000, 0);
+
+	ipoib_ring_flush(ring);
+	KUNIT_EXPECT_EQ(test, ring->tail, 0xfffffffeu);
+	ipoib_ring_fill(ring, ring_frame(10, 0), fixture->sge);
+	ipoib_ring_fill(ring, skb_get(skb), fixture->sge);
+	ipoib_ring_fill(ring, ring_frame(10, 0), fixture->sge);
+	KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), 3u);
+	ipoib_ring_flush(ring);
+	KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), 0u);
+	KUNIT_EXPECT_EQ(test, ring->tail, 1u);
+	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
+	kfree_skb(skb);
+}
+
+static struct kunit_case ipoib_ring_cases[] = {
+	KUNIT_CASE(used_and_room),
+	KUNIT_CASE(passed),
+	KUNIT_CASE(bufs_geometry),
+	KUNIT_CASE(fill_copies),
+	KUNIT_CASE(fill_maps),
+	KUNIT_CASE(fill_no_linear),
+	KUNIT_CASE(fill_linearizes),
+	KUNIT_CASE(fill_complete_wrap),
+	KUNIT_CASE(copies_apart),
+	KUNIT_CASE(flush),
+	{}
+};
+
+struct kunit_suite ipoib_ring_suite = {
+	.name = "ipoib_ring",
+	.init = ring_init,
+	.exit = ring_exit,
+	.test_cases = ipoib_ring_cases,
+};

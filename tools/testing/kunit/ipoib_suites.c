@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Runs the suites when the module is loaded.
+ */
+#include <linux/module.h>
+
+#include "ipoib_suites.h"
+
+MODULE_DESCRIPTION("Unit tests of ib_ipoib");
+MODULE_LICENSE("GPL");
+MODULE_INFO(test, "Y");
+
+kunit_test_suites(&ipoib_wire_suite, &ipoib_ring_suite);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The test suites of this module, and KUnit or what stands in for it.
+ */
+#ifndef IPOIB_SUITES_H
+#define IPOIB_SUITES_H
+
+#if IS_ENABLED(CONFIG_KUNIT)
+#include <kunit/test.h>
+#else
+#include "kunit_shim.h"
+#endif
+
+extern struct kunit_suite ipoib_wire_suite;
+extern struct kunit_suite ipoib_ring_suite;
+
+#endif /* IPOIB_SUITES_H */

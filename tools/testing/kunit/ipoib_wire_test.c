@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of ipoib_wire.h: link-layer address, encapsulation header, MGIDs, MTU.
+ *
+ * What is expected is written down octet by octet as the RFC has it, not made
+ * by the functions under test.
+ */
+#include "ipoib_suites.h"
+#include "ipoib_wire.h"
+
+static const union ib_gid port_gid = {
+	.raw = { 0xfe, 0x80, 0, 0, 0, 0, 0, 0,
+		 0x02, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 0x55 },
+};
+
+/* RFC 4391 section 9.1.1: flags, QPN, GID. */
+static void lladdr_octets(struct kunit *test)
+{
+	static const u8 expected[20] = {
+		0x80, 0x12, 0x34, 0x56, 0xfe, 0x80, 0, 0, 0, 0, 0, 0,
+		0x02, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 0x55
+	};
+	struct ipoib_lladdr addr;
+
+	memset(&addr, 0xa5, sizeof(addr));
+	ipoib_lladdr_set(&addr, 0x80, 0x123456, &port_gid);
+	KUNIT_EXPECT_EQ(test, sizeof(addr), sizeof(expected));
+	KUNIT_EXPECT_EQ(test, memcmp(&addr, expected, sizeof(expected)), 0);
+}
+
+/* A QPN has 24 bits; more must not run into the flags. */
+static void lladdr_qpn_range(struct kunit *test)
+{
+	struct ipoib_lladdr addr;
+	const u8 *octets = (const u8 *)&addr;
+
+	ipoib_lladdr_set(&addr, 0, 0xff000001, &port_gid);
+	KUNIT_EXPECT_EQ(test, octets[0], (u8)0);
+	KUNIT_EXPECT_EQ(test, ipoib_lladdr_qpn(&addr), 1u);
+	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &port_gid);
+	KUNIT_EXPECT_EQ(test, octets[0], (u8)0);
+	KUNIT_EXPECT_EQ(test, ipoib_lladdr_qpn(&addr), 0xffffffu);
+}
+
+/* Whatever the peer's flags say, the QPN is the QPN. */
+static void lladdr_flags_ignored(struct kunit *test)
+{
+	struct ipoib_lladdr addr;
+	unsigned int flags;
+
+	for (flags = 0; flags <= 0xff; flags++) {
+		ipoib_lladdr_set(&addr, flags, 0xabcdef, &port_gid);
+		KUNIT_EXPECT_EQ(test, ((const u8 *)&addr)[0], (u8)flags);
+		KUNIT_EXPECT_EQ(test, ipoib_lladdr_qpn(&addr), 0xabcdefu);
+	}
+}
+
+static void lladdr_multicast(struct kunit *test)
+{
+	struct ipoib_lladdr addr;
+	union ib_gid mgid;
+
+	ipoib_lladdr_set(&addr, 0, 0x123456, &port_gid);
+	KUNIT_EXPECT_FALSE(test, ipoib_lladdr_is_mcast(&addr));
+	/* Not the QPN tells, but the GID. */
+	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &port_gid);
+	KUNIT_EXPECT_FALSE(test, ipoib_lladdr_is_mcast(&addr));
+	ipoib_mgid_broadcast(&mgid, IPOIB_SCOPE_LINK_LOCAL, 0xffff);
+	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &mgid);
+	KUNIT_EXPECT_TRUE(test, ipoib_lladdr_is_mcast(&addr));
+}
+
+/* RFC 4391 section 6: type, then the reserved field; 20 octets of ours before. */
+static void header_layout(struct kunit *test)
+{
+	struct ipoib_encap encap = {
+		.proto = cpu_to_be16(0x0800),
+		.reserved = cpu_to_be16(0x1234),
+	};
+	static const u8 expected[4] = { 0x08, 0x00, 0x12, 0x34 };
+
+	KUNIT_EXPECT_EQ(test, IPOIB_ENCAP_LEN, sizeof(expected));
+	KUNIT_EXPECT_EQ(test, memcmp(&encap, expected, sizeof(expected)), 0);
+	KUNIT_EXPECT_EQ(test, IPOIB_HARD_LEN, (size_t)24);
+	KUNIT_EXPECT_EQ(test, offsetof(struct ipoib_header, encap), (size_t)20);
+}
+
+/* RFC 4391 section 4, the broadcast-GID. */
+static void mgid_broadcast(struct kunit *test)
+{
+	static const u8 expected[16] = {
+		0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 0, 0,
+		0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff
+	};
+	union ib_gid gid;
+
+	memset(&gid, 0xa5, sizeof(gid));
+	ipoib_mgid_broadcast(&gid, 2, 0x8001);
+	KUNIT_EXPECT_EQ(test, memcmp(&gid, expected, sizeof(gid)), 0);
+	/* A limited member's key is made a full member's. */
+	ipoib_mgid_broadcast(&gid, 2, 0x0001);
+	KUNIT_EXPECT_EQ(test, memcmp(&gid, expected, sizeof(gid)), 0);
+}
+
+static void mgid_scope(struct kunit *test)
+{
+	union ib_gid gid;
+	u8 scope;
+
+	for (scope = 0; scope <= 0xf; scope++) {
+		ipoib_mgid_broadcast(&gid, scope, 0xffff);
+		KUNIT_EXPECT_EQ(test, gid.raw[1], (u8)(0x10 + scope));
+	}
+	/* Four bits; the transient flag stays alone. */
+	ipoib_mgid_broadcast(&gid, 0xe5, 0xffff);
+	KUNIT_EXPECT_EQ(test, gid.raw[1], (u8)0x15);
+}
+
+static const union ib_gid mgids_on_link[] = {
+	/* the broadcast group itself, all-hosts, the highest IPv4 group */
+	{ .raw = { 0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 0, 0,
+		   0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff } },
+	{ .raw = { 0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 0, 0,
+		   0, 0, 0, 0, 0, 0, 0, 1 } },
+	{ .raw = { 0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 0, 0,
+		   0, 0, 0, 0, 0x0f, 0xff, 0xff, 0xff } },
+	/* all-nodes, a solicited-node group, all 80 bits in use */
+	{ .raw = { 0xff, 0x12, 0x60, 0x1b, 0x80, 0x01, 0, 0,
+		   0, 0, 0, 0, 0, 0, 0, 1 } },
+	{ .raw = { 0xff, 0x12, 0x60, 0x1b, 0x80, 0x01, 0, 0,
+		   0, 0, 0, 1, 0xff, 0x33, 0x44, 0x55 } },
+	{ .raw = { 0xff, 0x12, 0x60, 0x1b, 0x80, 0x01, 1, 2,
+		   3, 4, 5, 6, 7, 8, 9, 10 } },
+};
+
+static void mgid_on_link(struct kunit *test)
+{
+	union ib_gid broadcast;
+	unsigned int i;
+
+	ipoib_mgid_broadcast(&broadcast, 2, 0x8001);
+	for (i = 0; i < ARRAY_SIZE(mgids_on_link); i++)
+		KUNIT_EXPECT_TRUE(test, ipoib_mgid_on_link(&mgids_on_link[i],
+							   &broadcast));
+}
+
+/* What must not be taken for a group of the link: octet, and its value. */
+static const struct {
+	u8 octet;
+	u8 value;
+} mgid_foreign[] = {
+	{ 0, 0xfe },	/* a unicast GID */
+	{ 1, 0x02 },	/* well-known, not transient (U4) */
+	{ 1, 0x11 },	/* other scopes (U8) */
+	{ 1, 0x15 },
+	{ 1, 0x1e },
+	{ 1, 0x32 },	/* a flag that nobody has defined */
+	{ 2, 0x41 },	/* other signatures (U5) */
+	{ 2, 0x20 },
+	{ 2, 0x00 },
+	{ 3, 0x1a },
+	{ 3, 0x00 },
+	{ 4, 0x00 },	/* the limited member's key */
+	{ 5, 0x02 },	/* other partitions */
+	{ 5, 0x00 },
+	{ 4, 0xff },
+};
+
+static void mgid_not_on_link(struct kunit *test)
+{
+	union ib_gid broadcast, gid;
+	unsigned int group, i;
+
+	ipoib_mgid_broadcast(&broadcast, 2, 0x8001);
+	for (group = 0; group < ARRAY_SIZE(mgids_on_link); group++) {
+		for (i = 0; i < ARRAY_SIZE(mgid_foreign); i++) {
+			gid = mgids_on_link[group];
+			gid.raw[mgid_foreign[i].octet] = mgid_foreign[i].value;
+			KUNIT_EXPECT_FALSE(test,
+					   ipoib_mgid_on_link(&gid,
+							      &broadcast));
+		}
+	}
+	KUNIT_EXPECT_FALSE(test, ipoib_mgid_on_link(&port_gid, &broadcast));
+}
+
+/* The same groups are foreign to a link of another partition or scope. */
+static void mgid_other_link(struct kunit *test)
+{
+	union ib_gid pkey, scope;
+	unsigned int i;
+
+	ipoib_mgid_broadcast(&pkey, 2, 0x8002);
+	ipoib_mgid_broadcast(&scope, 5, 0x8001);
+	for (i = 0; i < ARRAY_SIZE(mgids_on_link); i++) {
+		KUNIT_EXPECT_FALSE(test, ipoib_mgid_on_link(&mgids_on_link[i],
+							    &pkey));
+		KUNIT_EXPECT_FALSE(test, ipoib_mgid_on_link(&mgids_on_link[i],
+							    &scope));
+	}
+}
+
+/* RFC 4391 section 7: four octets of the IB MTU are the encapsulation header. */
+static void mtu_from_ib(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_256), 252);
+	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_512), 508);
+	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_1024), 1020);
+	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_2048), 2044);
+	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_4096), 4092);
+	/* What is no IB MTU must fall below every limit. */
+	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(0), 0);
+	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(6), 0);
+	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(63), 0);
+}
+
+static struct kunit_case ipoib_wire_cases[] = {
+	KUNIT_CASE(lladdr_octets),
+	KUNIT_CASE(lladdr_qpn_range),
+	KUNIT_CASE(lladdr_flags_ignored),
+	KUNIT_CASE(lladdr_multicast),
+	KUNIT_CASE(header_layout),
+	KUNIT_CASE(mgid_broadcast),
+	KUNIT_CASE(mgid_scope),
+	KUNIT_CASE(mgid_on_link),
+	KUNIT_CASE(mgid_not_on_link),
+	KUNIT_CASE(mgid_other_link),
+	KUNIT_CASE(mtu_from_ib),
+	{}
+};
+
+struct kunit_suite ipoib_wire_suite = {
+	.name = "ipoib_wire",
+	.test_cases = ipoib_wire_cases,
+};

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The parts of the driver that need no HCA do what they say: runs the unit tests
+# of tools/testing/kunit, which test themselves when their module is loaded and
+# write KTAP to the kernel log. No fabric, no node:
+#
+#	modprobe ipoib_kunit  ->  kernel log  ->  a case here for each there
+
+LIB_DIR=$(cd "$(dirname "$0")" && pwd)
+KTAP_FILE=unit
+# shellcheck source=lib_ktap.sh
+. "$LIB_DIR/lib_ktap.sh"
+
+CASES=(
+	"wire:lladdr_octets U3,U36 a link-layer address has flags, QPN and GID in their octets"
+	"wire:lladdr_qpn_range U36 a QPN of more than 24 bits does not touch the flags"
+	"wire:lladdr_flags_ignored U36,C7,C9 the QPN is read the same under all 256 values of the flags"
+	"wire:lladdr_multicast U36 the GID tells whether an address is a group's"
+	"wire:header_layout U3,U23 the encapsulation header is EtherType, then reserved"
+	"wire:mgid_broadcast U3,U4,U5,U7,U9 the broadcast-GID of a P_Key is right octet by octet"
+	"wire:mgid_scope U8,U14 and for each scope"
+	"wire:mgid_on_link U4,U5,U6 MGIDs of the link are known as such"
+	"wire:mgid_not_on_link U4,U5,U8 MGIDs with another flag, scope, signature or P_Key are not"
+	"wire:mgid_other_link U8,A18 nor are they on the link of another partition or scope"
+	"wire:mtu_from_ib U28,U29,U30 the IP MTU is the IB MTU less four"
+	"ring:used_and_room - filled and free slots are right for each fill level, across the wrap"
+	"ring:passed - a fence has passed exactly if the tail has reached it, across the wrap"
+	"ring:bufs_geometry - small buffers lie apart, aligned, within their pages"
+	"ring:fill_copies - a short frame is copied and freed at once"
+	"ring:fill_maps - a long frame is mapped and freed when it completes"
+	"ring:fill_no_linear - a frame with nothing in its linear part has no SGE for it"
+	"ring:fill_linearizes - a frame of too many fragments is made linear"
+	"ring:fill_complete_wrap - a ring fills to the last slot and empties in parts, across the wrap"
+	"ring:copies_apart - copies of frames in flight do not overlap"
+	"ring:flush - a flush frees all frames"
+	"complete - these are all, and each suite passed"
+)
+
+LOG=$(mktemp /tmp/ipoib.unit.XXXX)
+trap 'modprobe -qr ipoib_kunit; rm -f "$LOG"' EXIT
+
+setup()
+{
+	modprobe ipoib_kunit || ktap_bail "cannot load ipoib_kunit"
+	klog | sed 's/^\[[^]]*\] //' > "$LOG"
+}
+
+diagnose()
+{
+	grep -A 1 'EXPECTATION FAILED' "$LOG" | sed 's/^/# /'
+}
+
+# One line for each case there: "    ok 3 name" under its suite's heading.
+result()
+{
+	awk -v suite="# Subtest: ipoib_$1" -v name="$2" '
+		/# Subtest:/ { on = index($0, suite) }
+		on && /^ +(not )?ok / && $NF == name { sub(/[0-9]+ /, ""); print }
+	' "$LOG" | sed 's/^ *//'
+}
+
+wire()
+{
+	check_eq "result" "$(result wire "$1")" "ok $1"
+}
+
+ring()
+{
+	check_eq "result" "$(result ring "$1")" "ok $1"
+}
+
+complete()
+{
+	check_eq "cases there and here" \
+		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
+	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
+		"ok 1 ipoib_wire,ok 2 ipoib_ring"
+	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
+}
+
+ktap_main "$@"
