@@ -42,8 +42,8 @@ readd()
 remove()
 {
 	OLD_QPN=$(lladdr_qpn 3)
-	background in_node 2 ping -q -f "$(ip4 3)" > /dev/null 2>&1
-	background in_node 3 ping -q -f "$(ip6 2)" > /dev/null 2>&1
+	background 2 ping -q -f "$(ip4 3)" > /dev/null 2>&1
+	background 3 ping -q -f "$(ip6 2)" > /dev/null 2>&1
 	hca_remove 3
 	check "the interface goes" slowwait 5 no_interface 3
 	background_stop

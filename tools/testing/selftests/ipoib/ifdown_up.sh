@@ -80,8 +80,8 @@ cycles()
 
 cycles_traffic()
 {
-	background in_node 1 ping -q -f "$(ip4 2)" > /dev/null 2>&1
-	background in_node 2 ping -q -f "$(ip4 1)" > /dev/null 2>&1
+	background 1 ping -q -f "$(ip4 2)" > /dev/null 2>&1
+	background 2 ping -q -f "$(ip4 1)" > /dev/null 2>&1
 	cycle 10
 	background_stop
 	check "ping" wait_ping 1 2

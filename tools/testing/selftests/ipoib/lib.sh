@@ -79,7 +79,7 @@ node_ip()
 
 port_attr()
 {
-	cat "/sys/class/infiniband/$(ibdev "$1")/ports/1/$2"
+	echo "$(< "/sys/class/infiniband/softib$(($1 - 1))/ports/1/$2")"
 }
 
 # LID as a number
@@ -124,13 +124,12 @@ port_gid()
 # netdev NODE: name of the interface of that node's port 1 where this runs
 netdev()
 {
-	local dev
+	local path
 
-	dev=$(ibdev "$1")
-	for path in /sys/class/net/*/device/infiniband/"$dev"; do
+	for path in /sys/class/net/*/device/infiniband/"softib$(($1 - 1))"; do
 		[ -e "$path" ] || return 1
 		path=${path%/device/*}
-		[ "$(cat "$path/dev_port")" = 0 ] || continue
+		[ "$(< "$path/dev_port")" = 0 ] || continue
 		echo "${path##*/}"
 		return 0
 	done
@@ -387,10 +386,15 @@ drops()
 
 # ---- background processes ----
 
-# background COMMAND...: start it; background_stop ends what is left of them
+# background NODE COMMAND...: start it there; background_stop ends what is left of
+# them. Never in_node in the background: that is a shell more, and killing it
+# leaves the command.
 background()
 {
-	"$@" &
+	local node=$1
+
+	shift
+	ip netns exec "node$node" "$@" &
 	BACKGROUND+=($!)
 }
 
@@ -453,18 +457,28 @@ counter_is()
 	test "$(counter "$1" "$2")" "$3" "$4"
 }
 
+iperf_listens()
+{
+	in_node "$1" cat /proc/net/tcp6 /proc/net/tcp | grep -qi ':1451 .* 0A '
+}
+
 # iperf FROM TO ARG...: a server on TO, a client on FROM; prints Mb/s received,
 # and for UDP the share of datagrams lost in per cent. IPERF_ADDR: ip4 or ip6.
 iperf()
 {
-	local from=$1 to=$2 json=$TESTDIR/iperf.json
+	local from=$1 to=$2 json=$TESTDIR/iperf.json server
 
 	shift 2
-	in_node "$to" iperf3 -s -1 > /dev/null 2>&1 &
-	busywait 5000 in_node "$to" grep -qi ':1451 .* 0A ' /proc/net/tcp6 /proc/net/tcp ||
-		{ echo "the iperf3 server does not listen"; return 1; }
-	timeout 40 ip netns exec "node$from" iperf3 -J -c "$("${IPERF_ADDR:-ip4}" "$to")" "$@" > "$json"
-	wait $! || { head -c 500 "$json"; return 1; }
+	ip netns exec "node$to" iperf3 -s -1 > /dev/null 2>&1 &
+	server=$!
+	busywait 5000 iperf_listens "$to" || echo "the iperf3 server does not listen"
+	if ! timeout 40 ip netns exec "node$from" iperf3 -J \
+		-c "$("${IPERF_ADDR:-ip4}" "$to")" "$@" > "$json" 2>&1; then
+		kill "$server"
+		head -c 500 "$json"
+		return 1
+	fi
+	wait "$server"
 	awk -F '[:,]' '/"sum_received"/ { on = 1 } on && /bits_per_second/ { rate = $2 / 1e6 }
 		on && /lost_percent/ { lost = $2 } END { printf "%.1f %.1f\n", rate, lost }' "$json"
 }

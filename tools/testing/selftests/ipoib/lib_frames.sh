@@ -145,7 +145,7 @@ listen()
 {
 	local log=$TESTDIR/recv.$1
 
-	in_node "$1" raw_frame recv ib0 "$2" "$3" "$4" > "$log" &
+	ip netns exec "node$1" raw_frame recv ib0 "$2" "$3" "$4" > "$log" &
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the listener does not start"
@@ -162,20 +162,19 @@ udp_listen()
 {
 	local log=$TESTDIR/recv.$1
 
-	in_node "$1" udp_group recv ib0 "${@:2}" > "$log" &
+	ip netns exec "node$1" udp_group recv ib0 "${@:2}" > "$log" &
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the receiver does not start"
 }
 
-# group_join NODE GROUP...: hold the memberships; group_leave ends them. The
-# process is the one that joined, not ip netns exec around it: that one execs.
+# group_join NODE GROUP...: hold the memberships; group_leave ends them
 group_join()
 {
 	local log=$TESTDIR/join.$1
 
 	: > "$log"
-	in_node "$1" udp_group join ib0 "${@:2}" > "$log" &
+	ip netns exec "node$1" udp_group join ib0 "${@:2}" > "$log" &
 	JOINER=$!
 	BACKGROUND+=("$JOINER")
 	background_ready "$log" || fail "cannot join ${*:2}"

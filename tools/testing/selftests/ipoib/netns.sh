@@ -58,7 +58,7 @@ separate()
 
 move_up()
 {
-	background in_node 1 ping -q -i 0.01 "$(ip4 2)" > /dev/null
+	background 1 ping -q -i 0.01 "$(ip4 2)" > /dev/null
 	check "move" node_ip 92 link set ib0 netns node2
 	configure 2 2
 	check "carrier" wait_carrier 2

@@ -71,7 +71,7 @@ no_loss()
 {
 	local out=$TESTDIR/ping
 
-	in_node 1 ping -n -q -i 0.02 -c 250 "$(ip4 3)" > "$out" &
+	ip netns exec node1 ping -n -q -i 0.02 -c 250 "$(ip4 3)" > "$out" &
 	opensm_stop
 	opensm_start
 	wait $!

@@ -65,19 +65,13 @@ reload()
 
 traffic()
 {
-	in_node 2 iperf3 -s -D -I "$TESTDIR/iperf.pid" > /dev/null 2>&1
-	busywait 5000 in_node 2 grep -qi ':1451 .* 0A ' /proc/net/tcp6 /proc/net/tcp
-	background in_node 1 iperf3 -c "$(ip4 2)" -t 60 > /dev/null 2>&1
-	background in_node 1 ping -q -f "$(ip4 2)" > /dev/null 2>&1
-	background in_node 2 ping -q -f "$(ip6 1)" > /dev/null 2>&1
+	background 2 iperf3 -s > /dev/null 2>&1
+	busywait 5000 iperf_listens 2
+	background 1 iperf3 -c "$(ip4 2)" -t 60 > /dev/null 2>&1
+	background 1 ping -q -f "$(ip4 2)" > /dev/null 2>&1
+	background 2 ping -q -f "$(ip6 1)" > /dev/null 2>&1
 	group_join 2 239.1.1.1
-	background in_node 1 udp_group send ib0 239.1.1.1 9 500 1000000 1000 > /dev/null 2>&1
-}
-
-traffic_stop()
-{
-	background_stop
-	kill "$(tr -d '\0' < "$TESTDIR/iperf.pid")" 2> /dev/null
+	background 1 udp_group send ib0 239.1.1.1 9 500 1000000 1000 > /dev/null 2>&1
 }
 
 under_traffic()
@@ -88,7 +82,7 @@ under_traffic()
 	traffic
 	check "traffic runs" busywait 10000 counter_is 2 rx_packets -gt $((before + 1000))
 	unload_timed
-	traffic_stop
+	background_stop
 }
 
 after_traffic()
