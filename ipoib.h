@@ -516,6 +516,7 @@ void ipoib_ah_reap(struct work_struct *work);
 int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq);
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq);
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq);
+bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq);
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 
 /* ipoib_sa.c */

@@ -19,6 +19,9 @@
 
 #include "ipoib.h"
 
+/* How long the HCA may take to give all work requests back. */
+#define IPOIB_DRAIN_TIME	(HZ / 10)
+
 static int ipoib_ud_qp_init(struct ipoib_dev *priv)
 {
 	struct ib_qp_attr attr = {
@@ -46,11 +49,15 @@ static int ipoib_ud_qp_ready(struct ipoib_dev *priv)
 			    IB_QP_STATE | IB_QP_SQ_PSN);
 }
 
-static int ipoib_ud_qp_reset(struct ipoib_dev *priv)
+static void ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RESET };
+	struct ib_qp_attr attr = { .qp_state = state };
+	int err;
 
-	return ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
+	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
+	if (err)
+		netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n",
+			    state, err);
 }
 
 /**
@@ -494,6 +501,47 @@ static void ipoib_ud_tx_start(struct ipoib_txq *txq)
 	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
 }
 
+static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
+{
+	struct ipoib_tx_done done = {};
+	int i, n;
+
+	while ((n = ib_poll_cq(txq->cq, IPOIB_POLL_WC, txq->wc)) > 0)
+		for (i = 0; i < n; i++)
+			ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, 0,
+					    &done);
+	return !ipoib_ring_used(&txq->ring);
+}
+
+/*
+ * In the error state the HCA gives back every work request. RESET alone would
+ * do by the book (IBTA 10.3.1), but rdmavt keeps the receive queue across it.
+ */
+static void ipoib_ud_drain(struct ipoib_dev *priv)
+{
+	unsigned long deadline = jiffies + IPOIB_DRAIN_TIME;
+	bool rx, tx;
+
+	for (;;) {
+		rx = ipoib_ud_rx_drain(priv->rxq);
+		tx = ipoib_ud_tx_drain(priv->txq);
+		if (rx && tx)
+			return;
+		if (time_after(jiffies, deadline))
+			break;
+		usleep_range(50, 100);
+	}
+	netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
+		    ipoib_ring_used(&priv->txq->ring));
+}
+
+static void ipoib_ud_qp_empty(struct ipoib_dev *priv)
+{
+	ipoib_ud_move(priv, IB_QPS_ERR);
+	ipoib_ud_drain(priv);
+	ipoib_ud_move(priv, IB_QPS_RESET);
+}
+
 /**
  * ipoib_ud_start - bring the QP to RTS with all receives posted
  * @priv: the interface; P_Key index, port and Q_Key are set
@@ -519,49 +567,34 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 
 stop_rx:
 	napi_disable(&priv->rxq->napi);
-	ipoib_ud_qp_reset(priv);
+	ipoib_ud_qp_empty(priv);
 	ipoib_ud_rx_stop(priv->rxq);
 	return err;
 reset_qp:
-	ipoib_ud_qp_reset(priv);
+	ipoib_ud_move(priv, IB_QPS_RESET);
 	return err;
-}
-
-/* Completions of the QP's former life; their slots are flushed anyway. */
-static void ipoib_ud_drain(struct ib_cq *cq, struct ib_wc *wc)
-{
-	while (ib_poll_cq(cq, IPOIB_POLL_WC, wc) > 0)
-		;
 }
 
 /**
  * ipoib_ud_stop - reset the QP and free what it held
- * @priv: the interface, IPOIB_FLAG_UP cleared
- *
- * In RESET the HCA owns no buffer any more, so there is nothing to wait for.
+ * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
  *
  * Context: RTNL held; may sleep
  */
 void ipoib_ud_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_txq *txq = priv->txq;
-	struct ipoib_rxq *rxq = priv->rxq;
-	int err;
 
-	/* First the handlers, which could wake the queue, then the queue. */
 	napi_disable(&txq->napi);
-	napi_disable(&rxq->napi);
+	napi_disable(&priv->rxq->napi);
+	/* A last completion may have started the queue again. */
 	netif_tx_disable(priv->netdev);
-	err = ipoib_ud_qp_reset(priv);
-	if (err)
-		netdev_warn(priv->netdev, "cannot reset QP: %d\n", err);
-	ipoib_ud_drain(txq->cq, txq->wc);
-	ipoib_ud_drain(rxq->cq, rxq->wc);
+	ipoib_ud_qp_empty(priv);
 	txq->batch->count = 0;
 	txq->batch->awaited = false;
 	txq->unsignalled = 0;
 	ipoib_ring_flush(&txq->ring);
-	ipoib_ud_rx_stop(rxq);
+	ipoib_ud_rx_stop(priv->rxq);
 }
 
 /**

@@ -404,11 +404,28 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	if (err)
 		return err;
 	ipoib_rx_set_size(rxq);
+	local_bh_disable();
+	ipoib_rx_refill(rxq);
+	local_bh_enable();
 	napi_enable(&rxq->napi);
 	ib_req_notify_cq(rxq->cq, IB_CQ_NEXT_COMP);
-	/* The handler finds all slots free and posts them. */
-	ipoib_ud_schedule(&rxq->napi);
 	return 0;
+}
+
+/**
+ * ipoib_ud_rx_drain - take back receives that were flushed
+ * @rxq: the queue; its QP is in the error state, its handler disabled
+ *
+ * Context: RTNL held
+ * Return: whether all are back
+ */
+bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq)
+{
+	int n;
+
+	while ((n = ib_poll_cq(rxq->cq, IPOIB_POLL_WC, rxq->wc)) > 0)
+		rxq->nfree += n;
+	return rxq->nfree >= rxq->size;
 }
 
 /**

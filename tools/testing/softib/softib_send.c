@@ -209,6 +209,26 @@ unsigned int softib_qp_free_all(struct rvt_dev_info *rdi)
 	return 0;
 }
 
+/*
+ * A QP in RESET holds no work request (IBTA 10.3.1), but rdmavt keeps what is
+ * in the receive queue, and with it addresses that may have been freed.
+ */
+static void softib_rq_empty(struct rvt_qp *qp)
+{
+	struct rvt_rq *rq = &qp->r_rq;
+
+	if (!rq->kwq)
+		return;
+	spin_lock(&rq->kwq->c_lock);
+	if (qp->ip)
+		RDMA_WRITE_UAPI_ATOMIC(rq->wq->tail,
+				       RDMA_READ_UAPI_ATOMIC(rq->wq->head));
+	else
+		rq->kwq->tail = rq->kwq->head;
+	rq->kwq->count = 0;
+	spin_unlock(&rq->kwq->c_lock);
+}
+
 /**
  * softib_qp_reset() - a QP has been stopped and enters the reset state
  * @qp: the QP
@@ -217,6 +237,7 @@ unsigned int softib_qp_free_all(struct rvt_dev_info *rdi)
  */
 void softib_qp_reset(struct rvt_qp *qp)
 {
+	softib_rq_empty(qp);
 	if (!softib_is_ud(qp))
 		softib_rc_qp_reset(qp);
 }
