@@ -7,8 +7,8 @@
 #
 # and calls ktap_main, which runs setup (if there is one) and then each case. A
 # case makes its checks with check, check_not and check_eq; it passes if all of
-# them held and the kernel log stayed clean. ids are those of requirements (U36:
-# RFC 4391, A13: RFC 4392, B22: the interface that is kept, W: a known weakness).
+# them held and the kernel log stayed clean. ids are those of the tables in
+# Documentation/rfc-compliance.rst (U, A, C) and interface.rst (B), or "-".
 #
 # With IPOIB_DRIVER=stock a case listed in stock-known-failures is expected to
 # fail: it is XFAIL, and a pass of one listed as "always" is XPASS, a failure. One
