@@ -3,7 +3,7 @@
  * Multicast groups, the broadcast group first of all.
  *
  * A group exists here because the stack listens to it (JoinState FullMember)
- * or because someone sends to it (SendOnlyNonMember). What is wanted is noted
+ * or because someone sends to it (SendOnlyFullMember). What is wanted is noted
  * under mcast_lock from any context; what is done about it is done by one
  * ordered work, group by group: join, leave, attach, publish the address
  * handle. Answers of the SA are only noted, and the work is queued.
@@ -30,9 +30,16 @@
 #include "ipoib.h"
 #include "ipoib_trace.h"
 
-/* JoinState bits, IBTA 15.2.5.17. */
+/*
+ * JoinState bits, IBTA 15.2.5.17. A SendOnlyNonMember does not keep a group
+ * alive: when the last listener leaves and another comes, the group has a new
+ * MLID, and a sender only learns that from the SA's delete reports. As long
+ * as those are not subscribed to, senders join as SendOnlyFullMember, which
+ * keeps the MLID they use valid. The join names too few components to create
+ * a group, so sending never makes one.
+ */
 #define IPOIB_JOIN_FULL		BIT(FULLMEMBER_JOIN)
-#define IPOIB_JOIN_SEND		BIT(SENDONLY_NONMEBER_JOIN)
+#define IPOIB_JOIN_SEND		BIT(SENDONLY_FULLMEMBER_JOIN)
 
 /* A group we only send to is left after this time without a frame. */
 #define IPOIB_SEND_UNUSED	(60 * HZ)
