@@ -26,6 +26,7 @@ setup()
 {
 	fabric_up 2
 	wait_ping 1 2 || ktap_bail "no ping"
+	nobody ip link show dev ib0 > /dev/null || ktap_bail "nobody cannot even look"
 	BEFORE=$(node_ip 1 -o link show dev ib0)
 }
 

@@ -69,12 +69,13 @@ resolved()
 
 no_loss()
 {
-	local out=$TESTDIR/ping
+	local out=$TESTDIR/ping ping
 
 	ip netns exec node1 ping -n -q -i 0.02 -c 250 "$(ip4 3)" > "$out" &
+	ping=$!
 	opensm_stop
 	opensm_start
-	wait $!
+	wait "$ping"
 	check "no loss" grep -q ' 0% packet loss' "$out" || note "$(cat "$out")"
 	check "all are members again" slowwait 15 all_members
 }
