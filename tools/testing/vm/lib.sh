@@ -36,6 +36,7 @@ become_root()
 		exec sudo --preserve-env=IPOIB_VM_CACHE,IPOIB_VM_MIRROR,IPOIB_VM_ACCEL,CI,http_proxy,https_proxy \
 			"$0" "$@"
 	fi
+	[ "$(uname -m)" = x86_64 ] || die "this needs an x86_64 machine"
 	# Debian's root has these in its path, another user's su may not.
 	PATH=$PATH:/usr/sbin:/sbin
 	mkdir -p "$IPOIB_VM_CACHE/run"
