@@ -32,7 +32,8 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 	struct softib_port *port = qp_to_softib_port(qp);
 	struct softib_frame frame;
 
-	if (unlikely(READ_ONCE(port->armed)) &&
+	/* MADs are spared: tests are after the users of other QPs. */
+	if (unlikely(READ_ONCE(port->armed)) && qp->ibqp.qp_num > 1 &&
 	    softib_fault_hit(&port->dev->node->fail_send))
 		return IB_WC_LOC_QP_OP_ERR;
 	if (unlikely(wqe->length > READ_ONCE(port->link.mtu)))
