@@ -1,0 +1,160 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# UD, and forwarding by the switch: datagrams arrive where they should, as they
+# should and nowhere else, each of them accounted for; the fault knobs do what
+# they say. Datagrams by datagram.c; groups by IPoIB's own, of any driver.
+#
+#	   node1   node2   node3
+#	    ib0     ib0     ib0
+#	  softib0 softib1 softib2
+#	     |       |       |
+#	   +-+-------+-------+-+
+#	   |      switch       |
+#	   +-------------------+
+
+TESTS_DIR=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=../../selftests/ipoib/lib.sh
+. "$TESTS_DIR/../../selftests/ipoib/lib.sh"
+
+# shellcheck disable=SC2034 # for ktap_main
+CASES=(
+	"datagram:unicast V a datagram arrives, with its addresses"
+	"datagram:immediate V so does immediate data, with no payload"
+	"datagram:grh V a GRH is in the first 40 bytes; a foreign GID is dropped"
+	"counted:gid V the latter is counted"
+	"datagram:qkey V a wrong Q_Key is dropped"
+	"counted:qkey V and counted"
+	"datagram:controlled_qkey V a controlled Q_Key is the sending QP's"
+	"datagram:no_qp V a QP that does not exist gets nothing"
+	"counted:no_qp V and that is counted"
+	"datagram:no_route V a LID nobody has is not routed"
+	"counted_switch:no_route V the switch counts it"
+	"datagram:mtu V the MTU passes, one byte more stops the send queue only"
+	"datagram:too_long V too long for the buffer: dropped, the next one arrives"
+	"counted:too_long V and counted"
+	"datagram:no_buffer V without a buffer: dropped, none is lost that had one"
+	"counted:no_rwqe V and counted"
+	"datagram:itself V a QP sends to itself"
+	"datagram:own_copy V attached QPs of the sender get a copy, unjoined ports none"
+	"members V a group's frames go to the ports that joined, and no others"
+	"drop_next V drop_next_ud drops so many"
+	"dup V dup_every_ud doubles"
+	"delay V delay_ms_ud delays, in order"
+	"mcast_limit V mcast_limit limits the groups of an HCA"
+)
+
+setup()
+{
+	fabric_up 3
+	cc -O1 -Wall -o "$TESTDIR/datagram" "$TESTS_DIR/datagram.c" -libverbs ||
+		ktap_bail "cannot compile datagram.c"
+	slowwait 20 ping_ok 1 "$(ip4 2)" || ktap_bail "no ping"
+}
+
+datagram()
+{
+	check "$1" timeout 30 "$TESTDIR/datagram" "$(ibdev 1)" "$(ibdev 2)" "$1"
+}
+
+# counter_of NODE NAME
+counter_of()
+{
+	sed -n "s/^port1\\.$2 //p" "$DEBUGFS/$(ibdev "$1")/counters"
+}
+
+counted()
+{
+	check_num "drops of $1" "$(counter_of 2 "drop.$1")" -gt 0
+}
+
+counted_switch()
+{
+	check_num "drops of $1" "$(counter_of 1 "switch_drop.$1")" -gt 0
+}
+
+# ping_count NODE ADDR COUNT: how many were answered
+ping_count()
+{
+	in_node "$1" ping -q -n -i 0.2 -W 2 -c "$3" "$2" |
+		sed -n 's/.* \([0-9]*\) received.*/\1/p'
+}
+
+members()
+{
+	local before2 before3 group=239.1.2.3
+
+	group_join 2 $group || fail "node 2 cannot join"
+	slowwait 10 sa_is_full_member 2 "$(mgid4 $group)" || fail "not joined"
+	# The sender's join, and the tree with it, takes a moment.
+	in_node 1 ping -q -I ib0 -c 3 -i 0.5 -W 1 $group > /dev/null
+	before2=$(counter_of 2 rx_mcast)
+	before3=$(counter_of 3 rx_mcast)
+	in_node 1 ping -q -I ib0 -c 20 -i 0.05 -W 1 $group > /dev/null
+	check_num "at the member" $(($(counter_of 2 rx_mcast) - before2)) -ge 20
+	check_num "elsewhere" $(($(counter_of 3 rx_mcast) - before3)) -lt 20
+	group_leave
+}
+
+drop_next()
+{
+	local before
+
+	before=$(counter_of 1 drop.fault)
+	knob_set 1 drop_next_ud 3
+	check_eq "answers to 8" "$(ping_count 1 "$(ip4 2)" 8)" 5
+	check_eq "counted" $(($(counter_of 1 drop.fault) - before)) 3
+	check_eq "the knob is used up" \
+		"$(< "$DEBUGFS/$(ibdev 1)/drop_next_ud")" 0
+}
+
+dup()
+{
+	local out
+
+	knob_set 1 dup_every_ud 1
+	out=$(in_node 1 ping -q -n -i 0.2 -c 5 "$(ip4 2)")
+	knob_set 1 dup_every_ud 0
+	check "duplicates" grep -q '+[4-9] duplicates' <<< "$out"
+}
+
+delay()
+{
+	local out min
+
+	knob_set 1 delay_ms_ud 200
+	out=$(in_node 1 ping -n -i 0.02 -c 20 "$(ip4 2)")
+	knob_set 1 delay_ms_ud 0
+	min=$(sed -n 's/^rtt[^=]*= \([0-9]*\).*/\1/p' <<< "$out")
+	check_num "ms at least" "$min" -ge 196
+	check_eq "order" "$(sed -n 's/.*icmp_seq=\([0-9]*\) .*/\1/p' <<< "$out" |
+		sort -nc 2>&1)" ""
+}
+
+mcast_limit()
+{
+	local knob
+
+	knob=$(< "$DEBUGFS/$(ibdev 3)/mcast_limit")
+	knob_set 3 mcast_limit 1
+	group_join 3 239.9.9.9
+	check "no more groups" stays 2000 is_limited
+	group_leave
+	knob_set 3 mcast_limit "$knob"
+	group_join 3 239.9.9.10
+	check "again" slowwait 40 sa_is_full_member 3 "$(mgid4 239.9.9.10)"
+	group_leave
+}
+
+groups()
+{
+	sed -n "s/^softib$(($1 - 1))\\/1:.* \\([0-9]*\\) groups.*/\\1/p" \
+		"$DEBUGFS/summary"
+}
+
+is_limited()
+{
+	[ "$(groups 3)" -le "${LIMIT:=$(groups 3)}" ]
+}
+
+ktap_main "$@"
