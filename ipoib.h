@@ -154,6 +154,7 @@ struct ipoib_batch {
  * @batch: under the transmit lock of @nq
  * @unsignalled: sends since the last that asked for a completion, under the
  *	transmit lock
+ * @signalled: head of the ring behind that last one, under the transmit lock
  * @ring: see ipoib_ring.h
  * @wc: scratch for polling
  * @napi: completion handler
@@ -165,6 +166,7 @@ struct ipoib_txq {
 	struct netdev_queue *nq;
 	struct ipoib_batch *batch;
 	unsigned int unsignalled;
+	u32 signalled;
 	struct ipoib_ring ring;
 	struct ib_wc wc[IPOIB_POLL_WC];
 	struct napi_struct napi;

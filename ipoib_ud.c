@@ -142,6 +142,7 @@ static bool ipoib_ud_signal(struct ipoib_txq *txq)
 	    !netif_xmit_stopped(txq->nq))
 		return false;
 	txq->unsignalled = 0;
+	txq->signalled = txq->ring.head;
 	return true;
 }
 
@@ -501,6 +502,7 @@ static void ipoib_ud_tx_start(struct ipoib_txq *txq)
 	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
 }
 
+/* Sends behind the last that asked for a completion may have none to come. */
 static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 {
 	struct ipoib_tx_done done = {};
@@ -510,7 +512,7 @@ static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 		for (i = 0; i < n; i++)
 			ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, 0,
 					    &done);
-	return !ipoib_ring_used(&txq->ring);
+	return ipoib_ring_passed(&txq->ring, txq->signalled);
 }
 
 /*
