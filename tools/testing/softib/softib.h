@@ -476,8 +476,8 @@ struct softib_switch {
  * @sw: the switch
  */
 struct softib_fabric {
-	struct mutex mutex;
-	spinlock_t lock;
+	struct mutex mutex;	/* HCAs come and go */
+	spinlock_t lock;	/* fields marked [F] */
 	struct workqueue_struct *wq;
 	struct dentry *dir;
 	int nnodes;

@@ -37,7 +37,7 @@ setup()
 {
 	trap fabric_down EXIT
 	tools_build
-	cc -O1 -o "$TESTDIR/verbs" "$TESTS_DIR/verbs.c" -libverbs ||
+	cc -O1 -o "$TESTDIR/verbs" "$TESTS_DIR"/verbs*.c -libverbs ||
 		ktap_bail "cannot compile verbs.c"
 	softib_load 2
 	opensm_start
@@ -83,8 +83,8 @@ erf_stop()
 {
 	capture_sync
 	busywait 5000 erf_complete || fail "the ERF capture lags behind"
-	kill $ERF_PID
-	wait $ERF_PID 2> /dev/null
+	kill "$ERF_PID"
+	wait "$ERF_PID" 2> /dev/null
 	capture_kill
 	tshark -n -r "$ERF" -T fields -E occurrence=f -E separator=, \
 		-e infiniband.bth.opcode -e infiniband.bth.psn \
@@ -136,8 +136,8 @@ kill_any_time()
 		reader=$!
 		some_frames &
 		busywait 10000 longer_than "$TESTDIR/kill$i.pcap" $((2000 * i))
-		kill $reader
-		wait $reader 2> /dev/null
+		kill "$reader"
+		wait "$reader" 2> /dev/null
 		wait $!
 		valid_pcap "$TESTDIR/kill$i.pcap"
 	done
@@ -245,8 +245,8 @@ two_readers()
 	capture_sync
 	busywait 5000 ends_with "$TESTDIR/second.pcap" "$CAPTURE" ||
 		fail "the readers got different bytes"
-	kill $second
-	wait $second 2> /dev/null
+	kill "$second"
+	wait "$second" 2> /dev/null
 	capture_kill
 }
 
@@ -285,8 +285,8 @@ small_reads()
 	capture_sync
 	busywait 10000 ends_with "$TESTDIR/small.pcap" "$CAPTURE" ||
 		fail "the bytes differ"
-	kill $small
-	wait $small 2> /dev/null
+	kill "$small"
+	wait "$small" 2> /dev/null
 	capture_kill
 }
 
@@ -319,8 +319,8 @@ snaplen()
 	erf_start snap
 	some_frames
 	busywait 5000 longer_than "$ERF" 1000
-	kill $ERF_PID
-	wait $ERF_PID 2> /dev/null
+	kill "$ERF_PID"
+	wait "$ERF_PID" 2> /dev/null
 	capture_kill
 	echo 0 > $PARAMS/snaplen
 	tshark -n -r "$ERF" -T fields -e frame.cap_len -e frame.len \

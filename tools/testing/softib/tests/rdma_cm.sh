@@ -22,6 +22,7 @@ CASES=(
 	"connected_tcp:-6 V iperf3 in connected mode, IPv6, both ways"
 	"connected_lossy V iperf3 in connected mode while messages and answers are lost"
 	"connected_flap V the link goes and comes back"
+	"connected_remove V an HCA is pulled out under load, and plugged in again"
 )
 
 setup()
@@ -54,7 +55,7 @@ cm_pair()
 	slowwait 30 in_node 2 timeout 20 "$prog" "$@" "${client_args[@]}" \
 		> "$TESTDIR/cm_client" 2>&1 ||
 		fail "client: $(tail -n 3 "$TESTDIR/cm_client")"
-	wait $server || fail "server: $(tail -n 3 "$TESTDIR/cm_server")"
+	wait "$server" || fail "server: $(tail -n 3 "$TESTDIR/cm_server")"
 }
 
 connected()
@@ -134,6 +135,27 @@ connected_flap()
 	wait_carrier || fail "no carrier"
 	slowwait 60 ping_ok 1 "$(ip4 2)" || fail "no ping afterwards"
 	slowwait 20 ping_ok 2 "$(ip6 1)" || fail "no ping6 afterwards"
+}
+
+connected_remove()
+{
+	local start
+
+	in_node 1 timeout 60 ping -q -n -f -s 30000 "$(ip4 2)" > "$TESTDIR/flood" &
+	slowwait 10 ping_ok 1 "$(ip4 2)" || fail "no ping beforehand"
+	start=$(now_ms)
+	hca_remove 2
+	note "removal: $(($(now_ms) - start)) ms"
+	kill -INT $!
+	wait $!
+	hca_add 2
+	wait_ports_active
+	node_move 2
+	node_config 2
+	wait_carrier 2 || fail "no carrier"
+	# It has other addresses now, and it is not the driver that is judged.
+	node_ip 1 neigh flush dev ib0
+	slowwait 60 ping_ok 1 "$(ip4 2)" || fail "no ping afterwards"
 }
 
 ktap_main "$@"

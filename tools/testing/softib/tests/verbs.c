@@ -15,49 +15,18 @@
  * a line of the list. Says why a case failed; exit status 0 if it passed.
  */
 #define _GNU_SOURCE
-#include <endian.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <infiniband/verbs.h>
 #include <poll.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#define BUF_LEN		(1 << 20)
-#define DEPTH		256
-#define ACCESS_ALL	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
-			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
-
-/* One end of a connection. */
-struct end {
-	struct ibv_context *ctx;
-	struct ibv_pd *pd;
-	struct ibv_cq *send_cq;
-	struct ibv_cq *recv_cq;
-	struct ibv_mr *mr;
-	struct ibv_srq *srq;
-	struct ibv_qp *qp;
-	uint8_t *buf;
-	uint16_t lid;
-	const char *knobs;
-};
-
-/* What a case may want otherwise in its connection. */
-struct want {
-	enum ibv_qp_type type;
-	uint32_t psn;
-	int timeout;		/* 4.096 us * 2^timeout */
-	int retry_cnt;
-	int rnr_retry;
-	int access;		/* of b */
-	bool srq;		/* at b */
-};
+#include "verbs_end.h"
 
 static const struct want rc_default = {
 	.type = IBV_QPT_RC,
@@ -68,342 +37,16 @@ static const struct want rc_default = {
 	.access = ACCESS_ALL,
 };
 
-static struct end a, b;
-static char why[256];
-
-static void die(const char *what)
-{
-	printf("%s: %s\n", what, strerror(errno));
-	exit(1);
-}
-
-static bool fail(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why, sizeof(why), fmt, args);
-	va_end(args);
-	return false;
-}
-
-static void knob(const struct end *end, const char *name, unsigned int val)
-{
-	char path[256], text[16];
-	int fd, len;
-
-	snprintf(path, sizeof(path), "%s/%s", end->knobs, name);
-	len = snprintf(text, sizeof(text), "%u", val);
-	fd = open(path, O_WRONLY);
-	if (fd < 0 || write(fd, text, len) != len)
-		die(path);
-	close(fd);
-}
-
-static void knobs_off(void)
-{
-	static const char * const names[] = {
-		"drop_next_rc", "drop_every_rc", "dup_every_rc", "delay_ms_rc"
-	};
-	unsigned int i;
-
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		knob(&a, names[i], 0);
-		knob(&b, names[i], 0);
-	}
-}
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec / 1e9;
-}
-
-static void end_open(struct end *end, const char *name, const char *knobs)
-{
-	struct ibv_device **list = ibv_get_device_list(NULL);
-	struct ibv_port_attr port;
-	int i;
-
-	for (i = 0; list && list[i]; i++)
-		if (!strcmp(ibv_get_device_name(list[i]), name))
-			end->ctx = ibv_open_device(list[i]);
-	if (!end->ctx)
-		die(name);
-	ibv_free_device_list(list);
-	if (ibv_query_port(end->ctx, 1, &port))
-		die("query_port");
-	end->lid = port.lid;
-	end->knobs = knobs;
-	end->pd = ibv_alloc_pd(end->ctx);
-	end->send_cq = ibv_create_cq(end->ctx, 2 * DEPTH, NULL, NULL, 0);
-	end->recv_cq = ibv_create_cq(end->ctx, 2 * DEPTH, NULL, NULL, 0);
-	end->buf = aligned_alloc(4096, BUF_LEN);
-	if (!end->pd || !end->send_cq || !end->recv_cq || !end->buf)
-		die("resources");
-	end->mr = ibv_reg_mr(end->pd, end->buf, BUF_LEN, ACCESS_ALL);
-	if (!end->mr)
-		die("reg_mr");
-}
-
-static void end_create(struct end *end, const struct want *want, bool srq)
-{
-	struct ibv_srq_init_attr srq_attr = {
-		.attr = { .max_wr = DEPTH, .max_sge = 1 },
-	};
-	struct ibv_qp_init_attr attr = {
-		.send_cq = end->send_cq,
-		.recv_cq = end->recv_cq,
-		.cap = {
-			.max_send_wr = DEPTH, .max_recv_wr = DEPTH,
-			.max_send_sge = 2, .max_recv_sge = 2,
-		},
-		.qp_type = want->type,
-		.sq_sig_all = 1,
-	};
-
-	if (srq) {
-		end->srq = ibv_create_srq(end->pd, &srq_attr);
-		if (!end->srq)
-			die("create_srq");
-		attr.srq = end->srq;
-	}
-	end->qp = ibv_create_qp(end->pd, &attr);
-	if (!end->qp)
-		die("create_qp");
-}
-
-static void end_to_init(struct end *end, int access)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.port_num = 1,
-		.qp_access_flags = access,
-	};
-
-	if (ibv_modify_qp(end->qp, &attr, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-			  IBV_QP_PORT | IBV_QP_ACCESS_FLAGS))
-		die("modify to INIT");
-}
-
-static void end_to_rtr(struct end *end, const struct want *want,
-		       const struct end *peer)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = IBV_MTU_2048,
-		.dest_qp_num = peer->qp->qp_num,
-		.rq_psn = want->psn,
-		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 12,
-		.ah_attr = { .dlid = peer->lid, .port_num = 1 },
-	};
-	int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-		   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-
-	if (want->type == IBV_QPT_RC)
-		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-	if (ibv_modify_qp(end->qp, &attr, mask))
-		die("modify to RTR");
-}
-
-static void end_to_rts(struct end *end, const struct want *want)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
-		.sq_psn = want->psn,
-		.timeout = want->timeout,
-		.retry_cnt = want->retry_cnt,
-		.rnr_retry = want->rnr_retry,
-		.max_rd_atomic = 4,
-	};
-	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
-
-	if (want->type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-			IBV_QP_MAX_QP_RD_ATOMIC;
-	if (ibv_modify_qp(end->qp, &attr, mask))
-		die("modify to RTS");
-}
-
-static void end_destroy(struct end *end)
-{
-	struct ibv_wc wc;
-
-	if (end->qp && ibv_destroy_qp(end->qp))
-		die("destroy_qp");
-	end->qp = NULL;
-	if (end->srq && ibv_destroy_srq(end->srq))
-		die("destroy_srq");
-	end->srq = NULL;
-	while (ibv_poll_cq(end->send_cq, 1, &wc) > 0 ||
-	       ibv_poll_cq(end->recv_cq, 1, &wc) > 0)
-		;
-}
-
-static void link_up(const struct want *want)
-{
-	memset(a.buf, 0, BUF_LEN);
-	memset(b.buf, 0, BUF_LEN);
-	end_create(&a, want, false);
-	end_create(&b, want, want->srq);
-	end_to_init(&a, ACCESS_ALL);
-	end_to_init(&b, want->access);
-	end_to_rtr(&a, want, &b);
-	end_to_rtr(&b, want, &a);
-	end_to_rts(&a, want);
-	end_to_rts(&b, want);
-}
-
-static void link_down(void)
-{
-	knobs_off();
-	end_destroy(&a);
-	end_destroy(&b);
-}
-
-static int post_recv(struct end *end, uint64_t id, uint32_t offset,
-		     uint32_t len)
-{
-	struct ibv_sge sge = {
-		.addr = (uintptr_t)end->buf + offset,
-		.length = len,
-		.lkey = end->mr->lkey,
-	};
-	struct ibv_recv_wr wr = { .wr_id = id, .sg_list = &sge, .num_sge = 1 };
-	struct ibv_recv_wr *bad;
-
-	if (end->srq)
-		return ibv_post_srq_recv(end->srq, &wr, &bad);
-	return ibv_post_recv(end->qp, &wr, &bad);
-}
-
-/* A work request of a, on the same offset of both buffers. */
-static struct ibv_send_wr *request(enum ibv_wr_opcode opcode, uint64_t id,
-				   uint32_t offset, uint32_t len)
-{
-	static struct ibv_send_wr wr;
-	static struct ibv_sge sge;
-
-	sge = (struct ibv_sge) {
-		.addr = (uintptr_t)a.buf + offset,
-		.length = len,
-		.lkey = a.mr->lkey,
-	};
-	wr = (struct ibv_send_wr) {
-		.wr_id = id,
-		.sg_list = &sge,
-		.num_sge = 1,
-		.opcode = opcode,
-		.imm_data = htobe32(id),
-	};
-	wr.wr.rdma.remote_addr = (uintptr_t)b.buf + offset;
-	wr.wr.rdma.rkey = b.mr->rkey;
-	return &wr;
-}
-
-static int post(struct ibv_send_wr *wr)
-{
-	struct ibv_send_wr *bad;
-
-	return ibv_post_send(a.qp, wr, &bad);
-}
-
-static int post_send(uint64_t id, uint32_t offset, uint32_t len)
-{
-	return post(request(IBV_WR_SEND_WITH_IMM, id, offset, len));
-}
-
-/* The next completion; false with a reason if none comes in 20 s. */
-static bool next_wc(struct ibv_cq *cq, struct ibv_wc *wc)
-{
-	double until = now() + 20;
-	int n;
-
-	do {
-		n = ibv_poll_cq(cq, 1, wc);
-		if (n)
-			break;
-		usleep(200);
-	} while (now() < until);
-	if (n == 1)
-		return true;
-	return fail("%s", n ? "poll_cq failed" : "no completion in 20 s");
-}
-
-static bool expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status)
-{
-	struct ibv_wc wc;
-
-	if (!next_wc(cq, &wc))
-		return false;
-	if (wc.wr_id != id || wc.status != status)
-		return fail("completion %d: %s, expected %d: %s",
-			    (int)wc.wr_id, ibv_wc_status_str(wc.status),
-			    (int)id, ibv_wc_status_str(status));
-	return true;
-}
-
-/* A receive completion in all its parts. */
-static bool expect_recv(uint64_t id, uint32_t len, uint32_t imm)
-{
-	struct ibv_wc wc;
-
-	if (!next_wc(b.recv_cq, &wc))
-		return false;
-	if (wc.wr_id != id || wc.status != IBV_WC_SUCCESS)
-		return fail("receive %d: %s", (int)wc.wr_id,
-			    ibv_wc_status_str(wc.status));
-	if (wc.byte_len != len || be32toh(wc.imm_data) != imm ||
-	    !(wc.wc_flags & IBV_WC_WITH_IMM))
-		return fail("receive %d: %u bytes, immediate %u, not %u, %u",
-			    (int)id, wc.byte_len, be32toh(wc.imm_data), len,
-			    imm);
-	if (wc.slid != a.lid || wc.src_qp != a.qp->qp_num)
-		return fail("receive from LID %u QP %u", wc.slid, wc.src_qp);
-	return true;
-}
-
-static bool expect_nothing(struct ibv_cq *cq)
-{
-	struct ibv_wc wc;
-
-	if (!ibv_poll_cq(cq, 1, &wc))
-		return true;
-	return fail("completion %d: %s, expected none", (int)wc.wr_id,
-		    ibv_wc_status_str(wc.status));
-}
-
-static void fill(uint8_t *buf, uint32_t len, uint32_t seed)
-{
-	uint32_t i;
-
-	for (i = 0; i < len; i++) {
-		seed = seed * 1664525 + 1013904223;
-		buf[i] = seed >> 24;
-	}
-}
-
-static bool same(uint32_t offset, uint32_t len)
-{
-	if (!memcmp(a.buf + offset, b.buf + offset, len))
-		return true;
-	return fail("%u bytes differ", len);
-}
-
 static const uint32_t sizes[] = {
 	0, 1, 3, 255, 2047, 2048, 2049, 4096, 65535, 65536, 65537, 131072,
 	300001
 };
-#define NSIZES	(sizeof(sizes) / sizeof(sizes[0]))
 
 static bool send_sizes(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < NSIZES; i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		fill(a.buf, sizes[i], i);
 		memset(b.buf, 0, sizes[i] + 1);
 		if (post_recv(&b, i, 0, BUF_LEN) || post_send(i, 0, sizes[i]))
@@ -422,7 +65,7 @@ static bool rdma_sizes(enum ibv_wr_opcode opcode)
 	const bool read = opcode == IBV_WR_RDMA_READ;
 	unsigned int i;
 
-	for (i = 0; i < NSIZES; i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		fill(read ? b.buf : a.buf, sizes[i], i + 100);
 		memset(read ? a.buf : b.buf, 0, sizes[i] + 1);
 		if (post(request(opcode, i, 0, sizes[i])))
@@ -462,7 +105,7 @@ static struct ibv_send_wr *fetch_add(uint64_t id, uint64_t add)
 /* Each is done once and in order, whatever is lost on the way. */
 static bool adds_exactly_once(void)
 {
-	volatile uint64_t *sum = (void *)b.buf;
+	uint64_t *sum = (void *)b.buf;
 	uint64_t *old = (void *)a.buf;
 	unsigned int i, n = 100;
 
@@ -484,7 +127,7 @@ static bool adds_exactly_once(void)
 
 static bool cmp_swap(void)
 {
-	volatile uint64_t *val = (void *)b.buf;
+	uint64_t *val = (void *)b.buf;
 	uint64_t *old = (void *)a.buf;
 	struct ibv_send_wr *wr;
 	uint64_t compare;
@@ -799,6 +442,143 @@ static bool case_srq(void)
 	return same(0, 500) && event_is(&b, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
+/* Someone who sends as fast as he can, until a send fails or he is stopped. */
+struct sender {
+	pthread_t thread;
+	atomic_bool stop;
+	atomic_uint sent;
+};
+
+static void *sender_run(void *arg)
+{
+	struct sender *sender = arg;
+	unsigned int posted = 0, done = 0;
+	struct ibv_wc wc;
+
+	while (!sender->stop) {
+		if (posted - done < DEPTH / 2) {
+			if (post(request(IBV_WR_RDMA_WRITE, posted, 0, 20000)))
+				break;
+			posted++;
+		}
+		if (ibv_poll_cq(a.send_cq, 1, &wc) == 1) {
+			if (wc.status != IBV_WC_SUCCESS)
+				break;
+			done++;
+			sender->sent = done;
+		}
+	}
+	return NULL;
+}
+
+static void sender_start(struct sender *sender)
+{
+	sender->stop = false;
+	sender->sent = 0;
+	pthread_create(&sender->thread, NULL, sender_run, sender);
+	while (sender->sent < 20)
+		sched_yield();
+}
+
+static bool sender_join(struct sender *sender)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 20;
+	if (!pthread_timedjoin_np(sender->thread, NULL, &until))
+		return true;
+	sender->stop = true;
+	pthread_join(sender->thread, NULL);
+	return fail("the sender did not notice");
+}
+
+static int destroy_peer(void)
+{
+	int ret = ibv_destroy_qp(b.qp);
+
+	b.qp = NULL;
+	return ret;
+}
+
+static int set_state(struct ibv_qp *qp, enum ibv_qp_state state)
+{
+	struct ibv_qp_attr attr = { .qp_state = state };
+
+	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
+}
+
+static int fail_peer(void)
+{
+	return set_state(b.qp, IBV_QPS_ERR);
+}
+
+static int reset_peer(void)
+{
+	return set_state(b.qp, IBV_QPS_RESET);
+}
+
+static int fail_self(void)
+{
+	return set_state(a.qp, IBV_QPS_ERR);
+}
+
+static int reset_self(void)
+{
+	return set_state(a.qp, IBV_QPS_RESET);
+}
+
+/* @silent: no completion will tell the sender */
+static bool under_load(int (*act)(void), bool silent)
+{
+	struct want want = rc_default;
+	struct sender sender;
+	unsigned int i;
+
+	want.retry_cnt = 1;
+	for (i = 0; i < 20; i++) {
+		link_up(&want);
+		sender_start(&sender);
+		if (act()) {
+			sender.stop = true;
+			sender_join(&sender);
+			return fail("round %u: %s", i, strerror(errno));
+		}
+		if (silent)
+			sender.stop = true;
+		if (!sender_join(&sender))
+			return false;
+		link_down();
+	}
+	link_up(&rc_default);
+	return true;
+}
+
+static bool case_load_destroy_peer(void)
+{
+	return under_load(destroy_peer, false);
+}
+
+static bool case_load_fail_peer(void)
+{
+	return under_load(fail_peer, false);
+}
+
+static bool case_load_reset_peer(void)
+{
+	return under_load(reset_peer, false);
+}
+
+static bool case_load_fail_self(void)
+{
+	return under_load(fail_self, false);
+}
+
+static bool case_load_reset_self(void)
+{
+	return under_load(reset_self, true);
+}
+
 static const struct want uc_default = {
 	.type = IBV_QPT_UC,
 	.psn = 0xfffff0,
@@ -889,6 +669,11 @@ static const struct {
 	{ "RC: QP without access is REM_INV_REQ", case_rc_no_access },
 	{ "RC: too long for the buffer", case_rc_too_long },
 	{ "RC: to ERR flushes, and flushes what is posted later", case_rc_flush },
+	{ "RC: peer's QP destroyed under load", case_load_destroy_peer },
+	{ "RC: peer's QP to ERR under load", case_load_fail_peer },
+	{ "RC: peer's QP to RESET under load", case_load_reset_peer },
+	{ "RC: own QP to ERR under load", case_load_fail_self },
+	{ "RC: own QP to RESET under load", case_load_reset_self },
 	{ "SRQ: receives, and the limit event", case_srq },
 	{ "UC SEND: every size, in order", case_uc_send },
 	{ "UC RDMA WRITE, with and without immediate", case_uc_write },
@@ -896,19 +681,18 @@ static const struct {
 	{ "UC: a partly lost message leaves its buffer", case_uc_partial_loss },
 	{ "UC: too long a message leaves the buffer", case_uc_too_long },
 };
-#define NCASES	(sizeof(cases) / sizeof(cases[0]))
 
 int main(int argc, char **argv)
 {
-	unsigned int i;
+	unsigned int i = argc == 6 ? atoi(argv[5]) : ~0;
 	bool ok;
 
 	if (argc == 2 && !strcmp(argv[1], "list")) {
-		for (i = 0; i < NCASES; i++)
+		for (i = 0; i < ARRAY_SIZE(cases); i++)
 			puts(cases[i].name);
 		return 0;
 	}
-	if (argc != 6 || (i = atoi(argv[5])) >= NCASES) {
+	if (i >= ARRAY_SIZE(cases)) {
 		fprintf(stderr, "usage: verbs list\n"
 			"       verbs DEVICE KNOBS DEVICE KNOBS CASE\n");
 		return 2;

@@ -42,7 +42,7 @@ list_verbs()
 {
 	local name i=0
 
-	cc -O1 -o "$TESTDIR/verbs" "$TESTS_DIR/verbs.c" -libverbs ||
+	cc -O1 -o "$TESTDIR/verbs" "$TESTS_DIR"/verbs*.c -libverbs ||
 		ktap_bail "cannot compile verbs.c"
 	while read -r name; do
 		CASES+=("verbs:$i V $name")
@@ -71,7 +71,7 @@ pair()
 	server=$!
 	busywait 20000 listening "$port" || fail "$1: the server does not listen"
 	check "client" timeout 60 "$@" -p "$port" -d "$(ibdev 2)" 127.0.0.1
-	wait $server || fail "server: $(tail -n 3 "$TESTDIR/server")"
+	wait "$server" || fail "server: $(tail -n 3 "$TESTDIR/server")"
 }
 
 pingpong()
