@@ -47,7 +47,7 @@ rejoined()
 # values QKEY SL
 values()
 {
-	local qkey=$1 sl=$2
+	local qkey=$1 sl=$2 start
 
 	new_sm "Default=0x7fff, ipoib, Q_Key=$qkey, sl=$sl : ALL=full;"
 	check "rejoined" slowwait 15 rejoined "$BROADCAST_MGID"
@@ -56,7 +56,10 @@ values()
 	for node in 1 2; do
 		node_ip "$node" neigh flush dev ib0
 	done
-	check "ping" wait_ping 1 2
+	start=$(now_ms)
+	check "IPv4" slowwait 10 ping_ok 1 "$(ip4 2)"
+	check "IPv6" slowwait 10 ping_ok 1 "$(ip6 2)"
+	note "to an answer over both: $(($(now_ms) - start)) ms"
 	capture_start "values$sl"
 	check "unicast" ping_lossless 1 "$(ip4 2)" 5
 	in_node 1 udp_group send ib0 255.255.255.255 9 32 3

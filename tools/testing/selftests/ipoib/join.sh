@@ -14,6 +14,7 @@
 
 WITHOUT="Default=0x7fff : ALL=full;"
 WITH="Default=0x7fff, ipoib : ALL=full;"
+LARGER="Default=0x7fff, ipoib, mtu=5 : ALL=full;"
 
 CASES=(
 	"no_sm U16,A14 without a subnet manager the interfaces are there and have no carrier"
@@ -120,7 +121,7 @@ mtu_too_big()
 {
 	case $1 in
 	refused)
-		fresh_start "Default=0x7fff, ipoib, mtu=5 : ALL=full;"
+		fresh_start "$LARGER"
 		check "no carrier for 3 s" stays 3000 all_down
 		note "the group: $(sa_group "$BROADCAST_MGID")"
 		REFUSED_LOG=$(klog)
@@ -150,7 +151,7 @@ rate_too_big()
 
 group_lost()
 {
-	new_sm "$FASTER"
+	new_sm "$LARGER"
 	check "carrier goes" slowwait 10 all_down
 	new_sm "$WITH"
 	check "carrier" wait_carrier
