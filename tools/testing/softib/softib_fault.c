@@ -7,13 +7,14 @@
  * Delayed frames are copied into one queue, ordered by the time they are due,
  * and sent on from a work item.
  */
+#include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "softib.h"
 
 struct softib_delayed {
 	struct list_head list;
-	unsigned long due;
+	ktime_t due;
 	u8 swport;
 	struct softib_frame frame;
 	u8 payload[];
@@ -57,15 +58,17 @@ static enum softib_class softib_fault_class(const struct softib_frame *frame)
 static void softib_delay_arm(void)
 {
 	struct softib_delayed *first;
-	unsigned long now = jiffies;
+	s64 ms;
 
 	lockdep_assert_held(&softib_delay_lock);
 	first = list_first_entry_or_null(&softib_delay_queue,
 					 struct softib_delayed, list);
-	if (first)
-		mod_delayed_work(softib_fabric->wq, &softib_delay_work,
-				 time_after(first->due, now) ?
-				 first->due - now : 0);
+	if (!first)
+		return;
+	/* Rounded up; a frame that still is not due arms it again. */
+	ms = max_t(s64, ktime_ms_delta(first->due, ktime_get()) + 1, 0);
+	mod_delayed_work(softib_fabric->wq, &softib_delay_work,
+			 msecs_to_jiffies(ms));
 }
 
 static struct softib_delayed *softib_delay_take(bool all)
@@ -76,7 +79,7 @@ static struct softib_delayed *softib_delay_take(bool all)
 	spin_lock_irqsave(&softib_delay_lock, flags);
 	first = list_first_entry_or_null(&softib_delay_queue,
 					 struct softib_delayed, list);
-	if (first && !all && time_after(first->due, jiffies))
+	if (first && !all && ktime_after(first->due, ktime_get()))
 		first = NULL;
 	if (first)
 		list_del(&first->list);
@@ -109,7 +112,7 @@ static void softib_delay_queue_add(struct softib_delayed *delayed)
 
 	spin_lock_irqsave(&softib_delay_lock, flags);
 	list_for_each_entry_reverse(after, &softib_delay_queue, list)
-		if (!time_after(after->due, delayed->due))
+		if (!ktime_after(after->due, delayed->due))
 			break;
 	/* At the list head itself if none is due earlier. */
 	list_add(&delayed->list, &after->list);
@@ -128,7 +131,7 @@ static bool softib_fault_delay(struct softib_port *port,
 			  GFP_ATOMIC);
 	if (!delayed)
 		return false;
-	delayed->due = jiffies + msecs_to_jiffies(ms);
+	delayed->due = ktime_add_ms(ktime_get(), ms);
 	delayed->swport = port->swport;
 	delayed->frame = *frame;
 	softib_payload_init(&from, frame);
