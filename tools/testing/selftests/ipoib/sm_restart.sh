@@ -90,7 +90,8 @@ master_is()
 
 failover()
 {
-	opensm_spawn 2 -p 1
+	# of equal priority: the lower GUID is master
+	opensm_spawn 2
 	check "node 1 is master" slowwait 10 master_is 1
 	check "node 2 waits" slowwait 15 grep -q STANDBY "$TESTDIR/sm2/opensm.log"
 	opensm_kill 1
