@@ -45,7 +45,7 @@ static int unhex(const char *s, uint8_t *buf, int max)
 	int n = 0;
 
 	while (*s) {
-		unsigned int v;
+		char octet[3] = "";
 
 		if (*s == ':') {
 			s++;
@@ -53,8 +53,8 @@ static int unhex(const char *s, uint8_t *buf, int max)
 		}
 		if (n == max || !isxdigit(s[0]) || !isxdigit(s[1]))
 			return -1;
-		sscanf(s, "%2x", &v);
-		buf[n++] = v;
+		memcpy(octet, s, 2);
+		buf[n++] = strtoul(octet, NULL, 16);
 		s += 2;
 	}
 	return n;
@@ -80,7 +80,8 @@ static int do_send(char **argv, int argc)
 	to.ll.sll_ifindex = if_nametoindex(argv[0]);
 	to.ll.sll_protocol = htons(strtoul(argv[2], NULL, 0));
 	len = unhex(argv[3], data, sizeof(data));
-	if (!to.ll.sll_ifindex || len < 0 || unhex(argv[1], to.ll.sll_addr, LLADDR_LEN) != LLADDR_LEN) {
+	if (!to.ll.sll_ifindex || len < 0 ||
+	    unhex(argv[1], to.ll.sll_addr, LLADDR_LEN) != LLADDR_LEN) {
 		errno = EINVAL;
 		return die("arguments");
 	}
@@ -127,8 +128,9 @@ static int do_recv(char **argv)
 			return die("recvfrom");
 		if (from.ll.sll_pkttype == PACKET_OUTGOING)
 			continue;
-		printf("proto=%04x pkttype=%u hatype=%u halen=%u len=%d", ntohs(from.ll.sll_protocol),
-		       from.ll.sll_pkttype, from.ll.sll_hatype, from.ll.sll_halen, n);
+		printf("proto=%04x pkttype=%u hatype=%u halen=%u len=%d",
+		       ntohs(from.ll.sll_protocol), from.ll.sll_pkttype,
+		       from.ll.sll_hatype, from.ll.sll_halen, n);
 		put_hex("addr", from.ll.sll_addr, from.ll.sll_halen);
 		put_hex("data", data, n > 64 ? 64 : n);
 		putchar('\n');
@@ -143,7 +145,7 @@ int main(int argc, char **argv)
 		return do_send(argv + 2, argc - 2);
 	if (argc == 6 && !strcmp(argv[1], "recv"))
 		return do_recv(argv + 2);
-	fputs("usage: raw_frame send IF LLADDR ETHERTYPE HEX [COUNT] | recv IF ETHERTYPE COUNT TIMEOUT_MS\n",
-	      stderr);
+	fputs("usage: raw_frame send IF LLADDR ETHERTYPE HEX [COUNT]\n"
+	      "       raw_frame recv IF ETHERTYPE COUNT TIMEOUT_MS\n", stderr);
 	return 2;
 }

@@ -68,15 +68,33 @@ static void parse(int argc, char **argv, struct args *a)
 		unsigned long v = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		switch (opt) {
-		case 'l': a->ah.dlid = v; break;
-		case 'q': a->qpn = v; break;
-		case 'Q': a->qkey = v; break;
-		case 'P': a->pkey_index = v; break;
-		case 's': a->ah.sl = v; break;
-		case 'H': a->ah.grh.hop_limit = v; break;
-		case 'T': a->ah.grh.traffic_class = v; break;
-		case 'n': a->count = v; break;
-		case 'd': a->len = unhex(optarg, a->data); break;
+		case 'l':
+			a->ah.dlid = v;
+			break;
+		case 'q':
+			a->qpn = v;
+			break;
+		case 'Q':
+			a->qkey = v;
+			break;
+		case 'P':
+			a->pkey_index = v;
+			break;
+		case 's':
+			a->ah.sl = v;
+			break;
+		case 'H':
+			a->ah.grh.hop_limit = v;
+			break;
+		case 'T':
+			a->ah.grh.traffic_class = v;
+			break;
+		case 'n':
+			a->count = v;
+			break;
+		case 'd':
+			a->len = unhex(optarg, a->data);
+			break;
 		case 'g':
 			a->ah.is_global = 1;
 			if (inet_pton(AF_INET6, optarg, &a->ah.grh.dgid) != 1)
@@ -103,7 +121,10 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, const struct
 {
 	struct ibv_qp_init_attr init = {
 		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
-		.cap = { .max_send_wr = 16, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = {
+			.max_send_wr = 16, .max_recv_wr = 1,
+			.max_send_sge = 1, .max_recv_sge = 1,
+		},
 	};
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = a->qkey,
