@@ -43,7 +43,6 @@
 
 /* A group we only send to is left after this time without a frame. */
 #define IPOIB_SEND_UNUSED	(60 * HZ)
-#define IPOIB_SEND_SCAN		(30 * HZ)
 /* Pause after the first and the longest pause after a later failure, in ms. */
 #define IPOIB_BACKOFF_MIN	50
 #define IPOIB_BACKOFF_MAX	8000
@@ -516,19 +515,23 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
 	return mcast;
 }
 
-/* When is @mcast to be looked at? Jiffies from now, or ULONG_MAX. */
-static unsigned long ipoib_mcast_delay(struct ipoib_mcast *mcast)
+/*
+ * When is @mcast to be looked at? Jiffies from now, or ULONG_MAX. A group that
+ * may not be joined yet is not waited for: what stands in the way kicks us.
+ */
+static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 {
-	unsigned long at;
+	unsigned long now = jiffies, delay = ULONG_MAX, at;
 
-	if (mcast->want == IPOIB_JOIN_SEND &&
-	    mcast->state != IPOIB_MCAST_BACKOFF)
+	if (mcast->want == IPOIB_JOIN_SEND) {
 		at = READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED;
-	else if (mcast->state == IPOIB_MCAST_BACKOFF)
+		delay = time_after(at, now) ? at - now : 0;
+	}
+	if (mcast->state == IPOIB_MCAST_BACKOFF && ipoib_mcast_may_join(mcast)) {
 		at = mcast->retry_at;
-	else
-		return ULONG_MAX;
-	return time_after(at, jiffies) ? at - jiffies : 0;
+		delay = min(delay, time_after(at, now) ? at - now : 0);
+	}
+	return delay;
 }
 
 /* A sender that has stopped, or that nobody waits for, is forgotten. */
@@ -565,6 +568,19 @@ static struct ipoib_mcast *ipoib_mcast_lookup(struct ipoib_dev *priv,
 	return rhashtable_lookup_fast(&priv->groups, mgid, ipoib_mcast_params);
 }
 
+/* No memory: the list is gone through again soon. No room: it stays so. */
+static void ipoib_mcast_no_room(struct ipoib_dev *priv,
+				const union ib_gid *mgid)
+{
+	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
+	if (priv->ngroups < IPOIB_MCAST_MAX)
+		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
+	else if (net_ratelimit())
+		netdev_warn(priv->netdev,
+			    "more than %u groups, not joining %pI6\n",
+			    IPOIB_MCAST_MAX, mgid->raw);
+}
+
 /* One address of the stack's list. Foreign scopes and P_Keys are not ours. */
 static void ipoib_mcast_listen(struct ipoib_dev *priv, const u8 *lladdr)
 {
@@ -579,8 +595,7 @@ static void ipoib_mcast_listen(struct ipoib_dev *priv, const u8 *lladdr)
 	if (!mcast)
 		mcast = ipoib_mcast_add(priv, mgid.raw, IPOIB_JOIN_FULL);
 	if (!mcast) {
-		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
-		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
+		ipoib_mcast_no_room(priv, &mgid);
 		return;
 	}
 	mcast->listed = true;
