@@ -134,12 +134,14 @@ struct ipoib_ah {
 /**
  * struct ipoib_batch - work requests that wait to be posted together
  * @count: how many
+ * @bytes: octets of their frames
  * @awaited: somebody waits for one of them to complete
  * @wr: chained by ipoib_ud_post()
  * @sge: their scatter-gather lists
  */
 struct ipoib_batch {
 	unsigned int count;
+	unsigned int bytes;
 	bool awaited;
 	struct ib_ud_wr wr[IPOIB_BATCH];
 	struct ib_sge sge[IPOIB_BATCH][IPOIB_TX_SGE];
@@ -469,6 +471,7 @@ extern int ipoib_recvq_size;
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
 void ipoib_dev_set_address(struct ipoib_dev *priv);
+bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
 void ipoib_dev_change_address(struct ipoib_dev *priv);
 int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode);
 bool ipoib_dev_is_ours(const struct net_device *dev);

@@ -155,6 +155,8 @@ static void ipoib_ctl_restart(struct ipoib_dev *priv)
 	if (!test_bit(IPOIB_FLAG_UP, &priv->flags))
 		return;
 	ipoib_dev_down(priv);
+	if (ipoib_dev_address_moved(priv))
+		ipoib_dev_change_address(priv);
 	ipoib_dev_up(priv);
 }
 

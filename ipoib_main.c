@@ -64,6 +64,7 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 	int err;
 
 	ASSERT_RTNL();
+	ipoib_dev_set_address(priv);
 	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags)) {
 		netdev_warn(priv->netdev, "waiting for a P_Key\n");
 		return 0;
@@ -302,11 +303,22 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode)
 	return -EOPNOTSUPP;
 }
 
+/* Scope of the broadcast address as it stands. */
+static u8 ipoib_dev_scope(const struct net_device *dev)
+{
+	const struct ipoib_lladdr *addr = (const void *)dev->broadcast;
+	const struct ipoib_mgid *mgid = (const void *)addr->gid;
+
+	return mgid->flags_scope & 0xf;
+}
+
 /**
  * ipoib_dev_set_address - derive link-layer and broadcast address
  * @priv: the interface; GID, QPN and P_Key are known
  *
- * RFC 4391 section 9.1.1 (U36, U38) and section 4 (U4 to U9).
+ * RFC 4391 section 9.1.1 (U36, U38) and section 4 (U4 to U9). The
+ * administrator gives the link another scope by the broadcast address (U15);
+ * the rest of that address is not for him to choose.
  *
  * Context: RTNL held, or before registration
  */
@@ -318,14 +330,29 @@ void ipoib_dev_set_address(struct ipoib_dev *priv)
 	/* No flags: only UD is offered (RFC 4755 section 3.1, C9). */
 	ipoib_lladdr_set(&addr, 0, priv->txq->qp->qp_num, &priv->local_gid);
 	dev_addr_set(dev, (const u8 *)&addr);
-	ipoib_mgid_broadcast(&priv->broadcast_mgid, IPOIB_SCOPE_LINK_LOCAL,
+	ipoib_mgid_broadcast(&priv->broadcast_mgid,
+			     ipoib_dev_scope(dev) ?: IPOIB_SCOPE_LINK_LOCAL,
 			     priv->pkey);
 	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
 	memcpy(dev->broadcast, &addr, sizeof(addr));
 }
 
 /**
- * ipoib_dev_change_address - GID or P_Key of a registered interface changed
+ * ipoib_dev_address_moved - whether someone changed the broadcast address
+ * @priv: the interface
+ *
+ * Context: RTNL held
+ * Return: true if it is not the one the driver works with
+ */
+bool ipoib_dev_address_moved(const struct ipoib_dev *priv)
+{
+	const struct ipoib_lladdr *addr = (const void *)priv->netdev->broadcast;
+
+	return memcmp(addr->gid, &priv->broadcast_mgid, sizeof(addr->gid));
+}
+
+/**
+ * ipoib_dev_change_address - GID, P_Key or scope of a registered interface changed
  * @priv: the interface, stopped
  *
  * The stack derives the link-layer addresses of its groups from the broadcast
@@ -614,10 +641,19 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 
-	/* A move to another namespace registers the interface again. */
-	if ((event == NETDEV_CHANGENAME || event == NETDEV_REGISTER) &&
-	    ipoib_dev_is_ours(dev))
+	if (!ipoib_dev_is_ours(dev))
+		return NOTIFY_DONE;
+	switch (event) {
+	case NETDEV_CHANGENAME:
+	case NETDEV_REGISTER:
+		/* The latter also when it has moved to another namespace. */
 		ipoib_debugfs_rename(netdev_priv(dev));
+		break;
+	case NETDEV_CHANGEADDR:
+		if (ipoib_dev_address_moved(netdev_priv(dev)))
+			ipoib_ctl_post(netdev_priv(dev), IPOIB_CTL_RESTART);
+		break;
+	}
 	return NOTIFY_DONE;
 }
 

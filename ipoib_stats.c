@@ -99,15 +99,15 @@ void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n)
  * ipoib_stat_traffic - count frames and their octets
  * @priv: the interface
  * @packets: IPOIB_RX_PACKETS or IPOIB_TX_PACKETS
- * @npackets: number of frames
+ * @npackets: number of frames; negative to take back
  * @nbytes: their octets
  *
- * Called once per poll, not per frame.
+ * Called once per poll or post, not per frame.
  *
  * Context: any
  */
 void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets,
-			unsigned int npackets, unsigned int nbytes)
+			s64 npackets, s64 nbytes)
 {
 	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
 	unsigned long flags;

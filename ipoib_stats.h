@@ -18,7 +18,7 @@ struct rtnl_link_stats64;
 /**
  * enum ipoib_stat - what is counted
  * @IPOIB_RX_PACKETS: frames handed to the stack
- * @IPOIB_TX_PACKETS: sends that completed well
+ * @IPOIB_TX_PACKETS: sends posted, less those that failed
  * @IPOIB_RX_BYTES: their octets, encapsulation header included
  * @IPOIB_TX_BYTES: their octets, encapsulation header included
  * @IPOIB_MULTICAST: frames received from a multicast group
@@ -89,7 +89,7 @@ int ipoib_stats_init(struct ipoib_dev *priv);
 void ipoib_stats_exit(struct ipoib_dev *priv);
 void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n);
 void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets,
-			unsigned int npackets, unsigned int nbytes);
+			s64 npackets, s64 nbytes);
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum);
 void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link);
 const char *ipoib_stat_name(enum ipoib_stat stat);

@@ -146,18 +146,28 @@ static bool ipoib_ud_signal(struct ipoib_txq *txq)
 	return true;
 }
 
+/* Take back what was counted as sent when it was posted. */
+static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot,
+			     enum ipoib_stat why)
+{
+	struct ipoib_ring *ring = &txq->ring;
+
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, -1,
+			   -(s64)ring->slots[slot & ring->mask].bytes);
+	ipoib_stat_add(txq->priv, why, 1);
+}
+
 static void ipoib_ud_post_failed(struct ipoib_txq *txq, int err,
 				 const struct ib_send_wr *bad)
 {
 	struct ipoib_dev *priv = txq->priv;
-	struct ipoib_batch *batch = txq->batch;
-	unsigned int posted = ud_wr(bad) - batch->wr;
 
 	/*
 	 * The slots stay filled until the restart flushes the ring: byte
 	 * queue limits may only be given back by the completion handler.
 	 */
-	ipoib_stat_add(priv, IPOIB_TX_POST, batch->count - posted);
+	for (; bad; bad = bad->next)
+		ipoib_ud_uncount(txq, bad->wr_id, IPOIB_TX_POST);
 	if (net_ratelimit())
 		netdev_warn(priv->netdev, "post send failed: %d\n", err);
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
@@ -185,7 +195,10 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
 	if (unlikely(err))
 		ipoib_ud_post_failed(txq, err, bad);
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->count,
+			   batch->bytes);
 	batch->count = 0;
+	batch->bytes = 0;
 	batch->awaited = false;
 }
 
@@ -249,6 +262,7 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 	batch->wr[batch->count].wr.send_flags = flags;
 	ipoib_ud_build(txq, &batch->wr[batch->count], ah, qpn, nsge);
 	batch->count++;
+	batch->bytes += len;
 	netdev_tx_sent_queue(txq->nq, len);
 	ipoib_ud_maybe_stop(txq);
 	if (batch->count == IPOIB_BATCH)
@@ -265,23 +279,18 @@ static void ipoib_ud_wake(struct ipoib_txq *txq)
 		netif_tx_wake_queue(txq->nq);
 }
 
-/* Returns how many of the frames that @wc stands for were not sent. */
-static unsigned int ipoib_ud_tx_failed(struct ipoib_txq *txq,
-				       const struct ib_wc *wc)
+static void ipoib_ud_tx_failed(struct ipoib_txq *txq, const struct ib_wc *wc)
 {
-	if (likely(wc->status == IB_WC_SUCCESS))
-		return 0;
 	if (wc->status != IB_WC_WR_FLUSH_ERR && net_ratelimit())
 		netdev_warn(txq->priv->netdev,
 			    "failed send event (status=%d, wrid=%u vend_err %#x)\n",
 			    wc->status, (u32)wc->wr_id, wc->vendor_err);
+	ipoib_ud_uncount(txq, wc->wr_id, IPOIB_TX_ERROR);
 	ipoib_ctl_post(txq->priv, IPOIB_CTL_RECOVER);
-	return 1;
 }
 
 static bool ipoib_ud_tx_reap(struct ipoib_txq *txq, int budget)
 {
-	unsigned int failed = 0;
 	struct ipoib_tx_done done = {};
 	int i, n;
 
@@ -289,15 +298,11 @@ static bool ipoib_ud_tx_reap(struct ipoib_txq *txq, int budget)
 	if (n <= 0)
 		return false;
 	for (i = 0; i < n; i++) {
+		if (unlikely(txq->wc[i].status != IB_WC_SUCCESS))
+			ipoib_ud_tx_failed(txq, &txq->wc[i]);
 		ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, budget,
 				    &done);
-		failed += ipoib_ud_tx_failed(txq, &txq->wc[i]);
 	}
-	if (unlikely(failed))
-		ipoib_stat_add(txq->priv, IPOIB_TX_ERROR, failed);
-	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS,
-			   done.packets - min(failed, done.packets),
-			   done.bytes);
 	netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
 	ipoib_ud_wake(txq);
 	return n == IPOIB_POLL_WC;
@@ -592,8 +597,6 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 	/* A last completion may have started the queue again. */
 	netif_tx_disable(priv->netdev);
 	ipoib_ud_qp_empty(priv);
-	txq->batch->count = 0;
-	txq->batch->awaited = false;
 	txq->unsignalled = 0;
 	ipoib_ring_flush(&txq->ring);
 	ipoib_ud_rx_stop(priv->rxq);
