@@ -349,6 +349,19 @@ static void ipoib_mcast_join_ok(struct ipoib_mcast *mcast)
 	ipoib_mcast_release(mcast, IPOIB_TX_PACKETS);
 }
 
+/* Nobody listens, or no longer: what we knew of the group is void. */
+static void ipoib_mcast_set_absent(struct ipoib_mcast *mcast)
+{
+	ipoib_sa_leave(mcast->member);
+	mcast->member = NULL;
+	mcast->held = 0;
+	ipoib_mcast_publish(mcast, NULL);
+	mcast->retry_at = jiffies + IPOIB_ABSENT;
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
+	/* By the broadcast group, or dropped: the sender decides. */
+	ipoib_mcast_release(mcast, IPOIB_TX_PACKETS);
+}
+
 static void ipoib_mcast_join_failed(struct ipoib_mcast *mcast, int err)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -357,10 +370,7 @@ static void ipoib_mcast_join_failed(struct ipoib_mcast *mcast, int err)
 	mcast->joining = NULL;
 	/* The SA refuses a send-only join if the group does not exist. */
 	if (mcast->asked == IPOIB_JOIN_SEND && err == -EINVAL) {
-		mcast->retry_at = jiffies + IPOIB_ABSENT;
-		ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
-		/* By the broadcast group, or dropped: the sender decides. */
-		ipoib_mcast_release(mcast, IPOIB_TX_PACKETS);
+		ipoib_mcast_set_absent(mcast);
 		return;
 	}
 	ipoib_mcast_log(mcast, "join", err);
