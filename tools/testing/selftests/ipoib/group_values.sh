@@ -82,12 +82,13 @@ groups_follow()
 }
 
 # The scope is that of the interface's broadcast address (U15: where it is not
-# found by search, it is set there).
+# found by search, it is set there). OpenSM's scope= gives the record a scope and
+# leaves the MGID alone: the group is made by name.
 scope()
 {
 	local node
 
-	new_sm "Default=0x7fff, ipoib, scope=5 : ALL=full;"
+	new_sm "Default=0x7fff, ipoib :" "mgid=ff15:401b::ffff:ffff" "ALL=full;"
 	for node in 1 2 3; do
 		node_ip "$node" link set ib0 down
 		check "broadcast address of node $node" node_ip "$node" link set ib0 \

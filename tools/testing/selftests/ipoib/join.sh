@@ -137,8 +137,8 @@ mtu_too_big()
 	esac
 }
 
-# 120 Gb/s, more than any port here has
-FASTER="Default=0x7fff, ipoib, rate=10 : ALL=full;"
+# 300 Gb/s, more than any port here has
+FASTER="Default=0x7fff, ipoib, rate=18 : ALL=full;"
 
 rate_too_big()
 {
