@@ -10,11 +10,9 @@
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
-/* 6.17 wants each workqueue to say whether it is per-CPU. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
-#ifndef WQ_PERCPU
+/* Workqueues have to say since then whether they are per-CPU; they were. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define WQ_PERCPU 0
-#endif
 #endif
 
 /* 6.16 renamed from_timer(). */

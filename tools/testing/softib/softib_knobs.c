@@ -3,7 +3,8 @@
  * debugfs: /sys/kernel/debug/softib
  *
  * summary            the fabric as it stands, for people
- * add, remove        write a node's name to plug its HCA in or pull it out
+ * add, remove        write a node's name to plug its HCA in or pull it out;
+ *                    that waits for user space to close the HCA's verbs
  * softibK/link       "up" or "down": the cable of port 1; link2: of port 2
  * softibK/counters   counters of each port and of its switch port, one a line
  * softibK/mcast_limit  how many groups the HCA can attach
@@ -12,7 +13,8 @@
  * softibK/dup_every_C   deliver each Nth frame twice
  * softibK/delay_ms_C    deliver frames N ms later, in order
  * softibK/fail_send  complete the next N UD sends with an error
- * softibK/fail_ah    refuse the next N address handles
+ * softibK/fail_ah    refuse the next N address handles, also those of RC and
+ *                    UC connections
  * softibK/fail_qp    refuse the next N QPs
  *
  * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong

@@ -39,7 +39,7 @@ CASES=(
 	"flap V a cable pulled and plugged is noticed by trap 128 and comes back"
 	"disable V ibportstate disables and enables a switch port"
 	"description V a new node description reaches OpenSM by trap 144"
-	"pkeys V a changed partition is in the P_Key tables, and an event is told"
+	"pkeys V a changed partition is in the P_Key tables"
 	"replug V an HCA pulled out while others live comes back"
 	"handover V a subnet manager of higher priority takes over"
 	"bad_knobs V the knobs refuse nonsense"
