@@ -60,7 +60,8 @@ values()
 	check "IPv6" slowwait 10 ping_ok 1 "$(ip6 2)"
 	note "to an answer over both: $(($(now_ms) - start)) ms"
 	capture_start "values$sl"
-	check "unicast" ping_lossless 1 "$(ip4 2)" 5
+	# the other node may take the new values a moment later
+	check "unicast" slowwait 10 ping_lossless 1 "$(ip4 2)" 5
 	in_node 1 udp_group send ib0 255.255.255.255 9 32 3
 	capture_stop
 	check "Q_Key" frames_all qkey "${qkey#0x}" op=64 type!=fefe sport!=- dqp!=000000 \
@@ -133,7 +134,8 @@ pkey()
 	check "member" sa_is_full_member 1 ff12:401b:9234::ffff:ffff
 	check "ping" wait_ping 1 2
 	capture_start pkey
-	check "unicast" ping_lossless 1 "$(ip4 2)" 5
+	# the other node may take the new values a moment later
+	check "unicast" slowwait 10 ping_lossless 1 "$(ip4 2)" 5
 	in_node 1 udp_group send ib0 255.255.255.255 9 32 3
 	capture_stop
 	check "P_Key" frames_all pkey 9234 op=64 dqp!=000000 dqp!=000001 dqp!=fefefe \
