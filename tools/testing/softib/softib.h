@@ -626,9 +626,6 @@ void softib_ud_rx(struct softib_port *port, struct rvt_qp *qp,
 int softib_rc_qp_alloc(struct softib_qp *priv);
 void softib_rc_qp_free(struct softib_qp *priv);
 void softib_rc_qp_reset(struct rvt_qp *qp);
-void softib_rc_qp_error(struct rvt_qp *qp);
-void softib_rc_flush_waiters(struct rvt_qp *qp);
-void softib_rc_stop(struct rvt_qp *qp);
 void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait);
 bool softib_rc_do_send(struct rvt_qp *qp);
 bool softib_uc_do_send(struct rvt_qp *qp);

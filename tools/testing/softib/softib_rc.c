@@ -325,6 +325,15 @@ static bool softib_rc_outstanding(const struct rvt_qp *qp)
 	return softib_psn_cmp(qp->s_last_psn, qp->s_sending_hpsn) < 0;
 }
 
+/*
+ * PSNs are told apart by their difference, so no more than half of their range
+ * may be on the way; stay well below.
+ */
+static bool softib_rc_window_full(const struct rvt_qp *qp)
+{
+	return ((qp->s_psn - qp->s_last_psn) & 0xffffff) > BIT(22);
+}
+
 /* Arm the transport timer, if it is not, and the QP has one (IBTA 9.9.2.1.1). */
 static void softib_rc_arm(struct rvt_qp *qp)
 {
@@ -642,6 +651,10 @@ static bool softib_rc_send_one(struct rvt_qp *qp, unsigned long *flags)
 		qp->s_flags |= RVT_S_WAIT_RDMAR;
 		return true;
 	}
+	if (unlikely(softib_rc_window_full(qp))) {
+		qp->s_flags |= RVT_S_WAIT_RDMAR;
+		return true;
+	}
 	single = softib_rc_build(qp, wqe, &frame);
 	spin_unlock_irqrestore(&qp->s_lock, *flags);
 	softib_port_tx(qp_to_softib_port(qp), &frame);
@@ -733,40 +746,4 @@ void softib_rc_qp_reset(struct rvt_qp *qp)
 {
 	qp_to_softib_rc(qp)->events = 0;
 	atomic_set(&qp->local_ops_pending, 0);
-}
-
-/**
- * softib_rc_qp_error() - a QP enters the error state
- * @qp: the QP
- *
- * rdmavt drops the buffers of the message that was coming in; nothing is to be
- * added.
- *
- * Context: r_lock and s_lock held.
- */
-void softib_rc_qp_error(struct rvt_qp *qp)
-{
-}
-
-/**
- * softib_rc_flush_waiters() - nothing of a QP waits anywhere but in its timers
- * @qp: the QP
- *
- * Context: s_lock held.
- */
-void softib_rc_flush_waiters(struct rvt_qp *qp)
-{
-}
-
-/**
- * softib_rc_stop() - stop what may start the send engine
- * @qp: the QP, in the reset state
- *
- * rdmavt stops its timers itself, after this; softib_schedule_send() refuses
- * them from the reset state on.
- *
- * Context: may sleep.
- */
-void softib_rc_stop(struct rvt_qp *qp)
-{
 }

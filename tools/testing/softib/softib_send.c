@@ -246,24 +246,23 @@ void softib_qp_reset(struct rvt_qp *qp)
  * softib_qp_error() - a QP enters the error state
  * @qp: the QP
  *
+ * rdmavt insists on it. It drops the buffers of a message that was coming in
+ * itself, and schedules the engine, which flushes.
+ *
  * Context: r_lock and s_lock held.
  */
 void softib_qp_error(struct rvt_qp *qp)
 {
-	if (!softib_is_ud(qp))
-		softib_rc_qp_error(qp);
 }
 
 /**
  * softib_qp_flush_waiters() - take a QP that is being reset off all lists
- * @qp: the QP
+ * @qp: the QP, which is on none: it waits in its timers, and rdmavt stops them
  *
  * Context: s_lock held.
  */
 void softib_qp_flush_waiters(struct rvt_qp *qp)
 {
-	if (!softib_is_ud(qp))
-		softib_rc_flush_waiters(qp);
 }
 
 /**
@@ -292,8 +291,6 @@ void softib_qp_modify(struct rvt_qp *qp, struct ib_qp_attr *attr, int mask,
  */
 void softib_qp_stop(struct rvt_qp *qp)
 {
-	if (!softib_is_ud(qp))
-		softib_rc_stop(qp);
 	cancel_work_sync(&qp_to_softib_qp(qp)->work);
 }
 
