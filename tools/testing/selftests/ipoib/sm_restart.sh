@@ -91,7 +91,9 @@ master_is()
 failover()
 {
 	# of equal priority: the lower GUID is master
+	OPENSM_CONF=$'sminfo_polling_timeout 1000\npolling_retry_number 2'
 	opensm_spawn 2
+	OPENSM_CONF=
 	check "node 1 is master" slowwait 10 master_is 1
 	check "node 2 waits" slowwait 15 grep -q STANDBY "$TESTDIR/sm2/opensm.log"
 	opensm_kill 1
