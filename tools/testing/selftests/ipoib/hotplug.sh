@@ -30,7 +30,19 @@ setup()
 	driver_load
 	nodes_up
 	wait_carrier || ktap_bail "no carrier"
+	doubt 1
+	doubt 2
 	wait_ping 2 3 || ktap_bail "no ping"
+}
+
+# Peers doubt their neighbours after a second instead of half a minute.
+doubt()
+{
+	in_node "$1" bash -c '
+		for dir in /proc/sys/net/ipv[46]/neigh/ib0; do
+			echo 1000 > $dir/base_reachable_time_ms
+			echo 1 > $dir/delay_first_probe_time
+		done'
 }
 
 no_interface()
