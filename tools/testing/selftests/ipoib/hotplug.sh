@@ -38,6 +38,7 @@ setup()
 # Peers doubt their neighbours after a second instead of half a minute.
 doubt()
 {
+	# shellcheck disable=SC2016 # for that shell
 	in_node "$1" bash -c '
 		for dir in /proc/sys/net/ipv[46]/neigh/ib0; do
 			echo 1000 > $dir/base_reachable_time_ms
