@@ -49,7 +49,8 @@
  * - softib_port_tx() holds rcu_read_lock() until the last copy is delivered.
  *   That is what keeps the receiving QP (unhashed, then synchronize_rcu() in
  *   rdmavt) and the receiving port (unlinked from the switch, then
- *   synchronize_rcu() in softib_hca_del()) alive.
+ *   synchronize_rcu() in softib_link_unplug()) alive. The sending port lives
+ *   at least as long as its QPs and its trap.
  * - struct softib_fabric is permanent while the module is loaded. Its mutex
  *   serialises the adding and the removal of HCAs; its spinlock guards link
  *   and subnet management state of the switch and of the ports (softib_port
