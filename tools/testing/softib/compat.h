@@ -6,19 +6,12 @@
 #ifndef SOFTIB_COMPAT_H
 #define SOFTIB_COMPAT_H
 
-#include <linux/timer.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
 /* Workqueues have to say since then whether they are per-CPU; they were. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define WQ_PERCPU 0
-#endif
-
-/* 6.16 renamed from_timer(). */
-#ifndef timer_container_of
-#define timer_container_of(var, t, field) \
-	container_of(t, typeof(*(var)), field)
 #endif
 
 #endif /* SOFTIB_COMPAT_H */

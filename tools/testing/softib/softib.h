@@ -12,7 +12,6 @@
 #define SOFTIB_H
 
 #include <linux/atomic.h>
-#include <linux/bitmap.h>
 #include <linux/bits.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
