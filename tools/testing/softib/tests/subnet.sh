@@ -332,7 +332,9 @@ sm_lid_is()
 handover()
 {
 	opensm_spawn 2 -p 10
-	check "new master" slowwait 30 sm_lid_is 3 "$(lid 2 1)"
+	# If the old master hands over before the new one has seen it, both are
+	# standby until the new one has polled in vain: four times ten seconds.
+	check "new master" slowwait 90 sm_lid_is 3 "$(lid 2 1)"
 	check "sminfo" grep -q "sm lid $(lid 2 1) .*SMINFO_MASTER" <<< "$(sminfo)"
 	# It hands the mastership back when it leaves in order.
 	opensm_stop 2
