@@ -7,6 +7,7 @@
 #define IPOIB_H
 
 #include <linux/completion.h>
+#include <linux/jhash.h>
 #include <linux/netdevice.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
@@ -463,6 +464,23 @@ static inline void ipoib_touch(unsigned long *used)
 
 	if (now - READ_ONCE(*used) >= HZ)
 		WRITE_ONCE(*used, now);
+}
+
+/**
+ * ipoib_gid_hash - hash of the GID of a port or a group
+ * @data: the GID
+ * @len: its length
+ * @seed: of the table
+ *
+ * The first word is left out: hardly anything differs there on one link.
+ *
+ * Return: the hash
+ */
+static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
+{
+	const u32 *word = data;
+
+	return jhash_3words(word[1], word[2], word[3], seed);
 }
 
 /* ipoib_main.c */

@@ -26,14 +26,6 @@
 #define IPOIB_PATH_RETRY_MIN	(HZ / 10)
 #define IPOIB_PATH_RETRY_MAX	(8 * HZ)
 
-/* The port GUID differs between nodes, the subnet prefix hardly ever. */
-static u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
-{
-	const u32 *word = data;
-
-	return jhash_3words(word[1], word[2], word[3], seed);
-}
-
 static const struct rhashtable_params ipoib_path_params = {
 	.key_len = sizeof_field(struct ipoib_path, gid),
 	.key_offset = offsetof(struct ipoib_path, gid),
@@ -105,15 +97,6 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 	rhashtable_remove_fast(&priv->paths, &path->node, ipoib_path_params);
 	list_del_init(&path->list);
 	skb_queue_splice_tail_init(&path->queue, dropped);
-}
-
-static void ipoib_path_drop_list(struct ipoib_dev *priv,
-				 struct sk_buff_head *list, enum ipoib_stat why)
-{
-	struct sk_buff *skb;
-
-	while ((skb = __skb_dequeue(list)))
-		ipoib_drop(priv, skb, why);
 }
 
 static void ipoib_path_set_failed(struct ipoib_path *path,
@@ -209,7 +192,7 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 		ipoib_path_query(path, &dropped);
 unlock:
 	spin_unlock(&priv->path_lock);
-	ipoib_path_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
+	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	return send;
 }
 
@@ -317,7 +300,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	ipoib_ah_retire(priv, old);
 	if (IS_ERR(ah)) {
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
-		ipoib_path_drop_list(priv, &frames, IPOIB_TX_NO_PATH);
+		ipoib_drop_list(priv, &frames, IPOIB_TX_NO_PATH);
 	} else {
 		ipoib_dev_xmit_list(priv, &frames);
 	}
@@ -366,7 +349,7 @@ static void ipoib_path_age(struct work_struct *work)
 		ipoib_path_put(path);
 	}
 	spin_unlock_bh(&priv->path_lock);
-	ipoib_path_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
+	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
 		queue_delayed_work(priv->wq, &priv->path_work,
 				   IPOIB_PATH_SCAN);
@@ -411,7 +394,7 @@ void ipoib_path_stop(struct ipoib_dev *priv)
 		spin_lock_bh(&priv->path_lock);
 	}
 	spin_unlock_bh(&priv->path_lock);
-	ipoib_path_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
+	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
 }
 
 /**

@@ -51,19 +51,11 @@
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
 
-/* MGIDs of a link differ in the group ID. */
-static u32 ipoib_mgid_hash(const void *data, u32 len, u32 seed)
-{
-	const u32 *word = data;
-
-	return jhash_3words(word[1], word[2], word[3], seed);
-}
-
 static const struct rhashtable_params ipoib_mcast_params = {
 	.key_len = sizeof_field(struct ipoib_mcast, mgid),
 	.key_offset = offsetof(struct ipoib_mcast, mgid),
 	.head_offset = offsetof(struct ipoib_mcast, node),
-	.hashfn = ipoib_mgid_hash,
+	.hashfn = ipoib_gid_hash,
 	.automatic_shrinking = true,
 };
 
@@ -148,16 +140,6 @@ static struct ipoib_mcast *ipoib_mcast_add(struct ipoib_dev *priv,
 	return mcast;
 }
 
-static void ipoib_mcast_drop_list(struct ipoib_dev *priv,
-				  struct sk_buff_head *list,
-				  enum ipoib_stat why)
-{
-	struct sk_buff *skb;
-
-	while ((skb = __skb_dequeue(list)))
-		ipoib_drop(priv, skb, why);
-}
-
 /* Frames that wait for @mcast are sent, or dropped for the reason @why. */
 static void ipoib_mcast_release(struct ipoib_mcast *mcast,
 				enum ipoib_stat why)
@@ -172,7 +154,7 @@ static void ipoib_mcast_release(struct ipoib_mcast *mcast,
 	if (why == IPOIB_TX_PACKETS)
 		ipoib_dev_xmit_list(priv, &frames);
 	else
-		ipoib_mcast_drop_list(priv, &frames, why);
+		ipoib_drop_list(priv, &frames, why);
 }
 
 static void ipoib_mcast_set_state(struct ipoib_mcast *mcast,

@@ -188,3 +188,20 @@ void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb,
 	trace_ipoib_drop(priv->netdev, skb->len, why);
 	dev_kfree_skb_any(skb);
 }
+
+/**
+ * ipoib_drop_list - drop frames that waited
+ * @priv: the interface
+ * @list: the frames; emptied
+ * @why: counter of the reason
+ *
+ * Context: any but hard interrupt, as ipoib_drop()
+ */
+void ipoib_drop_list(struct ipoib_dev *priv, struct sk_buff_head *list,
+		     enum ipoib_stat why)
+{
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(list)))
+		ipoib_drop(priv, skb, why);
+}

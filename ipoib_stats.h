@@ -95,5 +95,7 @@ void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link);
 const char *ipoib_stat_name(enum ipoib_stat stat);
 void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb,
 		enum ipoib_stat why);
+void ipoib_drop_list(struct ipoib_dev *priv, struct sk_buff_head *list,
+		     enum ipoib_stat why);
 
 #endif /* IPOIB_STATS_H */
