@@ -76,7 +76,9 @@ clean_up()
 
 	kill_cgroup "$1" || status=1
 	ip -all netns delete
+	unload planted || status=1
 	unload ib_ipoib || status=1
 	unload softib || status=1
+	unload rdma_rxe || status=1
 	return $status
 }

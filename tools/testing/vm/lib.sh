@@ -8,6 +8,7 @@
 #	HASH/root/	the root file system made by ./rootfs from the recipe HASH
 #	HASH/boot/	what boots it, made by ./initramfs
 #	build/KEY/	the scratch build directory of a worktree, for ./build
+#	kernel/FLAVOUR-HASH/	a kernel made by ./kernel, trixie only
 #	root		a link to the root/ last asked for
 # and, for all suites, run/: one directory per run whose log was kept.
 
@@ -15,6 +16,9 @@ VM_SUITES="bookworm trixie trixie-backports"
 VM_DEFAULT_SUITE=trixie
 # The suite whose QEMU boots every suite's kernel.
 VM_QEMU_SUITE=trixie
+# Kernels: the suite's own, or of our making out of one suite's source.
+VM_KERNELS="stock debug kcsan"
+VM_KERNEL_SUITE=trixie
 
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 VM_REPO=$(cd "$VM_DIR/../../.." && pwd -P)
@@ -48,6 +52,17 @@ check_suite()
 	*" $1 "*) ;;
 	*) die "unknown suite '$1' (there are: $VM_SUITES)" ;;
 	esac
+}
+
+# check_kernel SUITE KERNEL
+check_kernel()
+{
+	case " $VM_KERNELS " in
+	*" $2 "*) ;;
+	*) die "unknown kernel '$2' (there are: $VM_KERNELS)" ;;
+	esac
+	[ "$2" = stock ] || [ "$1" = "$VM_KERNEL_SUITE" ] ||
+		die "the $2 kernel is made of $VM_KERNEL_SUITE, not of $1"
 }
 
 suite_root()
