@@ -68,6 +68,8 @@
 #define SOFTIB_NO_PORT		0xff	/* LFT entry: not routed */
 #define SOFTIB_VL_CAP		4	/* VLCap code of VL0 to VL7 */
 
+/* Scatter-gather entries of a work request. */
+#define SOFTIB_MAX_SGE		32
 #define SOFTIB_MAX_MCAST_GRP	16384	/* per HCA, by default */
 #define SOFTIB_SEND_BATCH	64	/* messages per turn of a send engine */
 
@@ -387,6 +389,9 @@ struct softib_knob {
  * @fail_send: complete the next N UD sends in error
  * @fail_ah: refuse the next N address handles
  * @fail_qp: refuse the next N QPs
+ * @fail_modify: refuse the next N changes of QPs
+ * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
+ *	next; 0: it has no SRQs
  * @mcast_limit: number of multicast groups an HCA here may attach
  * @link_off: the link was put down by hand, by port [F]
  * @knob: what the debugfs files of the fault knobs refer to
@@ -400,9 +405,11 @@ struct softib_node {
 	u32 fail_send;
 	u32 fail_ah;
 	u32 fail_qp;
+	u32 fail_modify;
+	u32 srq_sge;
 	u32 mcast_limit;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 3];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 5];
 };
 
 /**
@@ -564,6 +571,7 @@ static inline void softib_port_drop(struct softib_port *port,
 }
 
 /* softib_hca.c */
+bool softib_hca_objects(struct softib_dev *dev, char *text, size_t size);
 int softib_hca_add(struct softib_node *node);
 void softib_hca_del(struct softib_node *node);
 

@@ -9,7 +9,6 @@
 
 #include "softib.h"
 
-#define SOFTIB_MAX_SGE		32
 #define SOFTIB_MAX_WR		16384
 #define SOFTIB_MAX_RD_ATOMIC	16
 #define SOFTIB_RESERVED_QPN	0x20000
@@ -96,6 +95,16 @@ static int softib_check_ah(struct ib_device *ibdev, struct rdma_ah_attr *attr)
 	    rdma_ah_get_sl(attr) > 15)
 		return -EINVAL;
 	return softib_fault_hit(&dev->node->fail_ah) ? -ENOMEM : 0;
+}
+
+static int softib_check_modify_qp(struct rvt_qp *qp, struct ib_qp_attr *attr,
+				  int attr_mask, struct ib_udata *udata)
+{
+	struct softib_node *node = qp_to_softib(qp)->node;
+
+	if (qp->ibqp.qp_type == IB_QPT_SMI || qp->ibqp.qp_type == IB_QPT_GSI)
+		return 0;
+	return softib_fault_hit(&node->fail_modify) ? -ENOMEM : 0;
 }
 
 static void softib_new_ah(struct ib_device *ibdev, struct rdma_ah_attr *attr,
@@ -215,6 +224,7 @@ static const struct ib_device_ops softib_ops = {
 
 static const struct rvt_driver_provided softib_driver_f = {
 	.check_ah = softib_check_ah,
+	.check_modify_qp = softib_check_modify_qp,
 	.notify_new_ah = softib_new_ah,
 	.get_pci_dev = softib_get_pci_dev,
 	.comp_vect_cpu_lookup = softib_comp_vect_cpu,
@@ -266,9 +276,9 @@ static void softib_hca_props(struct softib_dev *dev)
 	props->max_ah = INT_MAX;
 	props->max_mr = 65535;
 	props->max_pd = 32768;
-	props->max_srq = 1024;
+	props->max_srq = dev->node->srq_sge ? 1024 : 0;
 	props->max_srq_wr = SOFTIB_MAX_WR;
-	props->max_srq_sge = SOFTIB_MAX_SGE;
+	props->max_srq_sge = min_t(u32, dev->node->srq_sge, SOFTIB_MAX_SGE);
 	props->max_pkeys = SOFTIB_NPKEYS;
 	props->local_ca_ack_delay = 15;
 	props->atomic_cap = IB_ATOMIC_GLOB;
@@ -392,6 +402,70 @@ unregister_pdev:
 	return ret;
 }
 
+static u32 softib_hca_mrs(struct rvt_dev_info *rdi)
+{
+	struct rvt_lkey_table *keys = &rdi->lkey_table;
+	u32 i, n = 0;
+
+	spin_lock_irq(&keys->lock);
+	for (i = 0; i < keys->max; i++)
+		if (rcu_access_pointer(keys->table[i]))
+			n++;
+	spin_unlock_irq(&keys->lock);
+	return n;
+}
+
+static u32 softib_port_attached(struct softib_port *port)
+{
+	struct rb_node *node;
+	u32 n = 0;
+
+	spin_lock_irq(&port->ibp.lock);
+	for (node = rb_first(&port->ibp.mcast_tree); node; node = rb_next(node))
+		n += rb_entry(node, struct rvt_mcast, rb_node)->n_attached;
+	spin_unlock_irq(&port->ibp.lock);
+	return n;
+}
+
+/**
+ * softib_hca_objects() - say what was made of an HCA and not destroyed
+ * @dev: the HCA
+ * @text: where
+ * @size: its length
+ *
+ * Who made it does not matter: the kernel's MAD layer has some of each port, and
+ * an address handle of the subnet manager.
+ *
+ * Context: the fabric's mutex held.
+ * Return: whether there is anything.
+ */
+bool softib_hca_objects(struct softib_dev *dev, char *text, size_t size)
+{
+	struct rvt_dev_info *rdi = &dev->rdi;
+	u32 mrs = softib_hca_mrs(rdi), attached = 0;
+	int i;
+
+	for (i = 0; i < dev->nports; i++)
+		attached += softib_port_attached(&dev->port[i]);
+	snprintf(text, size,
+		 "%u PDs, %u CQs, %u QPs, %u SRQs, %u MRs, %u AHs, %u attached",
+		 rdi->n_pds_allocated, rdi->n_cqs_allocated,
+		 rdi->n_qps_allocated, rdi->n_srqs_allocated, mrs,
+		 rdi->n_ahs_allocated, attached);
+	return rdi->n_pds_allocated || rdi->n_cqs_allocated ||
+	       rdi->n_qps_allocated || rdi->n_srqs_allocated || mrs ||
+	       rdi->n_ahs_allocated || attached;
+}
+
+/* ib_core has told all users to go: what is left now will never go. */
+static void softib_hca_audit(struct softib_dev *dev)
+{
+	char text[128];
+
+	if (softib_hca_objects(dev, text, sizeof(text)))
+		pr_warn("softib%d: leaked: %s\n", dev->node->index, text);
+}
+
 /*
  * rdmavt frees its QP table right after it unregistered the device from
  * ib_core, but users being told to go still want the port to work. So the
@@ -413,6 +487,7 @@ static void softib_hca_unregister(struct softib_dev *dev)
 	/* No event is being dispatched after this. */
 	synchronize_rcu_expedited();
 	ib_unregister_device(&dev->rdi.ibdev);
+	softib_hca_audit(dev);
 	for (i = 0; i < dev->nports; i++) {
 		softib_trap_stop(&dev->port[i].trap);
 		softib_link_unplug(&dev->port[i]);

@@ -16,6 +16,9 @@
  * softibK/fail_ah    refuse the next N address handles, also those of RC and
  *                    UC connections
  * softibK/fail_qp    refuse the next N QPs
+ * softibK/fail_modify  refuse the next N changes of the state of QPs
+ * softibK/srq_sge    SGEs of a receive of an SRQ, or 0: no SRQs. What the HCA
+ *                    says of itself when it is plugged in the next time
  *
  * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
  * to the place, not to the HCA: they survive remove and add.
@@ -280,6 +283,15 @@ static u64 softib_drop_sum(const struct softib_stats *sum)
 	return drops;
 }
 
+static void softib_summary_objects(struct seq_file *seq,
+				   struct softib_dev *dev)
+{
+	char text[128];
+
+	softib_hca_objects(dev, text, sizeof(text));
+	seq_printf(seq, "softib%d: %s\n", dev->node->index, text);
+}
+
 static void softib_summary_node(struct seq_file *seq,
 				const struct softib_node *node)
 {
@@ -305,6 +317,7 @@ static void softib_summary_node(struct seq_file *seq,
 			   sum.tx_packets, sum.rx_packets,
 			   softib_drop_sum(&sum));
 	}
+	softib_summary_objects(seq, dev);
 }
 
 static void softib_summary_switch(struct seq_file *seq)
@@ -379,6 +392,8 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last, "fail_send", &node->fail_send);
 	softib_knob_add(node, last + 1, "fail_ah", &node->fail_ah);
 	softib_knob_add(node, last + 2, "fail_qp", &node->fail_qp);
+	softib_knob_add(node, last + 3, "fail_modify", &node->fail_modify);
+	softib_knob_add(node, last + 4, "srq_sge", &node->srq_sge);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,

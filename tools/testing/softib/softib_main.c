@@ -60,6 +60,7 @@ static struct softib_fabric *__init softib_fabric_alloc(void)
 	for (i = 0; i < nodes; i++) {
 		fabric->node[i].index = i;
 		fabric->node[i].mcast_limit = SOFTIB_MAX_MCAST_GRP;
+		fabric->node[i].srq_sge = SOFTIB_MAX_SGE;
 	}
 	return fabric;
 }

@@ -39,7 +39,7 @@ setup()
 	tools_build
 	cc -O1 -o "$TESTDIR/verbs" "$TESTS_DIR"/verbs*.c -libverbs ||
 		ktap_bail "cannot compile verbs.c"
-	softib_load 2
+	fabric_load 2
 	opensm_start
 }
 

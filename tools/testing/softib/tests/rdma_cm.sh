@@ -19,7 +19,8 @@ CASES=(
 	"cm_pair:udaddy:-C:20 V udaddy"
 )
 
-# What the fabric does for connected mode needs a driver that has it.
+# The fabric is judged by connected mode of the kernel's driver. Ours has tests of its
+# own, connected_*.sh.
 is_stock && CASES+=(
 	"connected_ping V ping in connected mode, IPv4 and IPv6, full size"
 	"connected_tcp:-4 V iperf3 in connected mode, IPv4, both ways"

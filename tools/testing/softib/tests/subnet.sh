@@ -49,7 +49,7 @@ setup()
 {
 	local begin
 
-	softib_load $NODES ports=$PORTS
+	fabric_load $NODES ports=$PORTS
 	begin=$(now_ms)
 	opensm_start
 	ACTIVE_MS=$(($(now_ms) - begin))
@@ -261,16 +261,23 @@ flap()
 		-ge 1
 }
 
+# port_state PORT ACTION: of the switch. While OpenSM writes forwarding tables a MAD may
+# be lost, and the tool gives up early.
+port_state()
+{
+	ibportstate "$(switch_lid)" "$1" "$2" > /dev/null 2>&1
+}
+
 disable()
 {
 	local lid
 
 	lid=$(switch_lid)
-	ibportstate "$lid" 5 disable > /dev/null || fail "disable failed"
+	check "disable" slowwait 10 port_state 5 disable
 	check "down" busywait 5000 state_is 3 1 DOWN
 	check "disabled" grep -q 'PhysLinkState:.*Disabled' \
 		<<< "$(smpquery portinfo "$lid" 5)"
-	ibportstate "$lid" 5 enable > /dev/null || fail "enable failed"
+	check "enable" slowwait 10 port_state 5 enable
 	check "up" slowwait 20 state_is 3 1 ACTIVE
 }
 

@@ -33,7 +33,7 @@ CASES=(
 setup()
 {
 	trap fabric_down EXIT
-	softib_load 2
+	fabric_load 2
 	opensm_start
 }
 
