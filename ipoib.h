@@ -16,6 +16,10 @@
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 
+#include "ipoib_agent.h"
+#include "ipoib_cm.h"
+#include "ipoib_fabric.h"
+#include "ipoib_object.h"
 #include "ipoib_ring.h"
 #include "ipoib_stats.h"
 #include "ipoib_wire.h"
@@ -30,24 +34,51 @@
  * Locks, outermost first. A lock may be taken while one above it is held,
  * never the other way round.
  *
+ * ipoib_hca_lock (ipoib_main.c)
+ *	which ports have an interface: HCAs that come and go, and changes of
+ *	the module parameter. Nothing below waits for who holds it.
+ * mutex of the agents (ipoib_agent.c)
+ *	which ports have one, and how many interfaces share it. Taken when
+ *	interfaces are made and freed.
  * RTNL
  *	ndo_open(), ndo_stop(), ndo_change_mtu() and the control work
  *	(ipoib_event.c). Serialises everything that starts, stops or changes
- *	an interface. Never taken in a completion, an SA callback or the
+ *	an interface. Never taken in a completion, an answer of the fabric or the
  *	multicast and path works, so ndo_stop() may wait for all of those.
  * addr_list_lock of the net_device
  *	only while the multicast list of the stack is copied into @groups.
+ * &ipoib_agent.lock
+ *	what the interfaces of a port share: the list of them, the address of
+ *	the SA, questions under way. Held while an interface is told of a
+ *	report, so nothing is asked with a lock below held.
  * transmit lock of a queue (_xmit_lock)
  *	&struct ipoib_txq and the head of its ring.
  * &ipoib_dev.mcast_lock, &ipoib_dev.path_lock
  *	the state of groups and paths, the queues of frames that wait for
  *	them. Neither is taken under the other. Taken in the transmit path
- *	only if there is no usable address handle. Never held while the SA is
- *	called with the intent to sleep, nor while a frame is sent.
+ *	only if there is no usable address handle. Never held while the fabric
+ *	is called with the intent to sleep, nor while a frame is sent.
+ * &ipoib_gate.lock
+ *	how many questions to the SA are open, and who waits to ask. Taken with
+ *	interrupts off, also under path_lock; none is taken under it.
+ * &ipoib_cm.mutex
+ *	what the connections of an interface share: SRQ, CQs, pages. Taken by
+ *	the callbacks of the CM and the works of connected mode, never with
+ *	RTNL held.
+ * &ipoib_cm.lock
+ *	peers, the state of connections, frames that wait for one. Taken in
+ *	the transmit path only if there is no connection to a peer that could
+ *	have one. &ipoib_dev.path_lock may be taken under it.
+ * &ipoib_conn.tx_lock
+ *	head of the ring of one connection and the queue behind it. Taken in
+ *	the transmit path and by the handler of its completions.
+ * &ipoib_cm_rx.lock
+ *	which receives of connections are free, and allocation from their page
+ *	pool. Taken under none of the others and holds none.
  * &ipoib_dev.ah_lock
  *	the list of address handles that wait to be destroyed.
  *
- * All spinlocks are taken with bottom halves off. In the transmit path these
+ * All other spinlocks are taken with bottom halves off. In the transmit path they
  * are off already (and under netpoll so are interrupts), hence the plain
  * spin_lock() there.
  *
@@ -66,21 +97,51 @@
  *	that every ring has completed what it then contained. So no frame in
  *	flight ever uses a destroyed handle, and no cache line is written for
  *	it per packet.
- * SA queries and joins
- *	ipoib_sa.c counts queries in &ipoib_dev.sa_users; the interface is not
- *	freed before the last has ended.
+ * &struct ipoib_conn
+ *	is freed by the reaper (ipoib_cm.c) alone. Senders find it under RCU in
+ *	&ipoib_peer.tx; callbacks of the CM have it as their context; the
+ *	completion handlers take it from the QP of a completion. It is handed
+ *	to the reaper by __ipoib_conn_close(), from any context, and then, in
+ *	this order: unpublished; the peer told and the QP put into the error
+ *	state; a grace period; the CM's time of waiting; ib_destroy_cm_id(),
+ *	which waits for callbacks; all work requests given back; a round of
+ *	each handler; QP and memory freed.
+ * &struct ipoib_peer
+ *	is found by link-layer address in a hash table under RCU, and freed
+ *	after a grace period by the ageing work, if it has neither connections
+ *	nor other users, all of which count in &ipoib_peer.users.
+ * what connections share
+ *	&struct ipoib_cm_rx and the CQs for sends come with the first
+ *	connection and go when none has existed for a while. Connections count
+ *	in &ipoib_cm.nconns from before they are made until they are freed.
+ * &struct ipoib_agent
+ *	is found by HCA and port and shared by the interfaces of the port, which
+ *	count in &ipoib_agent.users. The last of them frees it.
+ * queries for paths, questions about groups
+ *	are counted in &ipoib_dev.queries; the interface is not freed before
+ *	the last has been answered. Joins need no count: once a handle has been
+ *	given back, its callback neither runs nor will run.
  *
  * Work:
  *
  * @wq (ordered): multicast work, path ageing, refill of the receive queue.
  * @ah_work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
+ * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
+ *	saying good-bye, the reaper, ageing. None needs RTNL, and only
+ *	ipoib_cm_exit(), which does not hold it either, waits for the reaper.
+ * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
+ *	the SA, and the subscriptions to its reports.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
+ * &ipoib_roce.group_work (system_unbound_wq): memberships of Ethernet ports,
+ *	which need RTNL. Waited for without RTNL only.
+ * queue of queries for paths (ipoib_roce.c): may be waited for with RTNL held.
  */
 
 struct dentry;
 struct ipoib_dev;
+struct ipoib_roce;
 struct page_pool;
 
 /* Bits of &ipoib_dev.flags. */
@@ -90,6 +151,7 @@ enum {
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
+	IPOIB_FLAG_GATE,	/* the gate to the SA has opened */
 };
 
 /* Bits of &ipoib_dev.ctl_events: what the control work has to do. */
@@ -98,6 +160,7 @@ enum {
 	IPOIB_CTL_PORT,		/* look at port state, P_Key and GID again */
 	IPOIB_CTL_RESTART,	/* reset the QP */
 	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
+	IPOIB_CTL_SCOPE,	/* look for a broadcast group of the next scope */
 };
 
 /* Work requests handed to the QP in one go, at most. */
@@ -115,8 +178,13 @@ enum {
 /* Frames that may wait for a path, for a group. */
 #define IPOIB_PATH_QUEUE	16
 #define IPOIB_MCAST_QUEUE	16
-/* Groups of an interface, those it only sends to included. */
+/* Frames of an interface that may wait for any group. */
+#define IPOIB_MCAST_QUEUED	512
+/* Groups of an interface, and how many of them it may only send to. */
 #define IPOIB_MCAST_MAX		4096
+#define IPOIB_MCAST_SEND_MAX	1024
+/* Paths of an interface. */
+#define IPOIB_PATH_MAX		16384
 
 /**
  * struct ipoib_ah - address handle
@@ -155,6 +223,8 @@ struct ipoib_batch {
  * @cq: CQ of its sends
  * @nq: the stack's side of the queue
  * @batch: under the transmit lock of @nq
+ * @too_long: where frames too long for their destination are put while frames
+ *	that waited are sent, under the transmit lock; else NULL
  * @unsignalled: sends since the last that asked for a completion, under the
  *	transmit lock
  * @signalled: head of the ring behind that last one, under the transmit lock
@@ -168,6 +238,7 @@ struct ipoib_txq {
 	struct ib_cq *cq;
 	struct netdev_queue *nq;
 	struct ipoib_batch *batch;
+	struct sk_buff_head *too_long;
 	unsigned int unsignalled;
 	u32 signalled;
 	struct ipoib_ring ring;
@@ -225,9 +296,9 @@ struct ipoib_rxq {
 /**
  * enum ipoib_path_state - what is known about the way to a GID
  * @IPOIB_PATH_IDLE: nothing, nobody asked
- * @IPOIB_PATH_RESOLVING: the SA was asked; frames wait
+ * @IPOIB_PATH_RESOLVING: the fabric was asked; frames wait
  * @IPOIB_PATH_VALID: there is an address handle
- * @IPOIB_PATH_FAILED: the SA has no path; frames are dropped until @retry_at
+ * @IPOIB_PATH_FAILED: there is no path; frames are dropped until @retry_at
  */
 enum ipoib_path_state {
 	IPOIB_PATH_IDLE,
@@ -242,18 +313,22 @@ enum ipoib_path_state {
  * @gid: key
  * @ah: published address handle; an old one stays while a new path record is
  *	fetched
- * @stale: the fabric has changed since @rec was fetched
+ * @stale: the fabric has changed since @rec was fetched; it is fetched again by
+ *	the first frame after @retry_at
  * @used: jiffies, with a resolution of a second, of the last frame
  * @priv: the interface
  * @list: in &ipoib_dev.path_list, under path_lock
+ * @starved: in &ipoib_dev.path_starved, or empty; under path_lock
+ * @slot: its query is in the gate
  * @state: under path_lock
  * @queue: frames that wait, whole with their &struct ipoib_header; under
  *	path_lock
- * @query: for ipoib_sa_path_cancel(), under path_lock
- * @query_id: the same
- * @retry_at: jiffies, valid in IPOIB_PATH_FAILED; under path_lock
+ * @query: the query as the fabric knows it, NULL if none; under path_lock
+ * @query_id: the same, if the fabric uses numbers
+ * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
+ *	path_lock
  * @failures: failed queries in a row, under path_lock
- * @rec: last path record, written before @ah is published
+ * @rec: last path record, under path_lock
  * @ref: held by the table and by a query
  * @rcu: frees it
  */
@@ -266,9 +341,11 @@ struct ipoib_path {
 
 	struct ipoib_dev *priv;
 	struct list_head list;
+	struct list_head starved;
+	bool slot;
 	enum ipoib_path_state state;
 	struct sk_buff_head queue;
-	struct ib_sa_query *query;
+	void *query;
 	int query_id;
 	unsigned long retry_at;
 	unsigned int failures;
@@ -278,20 +355,52 @@ struct ipoib_path {
 };
 
 /**
- * enum ipoib_mcast_state - where a group stands with the SA
+ * enum ipoib_mcast_state - where a group stands with the fabric
  * @IPOIB_MCAST_IDLE: not asked
- * @IPOIB_MCAST_JOINING: asked; frames wait
+ * @IPOIB_MCAST_JOINING: a join is under way; frames wait
+ * @IPOIB_MCAST_ASKING: the record of the group is being read, because a join
+ *	was refused, or to see whether anybody answers; frames wait
  * @IPOIB_MCAST_MEMBER: joined
+ * @IPOIB_MCAST_CHECKING: joined, and the record is being read anew
  * @IPOIB_MCAST_BACKOFF: refused or no answer, asked again at @retry_at
- * @IPOIB_MCAST_ABSENT: we only send, and nobody listens; asked again by the
- *	first frame after @retry_at
+ * @IPOIB_MCAST_ABSENT: nobody listens to the group and we do not either; asked
+ *	again when the SA reports it, or by the first frame after @retry_at
+ * @IPOIB_NR_MCAST_STATES: number of states
  */
 enum ipoib_mcast_state {
 	IPOIB_MCAST_IDLE,
 	IPOIB_MCAST_JOINING,
+	IPOIB_MCAST_ASKING,
 	IPOIB_MCAST_MEMBER,
+	IPOIB_MCAST_CHECKING,
 	IPOIB_MCAST_BACKOFF,
 	IPOIB_MCAST_ABSENT,
+	IPOIB_NR_MCAST_STATES,
+};
+
+/* Who needs a group: bits of &ipoib_mcast.users. */
+#define IPOIB_USER_LISTEN	BIT(0)	/* the stack listens to it */
+#define IPOIB_USER_ROUTE	BIT(1)	/* we route multicast */
+#define IPOIB_USER_SEND		BIT(2)	/* somebody sends to it */
+
+/* JoinState bits, IBTA 15.2.5.17. */
+#define IPOIB_JOIN_FULL		BIT(FULLMEMBER_JOIN)
+#define IPOIB_JOIN_NON		BIT(NONMEMBER_JOIN)
+#define IPOIB_JOIN_SEND		BIT(SENDONLY_NONMEBER_JOIN)
+#define IPOIB_JOIN_SEND_FULL	BIT(SENDONLY_FULLMEMBER_JOIN)
+/* Those whose frames come to us. */
+#define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
+
+/**
+ * enum ipoib_reread - how to look at a group again
+ * @IPOIB_REREAD_NO: no need
+ * @IPOIB_REREAD_GET: read its record: it may have gone, or been made anew
+ * @IPOIB_REREAD_SET: ask for our membership again: the SM is another one
+ */
+enum ipoib_reread {
+	IPOIB_REREAD_NO,
+	IPOIB_REREAD_GET,
+	IPOIB_REREAD_SET,
 };
 
 /**
@@ -301,29 +410,45 @@ enum ipoib_mcast_state {
  * @ah: published address handle
  * @settled_at: jiffies; until then the fabric may not forward for the group
  *	yet and frames go by the broadcast group
- * @used: jiffies, with a resolution of a second, of the last frame
+ * @grace_at: jiffies; until then frames go by the broadcast group though there
+ *	is no such group
+ * @used: jiffies, with a resolution of a second, of the last frame sent
  * @priv: the interface
  * @list: in &ipoib_dev.group_list, under mcast_lock
- * @todo: in &ipoib_dev.group_todo, or empty; under mcast_lock
+ * @todo: in &ipoib_dev.group_todo or group_starved, or empty; under mcast_lock
  * @state: under mcast_lock, changed by the multicast work only
- * @want: JoinState wanted, 0 to leave; under mcast_lock
- * @listed: found in the stack's list by the present resync
- * @answered: the SA has answered @joining with @status; under mcast_lock
+ * @users: IPOIB_USER_ bits, under mcast_lock; without any the group is left
+ * @parked: it was missing: frames for routers do not wait; under mcast_lock
+ * @listed: found in the list of the stack, or of the SA, that is being gone
+ *	through; under mcast_lock
+ * @reported: reported as made since the groups of the link were listed; under
+ *	mcast_lock
+ * @answered: @joining has been answered with @status; under mcast_lock
+ * @read: the record has been read with @read_status and @fresh; under
+ *	mcast_lock
  * @lost: the membership of @held has gone (SM change, port down, …); under
  *	mcast_lock
- * @status: 0 or negative error of the answer
+ * @reread: enum ipoib_reread, under mcast_lock
+ * @status: 0 or negative error of the answer to a join
+ * @read_status: 0 or negative error of a record that was read
  * @queue: frames that wait, whole with their &struct ipoib_header; under
  *	mcast_lock
  * @created: jiffies
- * @retry_at: jiffies, in IPOIB_MCAST_BACKOFF and IPOIB_MCAST_ABSENT
+ * @asked_at: jiffies: when the fabric was asked last
+ * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
+ *	IPOIB_MCAST_ABSENT, or to look again at what is a member
  * @backoff: milliseconds to the next try
- * @logged: status last logged, so that each is logged once
+ * @reason: why the last try failed, see ipoib_reason.c
+ * @logged: reason last logged, so that each is logged once
  * @held: JoinState held, 0 if none; multicast work only, as all below
  * @asked: JoinState asked for by @joining
  * @member: handle of the membership held
  * @joining: handle of the join under way
  * @rec: record of the group, valid if @held
+ * @fresh: record last read, under mcast_lock
  * @attached: the QP takes frames of the group
+ * @slot: a question of the group is in the gate
+ * @checking: enum ipoib_reread of the look that is being taken
  * @rcu: frees it
  */
 struct ipoib_mcast {
@@ -331,29 +456,40 @@ struct ipoib_mcast {
 	union ib_gid mgid;
 	struct ipoib_ah __rcu *ah;
 	unsigned long settled_at;
+	unsigned long grace_at;
 	unsigned long used;
 
 	struct ipoib_dev *priv;
 	struct list_head list;
 	struct list_head todo;
 	enum ipoib_mcast_state state;
-	u8 want;
+	u8 users;
+	bool parked;
 	bool listed;
+	bool reported;
 	bool answered;
+	bool read;
 	bool lost;
+	u8 reread;
 	int status;
+	int read_status;
 	struct sk_buff_head queue;
 	unsigned long created;
+	unsigned long asked_at;
 	unsigned long retry_at;
 	unsigned int backoff;
-	int logged;
+	u8 reason;
+	u8 logged;
 
 	u8 held;
 	u8 asked;
 	struct ib_sa_multicast *member;
 	struct ib_sa_multicast *joining;
 	struct ib_sa_mcmember_rec rec;
+	struct ib_sa_mcmember_rec fresh;
 	bool attached;
+	bool slot;
+	u8 checking;
 	struct rcu_head rcu;
 };
 
@@ -362,31 +498,55 @@ struct ipoib_mcast {
  * @netdev: the net_device it is part of
  * @ca: HCA
  * @port: port of the HCA, from 1
+ * @fabric: how things are done on the fabric of the port
  * @pd: protection domain
  * @txq: transmit queue; more than one is a matter of making this an array
  * @rxq: receive queue
  * @stats: see ipoib_stats.h
+ * @cm: connected mode, NULL if the port has none
  * @paths: &struct ipoib_path by GID
  * @groups: &struct ipoib_mcast by MGID
  * @broadcast: the broadcast group while the interface is up
  * @broadcast_mgid: its MGID
  * @local_gid: GID of the port that is part of our address
  * @local_lid: LID of the port
+ * @vid: VLAN of a RoCE port, 0 for the untagged link
  * @qkey: Q_Key of the link, host byte order (U40)
  * @mcast_mtu: MTU of the link, from the broadcast group (U28)
  * @flags: see the enum above
  * @pkey: P_Key of the link, full member bit set
  * @pkey_index: where the port has it
- * @admin_mtu: MTU the administrator asked for
+ * @admin_mtu: MTU the administrator asked for, or the largest there is
  * @port_mtu: largest IP MTU of the port as it is now configured
  * @max_mtu: largest IP MTU the port could be configured for
+ * @gid_entry: see &ipoib_port.gid_entry
+ * @link_mbps: rate of the link in Mb/s when the port was last read
+ * @roce: what a RoCE port needs in addition, NULL on InfiniBand
+ * @pmtu_since: jiffies, start of the span in which
+ * @pmtu_answers: senders were told that a packet was too long
  * @mcast_lock: see "Locking and lifetime"
  * @group_list: all of @groups
  * @group_todo: groups the multicast work has to look at
+ * @group_starved: groups that wait for the gate
  * @ngroups: length of @group_list
+ * @nsend: those of them that are only sent to
+ * @nqueued: frames that wait for groups
+ * @mcast_closed: the interface is down, or goes down: no more groups are made,
+ *	and the multicast work does nothing
+ * @cap_logged: it was logged that there are too many groups
+ * @routing: multicast routing is on
+ * @routes_due: the groups of the link have to be listed; under mcast_lock
+ * @routes_at: jiffies: when to list them again if the SA reports nothing
+ * @scope_search: look for a broadcast group of another scope if there is none
+ * @umcast: leave groups alone that user space has joined on this port
+ * @mcast_gate: waits for the gate
  * @mcast_work: multicast work
  * @path_lock: see "Locking and lifetime"
  * @path_list: all of @paths
+ * @npaths: length of @path_list
+ * @path_starved: those that wait for the gate
+ * @path_gate: waits for the gate
+ * @path_gate_work: asks for @path_starved
  * @path_work: ages paths
  * @ah_lock: protects @dead_ahs
  * @dead_ahs: retired address handles
@@ -394,11 +554,15 @@ struct ipoib_mcast {
  * @wq: ordered queue of the works above but @ah_work
  * @ctl_work: control work, see ipoib_event.c
  * @ctl_events: what it has to do
- * @sa_users: queries whose callback has not returned, and the interface
- * @sa_idle: completed when @sa_users reaches zero
- * @hca_list: in the list of interfaces of the HCA
+ * @ctl_pause: milliseconds to its next try after a failure, 0 if there was none
+ * @queries: queries for paths not answered yet, and the interface
+ * @queries_done: completed when @queries reaches zero
+ * @agent: how to ask the SA what the RDMA core does not; NULL if there is none
+ * @agent_list: in &ipoib_agent.devs while up, under its lock
+ * @hca_list: in the list of interfaces of the HCA, read under RCU
  * @debugfs_mcg: file with the groups
  * @debugfs_path: file with the paths
+ * @debugfs_cm: file with the connections
  */
 struct ipoib_dev {
 	/* read by every frame */
@@ -408,32 +572,55 @@ struct ipoib_dev {
 	struct ipoib_txq *txq;
 	struct ipoib_rxq *rxq;
 	struct ipoib_pcpu_stats __percpu *stats;
+	struct ipoib_cm *cm;
 	struct rhashtable paths;
 	struct rhashtable groups;
 	struct ipoib_mcast __rcu *broadcast;
 	union ib_gid broadcast_mgid;
 	union ib_gid local_gid;
 	u16 local_lid;
+	u16 vid;
 	u32 qkey;
 	unsigned int mcast_mtu;
 	u32 port;
 
 	/* slow path */
+	const struct ipoib_fabric_ops *fabric;
 	unsigned long flags;
 	u16 pkey;
 	u16 pkey_index;
 	unsigned int admin_mtu;
 	unsigned int port_mtu;
 	unsigned int max_mtu;
+	const void *gid_entry;
+	unsigned int link_mbps;
+	struct ipoib_roce *roce;
+	unsigned long pmtu_since;
+	unsigned int pmtu_answers;
 
 	spinlock_t mcast_lock; /* groups and their queues */
 	struct list_head group_list;
 	struct list_head group_todo;
+	struct list_head group_starved;
 	unsigned int ngroups;
+	unsigned int nsend;
+	unsigned int nqueued;
+	bool mcast_closed;
+	bool cap_logged;
+	bool routing;
+	bool routes_due;
+	unsigned long routes_at;
+	bool scope_search;
+	bool umcast;
+	struct ipoib_gate_wait mcast_gate;
 	struct delayed_work mcast_work;
 
 	spinlock_t path_lock; /* paths and their queues */
 	struct list_head path_list;
+	unsigned int npaths;
+	struct list_head path_starved;
+	struct ipoib_gate_wait path_gate;
+	struct work_struct path_gate_work;
 	struct delayed_work path_work;
 
 	spinlock_t ah_lock; /* dead_ahs */
@@ -441,15 +628,20 @@ struct ipoib_dev {
 	struct delayed_work ah_work;
 
 	struct workqueue_struct *wq;
-	struct work_struct ctl_work;
+	struct delayed_work ctl_work;
 	unsigned long ctl_events;
+	unsigned int ctl_pause;
 
-	refcount_t sa_users;
-	struct completion sa_idle;
+	refcount_t queries;
+	struct completion queries_done;
+
+	struct ipoib_agent *agent;
+	struct list_head agent_list;
 
 	struct list_head hca_list;
 	struct dentry *debugfs_mcg;
 	struct dentry *debugfs_path;
+	struct dentry *debugfs_cm;
 };
 
 /**
@@ -489,11 +681,17 @@ extern int ipoib_recvq_size;
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
 void ipoib_dev_set_address(struct ipoib_dev *priv);
+void ipoib_dev_next_scope(struct ipoib_dev *priv);
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
 void ipoib_dev_change_address(struct ipoib_dev *priv);
+void ipoib_dev_update_all(void);
 int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode);
+int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word);
+int ipoib_dev_fit_mtu(struct ipoib_dev *priv);
 bool ipoib_dev_is_ours(const struct net_device *dev);
 void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list);
+unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
+				   struct sk_buff_head *queue);
 void ipoib_dev_rx(struct ipoib_dev *priv, struct napi_struct *napi,
 		  struct sk_buff *skb);
 
@@ -502,22 +700,52 @@ int ipoib_path_init(struct ipoib_dev *priv);
 void ipoib_path_exit(struct ipoib_dev *priv);
 void ipoib_path_start(struct ipoib_dev *priv);
 void ipoib_path_stop(struct ipoib_dev *priv);
+void ipoib_path_wait_answers(struct ipoib_dev *priv);
 void ipoib_path_stale(struct ipoib_dev *priv);
+void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
+			bool here);
+void ipoib_path_answered(struct ipoib_dev *priv);
+void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
+			bool (*changed)(const struct sa_path_rec *rec,
+					const void *now), const void *now);
 void ipoib_path_put(struct ipoib_path *path);
 void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
+		       struct sa_path_rec *rec);
+
+/* ipoib_pmtu.c */
+void ipoib_pmtu_reject(struct ipoib_txq *txq, struct sk_buff *skb,
+		       unsigned int mtu);
+void ipoib_pmtu_answer_list(struct ipoib_dev *priv, struct sk_buff_head *list);
 
 /* ipoib_multicast.c */
 int ipoib_mcast_init(struct ipoib_dev *priv);
 void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
+
+/* ipoib_listener.c */
 void ipoib_mcast_resync(struct ipoib_dev *priv);
+void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
+
+/* ipoib_news.c */
 void ipoib_mcast_rejoin(struct ipoib_dev *priv);
+void ipoib_mcast_review(struct ipoib_dev *priv);
+void ipoib_mcast_doubt(struct ipoib_dev *priv);
+void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid);
+void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid);
 void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status);
+void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
+			int status, const struct ib_sa_mcmember_rec *rec);
+
+/* ipoib_sender.c */
 void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
-const char *ipoib_mcast_state_name(const struct ipoib_mcast *mcast);
+
+/* ipoib_router.c */
+void ipoib_router_listed(struct ipoib_dev *priv, int status,
+			 const union ib_gid *mgids, unsigned int n);
 
 /* ipoib_ud.c */
 int ipoib_ud_init(struct ipoib_dev *priv);
@@ -543,15 +771,19 @@ bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq);
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 
 /* ipoib_sa.c */
-extern struct ib_sa_client ipoib_sa_client;
-int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path);
-void ipoib_sa_path_cancel(struct ib_sa_query *query, int id);
-struct ib_sa_multicast *ipoib_sa_join(struct ipoib_dev *priv,
-				      struct ipoib_mcast *mcast, u8 state,
-				      const struct ib_sa_mcmember_rec *like);
-void ipoib_sa_leave(struct ib_sa_multicast *member);
-void ipoib_sa_init(struct ipoib_dev *priv);
-void ipoib_sa_exit(struct ipoib_dev *priv);
+ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
+				  const union ib_gid *mgid, u8 state,
+				  const struct ib_sa_mcmember_rec *like,
+				  struct ib_sa_mcmember_rec *rec);
+void ipoib_sa_register(void);
+void ipoib_sa_unregister(void);
+
+/* ipoib_roce.c */
+int ipoib_roce_register(void);
+void ipoib_roce_unregister(void);
+
+/* ipoib_roce_ports.c */
+int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
 
 /* ipoib_event.c */
 void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event);
@@ -561,11 +793,16 @@ void ipoib_event_handler(struct ib_event_handler *handler,
 int ipoib_event_port(struct ipoib_dev *priv);
 
 /**
- * struct ipoib_hca - the interfaces of an HCA
+ * struct ipoib_hca - an HCA and its interfaces
+ * @ca: the HCA
+ * @list: in the list of all of them
  * @handler: of its asynchronous events
- * @devs: &struct ipoib_dev, fixed from the end of ib_client::add() on
+ * @devs: &struct ipoib_dev, read under RCU, changed under a mutex of
+ *	ipoib_main.c
  */
 struct ipoib_hca {
+	struct ib_device *ca;
+	struct list_head list;
 	struct ib_event_handler handler;
 	struct list_head devs;
 };
@@ -578,6 +815,7 @@ void ipoib_netlink_setup(struct net_device *dev);
 extern const struct attribute_group ipoib_sysfs_group;
 
 /* ipoib_ethtool.c */
+unsigned int ipoib_ethtool_mbps(const struct ib_port_attr *attr);
 extern const struct ethtool_ops ipoib_ethtool_ops;
 
 /* ipoib_debugfs.c */

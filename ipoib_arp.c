@@ -4,10 +4,10 @@
  * Discovery found to an address handle.
  *
  * The address gives GID and QPN (RFC 4391 section 9.1.1); LID, SL, rate and
- * the GRH come from a path record of the SA (section 9.1.2). Paths are kept
- * by GID in a hash table. The first frame to a GID makes the SA be asked and
- * waits, with a few more; a GID the SA has no path to is remembered for a
- * while so that it is not asked for every frame.
+ * the GRH come from a path record, on InfiniBand of the SA (section 9.1.2).
+ * Paths are kept by GID in a hash table. The first frame to a GID makes the
+ * fabric be asked and waits, with a few more; a GID without a path is
+ * remembered for a while so that it is not asked for every frame.
  *
  * After an event that may have changed the fabric, paths are marked stale:
  * frames keep using the old handle while the next one of them has a new path
@@ -46,6 +46,7 @@ void ipoib_path_put(struct ipoib_path *path)
 		return;
 	ipoib_ah_retire(path->priv, rcu_dereference_protected(path->ah, 1));
 	pr_debug("ipoib: path %pI6 destroyed\n", path->gid.raw);
+	ipoib_object_gone(IPOIB_OBJECT_PATH, 1);
 	kfree_rcu(path, rcu);
 }
 
@@ -59,8 +60,8 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 	memcpy(path->gid.raw, gid, sizeof(path->gid));
 	path->priv = priv;
 	path->used = jiffies;
-	path->query_id = -1;
 	__skb_queue_head_init(&path->queue);
+	INIT_LIST_HEAD(&path->starved);
 	refcount_set(&path->ref, 1);
 	pr_debug("ipoib: path %pI6 created\n", path->gid.raw);
 	return path;
@@ -75,6 +76,11 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid)
 	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
 	if (path)
 		return path;
+	if (priv->npaths >= IPOIB_PATH_MAX) {
+		netdev_warn_once(priv->netdev, "more than %u paths\n",
+				 IPOIB_PATH_MAX);
+		return NULL;
+	}
 	path = ipoib_path_alloc(priv, gid);
 	if (!path)
 		return NULL;
@@ -84,6 +90,8 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid)
 		return NULL;
 	}
 	list_add_tail(&path->list, &priv->path_list);
+	priv->npaths++;
+	ipoib_object_made(IPOIB_OBJECT_PATH);
 	return path;
 }
 
@@ -96,7 +104,9 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 	lockdep_assert_held(&priv->path_lock);
 	rhashtable_remove_fast(&priv->paths, &path->node, ipoib_path_params);
 	list_del_init(&path->list);
-	skb_queue_splice_tail_init(&path->queue, dropped);
+	priv->npaths--;
+	list_del_init(&path->starved);
+	ipoib_object_unpark(&path->queue, dropped);
 }
 
 static void ipoib_path_set_failed(struct ipoib_path *path,
@@ -108,32 +118,74 @@ static void ipoib_path_set_failed(struct ipoib_path *path,
 	pause = IPOIB_PATH_RETRY_MIN << min(path->failures, 10u);
 	path->failures++;
 	path->state = IPOIB_PATH_FAILED;
-	path->retry_at = jiffies + min_t(unsigned long, pause,
-					 IPOIB_PATH_RETRY_MAX);
+	WRITE_ONCE(path->retry_at, jiffies + min_t(unsigned long, pause,
+						   IPOIB_PATH_RETRY_MAX));
 	/* An old handle stays in use; the next try is made by a frame. */
 	WRITE_ONCE(path->stale, rcu_access_pointer(path->ah));
-	skb_queue_splice_tail_init(&path->queue, dropped);
+	ipoib_object_unpark(&path->queue, dropped);
 }
 
-/* Ask the SA. The query holds a reference until ipoib_path_done(). */
+/**
+ * ipoib_path_answered - a query has ended
+ * @priv: the interface, which may be gone when this returns
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_path_answered(struct ipoib_dev *priv)
+{
+	if (refcount_dec_and_test(&priv->queries))
+		complete(&priv->queries_done);
+}
+
+static void ipoib_path_leave_gate(struct ipoib_path *path)
+{
+	if (!path->slot)
+		return;
+	path->slot = false;
+	ipoib_gate_leave(&path->priv->agent->gate);
+}
+
+/* May the SA be asked now? If not, the path waits for the gate. */
+static bool ipoib_path_enter_gate(struct ipoib_path *path)
+{
+	struct ipoib_dev *priv = path->priv;
+
+	lockdep_assert_held(&priv->path_lock);
+	if (!priv->agent)
+		return true;
+	path->slot = ipoib_gate_enter(&priv->agent->gate, &priv->path_gate);
+	if (!path->slot && list_empty(&path->starved))
+		list_add_tail(&path->starved, &priv->path_starved);
+	return path->slot;
+}
+
+/* Ask the fabric. The query holds a reference until ipoib_path_done(). */
 static void ipoib_path_query(struct ipoib_path *path,
 			     struct sk_buff_head *dropped)
 {
+	struct ipoib_dev *priv = path->priv;
 	int err;
 
-	lockdep_assert_held(&path->priv->path_lock);
+	lockdep_assert_held(&priv->path_lock);
 	path->state = IPOIB_PATH_RESOLVING;
 	WRITE_ONCE(path->stale, false);
+	if (!ipoib_path_enter_gate(path))
+		return;
 	refcount_inc(&path->ref);
-	ipoib_stat_add(path->priv, IPOIB_PATH_QUERIES, 1);
-	err = ipoib_sa_path_get(path->priv, path);
-	trace_ipoib_path(path->priv->netdev, path->gid.raw, "query", err);
+	refcount_inc(&priv->queries);
+	ipoib_object_made(IPOIB_OBJECT_QUERY);
+	ipoib_stat_add(priv, IPOIB_PATH_QUERIES, 1);
+	err = priv->fabric->path_get(priv, path);
+	trace_ipoib_path(priv->netdev, path->gid.raw, "query", err);
 	if (!err)
 		return;
-	ipoib_stat_add(path->priv, IPOIB_PATH_FAILURE, 1);
+	ipoib_path_leave_gate(path);
+	ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
 	ipoib_path_set_failed(path, dropped);
-	/* Not the last reference: the table holds one. */
+	/* Not the last references: the table and the interface hold some. */
 	refcount_dec(&path->ref);
+	refcount_dec(&priv->queries);
+	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
 }
 
 static bool ipoib_path_may_query(const struct ipoib_path *path)
@@ -159,7 +211,7 @@ static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb)
 	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE)
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
 	else
-		__skb_queue_tail(&path->queue, skb);
+		ipoib_object_park(&path->queue, skb);
 }
 
 /* No usable address handle. Consumes @skb unless it can be sent after all. */
@@ -174,7 +226,8 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 	spin_lock(&priv->path_lock);
 	path = ipoib_path_find(priv, gid);
 	if (!path) {
-		ipoib_drop(priv, skb, IPOIB_TX_NO_PATH);
+		ipoib_drop(priv, skb, priv->npaths < IPOIB_PATH_MAX ?
+			   IPOIB_TX_MAP : IPOIB_TX_PATH_CAP);
 		goto unlock;
 	}
 	if (rcu_access_pointer(path->ah) && !path->stale) {
@@ -196,6 +249,16 @@ unlock:
 	return send;
 }
 
+/*
+ * Is a new record wanted, and the pause after the last failure over? Until then
+ * frames leave path_lock alone.
+ */
+static bool ipoib_path_renewable(const struct ipoib_path *path)
+{
+	return READ_ONCE(path->stale) &&
+	       time_after_eq(jiffies, READ_ONCE(path->retry_at));
+}
+
 static struct ipoib_ah *ipoib_path_ah(struct ipoib_dev *priv, const u8 *gid,
 				      bool *stale)
 {
@@ -205,7 +268,7 @@ static struct ipoib_ah *ipoib_path_ah(struct ipoib_dev *priv, const u8 *gid,
 	if (unlikely(!path))
 		return NULL;
 	ipoib_touch(&path->used);
-	*stale = READ_ONCE(path->stale);
+	*stale = ipoib_path_renewable(path);
 	return rcu_dereference(path->ah);
 }
 
@@ -222,6 +285,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_ah *ah;
 	bool stale = false;
+	unsigned int mtu;
 
 	ah = ipoib_path_ah(priv, to->gid, &stale);
 	if (unlikely(!ah || stale)) {
@@ -233,20 +297,51 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 			return;
 		}
 	}
+	if (ipoib_cm_xmit(txq, skb))
+		return;
+	mtu = READ_ONCE(priv->mcast_mtu);
+	if (unlikely(skb->len > mtu + IPOIB_HARD_LEN)) {
+		ipoib_pmtu_reject(txq, skb, mtu);
+		return;
+	}
 	skb_pull(skb, IPOIB_LLADDR_LEN);
 	ipoib_ud_xmit(txq, skb, ah, ipoib_lladdr_qpn(to));
+}
+
+/**
+ * ipoib_path_record - the path record to a GID
+ * @priv: the interface
+ * @gid: the GID
+ * @rec: where it is copied to
+ *
+ * Context: any but hard interrupt
+ * Return: false if none is known
+ */
+bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
+		       struct sa_path_rec *rec)
+{
+	struct ipoib_path *path;
+	bool known = false;
+
+	spin_lock_bh(&priv->path_lock);
+	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	if (path && rcu_access_pointer(path->ah)) {
+		*rec = path->rec;
+		known = true;
+	}
+	spin_unlock_bh(&priv->path_lock);
+	return known;
 }
 
 static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 					   const struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = path->priv;
+	struct sa_path_rec copy = *rec;
 	struct rdma_ah_attr attr;
 	int err;
 
-	path->rec = *rec;
-	err = ib_init_ah_attr_from_path(priv->ca, priv->port, &path->rec,
-					&attr, NULL);
+	err = priv->fabric->path_ah(priv, &copy, &attr);
 	if (err)
 		return ERR_PTR(err);
 	return ipoib_ah_create(priv, &attr);
@@ -255,31 +350,35 @@ static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 /* Publish @ah, or note the failure. Returns the handle that was replaced. */
 static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 					   struct ipoib_ah *ah,
+					   const struct sa_path_rec *rec,
 					   struct sk_buff_head *frames)
 {
 	struct ipoib_ah *old = NULL;
 
 	lockdep_assert_held(&path->priv->path_lock);
-	path->query_id = -1;
+	path->query = NULL;
 	if (IS_ERR(ah)) {
 		ipoib_path_set_failed(path, frames);
 		return NULL;
 	}
 	path->failures = 0;
 	path->state = IPOIB_PATH_VALID;
+	path->rec = *rec;
 	old = rcu_dereference_protected(path->ah, 1);
 	rcu_assign_pointer(path->ah, ah);
-	skb_queue_splice_tail_init(&path->queue, frames);
+	ipoib_object_unpark(&path->queue, frames);
 	return old;
 }
 
 /**
- * ipoib_path_done - the SA has answered
+ * ipoib_path_done - the fabric has answered
  * @path: the path; the reference of the query is consumed
  * @status: 0 or negative error
  * @rec: path record, valid if @status is 0
  *
- * Context: process, from the SA callback
+ * The interface may be gone when this returns.
+ *
+ * Context: process
  */
 void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec)
@@ -289,13 +388,14 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	struct sk_buff_head frames;
 	struct ipoib_ah *old;
 
+	ipoib_path_leave_gate(path);
 	if (!status)
 		ah = ipoib_path_make_ah(path, rec);
 	trace_ipoib_path(priv->netdev, path->gid.raw, "answer",
 			 PTR_ERR_OR_ZERO(ah));
 	__skb_queue_head_init(&frames);
 	spin_lock_bh(&priv->path_lock);
-	old = ipoib_path_publish(path, ah, &frames);
+	old = ipoib_path_publish(path, ah, rec, &frames);
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_ah_retire(priv, old);
 	if (IS_ERR(ah)) {
@@ -305,6 +405,19 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ipoib_dev_xmit_list(priv, &frames);
 	}
 	ipoib_path_put(path);
+	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
+	ipoib_path_answered(priv);
+}
+
+/* The next frame asks anew. */
+static void ipoib_path_doubt(struct ipoib_path *path)
+{
+	lockdep_assert_held(&path->priv->path_lock);
+	WRITE_ONCE(path->retry_at, jiffies);
+	WRITE_ONCE(path->stale, true);
+	path->failures = 0;
+	if (path->state == IPOIB_PATH_FAILED)
+		path->state = IPOIB_PATH_IDLE;
 }
 
 /**
@@ -318,11 +431,67 @@ void ipoib_path_stale(struct ipoib_dev *priv)
 	struct ipoib_path *path;
 
 	spin_lock_bh(&priv->path_lock);
-	list_for_each_entry(path, &priv->path_list, list) {
-		WRITE_ONCE(path->stale, true);
+	list_for_each_entry(path, &priv->path_list, list)
+		ipoib_path_doubt(path);
+	spin_unlock_bh(&priv->path_lock);
+}
+
+/**
+ * ipoib_path_changed - the SA reports that a port has come or gone
+ * @priv: the interface
+ * @gid: GID of the port
+ * @here: it is in service; else it is not
+ *
+ * What is known of a port that went is dropped. One that came may have another
+ * LID: frames use the old handle until there is an answer.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
+			bool here)
+{
+	struct ipoib_path *path;
+	struct sk_buff_head dropped;
+
+	__skb_queue_head_init(&dropped);
+	spin_lock_bh(&priv->path_lock);
+	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	if (path && here) {
+		ipoib_path_doubt(path);
+	} else if (path) {
+		ipoib_path_unlink(path, &dropped);
+		ipoib_path_put(path);
+	}
+	spin_unlock_bh(&priv->path_lock);
+	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
+}
+
+/**
+ * ipoib_path_recheck - something is known of the way to one GID
+ * @priv: the interface
+ * @gid: the GID
+ * @changed: whether a record is no longer true
+ * @now: what is known, for @changed
+ *
+ * A record that is not true is fetched anew; a path that was not found may be
+ * looked for again at once.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
+			bool (*changed)(const struct sa_path_rec *rec,
+					const void *now), const void *now)
+{
+	struct ipoib_path *path;
+
+	spin_lock_bh(&priv->path_lock);
+	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	if (path && path->state == IPOIB_PATH_FAILED && now) {
 		path->failures = 0;
-		if (path->state == IPOIB_PATH_FAILED)
-			path->state = IPOIB_PATH_IDLE;
+		path->state = IPOIB_PATH_IDLE;
+	} else if (path && path->state == IPOIB_PATH_VALID &&
+		   changed(&path->rec, now)) {
+		WRITE_ONCE(path->stale, true);
 	}
 	spin_unlock_bh(&priv->path_lock);
 }
@@ -355,6 +524,35 @@ static void ipoib_path_age(struct work_struct *work)
 				   IPOIB_PATH_SCAN);
 }
 
+/* The gate to the SA has opened: what waited for it is asked. */
+static void ipoib_path_unstarve(struct work_struct *work)
+{
+	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
+					      path_gate_work);
+	struct ipoib_path *path, *tmp;
+	struct sk_buff_head dropped;
+	LIST_HEAD(starved);
+
+	__skb_queue_head_init(&dropped);
+	spin_lock_bh(&priv->path_lock);
+	list_splice_init(&priv->path_starved, &starved);
+	list_for_each_entry_safe(path, tmp, &starved, starved) {
+		list_del_init(&path->starved);
+		ipoib_path_query(path, &dropped);
+	}
+	spin_unlock_bh(&priv->path_lock);
+	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
+}
+
+static void ipoib_path_gate_open(struct ipoib_gate_wait *wait)
+{
+	struct ipoib_dev *priv = container_of(wait, struct ipoib_dev,
+					      path_gate);
+
+	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
+		queue_work(priv->wq, &priv->path_gate_work);
+}
+
 /**
  * ipoib_path_start - start ageing
  * @priv: the interface, IPOIB_FLAG_UP set
@@ -374,27 +572,38 @@ void ipoib_path_start(struct ipoib_dev *priv)
  */
 void ipoib_path_stop(struct ipoib_dev *priv)
 {
-	struct ib_sa_query *query;
 	struct ipoib_path *path;
 	struct sk_buff_head dropped;
-	int id;
 
 	cancel_delayed_work_sync(&priv->path_work);
+	if (priv->agent)
+		ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
+	cancel_work_sync(&priv->path_gate_work);
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->path_lock);
 	while (!list_empty(&priv->path_list)) {
 		path = list_first_entry(&priv->path_list, struct ipoib_path,
 					list);
-		query = path->query;
-		id = path->query_id;
 		ipoib_path_unlink(path, &dropped);
 		spin_unlock_bh(&priv->path_lock);
-		ipoib_sa_path_cancel(query, id);
+		priv->fabric->path_cancel(priv, path);
 		ipoib_path_put(path);
 		spin_lock_bh(&priv->path_lock);
 	}
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
+}
+
+/**
+ * ipoib_path_wait_answers - wait until no query is under way
+ * @priv: the interface, down for good
+ *
+ * Context: process, without RTNL
+ */
+void ipoib_path_wait_answers(struct ipoib_dev *priv)
+{
+	ipoib_path_answered(priv);
+	wait_for_completion(&priv->queries_done);
 }
 
 /**
@@ -407,7 +616,12 @@ int ipoib_path_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->path_lock);
 	INIT_LIST_HEAD(&priv->path_list);
+	INIT_LIST_HEAD(&priv->path_starved);
 	INIT_DELAYED_WORK(&priv->path_work, ipoib_path_age);
+	INIT_WORK(&priv->path_gate_work, ipoib_path_unstarve);
+	ipoib_gate_wait_init(&priv->path_gate, ipoib_path_gate_open);
+	refcount_set(&priv->queries, 1);
+	init_completion(&priv->queries_done);
 	return rhashtable_init(&priv->paths, &ipoib_path_params);
 }
 

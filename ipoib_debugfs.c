@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs: ipoib/<interface>_mcg lists the groups of an interface, and
- * ipoib/<interface>_path its paths. Read only; a reader holds the lock that
- * guards the list it walks, never one of the data path.
+ * debugfs: ipoib/<interface>_mcg lists the groups of an interface,
+ * ipoib/<interface>_path its paths, and ipoib/<interface>_cm its peers with
+ * their connections. Read only; a reader holds the lock that guards the list it
+ * walks, never one of the data path. ipoib/objects has the balance of objects
+ * of the module.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
 
-#include "ipoib.h"
+#include "ipoib_multicast.h"
 
 static struct dentry *ipoib_debugfs_root;
+
+/* Who needs a group, by the IPOIB_USER_ bits: listener, router, sender. */
+static const char * const ipoib_mcg_users[] = {
+	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
+};
+
+/* Milliseconds to the next try. */
+static unsigned int ipoib_mcg_retry(const struct ipoib_mcast *mcast)
+{
+	unsigned long now = jiffies;
+
+	return time_after(mcast->retry_at, now) ?
+	       jiffies_to_msecs(mcast->retry_at - now) : 0;
+}
 
 static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast)
 {
@@ -19,9 +35,19 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 	seq_printf(file, "  complete: %9s\n",
 		   rcu_access_pointer(mcast->ah) ? "yes" : "no");
 	seq_printf(file, "  send_only: %8s\n",
-		   mcast->want == BIT(FULLMEMBER_JOIN) ? "no" : "yes");
-	seq_printf(file, "  state: %12s\n", ipoib_mcast_state_name(mcast));
-	seq_printf(file, "  join_state: %7u\n\n", mcast->held);
+		   ipoib_group_want(mcast) & IPOIB_JOIN_RECEIVES ? "no" : "yes");
+	seq_printf(file, "  state: %12s\n", ipoib_group_state_name(mcast));
+	seq_printf(file, "  join_state: %7u\n", READ_ONCE(mcast->held));
+	seq_printf(file, "  mlid: %#13x\n",
+		   mcast->held ? be16_to_cpu(mcast->rec.mlid) : 0);
+	seq_printf(file, "  users: %12s\n",
+		   ipoib_mcg_users[mcast->users & 7]);
+	seq_printf(file, "  idle: %13u\n",
+		   jiffies_to_msecs(jiffies - READ_ONCE(mcast->used)) / 1000);
+	if (mcast->state == IPOIB_MCAST_BACKOFF)
+		seq_printf(file, "  retry_ms: %9u\n  reason: %s\n",
+			   ipoib_mcg_retry(mcast), ipoib_reason_text(mcast));
+	seq_putc(file, '\n');
 }
 
 static int ipoib_mcg_show(struct seq_file *file, void *unused)
@@ -44,14 +70,8 @@ static void ipoib_path_one(struct seq_file *file, struct ipoib_path *path)
 
 	seq_printf(file, "GID: %pI6\n", path->gid.raw);
 	seq_printf(file, "  complete: %6s\n", complete ? "yes" : "no");
-	if (complete) {
-		seq_printf(file, "  DLID:     0x%04x\n",
-			   be32_to_cpu(sa_path_get_dlid(&path->rec)));
-		seq_printf(file, "  SL: %12d\n", path->rec.sl);
-		seq_printf(file, "  rate: %8d.%d Gb/sec\n",
-			   ib_rate_to_mbps(path->rec.rate) / 1000,
-			   ib_rate_to_mbps(path->rec.rate) % 1000 / 100);
-	}
+	if (complete)
+		path->priv->fabric->path_show(file, path);
 	seq_putc(file, '\n');
 }
 
@@ -68,6 +88,14 @@ static int ipoib_path_show(struct seq_file *file, void *unused)
 }
 
 DEFINE_SHOW_ATTRIBUTE(ipoib_path);
+
+static int ipoib_cm_file_show(struct seq_file *file, void *unused)
+{
+	ipoib_cm_show(file->private, file);
+	return 0;
+}
+
+DEFINE_SHOW_ATTRIBUTE(ipoib_cm_file);
 
 /*
  * Names of interfaces are unique in a network namespace only, so outside of
@@ -98,6 +126,7 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
 	priv->debugfs_mcg = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
 	priv->debugfs_path = ipoib_debugfs_file(priv, "path",
 						&ipoib_path_fops);
+	priv->debugfs_cm = ipoib_debugfs_file(priv, "cm", &ipoib_cm_file_fops);
 }
 
 /**
@@ -110,8 +139,10 @@ void ipoib_debugfs_remove(struct ipoib_dev *priv)
 {
 	debugfs_remove(priv->debugfs_mcg);
 	debugfs_remove(priv->debugfs_path);
+	debugfs_remove(priv->debugfs_cm);
 	priv->debugfs_mcg = NULL;
 	priv->debugfs_path = NULL;
+	priv->debugfs_cm = NULL;
 }
 
 /**
@@ -129,12 +160,22 @@ void ipoib_debugfs_rename(struct ipoib_dev *priv)
 	ipoib_debugfs_add(priv);
 }
 
+static int ipoib_objects_show(struct seq_file *file, void *unused)
+{
+	ipoib_object_show(file);
+	return 0;
+}
+
+DEFINE_SHOW_ATTRIBUTE(ipoib_objects);
+
 /**
- * ipoib_debugfs_init - make the directory
+ * ipoib_debugfs_init - make the directory, and what is in it of the module
  */
 void ipoib_debugfs_init(void)
 {
 	ipoib_debugfs_root = debugfs_create_dir("ipoib", NULL);
+	debugfs_create_file("objects", 0400, ipoib_debugfs_root, NULL,
+			    &ipoib_objects_fops);
 }
 
 /**

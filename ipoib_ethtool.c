@@ -81,7 +81,8 @@ static void ipoib_ethtool_drvinfo(struct net_device *dev,
 
 	strscpy(info->driver, "ib_ipoib", sizeof(info->driver));
 	ib_get_device_fw_str(priv->ca, info->fw_version);
-	strscpy(info->bus_info, dev_name(priv->ca->dev.parent),
+	/* Software devices may have no parent. */
+	strscpy(info->bus_info, dev_name(priv->ca->dev.parent ?: &priv->ca->dev),
 		sizeof(info->bus_info));
 }
 
@@ -109,7 +110,13 @@ static unsigned int ipoib_lane_mbps(u16 speed)
 	}
 }
 
-static unsigned int ipoib_link_mbps(const struct ib_port_attr *attr)
+/**
+ * ipoib_ethtool_mbps - rate of a link
+ * @attr: of the port
+ *
+ * Return: Mb/s, 0 if it is not known
+ */
+unsigned int ipoib_ethtool_mbps(const struct ib_port_attr *attr)
 {
 	int width = ib_width_enum_to_int(attr->active_width);
 
@@ -120,8 +127,6 @@ static int ipoib_ethtool_link(struct net_device *dev,
 			      struct ethtool_link_ksettings *cmd)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
-	struct ib_port_attr attr;
-	int err;
 
 	cmd->base.speed = SPEED_UNKNOWN;
 	cmd->base.duplex = DUPLEX_UNKNOWN;
@@ -130,10 +135,7 @@ static int ipoib_ethtool_link(struct net_device *dev,
 	cmd->base.autoneg = AUTONEG_ENABLE;
 	if (!netif_carrier_ok(dev))
 		return 0;
-	err = ib_query_port(priv->ca, priv->port, &attr);
-	if (err)
-		return err;
-	cmd->base.speed = ipoib_link_mbps(&attr) ?: SPEED_UNKNOWN;
+	cmd->base.speed = priv->link_mbps ?: SPEED_UNKNOWN;
 	cmd->base.duplex = DUPLEX_FULL;
 	return 0;
 }

@@ -6,12 +6,16 @@
  * Handlers only mark things: paths as stale, groups to be tried again, bits
  * in &ipoib_dev.ctl_events. The control work is the only place that restarts
  * the QP or sets carrier and MTU of a running interface, so their order has
- * one home, and no completion or SA callback ever needs RTNL.
+ * one home, and no completion or answer of the fabric ever needs RTNL.
  */
+#include <linux/rculist.h>
 #include <linux/rtnetlink.h>
-#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
+
+/* Pause of the control work after the first failure, and the longest, in ms. */
+#define IPOIB_CTL_PAUSE_MIN	100
+#define IPOIB_CTL_PAUSE_MAX	8000
 
 /**
  * ipoib_ctl_post - have the control work do something
@@ -23,43 +27,31 @@
 void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event)
 {
 	set_bit(event, &priv->ctl_events);
-	queue_work(system_unbound_wq, &priv->ctl_work);
+	mod_delayed_work(system_unbound_wq, &priv->ctl_work, 0);
 }
 
-/**
- * struct ipoib_port - what the HCA says of a port
- * @attr: state, LID, MTU
- * @gid: GID of index 0
- * @pkey: entry of the P_Key table
+/*
+ * What failed, for lack of memory most likely, is tried again without waiting
+ * for an event: looking at the port does all that is still to be done.
  */
-struct ipoib_port {
-	struct ib_port_attr attr;
-	union ib_gid gid;
-	u16 pkey;
-};
-
-static int ipoib_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
+static void ipoib_ctl_again(struct ipoib_dev *priv, int err)
 {
-	int err;
-
-	err = ib_query_port(priv->ca, priv->port, &port->attr);
-	if (err)
-		return err;
-	err = rdma_query_gid(priv->ca, priv->port, 0, &port->gid);
-	if (err)
-		return err;
-	return ib_query_pkey(priv->ca, priv->port, priv->pkey_index,
-			     &port->pkey);
+	if (!err) {
+		priv->ctl_pause = 0;
+		return;
+	}
+	priv->ctl_pause = clamp(priv->ctl_pause * 2, IPOIB_CTL_PAUSE_MIN + 0u,
+				IPOIB_CTL_PAUSE_MAX + 0u);
+	set_bit(IPOIB_CTL_PORT, &priv->ctl_events);
+	queue_delayed_work(system_unbound_wq, &priv->ctl_work,
+			   msecs_to_jiffies(priv->ctl_pause));
 }
 
-/* Without a link there is no active MTU: the last one stays. */
+/* What is not known now stays as it was. */
 static unsigned int ipoib_port_mtu(const struct ipoib_dev *priv,
-				   const struct ib_port_attr *attr)
+				   const struct ipoib_port *port)
 {
-	if (attr->state < IB_PORT_INIT)
-		return priv->port_mtu ?: ipoib_mtu_from_ib(attr->max_mtu);
-	return clamp(ipoib_mtu_from_ib(attr->active_mtu), IPOIB_MTU_MIN,
-		     ipoib_mtu_from_ib(IB_MTU_4096));
+	return port->mtu ?: priv->port_mtu ?: port->max_mtu;
 }
 
 static bool ipoib_port_pkey_valid(u16 pkey)
@@ -73,7 +65,8 @@ static bool ipoib_port_changed(const struct ipoib_dev *priv,
 {
 	return !ipoib_port_pkey_valid(port->pkey) ||
 	       (port->pkey | IPOIB_PKEY_FULL) != priv->pkey ||
-	       ipoib_port_mtu(priv, &port->attr) != priv->port_mtu ||
+	       ipoib_port_mtu(priv, port) != priv->port_mtu ||
+	       port->gid_entry != priv->gid_entry ||
 	       memcmp(&port->gid, &priv->local_gid, sizeof(port->gid));
 }
 
@@ -90,20 +83,21 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv, u16 pkey)
 		netdev_warn(priv->netdev,
 			    "port is a limited member of partition %#06x\n",
 			    pkey);
-	priv->pkey = pkey | IPOIB_PKEY_FULL;
+	WRITE_ONCE(priv->pkey, pkey | IPOIB_PKEY_FULL);
 	set_bit(IPOIB_FLAG_PKEY, &priv->flags);
 }
 
 static void ipoib_port_take(struct ipoib_dev *priv,
 			    const struct ipoib_port *port)
 {
-	assign_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags,
-		   port->attr.state == IB_PORT_ACTIVE);
-	WRITE_ONCE(priv->local_lid, port->attr.lid);
-	priv->max_mtu = max(ipoib_mtu_from_ib(port->attr.max_mtu),
-			    IPOIB_MTU_MIN);
-	priv->port_mtu = ipoib_port_mtu(priv, &port->attr);
-	priv->local_gid = port->gid;
+	assign_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags, port->active);
+	WRITE_ONCE(priv->local_lid, port->lid);
+	priv->max_mtu = port->max_mtu;
+	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
+	/* NAPI compares with it, and is off if it changes */
+	if (memcmp(&priv->local_gid, &port->gid, sizeof(port->gid)))
+		priv->local_gid = port->gid;
+	priv->gid_entry = port->gid_entry;
 	ipoib_port_take_pkey(priv, port->pkey);
 }
 
@@ -119,70 +113,116 @@ int ipoib_event_port(struct ipoib_dev *priv)
 	struct ipoib_port port;
 	int err;
 
-	err = ipoib_port_read(priv, &port);
+	err = priv->fabric->port_read(priv, &port);
 	if (!err)
 		ipoib_port_take(priv, &port);
 	return err;
 }
 
 /* Look at the port again; what changed may need a restart, or a new name. */
-static void ipoib_ctl_port(struct ipoib_dev *priv)
+static int ipoib_ctl_port(struct ipoib_dev *priv,
+			  const struct ipoib_port *port)
 {
 	union ib_gid gid = priv->local_gid;
 	u16 pkey = priv->pkey;
-	struct ipoib_port port;
-	int err;
+	int err = 0;
 
-	err = ipoib_port_read(priv, &port);
-	if (err) {
-		netdev_warn(priv->netdev, "cannot query port: %d\n", err);
-		return;
-	}
-	if (ipoib_port_changed(priv, &port))
+	if (ipoib_port_changed(priv, port))
 		ipoib_dev_down(priv);
-	ipoib_port_take(priv, &port);
+	ipoib_port_take(priv, port);
 	if (pkey != priv->pkey || memcmp(&gid, &priv->local_gid, sizeof(gid)))
 		ipoib_dev_change_address(priv);
 	if (netif_running(priv->netdev) &&
 	    test_bit(IPOIB_FLAG_PKEY, &priv->flags) &&
 	    !test_bit(IPOIB_FLAG_UP, &priv->flags))
-		ipoib_dev_up(priv);
+		err = ipoib_dev_up(priv);
 	ipoib_mcast_rejoin(priv);
+	return err;
 }
 
-static void ipoib_ctl_restart(struct ipoib_dev *priv)
+/* Read the port if that is wanted: before RTNL, see port_read(). */
+static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
+			  bool *fresh)
+{
+	int err;
+
+	*fresh = false;
+	if (priv->netdev->reg_state != NETREG_REGISTERED ||
+	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl_events))
+		return 0;
+	err = priv->fabric->port_read(priv, port);
+	if (err && !priv->ctl_pause)
+		netdev_warn(priv->netdev, "cannot query port: %d\n", err);
+	*fresh = !err;
+	return err;
+}
+
+static int ipoib_ctl_restart(struct ipoib_dev *priv)
 {
 	if (!test_bit(IPOIB_FLAG_UP, &priv->flags))
-		return;
+		return 0;
 	ipoib_dev_down(priv);
 	if (ipoib_dev_address_moved(priv))
 		ipoib_dev_change_address(priv);
-	ipoib_dev_up(priv);
+	return ipoib_dev_up(priv);
 }
 
-/* The administrator's MTU is kept, whatever the link can do now. */
-static void ipoib_ctl_mtu(struct ipoib_dev *priv)
+/* There is no broadcast group of this scope; what about the next (U15)? */
+static int ipoib_ctl_scope(struct ipoib_dev *priv)
 {
-	unsigned int admin = priv->admin_mtu;
-	unsigned int mtu = min(admin, READ_ONCE(priv->mcast_mtu));
+	if (!test_bit(IPOIB_FLAG_UP, &priv->flags) || !priv->scope_search ||
+	    test_bit(IPOIB_FLAG_JOINED, &priv->flags))
+		return 0;
+	ipoib_dev_down(priv);
+	ipoib_dev_next_scope(priv);
+	ipoib_dev_change_address(priv);
+	return ipoib_dev_up(priv);
+}
 
-	if (priv->netdev->mtu == mtu)
-		return;
-	dev_set_mtu(priv->netdev, mtu);
-	priv->admin_mtu = admin;
+static int ipoib_ctl_mtu(struct ipoib_dev *priv)
+{
+	int err = ipoib_dev_fit_mtu(priv);
+
+	if (err && !priv->ctl_pause)
+		netdev_warn(priv->netdev, "cannot change the MTU: %d\n", err);
+	return err;
 }
 
 /* Carrier: the QP runs, the port is active and the broadcast group joined. */
-static void ipoib_ctl_link(struct ipoib_dev *priv)
+static int ipoib_ctl_link(struct ipoib_dev *priv)
 {
+	int err = 0;
+
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags) &&
 	    test_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags) &&
 	    test_bit(IPOIB_FLAG_JOINED, &priv->flags)) {
-		ipoib_ctl_mtu(priv);
+		err = ipoib_ctl_mtu(priv);
 		netif_carrier_on(priv->netdev);
 	} else {
 		netif_carrier_off(priv->netdev);
 	}
+	return err;
+}
+
+/* @port: as just read, or NULL */
+static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
+{
+	bool restart, recover;
+	int err = 0, err_restart = 0, err_link;
+
+	clear_bit(IPOIB_CTL_LINK, &priv->ctl_events);
+	restart = test_and_clear_bit(IPOIB_CTL_RESTART, &priv->ctl_events);
+	recover = test_and_clear_bit(IPOIB_CTL_RECOVER, &priv->ctl_events);
+	if (port)
+		err = ipoib_ctl_port(priv, port);
+	if (test_and_clear_bit(IPOIB_CTL_SCOPE, &priv->ctl_events))
+		err = ipoib_ctl_scope(priv) ?: err;
+	if (restart)
+		err_restart = ipoib_ctl_restart(priv);
+	else if (recover && test_bit(IPOIB_FLAG_UP, &priv->flags))
+		ipoib_ud_recover(priv);
+	err_link = ipoib_ctl_link(priv);
+	return err ?: err_restart ?: err_link;
 }
 
 /**
@@ -193,43 +233,19 @@ static void ipoib_ctl_link(struct ipoib_dev *priv)
  */
 void ipoib_ctl_work(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(work, struct ipoib_dev, ctl_work);
-	unsigned long todo;
+	struct ipoib_dev *priv = container_of(to_delayed_work(work),
+					      struct ipoib_dev, ctl_work);
+	struct ipoib_port port;
+	int err, err_do;
+	bool fresh;
 
+	err = ipoib_ctl_read(priv, &port, &fresh);
 	rtnl_lock();
-	todo = xchg(&priv->ctl_events, 0);
-	if (priv->netdev->reg_state != NETREG_REGISTERED)
-		goto unlock;
-	if (todo & BIT(IPOIB_CTL_PORT))
-		ipoib_ctl_port(priv);
-	if (todo & BIT(IPOIB_CTL_RESTART))
-		ipoib_ctl_restart(priv);
-	else if (todo & BIT(IPOIB_CTL_RECOVER) &&
-		 test_bit(IPOIB_FLAG_UP, &priv->flags))
-		ipoib_ud_recover(priv);
-	ipoib_ctl_link(priv);
-unlock:
-	rtnl_unlock();
-}
-
-static void ipoib_event_dev(struct ipoib_dev *priv, enum ib_event_type event)
-{
-	switch (event) {
-	case IB_EVENT_LID_CHANGE:
-	case IB_EVENT_SM_CHANGE:
-	case IB_EVENT_CLIENT_REREGISTER:
-		ipoib_path_stale(priv);
-		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
-		break;
-	case IB_EVENT_PORT_ACTIVE:
-	case IB_EVENT_PORT_ERR:
-	case IB_EVENT_PKEY_CHANGE:
-	case IB_EVENT_GID_CHANGE:
-		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
-		break;
-	default:
-		break;
+	if (priv->netdev->reg_state == NETREG_REGISTERED) {
+		err_do = ipoib_ctl_do(priv, fresh ? &port : NULL);
+		ipoib_ctl_again(priv, err ?: err_do);
 	}
+	rtnl_unlock();
 }
 
 /**
@@ -246,7 +262,14 @@ void ipoib_event_handler(struct ib_event_handler *handler,
 					     handler);
 	struct ipoib_dev *priv;
 
-	list_for_each_entry(priv, &hca->devs, hca_list)
-		if (priv->port == event->element.port_num)
-			ipoib_event_dev(priv, event->event);
+	rcu_read_lock();
+	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
+		if (priv->port != event->element.port_num)
+			continue;
+		/* Connections keep the LID they were made with. */
+		if (event->event == IB_EVENT_LID_CHANGE)
+			ipoib_cm_flush(priv);
+		priv->fabric->event(priv, event->event);
+	}
+	rcu_read_unlock();
 }

@@ -3,24 +3,29 @@
  * IP over InfiniBand: module, IB client, and the net_device of each port.
  *
  * The IB core tells of each HCA; each of its InfiniBand ports gets an
- * interface. This file owns &struct ipoib_dev, decides for each frame whether
- * it goes to a group or to a neighbour, and hands received frames to the
- * stack. Locking and lifetime are described in ipoib.h.
+ * interface, and so does each RoCE port that the module parameter selects.
+ * This file owns &struct ipoib_dev, decides for each frame whether it goes to
+ * a group or to a neighbour, and hands received frames to the stack. Locking
+ * and lifetime are described in ipoib.h.
  */
 #include <linux/if_arp.h>
 #include <linux/inetdevice.h>
 #include <linux/module.h>
+#include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <net/addrconf.h>
-#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 
-MODULE_DESCRIPTION("IP over InfiniBand, RFC 4391");
+MODULE_DESCRIPTION("IP over InfiniBand, RFC 4391 and RFC 4755");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS_RTNL_LINK("ipoib");
 
 static struct ib_client ipoib_client;
+
+/* HCAs and who has an interface. See "Locking and lifetime" in ipoib.h. */
+static DEFINE_MUTEX(ipoib_hca_lock);
+static LIST_HEAD(ipoib_hcas);
 
 #define IPOIB_QUEUE_MAX		8192
 #define IPOIB_SENDQ_MIN		128
@@ -34,6 +39,11 @@ MODULE_PARM_DESC(send_queue_size, "Number of descriptors in send queue");
 int ipoib_recvq_size = 256;
 module_param_named(recv_queue_size, ipoib_recvq_size, int, 0444);
 MODULE_PARM_DESC(recv_queue_size, "Number of descriptors in receive queue");
+
+static int ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
+module_param_named(scope, ipoib_scope, int, 0444);
+MODULE_PARM_DESC(scope,
+		 "Scope of the broadcast group: 1 to 14 (default 2); 0: search 2, 5, 8 and 14");
 
 static int ipoib_open(struct net_device *dev)
 {
@@ -76,10 +86,15 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 	}
 	set_bit(IPOIB_FLAG_UP, &priv->flags);
 	netif_tx_start_all_queues(priv->netdev);
+	if (priv->fabric->start)
+		priv->fabric->start(priv);
 	ipoib_path_start(priv);
+	ipoib_cm_start(priv);
 	err = ipoib_mcast_start(priv);
-	if (err)
+	if (err) {
+		netdev_warn(priv->netdev, "cannot start groups: %d\n", err);
 		ipoib_dev_down(priv);
+	}
 	return err;
 }
 
@@ -97,9 +112,23 @@ void ipoib_dev_down(struct ipoib_dev *priv)
 	netif_carrier_off(priv->netdev);
 	/* Takes each transmit lock: after this no sender is under way. */
 	netif_tx_disable(priv->netdev);
+	ipoib_cm_stop(priv);
 	ipoib_mcast_stop(priv);
 	ipoib_path_stop(priv);
+	if (priv->fabric->stop)
+		priv->fabric->stop(priv);
 	ipoib_ud_stop(priv);
+}
+
+/* Groups are reached over UD only, whatever the mode (RFC 4755 section 2.1). */
+static void ipoib_dev_xmit_mcast(struct ipoib_txq *txq, struct sk_buff *skb)
+{
+	unsigned int mtu = READ_ONCE(txq->priv->mcast_mtu);
+
+	if (unlikely(skb->len > mtu + IPOIB_HARD_LEN))
+		ipoib_pmtu_reject(txq, skb, mtu);
+	else
+		ipoib_mcast_xmit(txq, skb);
 }
 
 static void ipoib_dev_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
@@ -110,11 +139,8 @@ static void ipoib_dev_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
 	else if (unlikely(!pskb_may_pull(skb, IPOIB_HARD_LEN)))
 		ipoib_drop(priv, skb, IPOIB_TX_HEADER);
-	else if (unlikely(skb->len > READ_ONCE(priv->mcast_mtu) +
-			  IPOIB_HARD_LEN))
-		ipoib_drop(priv, skb, IPOIB_TX_TOO_LONG);
 	else if (ipoib_lladdr_is_mcast((const void *)skb->data))
-		ipoib_mcast_xmit(txq, skb);
+		ipoib_dev_xmit_mcast(txq, skb);
 	else
 		ipoib_arp_xmit(txq, skb);
 }
@@ -132,6 +158,23 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
+/*
+ * With the transmit lock held. What is too long for its destination is put aside: to
+ * answer is to send, perhaps by this very queue.
+ */
+static void ipoib_dev_xmit_all(struct ipoib_txq *txq,
+			       struct sk_buff_head *frames,
+			       struct sk_buff_head *too_long)
+{
+	struct sk_buff *skb;
+
+	txq->too_long = too_long;
+	while ((skb = __skb_dequeue(frames)))
+		ipoib_dev_xmit(txq, skb);
+	txq->too_long = NULL;
+	ipoib_ud_post(txq);
+}
+
 /**
  * ipoib_dev_xmit_list - send frames that have waited
  * @priv: the interface
@@ -145,17 +188,53 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list)
 {
 	struct ipoib_txq *txq = priv->txq;
-	struct sk_buff *skb;
+	struct sk_buff_head too_long;
 
+	__skb_queue_head_init(&too_long);
 	local_bh_disable();
 	__netif_tx_lock(txq->nq, smp_processor_id());
 	rcu_read_lock();
-	while ((skb = __skb_dequeue(list)))
-		ipoib_dev_xmit(txq, skb);
-	ipoib_ud_post(txq);
+	ipoib_dev_xmit_all(txq, list, &too_long);
 	rcu_read_unlock();
 	__netif_tx_unlock(txq->nq);
 	local_bh_enable();
+	ipoib_pmtu_answer_list(priv, &too_long);
+}
+
+/**
+ * ipoib_dev_xmit_parked - send frames that have waited, before any that come now
+ * @priv: the interface
+ * @lock: protects @queue; not held
+ * @queue: frames, whole with their &struct ipoib_header; emptied
+ *
+ * With the transmit lock held no other frame can overtake them, provided that
+ * the transmit path looks whether some wait still.
+ *
+ * Context: process
+ * Return: how many there were
+ */
+unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
+				   struct sk_buff_head *queue)
+{
+	struct sk_buff_head frames, too_long;
+	struct ipoib_txq *txq = priv->txq;
+	unsigned int n;
+
+	__skb_queue_head_init(&frames);
+	__skb_queue_head_init(&too_long);
+	local_bh_disable();
+	__netif_tx_lock(txq->nq, smp_processor_id());
+	rcu_read_lock();
+	spin_lock(lock);
+	n = skb_queue_len(queue);
+	ipoib_object_unpark(queue, &frames);
+	spin_unlock(lock);
+	ipoib_dev_xmit_all(txq, &frames, &too_long);
+	rcu_read_unlock();
+	__netif_tx_unlock(txq->nq);
+	local_bh_enable();
+	ipoib_pmtu_answer_list(priv, &too_long);
+	return n;
 }
 
 /**
@@ -220,18 +299,56 @@ static const struct header_ops ipoib_header_ops = {
 static int ipoib_change_mtu(struct net_device *dev, int mtu)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
+	/* the broadcast group may change it meanwhile, and then corrects ours */
+	unsigned int link_mtu = READ_ONCE(priv->mcast_mtu);
 
+	if (ipoib_cm_is_on(priv)) {
+		priv->admin_mtu = mtu;
+		WRITE_ONCE(dev->mtu, mtu);
+		return 0;
+	}
 	if (mtu > priv->max_mtu) {
 		netdev_warn(dev, "MTU %d is above the %u the port can do\n",
 			    mtu, priv->max_mtu);
 		return -EINVAL;
 	}
-	if (mtu > priv->mcast_mtu && netif_carrier_ok(dev))
+	if ((unsigned int)mtu > link_mtu && netif_carrier_ok(dev))
 		netdev_info(dev, "the link takes MTU %u, not %d, from its broadcast group\n",
-			    priv->mcast_mtu, mtu);
+			    link_mtu, mtu);
 	priv->admin_mtu = mtu;
-	WRITE_ONCE(dev->mtu, min_t(unsigned int, mtu, priv->mcast_mtu));
+	WRITE_ONCE(dev->mtu, min_t(unsigned int, mtu, link_mtu));
 	return 0;
+}
+
+/* The administrator's wish, as far as the mode and the link allow. */
+static unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
+{
+	if (ipoib_cm_is_on(priv))
+		return priv->admin_mtu;
+	return min(priv->admin_mtu, READ_ONCE(priv->mcast_mtu));
+}
+
+/**
+ * ipoib_dev_fit_mtu - have the MTU follow mode and link
+ * @priv: the interface
+ *
+ * The administrator's wish is kept, whatever can be done now: when more is
+ * possible again, it is done.
+ *
+ * Context: RTNL held
+ * Return: 0, or the error of someone who did not agree
+ */
+int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
+{
+	unsigned int admin = priv->admin_mtu;
+	unsigned int mtu = ipoib_dev_mtu(priv);
+	int err;
+
+	if (priv->netdev->mtu == mtu)
+		return 0;
+	err = dev_set_mtu(priv->netdev, mtu);
+	priv->admin_mtu = admin;
+	return err;
 }
 
 static void ipoib_set_rx_mode(struct net_device *dev)
@@ -289,18 +406,65 @@ bool ipoib_dev_is_ours(const struct net_device *dev)
  * @priv: the interface
  * @mode: one of the two words
  *
+ * Without a wish of the administrator's the MTU becomes the largest of the mode:
+ * 65520 in connected mode, as it always has under Linux (RFC 4755 would have
+ * 2044, C24), that of the broadcast group in datagram mode.
+ *
+ * All is done when this returns, or nothing. What is left of connections is
+ * taken apart later.
+ *
  * Context: RTNL held
- * Return: 0, -EOPNOTSUPP for connected mode, -EINVAL for any other word
+ * Return: 0; -EINVAL for any other word, -EOPNOTSUPP if there is no connected
+ * mode here, or the error of someone who did not agree to the MTU
  */
 int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode)
 {
+	bool on = !strcmp(mode, "connected");
+	bool was = ipoib_cm_is_on(priv);
+	int err;
+
 	ASSERT_RTNL();
-	if (!strcmp(mode, "datagram"))
-		return 0;
-	if (strcmp(mode, "connected"))
+	if (!on && strcmp(mode, "datagram"))
 		return -EINVAL;
-	netdev_warn(priv->netdev, "this driver has datagram mode only\n");
-	return -EOPNOTSUPP;
+	err = ipoib_cm_set_on(priv, on);
+	if (err) {
+		netdev_warn(priv->netdev, "no connected mode on this port\n");
+		return err;
+	}
+	if (on == was)
+		return 0;
+	err = ipoib_dev_fit_mtu(priv);
+	if (err) {
+		ipoib_cm_set_on(priv, was);
+		return err;
+	}
+	if (on && priv->admin_mtu < IPOIB_MTU_MAX)
+		netdev_info(priv->netdev, "MTU stays %u as it was set; connected mode takes up to %u\n",
+			    priv->admin_mtu, IPOIB_MTU_MAX);
+	return 0;
+}
+
+/**
+ * ipoib_dev_set_transport - choose the transports of connected mode
+ * @priv: the interface
+ * @word: one of those of the module's parameter cm_transport
+ *
+ * Neighbours learn of it from the flags of our address.
+ *
+ * Context: RTNL held
+ * Return: 0 or a negative error, see ipoib_cm_transport_set()
+ */
+int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
+{
+	u8 was = ipoib_cm_flags(priv);
+	int err;
+
+	err = ipoib_cm_transport_set(priv, word);
+	if (err || was == ipoib_cm_flags(priv))
+		return err;
+	ipoib_dev_set_address(priv);
+	call_netdevice_notifiers(NETDEV_CHANGEADDR, priv->netdev);
+	return 0;
 }
 
 /* Scope of the broadcast address as it stands. */
@@ -310,6 +474,26 @@ static u8 ipoib_dev_scope(const struct net_device *dev)
 	const struct ipoib_mgid *mgid = (const void *)addr->gid;
 
 	return mgid->flags_scope & 0xf;
+}
+
+/**
+ * ipoib_dev_next_scope - look for a broadcast group of greater scope
+ * @priv: the interface, stopped; ipoib_dev_change_address() is to follow
+ *
+ * Context: RTNL held
+ */
+void ipoib_dev_next_scope(struct ipoib_dev *priv)
+{
+	struct ipoib_lladdr *addr = (void *)priv->netdev->broadcast;
+	struct ipoib_mgid *mgid = (void *)addr->gid;
+	static const u8 scopes[] = { 0x2, 0x5, 0x8, 0xe };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(scopes) - 1; i++)
+		if (scopes[i] >= ipoib_dev_scope(priv->netdev))
+			break;
+	mgid->flags_scope = IPOIB_MGID_TRANSIENT |
+			    scopes[(i + 1) % ARRAY_SIZE(scopes)];
 }
 
 /**
@@ -327,11 +511,13 @@ void ipoib_dev_set_address(struct ipoib_dev *priv)
 	struct net_device *dev = priv->netdev;
 	struct ipoib_lladdr addr;
 
-	/* No flags: only UD is offered (RFC 4755 section 3.1, C9). */
-	ipoib_lladdr_set(&addr, 0, priv->txq->qp->qp_num, &priv->local_gid);
+	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
+	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num,
+			 &priv->local_gid);
 	dev_addr_set(dev, (const u8 *)&addr);
 	ipoib_mgid_broadcast(&priv->broadcast_mgid,
-			     ipoib_dev_scope(dev) ?: IPOIB_SCOPE_LINK_LOCAL,
+			     ipoib_dev_scope(dev) ?: ipoib_scope ?:
+			     IPOIB_SCOPE_LINK_LOCAL,
 			     priv->pkey);
 	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
 	memcpy(dev->broadcast, &addr, sizeof(addr));
@@ -446,32 +632,60 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 static void ipoib_dev_init_mtu(struct ipoib_dev *priv)
 {
 	priv->mcast_mtu = priv->port_mtu;
-	priv->admin_mtu = priv->max_mtu;
-	priv->netdev->mtu = min(priv->mcast_mtu, priv->admin_mtu);
+	priv->admin_mtu = IPOIB_MTU_MAX;
+	priv->netdev->mtu = priv->mcast_mtu;
+}
+
+static int ipoib_dev_init_fabric(struct ipoib_dev *priv)
+{
+	int err;
+
+	if (priv->fabric->init) {
+		err = priv->fabric->init(priv);
+		if (err)
+			return err;
+	}
+	err = ipoib_event_port(priv);
+	if (err && priv->fabric->exit)
+		priv->fabric->exit(priv);
+	return err;
+}
+
+static void ipoib_dev_exit_fabric(struct ipoib_dev *priv)
+{
+	if (priv->fabric->exit)
+		priv->fabric->exit(priv);
 }
 
 static int ipoib_dev_init(struct ipoib_dev *priv)
 {
 	int err;
 
+	priv->scope_search = !ipoib_scope;
 	spin_lock_init(&priv->ah_lock);
 	INIT_LIST_HEAD(&priv->dead_ahs);
 	INIT_DELAYED_WORK(&priv->ah_work, ipoib_ah_reap);
-	INIT_WORK(&priv->ctl_work, ipoib_ctl_work);
-	ipoib_sa_init(priv);
-	err = ipoib_event_port(priv);
-	if (err)
-		return err;
+	INIT_DELAYED_WORK(&priv->ctl_work, ipoib_ctl_work);
 	err = ipoib_dev_init_tables(priv);
 	if (err)
 		return err;
-	err = ipoib_ud_init(priv);
+	err = ipoib_dev_init_fabric(priv);
 	if (err)
 		goto exit_tables;
+	err = ipoib_ud_init(priv);
+	if (err)
+		goto exit_fabric;
+	err = ipoib_cm_init(priv);
+	if (err)
+		goto exit_ud;
 	ipoib_dev_init_mtu(priv);
 	ipoib_dev_set_address(priv);
 	return 0;
 
+exit_ud:
+	ipoib_ud_exit(priv);
+exit_fabric:
+	ipoib_dev_exit_fabric(priv);
 exit_tables:
 	ipoib_dev_exit_tables(priv);
 	return err;
@@ -480,15 +694,17 @@ exit_tables:
 static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
 	/* Nobody can start anything now; wait for what others still do. */
-	cancel_work_sync(&priv->ctl_work);
-	ipoib_sa_exit(priv);
+	cancel_delayed_work_sync(&priv->ctl_work);
+	ipoib_path_wait_answers(priv);
+	ipoib_dev_exit_fabric(priv);
+	ipoib_cm_exit(priv);
 	ipoib_ud_exit(priv);
 	/* The QP may have asked for something until it was destroyed. */
-	cancel_work_sync(&priv->ctl_work);
+	cancel_delayed_work_sync(&priv->ctl_work);
 	ipoib_dev_exit_tables(priv);
 }
 
-static struct ipoib_dev *ipoib_port_add(struct ib_device *ca, u32 port)
+static struct ipoib_dev *ipoib_port_add(struct ib_device *ca, u32 port, u16 vid)
 {
 	struct net_device *dev;
 	struct ipoib_dev *priv;
@@ -502,6 +718,9 @@ static struct ipoib_dev *ipoib_port_add(struct ib_device *ca, u32 port)
 	priv->netdev = dev;
 	priv->ca = ca;
 	priv->port = port;
+	priv->vid = vid;
+	priv->fabric = rdma_protocol_ib(ca, port) ? &ipoib_sa_ops :
+						    &ipoib_roce_ops;
 	err = ipoib_dev_init(priv);
 	if (err)
 		goto free_dev;
@@ -510,6 +729,7 @@ static struct ipoib_dev *ipoib_port_add(struct ib_device *ca, u32 port)
 	if (err)
 		goto exit_dev;
 	ipoib_debugfs_add(priv);
+	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
 	pr_debug("ipoib: %s created\n", dev->name);
 	return priv;
 
@@ -524,41 +744,128 @@ free_dev:
 
 static void ipoib_port_remove(struct ipoib_dev *priv)
 {
+	/* Who still finds it is done before unregister_netdev() returns. */
+	list_del_rcu(&priv->hca_list);
 	ipoib_debugfs_remove(priv);
 	unregister_netdev(priv->netdev);
 	ipoib_dev_exit(priv);
+	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
 	pr_debug("ipoib: %s destroyed\n", priv->netdev->name);
 	free_netdev(priv->netdev);
 }
 
-static int ipoib_client_add(struct ib_device *ca)
+static bool ipoib_port_is_roce(struct ib_device *ca, u32 port)
+{
+	return rdma_protocol_roce_udp_encap(ca, port);
+}
+
+/* Is an interface wanted on this port, for this VLAN? */
+static bool ipoib_port_wanted(struct ib_device *ca, u32 port, u16 vid)
+{
+	unsigned int pos = 0;
+	int next;
+
+	if (rdma_protocol_ib(ca, port))
+		return true;
+	while ((next = ipoib_roce_next_vid(ca, &pos)) >= 0)
+		if (next == vid)
+			return true;
+	return false;
+}
+
+static void ipoib_hca_add(struct ipoib_hca *hca, u32 port, u16 vid)
 {
 	struct ipoib_dev *priv;
-	struct ipoib_hca *hca;
+
+	list_for_each_entry(priv, &hca->devs, hca_list)
+		if (priv->port == port && priv->vid == vid)
+			return;
+	priv = ipoib_port_add(hca->ca, port, vid);
+	if (IS_ERR(priv))
+		return;
+	list_add_tail_rcu(&priv->hca_list, &hca->devs);
+	/* An event may have come before it was in the list. */
+	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+}
+
+static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
+{
+	unsigned int pos = 0;
+	int vid;
+
+	if (rdma_protocol_ib(hca->ca, port)) {
+		ipoib_hca_add(hca, port, 0);
+		return;
+	}
+	if (!ipoib_port_is_roce(hca->ca, port))
+		return;
+	while ((vid = ipoib_roce_next_vid(hca->ca, &pos)) >= 0)
+		ipoib_hca_add(hca, port, vid);
+}
+
+/* Make the interfaces of an HCA those that are wanted. */
+static void ipoib_hca_update(struct ipoib_hca *hca)
+{
+	struct ipoib_dev *priv, *tmp;
 	u32 port;
 
+	lockdep_assert_held(&ipoib_hca_lock);
+	list_for_each_entry_safe(priv, tmp, &hca->devs, hca_list)
+		if (!ipoib_port_wanted(hca->ca, priv->port, priv->vid))
+			ipoib_port_remove(priv);
+	rdma_for_each_port(hca->ca, port)
+		ipoib_hca_add_port(hca, port);
+}
+
+/**
+ * ipoib_dev_update_all - which ports are wanted has changed
+ *
+ * Context: process, without RTNL
+ */
+void ipoib_dev_update_all(void)
+{
+	struct ipoib_hca *hca;
+
+	mutex_lock(&ipoib_hca_lock);
+	list_for_each_entry(hca, &ipoib_hcas, list)
+		ipoib_hca_update(hca);
+	mutex_unlock(&ipoib_hca_lock);
+}
+
+static bool ipoib_hca_is_ours(struct ib_device *ca)
+{
+	u32 port;
+
+	rdma_for_each_port(ca, port)
+		if (rdma_protocol_ib(ca, port) || ipoib_port_is_roce(ca, port))
+			return true;
+	return false;
+}
+
+static int ipoib_client_add(struct ib_device *ca)
+{
+	struct ipoib_hca *hca;
+
+	if (!ipoib_hca_is_ours(ca))
+		return -EOPNOTSUPP;
 	hca = kzalloc(sizeof(*hca), GFP_KERNEL);
 	if (!hca)
-		return -ENOMEM;
+		goto no_interfaces;
+	hca->ca = ca;
 	INIT_LIST_HEAD(&hca->devs);
-	rdma_for_each_port(ca, port) {
-		if (!rdma_protocol_ib(ca, port))
-			continue;
-		priv = ipoib_port_add(ca, port);
-		if (!IS_ERR(priv))
-			list_add_tail(&priv->hca_list, &hca->devs);
-	}
-	if (list_empty(&hca->devs)) {
-		kfree(hca);
-		return -EOPNOTSUPP;
-	}
 	INIT_IB_EVENT_HANDLER(&hca->handler, ca, ipoib_event_handler);
 	ib_register_event_handler(&hca->handler);
 	ib_set_client_data(ca, &ipoib_client, hca);
-	/* An event may have come before there was a handler. */
-	list_for_each_entry(priv, &hca->devs, hca_list)
-		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+	mutex_lock(&ipoib_hca_lock);
+	list_add_tail(&hca->list, &ipoib_hcas);
+	ipoib_hca_update(hca);
+	mutex_unlock(&ipoib_hca_lock);
 	return 0;
+
+no_interfaces:
+	/* The core ignores what we return. */
+	dev_warn(&ca->dev, "no memory for interfaces\n");
+	return -ENOMEM;
 }
 
 static void ipoib_client_remove(struct ib_device *ca, void *client_data)
@@ -566,10 +873,24 @@ static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 	struct ipoib_hca *hca = client_data;
 	struct ipoib_dev *priv, *tmp;
 
+	/* Not under the mutex: it waits for the handler. */
 	ib_unregister_event_handler(&hca->handler);
+	mutex_lock(&ipoib_hca_lock);
+	list_del(&hca->list);
 	list_for_each_entry_safe(priv, tmp, &hca->devs, hca_list)
 		ipoib_port_remove(priv);
+	mutex_unlock(&ipoib_hca_lock);
 	kfree(hca);
+}
+
+/* Which RoCE ports are wanted is said by name. */
+static void ipoib_client_rename(struct ib_device *ca, void *client_data)
+{
+	struct ipoib_hca *hca = client_data;
+
+	mutex_lock(&ipoib_hca_lock);
+	ipoib_hca_update(hca);
+	mutex_unlock(&ipoib_hca_lock);
 }
 
 static bool ipoib_dev_has_addr(struct net_device *dev,
@@ -614,9 +935,9 @@ ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 	struct ipoib_dev *priv;
 
 	rcu_read_lock();
-	list_for_each_entry(priv, &hca->devs, hca_list) {
+	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
 		if (priv->port != port ||
-		    priv->pkey != (pkey | IPOIB_PKEY_FULL))
+		    READ_ONCE(priv->pkey) != (pkey | IPOIB_PKEY_FULL))
 			continue;
 		if (gid && memcmp(gid, &priv->local_gid, sizeof(*gid)))
 			continue;
@@ -633,6 +954,7 @@ static struct ib_client ipoib_client = {
 	.name = "ipoib",
 	.add = ipoib_client_add,
 	.remove = ipoib_client_remove,
+	.rename = ipoib_client_rename,
 	.get_net_dev_by_params = ipoib_client_get_netdev,
 };
 
@@ -650,8 +972,11 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 		ipoib_debugfs_rename(netdev_priv(dev));
 		break;
 	case NETDEV_CHANGEADDR:
-		if (ipoib_dev_address_moved(netdev_priv(dev)))
-			ipoib_ctl_post(netdev_priv(dev), IPOIB_CTL_RESTART);
+		if (!ipoib_dev_address_moved(netdev_priv(dev)))
+			break;
+		/* By the administrator, who knows the scope. */
+		((struct ipoib_dev *)netdev_priv(dev))->scope_search = false;
+		ipoib_ctl_post(netdev_priv(dev), IPOIB_CTL_RESTART);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -663,6 +988,8 @@ static struct notifier_block ipoib_netdev_notifier = {
 
 static void ipoib_params_fix(void)
 {
+	if (ipoib_scope < 0 || ipoib_scope > 14)
+		ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 	ipoib_sendq_size = roundup_pow_of_two(clamp(ipoib_sendq_size,
 						    IPOIB_SENDQ_MIN,
 						    IPOIB_QUEUE_MAX));
@@ -675,12 +1002,18 @@ static int __init ipoib_init(void)
 {
 	int err;
 
+	err = ipoib_cm_params_check();
+	if (err)
+		return err;
 	ipoib_params_fix();
 	ipoib_debugfs_init();
-	ib_sa_register_client(&ipoib_sa_client);
-	err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	ipoib_sa_register();
+	err = ipoib_roce_register();
 	if (err)
 		goto unregister_sa;
+	err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	if (err)
+		goto unregister_roce;
 	err = rtnl_link_register(&ipoib_link_ops);
 	if (err)
 		goto unregister_notifier;
@@ -693,8 +1026,10 @@ unregister_link:
 	rtnl_link_unregister(&ipoib_link_ops);
 unregister_notifier:
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+unregister_roce:
+	ipoib_roce_unregister();
 unregister_sa:
-	ib_sa_unregister_client(&ipoib_sa_client);
+	ipoib_sa_unregister();
 	ipoib_debugfs_exit();
 	return err;
 }
@@ -704,10 +1039,12 @@ static void __exit ipoib_exit(void)
 	ib_unregister_client(&ipoib_client);
 	rtnl_link_unregister(&ipoib_link_ops);
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
-	ib_sa_unregister_client(&ipoib_sa_client);
+	ipoib_roce_unregister();
+	ipoib_sa_unregister();
 	ipoib_debugfs_exit();
 	/* Paths and groups that wait for their grace period. */
 	rcu_barrier();
+	ipoib_object_audit();
 }
 
 module_init(ipoib_init);

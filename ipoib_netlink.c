@@ -38,8 +38,10 @@ static int ipoib_link_set_mode(struct ipoib_dev *priv, u16 mode,
 
 	err = ipoib_dev_set_mode(priv, mode == IPOIB_MODE_CONNECTED ?
 				 "connected" : "datagram");
-	if (err)
-		NL_SET_ERR_MSG(extack, "connected mode is not supported");
+	if (err == -EOPNOTSUPP)
+		NL_SET_ERR_MSG(extack, "no connected mode on this port");
+	else if (err)
+		NL_SET_ERR_MSG(extack, "the MTU of the mode was refused");
 	return err;
 }
 
@@ -56,10 +58,9 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 		NL_SET_ERR_MSG(extack, "the P_Key of an interface is fixed");
 		return -EINVAL;
 	}
-	if (data[IFLA_IPOIB_UMCAST] && nla_get_u16(data[IFLA_IPOIB_UMCAST])) {
-		NL_SET_ERR_MSG(extack, "umcast is not supported");
-		return -EOPNOTSUPP;
-	}
+	if (data[IFLA_IPOIB_UMCAST])
+		ipoib_mcast_set_umcast(priv,
+				       nla_get_u16(data[IFLA_IPOIB_UMCAST]));
 	if (data[IFLA_IPOIB_MODE])
 		return ipoib_link_set_mode(priv,
 					   nla_get_u16(data[IFLA_IPOIB_MODE]),
@@ -82,8 +83,10 @@ static int ipoib_link_fill(struct sk_buff *skb, const struct net_device *dev)
 	const struct ipoib_dev *priv = netdev_priv(dev);
 
 	if (nla_put_u16(skb, IFLA_IPOIB_PKEY, priv->pkey) ||
-	    nla_put_u16(skb, IFLA_IPOIB_MODE, IPOIB_MODE_DATAGRAM) ||
-	    nla_put_u16(skb, IFLA_IPOIB_UMCAST, 0))
+	    nla_put_u16(skb, IFLA_IPOIB_MODE,
+			ipoib_cm_is_on(priv) ? IPOIB_MODE_CONNECTED :
+					       IPOIB_MODE_DATAGRAM) ||
+	    nla_put_u16(skb, IFLA_IPOIB_UMCAST, READ_ONCE(priv->umcast)))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -92,12 +92,13 @@ void ipoib_bufs_exit(struct ipoib_bufs *bufs)
  * @pd: protection domain of the QPs that will post from it
  * @size: number of slots, a power of 2
  * @max_sge: SGEs those QPs take in a work request
+ * @copy: have buffers to copy short frames to
  *
  * Context: may sleep
  * Return: 0 or -ENOMEM with nothing left allocated
  */
 int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
-		    unsigned int size, unsigned int max_sge)
+		    unsigned int size, unsigned int max_sge, bool copy)
 {
 	int err;
 
@@ -108,6 +109,8 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 	ring->slots = kvcalloc(size, sizeof(*ring->slots), GFP_KERNEL);
 	if (!ring->slots)
 		return -ENOMEM;
+	if (!copy)
+		return 0;
 	err = ipoib_bufs_init(&ring->copies, ring->ca, size,
 			      ilog2(IPOIB_TX_COPY), DMA_TO_DEVICE);
 	if (err)
@@ -238,7 +241,7 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 
 	slot->bytes = skb->len;
 	slot->nmapped = 0;
-	if (skb->len <= IPOIB_TX_COPY) {
+	if (skb->len <= IPOIB_TX_COPY && ring->copies.npages) {
 		nsge = ipoib_ring_copy(ring, skb, sge);
 	} else {
 		if (unlikely(skb_shinfo(skb)->nr_frags >= ring->max_sge) &&

@@ -111,7 +111,8 @@ struct ipoib_tx_done {
 /**
  * struct ipoib_ring - send ring
  * @slots: the slots, @mask + 1 of them
- * @copies: one buffer of IPOIB_TX_COPY octets per slot
+ * @copies: one buffer of IPOIB_TX_COPY octets per slot, or none: then every
+ *	frame is mapped
  * @ca: device the frames are mapped for
  * @lkey: local key of every SGE
  * @mask: number of slots less one
@@ -136,7 +137,7 @@ struct ipoib_ring {
 };
 
 int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
-		    unsigned int size, unsigned int max_sge);
+		    unsigned int size, unsigned int max_sge, bool copy);
 void ipoib_ring_exit(struct ipoib_ring *ring);
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		    struct ib_sge *sge);

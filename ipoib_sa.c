@@ -1,35 +1,83 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The only caller of ib_sa: path record queries, joining and leaving groups.
+ * The InfiniBand fabric: what the SA is asked for, and what of a port only
+ * InfiniBand has. The only caller of ib_sa.
  *
- * Each query under way counts in &ipoib_dev.sa_users until its callback has
- * returned, so that an interface can wait for the last one before it is
- * freed. Joins need no count: ipoib_sa_leave() waits for their callback.
+ * These are the operations of ipoib_fabric.h; what each of them owes its
+ * callers is said there.
  */
+#include <linux/seq_file.h>
+#include <rdma/ib_cache.h>
+
 #include "ipoib.h"
 
 #define IPOIB_SA_TIMEOUT_MS	1000
 
 /* Our users count for the SA module; it waits for them when we unload. */
-struct ib_sa_client ipoib_sa_client;
+static struct ib_sa_client ipoib_sa_client;
 
-/* The last user may find the interface gone right after complete(). */
-static void ipoib_sa_put(struct ipoib_dev *priv)
+/* Without a link there is no active MTU. */
+static unsigned int ipoib_sa_active_mtu(const struct ib_port_attr *attr)
 {
-	if (refcount_dec_and_test(&priv->sa_users))
-		complete(&priv->sa_idle);
+	if (attr->state < IB_PORT_INIT)
+		return 0;
+	return clamp(ipoib_mtu_from_ib(attr->active_mtu), IPOIB_MTU_MIN,
+		     ipoib_mtu_from_ib(IB_MTU_4096));
+}
+
+static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
+{
+	struct ib_port_attr attr;
+	int err;
+
+	err = ib_query_port(priv->ca, priv->port, &attr);
+	if (err)
+		return err;
+	err = rdma_query_gid(priv->ca, priv->port, 0, &port->gid);
+	if (err)
+		return err;
+	port->active = attr.state == IB_PORT_ACTIVE;
+	port->lid = attr.lid;
+	port->gid_entry = NULL;
+	port->mtu = ipoib_sa_active_mtu(&attr);
+	port->mbps = ipoib_ethtool_mbps(&attr);
+	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
+	return ib_query_pkey(priv->ca, priv->port, priv->pkey_index,
+			     &port->pkey);
+}
+
+static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
+{
+	if (priv->agent)
+		ipoib_agent_event(priv->agent, event);
+	switch (event) {
+	case IB_EVENT_SM_CHANGE:
+		ipoib_mcast_doubt(priv);
+		fallthrough;
+	case IB_EVENT_LID_CHANGE:
+	case IB_EVENT_CLIENT_REREGISTER:
+		/* Those open are to a former SM, or from a former LID. */
+		ipoib_query_cancel(priv);
+		ipoib_path_stale(priv);
+		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+		break;
+	case IB_EVENT_PORT_ACTIVE:
+	case IB_EVENT_PORT_ERR:
+	case IB_EVENT_PKEY_CHANGE:
+	case IB_EVENT_GID_CHANGE:
+		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+		break;
+	default:
+		break;
+	}
 }
 
 static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 				 ipoib_num_paths_t num_paths, void *context)
 {
-	struct ipoib_path *path = context;
-	struct ipoib_dev *priv = path->priv;
-
 	if (!status && !rec)
 		status = -ENOENT;
-	ipoib_path_done(path, status, rec);
-	ipoib_sa_put(priv);
+	ipoib_path_done(context, status, rec);
 }
 
 /* The traffic class of the broadcast group is that of the link (U12). */
@@ -46,17 +94,8 @@ static u8 ipoib_sa_traffic_class(struct ipoib_dev *priv)
 	return traffic_class;
 }
 
-/**
- * ipoib_sa_path_get - ask for the path to a GID
- * @priv: the interface
- * @path: where to; the caller has taken a reference for the query
- *
- * ipoib_path_done() is called if, and only if, 0 is returned.
- *
- * Context: &ipoib_dev.path_lock held
- * Return: 0; -EAGAIN if no SM is known, -ENODEV, -ENOMEM
- */
-int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
+/* Fails with -EAGAIN if no SM is known. */
+static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 {
 	struct sa_path_rec rec = {
 		.rec_type = SA_PATH_REC_TYPE_IB,
@@ -66,57 +105,56 @@ int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 		.numb_path = 1,
 		.traffic_class = ipoib_sa_traffic_class(priv),
 	};
+	struct ib_sa_query *query;
 	int id;
 
 	lockdep_assert_held(&priv->path_lock);
-	refcount_inc(&priv->sa_users);
 	id = ib_sa_path_rec_get(&ipoib_sa_client, priv->ca, priv->port, &rec,
 				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID |
 				IB_SA_PATH_REC_NUMB_PATH |
 				IB_SA_PATH_REC_TRAFFIC_CLASS |
 				IB_SA_PATH_REC_PKEY, IPOIB_SA_TIMEOUT_MS,
 				GFP_ATOMIC, ipoib_sa_path_answer, path,
-				&path->query);
+				&query);
+	if (id < 0)
+		return id;
+	path->query = query;
 	path->query_id = id;
-	if (id >= 0)
-		return 0;
-	ipoib_sa_put(priv);
-	return id;
+	return 0;
 }
 
-/**
- * ipoib_sa_path_cancel - let a query end soon
- * @query: from &ipoib_path.query; may have ended already
- * @id: from &ipoib_path.query_id
- *
- * ipoib_path_done() is still called.
- */
-void ipoib_sa_path_cancel(struct ib_sa_query *query, int id)
+/* The core knows a query that has ended by its number. */
+static void ipoib_sa_path_cancel(struct ipoib_dev *priv,
+				 struct ipoib_path *path)
 {
-	if (id >= 0)
+	struct ib_sa_query *query;
+	int id;
+
+	spin_lock_bh(&priv->path_lock);
+	query = path->query;
+	id = path->query_id;
+	spin_unlock_bh(&priv->path_lock);
+	if (query)
 		ib_sa_cancel_query(id, query);
 }
 
-/**
- * ipoib_sa_init - get ready for queries
- * @priv: the interface
- */
-void ipoib_sa_init(struct ipoib_dev *priv)
+static int ipoib_sa_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
+			    struct rdma_ah_attr *attr)
 {
-	refcount_set(&priv->sa_users, 1);
-	init_completion(&priv->sa_idle);
+	return ib_init_ah_attr_from_path(priv->ca, priv->port, rec, attr, NULL);
 }
 
-/**
- * ipoib_sa_exit - wait until no query is under way
- * @priv: the interface, down for good
- *
- * Context: process, without RTNL
- */
-void ipoib_sa_exit(struct ipoib_dev *priv)
+static void ipoib_sa_path_show(struct seq_file *file,
+			       const struct ipoib_path *path)
 {
-	ipoib_sa_put(priv);
-	wait_for_completion(&priv->sa_idle);
+	struct sa_path_rec rec = path->rec;
+
+	seq_printf(file, "  DLID:     0x%04x\n",
+		   be32_to_cpu(sa_path_get_dlid(&rec)));
+	seq_printf(file, "  SL: %12d\n", rec.sl);
+	seq_printf(file, "  rate: %8d.%d Gb/sec\n",
+		   ib_rate_to_mbps(rec.rate) / 1000,
+		   ib_rate_to_mbps(rec.rate) % 1000 / 100);
 }
 
 static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
@@ -152,52 +190,141 @@ static ib_sa_comp_mask ipoib_sa_copy_rec(struct ib_sa_mcmember_rec *rec,
 }
 
 /**
- * ipoib_sa_join - ask to join a group
+ * ipoib_sa_join_rec - a request to join a group
  * @priv: the interface
- * @mcast: the group
+ * @mgid: the group
  * @state: JoinState
- * @like: record of the broadcast group: create the group like it if it is
- *	missing. NULL: join an existing group only.
+ * @like: record of the broadcast group if a missing group is to be created like
+ *	it, else NULL
+ * @rec: the request
  *
- * ipoib_mcast_answer() is called with the result, and again with -ENETRESET
- * when a membership has been lost. It may be called before this returns.
- *
- * Context: process
- * Return: handle, freed by ipoib_sa_leave() whatever the result; or ERR_PTR()
+ * Return: component mask
  */
-struct ib_sa_multicast *ipoib_sa_join(struct ipoib_dev *priv,
-				      struct ipoib_mcast *mcast, u8 state,
-				      const struct ib_sa_mcmember_rec *like)
+ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
+				  const union ib_gid *mgid, u8 state,
+				  const struct ib_sa_mcmember_rec *like,
+				  struct ib_sa_mcmember_rec *rec)
 {
-	struct ib_sa_mcmember_rec rec = {
-		.mgid = mcast->mgid,
-		.port_gid = priv->local_gid,
-		.pkey = cpu_to_be16(priv->pkey),
-		.join_state = state,
-	};
 	ib_sa_comp_mask mask = IB_SA_MCMEMBER_REC_MGID |
 			       IB_SA_MCMEMBER_REC_PORT_GID |
 			       IB_SA_MCMEMBER_REC_PKEY |
 			       IB_SA_MCMEMBER_REC_JOIN_STATE;
 
+	memset(rec, 0, sizeof(*rec));
+	rec->mgid = *mgid;
+	rec->port_gid = priv->local_gid;
+	rec->pkey = cpu_to_be16(priv->pkey);
+	rec->join_state = state;
 	if (like)
-		mask |= ipoib_sa_copy_rec(&rec, like);
+		mask |= ipoib_sa_copy_rec(rec, like);
+	return mask;
+}
+
+static struct ib_sa_multicast *
+ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
+	      const struct ib_sa_mcmember_rec *like)
+{
+	struct ib_sa_mcmember_rec rec;
+	ib_sa_comp_mask mask;
+
+	mask = ipoib_sa_join_rec(priv, &mcast->mgid, state, like, &rec);
 	return ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port,
 				    &rec, mask, GFP_KERNEL,
 				    ipoib_sa_join_answer, mcast);
 }
 
-/**
- * ipoib_sa_leave - leave a group, or give up joining it
- * @member: from ipoib_sa_join(), or NULL
- *
- * When this returns no callback for the handle runs or will run. The SA is
- * told in the background, with exactly the JoinState that was joined.
- *
- * Context: may sleep; not from the callback
- */
-void ipoib_sa_leave(struct ib_sa_multicast *member)
+/* The SA is told in the background, with exactly the JoinState of the join. */
+static void ipoib_sa_leave(struct ipoib_dev *priv,
+			   struct ib_sa_multicast *member)
 {
 	if (member)
 		ib_sa_free_multicast(member);
+}
+
+static int ipoib_sa_attach(struct ipoib_dev *priv,
+			   struct ib_sa_mcmember_rec *rec)
+{
+	return ib_attach_mcast(priv->txq->qp, &rec->mgid,
+			       be16_to_cpu(rec->mlid));
+}
+
+static int ipoib_sa_detach(struct ipoib_dev *priv,
+			   struct ib_sa_mcmember_rec *rec)
+{
+	return ib_detach_mcast(priv->txq->qp, &rec->mgid,
+			       be16_to_cpu(rec->mlid));
+}
+
+static int ipoib_sa_group_ah(struct ipoib_dev *priv,
+			     struct ib_sa_mcmember_rec *rec,
+			     struct rdma_ah_attr *attr)
+{
+	return ib_init_ah_from_mcmember(priv->ca, priv->port, rec, NULL,
+					IB_GID_TYPE_IB, attr);
+}
+
+/* Without an agent there are no reports, and no multicast routing. */
+static int ipoib_sa_init(struct ipoib_dev *priv)
+{
+	struct ipoib_agent *agent = ipoib_agent_get(priv->ca, priv->port);
+
+	if (IS_ERR(agent))
+		netdev_warn(priv->netdev, "no MAD agent: %ld\n",
+			    PTR_ERR(agent));
+	else
+		priv->agent = agent;
+	return 0;
+}
+
+static void ipoib_sa_exit(struct ipoib_dev *priv)
+{
+	if (priv->agent)
+		ipoib_agent_put(priv->agent);
+	priv->agent = NULL;
+}
+
+static void ipoib_sa_start(struct ipoib_dev *priv)
+{
+	if (priv->agent)
+		ipoib_agent_add_dev(priv->agent, priv);
+}
+
+static void ipoib_sa_stop(struct ipoib_dev *priv)
+{
+	if (priv->agent)
+		ipoib_agent_del_dev(priv->agent, priv);
+}
+
+const struct ipoib_fabric_ops ipoib_sa_ops = {
+	.init = ipoib_sa_init,
+	.exit = ipoib_sa_exit,
+	.start = ipoib_sa_start,
+	.stop = ipoib_sa_stop,
+	.port_read = ipoib_sa_port_read,
+	.event = ipoib_sa_event,
+	.path_get = ipoib_sa_path_get,
+	.path_cancel = ipoib_sa_path_cancel,
+	.path_ah = ipoib_sa_path_ah,
+	.path_show = ipoib_sa_path_show,
+	.join = ipoib_sa_join,
+	.leave = ipoib_sa_leave,
+	.attach = ipoib_sa_attach,
+	.detach = ipoib_sa_detach,
+	.group_ah = ipoib_sa_group_ah,
+};
+
+/**
+ * ipoib_sa_register - become a client of the SA module
+ */
+void ipoib_sa_register(void)
+{
+	ib_sa_register_client(&ipoib_sa_client);
+}
+
+/**
+ * ipoib_sa_unregister - wait for the last callback of the SA module
+ */
+void ipoib_sa_unregister(void)
+{
+	ib_sa_unregister_client(&ipoib_sa_client);
 }

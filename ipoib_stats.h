@@ -25,6 +25,7 @@ struct rtnl_link_stats64;
  * @IPOIB_RX_SHORT: dropped: too short for GRH and encapsulation header
  * @IPOIB_RX_ERROR: receive completions with an error status
  * @IPOIB_RX_ECHO: dropped: own multicast frame that came back
+ * @IPOIB_RX_VLAN: dropped: from another VLAN of a RoCE port
  * @IPOIB_RX_NOMEM: dropped or not refilled for lack of memory
  * @IPOIB_TX_ERROR: sends that failed
  * @IPOIB_TX_POST: dropped: the QP refused the work request
@@ -34,15 +35,37 @@ struct rtnl_link_stats64;
  * @IPOIB_TX_NO_PATH: dropped: no path to the GID
  * @IPOIB_TX_QUEUE_FULL: dropped: too many wait for a path or a group
  * @IPOIB_TX_FLUSHED: dropped: waited when the interface went down
+ * @IPOIB_TX_CM_FULL: dropped: too many wait for a connection
  * @IPOIB_TX_NO_GROUP: dropped: nobody listens, link-local scope
  * @IPOIB_TX_GROUP_FAIL: dropped: the group could not be joined
  * @IPOIB_TX_GROUP_CAP: dropped: too many groups
+ * @IPOIB_TX_PATH_CAP: dropped: too many paths
  * @IPOIB_TX_NO_BROADCAST: dropped: the broadcast group is not joined
  * @IPOIB_TX_TO_BROADCAST: sent to the broadcast group in place of its own
+ * @IPOIB_TX_TO_ROUTERS: sent to the all-routers group in place of its own
  * @IPOIB_TX_TIMEOUT: the watchdog fired
  * @IPOIB_MCAST_FAILED: failed multicast operations
+ * @IPOIB_MCAST_JOINS: joins asked for
+ * @IPOIB_MCAST_READS: records of groups read, and lists of them
+ * @IPOIB_MCAST_REFUSED: groups not made because there are too many
+ * @IPOIB_NOTICES: reports of the SA
+ * @IPOIB_NOTICES_BAD: reports that are malformed or not from the SA
  * @IPOIB_PATH_QUERIES: path record queries
  * @IPOIB_PATH_FAILURE: path record queries that failed
+ * @IPOIB_PMTU_ANSWERS: senders told that a packet was too long for its
+ *	destination
+ * @IPOIB_CM_RX: frames received on connections; they are in IPOIB_RX_PACKETS
+ *	too
+ * @IPOIB_CM_TX: frames sent on connections; they are in IPOIB_TX_PACKETS too
+ * @IPOIB_CM_REQUESTS: connections asked for
+ * @IPOIB_CM_ESTABLISHED: of those, granted
+ * @IPOIB_CM_REFUSED: of those, refused or not answered
+ * @IPOIB_CM_ACCEPTED: connections granted to peers
+ * @IPOIB_CM_REJECTS: refused to peers
+ * @IPOIB_CM_CROSSED: of those, because a request of ours had priority
+ * @IPOIB_CM_BAD_DATA: messages of the CM with bad private data
+ * @IPOIB_CM_REAPED: connections closed because they were not used
+ * @IPOIB_CM_ERRORS: connections closed because they failed
  * @IPOIB_NR_STATS: number of counters
  */
 enum ipoib_stat {
@@ -54,6 +77,7 @@ enum ipoib_stat {
 	IPOIB_RX_SHORT,
 	IPOIB_RX_ERROR,
 	IPOIB_RX_ECHO,
+	IPOIB_RX_VLAN,
 	IPOIB_RX_NOMEM,
 	IPOIB_TX_ERROR,
 	IPOIB_TX_POST,
@@ -63,15 +87,35 @@ enum ipoib_stat {
 	IPOIB_TX_NO_PATH,
 	IPOIB_TX_QUEUE_FULL,
 	IPOIB_TX_FLUSHED,
+	IPOIB_TX_CM_FULL,
 	IPOIB_TX_NO_GROUP,
 	IPOIB_TX_GROUP_FAIL,
 	IPOIB_TX_GROUP_CAP,
+	IPOIB_TX_PATH_CAP,
 	IPOIB_TX_NO_BROADCAST,
 	IPOIB_TX_TO_BROADCAST,
+	IPOIB_TX_TO_ROUTERS,
 	IPOIB_TX_TIMEOUT,
 	IPOIB_MCAST_FAILED,
+	IPOIB_MCAST_JOINS,
+	IPOIB_MCAST_READS,
+	IPOIB_MCAST_REFUSED,
+	IPOIB_NOTICES,
+	IPOIB_NOTICES_BAD,
 	IPOIB_PATH_QUERIES,
 	IPOIB_PATH_FAILURE,
+	IPOIB_PMTU_ANSWERS,
+	IPOIB_CM_RX,
+	IPOIB_CM_TX,
+	IPOIB_CM_REQUESTS,
+	IPOIB_CM_ESTABLISHED,
+	IPOIB_CM_REFUSED,
+	IPOIB_CM_ACCEPTED,
+	IPOIB_CM_REJECTS,
+	IPOIB_CM_CROSSED,
+	IPOIB_CM_BAD_DATA,
+	IPOIB_CM_REAPED,
+	IPOIB_CM_ERRORS,
 	IPOIB_NR_STATS,
 };
 

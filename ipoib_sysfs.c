@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files in /sys/class/net/<interface>/: mode and pkey.
+ * Files in /sys/class/net/<interface>/: mode, cm_transport, pkey and umcast.
  */
 #include <linux/rtnetlink.h>
 #include <linux/sysfs.h>
@@ -10,7 +10,10 @@
 static ssize_t mode_show(struct device *d, struct device_attribute *attr,
 			 char *buf)
 {
-	return sysfs_emit(buf, "datagram\n");
+	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+
+	return sysfs_emit(buf, ipoib_cm_is_on(priv) ? "connected\n" :
+						     "datagram\n");
 }
 
 static ssize_t mode_store(struct device *d, struct device_attribute *attr,
@@ -36,6 +39,28 @@ static ssize_t mode_store(struct device *d, struct device_attribute *attr,
 
 static DEVICE_ATTR_RW(mode);
 
+static ssize_t cm_transport_show(struct device *d,
+				 struct device_attribute *attr, char *buf)
+{
+	return ipoib_cm_transport_show(netdev_priv(to_net_dev(d)), buf);
+}
+
+static ssize_t cm_transport_store(struct device *d,
+				  struct device_attribute *attr,
+				  const char *buf, size_t count)
+{
+	int err;
+
+	/* As in mode_store(). */
+	if (!rtnl_trylock())
+		return restart_syscall();
+	err = ipoib_dev_set_transport(netdev_priv(to_net_dev(d)), buf);
+	rtnl_unlock();
+	return err ?: count;
+}
+
+static DEVICE_ATTR_RW(cm_transport);
+
 static ssize_t pkey_show(struct device *d, struct device_attribute *attr,
 			 char *buf)
 {
@@ -46,9 +71,34 @@ static ssize_t pkey_show(struct device *d, struct device_attribute *attr,
 
 static DEVICE_ATTR_RO(pkey);
 
+static ssize_t umcast_show(struct device *d, struct device_attribute *attr,
+			   char *buf)
+{
+	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+
+	return sysfs_emit(buf, "%d\n", READ_ONCE(priv->umcast));
+}
+
+static ssize_t umcast_store(struct device *d, struct device_attribute *attr,
+			    const char *buf, size_t count)
+{
+	unsigned long value;
+	int err;
+
+	err = kstrtoul(buf, 0, &value);
+	if (err)
+		return err;
+	ipoib_mcast_set_umcast(netdev_priv(to_net_dev(d)), value);
+	return count;
+}
+
+static DEVICE_ATTR_RW(umcast);
+
 static struct attribute *ipoib_sysfs_attrs[] = {
 	&dev_attr_mode.attr,
+	&dev_attr_cm_transport.attr,
 	&dev_attr_pkey.attr,
+	&dev_attr_umcast.attr,
 	NULL,
 };
 

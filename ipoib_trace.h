@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: dropped frames, and each step of groups and paths.
+ * Tracepoints: dropped frames, and each step of groups, paths and connections.
  *
  * They are in the trace system "ipoib". Nothing on the data path traces
  * unless a frame is dropped.
@@ -59,6 +59,16 @@ DEFINE_EVENT(ipoib_gid_event, ipoib_mcast,
 	TP_ARGS(dev, gid, what, status));
 
 DEFINE_EVENT(ipoib_gid_event, ipoib_path,
+	TP_PROTO(const struct net_device *dev, const u8 *gid,
+		 const char *what, int status),
+	TP_ARGS(dev, gid, what, status));
+
+DEFINE_EVENT(ipoib_gid_event, ipoib_notice,
+	TP_PROTO(const struct net_device *dev, const u8 *gid,
+		 const char *what, int status),
+	TP_ARGS(dev, gid, what, status));
+
+DEFINE_EVENT(ipoib_gid_event, ipoib_conn,
 	TP_PROTO(const struct net_device *dev, const u8 *gid,
 		 const char *what, int status),
 	TP_ARGS(dev, gid, what, status));

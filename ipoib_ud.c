@@ -14,6 +14,7 @@
  *
  * The receive side is in ipoib_ud_rx.c.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 
@@ -21,6 +22,9 @@
 
 /* How long the HCA may take to give all work requests back. */
 #define IPOIB_DRAIN_TIME	(HZ / 10)
+/* How often, and how far apart, a QP is told to go into error or RESET. */
+#define IPOIB_MOVE_TRIES	10
+#define IPOIB_MOVE_PAUSE_MS	10
 
 static int ipoib_ud_qp_init(struct ipoib_dev *priv)
 {
@@ -49,15 +53,23 @@ static int ipoib_ud_qp_ready(struct ipoib_dev *priv)
 			    IB_QP_STATE | IB_QP_SQ_PSN);
 }
 
-static void ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
+/* On the way down: an HCA that has no memory now has some a little later. */
+static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
+	unsigned int tries;
 	int err;
 
-	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
-	if (err)
-		netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n",
-			    state, err);
+	for (tries = 0; tries < IPOIB_MOVE_TRIES; tries++) {
+		if (tries)
+			msleep(IPOIB_MOVE_PAUSE_MS);
+		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
+		if (!err)
+			return 0;
+	}
+	netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state,
+		    err);
+	return err;
 }
 
 /**
@@ -363,6 +375,7 @@ static int ipoib_ud_create_qp(struct ipoib_dev *priv)
 	qp = ib_create_qp(priv->pd, &init);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
+	ipoib_object_made(IPOIB_OBJECT_QP);
 	priv->txq->qp = qp;
 	priv->rxq->qp = qp;
 	return 0;
@@ -388,7 +401,7 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 		return -ENOMEM;
 	ipoib_ud_link_batch(txq->batch);
 	err = ipoib_ring_init(&txq->ring, priv->pd, ipoib_sendq_size,
-			      priv->ca->attrs.max_send_sge);
+			      priv->ca->attrs.max_send_sge, true);
 	if (err)
 		goto free_batch;
 	txq->cq = ib_create_cq(priv->ca, ipoib_ud_tx_event, NULL, txq, &attr);
@@ -396,6 +409,7 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 		err = PTR_ERR(txq->cq);
 		goto exit_ring;
 	}
+	ipoib_object_made(IPOIB_OBJECT_CQ);
 	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
 	return 0;
 
@@ -410,6 +424,7 @@ static void ipoib_ud_tx_exit(struct ipoib_txq *txq)
 {
 	netif_napi_del(&txq->napi);
 	ib_destroy_cq(txq->cq);
+	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
 	ipoib_ring_exit(&txq->ring);
 	kfree(txq->batch);
 }
@@ -459,6 +474,7 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 		err = PTR_ERR(priv->pd);
 		goto free_queues;
 	}
+	ipoib_object_made(IPOIB_OBJECT_PD);
 	err = ipoib_ud_queues_init(priv);
 	if (err)
 		goto dealloc_pd;
@@ -466,15 +482,25 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 
 dealloc_pd:
 	ib_dealloc_pd(priv->pd);
+	ipoib_object_gone(IPOIB_OBJECT_PD, 1);
 free_queues:
 	kfree(priv->rxq);
 	kfree(priv->txq);
 	return err;
 }
 
+/* Free what the QP held, which it does not any more. */
+static void ipoib_ud_release(struct ipoib_dev *priv)
+{
+	priv->txq->unsignalled = 0;
+	ipoib_ring_flush(&priv->txq->ring);
+	ipoib_ud_rx_stop(priv->rxq);
+}
+
 static void ipoib_ah_free(struct ipoib_ah *ah)
 {
 	rdma_destroy_ah(ah->ah, RDMA_DESTROY_AH_SLEEPABLE);
+	ipoib_object_gone(IPOIB_OBJECT_AH, 1);
 	kfree(ah);
 }
 
@@ -492,10 +518,14 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 	synchronize_net();
 	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
 		ipoib_ah_free(ah);
-	ib_destroy_qp(priv->txq->qp);
+	if (!ib_destroy_qp(priv->txq->qp))
+		ipoib_object_gone(IPOIB_OBJECT_QP, 1);
+	if (priv->rxq->pool)
+		ipoib_ud_release(priv);
 	ipoib_ud_rx_exit(priv->rxq);
 	ipoib_ud_tx_exit(priv->txq);
 	ib_dealloc_pd(priv->pd);
+	ipoib_object_gone(IPOIB_OBJECT_PD, 1);
 	kfree(priv->rxq);
 	kfree(priv->txq);
 }
@@ -542,11 +572,20 @@ static void ipoib_ud_drain(struct ipoib_dev *priv)
 		    ipoib_ring_used(&priv->txq->ring));
 }
 
-static void ipoib_ud_qp_empty(struct ipoib_dev *priv)
+/*
+ * A QP that cannot be moved to RESET may still write to its buffers. They are
+ * kept, and the page pool with them, until it can, or has been destroyed.
+ */
+static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 {
+	int err;
+
 	ipoib_ud_move(priv, IB_QPS_ERR);
 	ipoib_ud_drain(priv);
-	ipoib_ud_move(priv, IB_QPS_RESET);
+	err = ipoib_ud_move(priv, IB_QPS_RESET);
+	if (!err)
+		ipoib_ud_release(priv);
+	return err;
 }
 
 /**
@@ -560,6 +599,12 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 {
 	int err;
 
+	/* It could not be emptied when it was stopped. */
+	if (priv->rxq->pool) {
+		err = ipoib_ud_qp_empty(priv);
+		if (err)
+			return err;
+	}
 	err = ipoib_ud_qp_init(priv);
 	if (err)
 		return err;
@@ -575,7 +620,6 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 stop_rx:
 	napi_disable(&priv->rxq->napi);
 	ipoib_ud_qp_empty(priv);
-	ipoib_ud_rx_stop(priv->rxq);
 	return err;
 reset_qp:
 	ipoib_ud_move(priv, IB_QPS_RESET);
@@ -597,9 +641,6 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 	/* A last completion may have started the queue again. */
 	netif_tx_disable(priv->netdev);
 	ipoib_ud_qp_empty(priv);
-	txq->unsignalled = 0;
-	ipoib_ring_flush(&txq->ring);
-	ipoib_ud_rx_stop(priv->rxq);
 }
 
 /**
@@ -625,6 +666,7 @@ struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
 		goto free_ah;
 	}
 	rdma_destroy_ah_attr(attr);
+	ipoib_object_made(IPOIB_OBJECT_AH);
 	return ah;
 
 free_ah:

@@ -11,7 +11,9 @@
  *
  * All of this runs in the NAPI handler of the queue, or while it is disabled.
  */
+#include <linux/if_vlan.h>
 #include <linux/slab.h>
+#include <rdma/ib_addr.h>
 
 #include "ipoib.h"
 
@@ -110,12 +112,43 @@ static void ipoib_rx_refill_work(struct work_struct *work)
 	ipoib_ud_schedule(&rxq->napi);
 }
 
+/*
+ * An IPv4 header of RoCE lies in the second half of the place of the GRH. It
+ * becomes a GRH as far as we look at one.
+ */
+static void ipoib_rx_make_grh(const struct ib_wc *wc, struct ib_grh *grh)
+{
+	union ib_gid sgid, dgid;
+
+	if (likely(!(wc->wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE) ||
+		   wc->network_hdr_type != RDMA_NETWORK_IPV4))
+		return;
+	if (ib_get_gids_from_rdma_hdr((const union rdma_network_hdr *)grh,
+				      RDMA_NETWORK_IPV4, &sgid, &dgid))
+		return;
+	grh->sgid = sgid;
+	grh->dgid = dgid;
+}
+
+/*
+ * A RoCE port takes frames from all its VLANs for each of its QPs, and groups
+ * have the same MGIDs on each.
+ */
+static bool ipoib_rx_is_foreign(const struct ipoib_dev *priv,
+				const struct ib_wc *wc)
+{
+	u16 vid = wc->wc_flags & IB_WC_WITH_VLAN ?
+		  wc->vlan_id & VLAN_VID_MASK : 0;
+
+	return vid != priv->vid;
+}
+
 /* Own frames to a group come back where the HCA loops them. */
 static bool ipoib_rx_is_echo(const struct ipoib_dev *priv,
 			     const struct ib_wc *wc, const struct ib_grh *grh)
 {
 	if (wc->src_qp != priv->txq->qp->qp_num ||
-	    wc->slid != priv->local_lid)
+	    wc->slid != READ_ONCE(priv->local_lid))
 		return false;
 	return !(wc->wc_flags & IB_WC_GRH) ||
 	       !memcmp(&grh->sgid, &priv->local_gid, sizeof(grh->sgid));
@@ -136,11 +169,15 @@ static u8 ipoib_rx_packet_type(const struct ipoib_dev *priv,
 			       const struct ib_wc *wc,
 			       const struct ib_grh *grh)
 {
-	if (!(wc->wc_flags & IB_WC_GRH) || grh->dgid.raw[0] != 0xff)
+	if (!(wc->wc_flags & IB_WC_GRH))
 		return PACKET_HOST;
-	if (!memcmp(&grh->dgid, &priv->broadcast_mgid, sizeof(grh->dgid)))
-		return PACKET_BROADCAST;
-	return PACKET_MULTICAST;
+	if (grh->dgid.raw[0] == 0xff)
+		return memcmp(&grh->dgid, &priv->broadcast_mgid,
+			      sizeof(grh->dgid)) ? PACKET_MULTICAST :
+						   PACKET_BROADCAST;
+	/* An IPv4 link has one group, that of all nodes. */
+	return rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw) ?
+	       PACKET_BROADCAST : PACKET_HOST;
 }
 
 /*
@@ -174,7 +211,7 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq,
 static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 			   u16 index, struct ipoib_rx_tally *tally)
 {
-	const struct ib_grh *grh = ipoib_bufs_va(&rxq->heads, index);
+	struct ib_grh *grh = ipoib_bufs_va(&rxq->heads, index);
 	struct ipoib_dev *priv = rxq->priv;
 	struct ipoib_header *header;
 	struct sk_buff *skb;
@@ -182,6 +219,11 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	ib_dma_sync_single_for_cpu(priv->ca,
 				   ipoib_bufs_dma(&rxq->heads, index),
 				   IPOIB_RX_HEAD_LEN, DMA_FROM_DEVICE);
+	ipoib_rx_make_grh(wc, grh);
+	if (unlikely(ipoib_rx_is_foreign(priv, wc))) {
+		ipoib_stat_add(priv, IPOIB_RX_VLAN, 1);
+		return;
+	}
 	if (unlikely(ipoib_rx_is_echo(priv, wc, grh))) {
 		ipoib_stat_add(priv, IPOIB_RX_ECHO, 1);
 		return;
@@ -337,6 +379,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 		err = PTR_ERR(rxq->cq);
 		goto exit_slots;
 	}
+	ipoib_object_made(IPOIB_OBJECT_CQ);
 	netif_napi_add(priv->netdev, &rxq->napi, ipoib_ud_rx_poll);
 	return 0;
 
@@ -353,6 +396,7 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {
 	netif_napi_del(&rxq->napi);
 	ib_destroy_cq(rxq->cq);
+	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
 	ipoib_rx_slots_exit(rxq);
 }
 
@@ -366,14 +410,19 @@ static int ipoib_rx_pool_create(struct ipoib_rxq *rxq)
 		.dma_dir = DMA_FROM_DEVICE,
 		.max_len = PAGE_SIZE,
 	};
+	struct page_pool *pool;
 
 	ipoib_pool_set_napi(&params, &rxq->napi);
 	if (!ib_uses_virt_dma(priv->ca)) {
 		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 		params.dev = priv->ca->dma_device;
 	}
-	rxq->pool = page_pool_create(&params);
-	return PTR_ERR_OR_ZERO(rxq->pool);
+	pool = page_pool_create(&params);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	ipoib_object_made(IPOIB_OBJECT_POOL);
+	rxq->pool = pool;
+	return 0;
 }
 
 static void ipoib_rx_set_size(struct ipoib_rxq *rxq)
@@ -448,5 +497,6 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 		rxq->slots[i].page = NULL;
 	}
 	page_pool_destroy(rxq->pool);
+	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
 	rxq->pool = NULL;
 }

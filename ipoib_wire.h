@@ -27,6 +27,7 @@
 #define IPOIB_MGID_SIG_IPV6	0x601b
 #define IPOIB_MGID_TRANSIENT	0x10
 #define IPOIB_SCOPE_LINK_LOCAL	0x2
+#define IPOIB_SCOPE_GLOBAL	0xe
 
 /* Bit 15 of a P_Key: full member of the partition (IBTA 10.9.1.1). */
 #define IPOIB_PKEY_FULL		0x8000
@@ -35,6 +36,17 @@
 #define IPOIB_MTU_MIN		72
 /* RFC 4755 section 5 and the message size of connected mode. */
 #define IPOIB_MTU_MAX		65520
+
+/* Flags of a link-layer address, RFC 4755 section 3.1. */
+#define IPOIB_LLADDR_RC		0x80
+#define IPOIB_LLADDR_UC		0x40
+
+/*
+ * First octet of a service ID, RFC 4755 section 3.5 (C21). The driver that
+ * comes with Linux uses another than the RFC has, and takes no other.
+ */
+#define IPOIB_SID_RFC		0x01
+#define IPOIB_SID_LINUX		0x10
 
 /**
  * struct ipoib_encap - encapsulation header, RFC 4391 section 6
@@ -84,6 +96,18 @@ struct ipoib_mgid {
 	u8 group[10];
 };
 
+/**
+ * struct ipoib_cm_data - private data of CM messages, RFC 4755 section 6
+ * @qpn: eight reserved bits, zero, and the QPN of the sender's UD QP (C15)
+ * @mtu: Receive MTU: longest message the sender takes, encapsulation header
+ *	included (C26, C29)
+ */
+struct ipoib_cm_data {
+	__be32 qpn;
+	__be32 mtu;
+};
+
+static_assert(sizeof(struct ipoib_cm_data) == 8);
 static_assert(sizeof(struct ipoib_encap) == 4);
 static_assert(sizeof(struct ipoib_lladdr) == INFINIBAND_ALEN);
 static_assert(sizeof(struct ipoib_header) == 24);
@@ -118,6 +142,60 @@ static inline void ipoib_lladdr_set(struct ipoib_lladdr *addr, u8 flags,
 static inline u32 ipoib_lladdr_qpn(const struct ipoib_lladdr *addr)
 {
 	return be32_to_cpu(addr->flags_qpn) & IPOIB_QPN_MASK;
+}
+
+/**
+ * ipoib_lladdr_flags - flags of a link-layer address
+ * @addr: the address
+ *
+ * Return: IPOIB_LLADDR_RC and IPOIB_LLADDR_UC; reserved bits are left out (C7)
+ */
+static inline u8 ipoib_lladdr_flags(const struct ipoib_lladdr *addr)
+{
+	return be32_to_cpu(addr->flags_qpn) >> 24 &
+	       (IPOIB_LLADDR_RC | IPOIB_LLADDR_UC);
+}
+
+/**
+ * ipoib_lladdr_less - compare link-layer addresses as RFC 4755 section 3.3 does
+ * @a: an address
+ * @b: another
+ *
+ * From the most significant octet on, as if the flags were zero (C18).
+ *
+ * Return: whether @a is numerically smaller
+ */
+static inline bool ipoib_lladdr_less(const struct ipoib_lladdr *a,
+				     const struct ipoib_lladdr *b)
+{
+	if (ipoib_lladdr_qpn(a) != ipoib_lladdr_qpn(b))
+		return ipoib_lladdr_qpn(a) < ipoib_lladdr_qpn(b);
+	return memcmp(a->gid, b->gid, sizeof(a->gid)) < 0;
+}
+
+/**
+ * ipoib_service_id - service ID of an interface, RFC 4755 section 3.5
+ * @first: IPOIB_SID_RFC or IPOIB_SID_LINUX
+ * @qpn: QPN of its UD QP, host byte order
+ *
+ * Type and reserved octets are zero (C21, C36).
+ *
+ * Return: the service ID
+ */
+static inline __be64 ipoib_service_id(u8 first, u32 qpn)
+{
+	return cpu_to_be64((u64)first << 56 | (qpn & IPOIB_QPN_MASK));
+}
+
+/**
+ * ipoib_service_first - first octet of a service ID
+ * @sid: the service ID
+ *
+ * Return: IPOIB_SID_RFC, IPOIB_SID_LINUX or something else
+ */
+static inline u8 ipoib_service_first(__be64 sid)
+{
+	return be64_to_cpu(sid) >> 56;
 }
 
 /**

@@ -10,4 +10,5 @@ MODULE_DESCRIPTION("Unit tests of ib_ipoib");
 MODULE_LICENSE("GPL");
 MODULE_INFO(test, "Y");
 
-kunit_test_suites(&ipoib_wire_suite, &ipoib_ring_suite);
+kunit_test_suites(&ipoib_wire_suite, &ipoib_ring_suite,
+		  &ipoib_record_suite);

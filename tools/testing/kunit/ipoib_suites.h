@@ -13,5 +13,6 @@
 
 extern struct kunit_suite ipoib_wire_suite;
 extern struct kunit_suite ipoib_ring_suite;
+extern struct kunit_suite ipoib_record_suite;
 
 #endif /* IPOIB_SUITES_H */

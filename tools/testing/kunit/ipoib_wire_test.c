@@ -214,11 +214,69 @@ static void mtu_from_ib(struct kunit *test)
 	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(63), 0);
 }
 
+/* Pairs of addresses, the smaller one first; flags do not count (C18). */
+static void lladdr_order(struct kunit *test)
+{
+	static const struct {
+		u32 flags_qpn[2];
+		u8 octet[2][2];		/* first and last of the GID */
+	} pairs[] = {
+		{ { 0x000001, 0x000002 }, { { 0xfe, 1 }, { 0xfe, 1 } } },
+		{ { 0x0000ff, 0x000100 }, { { 0xfe, 9 }, { 0xfe, 1 } } },
+		{ { 0x7fffff, 0x800000 }, { { 0xfe, 9 }, { 0xfe, 1 } } },
+		{ { 0xff000001, 0x000002 }, { { 0xfe, 1 }, { 0xfe, 1 } } },
+		{ { 0x80000001, 0x40000001 }, { { 0xfe, 1 }, { 0xfe, 2 } } },
+		{ { 0x000001, 0x000001 }, { { 0x7f, 9 }, { 0x80, 1 } } },
+		{ { 0x000001, 0x000001 }, { { 0xfe, 0x7f }, { 0xfe, 0x80 } } },
+	};
+	struct ipoib_lladdr addr[2] = {};
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(pairs); i++) {
+		for (j = 0; j < 2; j++) {
+			addr[j].flags_qpn = cpu_to_be32(pairs[i].flags_qpn[j]);
+			addr[j].gid[0] = pairs[i].octet[j][0];
+			addr[j].gid[15] = pairs[i].octet[j][1];
+		}
+		KUNIT_EXPECT_TRUE(test, ipoib_lladdr_less(&addr[0], &addr[1]));
+		KUNIT_EXPECT_FALSE(test, ipoib_lladdr_less(&addr[1], &addr[0]));
+		KUNIT_EXPECT_FALSE(test, ipoib_lladdr_less(&addr[0], &addr[0]));
+	}
+}
+
+static void lladdr_flags(struct kunit *test)
+{
+	struct ipoib_lladdr addr = {};
+	unsigned int flags;
+
+	for (flags = 0; flags < 256; flags++) {
+		addr.flags_qpn = cpu_to_be32(flags << 24 | 0xffffff);
+		KUNIT_EXPECT_EQ(test, ipoib_lladdr_flags(&addr), flags & 0xc0);
+	}
+}
+
+static void service_id(struct kunit *test)
+{
+	static const u8 rfc[] = { 0x01, 0, 0, 0, 0, 0x12, 0x34, 0x56 };
+	static const u8 linux_own[] = { 0x10, 0, 0, 0, 0, 0x12, 0x34, 0x56 };
+	__be64 sid;
+
+	sid = ipoib_service_id(IPOIB_SID_RFC, 0xff123456);
+	KUNIT_EXPECT_EQ(test, memcmp(&sid, rfc, sizeof(rfc)), 0);
+	KUNIT_EXPECT_EQ(test, ipoib_service_first(sid), 0x01);
+	sid = ipoib_service_id(IPOIB_SID_LINUX, 0x123456);
+	KUNIT_EXPECT_EQ(test, memcmp(&sid, linux_own, sizeof(linux_own)), 0);
+	KUNIT_EXPECT_EQ(test, ipoib_service_first(sid), 0x10);
+}
+
 static struct kunit_case ipoib_wire_cases[] = {
 	KUNIT_CASE(lladdr_octets),
 	KUNIT_CASE(lladdr_qpn_range),
 	KUNIT_CASE(lladdr_flags_ignored),
 	KUNIT_CASE(lladdr_multicast),
+	KUNIT_CASE(lladdr_order),
+	KUNIT_CASE(lladdr_flags),
+	KUNIT_CASE(service_id),
 	KUNIT_CASE(header_layout),
 	KUNIT_CASE(mgid_broadcast),
 	KUNIT_CASE(mgid_scope),

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the interfaces of one port share when they speak with the SA: a MAD
+ * agent, the address of the SA, the number of questions that may be open, and
+ * the subscription to the SA's reports.
+ *
+ * ib_sa joins groups and finds paths; it cannot read the record of a group,
+ * list groups, or subscribe. That is done here.
+ */
+#ifndef IPOIB_AGENT_H
+#define IPOIB_AGENT_H
+
+#include <linux/list.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_mad.h>
+#include <rdma/ib_sa.h>
+
+#include "ipoib_record.h"
+
+struct ipoib_agent;
+struct ipoib_dev;
+
+/* Requests of a port that the SA has not answered yet, at most. */
+#define IPOIB_GATE_MAX		16
+
+/**
+ * struct ipoib_sm_addr - where the SA is
+ * @ref: held by the agent and by each request under way
+ * @ah: address handle
+ * @lid: LID of the SM
+ * @pkey_index: of the default P_Key
+ */
+struct ipoib_sm_addr {
+	refcount_t ref;
+	struct ib_ah *ah;
+	u16 lid;
+	u16 pkey_index;
+};
+
+/**
+ * struct ipoib_gate_wait - somebody who waits for the gate
+ * @list: in &ipoib_gate.waiting, or empty; under &ipoib_gate.lock
+ * @open: called when it is worth trying again, under &ipoib_gate.lock: it only
+ *	queues a work
+ */
+struct ipoib_gate_wait {
+	struct list_head list;
+	void (*open)(struct ipoib_gate_wait *wait);
+};
+
+/**
+ * struct ipoib_gate - bounds the questions to the SA that are open
+ * @lock: protects the rest
+ * @busy: how many are open
+ * @waiting: &struct ipoib_gate_wait, in order of arrival
+ */
+struct ipoib_gate {
+	spinlock_t lock; /* all of it */
+	unsigned int busy;
+	struct list_head waiting;
+};
+
+/**
+ * typedef ipoib_answer_t - takes the answer to a question
+ * @context: from the question
+ * @status: 0; negative error if there is no answer or the SA refused
+ * @answer: the answer, NULL without one; freed by the caller
+ *
+ * Context: process; must not wait for another answer
+ */
+typedef void (*ipoib_answer_t)(void *context, int status,
+			       const struct ib_mad_recv_wc *answer);
+
+/**
+ * struct ipoib_question - a request to the SA
+ * @method: method
+ * @attr: attribute
+ * @mask: component mask
+ * @data: attribute's data, @len octets
+ * @len: at most IB_MGMT_SA_DATA
+ * @timeout_ms: for one try
+ * @retries: further tries
+ * @owner: for ipoib_agent_cancel()
+ * @answer: called exactly once if the question could be asked
+ * @context: for @answer
+ */
+struct ipoib_question {
+	u8 method;
+	u16 attr;
+	ib_sa_comp_mask mask;
+	const void *data;
+	size_t len;
+	int timeout_ms;
+	int retries;
+	const void *owner;
+	ipoib_answer_t answer;
+	void *context;
+};
+
+/**
+ * enum ipoib_sub_state - where the subscription to a trap stands
+ * @IPOIB_SUB_OFF: not subscribed, or not known to the present SM
+ * @IPOIB_SUB_ASKING: subscribing
+ * @IPOIB_SUB_ON: subscribed
+ * @IPOIB_SUB_LEAVING: ending it
+ */
+enum ipoib_sub_state {
+	IPOIB_SUB_OFF,
+	IPOIB_SUB_ASKING,
+	IPOIB_SUB_ON,
+	IPOIB_SUB_LEAVING,
+};
+
+/**
+ * struct ipoib_sub - subscription to one trap
+ * @agent: whose
+ * @trap: number of the trap
+ * @state: under &ipoib_agent.lock
+ * @round: &ipoib_agent.sub_round when it was asked for; under the lock
+ */
+struct ipoib_sub {
+	struct ipoib_agent *agent;
+	u16 trap;
+	enum ipoib_sub_state state;
+	unsigned int round;
+};
+
+/**
+ * struct ipoib_agent - one port's side of the conversation with the SA
+ * @list: in the list of all, under its mutex
+ * @users: interfaces that hold it, under the same mutex
+ * @ca: HCA
+ * @port: port
+ * @mad: sends requests, takes answers
+ * @lock: protects what follows up to @sm_work. Taken outside of mcast_lock and
+ *	path_lock of an interface, never inside
+ * @devs: interfaces that are up
+ * @requests: &struct ipoib_request under way
+ * @sm: address of the SA, NULL while there is none
+ * @tid: of the last request
+ * @closing: no more questions
+ * @sm_work: looks for the SA
+ * @gate: bounds open questions
+ * @reports: takes reports, NULL while not registered; notice work only
+ * @sub: one for each trap
+ * @sub_round: counted up when the SM may have forgotten us, under @lock
+ * @sub_backoff: milliseconds to the next try; notice work only
+ * @sub_warned: it was logged that there is no subscription
+ * @sub_work: notice work
+ * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
+ * @full_sendonly: the SA knows SendOnlyFullMember
+ */
+struct ipoib_agent {
+	struct list_head list;
+	unsigned int users;
+	struct ib_device *ca;
+	u32 port;
+	struct ib_mad_agent *mad;
+
+	spinlock_t lock; /* see above */
+	struct list_head devs;
+	struct list_head requests;
+	struct ipoib_sm_addr *sm;
+	u32 tid;
+	bool closing;
+	struct work_struct sm_work;
+
+	struct ipoib_gate gate;
+
+	struct ib_mad_agent *reports;
+	struct ipoib_sub sub[IPOIB_NR_TRAPS];
+	unsigned int sub_round;
+	unsigned int sub_backoff;
+	bool sub_warned;
+	struct delayed_work sub_work;
+	__be64 last_tid;
+
+	bool full_sendonly;
+};
+
+/* ipoib_agent.c */
+struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port);
+void ipoib_agent_put(struct ipoib_agent *agent);
+void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
+void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
+void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
+int ipoib_agent_ask(struct ipoib_agent *agent,
+		    const struct ipoib_question *question);
+void ipoib_agent_cancel(struct ipoib_agent *agent, const void *owner);
+struct ipoib_sm_addr *ipoib_agent_sm(struct ipoib_agent *agent);
+void ipoib_sm_put(struct ipoib_sm_addr *sm);
+
+/* ipoib_gate.c */
+void ipoib_gate_init(struct ipoib_gate *gate);
+bool ipoib_gate_enter(struct ipoib_gate *gate, struct ipoib_gate_wait *wait);
+void ipoib_gate_leave(struct ipoib_gate *gate);
+void ipoib_gate_wait_init(struct ipoib_gate_wait *wait,
+			  void (*open)(struct ipoib_gate_wait *wait));
+void ipoib_gate_forget(struct ipoib_gate *gate, struct ipoib_gate_wait *wait);
+
+/* ipoib_notice.c */
+void ipoib_notice_init(struct ipoib_agent *agent);
+void ipoib_notice_exit(struct ipoib_agent *agent);
+void ipoib_notice_wanted(struct ipoib_agent *agent);
+void ipoib_notice_renew(struct ipoib_agent *agent);
+bool ipoib_notice_on(struct ipoib_agent *agent);
+
+/* ipoib_query.c */
+int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
+int ipoib_query_refresh(struct ipoib_dev *priv, const union ib_gid *mgid,
+			u8 state, const struct ib_sa_mcmember_rec *like);
+int ipoib_query_groups(struct ipoib_dev *priv);
+void ipoib_query_cancel(struct ipoib_dev *priv);
+void ipoib_query_info(struct ipoib_agent *agent);
+bool ipoib_query_full_sendonly(struct ipoib_dev *priv);
+
+#endif /* IPOIB_AGENT_H */

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Connected mode, RFC 4755: what its files share.
+ *
+ * ipoib_cm.c	peers, the life of connections, mode and transport
+ * ipoib_conn.c	making and taking connections: the messages of the CM
+ * ipoib_cm_tx.c	sending on a connection
+ * ipoib_cm_rx.c	receiving, and the memory for it
+ *
+ * What the rest of the driver calls is in the first part; the second is for
+ * those files only. A driver built without CONFIG_INFINIBAND_IPOIB_CM has the
+ * stubs in between: it offers UD alone (C9).
+ */
+#ifndef IPOIB_CM_H
+#define IPOIB_CM_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+#include <linux/rhashtable.h>
+#include <linux/seq_file.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_cm.h>
+#include <rdma/ib_verbs.h>
+
+#include "ipoib_ring.h"
+#include "ipoib_wire.h"
+
+struct ipoib_dev;
+struct ipoib_txq;
+struct page_pool;
+
+#if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM)
+
+int ipoib_cm_init(struct ipoib_dev *priv);
+void ipoib_cm_exit(struct ipoib_dev *priv);
+void ipoib_cm_start(struct ipoib_dev *priv);
+void ipoib_cm_stop(struct ipoib_dev *priv);
+void ipoib_cm_flush(struct ipoib_dev *priv);
+u8 ipoib_cm_flags(const struct ipoib_dev *priv);
+bool ipoib_cm_is_on(const struct ipoib_dev *priv);
+int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
+bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
+int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
+void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file);
+int ipoib_cm_params_check(void);
+
+#else
+
+static inline int ipoib_cm_init(struct ipoib_dev *priv)
+{
+	return 0;
+}
+
+static inline void ipoib_cm_exit(struct ipoib_dev *priv)
+{
+}
+
+static inline void ipoib_cm_start(struct ipoib_dev *priv)
+{
+}
+
+static inline void ipoib_cm_stop(struct ipoib_dev *priv)
+{
+}
+
+static inline void ipoib_cm_flush(struct ipoib_dev *priv)
+{
+}
+
+static inline u8 ipoib_cm_flags(const struct ipoib_dev *priv)
+{
+	return 0;
+}
+
+static inline bool ipoib_cm_is_on(const struct ipoib_dev *priv)
+{
+	return false;
+}
+
+static inline int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
+{
+	return on ? -EOPNOTSUPP : 0;
+}
+
+static inline bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
+{
+	return false;
+}
+
+static inline ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv,
+					      char *buf)
+{
+	return sysfs_emit(buf, "none\n");
+}
+
+static inline int ipoib_cm_transport_set(struct ipoib_dev *priv,
+					 const char *word)
+{
+	return -EOPNOTSUPP;
+}
+
+static inline void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file)
+{
+}
+
+static inline int ipoib_cm_params_check(void)
+{
+	return 0;
+}
+
+#endif
+
+/* ---- for the files of connected mode ---- */
+
+/* Sends under way on a connection, and frames that wait for one to complete. */
+#define IPOIB_CM_RING		32
+#define IPOIB_CM_BACKLOG	256
+/* Frames too long for UD that wait for a connection. */
+#define IPOIB_CM_PARKED		32
+/* Connections whose sends complete into one CQ, and how many such CQs. */
+#define IPOIB_CM_CQ_CONNS	128
+#define IPOIB_CM_CQS		128
+/* Pages of a receive buffer: a message of 65520 octets. */
+#define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
+/* Receives posted together. */
+#define IPOIB_CM_BATCH		8
+/* Receive buffers of a connection on an HCA without SRQ. */
+#define IPOIB_CM_OWN_BUFS	16
+
+/**
+ * enum ipoib_transport - service of a connection
+ * @IPOIB_TRANSPORT_RC: reliable
+ * @IPOIB_TRANSPORT_UC: unreliable; a message that misses a packet is lost
+ */
+enum ipoib_transport {
+	IPOIB_TRANSPORT_RC,
+	IPOIB_TRANSPORT_UC,
+};
+
+/**
+ * enum ipoib_conn_state - where a connection stands
+ * @IPOIB_CONN_NEW: being made, known to nobody
+ * @IPOIB_CONN_CONNECTING: our REQ is out
+ * @IPOIB_CONN_ACCEPTING: our REP is out
+ * @IPOIB_CONN_ESTABLISHED: in use
+ * @IPOIB_CONN_CLOSING: out of use, the reaper's
+ */
+enum ipoib_conn_state {
+	IPOIB_CONN_NEW,
+	IPOIB_CONN_CONNECTING,
+	IPOIB_CONN_ACCEPTING,
+	IPOIB_CONN_ESTABLISHED,
+	IPOIB_CONN_CLOSING,
+};
+
+/**
+ * enum ipoib_peer_state - how we stand with sending to a peer
+ * @IPOIB_PEER_IDLE: over UD, a connection is tried with the next frame
+ * @IPOIB_PEER_CONNECTING: over UD, a connection is being made; frames too long
+ *	for UD wait
+ * @IPOIB_PEER_YIELDED: the peer refused; until &ipoib_peer.retry_at its own
+ *	request is waited for as in IPOIB_PEER_CONNECTING
+ * @IPOIB_PEER_UP: on a connection
+ * @IPOIB_PEER_REFUSED: over UD until &ipoib_peer.retry_at
+ */
+enum ipoib_peer_state {
+	IPOIB_PEER_IDLE,
+	IPOIB_PEER_CONNECTING,
+	IPOIB_PEER_YIELDED,
+	IPOIB_PEER_UP,
+	IPOIB_PEER_REFUSED,
+};
+
+/**
+ * struct ipoib_peer - a link-layer address we have, or would have, to do with
+ * @node: in &ipoib_cm.peers
+ * @addr: key, flags zero
+ * @tx: published connection to send on
+ * @state: written under &ipoib_cm.lock
+ * @offers: transports the peer offers, from the flags of its address
+ * @sid: first octet of the service ID it takes, as far as we know
+ * @making: a connection is being made, and not in @conns yet
+ * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
+ * @users: connections not freed, and who else needs it
+ * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
+ * @failures: failed attempts in a row
+ * @parked: frames too long for UD, whole with their &struct ipoib_header
+ * @conns: its connections, by &ipoib_conn.peer_list
+ * @list: in &ipoib_cm.peer_list
+ * @todo: in &ipoib_cm.todo, or empty
+ * @used: jiffies of the last frame that had no connection
+ * @rcu: frees it
+ *
+ * All but @tx and @used under &ipoib_cm.lock.
+ */
+struct ipoib_peer {
+	struct rhash_head node;
+	struct ipoib_lladdr addr;
+	struct ipoib_conn __rcu *tx;
+	enum ipoib_peer_state state;
+	u8 offers;
+	u8 sid;
+	u8 tried;
+	bool making;
+	unsigned int users;
+	unsigned long retry_at;
+	unsigned int failures;
+	struct sk_buff_head parked;
+	struct list_head conns;
+	struct list_head list;
+	struct list_head todo;
+	unsigned long used;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct ipoib_cm_slot - buffer of one posted receive
+ * @page: pages of the pool, NULL where there is none yet
+ */
+struct ipoib_cm_slot {
+	struct page *page[IPOIB_CM_PAGES];
+};
+
+/**
+ * struct ipoib_cm_bufs - receive buffers of an SRQ, or of one QP without
+ * @slots: @size of them
+ * @heads: buffers for the encapsulation headers, one per slot
+ * @free: stack of slot numbers that are not posted
+ * @nfree: how many
+ * @size: number of slots
+ * @srq: what they are posted to, or
+ * @qp: this
+ */
+struct ipoib_cm_bufs {
+	struct ipoib_cm_slot *slots;
+	struct ipoib_bufs heads;
+	u16 *free;
+	unsigned int nfree;
+	unsigned int size;
+	struct ib_srq *srq;
+	struct ib_qp *qp;
+};
+
+/**
+ * struct ipoib_conn - a connection
+ * @cm: of the interface
+ * @peer: other end; does not change
+ * @qp: QP
+ * @mtu: longest IP packet that both ends take (C28)
+ * @used: jiffies, with a resolution of a second, of the last frame
+ * @tx_lock: protects @ring's head, @backlog and @posted_at
+ * @backlog: frames that wait for room in @ring, with their encapsulation header
+ * @ring: sends; there are no slots on a connection we do not send on
+ * @progress: jiffies when a send last completed, or the ring was last empty
+ * @state: under &ipoib_cm.lock
+ * @transport: RC or UC
+ * @active: we asked for it
+ * @two_way: both ends may send on it
+ * @checked: the peer is known to be who it says, see ipoib_conn_check()
+ * @asking: the work that asks for it is not done with it
+ * @crossed: the peer's request has been taken in place of this one
+ * @left: the peer has said good-bye
+ * @parted: the CM is done with it
+ * @fatal: the QP has failed; set by its events
+ * @id: identifier of the CM
+ * @dlid: LID of the peer that the connection goes to
+ * @psn: first PSN of the packets to us
+ * @created: jiffies
+ * @seen: jiffies of the last frame received
+ * @die_at: jiffies by which the reaper stops to wait; reaper only
+ * @bufs: own receive buffers, on an HCA without SRQ
+ * @last_wqe: the SRQ is done with the QP
+ * @cq: number of the CQ for sends
+ * @list: in &ipoib_cm.conns, or in the list of the dead
+ * @peer_list: in &ipoib_peer.conns
+ */
+struct ipoib_conn {
+	/* read by every frame */
+	struct ipoib_cm *cm;
+	struct ipoib_peer *peer;
+	struct ib_qp *qp;
+	unsigned int mtu;
+	unsigned long used;
+
+	/* sending */
+	spinlock_t tx_lock; /* head of the ring, backlog */
+	struct sk_buff_head backlog;
+	struct ipoib_ring ring;
+	unsigned long progress;
+
+	/* slow path */
+	enum ipoib_conn_state state;
+	enum ipoib_transport transport;
+	bool active;
+	bool two_way;
+	bool checked;
+	bool asking;
+	bool crossed;
+	bool left;
+	bool parted;
+	bool fatal;
+	struct ib_cm_id *id;
+	u32 dlid;
+	u32 psn;
+	unsigned long created;
+	unsigned long seen;
+	unsigned long die_at;
+	struct ipoib_cm_bufs *bufs;
+	struct completion last_wqe;
+	unsigned int cq;
+	struct list_head list;
+	struct list_head peer_list;
+};
+
+/**
+ * struct ipoib_cm_rx - receiving, exists while there are connections
+ * @cq: completions of all receives
+ * @srq: receives of all connections, NULL if the HCA has none
+ * @bufs: its buffers
+ * @pool: pages
+ * @nsge: of a receive: one for the header, the others for a page each
+ * @lock: protects the pool's side of allocation, @wr, @sge and what is free
+ * @wr: scratch for a chain of receives
+ * @sge: their scatter lists
+ * @wc: scratch for polling
+ * @since: completions since the last round of the handler
+ * @refill: tries again after memory ran out
+ */
+struct ipoib_cm_rx {
+	struct ib_cq *cq;
+	struct ib_srq *srq;
+	struct ipoib_cm_bufs bufs;
+	struct page_pool *pool;
+	unsigned int nsge;
+	spinlock_t lock; /* see above */
+	struct ib_recv_wr wr[IPOIB_CM_BATCH];
+	struct ib_sge sge[IPOIB_CM_BATCH][IPOIB_CM_PAGES + 1];
+	struct ib_wc wc[16];
+	unsigned int since;
+	struct delayed_work refill;
+};
+
+/**
+ * struct ipoib_cm_poll - a completion handler, and how to wait for it
+ * @napi: the handler
+ * @rounds: times it found nothing more to do
+ * @wait: woken after each of them
+ */
+struct ipoib_cm_poll {
+	struct napi_struct napi;
+	unsigned int rounds;
+	wait_queue_head_t wait;
+};
+
+/**
+ * struct ipoib_cm - connected mode of an interface
+ * @priv: the interface
+ * @on: mode is connected: we ask for connections and send on them
+ * @up: connections may be made
+ * @offers: transports offered: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC
+ * @prefer: the one asked for if the peer offers both
+ * @peers: &struct ipoib_peer by address
+ * @lock: protects peers and the state of connections
+ * @peer_list: all of @peers
+ * @npeers: how many
+ * @conns: connections that are not closing
+ * @nconns: how many there are, closing ones included
+ * @naccepting: how many are in IPOIB_CONN_ACCEPTING
+ * @todo: peers to be connected to
+ * @closing: connections that have not said good-bye yet
+ * @dead: those that have, for the reaper
+ * @resend: frames that waited for a connection, whole with their header
+ * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
+ * @rx: receiving
+ * @rx_poll: handler of receives
+ * @tx_poll: handler of sends
+ * @tx_cq: CQs for sends
+ * @cq_conns: connections that use each
+ * @tx_ready: CQs that have something, set by their events
+ * @tx_wc: scratch for polling
+ * @listen: for requests to the service ID of the RFC, and of Linux
+ * @wq: of the works
+ * @connect_work: makes connections to the peers in @todo
+ * @resend_work: sends @resend
+ * @part_work: says good-bye for what is in @closing
+ * @reap_work: takes connections apart
+ * @age_work: looks for what is idle, stuck or late
+ * @empty_at: jiffies since when there is no connection
+ * @leaving: the interface is being removed
+ */
+struct ipoib_cm {
+	struct ipoib_dev *priv;
+	bool on;
+	bool up;
+	u8 offers;
+	enum ipoib_transport prefer;
+	struct rhashtable peers;
+
+	spinlock_t lock; /* peers, states of connections */
+	struct list_head peer_list;
+	unsigned int npeers;
+	struct list_head conns;
+	unsigned int nconns;
+	unsigned int naccepting;
+	struct list_head todo;
+	struct list_head closing;
+	struct list_head dead;
+	struct sk_buff_head resend;
+
+	struct mutex mutex; /* what connections share */
+	struct ipoib_cm_rx *rx;
+	struct ipoib_cm_poll rx_poll;
+	struct ipoib_cm_poll tx_poll;
+	struct ib_cq *tx_cq[IPOIB_CM_CQS];
+	unsigned int cq_conns[IPOIB_CM_CQS];
+	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
+	struct ib_wc tx_wc[16];
+
+	struct ib_cm_id *listen[2];
+	struct workqueue_struct *wq;
+	struct work_struct connect_work;
+	struct work_struct resend_work;
+	struct work_struct part_work;
+	struct delayed_work reap_work;
+	struct delayed_work age_work;
+	unsigned long empty_at;
+	bool leaving;
+};
+
+/* ipoib_cm.c */
+unsigned int ipoib_cm_most(void);
+struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
+				  const struct ipoib_lladdr *addr);
+void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
+bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_conn_use(struct ipoib_conn *conn);
+void __ipoib_conn_close(struct ipoib_conn *conn);
+void ipoib_conn_close(struct ipoib_conn *conn);
+
+/* ipoib_conn.c */
+void ipoib_conn_destroy_id(struct ib_cm_id *id);
+void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer);
+int ipoib_cm_listen(struct ipoib_cm *cm);
+void ipoib_cm_unlisten(struct ipoib_cm *cm);
+void ipoib_conn_free(struct ipoib_conn *conn);
+void ipoib_conn_part(struct ipoib_conn *conn);
+bool ipoib_conn_check(struct ipoib_conn *conn);
+
+/* ipoib_cm_tx.c */
+int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
+void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
+void ipoib_cm_tx_release(struct ipoib_cm *cm);
+void ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);
+int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
+
+/* ipoib_cm_rx.c */
+int ipoib_cm_rx_get(struct ipoib_cm *cm);
+void ipoib_cm_rx_release(struct ipoib_cm *cm);
+void ipoib_cm_destroy_cq(struct ib_cq *cq);
+int ipoib_cm_rx_add(struct ipoib_conn *conn);
+bool ipoib_cm_rx_done(struct ipoib_conn *conn);
+void ipoib_cm_rx_remove(struct ipoib_conn *conn);
+int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);
+unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv);
+bool ipoib_cm_has_srq(const struct ipoib_dev *priv);
+void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
+void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
+
+#endif /* IPOIB_CM_H */

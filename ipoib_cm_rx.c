@@ -1,0 +1,681 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connected mode, receive side.
+ *
+ * All connections of an interface take their receives from one SRQ, and all
+ * complete into one CQ, so an idle connection holds no buffer. On an HCA
+ * without SRQ each connection has a few receives of its own. A receive is a
+ * small buffer for the encapsulation header and single pages for the packet;
+ * of a packet shorter than a buffer only the pages that hold it go up the
+ * stack. Never is more than a page allocated in one piece.
+ *
+ * The memory comes with the first connection and goes when there has been none
+ * for a while.
+ *
+ * This file also has the fence for both completion handlers: how the reaper
+ * waits until neither will look at a connection any more.
+ */
+#include <linux/slab.h>
+
+#include "ipoib.h"
+#include "ipoib_cm.h"
+
+#define IPOIB_CM_HEAD_SHIFT	6
+
+/**
+ * struct ipoib_cm_tally - what one poll received
+ * @packets: frames for the stack
+ * @bytes: their octets with the encapsulation header
+ */
+struct ipoib_cm_tally {
+	unsigned int packets;
+	unsigned int bytes;
+};
+
+/**
+ * ipoib_cm_has_srq - whether connections share their receives
+ * @priv: the interface
+ *
+ * Return: true if the HCA has SRQs
+ */
+bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
+{
+	return priv->ca->attrs.max_srq > 0 && priv->ca->attrs.max_srq_sge > 1;
+}
+
+static unsigned int ipoib_cm_rx_nsge(const struct ipoib_dev *priv)
+{
+	unsigned int max = ipoib_cm_has_srq(priv) ?
+			   priv->ca->attrs.max_srq_sge :
+			   priv->ca->attrs.max_recv_sge;
+
+	return min_t(unsigned int, max, IPOIB_CM_PAGES + 1);
+}
+
+/**
+ * ipoib_cm_rx_mtu - the longest message we take
+ * @priv: the interface
+ *
+ * It is what the buffers hold, not what would be nice (C26).
+ *
+ * Return: octets, encapsulation header included
+ */
+unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
+{
+	unsigned int pages = ipoib_cm_rx_nsge(priv) - 1;
+
+	return min_t(unsigned int, pages * PAGE_SIZE, IPOIB_MTU_MAX) +
+	       IPOIB_ENCAP_LEN;
+}
+
+/* ---- buffers ---- */
+
+static u64 ipoib_cm_page_dma(const struct ipoib_cm *cm, struct page *page)
+{
+	if (ib_uses_virt_dma(cm->priv->ca))
+		return (uintptr_t)page_address(page);
+	return page_pool_get_dma_addr(page);
+}
+
+static bool ipoib_cm_slot_fill(struct ipoib_cm_rx *rx,
+			       struct ipoib_cm_slot *slot)
+{
+	unsigned int i;
+
+	for (i = 0; i < rx->nsge - 1; i++) {
+		if (!slot->page[i])
+			slot->page[i] = page_pool_dev_alloc_pages(rx->pool);
+		if (!slot->page[i])
+			return false;
+	}
+	return true;
+}
+
+static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
+			      unsigned int n, u16 index)
+{
+	struct ipoib_cm_slot *slot = &bufs->slots[index];
+	struct ib_device *ca = cm->priv->ca;
+	struct ipoib_cm_rx *rx = cm->rx;
+	struct ib_sge *sge = rx->sge[n];
+	unsigned int i;
+
+	rx->wr[n].wr_id = index;
+	rx->wr[n].next = &rx->wr[n + 1];
+	sge[0].addr = ipoib_bufs_dma(&bufs->heads, index);
+	ib_dma_sync_single_for_device(ca, sge[0].addr, IPOIB_ENCAP_LEN,
+				      DMA_FROM_DEVICE);
+	for (i = 1; i < rx->nsge; i++) {
+		sge[i].addr = ipoib_cm_page_dma(cm, slot->page[i - 1]);
+		ib_dma_sync_single_for_device(ca, sge[i].addr, PAGE_SIZE,
+					      DMA_FROM_DEVICE);
+	}
+}
+
+/* Post one chain. Returns how many. */
+static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
+				     struct ipoib_cm_bufs *bufs)
+{
+	struct ipoib_cm_rx *rx = cm->rx;
+	const struct ib_recv_wr *bad;
+	unsigned int n = 0;
+	u16 index;
+	int err;
+
+	lockdep_assert_held(&rx->lock);
+	while (n < IPOIB_CM_BATCH && n < bufs->nfree) {
+		index = bufs->free[bufs->nfree - n - 1];
+		if (!ipoib_cm_slot_fill(rx, &bufs->slots[index]))
+			break;
+		ipoib_cm_rx_build(cm, bufs, n++, index);
+	}
+	if (!n)
+		return 0;
+	rx->wr[n - 1].next = NULL;
+	if (bufs->srq)
+		err = ib_post_srq_recv(bufs->srq, rx->wr, &bad);
+	else
+		err = ib_post_recv(bufs->qp, rx->wr, &bad);
+	if (unlikely(err))
+		n = bad - rx->wr;
+	/* Posted from the top of the stack downwards. */
+	bufs->nfree -= n;
+	return n;
+}
+
+static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
+{
+	while (bufs->nfree) {
+		if (likely(ipoib_cm_rx_post(cm, bufs)))
+			continue;
+		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
+		/* With no receive posted no completion would bring us back. */
+		if (bufs->nfree == bufs->size && bufs->srq)
+			queue_delayed_work(cm->wq, &cm->rx->refill, HZ / 50);
+		return;
+	}
+}
+
+static void ipoib_cm_refill_work(struct work_struct *work)
+{
+	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work),
+					      struct ipoib_cm_rx, refill);
+	struct ipoib_cm *cm = rx->srq->srq_context;
+
+	ipoib_ud_schedule(&cm->rx_poll.napi);
+}
+
+static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
+			      unsigned int size)
+{
+	unsigned int i;
+
+	bufs->size = size;
+	bufs->nfree = size;
+	bufs->slots = kvcalloc(size, sizeof(*bufs->slots), GFP_KERNEL);
+	bufs->free = kvcalloc(size, sizeof(*bufs->free), GFP_KERNEL);
+	if (!bufs->slots || !bufs->free)
+		return -ENOMEM;
+	for (i = 0; i < size; i++)
+		bufs->free[i] = i;
+	return ipoib_bufs_init(&bufs->heads, cm->priv->ca, size,
+			       IPOIB_CM_HEAD_SHIFT, DMA_FROM_DEVICE);
+}
+
+/* Nothing is posted any more. */
+static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
+{
+	unsigned int i, j;
+
+	for (i = 0; bufs->slots && i < bufs->size; i++)
+		for (j = 0; j < IPOIB_CM_PAGES; j++)
+			if (bufs->slots[i].page[j])
+				page_pool_put_full_page(cm->rx->pool,
+							bufs->slots[i].page[j],
+							false);
+	ipoib_bufs_exit(&bufs->heads);
+	kvfree(bufs->free);
+	kvfree(bufs->slots);
+}
+
+/* ---- frames ---- */
+
+/*
+ * A short packet is copied and its pages stay in the slot; those of a long one
+ * become fragments and the slot needs new ones.
+ */
+static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
+				       struct ipoib_cm_slot *slot,
+				       unsigned int len)
+{
+	bool copy = len <= IPOIB_RX_COPY;
+	struct sk_buff *skb;
+	unsigned int i, part;
+
+	skb = napi_alloc_skb(&cm->rx_poll.napi, IPOIB_HARD_LEN +
+			     (copy ? len : IPOIB_RX_LINEAR));
+	if (unlikely(!skb))
+		return NULL;
+	skb_put(skb, IPOIB_HARD_LEN);
+	for (i = 0; len; i++, len -= part) {
+		part = min_t(unsigned int, len, PAGE_SIZE);
+		ib_dma_sync_single_for_cpu(cm->priv->ca,
+					   ipoib_cm_page_dma(cm, slot->page[i]),
+					   part, DMA_FROM_DEVICE);
+		if (copy) {
+			skb_put_data(skb, page_address(slot->page[i]), part);
+			continue;
+		}
+		skb_add_rx_frag(skb, i, slot->page[i], 0, part, PAGE_SIZE);
+		slot->page[i] = NULL;
+	}
+	if (!copy)
+		skb_mark_for_recycle(skb);
+	return skb;
+}
+
+static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
+			      struct ipoib_cm_bufs *bufs,
+			      const struct ib_wc *wc,
+			      struct ipoib_cm_tally *tally)
+{
+	struct ipoib_cm *cm = conn->cm;
+	u16 index = wc->wr_id;
+	struct ipoib_header *header;
+	struct sk_buff *skb;
+
+	ib_dma_sync_single_for_cpu(cm->priv->ca,
+				   ipoib_bufs_dma(&bufs->heads, index),
+				   IPOIB_ENCAP_LEN, DMA_FROM_DEVICE);
+	skb = ipoib_cm_rx_skb(cm, &bufs->slots[index],
+			      wc->byte_len - IPOIB_ENCAP_LEN);
+	if (unlikely(!skb)) {
+		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
+		return;
+	}
+	header = (struct ipoib_header *)skb->data;
+	header->lladdr = conn->peer->addr;
+	memcpy(&header->encap, ipoib_bufs_va(&bufs->heads, index),
+	       IPOIB_ENCAP_LEN);
+	skb->pkt_type = PACKET_HOST;
+	tally->packets++;
+	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
+	ipoib_touch(&conn->used);
+	ipoib_touch(&conn->seen);
+	ipoib_dev_rx(cm->priv, &cm->rx_poll.napi, skb);
+}
+
+static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
+{
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		return;
+	ipoib_stat_add(conn->cm->priv, IPOIB_RX_ERROR, 1);
+	if (net_ratelimit())
+		netdev_warn(conn->cm->priv->netdev,
+			    "failed recv event on a connection (status=%d, wrid=%llu vend_err %#x)\n",
+			    wc->status, wc->wr_id, wc->vendor_err);
+	ipoib_conn_close(conn);
+}
+
+static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
+				 struct ipoib_cm_tally *tally)
+{
+	struct ipoib_conn *conn = wc->qp->qp_context;
+	struct ipoib_cm_bufs *bufs = conn->bufs ?: &cm->rx->bufs;
+
+	if (WARN_ON_ONCE(wc->wr_id >= bufs->size))
+		return;
+	if (unlikely(wc->status != IB_WC_SUCCESS))
+		ipoib_cm_rx_failed(conn, wc);
+	else if (unlikely(wc->byte_len < IPOIB_ENCAP_LEN))
+		ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
+	else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
+		ipoib_cm_rx_frame(conn, bufs, wc, tally);
+	/* Its buffers have been read: whoever refills may have the slot. */
+	spin_lock(&cm->rx->lock);
+	bufs->free[bufs->nfree++] = wc->wr_id;
+	if (conn->bufs && READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
+		ipoib_cm_rx_refill(cm, bufs);
+	spin_unlock(&cm->rx->lock);
+}
+
+static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm,
+				unsigned int least)
+{
+	if (!rx->srq || rx->bufs.nfree < least)
+		return;
+	spin_lock(&rx->lock);
+	ipoib_cm_rx_refill(cm, &rx->bufs);
+	spin_unlock(&rx->lock);
+}
+
+static void ipoib_cm_rx_count(struct ipoib_dev *priv,
+			      const struct ipoib_cm_tally *tally)
+{
+	if (!tally->packets)
+		return;
+	ipoib_stat_traffic(priv, IPOIB_RX_PACKETS, tally->packets,
+			   tally->bytes);
+	ipoib_stat_add(priv, IPOIB_CM_RX, tally->packets);
+}
+
+/* Returns how many completions were worked on. */
+static int ipoib_cm_rx_reap(struct ipoib_cm *cm, int budget)
+{
+	struct ipoib_cm_tally tally = {};
+	struct ipoib_cm_rx *rx = cm->rx;
+	int done = 0, want, i, n;
+
+	while (done < budget) {
+		want = min_t(int, budget - done, ARRAY_SIZE(rx->wc));
+		n = ib_poll_cq(rx->cq, want, rx->wc);
+		for (i = 0; i < n; i++)
+			ipoib_cm_rx_complete(cm, &rx->wc[i], &tally);
+		ipoib_cm_srq_refill(rx, cm, IPOIB_CM_BATCH);
+		if (n > 0)
+			done += n;
+		if (n < want)
+			break;
+	}
+	ipoib_cm_srq_refill(rx, cm, 1);
+	ipoib_cm_rx_count(cm->priv, &tally);
+	return done;
+}
+
+static void ipoib_cm_rx_round(struct ipoib_cm *cm)
+{
+	cm->rx->since = 0;
+	ipoib_cm_poll_round(&cm->rx_poll);
+}
+
+/**
+ * ipoib_cm_rx_poll - completion handler of receives
+ * @napi: in &struct ipoib_cm_poll
+ * @budget: as NAPI has it
+ *
+ * Return: as NAPI wants it
+ */
+int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
+{
+	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, rx_poll.napi);
+	int done = ipoib_cm_rx_reap(cm, budget);
+
+	if (done >= budget) {
+		/* Never empty: as many as it holds are all that it held. */
+		cm->rx->since += done;
+		if (cm->rx->since > cm->rx->cq->cqe)
+			ipoib_cm_rx_round(cm);
+		return budget;
+	}
+	ipoib_cm_rx_round(cm);
+	if (napi_complete_done(napi, done) &&
+	    ib_req_notify_cq(cm->rx->cq, IB_CQ_NEXT_COMP |
+			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		napi_schedule(napi);
+	return done;
+}
+
+static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
+{
+	struct ipoib_cm *cm = ctx;
+
+	ipoib_ud_schedule(&cm->rx_poll.napi);
+}
+
+/* ---- what connections share ---- */
+
+static int ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	struct ib_device *ca = cm->priv->ca;
+	struct page_pool_params params = {
+		.pool_size = min_t(unsigned int, 16384,
+				   rx->bufs.size * (rx->nsge - 1)),
+		.nid = NUMA_NO_NODE,
+		.dma_dir = DMA_FROM_DEVICE,
+		.max_len = PAGE_SIZE,
+	};
+
+	/* With receives of their own connections allocate outside of it, too. */
+	if (rx->bufs.size)
+		ipoib_pool_set_napi(&params, &cm->rx_poll.napi);
+	if (!ib_uses_virt_dma(ca)) {
+		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
+		params.dev = ca->dma_device;
+	}
+	rx->pool = page_pool_create(&params);
+	if (IS_ERR(rx->pool))
+		return PTR_ERR(rx->pool);
+	ipoib_object_made(IPOIB_OBJECT_POOL);
+	return 0;
+}
+
+static int ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	struct ib_srq_init_attr attr = {
+		.srq_context = cm,
+		.attr.max_wr = rx->bufs.size,
+		.attr.max_sge = rx->nsge,
+		.srq_type = IB_SRQT_BASIC,
+	};
+
+	if (!ipoib_cm_has_srq(cm->priv))
+		return 0;
+	rx->srq = ib_create_srq(cm->priv->pd, &attr);
+	if (IS_ERR(rx->srq))
+		return PTR_ERR(rx->srq);
+	rx->bufs.srq = rx->srq;
+	ipoib_object_made(IPOIB_OBJECT_SRQ);
+	return 0;
+}
+
+static void ipoib_cm_rx_link(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	u32 lkey = cm->priv->pd->local_dma_lkey;
+	unsigned int i, j;
+
+	for (i = 0; i < IPOIB_CM_BATCH; i++) {
+		rx->wr[i].sg_list = rx->sge[i];
+		rx->wr[i].num_sge = rx->nsge;
+		for (j = 0; j < rx->nsge; j++) {
+			rx->sge[i][j].length = j ? PAGE_SIZE : IPOIB_ENCAP_LEN;
+			rx->sge[i][j].lkey = lkey;
+		}
+	}
+}
+
+static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm)
+{
+	if (ipoib_cm_has_srq(cm->priv))
+		return ipoib_recvq_size;
+	return min_t(unsigned int, cm->priv->ca->attrs.max_cqe,
+		     ipoib_cm_most() * IPOIB_CM_OWN_BUFS);
+}
+
+/**
+ * ipoib_cm_destroy_cq - destroy a CQ of connections
+ * @cq: the CQ
+ */
+void ipoib_cm_destroy_cq(struct ib_cq *cq)
+{
+	ib_destroy_cq(cq);
+	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
+}
+
+static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
+{
+	page_pool_destroy(rx->pool);
+	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
+}
+
+static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	struct ib_cq_init_attr attr = { .cqe = ipoib_cm_rx_cqe(cm) };
+	bool srq = ipoib_cm_has_srq(cm->priv);
+	int err;
+
+	err = ipoib_cm_bufs_init(cm, &rx->bufs, srq ? ipoib_recvq_size : 0);
+	if (err)
+		return err;
+	err = ipoib_cm_pool_create(cm, rx);
+	if (err)
+		return err;
+	rx->cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
+	if (IS_ERR(rx->cq)) {
+		err = PTR_ERR(rx->cq);
+		goto destroy_pool;
+	}
+	ipoib_object_made(IPOIB_OBJECT_CQ);
+	err = ipoib_cm_srq_create(cm, rx);
+	if (err)
+		goto destroy_cq;
+	return 0;
+
+destroy_cq:
+	ipoib_cm_destroy_cq(rx->cq);
+destroy_pool:
+	ipoib_cm_destroy_pool(rx);
+	return err;
+}
+
+/*
+ * Thousands of pages, so with breaks, and not in the handler. What is missing
+ * is up to that.
+ */
+static void ipoib_cm_srq_fill(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	unsigned int n;
+
+	if (!rx->srq)
+		return;
+	do {
+		spin_lock_bh(&rx->lock);
+		n = ipoib_cm_rx_post(cm, &rx->bufs);
+		spin_unlock_bh(&rx->lock);
+		cond_resched();
+	} while (n);
+}
+
+static void ipoib_cm_polls_enable(struct ipoib_cm *cm)
+{
+	napi_enable(&cm->rx_poll.napi);
+	napi_enable(&cm->tx_poll.napi);
+	ib_req_notify_cq(cm->rx->cq, IB_CQ_NEXT_COMP);
+	ipoib_ud_schedule(&cm->rx_poll.napi);
+}
+
+/**
+ * ipoib_cm_rx_get - have what connections share
+ * @cm: connected mode of the interface
+ *
+ * Context: &ipoib_cm.mutex held; may sleep
+ * Return: 0, or a negative error with nothing allocated
+ */
+int ipoib_cm_rx_get(struct ipoib_cm *cm)
+{
+	struct ipoib_cm_rx *rx;
+	int err;
+
+	lockdep_assert_held(&cm->mutex);
+	if (cm->rx)
+		return 0;
+	rx = kzalloc(sizeof(*rx), GFP_KERNEL);
+	if (!rx)
+		return -ENOMEM;
+	spin_lock_init(&rx->lock);
+	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
+	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
+	ipoib_cm_rx_link(cm, rx);
+	err = ipoib_cm_rx_create(cm, rx);
+	if (err)
+		goto exit_bufs;
+	cm->rx = rx;
+	ipoib_cm_srq_fill(cm, rx);
+	ipoib_cm_polls_enable(cm);
+	return 0;
+
+exit_bufs:
+	/* No page has been allocated yet. */
+	ipoib_cm_bufs_exit(cm, &rx->bufs);
+	kfree(rx);
+	return err;
+}
+
+/**
+ * ipoib_cm_rx_release - give back what connections shared
+ * @cm: connected mode of the interface, without connections
+ *
+ * Context: &ipoib_cm.mutex held; may sleep
+ */
+void ipoib_cm_rx_release(struct ipoib_cm *cm)
+{
+	struct ipoib_cm_rx *rx = cm->rx;
+
+	lockdep_assert_held(&cm->mutex);
+	if (!rx)
+		return;
+	napi_disable(&cm->rx_poll.napi);
+	napi_disable(&cm->tx_poll.napi);
+	cancel_delayed_work_sync(&rx->refill);
+	ipoib_cm_tx_release(cm);
+	if (rx->srq) {
+		ib_destroy_srq(rx->srq);
+		ipoib_object_gone(IPOIB_OBJECT_SRQ, 1);
+	}
+	ipoib_cm_destroy_cq(rx->cq);
+	ipoib_cm_bufs_exit(cm, &rx->bufs);
+	ipoib_cm_destroy_pool(rx);
+	cm->rx = NULL;
+	kfree(rx);
+}
+
+/**
+ * ipoib_cm_rx_add - give a connection receives of its own, if it needs some
+ * @conn: the connection; its QP is in INIT
+ *
+ * Context: may sleep
+ * Return: 0 or -ENOMEM
+ */
+int ipoib_cm_rx_add(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_cm_bufs *bufs;
+	int err;
+
+	if (cm->rx->srq)
+		return 0;
+	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
+	if (!bufs)
+		return -ENOMEM;
+	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS);
+	if (err) {
+		ipoib_cm_bufs_exit(cm, bufs);
+		kfree(bufs);
+		return err;
+	}
+	bufs->qp = conn->qp;
+	conn->bufs = bufs;
+	spin_lock_bh(&cm->rx->lock);
+	ipoib_cm_rx_refill(cm, bufs);
+	spin_unlock_bh(&cm->rx->lock);
+	return bufs->nfree == bufs->size ? -ENOMEM : 0;
+}
+
+/**
+ * ipoib_cm_rx_done - whether all receives of a connection have come back
+ * @conn: the connection; its QP is in the error state
+ *
+ * Return: true if so
+ */
+bool ipoib_cm_rx_done(struct ipoib_conn *conn)
+{
+	if (conn->bufs)
+		return READ_ONCE(conn->bufs->nfree) == conn->bufs->size;
+	return completion_done(&conn->last_wqe);
+}
+
+/**
+ * ipoib_cm_rx_remove - free the receives of a connection
+ * @conn: the connection; its QP is gone
+ */
+void ipoib_cm_rx_remove(struct ipoib_conn *conn)
+{
+	if (!conn->bufs)
+		return;
+	ipoib_cm_bufs_exit(conn->cm, conn->bufs);
+	kfree(conn->bufs);
+	conn->bufs = NULL;
+}
+
+/* ---- the fence ---- */
+
+/**
+ * ipoib_cm_poll_round - a handler has found nothing more to do
+ * @poll: the handler
+ *
+ * Context: the handler
+ */
+void ipoib_cm_poll_round(struct ipoib_cm_poll *poll)
+{
+	WRITE_ONCE(poll->rounds, poll->rounds + 1);
+	if (wq_has_sleeper(&poll->wait))
+		wake_up(&poll->wait);
+}
+
+/**
+ * ipoib_cm_poll_fence - wait until a handler has seen all there was
+ * @poll: the handler, enabled
+ *
+ * Completions that were in the CQ before the call have been worked on when it
+ * returns: the round after the next began after the call.
+ *
+ * Context: process
+ */
+void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll)
+{
+	unsigned int start = READ_ONCE(poll->rounds);
+
+	do {
+		ipoib_ud_schedule(&poll->napi);
+	} while (!wait_event_timeout(poll->wait,
+				     READ_ONCE(poll->rounds) - start >= 2, 1));
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connected mode, send side.
+ *
+ * Each connection has a ring of its own and a bounded queue behind it. When
+ * the ring is full frames wait in the queue, when the queue is full they are
+ * dropped: a peer that stops reading stalls what is for it and nothing else,
+ * so no queue of the stack is ever stopped here. Sockets feel it as they
+ * should, since a frame is charged to them until its send has completed.
+ *
+ * Frames go out as they are: headers and fragments are mapped piece by piece.
+ *
+ * The CQs for sends are shared by IPOIB_CM_CQ_CONNS connections each and made
+ * when they are needed. One handler looks after all of them.
+ */
+#include <linux/slab.h>
+
+#include "ipoib.h"
+#include "ipoib_cm.h"
+
+/* The checksum is computed here if nobody else has: no HCA does it on RC. */
+static bool ipoib_conn_checksum(struct sk_buff *skb)
+{
+	return skb->ip_summed != CHECKSUM_PARTIAL || !skb_checksum_help(skb);
+}
+
+/* Put a frame into the ring, which has room, and hand it to the QP. */
+static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	struct ib_sge sge[IPOIB_TX_SGE];
+	struct ib_send_wr wr = {
+		.sg_list = sge,
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+	};
+	unsigned int len = skb->len;
+	int nsge;
+
+	lockdep_assert_held(&conn->tx_lock);
+	if (!ipoib_ring_used(&conn->ring))
+		WRITE_ONCE(conn->progress, jiffies);
+	skb_tx_timestamp(skb);
+	nsge = ipoib_ring_fill(&conn->ring, skb, sge);
+	if (unlikely(nsge < 0)) {
+		ipoib_drop(priv, skb, IPOIB_TX_MAP);
+		return;
+	}
+	wr.num_sge = nsge;
+	wr.wr_id = conn->ring.head - 1;
+	if (unlikely(ib_post_send(conn->qp, &wr, NULL))) {
+		/* The frame stays in the ring until the reaper flushes it. */
+		ipoib_stat_add(priv, IPOIB_TX_POST, 1);
+		WRITE_ONCE(conn->fatal, true);
+		return;
+	}
+	ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, 1, len);
+	ipoib_stat_add(priv, IPOIB_CM_TX, 1);
+}
+
+/* Send what waits as long as there is room. */
+static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
+{
+	struct sk_buff *skb;
+
+	lockdep_assert_held(&conn->tx_lock);
+	while (ipoib_ring_room(&conn->ring) && !conn->fatal) {
+		skb = __skb_dequeue(&conn->backlog);
+		if (!skb)
+			return;
+		ipoib_conn_send(conn, skb);
+	}
+}
+
+static void ipoib_conn_xmit_locked(struct ipoib_conn *conn,
+				   struct sk_buff *skb)
+{
+	lockdep_assert_held(&conn->tx_lock);
+	if (likely(skb_queue_empty(&conn->backlog) &&
+		   ipoib_ring_room(&conn->ring))) {
+		ipoib_conn_send(conn, skb);
+		return;
+	}
+	if (skb_queue_len(&conn->backlog) >= IPOIB_CM_BACKLOG) {
+		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_CM_FULL);
+		return;
+	}
+	__skb_queue_tail(&conn->backlog, skb);
+	/*
+	 * Pairs with ipoib_conn_drain(): either it sees the frame or we see
+	 * the room.
+	 */
+	smp_mb();
+	ipoib_conn_drain_locked(conn);
+}
+
+/**
+ * ipoib_conn_xmit - send a frame on a connection
+ * @conn: the connection, read under RCU
+ * @skb: frame with its &struct ipoib_header, no longer than &ipoib_conn.mtu
+ *	allows; consumed
+ *
+ * Context: bottom halves off, RCU read side
+ */
+void ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
+{
+	ipoib_touch(&conn->used);
+	if (unlikely(!ipoib_conn_checksum(skb))) {
+		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_MAP);
+		return;
+	}
+	skb_pull(skb, IPOIB_LLADDR_LEN);
+	spin_lock(&conn->tx_lock);
+	ipoib_conn_xmit_locked(conn, skb);
+	spin_unlock(&conn->tx_lock);
+	if (unlikely(READ_ONCE(conn->fatal)))
+		ipoib_conn_close(conn);
+}
+
+/* There is room again. A closing connection leaves its queue to the reaper. */
+static void ipoib_conn_drain(struct ipoib_conn *conn)
+{
+	/* The tail is written before the queue is looked at. */
+	smp_mb();
+	if (likely(skb_queue_empty_lockless(&conn->backlog)) ||
+	    READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+		return;
+	spin_lock(&conn->tx_lock);
+	ipoib_conn_drain_locked(conn);
+	spin_unlock(&conn->tx_lock);
+}
+
+static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
+{
+	struct ipoib_ring *ring = &conn->ring;
+	u32 slot = wc->wr_id;
+
+	/* Take back what was counted when it was posted. */
+	ipoib_stat_traffic(conn->cm->priv, IPOIB_TX_PACKETS, -1,
+			   -(s64)ring->slots[slot & ring->mask].bytes);
+	ipoib_stat_add(conn->cm->priv, IPOIB_TX_ERROR, 1);
+	if (wc->status == IB_WC_WR_FLUSH_ERR)
+		return;
+	ipoib_stat_add(conn->cm->priv, IPOIB_CM_ERRORS, 1);
+	netdev_dbg(conn->cm->priv->netdev,
+		   "connection to %pI6 failed (status=%d vend_err %#x)\n",
+		   conn->peer->addr.gid, wc->status, wc->vendor_err);
+	ipoib_conn_close(conn);
+}
+
+static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
+{
+	struct ipoib_conn *conn = wc->qp->qp_context;
+	struct ipoib_tx_done done = {};
+
+	if (unlikely(wc->status != IB_WC_SUCCESS))
+		ipoib_conn_failed(conn, wc);
+	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
+	WRITE_ONCE(conn->progress, jiffies);
+	ipoib_conn_drain(conn);
+}
+
+static void ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
+{
+	struct ib_cq *cq = cm->tx_cq[i];
+	int k, n;
+
+	do {
+		n = ib_poll_cq(cq, ARRAY_SIZE(cm->tx_wc), cm->tx_wc);
+		for (k = 0; k < n; k++)
+			ipoib_cm_tx_complete(&cm->tx_wc[k], budget);
+	} while (n == ARRAY_SIZE(cm->tx_wc));
+	if (ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
+			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		set_bit(i, cm->tx_ready);
+}
+
+/**
+ * ipoib_cm_tx_poll - completion handler of sends
+ * @napi: in &struct ipoib_cm_poll
+ * @budget: as NAPI has it
+ *
+ * Return: as NAPI wants it
+ */
+int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
+{
+	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, tx_poll.napi);
+	unsigned int i;
+
+	for_each_set_bit(i, cm->tx_ready, IPOIB_CM_CQS) {
+		clear_bit(i, cm->tx_ready);
+		/* Cleared before the CQ is read: an event sets it again. */
+		smp_mb__after_atomic();
+		ipoib_cm_tx_reap(cm, i, budget);
+	}
+	ipoib_cm_poll_round(&cm->tx_poll);
+	if (!bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
+		return budget;
+	if (budget && napi_complete_done(napi, 0) &&
+	    !bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
+		napi_schedule(napi);
+	return 0;
+}
+
+static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
+{
+	struct ipoib_cm *cm = ctx;
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_CM_CQS; i++)
+		if (READ_ONCE(cm->tx_cq[i]) == cq)
+			break;
+	if (WARN_ON_ONCE(i == IPOIB_CM_CQS))
+		return;
+	set_bit(i, cm->tx_ready);
+	ipoib_ud_schedule(&cm->tx_poll.napi);
+}
+
+static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)
+{
+	struct ib_device *ca = cm->priv->ca;
+	struct ib_cq_init_attr attr = {
+		.cqe = IPOIB_CM_CQ_CONNS * IPOIB_CM_RING,
+		.comp_vector = i % ca->num_comp_vectors,
+	};
+	struct ib_cq *cq;
+
+	if (cm->tx_cq[i])
+		return 0;
+	cq = ib_create_cq(ca, ipoib_cm_tx_event, NULL, cm, &attr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	ipoib_object_made(IPOIB_OBJECT_CQ);
+	WRITE_ONCE(cm->tx_cq[i], cq);
+	ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
+	return 0;
+}
+
+/**
+ * ipoib_cm_tx_get_cq - find a CQ with room for the sends of a connection
+ * @cm: connected mode of the interface
+ *
+ * Context: &ipoib_cm.mutex held; may sleep
+ * Return: number of the CQ, or a negative error
+ */
+int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
+{
+	unsigned int i;
+	int err;
+
+	lockdep_assert_held(&cm->mutex);
+	for (i = 0; i < IPOIB_CM_CQS; i++) {
+		if (cm->cq_conns[i] == IPOIB_CM_CQ_CONNS)
+			continue;
+		err = ipoib_cm_tx_make_cq(cm, i);
+		if (err)
+			return err;
+		cm->cq_conns[i]++;
+		return i;
+	}
+	return -ENOSPC;
+}
+
+/**
+ * ipoib_cm_tx_put_cq - a connection no longer uses its CQ
+ * @cm: connected mode of the interface
+ * @cq: number of the CQ
+ *
+ * Context: &ipoib_cm.mutex held
+ */
+void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq)
+{
+	lockdep_assert_held(&cm->mutex);
+	cm->cq_conns[cq]--;
+}
+
+/**
+ * ipoib_cm_tx_release - free the CQs for sends
+ * @cm: connected mode of the interface, without connections, handler disabled
+ *
+ * Context: may sleep
+ */
+void ipoib_cm_tx_release(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_CM_CQS; i++) {
+		if (!cm->tx_cq[i])
+			continue;
+		WARN_ON_ONCE(cm->cq_conns[i]);
+		ipoib_cm_destroy_cq(cm->tx_cq[i]);
+		cm->tx_cq[i] = NULL;
+	}
+	bitmap_zero(cm->tx_ready, IPOIB_CM_CQS);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Everything that differs between one kind of fabric and another.
+ *
+ * IPoIB itself, RFC 4391, needs little of a port: what state it is in, who it
+ * is, how to reach a GID, how to be a member of a group. On InfiniBand the SA
+ * answers the latter two (ipoib_sa.c); on RoCE they follow from rules and from
+ * the kernel's address resolution (ipoib_roce.c). The kind of a port is asked for once,
+ * when its interface is made; everybody else calls the operations below. None
+ * of them is called for each frame.
+ */
+#ifndef IPOIB_FABRIC_H
+#define IPOIB_FABRIC_H
+
+#include <linux/types.h>
+#include <rdma/ib_sa.h>
+#include <rdma/ib_verbs.h>
+
+struct ipoib_dev;
+struct ipoib_mcast;
+struct ipoib_path;
+struct seq_file;
+
+/**
+ * struct ipoib_port - a port as it stands
+ * @active: frames can be sent
+ * @lid: LID, 0 if the fabric has none
+ * @gid: GID that is part of our link-layer address
+ * @gid_entry: tells an entry of the GID table from one that was made later for
+ *	the same GID, which address handles know nothing of; NULL if the table
+ *	is not like that
+ * @pkey: P_Key of the link, bit 15 cleared for a limited member; without the
+ *	other bits there is no key
+ * @mtu: largest IP MTU as the port is now configured, 0 if that is not known
+ * @max_mtu: largest IP MTU the port could be configured for
+ * @mbps: rate of the link in Mb/s, 0 if it is not known
+ */
+struct ipoib_port {
+	bool active;
+	u16 lid;
+	union ib_gid gid;
+	const void *gid_entry;
+	u16 pkey;
+	unsigned int mtu;
+	unsigned int max_mtu;
+	unsigned int mbps;
+};
+
+/**
+ * struct ipoib_fabric_ops - what a kind of fabric can do
+ *
+ * @init: the interface is being made. May sleep. Optional.
+ * @exit: the interface goes away, after @stop and the last answer: wait until
+ *	nothing of what was started will ever call back. May sleep, without
+ *	RTNL. Optional.
+ * @start: the interface has come up. RTNL held. Optional.
+ * @stop: the interface goes down; groups have been left and paths forgotten.
+ *	RTNL held, so nothing may be waited for that needs RTNL. Optional.
+ * @port_read: read the port. May sleep, without RTNL: drivers of Ethernet
+ *	adapters take it to tell their speed.
+ * @event: an asynchronous event of the port: mark paths as stale or have the
+ *	control work look, whatever it means here. Does not sleep.
+ *
+ * @path_get: find the way to &ipoib_path.gid. ipoib_path_done() is called in
+ *	process context if, and only if, 0 is returned, and not before this
+ *	returns, as &ipoib_dev.path_lock is held. Does not sleep. The caller
+ *	has taken a reference to the path for the answer.
+ * @path_cancel: let a query end soon. ipoib_path_done() is still called. The
+ *	query may have ended already. Does not wait.
+ * @path_ah: attributes of an address handle from a path record. May sleep. The
+ *	caller gives them to rdma_destroy_ah_attr().
+ * @path_show: say what the record of a path tells of the way, for debugfs.
+ *	&ipoib_dev.path_lock is held.
+ *
+ * @join: ask to join a group with a JoinState. @like is the record of the
+ *	broadcast group: a group that is missing is created like it. If it is
+ *	NULL, an existing group only is joined. ipoib_mcast_answer() is called
+ *	with the result, possibly before this returns, and again with
+ *	-ENETRESET when a membership has been lost. May sleep, but must not
+ *	wait for RTNL. Returns a handle, freed by @leave whatever the result,
+ *	or ERR_PTR(). The handle's record is valid after success.
+ * @leave: leave a group, or give up joining it. When this returns no callback
+ *	for the handle runs or will run. May sleep, but must not wait for RTNL
+ *	nor for anybody's answer. The handle may be NULL.
+ * @attach: have the QP take frames of a group. Called by the multicast work, or
+ *	with that stopped. May sleep, but must not wait for RTNL.
+ * @detach: undo it.
+ * @group_ah: attributes of an address handle from the record of a group. May
+ *	sleep. The caller gives them to rdma_destroy_ah_attr().
+ */
+struct ipoib_fabric_ops {
+	int (*init)(struct ipoib_dev *priv);
+	void (*exit)(struct ipoib_dev *priv);
+	void (*start)(struct ipoib_dev *priv);
+	void (*stop)(struct ipoib_dev *priv);
+	int (*port_read)(struct ipoib_dev *priv, struct ipoib_port *port);
+	void (*event)(struct ipoib_dev *priv, enum ib_event_type event);
+
+	int (*path_get)(struct ipoib_dev *priv, struct ipoib_path *path);
+	void (*path_cancel)(struct ipoib_dev *priv, struct ipoib_path *path);
+	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec,
+		       struct rdma_ah_attr *attr);
+	void (*path_show)(struct seq_file *file, const struct ipoib_path *path);
+
+	struct ib_sa_multicast *(*join)(struct ipoib_dev *priv,
+					struct ipoib_mcast *mcast, u8 state,
+					const struct ib_sa_mcmember_rec *like);
+	void (*leave)(struct ipoib_dev *priv, struct ib_sa_multicast *member);
+	int (*attach)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec);
+	int (*detach)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec);
+	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			struct rdma_ah_attr *attr);
+};
+
+/* ipoib_sa.c */
+extern const struct ipoib_fabric_ops ipoib_sa_ops;
+
+/* ipoib_roce.c */
+extern const struct ipoib_fabric_ops ipoib_roce_ops;
+
+#endif /* IPOIB_FABRIC_H */

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The groups of an interface: which there are, who needs them, in which state
+ * each is, and the frames that wait for it.
+ *
+ * A group exists here because the stack listens to it (JoinState FullMember),
+ * because we route multicast (NonMember), or because someone sends to it
+ * (SendOnlyNonMember). Any context may note that it needs a group; groups go
+ * when nobody does, and only the multicast work removes them.
+ */
+#include <linux/jiffies.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+
+#include "ipoib_multicast.h"
+#include "ipoib_trace.h"
+
+/*
+ * A SendOnlyNonMember does not keep a group alive (RFC 4391 section 10 B): who
+ * sends learns from the SA's reports when it goes. A SendOnlyFullMember does:
+ * its MLID stays valid, and the group stays when nobody listens any more.
+ */
+static bool ipoib_sendonly_full;
+module_param_named(sendonly_full, ipoib_sendonly_full, bool, 0644);
+MODULE_PARM_DESC(sendonly_full,
+		 "Send as SendOnlyFullMember where the SA knows that (default: as SendOnlyNonMember)");
+
+static const char * const ipoib_group_state_names[] = {
+	[IPOIB_MCAST_IDLE]	= "idle",
+	[IPOIB_MCAST_JOINING]	= "joining",
+	[IPOIB_MCAST_ASKING]	= "asking",
+	[IPOIB_MCAST_MEMBER]	= "member",
+	[IPOIB_MCAST_CHECKING]	= "checking",
+	[IPOIB_MCAST_BACKOFF]	= "backoff",
+	[IPOIB_MCAST_ABSENT]	= "absent",
+};
+
+static_assert(ARRAY_SIZE(ipoib_group_state_names) == IPOIB_NR_MCAST_STATES);
+
+/**
+ * ipoib_group_state_name - state of a group in words
+ * @mcast: the group
+ *
+ * Return: static string
+ */
+const char *ipoib_group_state_name(const struct ipoib_mcast *mcast)
+{
+	return ipoib_group_state_names[READ_ONCE(mcast->state)];
+}
+
+/**
+ * ipoib_group_is_broadcast - whether a group is the broadcast group
+ * @mcast: the group
+ *
+ * Return: true if it is
+ */
+bool ipoib_group_is_broadcast(const struct ipoib_mcast *mcast)
+{
+	return rcu_access_pointer(mcast->priv->broadcast) == mcast;
+}
+
+/* ---- who needs a group ---- */
+
+static u8 ipoib_group_send_state(struct ipoib_dev *priv)
+{
+	if (READ_ONCE(ipoib_sendonly_full) && ipoib_query_full_sendonly(priv))
+		return IPOIB_JOIN_SEND_FULL;
+	return IPOIB_JOIN_SEND;
+}
+
+/**
+ * ipoib_group_want - JoinState that those who need a group add up to
+ * @mcast: the group
+ *
+ * Each of them allows to send; the first two allow to receive.
+ *
+ * Return: JoinState, 0 if nobody needs it
+ */
+u8 ipoib_group_want(const struct ipoib_mcast *mcast)
+{
+	u8 users = READ_ONCE(mcast->users);
+
+	if (users & IPOIB_USER_LISTEN)
+		return IPOIB_JOIN_FULL;
+	if (users & IPOIB_USER_ROUTE)
+		return IPOIB_JOIN_NON;
+	return users ? ipoib_group_send_state(mcast->priv) : 0;
+}
+
+static void ipoib_group_set_users(struct ipoib_mcast *mcast, u8 users)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	lockdep_assert_held(&priv->mcast_lock);
+	if (mcast->users == users)
+		return;
+	priv->nsend -= mcast->users == IPOIB_USER_SEND;
+	priv->nsend += users == IPOIB_USER_SEND;
+	WRITE_ONCE(mcast->users, users);
+	ipoib_mcast_todo(mcast);
+}
+
+/**
+ * ipoib_group_add_user - somebody needs a group
+ * @mcast: the group
+ * @user: IPOIB_USER_ bit
+ *
+ * Context: mcast_lock held
+ */
+void ipoib_group_add_user(struct ipoib_mcast *mcast, u8 user)
+{
+	ipoib_group_set_users(mcast, mcast->users | user);
+}
+
+/**
+ * ipoib_group_drop_user - somebody needs a group no longer
+ * @mcast: the group; left by the work if nobody else needs it
+ * @user: IPOIB_USER_ bit
+ *
+ * Context: mcast_lock held
+ */
+void ipoib_group_drop_user(struct ipoib_mcast *mcast, u8 user)
+{
+	ipoib_group_set_users(mcast, mcast->users & ~user);
+}
+
+/**
+ * ipoib_group_is_unused - whether nothing has been sent to a group for long
+ * @mcast: the group
+ *
+ * Context: any
+ * Return: true if so
+ */
+bool ipoib_group_is_unused(const struct ipoib_mcast *mcast)
+{
+	return time_after_eq(jiffies,
+			     READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED);
+}
+
+/* ---- the table ---- */
+
+static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
+					     const u8 *mgid)
+{
+	struct ipoib_mcast *mcast = kzalloc(sizeof(*mcast), GFP_ATOMIC);
+
+	if (!mcast)
+		return NULL;
+	memcpy(mcast->mgid.raw, mgid, sizeof(mcast->mgid));
+	mcast->priv = priv;
+	mcast->created = jiffies;
+	/* Nothing has been sent yet. */
+	mcast->used = jiffies - IPOIB_SEND_UNUSED;
+	mcast->settled_at = jiffies;
+	mcast->grace_at = jiffies;
+	mcast->retry_at = jiffies;
+	__skb_queue_head_init(&mcast->queue);
+	INIT_LIST_HEAD(&mcast->todo);
+	pr_debug("ipoib: group %pI6 created\n", mgid);
+	return mcast;
+}
+
+/* Is there room for one more? The first refusal is logged. */
+static bool ipoib_group_has_room(struct ipoib_dev *priv, u8 user)
+{
+	if (priv->mcast_closed)
+		return false;
+	if (priv->ngroups < IPOIB_MCAST_MAX &&
+	    (user != IPOIB_USER_SEND || priv->nsend < IPOIB_MCAST_SEND_MAX))
+		return true;
+	ipoib_stat_add(priv, IPOIB_MCAST_REFUSED, 1);
+	if (!priv->cap_logged)
+		netdev_warn(priv->netdev,
+			    "too many multicast groups: %u, %u only sent to; no more are joined\n",
+			    priv->ngroups, priv->nsend);
+	priv->cap_logged = true;
+	return false;
+}
+
+/**
+ * ipoib_group_add - make a group
+ * @priv: the interface
+ * @mgid: its MGID
+ * @user: IPOIB_USER_ bit of who needs it
+ *
+ * Context: mcast_lock held
+ * Return: the group; NULL if there is no memory, or too many are there
+ */
+struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
+				    u8 user)
+{
+	struct ipoib_mcast *mcast;
+
+	lockdep_assert_held(&priv->mcast_lock);
+	if (!ipoib_group_has_room(priv, user))
+		return NULL;
+	mcast = ipoib_group_alloc(priv, mgid);
+	if (!mcast)
+		return NULL;
+	if (rhashtable_insert_fast(&priv->groups, &mcast->node,
+				   ipoib_mcast_params)) {
+		kfree(mcast);
+		return NULL;
+	}
+	ipoib_object_made(IPOIB_OBJECT_GROUP);
+	list_add_tail(&mcast->list, &priv->group_list);
+	priv->ngroups++;
+	if (user == IPOIB_USER_SEND)
+		mcast->used = jiffies;
+	ipoib_group_add_user(mcast, user);
+	return mcast;
+}
+
+/**
+ * ipoib_group_lookup - find a group
+ * @priv: the interface
+ * @mgid: its MGID
+ *
+ * Context: mcast_lock held
+ * Return: the group, or NULL
+ */
+struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid)
+{
+	lockdep_assert_held(&priv->mcast_lock);
+	return rhashtable_lookup_fast(&priv->groups, mgid, ipoib_mcast_params);
+}
+
+/**
+ * ipoib_group_release - let go the frames that wait for a group
+ * @mcast: the group
+ * @why: IPOIB_TX_PACKETS to send them, or the reason to drop them
+ *
+ * Context: multicast work, or with it stopped
+ */
+void ipoib_group_release(struct ipoib_mcast *mcast, enum ipoib_stat why)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	struct sk_buff_head frames;
+	unsigned int n;
+
+	__skb_queue_head_init(&frames);
+	if (why == IPOIB_TX_PACKETS)
+		n = ipoib_dev_xmit_parked(priv, &priv->mcast_lock,
+					  &mcast->queue);
+	spin_lock_bh(&priv->mcast_lock);
+	if (why != IPOIB_TX_PACKETS) {
+		n = skb_queue_len(&mcast->queue);
+		ipoib_object_unpark(&mcast->queue, &frames);
+	}
+	priv->nqueued -= n;
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_drop_list(priv, &frames, why);
+}
+
+/**
+ * ipoib_group_remove - leave a group for good
+ * @mcast: the group; freed
+ * @why: what becomes of frames that wait, see ipoib_group_release()
+ *
+ * Context: multicast work, or with it stopped
+ */
+void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	ipoib_member_end(mcast);
+	/* No callback is left that could put the group on the todo list. */
+	spin_lock_bh(&priv->mcast_lock);
+	rhashtable_remove_fast(&priv->groups, &mcast->node, ipoib_mcast_params);
+	list_del(&mcast->list);
+	ipoib_group_set_users(mcast, 0);
+	list_del_init(&mcast->todo);
+	/* Somebody may have found no room, and nothing else tells him of it. */
+	if (priv->ngroups-- == IPOIB_MCAST_MAX)
+		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
+	if (priv->ngroups < IPOIB_MCAST_MAX / 2 &&
+	    priv->nsend < IPOIB_MCAST_SEND_MAX / 2)
+		priv->cap_logged = false;
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_group_release(mcast, why);
+	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
+	ipoib_object_gone(IPOIB_OBJECT_GROUP, 1);
+	kfree_rcu(mcast, rcu);
+}
+
+/* ---- states ---- */
+
+/**
+ * ipoib_group_is_busy - whether the SA is being asked about a group
+ * @state: state of the group
+ *
+ * Return: true if so
+ */
+bool ipoib_group_is_busy(enum ipoib_mcast_state state)
+{
+	return state == IPOIB_MCAST_JOINING || state == IPOIB_MCAST_ASKING ||
+	       state == IPOIB_MCAST_CHECKING;
+}
+
+/**
+ * ipoib_group_is_slow - frames have waited for an answer for long enough
+ * @mcast: the group
+ *
+ * Context: mcast_lock held, or multicast work
+ * Return: true if they are not to wait any more
+ */
+bool ipoib_group_is_slow(const struct ipoib_mcast *mcast)
+{
+	return ipoib_group_is_busy(mcast->state) &&
+	       time_after_eq(jiffies, mcast->asked_at + IPOIB_MCAST_PATIENCE);
+}
+
+/**
+ * ipoib_group_set_state - the next state of a group
+ * @mcast: the group
+ * @state: the state; the gate is left with the last of those that ask the SA
+ *
+ * Context: multicast work, or with it stopped
+ */
+void ipoib_group_set_state(struct ipoib_mcast *mcast,
+			   enum ipoib_mcast_state state)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	spin_lock_bh(&priv->mcast_lock);
+	if (ipoib_group_is_busy(state) && !ipoib_group_is_busy(mcast->state))
+		mcast->asked_at = jiffies;
+	mcast->state = state;
+	mcast->read = false;
+	spin_unlock_bh(&priv->mcast_lock);
+	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
+			  ipoib_group_state_names[state], mcast->status);
+	if (!mcast->slot || ipoib_group_is_busy(state))
+		return;
+	mcast->slot = false;
+	ipoib_gate_leave(&priv->agent->gate);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The groups that the stack listens to: its list of link-layer addresses, and
+ * the groups of it that are left to user space (umcast).
+ */
+#include "ipoib_multicast.h"
+
+/* umcast: a group that user space has joined on this port is its own. */
+static bool ipoib_listener_is_foreign(struct ipoib_dev *priv, union ib_gid *mgid)
+{
+	struct ib_sa_mcmember_rec rec;
+
+	return READ_ONCE(priv->umcast) &&
+	       !ib_sa_get_mcmember_rec(priv->ca, priv->port, mgid, &rec);
+}
+
+/* One address of the stack's list. Foreign scopes and P_Keys are not ours. */
+static void ipoib_listener_add(struct ipoib_dev *priv, const u8 *lladdr)
+{
+	const struct ipoib_lladdr *addr = (const void *)lladdr;
+	struct ipoib_mcast *mcast;
+	union ib_gid mgid;
+
+	memcpy(mgid.raw, addr->gid, sizeof(mgid));
+	if (!ipoib_mgid_on_link(&mgid, &priv->broadcast_mgid))
+		return;
+	mcast = ipoib_group_lookup(priv, mgid.raw);
+	if (!mcast && ipoib_listener_is_foreign(priv, &mgid))
+		return;
+	if (!mcast)
+		mcast = ipoib_group_add(priv, mgid.raw, IPOIB_USER_LISTEN);
+	if (!mcast) {
+		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
+		/* No memory: the list is gone through again soon. */
+		if (priv->ngroups < IPOIB_MCAST_MAX)
+			set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
+		return;
+	}
+	mcast->listed = true;
+	ipoib_group_add_user(mcast, IPOIB_USER_LISTEN);
+}
+
+/* The stack listens no longer; perhaps somebody sends still (A31). */
+static void ipoib_listener_drop(struct ipoib_mcast *mcast)
+{
+	if (!ipoib_group_is_unused(mcast))
+		ipoib_group_add_user(mcast, IPOIB_USER_SEND);
+	ipoib_group_drop_user(mcast, IPOIB_USER_LISTEN);
+}
+
+/**
+ * ipoib_listener_sync - follow the stack's list, and its flags (U54, U56)
+ * @priv: the interface
+ *
+ * Context: multicast work
+ */
+void ipoib_listener_sync(struct ipoib_dev *priv)
+{
+	struct net_device *dev = priv->netdev;
+	struct netdev_hw_addr *ha;
+	struct ipoib_mcast *mcast;
+
+	netif_addr_lock_bh(dev);
+	spin_lock(&priv->mcast_lock);
+	list_for_each_entry(mcast, &priv->group_list, list)
+		mcast->listed = ipoib_group_is_broadcast(mcast);
+	netdev_for_each_mc_addr(ha, dev)
+		ipoib_listener_add(priv, ha->addr);
+	list_for_each_entry(mcast, &priv->group_list, list)
+		if (!mcast->listed && mcast->users & IPOIB_USER_LISTEN)
+			ipoib_listener_drop(mcast);
+	spin_unlock(&priv->mcast_lock);
+	netif_addr_unlock_bh(dev);
+	ipoib_router_sync(priv);
+}
+
+/**
+ * ipoib_mcast_set_umcast - leave groups to user space that it has joined
+ * @priv: the interface
+ * @umcast: whether to
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast)
+{
+	WRITE_ONCE(priv->umcast, umcast);
+	ipoib_mcast_resync(priv);
+}
+
+/**
+ * ipoib_mcast_resync - the stack's multicast list, or a flag, has changed
+ * @priv: the interface
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_resync(struct ipoib_dev *priv)
+{
+	set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
+	ipoib_mcast_kick(priv, 0);
+}

@@ -1,0 +1,564 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The membership in one group: to ask for it, to look whether it still stands,
+ * to give it up. Why there is none is for ipoib_reason.c. All of this is done by the
+ * multicast work, one step at a time; see the drawing in design.rst.
+ *
+ * A membership is replaced before it is given up: when a group that we only
+ * send to gets a listener here, or when the SM has forgotten us, the new join
+ * is made while the old address handle stays in use.
+ *
+ * ib_sa says "refused" whatever the SA's reason. So after a refusal the record
+ * of the group is read: it is missing, or it shows what does not fit.
+ */
+#include <linux/jiffies.h>
+
+#include "ipoib_multicast.h"
+
+/* How long the fabric may take to forward for a group. */
+#define IPOIB_SETTLE		(HZ / 4)
+/* How long it is believed that a group is missing, without and with reports. */
+#define IPOIB_ABSENT		(HZ / 2)
+#define IPOIB_ABSENT_REPORTED	(30 * HZ)
+
+/* How long those who listened may take to say so to a new SM. */
+#define IPOIB_GRACE		(2 * HZ)
+/* Milliseconds of pause up to which the greatest scope is asked for again. */
+#define IPOIB_SCOPE_REST	4000
+
+/**
+ * ipoib_member_link - record of the broadcast group
+ * @priv: the interface
+ *
+ * Context: multicast work
+ * Return: the record that other groups are to be like
+ */
+const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv)
+{
+	return &rcu_dereference_protected(priv->broadcast, true)->rec;
+}
+
+static void ipoib_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	struct ipoib_ah *old;
+
+	spin_lock_bh(&priv->mcast_lock);
+	old = rcu_replace_pointer(mcast->ah, ah,
+				  lockdep_is_held(&priv->mcast_lock));
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_ah_retire(priv, old);
+}
+
+static void ipoib_member_detach(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	int err;
+
+	if (!mcast->attached)
+		return;
+	mcast->attached = false;
+	err = priv->fabric->detach(priv, &mcast->rec);
+	if (!err) {
+		ipoib_object_gone(IPOIB_OBJECT_ATTACHMENT, 1);
+		return;
+	}
+	mcast->reason = IPOIB_REASON_LOCAL;
+	ipoib_reason_log(mcast, "detach", err);
+}
+
+/* The handle of a membership, or of a join under way, is given back. */
+static void ipoib_member_free(struct ipoib_mcast *mcast,
+			      struct ib_sa_multicast **handle)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	if (!*handle)
+		return;
+	priv->fabric->leave(priv, *handle);
+	ipoib_object_gone(IPOIB_OBJECT_JOIN, 1);
+	*handle = NULL;
+}
+
+/* We are no member any more, whatever the SA thinks. */
+static void ipoib_member_forget(struct ipoib_mcast *mcast)
+{
+	ipoib_member_detach(mcast);
+	ipoib_member_free(mcast, &mcast->member);
+	WRITE_ONCE(mcast->held, 0);
+	ipoib_member_publish(mcast, NULL);
+}
+
+/**
+ * ipoib_member_end - give up membership and join for good
+ * @mcast: the group
+ *
+ * No answer comes any more when this returns, and the gate is free.
+ *
+ * Context: multicast work, or with it stopped
+ */
+void ipoib_member_end(struct ipoib_mcast *mcast)
+{
+	ipoib_member_free(mcast, &mcast->joining);
+	ipoib_member_forget(mcast);
+	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
+}
+
+/* ---- to have joined ---- */
+
+/* The link takes MTU and Q_Key of the broadcast group (U18, U28, U40). */
+static int ipoib_member_take_link(struct ipoib_dev *priv,
+				  const struct ib_sa_mcmember_rec *rec)
+{
+	int mtu = ipoib_mtu_from_ib(rec->mtu);
+
+	if (mtu < IPOIB_MTU_MIN)
+		return -EMSGSIZE;
+	WRITE_ONCE(priv->mcast_mtu, mtu);
+	return ipoib_ud_set_qkey(priv, be32_to_cpu(rec->qkey));
+}
+
+static struct ipoib_ah *ipoib_member_make_ah(struct ipoib_dev *priv,
+					     struct ib_sa_mcmember_rec *rec)
+{
+	struct rdma_ah_attr attr;
+	int err;
+
+	err = priv->fabric->group_ah(priv, rec, &attr);
+	if (err)
+		return ERR_PTR(err);
+	return ipoib_ah_create(priv, &attr);
+}
+
+/* The QP takes the frames of the group, at its present MLID, or does not. */
+static int ipoib_member_attach(struct ipoib_mcast *mcast,
+			       struct ib_sa_mcmember_rec *rec, u8 state)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	int err;
+
+	if (!(state & IPOIB_JOIN_RECEIVES) ||
+	    (mcast->attached && mcast->rec.mlid != rec->mlid))
+		ipoib_member_detach(mcast);
+	if (mcast->attached || !(state & IPOIB_JOIN_RECEIVES))
+		return 0;
+	err = priv->fabric->attach(priv, rec);
+	mcast->attached = !err;
+	if (!err)
+		ipoib_object_made(IPOIB_OBJECT_ATTACHMENT);
+	return err;
+}
+
+/* We are a member with JoinState @state, as @rec says. */
+static int ipoib_member_take(struct ipoib_mcast *mcast,
+			     struct ib_sa_mcmember_rec *rec, u8 state)
+{
+	bool settled = mcast->held && mcast->rec.mlid == rec->mlid;
+	struct ipoib_dev *priv = mcast->priv;
+	struct ipoib_ah *ah;
+	int err;
+
+	if (ipoib_group_is_broadcast(mcast)) {
+		err = ipoib_member_take_link(priv, rec);
+		if (err)
+			return err;
+	}
+	ah = ipoib_member_make_ah(priv, rec);
+	if (IS_ERR(ah))
+		return PTR_ERR(ah);
+	err = ipoib_member_attach(mcast, rec, state);
+	if (err) {
+		ipoib_ah_retire(priv, ah);
+		return err;
+	}
+	mcast->rec = *rec;
+	WRITE_ONCE(mcast->held, state);
+	if (!settled)
+		WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
+	ipoib_member_publish(mcast, ah);
+	return 0;
+}
+
+static void ipoib_member_link_up(struct ipoib_dev *priv)
+{
+	set_bit(IPOIB_FLAG_JOINED, &priv->flags);
+	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
+	spin_lock_bh(&priv->mcast_lock);
+	ipoib_router_due(priv);
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_mcast_todo_all(priv);
+}
+
+static void ipoib_member_is_member(struct ipoib_mcast *mcast)
+{
+	WRITE_ONCE(mcast->backoff, 0);
+	mcast->reason = IPOIB_REASON_NONE;
+	mcast->logged = IPOIB_REASON_NONE;
+	WRITE_ONCE(mcast->retry_at, jiffies);
+	spin_lock_bh(&mcast->priv->mcast_lock);
+	mcast->parked = false;
+	spin_unlock_bh(&mcast->priv->mcast_lock);
+	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
+	if (ipoib_group_is_broadcast(mcast))
+		ipoib_member_link_up(mcast->priv);
+	ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+}
+
+/* ---- not to have joined ---- */
+
+/* Nobody listens, or no longer: what we knew of the group is void. */
+static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	bool reported = priv->agent && ipoib_notice_on(priv->agent);
+
+	ipoib_member_forget(mcast);
+	mcast->reason = IPOIB_REASON_MISSING;
+	mcast->backoff = 0;
+	ipoib_group_set_state(mcast, IPOIB_MCAST_ABSENT);
+	spin_lock_bh(&priv->mcast_lock);
+	mcast->parked = true;
+	mcast->retry_at = jiffies + (reported ? IPOIB_ABSENT_REPORTED :
+						IPOIB_ABSENT);
+	/* It has been made while we asked, or routers have nothing here. */
+	if (mcast->reread)
+		mcast->retry_at = jiffies;
+	else
+		ipoib_group_drop_user(mcast, IPOIB_USER_ROUTE);
+	ipoib_mcast_todo(mcast);
+	spin_unlock_bh(&priv->mcast_lock);
+	/* To the routers, or dropped: the sender decides. */
+	ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+}
+
+/* At the greatest scope the search rests for a while before it starts anew. */
+static bool ipoib_member_is_last_scope(const struct ipoib_mcast *mcast)
+{
+	const struct ipoib_mgid *mgid = (const void *)mcast->mgid.raw;
+
+	return (mgid->flags_scope & 0xf) == IPOIB_SCOPE_GLOBAL &&
+	       READ_ONCE(mcast->backoff) < IPOIB_SCOPE_REST;
+}
+
+/* The link is no link any more. Perhaps there is one of another scope. */
+static void ipoib_member_link_down(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	if (test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
+		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
+	if (mcast->reason == IPOIB_REASON_MISSING && priv->scope_search &&
+	    !ipoib_member_is_last_scope(mcast))
+		ipoib_ctl_post(priv, IPOIB_CTL_SCOPE);
+}
+
+static void ipoib_member_failed(struct ipoib_mcast *mcast,
+				enum ipoib_reason reason, int err)
+{
+	bool final = ipoib_reason_is_final(reason);
+
+	mcast->reason = reason;
+	ipoib_reason_log(mcast, "join", err);
+	ipoib_reason_retry_later(mcast);
+	if (final)
+		ipoib_member_forget(mcast);
+	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
+	/* Refused: dropped. No answer: by the broadcast group. */
+	ipoib_group_release(mcast, final ? IPOIB_TX_GROUP_FAIL :
+					   IPOIB_TX_PACKETS);
+	if (final && ipoib_group_is_broadcast(mcast))
+		ipoib_member_link_down(mcast);
+}
+
+/* Read the record, with a Get or, to say again what we are, a Set. */
+static int ipoib_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	const struct ib_sa_mcmember_rec *like = NULL;
+
+	if (!priv->agent)
+		return -EOPNOTSUPP;
+	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
+	if (how != IPOIB_REREAD_SET)
+		return ipoib_query_group(priv, &mcast->mgid);
+	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_group_is_broadcast(mcast))
+		like = ipoib_member_link(priv);
+	return ipoib_query_refresh(priv, &mcast->mgid, mcast->held, like);
+}
+
+/* @err: what the SA, or ib_sa, says to a join that is not of our making. */
+static void ipoib_member_refused(struct ipoib_mcast *mcast, int err)
+{
+	bool sends = mcast->asked & (IPOIB_JOIN_SEND | IPOIB_JOIN_SEND_FULL);
+
+	mcast->reason = IPOIB_REASON_REFUSED;
+	ipoib_group_set_state(mcast, IPOIB_MCAST_ASKING);
+	if (!ipoib_member_read(mcast, IPOIB_REREAD_GET))
+		return;
+	/* Most refusals of a sender mean just that. */
+	if (sends)
+		ipoib_member_set_absent(mcast);
+	else
+		ipoib_member_failed(mcast, IPOIB_REASON_REFUSED, err);
+}
+
+static void ipoib_member_join_failed(struct ipoib_mcast *mcast, int err)
+{
+	switch (err) {
+	case -EINVAL:
+		ipoib_member_refused(mcast, err);
+		break;
+	case -EAGAIN:
+		ipoib_member_failed(mcast, IPOIB_REASON_NO_SM, err);
+		break;
+	default:
+		ipoib_member_failed(mcast, IPOIB_REASON_NO_ANSWER, err);
+		break;
+	}
+}
+
+/**
+ * ipoib_member_answered - a join has been answered
+ * @mcast: the group, in IPOIB_MCAST_JOINING
+ *
+ * Context: multicast work
+ */
+void ipoib_member_answered(struct ipoib_mcast *mcast)
+{
+	enum ipoib_reason reason;
+	int err = mcast->status;
+
+	if (err) {
+		ipoib_member_free(mcast, &mcast->joining);
+		ipoib_member_join_failed(mcast, err);
+		return;
+	}
+	reason = ipoib_reason_judge(mcast, &mcast->joining->rec);
+	if (!reason) {
+		err = ipoib_member_take(mcast, &mcast->joining->rec,
+					mcast->asked);
+		if (err)
+			reason = IPOIB_REASON_LOCAL;
+	}
+	/* What was held is given back after the new one, or the new one. */
+	if (!reason)
+		swap(mcast->member, mcast->joining);
+	ipoib_member_free(mcast, &mcast->joining);
+	if (reason)
+		ipoib_member_failed(mcast, reason, err);
+	else
+		ipoib_member_is_member(mcast);
+}
+
+/*
+ * The broadcast group and groups we only send to must exist; a group that the
+ * stack listens to is created like the broadcast group if it does not.
+ */
+static void ipoib_member_ask_join(struct ipoib_mcast *mcast, u8 want)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	const struct ib_sa_mcmember_rec *like = NULL;
+	struct ib_sa_multicast *joining;
+
+	if (want == IPOIB_JOIN_FULL && !ipoib_group_is_broadcast(mcast))
+		like = ipoib_member_link(priv);
+	spin_lock_bh(&priv->mcast_lock);
+	mcast->lost = false;
+	mcast->answered = false;
+	mcast->reread = IPOIB_REREAD_NO;
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_group_set_state(mcast, IPOIB_MCAST_JOINING);
+	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
+	joining = priv->fabric->join(priv, mcast, want, like);
+	if (!IS_ERR(joining)) {
+		ipoib_object_made(IPOIB_OBJECT_JOIN);
+		mcast->joining = joining;
+		return;
+	}
+	ipoib_mcast_answer(mcast, PTR_ERR(joining));
+}
+
+/* After silence a question is asked that can be taken back, then the join. */
+static bool ipoib_member_probes(const struct ipoib_mcast *mcast)
+{
+	return mcast->priv->agent && ipoib_group_is_broadcast(mcast) &&
+	       mcast->state == IPOIB_MCAST_BACKOFF &&
+	       mcast->reason == IPOIB_REASON_NO_ANSWER;
+}
+
+/**
+ * ipoib_member_join - ask to become a member
+ * @mcast: the group, not being asked for
+ * @want: JoinState; what is held now stays until there is an answer
+ *
+ * Context: multicast work
+ */
+void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
+{
+	bool probe = ipoib_member_probes(mcast);
+	int err;
+
+	if (!ipoib_mcast_enter(mcast))
+		return;
+	mcast->asked = want;
+	if (!probe) {
+		ipoib_member_ask_join(mcast, want);
+		return;
+	}
+	ipoib_group_set_state(mcast, IPOIB_MCAST_ASKING);
+	err = ipoib_member_read(mcast, IPOIB_REREAD_GET);
+	if (err)
+		ipoib_member_join_failed(mcast, err);
+}
+
+/* ---- to look again ---- */
+
+static void ipoib_member_reread(struct ipoib_mcast *mcast,
+				enum ipoib_reread how)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
+	spin_lock_bh(&priv->mcast_lock);
+	mcast->reread = max_t(u8, mcast->reread, how);
+	ipoib_mcast_todo(mcast);
+	spin_unlock_bh(&priv->mcast_lock);
+}
+
+/**
+ * ipoib_member_check - look whether a membership still stands
+ * @mcast: the group, in IPOIB_MCAST_MEMBER, to be read again
+ *
+ * Context: multicast work
+ */
+void ipoib_member_check(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	if (!ipoib_mcast_enter(mcast))
+		return;
+	/* What is reported from now on needs another look. */
+	spin_lock_bh(&priv->mcast_lock);
+	mcast->checking = mcast->reread;
+	mcast->reread = IPOIB_REREAD_NO;
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_group_set_state(mcast, IPOIB_MCAST_CHECKING);
+	if (!ipoib_member_read(mcast, mcast->checking))
+		return;
+	ipoib_reason_retry_later(mcast);
+	ipoib_member_reread(mcast, mcast->checking);
+}
+
+/* The SA does not know the group any more, or not with us. */
+static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	if (!(mcast->held & IPOIB_JOIN_FULL)) {
+		ipoib_member_set_absent(mcast);
+		return;
+	}
+	/* We keep it alive, so it has to be there: say so. */
+	if (how == IPOIB_REREAD_GET) {
+		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+		return;
+	}
+	ipoib_member_forget(mcast);
+	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
+	spin_lock_bh(&priv->mcast_lock);
+	ipoib_mcast_todo(mcast);
+	spin_unlock_bh(&priv->mcast_lock);
+}
+
+static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
+				   const struct ib_sa_mcmember_rec *rec)
+{
+	return rec->mlid == mcast->rec.mlid && rec->qkey == mcast->rec.qkey &&
+	       rec->mtu == mcast->rec.mtu && rec->sl == mcast->rec.sl;
+}
+
+/* Still there. If it is another group of the same name, join that. */
+static void ipoib_member_stands(struct ipoib_mcast *mcast,
+				enum ipoib_reread how)
+{
+	if (ipoib_member_unchanged(mcast, &mcast->fresh)) {
+		ipoib_member_is_member(mcast);
+		return;
+	}
+	if (how == IPOIB_REREAD_GET) {
+		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+		return;
+	}
+	mcast->fresh.port_gid = mcast->rec.port_gid;
+	if (ipoib_reason_judge(mcast, &mcast->fresh) ||
+	    ipoib_member_take(mcast, &mcast->fresh, mcast->held))
+		ipoib_member_gone(mcast, how);
+	else
+		ipoib_member_is_member(mcast);
+}
+
+static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
+{
+	enum ipoib_reread how = mcast->checking;
+
+	switch (status) {
+	case 0:
+		ipoib_member_stands(mcast, how);
+		break;
+	case -ENOENT:
+	case -EINVAL:
+		ipoib_member_gone(mcast, how);
+		break;
+	default:
+		ipoib_reason_retry_later(mcast);
+		ipoib_member_reread(mcast, how);
+		break;
+	}
+}
+
+/* Why was a join refused? Or, after silence: is there an SA again? */
+static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
+{
+	bool probed = mcast->reason == IPOIB_REASON_NO_ANSWER;
+	enum ipoib_reason reason = IPOIB_REASON_NO_ANSWER;
+
+	if (probed && (!status || status == -ENOENT)) {
+		ipoib_member_ask_join(mcast, mcast->asked);
+		return;
+	}
+	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
+		/* A new SM, and we were faster than who listens. */
+		if (mcast->held)
+			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
+		ipoib_member_set_absent(mcast);
+		return;
+	}
+	if (status == -ENOENT)
+		reason = ipoib_group_is_broadcast(mcast) ?
+			 IPOIB_REASON_MISSING : IPOIB_REASON_REFUSED;
+	else if (!status)
+		reason = ipoib_reason_judge(mcast, &mcast->fresh) ?:
+			 IPOIB_REASON_REFUSED;
+	/* Nothing is wrong with it: it has been made since we were refused. */
+	if (reason == IPOIB_REASON_REFUSED && !status &&
+	    !READ_ONCE(mcast->backoff)) {
+		WRITE_ONCE(mcast->backoff, 1);
+		ipoib_member_ask_join(mcast, mcast->asked);
+		return;
+	}
+	ipoib_member_failed(mcast, reason, status ?: -EINVAL);
+}
+
+/**
+ * ipoib_member_was_read - the record of a group has been read
+ * @mcast: the group, in IPOIB_MCAST_ASKING or IPOIB_MCAST_CHECKING
+ *
+ * Context: multicast work
+ */
+void ipoib_member_was_read(struct ipoib_mcast *mcast)
+{
+	if (mcast->state == IPOIB_MCAST_CHECKING)
+		ipoib_member_checked(mcast, mcast->read_status);
+	else
+		ipoib_member_explain(mcast, mcast->read_status);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files that deal with multicast groups share among themselves:
+ *
+ *	ipoib_multicast.c  the work: when something is done about groups
+ *	ipoib_group.c      the table of groups, who needs them, their states
+ *	ipoib_listener.c   groups that the stack listens to
+ *	ipoib_news.c       what is heard of groups
+ *	ipoib_member.c     a group's membership: join, check, leave
+ *	ipoib_reason.c     why there is none
+ *	ipoib_sender.c     frames to groups
+ *	ipoib_router.c     all groups of the link, for multicast routing
+ */
+#ifndef IPOIB_MULTICAST_H
+#define IPOIB_MULTICAST_H
+
+#include "ipoib.h"
+
+/* A group we only send to is left after this time without a frame. */
+#define IPOIB_SEND_UNUSED	(60 * HZ)
+/* How long frames wait for an answer of the SA. */
+#define IPOIB_MCAST_PATIENCE	(HZ / 10)
+
+static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
+	.key_len = sizeof_field(struct ipoib_mcast, mgid),
+	.key_offset = offsetof(struct ipoib_mcast, mgid),
+	.head_offset = offsetof(struct ipoib_mcast, node),
+	.hashfn = ipoib_gid_hash,
+	.automatic_shrinking = true,
+};
+
+/**
+ * enum ipoib_reason - why we are not a member
+ * @IPOIB_REASON_NONE: we are, or have not asked
+ * @IPOIB_REASON_NO_SM: the port knows no SM
+ * @IPOIB_REASON_NO_ANSWER: time-out
+ * @IPOIB_REASON_MISSING: there is no such group
+ * @IPOIB_REASON_PKEY: the group has another P_Key
+ * @IPOIB_REASON_QKEY: the group has another Q_Key than the link
+ * @IPOIB_REASON_MTU: its MTU is not that of the link
+ * @IPOIB_REASON_PORT_MTU: its MTU is too big for the port
+ * @IPOIB_REASON_SL: its SL is not that of the link
+ * @IPOIB_REASON_HOPS: its hop limit is not that of the link
+ * @IPOIB_REASON_REFUSED: the SA does not say
+ * @IPOIB_REASON_LOCAL: the HCA has no room for the group
+ */
+enum ipoib_reason {
+	IPOIB_REASON_NONE,
+	IPOIB_REASON_NO_SM,
+	IPOIB_REASON_NO_ANSWER,
+	IPOIB_REASON_MISSING,
+	IPOIB_REASON_PKEY,
+	IPOIB_REASON_QKEY,
+	IPOIB_REASON_MTU,
+	IPOIB_REASON_PORT_MTU,
+	IPOIB_REASON_SL,
+	IPOIB_REASON_HOPS,
+	IPOIB_REASON_REFUSED,
+	IPOIB_REASON_LOCAL,
+};
+
+/* ipoib_multicast.c */
+void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay);
+void ipoib_mcast_todo(struct ipoib_mcast *mcast);
+void ipoib_mcast_todo_all(struct ipoib_dev *priv);
+bool ipoib_mcast_enter(struct ipoib_mcast *mcast);
+unsigned long ipoib_mcast_spread(void);
+
+/* ipoib_group.c */
+struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
+struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
+				    u8 user);
+void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why);
+void ipoib_group_add_user(struct ipoib_mcast *mcast, u8 user);
+void ipoib_group_drop_user(struct ipoib_mcast *mcast, u8 user);
+u8 ipoib_group_want(const struct ipoib_mcast *mcast);
+bool ipoib_group_is_broadcast(const struct ipoib_mcast *mcast);
+bool ipoib_group_is_unused(const struct ipoib_mcast *mcast);
+bool ipoib_group_is_busy(enum ipoib_mcast_state state);
+bool ipoib_group_is_slow(const struct ipoib_mcast *mcast);
+void ipoib_group_set_state(struct ipoib_mcast *mcast,
+			   enum ipoib_mcast_state state);
+void ipoib_group_release(struct ipoib_mcast *mcast, enum ipoib_stat why);
+const char *ipoib_group_state_name(const struct ipoib_mcast *mcast);
+
+/* ipoib_listener.c */
+void ipoib_listener_sync(struct ipoib_dev *priv);
+
+/* ipoib_member.c */
+const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv);
+void ipoib_member_join(struct ipoib_mcast *mcast, u8 want);
+void ipoib_member_check(struct ipoib_mcast *mcast);
+void ipoib_member_answered(struct ipoib_mcast *mcast);
+void ipoib_member_was_read(struct ipoib_mcast *mcast);
+void ipoib_member_end(struct ipoib_mcast *mcast);
+
+/* ipoib_reason.c */
+enum ipoib_reason ipoib_reason_judge(struct ipoib_mcast *mcast,
+				     const struct ib_sa_mcmember_rec *rec);
+void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int err);
+void ipoib_reason_retry_later(struct ipoib_mcast *mcast);
+bool ipoib_reason_is_final(enum ipoib_reason reason);
+bool ipoib_reason_is_refusal(const struct ipoib_mcast *mcast);
+const char *ipoib_reason_text(const struct ipoib_mcast *mcast);
+
+/* ipoib_router.c */
+void ipoib_router_sync(struct ipoib_dev *priv);
+unsigned long ipoib_router_step(struct ipoib_dev *priv);
+void ipoib_router_due(struct ipoib_dev *priv);
+void ipoib_router_seen(struct ipoib_dev *priv, const union ib_gid *mgid);
+
+#endif /* IPOIB_MULTICAST_H */

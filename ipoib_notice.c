@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the SA reports: ports and groups that come and go.
+ *
+ * RFC 4391 section 10 has senders subscribe to the creation and deletion of
+ * groups (traps 66 and 67, U52); traps 64 and 65 tell of ports. A port
+ * subscribes when its first interface comes up and ends that when the last one
+ * goes down. The SA keeps subscriptions in memory: after a change of the SM
+ * they are made anew, and whatever happened meanwhile is asked for.
+ *
+ * One work does it, one request at a time. Reports come as requests of the SA
+ * to a MAD agent of their own, since somebody else on the port may have
+ * claimed them already; then there are none for us, and what depends on them
+ * asks the SA from time to time instead.
+ */
+#include <linux/random.h>
+
+#include "ipoib.h"
+#include "ipoib_agent.h"
+#include "ipoib_trace.h"
+
+/* Milliseconds: first and longest pause after a failure. */
+#define IPOIB_SUB_BACKOFF_MIN	100
+#define IPOIB_SUB_BACKOFF_MAX	16000
+/* A new SM is not asked by all nodes at the same instant. */
+#define IPOIB_SUB_SPREAD	50
+#define IPOIB_SUB_TIMEOUT	500
+/* IBTA 13.4.6.2: response time 4.096 us * 2^18, about a second. */
+#define IPOIB_SUB_RESP_TIME	18
+
+static const char * const ipoib_trap_names[] = {
+	[IPOIB_TRAP_GID_IN - IPOIB_TRAP_GID_IN]		= "port in service",
+	[IPOIB_TRAP_GID_OUT - IPOIB_TRAP_GID_IN]	= "port out of service",
+	[IPOIB_TRAP_MGID_NEW - IPOIB_TRAP_GID_IN]	= "group created",
+	[IPOIB_TRAP_MGID_GONE - IPOIB_TRAP_GID_IN]	= "group deleted",
+};
+
+static_assert(ARRAY_SIZE(ipoib_trap_names) == IPOIB_NR_TRAPS);
+
+/* ---- subscriptions ---- */
+
+static void ipoib_sub_later(struct ipoib_agent *agent, unsigned int ms)
+{
+	mod_delayed_work(system_unbound_wq, &agent->sub_work,
+			 msecs_to_jiffies(ms));
+}
+
+static void ipoib_sub_back_off(struct ipoib_agent *agent)
+{
+	unsigned int pause = READ_ONCE(agent->sub_backoff);
+
+	WRITE_ONCE(agent->sub_backoff,
+		   min(pause * 2, IPOIB_SUB_BACKOFF_MAX + 0u));
+	/* Up to half as much again, so that nodes do not ask in step. */
+	ipoib_sub_later(agent, pause + get_random_u32_below(pause / 2 + 1));
+}
+
+static void ipoib_sub_warn(struct ipoib_agent *agent, const char *what, int err)
+{
+	if (READ_ONCE(agent->sub_warned))
+		return;
+	WRITE_ONCE(agent->sub_warned, true);
+	dev_warn(&agent->ca->dev,
+		 "port %u: %s: %d; no reports of groups and ports from the SA\n",
+		 agent->port, what, err);
+}
+
+/* Does the SM know all subscriptions? */
+static bool ipoib_sub_complete(const struct ipoib_agent *agent)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_NR_TRAPS; i++)
+		if (READ_ONCE(agent->sub[i].state) != IPOIB_SUB_ON)
+			return false;
+	return true;
+}
+
+/* What happened before the subscription was complete has to be asked for. */
+static void ipoib_sub_completed(struct ipoib_agent *agent)
+{
+	struct ipoib_dev *priv;
+
+	WRITE_ONCE(agent->sub_warned, false);
+	spin_lock_bh(&agent->lock);
+	list_for_each_entry(priv, &agent->devs, agent_list)
+		ipoib_mcast_review(priv);
+	spin_unlock_bh(&agent->lock);
+}
+
+static void ipoib_sub_take(struct ipoib_sub *sub, int status)
+{
+	lockdep_assert_held(&sub->agent->lock);
+	if (sub->state == IPOIB_SUB_ASKING && !status &&
+	    sub->round == sub->agent->sub_round)
+		WRITE_ONCE(sub->state, IPOIB_SUB_ON);
+	else
+		WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
+}
+
+static void ipoib_sub_answer(void *context, int status,
+			     const struct ib_mad_recv_wc *answer)
+{
+	struct ipoib_sub *sub = context;
+	struct ipoib_agent *agent = sub->agent;
+	bool leaving, closing;
+
+	spin_lock_bh(&agent->lock);
+	leaving = sub->state == IPOIB_SUB_LEAVING;
+	closing = agent->closing;
+	ipoib_sub_take(sub, status);
+	spin_unlock_bh(&agent->lock);
+	if (closing)
+		return;
+	if (!status || leaving) {
+		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
+		if (ipoib_sub_complete(agent))
+			ipoib_sub_completed(agent);
+		else
+			ipoib_sub_later(agent, 0);
+		return;
+	}
+	/* A silent SM is not a refusal: it may be starting. */
+	if (answer)
+		ipoib_sub_warn(agent, "the SA refuses a subscription", status);
+	ipoib_sub_back_off(agent);
+}
+
+/* @state: IPOIB_SUB_ASKING or IPOIB_SUB_LEAVING */
+static int ipoib_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
+{
+	struct ipoib_inform_info info = {
+		.lid_begin = cpu_to_be16(0xffff),
+		.generic = 1,
+		.subscribe = state == IPOIB_SUB_ASKING,
+		.type = cpu_to_be16(0xffff),
+		.trap = cpu_to_be16(sub->trap),
+		/* Ending it names the QP that reports go to: QP1. */
+		.qpn_resp = cpu_to_be32((state == IPOIB_SUB_LEAVING) << 8 |
+					IPOIB_SUB_RESP_TIME),
+		.producer = cpu_to_be32(IPOIB_PRODUCER_MANAGER),
+	};
+	struct ipoib_question question = {
+		.method = IB_MGMT_METHOD_SET,
+		.attr = IB_SA_ATTR_INFORM_INFO,
+		.data = &info,
+		.len = sizeof(info),
+		.timeout_ms = IPOIB_SUB_TIMEOUT,
+		.retries = state == IPOIB_SUB_ASKING,
+		.owner = sub,
+		.answer = ipoib_sub_answer,
+		.context = sub,
+	};
+	int err;
+
+	spin_lock_bh(&sub->agent->lock);
+	WRITE_ONCE(sub->state, state);
+	sub->round = sub->agent->sub_round;
+	spin_unlock_bh(&sub->agent->lock);
+	err = ipoib_agent_ask(sub->agent, &question);
+	if (!err)
+		return 0;
+	spin_lock_bh(&sub->agent->lock);
+	WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
+	spin_unlock_bh(&sub->agent->lock);
+	return err;
+}
+
+/* The next subscription in @state, unless one is being worked on. */
+static struct ipoib_sub *ipoib_sub_next(struct ipoib_agent *agent,
+					enum ipoib_sub_state state)
+{
+	struct ipoib_sub *sub, *next = NULL;
+
+	for (sub = agent->sub; sub < agent->sub + IPOIB_NR_TRAPS; sub++) {
+		if (sub->state == IPOIB_SUB_ASKING ||
+		    sub->state == IPOIB_SUB_LEAVING)
+			return NULL;
+		if (!next && sub->state == state)
+			next = sub;
+	}
+	return next;
+}
+
+static bool ipoib_sub_busy(const struct ipoib_agent *agent)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_NR_TRAPS; i++)
+		if (READ_ONCE(agent->sub[i].state) == IPOIB_SUB_ASKING ||
+		    READ_ONCE(agent->sub[i].state) == IPOIB_SUB_LEAVING)
+			return true;
+	return false;
+}
+
+/* ---- reports ---- */
+
+static void ipoib_notice_sent(struct ib_mad_agent *mad,
+			      struct ib_mad_send_wc *wc)
+{
+	ipoib_sm_put(wc->send_buf->context[0]);
+	ib_free_send_mad(wc->send_buf);
+}
+
+/* The SA repeats a report until it is answered. Takes over @sm. */
+static void ipoib_notice_respond(struct ib_mad_agent *reports,
+				 const struct ib_mad_recv_wc *wc,
+				 struct ipoib_sm_addr *sm)
+{
+	struct ib_mad_send_buf *buf;
+	struct ib_sa_mad *mad;
+
+	buf = ib_create_send_mad(reports, 1, wc->wc->pkey_index, 0,
+				 IB_MGMT_SA_HDR, IB_MGMT_SA_DATA, GFP_KERNEL,
+				 IB_MGMT_BASE_VERSION);
+	if (IS_ERR(buf))
+		goto put_sm;
+	mad = buf->mad;
+	memcpy(mad, wc->recv_buf.mad, sizeof(*mad));
+	mad->mad_hdr.method = IB_MGMT_METHOD_REPORT_RESP;
+	buf->ah = sm->ah;
+	buf->context[0] = sm;
+	if (!ib_post_send_mad(buf, NULL))
+		return;
+	ib_free_send_mad(buf);
+put_sm:
+	ipoib_sm_put(sm);
+}
+
+/* Is it from the SA, and a report at all? */
+static bool ipoib_notice_is_genuine(const struct ib_mad_recv_wc *wc,
+				    const struct ipoib_sm_addr *sm)
+{
+	const struct ib_sa_mad *mad = (const void *)wc->recv_buf.mad;
+
+	return sm && wc->wc->slid == sm->lid && wc->wc->src_qp == 1 &&
+	       wc->wc->byte_len == sizeof(struct ib_grh) + sizeof(*mad) &&
+	       mad->mad_hdr.class_version == IB_SA_CLASS_VERSION &&
+	       mad->mad_hdr.method == IB_MGMT_METHOD_REPORT &&
+	       mad->mad_hdr.attr_id == cpu_to_be16(IB_SA_ATTR_NOTICE) &&
+	       !mad->mad_hdr.attr_mod && !mad->mad_hdr.status &&
+	       mad->mad_hdr.tid && !mad->rmpp_hdr.rmpp_type;
+}
+
+static void ipoib_notice_tell(struct ipoib_dev *priv,
+			      const struct ipoib_notice *notice)
+{
+	u16 trap = be16_to_cpu(notice->trap);
+	union ib_gid gid;
+
+	memcpy(gid.raw, notice->gid, sizeof(gid));
+	ipoib_stat_add(priv, IPOIB_NOTICES, 1);
+	trace_ipoib_notice(priv->netdev, gid.raw,
+			   ipoib_trap_names[trap - IPOIB_TRAP_GID_IN], 0);
+	switch (trap) {
+	case IPOIB_TRAP_GID_IN:
+	case IPOIB_TRAP_GID_OUT:
+		ipoib_path_changed(priv, &gid, trap == IPOIB_TRAP_GID_IN);
+		break;
+	case IPOIB_TRAP_MGID_NEW:
+		ipoib_mcast_group_seen(priv, &gid);
+		break;
+	case IPOIB_TRAP_MGID_GONE:
+		ipoib_mcast_group_gone(priv, &gid);
+		break;
+	}
+}
+
+static void ipoib_notice_tell_all(struct ipoib_agent *agent,
+				  const struct ipoib_notice *notice)
+{
+	struct ipoib_dev *priv;
+
+	spin_lock_bh(&agent->lock);
+	list_for_each_entry(priv, &agent->devs, agent_list)
+		ipoib_notice_tell(priv, notice);
+	spin_unlock_bh(&agent->lock);
+}
+
+static void ipoib_notice_count_bad(struct ipoib_agent *agent)
+{
+	struct ipoib_dev *priv;
+
+	spin_lock_bh(&agent->lock);
+	list_for_each_entry(priv, &agent->devs, agent_list)
+		ipoib_stat_add(priv, IPOIB_NOTICES_BAD, 1);
+	spin_unlock_bh(&agent->lock);
+}
+
+static void ipoib_notice_recv(struct ib_mad_agent *reports,
+			      struct ib_mad_send_buf *buf,
+			      struct ib_mad_recv_wc *wc)
+{
+	const struct ib_sa_mad *mad = (const void *)wc->recv_buf.mad;
+	const struct ipoib_notice *notice = (const void *)mad->data;
+	struct ipoib_agent *agent = reports->context;
+	struct ipoib_sm_addr *sm = ipoib_agent_sm(agent);
+
+	if (!ipoib_notice_is_genuine(wc, sm) ||
+	    !ipoib_notice_is_sound(notice)) {
+		ipoib_notice_count_bad(agent);
+		ipoib_sm_put(sm);
+		goto free_mad;
+	}
+	ipoib_notice_respond(reports, wc, sm);
+	/* Our response may have been lost: then it is the same report. */
+	if (mad->mad_hdr.tid != READ_ONCE(agent->last_tid))
+		ipoib_notice_tell_all(agent, notice);
+	WRITE_ONCE(agent->last_tid, mad->mad_hdr.tid);
+free_mad:
+	ib_free_recv_mad(wc);
+}
+
+static int ipoib_notice_register(struct ipoib_agent *agent)
+{
+	struct ib_mad_reg_req request = {
+		.mgmt_class = IB_MGMT_CLASS_SUBN_ADM,
+		.mgmt_class_version = IB_SA_CLASS_VERSION,
+	};
+	struct ib_mad_agent *reports;
+
+	if (agent->reports)
+		return 0;
+	set_bit(IB_MGMT_METHOD_REPORT, request.method_mask);
+	reports = ib_register_mad_agent(agent->ca, agent->port, IB_QPT_GSI,
+					&request, 0, ipoib_notice_sent,
+					ipoib_notice_recv, agent, 0);
+	if (IS_ERR(reports))
+		return PTR_ERR(reports);
+	agent->reports = reports;
+	return 0;
+}
+
+static void ipoib_notice_unregister(struct ipoib_agent *agent)
+{
+	if (agent->reports)
+		ib_unregister_mad_agent(agent->reports);
+	agent->reports = NULL;
+}
+
+/* ---- the work ---- */
+
+static void ipoib_sub_subscribe(struct ipoib_agent *agent)
+{
+	struct ipoib_sub *sub;
+	int err;
+
+	err = ipoib_notice_register(agent);
+	if (err) {
+		ipoib_sub_warn(agent,
+			       "somebody else on this port takes its reports",
+			       err);
+		ipoib_sub_back_off(agent);
+		return;
+	}
+	sub = ipoib_sub_next(agent, IPOIB_SUB_OFF);
+	/* Without an SM there is nothing to do: it comes with an event. */
+	if (sub && ipoib_sub_ask(sub, IPOIB_SUB_ASKING))
+		ipoib_sub_back_off(agent);
+}
+
+static void ipoib_sub_unsubscribe(struct ipoib_agent *agent)
+{
+	struct ipoib_sub *sub;
+
+	while ((sub = ipoib_sub_next(agent, IPOIB_SUB_ON)))
+		if (!ipoib_sub_ask(sub, IPOIB_SUB_LEAVING))
+			return;
+	if (!ipoib_sub_busy(agent))
+		ipoib_notice_unregister(agent);
+}
+
+static void ipoib_sub_work(struct work_struct *work)
+{
+	struct ipoib_agent *agent = container_of(to_delayed_work(work),
+						 struct ipoib_agent, sub_work);
+
+	if (READ_ONCE(agent->closing))
+		return;
+	if (list_empty_careful(&agent->devs))
+		ipoib_sub_unsubscribe(agent);
+	else
+		ipoib_sub_subscribe(agent);
+}
+
+/**
+ * ipoib_notice_wanted - an interface of the port has come up, or gone down
+ * @agent: the agent
+ *
+ * Context: any
+ */
+void ipoib_notice_wanted(struct ipoib_agent *agent)
+{
+	ipoib_sub_later(agent, 0);
+}
+
+/**
+ * ipoib_notice_renew - the SM may have forgotten our subscriptions
+ * @agent: the agent
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_notice_renew(struct ipoib_agent *agent)
+{
+	unsigned int i;
+
+	spin_lock_bh(&agent->lock);
+	agent->sub_round++;
+	for (i = 0; i < IPOIB_NR_TRAPS; i++)
+		if (agent->sub[i].state == IPOIB_SUB_ON)
+			WRITE_ONCE(agent->sub[i].state, IPOIB_SUB_OFF);
+	spin_unlock_bh(&agent->lock);
+	/* Another SM counts anew. */
+	WRITE_ONCE(agent->last_tid, 0);
+	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
+	ipoib_sub_later(agent, get_random_u32_below(IPOIB_SUB_SPREAD));
+}
+
+/**
+ * ipoib_notice_on - whether the SA tells of groups that come and go
+ * @agent: the agent
+ *
+ * Context: any
+ * Return: true if all subscriptions are there
+ */
+bool ipoib_notice_on(struct ipoib_agent *agent)
+{
+	return ipoib_sub_complete(agent);
+}
+
+/**
+ * ipoib_notice_init - get ready to subscribe
+ * @agent: the agent
+ */
+void ipoib_notice_init(struct ipoib_agent *agent)
+{
+	unsigned int i;
+
+	INIT_DELAYED_WORK(&agent->sub_work, ipoib_sub_work);
+	agent->sub_backoff = IPOIB_SUB_BACKOFF_MIN;
+	for (i = 0; i < IPOIB_NR_TRAPS; i++) {
+		agent->sub[i].agent = agent;
+		agent->sub[i].trap = IPOIB_TRAP_GID_IN + i;
+	}
+}
+
+/**
+ * ipoib_notice_exit - end what is left of the subscriptions
+ * @agent: the agent, no interface is up any more
+ *
+ * The SA is told, and not waited for: the requests are on their way when the
+ * MAD agent goes, and nobody needs the answers.
+ *
+ * Context: may sleep
+ */
+void ipoib_notice_exit(struct ipoib_agent *agent)
+{
+	unsigned int i;
+
+	cancel_delayed_work_sync(&agent->sub_work);
+	/* First, as answers to what follows start the work again. */
+	ipoib_notice_unregister(agent);
+	for (i = 0; i < IPOIB_NR_TRAPS; i++)
+		if (READ_ONCE(agent->sub[i].state) == IPOIB_SUB_ON)
+			ipoib_sub_ask(&agent->sub[i], IPOIB_SUB_LEAVING);
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Questions about multicast groups that ib_sa cannot ask: is there a group and
+ * with which parameters, which groups are there, are we still a member, and
+ * what can the SA do. What follows from the answers is up to ipoib_member.c and
+ * ipoib_router.c.
+ */
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "ipoib.h"
+
+#define IPOIB_QUERY_TIMEOUT	250
+#define IPOIB_QUERY_RETRIES	3
+#define IPOIB_QUERY_LIST_TIMEOUT	2000
+
+/**
+ * struct ipoib_query - a question of an interface under way
+ * @priv: the interface, held by &ipoib_dev.queries
+ * @mgid: group in question
+ */
+struct ipoib_query {
+	struct ipoib_dev *priv;
+	union ib_gid mgid;
+};
+
+static struct ipoib_query *ipoib_query_alloc(struct ipoib_dev *priv,
+					     const union ib_gid *mgid)
+{
+	struct ipoib_query *query = kzalloc(sizeof(*query), GFP_KERNEL);
+
+	if (!query)
+		return NULL;
+	query->priv = priv;
+	if (mgid)
+		query->mgid = *mgid;
+	refcount_inc(&priv->queries);
+	ipoib_object_made(IPOIB_OBJECT_QUERY);
+	return query;
+}
+
+/* The interface may be gone when this returns. */
+static void ipoib_query_free(struct ipoib_query *query)
+{
+	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
+	ipoib_path_answered(query->priv);
+	kfree(query);
+}
+
+static int ipoib_query_ask(struct ipoib_query *query,
+			   struct ipoib_question *question)
+{
+	int err;
+
+	question->attr = IB_SA_ATTR_MC_MEMBER_REC;
+	question->len = sizeof(struct ipoib_member_record);
+	question->owner = query->priv;
+	question->context = query;
+	err = ipoib_agent_ask(query->priv->agent, question);
+	if (err)
+		ipoib_query_free(query);
+	return err;
+}
+
+/* ---- one group ---- */
+
+static void ipoib_query_group_answer(void *context, int status,
+				     const struct ib_mad_recv_wc *answer)
+{
+	struct ipoib_query *query = context;
+	struct ib_sa_mcmember_rec rec;
+	const struct ib_sa_mad *mad;
+
+	if (!status) {
+		mad = (const void *)answer->recv_buf.mad;
+		ipoib_record_unpack(&rec, (const void *)mad->data);
+		if (memcmp(&rec.mgid, &query->mgid, sizeof(rec.mgid)))
+			status = -EPROTO;
+	}
+	ipoib_mcast_record(query->priv, &query->mgid, status, &rec);
+	ipoib_query_free(query);
+}
+
+static int ipoib_query_one(struct ipoib_dev *priv, u8 method,
+			   const struct ib_sa_mcmember_rec *rec,
+			   ib_sa_comp_mask mask)
+{
+	struct ipoib_member_record wire;
+	struct ipoib_question question = {
+		.method = method,
+		.mask = mask,
+		.data = &wire,
+		.timeout_ms = IPOIB_QUERY_TIMEOUT,
+		.retries = IPOIB_QUERY_RETRIES,
+		.answer = ipoib_query_group_answer,
+	};
+	struct ipoib_query *query = ipoib_query_alloc(priv, &rec->mgid);
+
+	if (!query)
+		return -ENOMEM;
+	ipoib_record_pack(&wire, rec);
+	return ipoib_query_ask(query, &question);
+}
+
+/**
+ * ipoib_query_group - read the record of a group
+ * @priv: the interface, with an agent
+ * @mgid: the group
+ *
+ * ipoib_mcast_record() is called with the answer, -ENOENT if there is no such
+ * group, if 0 is returned.
+ *
+ * Context: process, may sleep
+ * Return: 0 or negative error
+ */
+int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
+{
+	struct ib_sa_mcmember_rec rec = { .mgid = *mgid };
+
+	return ipoib_query_one(priv, IB_MGMT_METHOD_GET, &rec,
+			       IB_SA_MCMEMBER_REC_MGID);
+}
+
+/**
+ * ipoib_query_refresh - tell the SA again that we are a member
+ * @priv: the interface, with an agent
+ * @mgid: the group
+ * @state: JoinState we hold
+ * @like: record of the broadcast group if the group may be created anew
+ *
+ * To join again what one has joined changes nothing, and ib_sa, which keeps
+ * our membership, would not ask. The rest is as in ipoib_query_group().
+ *
+ * Context: process, may sleep
+ * Return: 0 or negative error
+ */
+int ipoib_query_refresh(struct ipoib_dev *priv, const union ib_gid *mgid,
+			u8 state, const struct ib_sa_mcmember_rec *like)
+{
+	struct ib_sa_mcmember_rec rec;
+	ib_sa_comp_mask mask;
+
+	mask = ipoib_sa_join_rec(priv, mgid, state, like, &rec);
+	return ipoib_query_one(priv, IB_MGMT_METHOD_SET, &rec, mask);
+}
+
+/* ---- all groups ---- */
+
+/* What the segments of an answer carry, without their headers. */
+static u8 *ipoib_query_join(const struct ib_mad_recv_wc *answer, size_t *len)
+{
+	const struct ib_mad_recv_buf *segment;
+	const struct ib_sa_mad *mad;
+	size_t done = 0, part;
+	u8 *data;
+
+	if (answer->mad_len <= IB_MGMT_SA_HDR)
+		return NULL;
+	*len = answer->mad_len - IB_MGMT_SA_HDR;
+	data = kvzalloc(*len, GFP_KERNEL);
+	if (!data)
+		return NULL;
+	list_for_each_entry(segment, &answer->rmpp_list, list) {
+		mad = (const void *)segment->mad;
+		part = min_t(size_t, *len - done, sizeof(mad->data));
+		memcpy(data + done, mad->data, part);
+		done += part;
+	}
+	return data;
+}
+
+static void ipoib_query_groups_answer(void *context, int status,
+				      const struct ib_mad_recv_wc *answer)
+{
+	struct ipoib_query *query = context;
+	const struct ib_sa_mad *mad;
+	unsigned int n = 0;
+	u8 *data = NULL;
+	size_t step, len;
+
+	if (!status) {
+		mad = (const void *)answer->recv_buf.mad;
+		step = be16_to_cpu(mad->sa_hdr.attr_offset) * 8;
+		data = ipoib_query_join(answer, &len);
+		if (data && step >= sizeof(struct ipoib_member_record))
+			n = ipoib_record_mgids(data, len, step);
+		else
+			status = data ? -EPROTO : -ENOMEM;
+	}
+	/* We are a member of the broadcast group: there is one at least. */
+	if (!status && !n)
+		status = -EPROTO;
+	ipoib_router_listed(query->priv, status, (void *)data, n);
+	kvfree(data);
+	ipoib_query_free(query);
+}
+
+/**
+ * ipoib_query_groups - list all groups of the partition
+ * @priv: the interface, with an agent
+ *
+ * ipoib_router_listed() is called with the answer if 0 is returned.
+ *
+ * Context: process, may sleep
+ * Return: 0 or negative error
+ */
+int ipoib_query_groups(struct ipoib_dev *priv)
+{
+	struct ib_sa_mcmember_rec rec = { .pkey = cpu_to_be16(priv->pkey) };
+	struct ipoib_member_record wire;
+	struct ipoib_question question = {
+		.method = IB_SA_METHOD_GET_TABLE,
+		.mask = IB_SA_MCMEMBER_REC_PKEY,
+		.data = &wire,
+		.timeout_ms = IPOIB_QUERY_LIST_TIMEOUT,
+		.retries = 1,
+		.answer = ipoib_query_groups_answer,
+	};
+	struct ipoib_query *query = ipoib_query_alloc(priv, NULL);
+
+	if (!query)
+		return -ENOMEM;
+	ipoib_record_pack(&wire, &rec);
+	return ipoib_query_ask(query, &question);
+}
+
+/**
+ * ipoib_query_cancel - let the questions of an interface end soon
+ * @priv: the interface
+ *
+ * Context: any but hard interrupt; does not wait
+ */
+void ipoib_query_cancel(struct ipoib_dev *priv)
+{
+	if (priv->agent)
+		ipoib_agent_cancel(priv->agent, priv);
+}
+
+/* ---- what the SA can do ---- */
+
+static void ipoib_query_info_answer(void *context, int status,
+				    const struct ib_mad_recv_wc *answer)
+{
+	struct ipoib_agent *agent = context;
+	struct ib_class_port_info info;
+	const struct ib_sa_mad *mad;
+	u32 mask = 0;
+
+	if (!status) {
+		mad = (const void *)answer->recv_buf.mad;
+		memcpy(&info, mad->data, sizeof(info));
+		mask = ib_get_cpi_capmask2(&info);
+	}
+	WRITE_ONCE(agent->full_sendonly,
+		   mask & IB_SA_CAP_MASK2_SENDONLY_FULL_MEM_SUPPORT);
+}
+
+/**
+ * ipoib_query_info - ask what the SA can do
+ * @agent: the agent
+ *
+ * Context: process, may sleep
+ */
+void ipoib_query_info(struct ipoib_agent *agent)
+{
+	struct ipoib_question question = {
+		.method = IB_MGMT_METHOD_GET,
+		.attr = IB_SA_ATTR_CLASS_PORTINFO,
+		.timeout_ms = IPOIB_QUERY_TIMEOUT,
+		.retries = IPOIB_QUERY_RETRIES,
+		.owner = agent,
+		.answer = ipoib_query_info_answer,
+		.context = agent,
+	};
+
+	ipoib_agent_ask(agent, &question);
+}
+
+/**
+ * ipoib_query_full_sendonly - whether the SA knows SendOnlyFullMember
+ * @priv: the interface
+ *
+ * Context: any
+ * Return: true if it has said so
+ */
+bool ipoib_query_full_sendonly(struct ipoib_dev *priv)
+{
+	return priv->agent && READ_ONCE(priv->agent->full_sendonly);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records of multicast groups, between the wire and struct ib_sa_mcmember_rec,
+ * and notices.
+ */
+#include <linux/string.h>
+
+#include "ipoib_record.h"
+
+/**
+ * ipoib_record_pack - put a record into the form it has on the wire
+ * @wire: the result
+ * @rec: the record
+ */
+void ipoib_record_pack(struct ipoib_member_record *wire,
+		       const struct ib_sa_mcmember_rec *rec)
+{
+	memset(wire, 0, sizeof(*wire));
+	memcpy(wire->mgid, rec->mgid.raw, sizeof(wire->mgid));
+	memcpy(wire->port_gid, rec->port_gid.raw, sizeof(wire->port_gid));
+	wire->qkey = rec->qkey;
+	wire->mlid = rec->mlid;
+	wire->mtu = rec->mtu_selector << 6 | (rec->mtu & 0x3f);
+	wire->tclass = rec->traffic_class;
+	wire->pkey = rec->pkey;
+	wire->rate = rec->rate_selector << 6 | (rec->rate & 0x3f);
+	wire->lifetime = rec->packet_life_time_selector << 6 |
+			 (rec->packet_life_time & 0x3f);
+	wire->sl_flow_hops = cpu_to_be32((u32)rec->sl << 28 |
+					 (be32_to_cpu(rec->flow_label) &
+					  0xfffff) << 8 | rec->hop_limit);
+	wire->scope_state = rec->scope << 4 | (rec->join_state & 0xf);
+	wire->proxy = rec->proxy_join << 7;
+}
+
+/**
+ * ipoib_record_unpack - take a record from the wire apart
+ * @rec: the result
+ * @wire: the record
+ */
+void ipoib_record_unpack(struct ib_sa_mcmember_rec *rec,
+			 const struct ipoib_member_record *wire)
+{
+	u32 sl_flow_hops = be32_to_cpu(wire->sl_flow_hops);
+
+	memset(rec, 0, sizeof(*rec));
+	memcpy(rec->mgid.raw, wire->mgid, sizeof(wire->mgid));
+	memcpy(rec->port_gid.raw, wire->port_gid, sizeof(wire->port_gid));
+	rec->qkey = wire->qkey;
+	rec->mlid = wire->mlid;
+	rec->mtu_selector = wire->mtu >> 6;
+	rec->mtu = wire->mtu & 0x3f;
+	rec->traffic_class = wire->tclass;
+	rec->pkey = wire->pkey;
+	rec->rate_selector = wire->rate >> 6;
+	rec->rate = wire->rate & 0x3f;
+	rec->packet_life_time_selector = wire->lifetime >> 6;
+	rec->packet_life_time = wire->lifetime & 0x3f;
+	rec->sl = sl_flow_hops >> 28;
+	rec->flow_label = cpu_to_be32(sl_flow_hops >> 8 & 0xfffff);
+	rec->hop_limit = sl_flow_hops & 0xff;
+	rec->scope = wire->scope_state >> 4;
+	rec->join_state = wire->scope_state & 0xf;
+	rec->proxy_join = wire->proxy >> 7;
+}
+
+/**
+ * ipoib_record_mgids - turn a table of records into their MGIDs, in place
+ * @data: the table
+ * @len: its length
+ * @step: from one record to the next, at least the length of one
+ *
+ * Return: how many there are; what is left of a last one does not count
+ */
+unsigned int ipoib_record_mgids(u8 *data, size_t len, size_t step)
+{
+	union ib_gid *mgids = (union ib_gid *)data;
+	unsigned int n = 0;
+	size_t at;
+
+	for (at = 0; at + sizeof(struct ipoib_member_record) <= len; at += step)
+		memmove(&mgids[n++], data + at, sizeof(*mgids));
+	return n;
+}
+
+/**
+ * ipoib_notice_is_sound - does a notice make sense?
+ * @notice: the notice
+ *
+ * Return: true if it is one of those we subscribe to, of a port or a group
+ */
+bool ipoib_notice_is_sound(const struct ipoib_notice *notice)
+{
+	u32 type = be32_to_cpu(notice->type_producer);
+
+	if (!(type & IPOIB_NOTICE_GENERIC) ||
+	    (type & IPOIB_NOTICE_PRODUCER) != IPOIB_PRODUCER_MANAGER)
+		return false;
+	switch (be16_to_cpu(notice->trap)) {
+	case IPOIB_TRAP_GID_IN:
+	case IPOIB_TRAP_GID_OUT:
+		return notice->gid[0] != 0xff &&
+		       memchr_inv(notice->gid + 8, 0, 8);
+	case IPOIB_TRAP_MGID_NEW:
+	case IPOIB_TRAP_MGID_GONE:
+		return notice->gid[0] == 0xff;
+	default:
+		return false;
+	}
+}

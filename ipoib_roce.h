@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the three files of the RoCE fabric share: ipoib_roce.c (ports and
+ * paths), ipoib_roce_group.c (groups) and ipoib_roce_ports.c (which ports are
+ * wanted). What the driver sees of them is in ipoib_fabric.h.
+ */
+#ifndef IPOIB_ROCE_H
+#define IPOIB_ROCE_H
+
+#include <linux/if.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_sa.h>
+
+struct ipoib_dev;
+struct net_device;
+
+/* What the rules of Documentation/roce.rst give every link. */
+#define IPOIB_ROCE_PKEY		0xffff
+#define IPOIB_ROCE_QKEY		0x80004391
+#define IPOIB_ROCE_HOP_LIMIT	1
+/* The one group of a link whose nodes have IPv4 GIDs: 239.255.67.145. */
+#define IPOIB_ROCE_IPV4_GROUP	0xefff4391
+
+/* Bits of &ipoib_roce.flags. */
+enum {
+	IPOIB_ROCE_REFRESH,	/* the port's netdev may have lost memberships */
+};
+
+/**
+ * struct ipoib_roce - what an interface on a RoCE port has in addition
+ * @priv: the interface
+ * @list: in the list of all of them
+ * @flags: see the enum above
+ * @gid_index: where the port has our GID
+ * @ndev: net_device of the port or of its VLAN, to compare with only: no
+ *	reference is held
+ * @ndev_name: its name when the port was last read; under @lock
+ * @ndev_mtu: its MTU then; under @lock
+ * @reported_mtu: MTU of the port last logged as small; under RTNL
+ * @lock: guards what says so; taken before mcast_lock
+ * @todo: memberships to begin or to end; under @lock
+ * @joined: memberships that have been begun, or could not be; under @lock
+ * @group_work: does what is in @todo, under RTNL
+ * @attached: how many groups of ours share the attachment of the QP to the
+ *	one IPv4 group; multicast work only
+ */
+struct ipoib_roce {
+	struct ipoib_dev *priv;
+	struct list_head list;
+	unsigned long flags;
+	unsigned int gid_index;
+	const struct net_device *ndev;
+	char ndev_name[IFNAMSIZ];
+	unsigned int ndev_mtu;
+	unsigned int reported_mtu;
+
+	spinlock_t lock; /* ndev_name, ndev_mtu, todo, joined */
+	struct list_head todo;
+	struct list_head joined;
+	struct work_struct group_work;
+	unsigned int attached;
+};
+
+/* ipoib_roce.c */
+const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
+
+/* ipoib_roce_group.c */
+void ipoib_roce_group_init(struct ipoib_roce *roce);
+void ipoib_roce_group_exit(struct ipoib_roce *roce);
+void ipoib_roce_group_refresh(struct ipoib_roce *roce);
+void ipoib_roce_group_forget(struct ipoib_roce *roce,
+			     const struct net_device *ndev);
+struct ib_sa_multicast *
+ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
+		      u8 state, const struct ib_sa_mcmember_rec *like);
+void ipoib_roce_group_leave(struct ipoib_dev *priv,
+			    struct ib_sa_multicast *handle);
+int ipoib_roce_group_attach(struct ipoib_dev *priv,
+			    struct ib_sa_mcmember_rec *rec);
+int ipoib_roce_group_detach(struct ipoib_dev *priv,
+			    struct ib_sa_mcmember_rec *rec);
+int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			struct rdma_ah_attr *attr);
+
+#endif /* IPOIB_ROCE_H */

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Groups on RoCE: their records, made by the rules of Documentation/roce.rst,
+ * and the membership of the Ethernet port that goes with each.
+ *
+ * A group that somebody listens to is joined on the net_device of the port as
+ * well (MLD or IGMP): the IP stack below drops what it has not joined, and so
+ * do snooping switches. The stack counts users of an address, so several
+ * groups and interfaces may share one. Who only sends joins nothing.
+ *
+ * That needs RTNL, which neither the multicast work nor ndo_stop() may wait
+ * for. So both only put a membership on a list, and a work of its own, that
+ * nobody waits for with RTNL held, begins or ends it. The work alone moves a
+ * membership from @todo to @joined or frees it; ipoib_roce_group_leave() moves
+ * it back to @todo. While the work is busy with one it is in neither list.
+ */
+#include <linux/etherdevice.h>
+#include <linux/igmp.h>
+#include <linux/inetdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <net/ip.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_cache.h>
+
+#include "ipoib.h"
+#include "ipoib_roce.h"
+
+/**
+ * struct ipoib_roce_member - a membership, or a sender
+ * @handle: what the group knows of it; its context is the group, NULL when
+ *	that does not want to hear of it any more, under &ipoib_roce.lock
+ * @list: in @todo or @joined; under &ipoib_roce.lock
+ * @listens: the port has to join
+ * @left: to be ended; under &ipoib_roce.lock
+ * @ndev: net_device that has joined, or NULL; under RTNL
+ */
+struct ipoib_roce_member {
+	struct ib_sa_multicast handle;
+	struct list_head list;
+	bool listens;
+	bool left;
+	struct net_device *ndev;
+};
+
+static bool ipoib_roce_is_ipv4(const union ib_gid *gid)
+{
+	return ipv6_addr_v4mapped((const struct in6_addr *)gid->raw);
+}
+
+static __be32 ipoib_roce_ipv4(const union ib_gid *gid)
+{
+	__be32 addr;
+
+	memcpy(&addr, gid->raw + 12, sizeof(addr));
+	return addr;
+}
+
+/*
+ * The group as the port knows it. An IPv6 port takes the MGID of RFC 4391. An
+ * IPv4 address has no room for one, so all groups of a link share one address.
+ */
+static void ipoib_roce_map(const struct ipoib_dev *priv,
+			   const union ib_gid *mgid, union ib_gid *mapped)
+{
+	if (ipoib_roce_is_ipv4(&priv->local_gid))
+		ipv6_addr_set_v4mapped(htonl(IPOIB_ROCE_IPV4_GROUP),
+				       (struct in6_addr *)mapped->raw);
+	else
+		*mapped = *mgid;
+}
+
+/* Every node makes the same record, so nobody has to tell it. */
+static void ipoib_roce_make_rec(const struct ipoib_dev *priv,
+				const union ib_gid *mgid, u8 state,
+				struct ib_sa_mcmember_rec *rec)
+{
+	ipoib_roce_map(priv, mgid, &rec->mgid);
+	rec->port_gid = priv->local_gid;
+	rec->qkey = cpu_to_be32(IPOIB_ROCE_QKEY);
+	rec->pkey = cpu_to_be16(IPOIB_ROCE_PKEY);
+	rec->mtu_selector = IB_SA_EQ;
+	rec->mtu = ib_mtu_int_to_enum(priv->port_mtu + IPOIB_ENCAP_LEN);
+	rec->rate = IB_RATE_PORT_CURRENT;
+	rec->hop_limit = IPOIB_ROCE_HOP_LIMIT;
+	rec->scope = IPOIB_SCOPE_LINK_LOCAL;
+	rec->join_state = state;
+}
+
+/* Our net_device; it stays as long as RTNL is held. */
+static struct net_device *ipoib_roce_ndev(struct ipoib_dev *priv)
+{
+	const struct ib_gid_attr *attr;
+	struct net_device *ndev;
+
+	ASSERT_RTNL();
+	attr = ipoib_roce_gid_attr(priv);
+	if (IS_ERR(attr))
+		return NULL;
+	rcu_read_lock();
+	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	rcu_read_unlock();
+	rdma_put_gid_attr(attr);
+	if (IS_ERR(ndev) || ndev->reg_state != NETREG_REGISTERED)
+		return NULL;
+	return ndev;
+}
+
+static int ipoib_roce_ipv4_join(struct net_device *ndev, __be32 addr)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
+
+	if (!in_dev)
+		return -ENODEV;
+	ip_mc_inc_group(in_dev, addr);
+	return 0;
+}
+
+static void ipoib_roce_ipv4_leave(struct net_device *ndev, __be32 addr)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
+
+	if (in_dev)
+		ip_mc_dec_group(in_dev, addr);
+}
+
+static int ipoib_roce_ndev_join(struct net_device *ndev,
+				const union ib_gid *mgid)
+{
+	if (ipoib_roce_is_ipv4(mgid))
+		return ipoib_roce_ipv4_join(ndev, ipoib_roce_ipv4(mgid));
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return -EAFNOSUPPORT;
+	return ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid->raw);
+}
+
+static void ipoib_roce_ndev_leave(struct net_device *ndev,
+				  const union ib_gid *mgid)
+{
+	if (ipoib_roce_is_ipv4(mgid))
+		ipoib_roce_ipv4_leave(ndev, ipoib_roce_ipv4(mgid));
+	else if (IS_ENABLED(CONFIG_IPV6))
+		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid->raw);
+}
+
+static int ipoib_roce_member_begin(struct ipoib_roce *roce,
+				   struct ipoib_roce_member *member)
+{
+	struct net_device *ndev;
+	int err;
+
+	ndev = ipoib_roce_ndev(roce->priv);
+	if (!ndev)
+		return -ENODEV;
+	err = ipoib_roce_ndev_join(ndev, &member->handle.rec.mgid);
+	if (!err)
+		member->ndev = ndev;
+	return err;
+}
+
+static void ipoib_roce_member_end(struct ipoib_roce_member *member)
+{
+	if (member->ndev)
+		ipoib_roce_ndev_leave(member->ndev, &member->handle.rec.mgid);
+	kfree(member);
+}
+
+/* Tell the group, unless it has left. */
+static void ipoib_roce_member_answer(struct ipoib_roce *roce,
+				     struct ipoib_roce_member *member,
+				     int status)
+{
+	lockdep_assert_held(&roce->lock);
+	if (member->handle.context)
+		ipoib_mcast_answer(member->handle.context, status);
+}
+
+static struct ipoib_roce_member *ipoib_roce_member_next(struct ipoib_roce *roce,
+							bool *left)
+{
+	struct ipoib_roce_member *member;
+
+	spin_lock_bh(&roce->lock);
+	member = list_first_entry_or_null(&roce->todo, struct ipoib_roce_member,
+					  list);
+	if (member) {
+		list_del_init(&member->list);
+		*left = member->left;
+	}
+	spin_unlock_bh(&roce->lock);
+	return member;
+}
+
+/*
+ * An IP stack whose MTU became too small forgets its memberships, and does not
+ * tell. What is still there is given up and taken again.
+ */
+static int ipoib_roce_member_renew(struct ipoib_roce_member *member)
+{
+	const union ib_gid *mgid = &member->handle.rec.mgid;
+
+	ipoib_roce_ndev_leave(member->ndev, mgid);
+	if (!ipoib_roce_ndev_join(member->ndev, mgid))
+		return 0;
+	member->ndev = NULL;
+	return -ENETRESET;
+}
+
+static void ipoib_roce_member_step(struct ipoib_roce *roce,
+				   struct ipoib_roce_member *member)
+{
+	bool renew = member->ndev;
+	int err;
+
+	if (renew)
+		err = ipoib_roce_member_renew(member);
+	else
+		err = ipoib_roce_member_begin(roce, member);
+	spin_lock_bh(&roce->lock);
+	/* Or left meanwhile: then it is in @todo again. */
+	if (!member->left) {
+		list_add_tail(&member->list, &roce->joined);
+		if (err || !renew)
+			ipoib_roce_member_answer(roce, member, err);
+	}
+	spin_unlock_bh(&roce->lock);
+}
+
+/* Each is answered once: what could not be begun is not tried again here. */
+static void ipoib_roce_group_renew(struct ipoib_roce *roce)
+{
+	struct ipoib_roce_member *member, *tmp;
+
+	spin_lock_bh(&roce->lock);
+	list_for_each_entry_safe(member, tmp, &roce->joined, list)
+		if (member->ndev)
+			list_move_tail(&member->list, &roce->todo);
+	spin_unlock_bh(&roce->lock);
+}
+
+static void ipoib_roce_group_work(struct work_struct *work)
+{
+	struct ipoib_roce *roce = container_of(work, struct ipoib_roce,
+					       group_work);
+	struct ipoib_roce_member *member;
+	bool left;
+
+	rtnl_lock();
+	if (test_and_clear_bit(IPOIB_ROCE_REFRESH, &roce->flags))
+		ipoib_roce_group_renew(roce);
+	while ((member = ipoib_roce_member_next(roce, &left))) {
+		if (left)
+			ipoib_roce_member_end(member);
+		else
+			ipoib_roce_member_step(roce, member);
+	}
+	rtnl_unlock();
+}
+
+/**
+ * ipoib_roce_group_refresh - see that all memberships are still there
+ * @roce: the interface
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_roce_group_refresh(struct ipoib_roce *roce)
+{
+	set_bit(IPOIB_ROCE_REFRESH, &roce->flags);
+	queue_work(system_unbound_wq, &roce->group_work);
+}
+
+/**
+ * ipoib_roce_group_forget - a net_device goes, and its memberships with it
+ * @roce: the interface
+ * @ndev: the net_device
+ *
+ * Context: RTNL held
+ */
+void ipoib_roce_group_forget(struct ipoib_roce *roce,
+			     const struct net_device *ndev)
+{
+	struct ipoib_roce_member *member;
+
+	ASSERT_RTNL();
+	spin_lock_bh(&roce->lock);
+	list_for_each_entry(member, &roce->joined, list) {
+		if (member->ndev != ndev)
+			continue;
+		member->ndev = NULL;
+		ipoib_roce_member_answer(roce, member, -ENETRESET);
+	}
+	list_for_each_entry(member, &roce->todo, list)
+		if (member->ndev == ndev)
+			member->ndev = NULL;
+	spin_unlock_bh(&roce->lock);
+}
+
+/**
+ * ipoib_roce_group_join - join a group, see &struct ipoib_fabric_ops
+ * @priv: the interface
+ * @mcast: the group
+ * @state: JoinState
+ * @like: not needed: all groups are alike
+ *
+ * Context: process
+ * Return: handle or ERR_PTR()
+ */
+struct ib_sa_multicast *
+ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
+		      u8 state, const struct ib_sa_mcmember_rec *like)
+{
+	struct ipoib_roce *roce = priv->roce;
+	struct ipoib_roce_member *member;
+
+	member = kzalloc(sizeof(*member), GFP_KERNEL);
+	if (!member)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&member->list);
+	member->handle.context = mcast;
+	member->listens = state == BIT(FULLMEMBER_JOIN);
+	ipoib_roce_make_rec(priv, &mcast->mgid, state, &member->handle.rec);
+	if (!member->listens) {
+		ipoib_mcast_answer(mcast, 0);
+		return &member->handle;
+	}
+	spin_lock_bh(&roce->lock);
+	list_add_tail(&member->list, &roce->todo);
+	spin_unlock_bh(&roce->lock);
+	queue_work(system_unbound_wq, &roce->group_work);
+	return &member->handle;
+}
+
+/**
+ * ipoib_roce_group_leave - leave a group, see &struct ipoib_fabric_ops
+ * @priv: the interface
+ * @handle: from ipoib_roce_group_join(), or NULL
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_roce_group_leave(struct ipoib_dev *priv,
+			    struct ib_sa_multicast *handle)
+{
+	struct ipoib_roce *roce = priv->roce;
+	struct ipoib_roce_member *member;
+
+	if (!handle)
+		return;
+	member = container_of(handle, struct ipoib_roce_member, handle);
+	if (!member->listens) {
+		kfree(member);
+		return;
+	}
+	spin_lock_bh(&roce->lock);
+	handle->context = NULL;
+	member->left = true;
+	list_move_tail(&member->list, &roce->todo);
+	spin_unlock_bh(&roce->lock);
+	queue_work(system_unbound_wq, &roce->group_work);
+}
+
+/**
+ * ipoib_roce_group_attach - have the QP take frames of a group
+ * @priv: the interface
+ * @rec: record of the group
+ *
+ * With IPv4 GIDs all groups are one, which the QP is attached to only once.
+ *
+ * Context: multicast work, or with that stopped
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_roce_group_attach(struct ipoib_dev *priv,
+			    struct ib_sa_mcmember_rec *rec)
+{
+	int err;
+
+	if (!ipoib_roce_is_ipv4(&rec->mgid))
+		return ib_attach_mcast(priv->txq->qp, &rec->mgid, 0);
+	if (priv->roce->attached++)
+		return 0;
+	err = ib_attach_mcast(priv->txq->qp, &rec->mgid, 0);
+	if (err)
+		priv->roce->attached--;
+	return err;
+}
+
+/**
+ * ipoib_roce_group_detach - undo ipoib_roce_group_attach()
+ * @priv: the interface
+ * @rec: record of the group
+ *
+ * Context: multicast work, or with that stopped
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_roce_group_detach(struct ipoib_dev *priv,
+			    struct ib_sa_mcmember_rec *rec)
+{
+	if (ipoib_roce_is_ipv4(&rec->mgid) && --priv->roce->attached)
+		return 0;
+	return ib_detach_mcast(priv->txq->qp, &rec->mgid, 0);
+}
+
+static void ipoib_roce_group_mac(const union ib_gid *mgid, u8 *mac)
+{
+	if (ipoib_roce_is_ipv4(mgid))
+		ip_eth_mc_map(ipoib_roce_ipv4(mgid), mac);
+	else
+		ipv6_eth_mc_map((const struct in6_addr *)mgid->raw, mac);
+}
+
+/**
+ * ipoib_roce_group_ah - attributes of an address handle, see
+ *	&struct ipoib_fabric_ops
+ * @priv: the interface
+ * @rec: record of the group
+ * @attr: the attributes
+ *
+ * Context: process
+ * Return: 0 or -ENODEV
+ */
+int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			struct rdma_ah_attr *attr)
+{
+	const struct ib_gid_attr *sgid_attr;
+
+	sgid_attr = ipoib_roce_gid_attr(priv);
+	if (IS_ERR(sgid_attr))
+		return PTR_ERR(sgid_attr);
+	memset(attr, 0, sizeof(*attr));
+	attr->type = rdma_ah_find_type(priv->ca, priv->port);
+	rdma_ah_set_sl(attr, rec->sl);
+	rdma_ah_set_port_num(attr, priv->port);
+	rdma_ah_set_static_rate(attr, rec->rate);
+	ipoib_roce_group_mac(&rec->mgid, attr->roce.dmac);
+	rdma_move_grh_sgid_attr(attr, &rec->mgid, be32_to_cpu(rec->flow_label),
+				rec->hop_limit, rec->traffic_class, sgid_attr);
+	return 0;
+}
+
+/**
+ * ipoib_roce_group_init - get ready for memberships
+ * @roce: the interface
+ */
+void ipoib_roce_group_init(struct ipoib_roce *roce)
+{
+	spin_lock_init(&roce->lock);
+	INIT_LIST_HEAD(&roce->todo);
+	INIT_LIST_HEAD(&roce->joined);
+	INIT_WORK(&roce->group_work, ipoib_roce_group_work);
+}
+
+/**
+ * ipoib_roce_group_exit - wait until all memberships have ended
+ * @roce: the interface, which has left all groups
+ *
+ * Context: may sleep, without RTNL
+ */
+void ipoib_roce_group_exit(struct ipoib_roce *roce)
+{
+	flush_work(&roce->group_work);
+	WARN_ON_ONCE(!list_empty(&roce->todo) || !list_empty(&roce->joined));
+}

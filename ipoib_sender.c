@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames to multicast groups.
+ *
+ * The first frame to a group that is not known makes the SA be asked and
+ * waits, with a few more. If there is no such group nobody on the link listens
+ * to it; what may have listeners elsewhere goes to the routers of the link, by
+ * the all-routers group, or by the broadcast group if there is none (RFC 4391
+ * section 10, U49). Sending never makes a group.
+ *
+ * The SA answers a join a little before the switches forward for it. Until a
+ * group has settled, frames to it go by the broadcast group, whose tree every
+ * node of the link is in: the receiver's network layer looks at the network
+ * address only. So the first frame arrives, and those after it in order, since
+ * each frame takes one tree only.
+ */
+#include <linux/icmpv6.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/jiffies.h>
+
+#include "ipoib_multicast.h"
+
+/* Group 2 of either family: all routers. */
+#define IPOIB_GROUP_ROUTERS	2
+
+/* MLD messages, RFC 2710 and RFC 3810: ICMPv6 behind a hop-by-hop header. */
+static bool ipoib_sender_is_mld(const struct sk_buff *skb, unsigned int at)
+{
+	const struct ipv6hdr *ip = (const void *)(skb->data + at);
+	u8 type, *next;
+
+	if (ip->nexthdr != NEXTHDR_HOP ||
+	    skb_headlen(skb) < at + sizeof(*ip) + 8 + 1)
+		return false;
+	next = skb->data + at + sizeof(*ip);
+	type = next[8];
+	return next[0] == IPPROTO_ICMPV6 && !next[1] &&
+	       ((type >= ICMPV6_MGM_QUERY && type <= ICMPV6_MGM_REDUCTION) ||
+		type == ICMPV6_MLD2_REPORT);
+}
+
+static bool ipoib_sender_routes_ipv6(const struct sk_buff *skb, unsigned int at)
+{
+	const struct ipv6hdr *ip = (const void *)(skb->data + at);
+
+	if (skb_headlen(skb) < at + sizeof(*ip))
+		return false;
+	return (ip->daddr.s6_addr[1] & 0xf) > IPOIB_SCOPE_LINK_LOCAL ||
+	       ipoib_sender_is_mld(skb, at);
+}
+
+/* 224.0.0.0/24 is never forwarded, RFC 5771 section 4. */
+static bool ipoib_sender_routes_ipv4(const struct sk_buff *skb, unsigned int at)
+{
+	const struct iphdr *ip = (const void *)(skb->data + at);
+
+	if (skb_headlen(skb) < at + sizeof(*ip))
+		return false;
+	return !ipv4_is_local_multicast(ip->daddr) ||
+	       ip->protocol == IPPROTO_IGMP;
+}
+
+/*
+ * Is a frame for routers if nobody on the link listens? Its scope is beyond the
+ * link, or it is what tells routers of listeners, IGMP or MLD.
+ */
+static bool ipoib_sender_is_for_routers(const struct sk_buff *skb)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+
+	switch (header->encap.proto) {
+	case htons(ETH_P_IP):
+		return ipoib_sender_routes_ipv4(skb, sizeof(*header));
+	case htons(ETH_P_IPV6):
+		return ipoib_sender_routes_ipv6(skb, sizeof(*header));
+	default:
+		return false;
+	}
+}
+
+static bool ipoib_sender_has_settled(const struct ipoib_mcast *mcast)
+{
+	return time_after_eq(jiffies, READ_ONCE(mcast->settled_at)) ||
+	       ipoib_group_is_broadcast(mcast);
+}
+
+static void ipoib_sender_send(struct ipoib_txq *txq, struct sk_buff *skb,
+			      struct ipoib_ah *ah)
+{
+	skb_pull(skb, IPOIB_LLADDR_LEN);
+	ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
+}
+
+static void ipoib_sender_by_broadcast(struct ipoib_txq *txq,
+				      struct sk_buff *skb)
+{
+	struct ipoib_dev *priv = txq->priv;
+	struct ipoib_mcast *mcast = rcu_dereference(priv->broadcast);
+	struct ipoib_ah *ah = mcast ? rcu_dereference(mcast->ah) : NULL;
+
+	if (unlikely(!ah)) {
+		ipoib_drop(priv, skb, IPOIB_TX_NO_BROADCAST);
+		return;
+	}
+	ipoib_stat_add(priv, IPOIB_TX_TO_BROADCAST, 1);
+	ipoib_sender_send(txq, skb, ah);
+}
+
+/* The all-routers group of the family that @mgid is of. */
+static void ipoib_sender_routers_mgid(const u8 *mgid, union ib_gid *routers)
+{
+	struct ipoib_mgid *to = (struct ipoib_mgid *)routers->raw;
+
+	memcpy(routers->raw, mgid, sizeof(*routers));
+	memset(to->group, 0, sizeof(to->group));
+	to->group[sizeof(to->group) - 1] = IPOIB_GROUP_ROUTERS;
+}
+
+/* From now on we send to the all-routers group if there is one. */
+static void ipoib_sender_want_routers(struct ipoib_dev *priv,
+				      const union ib_gid *routers)
+{
+	spin_lock(&priv->mcast_lock);
+	if (!ipoib_group_lookup(priv, routers->raw))
+		ipoib_group_add(priv, routers->raw, IPOIB_USER_SEND);
+	spin_unlock(&priv->mcast_lock);
+	ipoib_mcast_kick(priv, 0);
+}
+
+/* Nobody on the link listens to the group @mgid. */
+static void ipoib_sender_to_routers(struct ipoib_txq *txq, struct sk_buff *skb,
+				    const u8 *mgid)
+{
+	struct ipoib_dev *priv = txq->priv;
+	struct ipoib_mcast *mcast;
+	struct ipoib_ah *ah = NULL;
+	union ib_gid routers;
+
+	if (!ipoib_sender_is_for_routers(skb)) {
+		ipoib_drop(priv, skb, IPOIB_TX_NO_GROUP);
+		return;
+	}
+	ipoib_sender_routers_mgid(mgid, &routers);
+	mcast = rhashtable_lookup(&priv->groups, &routers, ipoib_mcast_params);
+	if (mcast) {
+		ipoib_touch(&mcast->used);
+		ah = rcu_dereference(mcast->ah);
+	} else {
+		ipoib_sender_want_routers(priv, &routers);
+	}
+	if (!ah || !ipoib_sender_has_settled(mcast)) {
+		ipoib_sender_by_broadcast(txq, skb);
+		return;
+	}
+	ipoib_stat_add(priv, IPOIB_TX_TO_ROUTERS, 1);
+	ipoib_sender_send(txq, skb, ah);
+}
+
+/* What becomes of a frame to a group without an address handle. */
+enum ipoib_sender_fate {
+	IPOIB_FATE_WAITS,
+	IPOIB_FATE_ROUTERS,
+	IPOIB_FATE_DROP,
+	IPOIB_FATE_SEND,
+};
+
+static enum ipoib_sender_fate ipoib_sender_wait(struct ipoib_mcast *mcast,
+						struct sk_buff *skb,
+						enum ipoib_stat *why)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	*why = IPOIB_TX_QUEUE_FULL;
+	if (skb_queue_len(&mcast->queue) >= IPOIB_MCAST_QUEUE ||
+	    priv->nqueued >= IPOIB_MCAST_QUEUED)
+		return IPOIB_FATE_DROP;
+	ipoib_object_park(&mcast->queue, skb);
+	priv->nqueued++;
+	return IPOIB_FATE_WAITS;
+}
+
+/* It was missing when we last asked. Ask again, and go on meanwhile. */
+static bool ipoib_sender_absent(struct ipoib_mcast *mcast)
+{
+	if (mcast->state != IPOIB_MCAST_ABSENT)
+		return false;
+	if (time_before(jiffies, mcast->retry_at))
+		return true;
+	mcast->reread = IPOIB_REREAD_GET;
+	ipoib_mcast_todo(mcast);
+	ipoib_mcast_kick(mcast->priv, 0);
+	return false;
+}
+
+static enum ipoib_sender_fate ipoib_sender_decide(struct ipoib_mcast *mcast,
+						  struct sk_buff *skb,
+						  enum ipoib_stat *why)
+{
+	lockdep_assert_held(&mcast->priv->mcast_lock);
+	/* Behind those that wait. */
+	if (!skb_queue_empty(&mcast->queue))
+		return ipoib_sender_wait(mcast, skb, why);
+	if (rcu_access_pointer(mcast->ah) || ipoib_group_is_slow(mcast) ||
+	    time_before(jiffies, mcast->grace_at))
+		return IPOIB_FATE_SEND;
+	if (ipoib_sender_absent(mcast) ||
+	    (mcast->parked && ipoib_sender_is_for_routers(skb)))
+		return IPOIB_FATE_ROUTERS;
+	if (mcast->state != IPOIB_MCAST_BACKOFF)
+		return ipoib_sender_wait(mcast, skb, why);
+	*why = IPOIB_TX_GROUP_FAIL;
+	return ipoib_reason_is_refusal(mcast) ? IPOIB_FATE_DROP :
+						IPOIB_FATE_SEND;
+}
+
+static enum ipoib_sender_fate ipoib_sender_slow(struct ipoib_dev *priv,
+						struct sk_buff *skb,
+						const u8 *mgid,
+						enum ipoib_stat *why)
+{
+	enum ipoib_sender_fate fate = IPOIB_FATE_DROP;
+	struct ipoib_mcast *mcast;
+
+	*why = IPOIB_TX_NO_BROADCAST;
+	if (!test_bit(IPOIB_FLAG_JOINED, &priv->flags))
+		return fate;
+	*why = IPOIB_TX_MAP;
+	spin_lock(&priv->mcast_lock);
+	mcast = ipoib_group_lookup(priv, mgid);
+	if (!mcast)
+		mcast = ipoib_group_add(priv, mgid, IPOIB_USER_SEND);
+	if (mcast)
+		fate = ipoib_sender_decide(mcast, skb, why);
+	else if (priv->nsend >= IPOIB_MCAST_SEND_MAX ||
+		 priv->ngroups >= IPOIB_MCAST_MAX)
+		*why = IPOIB_TX_GROUP_CAP;
+	spin_unlock(&priv->mcast_lock);
+	if (fate == IPOIB_FATE_WAITS)
+		ipoib_mcast_kick(priv, 0);
+	return fate;
+}
+
+/* No usable handle of the group's own. */
+static void ipoib_sender_park(struct ipoib_txq *txq, struct sk_buff *skb,
+			      const u8 *mgid)
+{
+	enum ipoib_stat why;
+
+	switch (ipoib_sender_slow(txq->priv, skb, mgid, &why)) {
+	case IPOIB_FATE_WAITS:
+		break;
+	case IPOIB_FATE_ROUTERS:
+		ipoib_sender_to_routers(txq, skb, mgid);
+		break;
+	case IPOIB_FATE_SEND:
+		ipoib_sender_by_broadcast(txq, skb);
+		break;
+	case IPOIB_FATE_DROP:
+		ipoib_drop(txq->priv, skb, why);
+		break;
+	}
+}
+
+/**
+ * ipoib_mcast_xmit - send a frame to a group
+ * @txq: the queue
+ * @skb: frame with its &struct ipoib_header; consumed
+ *
+ * Context: transmit lock of the queue held, RCU read side
+ */
+void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
+{
+	const struct ipoib_lladdr *to = (const void *)skb->data;
+	struct ipoib_dev *priv = txq->priv;
+	struct ipoib_mcast *mcast;
+	struct ipoib_ah *ah = NULL;
+
+	mcast = rhashtable_lookup(&priv->groups, to->gid, ipoib_mcast_params);
+	if (likely(mcast)) {
+		ipoib_touch(&mcast->used);
+		ah = rcu_dereference(mcast->ah);
+	}
+	if (unlikely(!ah || !skb_queue_empty_lockless(&mcast->queue)))
+		ipoib_sender_park(txq, skb, to->gid);
+	else if (likely(ipoib_sender_has_settled(mcast)))
+		ipoib_sender_send(txq, skb, ah);
+	else
+		ipoib_sender_by_broadcast(txq, skb);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of ipoib_record.c: MCMemberRecord and Notice on the wire, IBTA 15.2.5.17
+ * and 13.4.8.2.
+ *
+ * What is expected is written down octet by octet, not made by the functions
+ * under test.
+ */
+#include "ipoib_suites.h"
+#include "../../../ipoib_record.c"
+
+static const u8 record_octets[52] = {
+	/* MGID, port's GID */
+	0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 0, 0, 0, 0, 0, 0, 0x0f, 0, 0, 1,
+	0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0x02, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44,
+	0x55,
+	/* Q_Key; MLID; MTU; traffic class */
+	0x00, 0x00, 0x0b, 0x1b, 0xc0, 0x12, 0x84, 0x5a,
+	/* P_Key; rate; life time; SL, flow label, hop limit */
+	0x80, 0x01, 0x43, 0xd2, 0x5a, 0xbc, 0xde, 0x3f,
+	/* scope, JoinState; proxy */
+	0x24, 0x80, 0, 0,
+};
+
+static const struct ib_sa_mcmember_rec record = {
+	.mgid.raw = { 0xff, 0x12, 0x40, 0x1b, 0x80, 0x01, 0, 0,
+		      0, 0, 0, 0, 0x0f, 0, 0, 1 },
+	.port_gid.raw = { 0xfe, 0x80, 0, 0, 0, 0, 0, 0,
+			  0x02, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 0x55 },
+	.qkey = cpu_to_be32(0xb1b),
+	.mlid = cpu_to_be16(0xc012),
+	.mtu_selector = 2,
+	.mtu = 4,
+	.traffic_class = 0x5a,
+	.pkey = cpu_to_be16(0x8001),
+	.rate_selector = 1,
+	.rate = 3,
+	.packet_life_time_selector = 3,
+	.packet_life_time = 0x12,
+	.sl = 5,
+	.flow_label = cpu_to_be32(0xabcde),
+	.hop_limit = 0x3f,
+	.scope = 2,
+	.join_state = 4,
+	.proxy_join = 1,
+};
+
+static void pack(struct kunit *test)
+{
+	struct ipoib_member_record wire;
+
+	memset(&wire, 0xa5, sizeof(wire));
+	ipoib_record_pack(&wire, &record);
+	KUNIT_EXPECT_EQ(test, sizeof(wire), sizeof(record_octets));
+	KUNIT_EXPECT_EQ(test, memcmp(&wire, record_octets, sizeof(wire)), 0);
+}
+
+/* A value with too many bits must not run into its neighbours. */
+static void pack_range(struct kunit *test)
+{
+	struct ib_sa_mcmember_rec rec = {
+		.flow_label = cpu_to_be32(0xfff00001),
+		.mtu = 0xff,
+		.rate = 0xff,
+		.packet_life_time = 0xff,
+		.join_state = 0xff,
+	};
+	struct ipoib_member_record wire;
+
+	ipoib_record_pack(&wire, &rec);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(wire.sl_flow_hops), 0x100u);
+	KUNIT_EXPECT_EQ(test, wire.mtu, (u8)0x3f);
+	KUNIT_EXPECT_EQ(test, wire.rate, (u8)0x3f);
+	KUNIT_EXPECT_EQ(test, wire.lifetime, (u8)0x3f);
+	KUNIT_EXPECT_EQ(test, wire.scope_state, (u8)0x0f);
+}
+
+static void unpack(struct kunit *test)
+{
+	struct ib_sa_mcmember_rec rec;
+
+	memset(&rec, 0xa5, sizeof(rec));
+	ipoib_record_unpack(&rec, (const void *)record_octets);
+	KUNIT_EXPECT_EQ(test, memcmp(&rec.mgid, &record.mgid, 16), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(&rec.port_gid, &record.port_gid, 16), 0);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rec.qkey), 0xb1bu);
+	KUNIT_EXPECT_EQ(test, be16_to_cpu(rec.mlid), (u16)0xc012);
+	KUNIT_EXPECT_EQ(test, rec.mtu_selector, (u8)2);
+	KUNIT_EXPECT_EQ(test, rec.mtu, (u8)4);
+	KUNIT_EXPECT_EQ(test, rec.traffic_class, (u8)0x5a);
+	KUNIT_EXPECT_EQ(test, be16_to_cpu(rec.pkey), (u16)0x8001);
+	KUNIT_EXPECT_EQ(test, rec.rate_selector, (u8)1);
+	KUNIT_EXPECT_EQ(test, rec.rate, (u8)3);
+	KUNIT_EXPECT_EQ(test, rec.packet_life_time_selector, (u8)3);
+	KUNIT_EXPECT_EQ(test, rec.packet_life_time, (u8)0x12);
+	KUNIT_EXPECT_EQ(test, rec.sl, (u8)5);
+	KUNIT_EXPECT_EQ(test, be32_to_cpu(rec.flow_label), 0xabcdeu);
+	KUNIT_EXPECT_EQ(test, rec.hop_limit, (u8)0x3f);
+	KUNIT_EXPECT_EQ(test, rec.scope, (u8)2);
+	KUNIT_EXPECT_EQ(test, rec.join_state, (u8)4);
+	KUNIT_EXPECT_EQ(test, (u8)rec.proxy_join, (u8)1);
+}
+
+/* A table as the SA sends it: records of 52 octets, each 56 from the last. */
+static void mgids(struct kunit *test)
+{
+	u8 table[3 * 56] = {};
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		memset(table + i * 56, 0xa5, 56);
+		memset(table + i * 56, 0xf0 + i, 16);
+	}
+	/* The last one ends where the table does, or is cut off. */
+	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 2 * 56 + 52, 56), 3u);
+	for (i = 0; i < 3 * 16; i++)
+		KUNIT_EXPECT_EQ(test, table[i], (u8)(0xf0 + i / 16));
+	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 2 * 56 + 51, 56), 2u);
+	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 51, 56), 0u);
+	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 0, 56), 0u);
+}
+
+/* Generic, of a class manager, trap 66; the MGID stands at octet 16. */
+static const u8 notice_octets[80] = {
+	0x84, 0x00, 0x00, 0x04, 0x00, 0x42, 0x00, 0x01, [16] = 0xff, 0x12,
+	0x40, 0x1b, 0x80, 0x01, [31] = 1,
+};
+
+/* What notice_octets is with one octet changed. */
+static bool sound_with(unsigned int octet, u8 value)
+{
+	struct ipoib_notice notice;
+
+	memcpy(&notice, notice_octets, sizeof(notice));
+	((u8 *)&notice)[octet] = value;
+	return ipoib_notice_is_sound(&notice);
+}
+
+static void notice_sound(struct kunit *test)
+{
+	struct ipoib_notice notice;
+
+	memcpy(&notice, notice_octets, sizeof(notice));
+	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+	notice.trap = cpu_to_be16(67);
+	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+	/* Ports: fe80::1 */
+	memset(notice.gid, 0, sizeof(notice.gid));
+	notice.gid[0] = 0xfe;
+	notice.gid[1] = 0x80;
+	notice.gid[15] = 1;
+	notice.trap = cpu_to_be16(64);
+	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+	notice.trap = cpu_to_be16(65);
+	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+}
+
+static void notice_unsound(struct kunit *test)
+{
+	struct ipoib_notice notice;
+
+	KUNIT_EXPECT_FALSE(test, sound_with(0, 0x04));	/* a vendor's */
+	KUNIT_EXPECT_FALSE(test, sound_with(3, 0x01));	/* of a CA */
+	KUNIT_EXPECT_FALSE(test, sound_with(5, 63));	/* other traps */
+	KUNIT_EXPECT_FALSE(test, sound_with(5, 68));
+	KUNIT_EXPECT_FALSE(test, sound_with(4, 1));
+	KUNIT_EXPECT_FALSE(test, sound_with(16, 0xfe));	/* a port as a group */
+	KUNIT_EXPECT_FALSE(test, sound_with(5, 64));	/* a group as a port */
+	memcpy(&notice, notice_octets, sizeof(notice));
+	notice.trap = cpu_to_be16(65);
+	memset(notice.gid, 0, sizeof(notice.gid));
+	KUNIT_EXPECT_FALSE(test, ipoib_notice_is_sound(&notice));
+}
+
+static struct kunit_case ipoib_record_cases[] = {
+	KUNIT_CASE(pack),
+	KUNIT_CASE(pack_range),
+	KUNIT_CASE(unpack),
+	KUNIT_CASE(mgids),
+	KUNIT_CASE(notice_sound),
+	KUNIT_CASE(notice_unsound),
+	{}
+};
+
+struct kunit_suite ipoib_record_suite = {
+	.name = "ipoib_record",
+	.test_cases = ipoib_record_cases,
+};
