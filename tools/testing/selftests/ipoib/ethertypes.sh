@@ -63,8 +63,9 @@ on_the_wire()
 	capture_start types
 	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 "$HELLO"
 	capture_stop
-	check "header" frames_all data "88b50000$HELLO" "slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" op=64 \
-		dqp!=000000 dqp!=000001 dqp!=fefefe
+	# a neighbour that is probed at this moment is asked, and answers, by unicast ARP
+	check "header" frames_all data "88b50000$HELLO" "$(from 1)" "$(to 2)" op=64 \
+		dqp!=000000 dqp!=000001 type=88b5
 }
 
 counted()

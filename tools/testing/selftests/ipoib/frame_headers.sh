@@ -26,10 +26,10 @@ CASES=(
 	"sl:multicast U13 multicast has the broadcast group's SL"
 	"sl:unicast U42,A38 unicast has the SL of the path"
 	"multicast_grh U12,U27 multicast has a GRH with the group's TClass, FlowLabel and HopLimit"
-	"multicast_dest U2,U27 multicast goes to QP 0xffffff and the group's MLID"
+	"multicast_dest U2,U27 multicast goes to QP 0xffffff and the group's MLID, or what stands for it"
 	"dest_qp U37 unicast goes to the QPN of the receiver's address"
 	"source_qp U37 all frames come from the QPN of the sender's address"
-	"unicast_lid U35,A34 unicast goes to the LID of the receiver's port"
+	"unicast_lid U35,A34 unicast goes to the LID, or the MAC address, of the receiver's port"
 	"path_first U35,U39,A34 a PathRecord query precedes the first unicast frame"
 	"arp_request U44,U19 ARP requests: hardware type 32, length 20, to the broadcast-GID"
 	"arp_reply U37,U44 ARP replies: unicast to the QPN that asked"
@@ -48,15 +48,14 @@ CASES=(
 
 setup()
 {
-	partitions "Default=0x7fff, ipoib, Q_Key=$QKEY, sl=$SL, TClass=3, FlowLabel=5 : ALL=full;"
-	# without QoS all SLs are 0
-	OPENSM_CONF="qos TRUE"
-	softib_load 3
-	opensm_start
+	group_wish "Q_Key=$QKEY" "sl=$SL" TClass=3 FlowLabel=5
+	fabric_load 3
+	subnet_start
 	capture_start all
 	# QPs that come and go, so that the nodes' QPNs are not all the same
-	ud_verbs "$(ibdev 2)" -l "$(port_lid 1)" -q 0xfefefe -Q 1 -d fefe
-	ud_verbs "$(ibdev 3)" -l "$(port_lid 1)" -q 0xfefefe -Q 1 -d fefe -n 2
+	ud_to 1
+	ud_send 2 "${UD_TO[@]}" -q 0xfefefe -Q 1 -d fefe
+	ud_send 3 "${UD_TO[@]}" -q 0xfefefe -Q 1 -d fefe -n 2
 	driver_load
 	nodes_up
 	wait_carrier || ktap_bail "no carrier"
@@ -68,8 +67,6 @@ setup()
 	in_node 1 udp_group send ib0 ff02::1 12 32 5 50000
 	slowwait 5 frame_seen dport=11 && slowwait 5 frame_seen dport=12
 	capture_stop
-	GROUP=$(sa_group "$BROADCAST_MGID")
-	note "broadcast group: $GROUP"
 }
 
 # What IPoIB sent and nothing else: no MADs, and no marker of ours.
@@ -85,7 +82,7 @@ ipoib_all()
 
 group_value()
 {
-	printf '%d\n' "$(word "$1" <<< "$GROUP")"
+	printf '%d\n' "$(group_field "$1")"
 }
 
 opcode()
@@ -112,11 +109,11 @@ pkey()
 
 qkey()
 {
-	local grh=0
+	local dest='dqp!=ffffff'
 
-	[ "$1" = multicast ] && grh=1
-	check_eq "the group's Q_Key" "$(group_value qkey)" $((QKEY))
-	ipoib_all "Q_Key" qkey "${QKEY#0x}" grh="$grh"
+	[ "$1" = multicast ] && dest=dqp=ffffff
+	check "the group's Q_Key" group_wished qkey "$QKEY"
+	ipoib_all "Q_Key" qkey "$(printf %08x "$(group_value qkey)")" "$dest"
 }
 
 sl()
@@ -124,7 +121,7 @@ sl()
 	local dest='dqp!=ffffff'
 
 	[ "$1" = multicast ] && dest=dqp=ffffff
-	check_eq "the group's SL" "$(group_value SL)" "$SL"
+	check "the group's SL" group_wished SL "$SL"
 	ipoib_all "SL" sl "$SL" "$dest"
 }
 
@@ -134,15 +131,18 @@ multicast_grh()
 	ipoib_all "TClass" tclass "$(group_value TClass)" dqp=ffffff
 	ipoib_all "FlowLabel" flow "$(group_value FlowLabel)" dqp=ffffff
 	ipoib_all "HopLimit" hop "$(group_value HopLimit)" dqp=ffffff
-	ipoib_all "SGID" sgid "$(port_gid 1)" dqp=ffffff "slid=$(lid_hex 1)"
+	ipoib_all "SGID" sgid "$(port_gid 1)" dqp=ffffff "$(from 1)"
 }
 
 multicast_dest()
 {
-	ipoib_all "MLID" dlid "$(printf %04x "$(group_value mlid)")" "dgid=$BROADCAST_MGID"
+	local dest
+
+	dest=$(to_group "$BROADCAST_MGID")
+	ipoib_all "MLID" "${dest%%=*}" "${dest#*=}" "dgid=$BROADCAST_MGID"
 	ipoib_all "QP" dqp ffffff "dgid=$BROADCAST_MGID"
 	check_eq "unicast QPs with a multicast LID" \
-		"$(ipoib frames -f dlid dqp!=ffffff | grep -c '^[c-f]')" 0
+		"$(ipoib frames -f "${dest%%=*}" dqp!=ffffff | grep -c '^[c-f3]')" 0
 }
 
 dest_qp()
@@ -150,7 +150,7 @@ dest_qp()
 	local node
 
 	for node in 1 2; do
-		ipoib_all "QP of node $node" dqp "$(lladdr_qpn "$node")" "dlid=$(lid_hex "$node")"
+		ipoib_all "QP of node $node" dqp "$(lladdr_qpn "$node")" "$(to "$node")"
 	done
 }
 
@@ -159,23 +159,27 @@ source_qp()
 	local node
 
 	for node in 1 2; do
-		ipoib_all "QP of node $node" sqp "$(lladdr_qpn "$node")" "slid=$(lid_hex "$node")"
+		ipoib_all "QP of node $node" sqp "$(lladdr_qpn "$node")" "$(from "$node")"
 	done
 }
 
 unicast_lid()
 {
-	ipoib_all "LID" dlid "$(lid_hex 2)" "dqp=$(lladdr_qpn 2)"
-	ipoib_all "LID" dlid "$(lid_hex 1)" "dqp=$(lladdr_qpn 1)" 'slid!=0000'
+	local node dest
+
+	for node in 1 2; do
+		dest=$(to "$node")
+		ipoib_all "address" "${dest%%=*}" "${dest#*=}" "dqp=$(lladdr_qpn "$node")" 'slid!=0000'
+	done
 }
 
 path_first()
 {
 	local asked sent
 
-	asked=$(frames -f n mad.class=03 mad.attr=0035 "slid=$(lid_hex 1)" \
+	asked=$(frames -f n mad.class=03 mad.attr=0035 "$(from 1)" \
 		"pr.dgid=$(port_gid 2)" | head -n 1)
-	sent=$(ipoib frames -f n "slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" | head -n 1)
+	sent=$(ipoib frames -f n "$(from 1)" "$(to 2)" | head -n 1)
 	check_num "a query" "$asked" -gt 0
 	check_num "first unicast frame after it" "$sent" -gt "$asked"
 }
@@ -185,7 +189,7 @@ arp_request()
 	ipoib_all "hardware type" arp.htype 32 arp.op=1
 	ipoib_all "protocol type" arp.ptype 0800 arp.op=1
 	ipoib_all "hardware length" arp.hlen 20 arp.op=1
-	ipoib_all "sender" arp.sha "$(lladdr 1)" arp.op=1 "slid=$(lid_hex 1)"
+	ipoib_all "sender" arp.sha "$(lladdr 1)" arp.op=1 "$(from 1)"
 	check "one to the broadcast-GID" ipoib frame_seen arp.op=1 "dgid=$BROADCAST_MGID" \
 		arp.tpa=10.9.0.2
 }
@@ -194,9 +198,9 @@ arp_reply()
 {
 	ipoib_all "hardware type" arp.htype 32 arp.op=2
 	ipoib_all "hardware length" arp.hlen 20 arp.op=2
-	ipoib_all "sender" arp.sha "$(lladdr 2)" arp.op=2 "slid=$(lid_hex 2)"
-	ipoib_all "target" arp.tha "$(lladdr 1)" arp.op=2 "slid=$(lid_hex 2)" arp.tpa=10.9.0.1
-	ipoib_all "QP" dqp "$(lladdr_qpn 1)" arp.op=2 "slid=$(lid_hex 2)" arp.tpa=10.9.0.1
+	ipoib_all "sender" arp.sha "$(lladdr 2)" arp.op=2 "$(from 2)"
+	ipoib_all "target" arp.tha "$(lladdr 1)" arp.op=2 "$(from 2)" arp.tpa=10.9.0.1
+	ipoib_all "QP" dqp "$(lladdr_qpn 1)" arp.op=2 "$(from 2)" arp.tpa=10.9.0.1
 }
 
 # option type, then: length 3, two zero octets, the address
@@ -204,10 +208,10 @@ nd()
 {
 	local type=$1 opt=$2 node=$3
 
-	ipoib_all "option" nd.opt "$opt" "icmp6.type=$type" "slid=$(lid_hex "$node")"
-	ipoib_all "length" nd.optlen 3 "icmp6.type=$type" "slid=$(lid_hex "$node")"
+	ipoib_all "option" nd.opt "$opt" "icmp6.type=$type" "$(from "$node")"
+	ipoib_all "length" nd.optlen 3 "icmp6.type=$type" "$(from "$node")"
 	ipoib_all "address" nd.opthex "0000$(lladdr "$node")" "icmp6.type=$type" \
-		"slid=$(lid_hex "$node")"
+		"$(from "$node")"
 }
 
 ns()
@@ -295,7 +299,7 @@ tshark_ib()
 	check_eq "SL" $((sl)) "$SL"
 	check_eq "P_Key" $((pkey)) 65535
 	check_eq "QP" $((qpn)) $((0xffffff))
-	check_eq "Q_Key" $((qkey)) $((QKEY))
+	check_eq "Q_Key" $((qkey)) "$(group_value qkey)"
 	tshark_has "$BROADCAST_MGID" arp.opcode=1 infiniband.grh.dgid
 }
 

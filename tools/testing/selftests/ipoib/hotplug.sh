@@ -3,8 +3,8 @@
 #
 # One HCA goes and comes while the others live.
 #
-#	node1 (SM)  node2 <== traffic ==> node3
-#	  |           |                     |	softib2 (node 3) is
+#	node1       node2 <== traffic ==> node3
+#	  |           |                     |	node 3's HCA is
 #	+-+-----------+---------------------+-+	removed and added again
 #	|               switch                |
 #	+-------------------------------------+
@@ -22,28 +22,18 @@ CASES=(
 
 setup()
 {
-	softib_load 4
-	opensm_start
+	fabric_load 4
+	subnet_start
 	# QPs that come and go, so that the QPN of node 3 changes with its new HCA
-	ud_verbs "$(ibdev 3)" -l "$(port_lid 1)" -q 0xfefefe -Q 1 -d fefe
-	ud_verbs "$(ibdev 3)" -l "$(port_lid 1)" -q 0xfefefe -Q 1 -d fefe
+	ud_to 1
+	ud_send 3 "${UD_TO[@]}" -q 0xfefefe -Q 1 -d fefe
+	ud_send 3 "${UD_TO[@]}" -q 0xfefefe -Q 1 -d fefe
 	driver_load
 	nodes_up
 	wait_carrier || ktap_bail "no carrier"
 	doubt 1
 	doubt 2
 	wait_ping 2 3 || ktap_bail "no ping"
-}
-
-# Peers doubt their neighbours after a second instead of half a minute.
-doubt()
-{
-	# shellcheck disable=SC2016 # for that shell
-	in_node "$1" bash -c '
-		for dir in /proc/sys/net/ipv[46]/neigh/ib0; do
-			echo 1000 > $dir/base_reachable_time_ms
-			echo 1 > $dir/delay_first_probe_time
-		done'
 }
 
 no_interface()

@@ -3,7 +3,10 @@
  * ibdump - print the frames of an InfiniBand capture, one line per frame
  *
  * Reads a pcap file of LINKTYPE_INFINIBAND (247) and prints "key=value" words
- * for LRH, GRH, BTH, DETH and, by payload, IPoIB (ARP, IPv4, IPv6, ND) or MADs.
+ * for LRH, GRH, BTH, DETH and, by payload, IPoIB (ARP, IPv4, IPv6, ND) or MADs
+ * (SA, CM). In one of LINKTYPE_ETHERNET (1) it reads RoCE v2: there are MAC
+ * addresses and UDP ports in place of the LRH, and the IP header is named as a
+ * GRH is.
  * It is the second opinion beside tshark: small, no dissector heuristics, and
  * cheap enough to be run in a polling loop in an emulated guest.
  *
@@ -18,7 +21,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LINKTYPE_ETHERNET 1
 #define LINKTYPE_INFINIBAND 247
+#define ROCE_PORT 4791
 #define MAX_WORDS 96
 
 struct word {
@@ -122,6 +127,9 @@ static void decode_ports(struct frame *f)
 		return;
 	add(f, "sport", "%u", be(p, 2));
 	add(f, "dport", "%u", be(p + 2, 2));
+	/* udp_group numbers its datagrams. */
+	if (f->left >= 4)
+		add(f, "number", "%u", be(f->p, 4));
 }
 
 static void decode_icmp(struct frame *f, const char *name)
@@ -270,6 +278,33 @@ static void decode_sa(struct frame *f, unsigned int attr)
 	}
 }
 
+/* Messages of the CM that set up and end connections, and their private data. */
+static void decode_cm(struct frame *f, unsigned int attr)
+{
+	static const struct {
+		unsigned int attr, private;
+	} where[] = {
+		{ 0x10, 140 }, { 0x12, 84 }, { 0x13, 36 }, { 0x14, 8 }, { 0, 0 },
+	};
+	const uint8_t *p = take(f, 232, "cm");
+	unsigned int i;
+
+	if (!p)
+		return;
+	if (attr == 0x10) {
+		add(f, "cm.sid", "%08x%08x", be(p + 8, 4), be(p + 12, 4));
+		add(f, "cm.qpn", "%06x", be(p + 32, 3));
+		add(f, "cm.service", "%u", p[43] >> 1 & 3);
+	}
+	if (attr == 0x12)
+		add(f, "cm.reason", "%u", be(p + 10, 2));
+	if (attr == 0x13)
+		add(f, "cm.qpn", "%06x", be(p + 12, 3));
+	for (i = 0; where[i].attr; i++)
+		if (where[i].attr == attr)
+			add_hex(f, "cm.private", p + where[i].private, 8);
+}
+
 static void decode_mad(struct frame *f)
 {
 	const uint8_t *p = take(f, 24, "mad");
@@ -285,6 +320,16 @@ static void decode_mad(struct frame *f)
 	add(f, "mad.attr", "%04x", attr);
 	if (p[1] == 3)
 		decode_sa(f, attr);
+	if (p[1] == 7)
+		decode_cm(f, attr);
+}
+
+/* The first packet of a message on a connection. */
+static void decode_send(struct frame *f, unsigned int pad)
+{
+	if (f->left >= 4 + pad)
+		f->left -= 4 + pad;
+	decode_ipoib(f);
 }
 
 /* DETH and what follows it; icrc and pad end the frame and are no payload. */
@@ -322,6 +367,17 @@ static void decode_bth(struct frame *f)
 	add(f, "psn", "%06x", be(p + 9, 3));
 	if (p[0] == 0x64)
 		decode_ud(f, be(p + 5, 3), p[1] >> 4 & 3);
+	else if ((p[0] & 0xdf) == 0x04 || (p[0] & 0xdf) == 0x00)
+		decode_send(f, p[1] >> 4 & 3);
+}
+
+/* The length in the IP header says where the frame ends; Ethernet pads. */
+static void cut(struct frame *f, size_t len)
+{
+	if (len > f->left)
+		add(f, "short", "iplen");
+	else
+		f->left = len;
 }
 
 static int decode_grh(struct frame *f)
@@ -338,7 +394,59 @@ static int decode_grh(struct frame *f)
 	add(f, "hop", "%u", p[7]);
 	add_addr(f, "sgid", AF_INET6, p + 8);
 	add_addr(f, "dgid", AF_INET6, p + 24);
+	if (p[6] == 17)
+		cut(f, be(p + 4, 2));
 	return 0;
+}
+
+static void decode_roce_ip4(struct frame *f)
+{
+	const uint8_t *p = take(f, 20, "roce4");
+	uint8_t mapped[16] = { [10] = 0xff, [11] = 0xff };
+
+	if (!p || p[9] != 17)
+		return;
+	add(f, "ipver", "4");
+	add(f, "tclass", "%u", p[1]);
+	add(f, "hop", "%u", p[8]);
+	memcpy(mapped + 12, p + 12, 4);
+	add_addr(f, "sgid", AF_INET6, mapped);
+	memcpy(mapped + 12, p + 16, 4);
+	add_addr(f, "dgid", AF_INET6, mapped);
+	if (be(p + 2, 2) >= 20)
+		cut(f, be(p + 2, 2) - 20);
+}
+
+/* RoCE v2: Ethernet, perhaps a VLAN tag, IP, UDP, and then as on InfiniBand */
+static void decode_ethernet(struct frame *f)
+{
+	const uint8_t *p = take(f, 14, "eth");
+	uint32_t type;
+
+	if (!p)
+		return;
+	add(f, "dmac", "%02x:%02x:%02x:%02x:%02x:%02x", p[0], p[1], p[2], p[3], p[4], p[5]);
+	add(f, "smac", "%02x:%02x:%02x:%02x:%02x:%02x", p[6], p[7], p[8], p[9], p[10], p[11]);
+	type = be(p + 12, 2);
+	if (type == 0x8100) {
+		p = take(f, 4, "vlan");
+		if (!p)
+			return;
+		add(f, "vlan", "%u", be(p, 2) & 0xfff);
+		add(f, "sl", "%u", p[0] >> 5);
+		type = be(p + 2, 2);
+	}
+	add(f, "ethertype", "%04x", type);
+	if (type == 0x0800)
+		decode_roce_ip4(f);
+	else if (type != 0x86dd || decode_grh(f))
+		return;
+	add(f, "grh", "1");
+	p = take(f, 8, "udp");
+	if (!p || be(p + 2, 2) != ROCE_PORT)
+		return;
+	add(f, "udp.sport", "%u", be(p, 2));
+	decode_bth(f);
 }
 
 static void decode(struct frame *f)
@@ -418,7 +526,7 @@ int main(int argc, char **argv)
 	static uint8_t buf[1 << 16];
 	static struct frame f;
 	unsigned long n = 0;
-	uint32_t hdr[6];
+	uint32_t hdr[6], linktype;
 	struct pcap_rec r;
 	FILE *in;
 
@@ -436,8 +544,9 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	swap = hdr[0] == 0xd4c3b2a1 || hdr[0] == 0x4d3cb2a1;
-	if ((swap ? ntohl(hdr[5]) : hdr[5]) != LINKTYPE_INFINIBAND) {
-		fprintf(stderr, "ibdump: %s: not LINKTYPE_INFINIBAND\n", argv[1]);
+	linktype = swap ? ntohl(hdr[5]) : hdr[5];
+	if (linktype != LINKTYPE_INFINIBAND && linktype != LINKTYPE_ETHERNET) {
+		fprintf(stderr, "ibdump: %s: neither InfiniBand nor Ethernet\n", argv[1]);
 		return 2;
 	}
 	/* a record that is still being written ends the loop, the next run sees it */
@@ -451,7 +560,10 @@ int main(int argc, char **argv)
 		f.left = len;
 		add(&f, "n", "%lu", ++n);
 		add(&f, "t", "%u.%06u", swap ? ntohl(r.sec) : r.sec, swap ? ntohl(r.frac) : r.frac);
-		decode(&f);
+		if (linktype == LINKTYPE_ETHERNET)
+			decode_ethernet(&f);
+		else
+			decode(&f);
 		for (i = 0; i < nconds && holds(&f, conds[i]); i++)
 			;
 		if (i == nconds)

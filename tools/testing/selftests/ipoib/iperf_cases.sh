@@ -15,18 +15,6 @@ IPERF_CASES=(
 	"udp:2:1:ip6 U1 UDP over IPv6, node 2 to node 1"
 )
 
-# tcp_stream FROM TO FAMILY [ARG...]: 10 Mb/s is what even a slow emulator does
-# many times over; a stall does not
-tcp_stream()
-{
-	local result
-
-	result=$(IPERF_ADDR=$3 iperf "$1" "$2" -t 2 "${@:4}") ||
-		{ fail "iperf3: $result"; return; }
-	note "Mb/s: ${result% *}"
-	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 10
-}
-
 tcp()
 {
 	tcp_stream "$@"

@@ -34,7 +34,7 @@ CASES=(
 
 setup()
 {
-	softib_load 3 mtu=2048
+	fabric_load 3 mtu=2048
 	capture_start join
 	driver_load
 	nodes_up

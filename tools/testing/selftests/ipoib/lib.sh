@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What every test of ib_ipoib starts with: a software fabric of N nodes, a real
-# subnet manager, and node K's interface as "ib0" in the network namespace nodeK:
+# What every test of ib_ipoib starts with: a software fabric of N nodes, and node
+# K's interface as "ib0" in the network namespace nodeK:
 #
 #	      node1            node2                 nodeN
 #	  10.9.0.1/16      10.9.0.2/16           10.9.0.N/16
 #	  fd09::1/64       fd09::2/64     ...    fd09::N/64      (hex)
 #	       ib0              ib0                   ib0
 #	        |                |                     |
-#	     softib0          softib1             softib(N-1)
-#	        |                |                     |
 #	   +----+----------------+---------------------+----+
-#	   |            softib's switch                     |
+#	   |            the fabric                          |
 #	   +------------------------------------------------+
-#	   OpenSM runs on softib0 (node 1), in the initial namespace
+#
+# FABRIC says which: softib (lib_softib.sh) is InfiniBand with a subnet manager,
+# rxe (lib_rxe.sh) soft-RoCE on Ethernet. A test does not ask; what cannot be asked
+# of a fabric is in the list of cases that it skips.
 #
 # The driver under test is the ib_ipoib that modprobe finds. IPOIB_DRIVER says
 # which that is, ours or stock: it decides which failures are expected, and
@@ -23,7 +24,7 @@
 LIB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 KTAP_FILE=$(basename "$0" .sh)
 IPOIB_DRIVER=${IPOIB_DRIVER:-ours}
-DEBUGFS=/sys/kernel/debug/softib
+FABRIC=${FABRIC:-softib}
 TESTDIR=$(mktemp -d "/tmp/ipoib.$KTAP_FILE.XXXX")
 TOOLS=${IPOIB_TOOLS:-/tmp/ipoib-selftest-tools}
 FABRIC_N=0
@@ -38,17 +39,35 @@ declare -a NODES_UP=() BACKGROUND=()
 # shellcheck source=lib_frames.sh
 . "$LIB_DIR/lib_frames.sh"
 
+# ---- hosts: all nodes are in one guest, unless lib_pair.sh redefines these ----
+
+# host NODE [-i] COMMAND...: in the initial namespace of the node's machine, with our
+# input if -i
+host()
+{
+	shift
+	[ "$1" != -i ] || shift
+	"$@"
+}
+
+# host_command NODE: sets HOST_CMD, so that "${HOST_CMD[@]}" COMMAND is one process
+host_command()
+{
+	HOST_CMD=()
+}
+
+# hosts COMMAND...: on all machines
+hosts()
+{
+	"$@"
+}
+
 is_stock()
 {
 	[ "$IPOIB_DRIVER" = stock ]
 }
 
 # ---- names and addresses ----
-
-ibdev()
-{
-	echo "softib$(($1 - 1))"
-}
 
 ip4()
 {
@@ -65,7 +84,7 @@ in_node()
 	local node=$1
 
 	shift
-	ip netns exec "node$node" "$@"
+	host "$node" ip netns exec "node$node" "$@"
 }
 
 # node_ip NODE ARG...: ip(8) in the node's namespace
@@ -74,23 +93,12 @@ node_ip()
 	local node=$1
 
 	shift
-	ip -n "node$node" "$@"
+	host "$node" ip -n "node$node" "$@"
 }
 
 port_attr()
 {
-	echo "$(< "/sys/class/infiniband/softib$(($1 - 1))/ports/1/$2")"
-}
-
-# LID as a number
-port_lid()
-{
-	echo $(($(port_attr "$1" lid)))
-}
-
-lid_hex()
-{
-	printf '%04x\n' "$(port_lid "$1")"
+	host "$1" cat "/sys/class/infiniband/$(ibdev "$1")/ports/1/$2"
 }
 
 # The port GUID, 16 hex digits
@@ -119,21 +127,6 @@ port_gid()
 
 	guid=$(port_guid "$1")
 	printf 'fe80::%x:%x:%x:%x\n' "0x${guid:0:4}" "0x${guid:4:4}" "0x${guid:8:4}" "0x${guid:12:4}"
-}
-
-# netdev NODE: name of the interface of that node's port 1 where this runs
-netdev()
-{
-	local path
-
-	for path in /sys/class/net/*/device/infiniband/"softib$(($1 - 1))"; do
-		[ -e "$path" ] || return 1
-		path=${path%/device/*}
-		[ "$(< "$path/dev_port")" = 0 ] || continue
-		echo "${path##*/}"
-		return 0
-	done
-	return 1
 }
 
 # lladdr NODE [DEV]: 40 hex digits, no colons
@@ -203,42 +196,14 @@ BROADCAST_MGID=ff12:401b:ffff::ffff:ffff
 
 # ---- the fabric ----
 
-port_is_active()
-{
-	[[ $(port_attr "$1" state) == 4:* ]]
-}
-
-ports_are_active()
-{
-	local node
-
-	for ((node = 1; node <= FABRIC_N; node++)); do
-		port_is_active "$node" || return 1
-	done
-}
-
-wait_ports_active()
-{
-	slowwait 30 ports_are_active || ktap_bail "not all ports became ACTIVE"
-}
-
-# softib_load N [PARAM...]
-softib_load()
-{
-	FABRIC_N=$1
-	shift
-	modprobe -a ib_umad ib_uverbs || ktap_bail "cannot load ib_umad and ib_uverbs"
-	modprobe softib nodes="$FABRIC_N" "$@" || ktap_bail "cannot load softib"
-}
-
 driver_load()
 {
-	modprobe ib_ipoib "$@" || ktap_bail "cannot load ib_ipoib"
+	hosts modprobe ib_ipoib "${DRIVER_PARAMS[@]}" "$@" || ktap_bail "cannot load ib_ipoib"
 }
 
 driver_unload()
 {
-	modprobe -r ib_ipoib
+	hosts modprobe -r ib_ipoib
 }
 
 # The namespaces inherit these from the initial one: no DAD, for it delays each
@@ -246,10 +211,10 @@ driver_unload()
 # addresses outlive a down, as in IPv4.
 quiet_ipv6()
 {
-	echo 1 > /proc/sys/net/core/devconf_inherit_init_net
-	echo 0 > /proc/sys/net/ipv6/conf/default/accept_dad
-	echo 0 > /proc/sys/net/ipv6/conf/default/router_solicitations
-	echo 1 > /proc/sys/net/ipv6/conf/default/keep_addr_on_down
+	hosts sysctl -qw net.core.devconf_inherit_init_net=1 \
+		net.ipv6.conf.default.accept_dad=0 \
+		net.ipv6.conf.default.router_solicitations=0 \
+		net.ipv6.conf.default.keep_addr_on_down=1
 }
 
 # node_move NODE: its interface into its namespace
@@ -258,11 +223,11 @@ node_move()
 	local node=$1 dev
 
 	dev=$(busywait 5000 netdev "$node") || ktap_bail "node $node has no interface"
-	if [ ! -e "/run/netns/node$node" ]; then
-		ip netns add "node$node" || ktap_bail "cannot make a namespace"
+	if [[ " ${NODES_UP[*]} " != *" $node "* ]]; then
+		host "$node" ip netns add "node$node" || ktap_bail "cannot make a namespace"
 		NODES_UP+=("$node")
 	fi
-	ip link set dev "$dev" netns "node$node" name ib0 ||
+	host "$node" ip link set dev "$dev" netns "node$node" name ib0 ||
 		ktap_bail "cannot move $dev into node$node"
 }
 
@@ -270,7 +235,7 @@ node_config()
 {
 	local node=$1
 
-	node_ip "$node" -batch - <<-END || ktap_bail "cannot configure node $node"
+	host "$node" -i ip -n "node$node" -batch - <<-END || ktap_bail "cannot configure node $node"
 		link set lo up
 		addr add $(ip4 "$node")/16 brd + dev ib0
 		addr add $(ip6 "$node")/64 dev ib0 nodad
@@ -296,7 +261,7 @@ nodes_down()
 	local node
 
 	for node in "${NODES_UP[@]}"; do
-		ip netns del "node$node"
+		host "$node" ip netns del "node$node"
 	done
 	NODES_UP=()
 }
@@ -322,11 +287,11 @@ wait_carrier()
 	done
 }
 
-# fabric_up N [softib parameter...]
+# fabric_up N [PARAM...]: see fabric_load
 fabric_up()
 {
-	softib_load "$@"
-	opensm_start
+	fabric_load "$@"
+	subnet_start
 	driver_load
 	nodes_up
 	wait_carrier || ktap_bail "no carrier on some node"
@@ -342,59 +307,28 @@ fabric_down()
 	background_stop
 	capture_kill
 	module_gone ib_ipoib || driver_unload
-	opensm_stop_all
 	nodes_down
-	module_gone softib || modprobe -r softib
-	no_partitions
-	OPENSM_CONF=
+	fabric_unload
 	FABRIC_N=0
-}
-
-# ---- faults: what softib's debugfs offers ----
-
-# knob_set NODE NAME VALUE
-knob_set()
-{
-	echo "$3" > "$DEBUGFS/$(ibdev "$1")/$2" || fail "no knob $2"
-}
-
-link_down()
-{
-	knob_set "$1" link down
-}
-
-link_up()
-{
-	knob_set "$1" link up
-}
-
-hca_remove()
-{
-	ibdev "$1" > "$DEBUGFS/remove" || fail "cannot remove node $1"
-}
-
-hca_add()
-{
-	ibdev "$1" > "$DEBUGFS/add" || fail "cannot add node $1"
-}
-
-# drops NODE REASON: frames for that node that the fabric threw away
-drops()
-{
-	sed -n "s/^port1\.drop\.$2 //p" "$DEBUGFS/$(ibdev "$1")/counters"
 }
 
 # ---- background processes ----
 
-# background NODE COMMAND...: start it there; background_stop ends what is left of
-# them. Never in_node in the background: that is a shell more, and killing it
-# leaves the command.
-background()
+# spawn NODE COMMAND...: it becomes this process. In the background that is what in_node
+# is not: a shell more, and killing it leaves the command.
+spawn()
 {
 	local node=$1
 
 	shift
-	ip netns exec "node$node" "$@" &
+	host_command "$node"
+	exec "${HOST_CMD[@]}" ip netns exec "node$node" "$@"
+}
+
+# background NODE COMMAND...: start it there; background_stop ends what is left of them
+background()
+{
+	spawn "$@" &
 	BACKGROUND+=($!)
 }
 
@@ -429,8 +363,40 @@ ping_ok()
 # wait_ping FROM TO [SECONDS]: until both families answer
 wait_ping()
 {
-	slowwait "${3:-10}" ping_ok "$1" "$(ip4 "$2")" &&
-		slowwait "${3:-10}" ping_ok "$1" "$(ip6 "$2")"
+	local family
+
+	for family in 4 6; do
+		slowwait "${3:-10}" ping_ok "$1" "$("ip$family" "$2")" && continue
+		echo "IPv$family; neighbours: $(node_ip "$1" neigh show)"
+		return 1
+	done
+}
+
+# doubt NODE: it doubts its neighbours after a second instead of half a minute. Those
+# it knows now, whose time runs already, are forgotten.
+doubt()
+{
+	# shellcheck disable=SC2016 # for that shell
+	in_node "$1" bash -c '
+		for dir in /proc/sys/net/ipv[46]/neigh/ib0; do
+			echo 1000 > $dir/base_reachable_time_ms
+			echo 1 > $dir/delay_first_probe_time
+		done
+		ip neigh flush dev ib0'
+}
+
+# ping_complete COUNT: what ping prints has answers to the first COUNT echoes.
+# Without a deadline (-w) ping takes for lost what takes twice as long as the slowest so
+# far; with one it goes on sending until it has as many answers as were asked for.
+ping_complete()
+{
+	awk -v count="$1" '
+		/ bytes from / && match($0, /icmp_seq=[0-9]+/) {
+			seq = substr($0, RSTART + 9, RLENGTH - 9) + 0
+			if (seq <= count && !seen[seq]++)
+				n++
+		}
+		END { exit n != count }'
 }
 
 # ping_lossless FROM ADDRESS COUNT [ARG...]
@@ -439,8 +405,8 @@ ping_lossless()
 	local node=$1 addr=$2 count=$3 out
 
 	shift 3
-	out=$(in_node "$node" ping -n -q -c "$count" -i 0.01 -W 2 "$@" "$addr" 2>&1) &&
-		[[ $out == *" 0% packet loss"* ]] && return
+	out=$(in_node "$node" ping -n -c "$count" -i 0.01 -w 10 "$@" "$addr" 2>&1)
+	ping_complete "$count" <<< "$out" && return
 	echo "$out"
 	return 1
 }
@@ -469,10 +435,10 @@ iperf()
 	local from=$1 to=$2 json=$TESTDIR/iperf.json server
 
 	shift 2
-	ip netns exec "node$to" iperf3 -s -1 > /dev/null 2>&1 &
+	spawn "$to" iperf3 -s -1 > /dev/null 2>&1 &
 	server=$!
 	busywait 5000 iperf_listens "$to" || echo "the iperf3 server does not listen"
-	if ! timeout 40 ip netns exec "node$from" iperf3 -J \
+	if ! in_node "$from" timeout 40 iperf3 -J \
 		-c "$("${IPERF_ADDR:-ip4}" "$to")" "$@" > "$json" 2>&1; then
 		kill "$server"
 		head -c 500 "$json"
@@ -481,6 +447,18 @@ iperf()
 	wait "$server"
 	awk -F '[:,]' '/"sum_received"/ { on = 1 } on && /bits_per_second/ { rate = $2 / 1e6 }
 		on && /lost_percent/ { lost = $2 } END { printf "%.1f %.1f\n", rate, lost }' "$json"
+}
+
+# tcp_stream FROM TO FAMILY [ARG...]: 10 Mb/s is what even a slow emulator does
+# many times over; a stall does not
+tcp_stream()
+{
+	local result
+
+	result=$(IPERF_ADDR=$3 iperf "$1" "$2" -t 2 "${@:4}") ||
+		{ fail "iperf3: $result"; return; }
+	note "Mb/s: ${result% *}"
+	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 10
 }
 
 # scaled MILLISECONDS: that limit, on a machine of this speed. It is meant for one
@@ -496,7 +474,7 @@ scaled()
 	done
 	ms=$(($(now_ms) - start))
 	[ "$ms" -gt 200 ] || ms=200
-	[ "$ms" -lt 1000 ] || ms=1000
+	[ "$ms" -lt $((SLOW * 1000)) ] || ms=$((SLOW * 1000))
 	echo $(($1 * ms / 200))
 }
 
@@ -524,3 +502,5 @@ trap lib_exit EXIT
 trap 'exit 130' INT TERM
 
 tools_build
+# shellcheck source=lib_softib.sh
+. "$LIB_DIR/lib_$FABRIC.sh" || exit

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Frames: capture on softib's wires and decode (ibdump; tshark as the judge that
+# Frames: capture on the fabric's wires and decode (ibdump; tshark as the judge that
 # is not ours), and the C helpers that send and receive odd ones.
 
 CAPTURE_PID=
@@ -14,7 +14,7 @@ tools_build()
 	local prog
 
 	mkdir -p "$TOOLS"
-	for prog in ibdump raw_frame udp_group ud_verbs; do
+	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take; do
 		[ "$TOOLS/$prog" -nt "$LIB_DIR/$prog.c" ] && continue
 		if [ "$LIB_DIR/$prog" -nt "$LIB_DIR/$prog.c" ]; then
 			cp "$LIB_DIR/$prog" "$TOOLS/"
@@ -27,6 +27,12 @@ tools_build()
 	done
 }
 
+# ud_send NODE ARG...: ud_verbs on that node's HCA
+ud_send()
+{
+	host "$1" ud_verbs "$(ibdev "$1")" "${@:2}"
+}
+
 capture_has_header()
 {
 	[ "$(wc -c < "$CAPTURE")" -ge 24 ]
@@ -36,7 +42,7 @@ capture_has_header()
 capture_start()
 {
 	CAPTURE=$TESTDIR/$1.pcap
-	cat "$DEBUGFS/capture" > "$CAPTURE" &
+	capture_stream > "$CAPTURE" &
 	CAPTURE_PID=$!
 	busywait 5000 capture_has_header || ktap_bail "no capture"
 }
@@ -57,7 +63,8 @@ capture_sync()
 
 	MARKER=$((MARKER + 1))
 	mark=$(printf 'fefe0000%08x' $MARKER)
-	ud_verbs "$(ibdev 1)" -l "$(port_lid 2)" -q 0xfefefe -Q 0x1 -d "$mark" ||
+	ud_to 2
+	ud_send 1 "${UD_TO[@]}" -q 0xfefefe -Q 0x1 -d "$mark" ||
 		{ fail "cannot send the marker"; return 1; }
 	busywait 5000 frame_seen "data=$mark" || fail "the marker is not in the capture"
 }
@@ -96,20 +103,27 @@ frames_all()
 	return 1
 }
 
-# tshark_read FIELD...: have it decode the capture, once: it takes seconds to start.
-# tshark 4 has a dissector for the frames, but no name for number 247 in a pcap
-# file: it is given them as user type 0 (147), and told what that is.
+# broadcasts_over_ud NODE: what it broadcasts is datagrams, whatever its mode
+broadcasts_over_ud()
+{
+	capture_start multicast
+	in_node "$1" udp_group send ib0 255.255.255.255 9 32 3
+	capture_stop
+	check_num "broadcasts over UD" "$(frame_count op=64 "dgid=$BROADCAST_MGID" dport=9)" -eq 3
+}
+
+# tshark_read FIELD...: have it decode the capture, once: it takes seconds to start. Of
+# several such fields in a frame the last, the innermost, counts.
 tshark_read()
 {
 	local field copy=$TESTDIR/tshark.pcap
-	local args=(-o 'uat:user_dlts:"User 0 (DLT=147)","infiniband","0","","0",""')
+	local args=("${TSHARK_ARGS[@]}")
 
 	for field; do
 		args+=(-e "$field")
 	done
-	cp "$CAPTURE" "$copy"
-	printf '\x93' | dd of="$copy" bs=1 seek=20 conv=notrunc status=none
-	tshark -n -r "$copy" -T fields -E header=y -E occurrence=f "${args[@]}" \
+	tshark_copy "$copy"
+	tshark -n -r "$copy" -T fields -E header=y -E "occurrence=${TSHARK_OCCURRENCE:-l}" "${args[@]}" \
 		> "$TESTDIR/tshark.tsv" 2> "$TESTDIR/tshark.err"
 }
 
@@ -148,7 +162,7 @@ listen()
 {
 	local log=$TESTDIR/recv.$1
 
-	ip netns exec "node$1" raw_frame recv ib0 "$2" "$3" "$4" > "$log" &
+	spawn "$1" raw_frame recv ib0 "$2" "$3" "$4" > "$log" &
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the listener does not start"
@@ -165,7 +179,7 @@ udp_listen()
 {
 	local log=$TESTDIR/recv.$1
 
-	ip netns exec "node$1" udp_group recv ib0 "${@:2}" > "$log" &
+	spawn "$1" udp_group recv ib0 "${@:2}" > "$log" &
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the receiver does not start"
@@ -177,7 +191,7 @@ group_join()
 	local log=$TESTDIR/join.$1
 
 	: > "$log"
-	ip netns exec "node$1" udp_group join ib0 "${@:2}" > "$log" &
+	spawn "$1" udp_group join ib0 "${@:2}" > "$log" &
 	JOINER=$!
 	BACKGROUND+=("$JOINER")
 	background_ready "$log" || fail "cannot join ${*:2}"

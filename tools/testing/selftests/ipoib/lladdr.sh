@@ -6,7 +6,7 @@
 #
 #	node1          node2
 #	  |              |		u bit of the GUID set by the test where
-#	+-+--------------+-+		softib allows it
+#	+-+--------------+-+		the fabric allows it
 #	|      switch      |
 #	+------------------+
 
@@ -70,9 +70,9 @@ qpn_is_ours()
 
 	qpn=$((16#$(lladdr_qpn 1)))
 	check "rdma knows the QP" grep -q . <<< \
-		"$(rdma res show qp link softib0/1 lqpn "$qpn" type UD)"
+		"$(rdma res show qp link "$(ibdev 1)/1" lqpn "$qpn" type UD)"
 	check_not "a QPN that is not ours" grep -q . <<< \
-		"$(rdma res show qp link softib0/1 lqpn $((qpn + 5000)) type UD)"
+		"$(rdma res show qp link "$(ibdev 1)/1" lqpn $((qpn + 5000)) type UD)"
 }
 
 unique()
@@ -148,7 +148,7 @@ stable()
 
 parent()
 {
-	check "device link" in_node 2 test -d /sys/class/net/ib0/device/infiniband/softib1
+	check "device link" in_node 2 test -d /sys/class/net/ib0/device/infiniband/"$(ibdev 2)"
 }
 
 driver_info()
@@ -158,7 +158,7 @@ driver_info()
 	info=$(in_node 2 ethtool -i ib0)
 	check_eq "driver" "$(sed -n 's/^driver: //p' <<< "$info")" ib_ipoib
 	check_eq "bus-info" "$(sed -n 's/^bus-info: //p' <<< "$info")" \
-		"$(basename "$(readlink -f /sys/class/infiniband/softib1/device)")"
+		"$(bus_info 2)"
 }
 
 ktap_main "$@"

@@ -22,6 +22,8 @@ CASES=(
 	"own_groups U54,A23 all-hosts, all-nodes and the solicited-node groups are joined"
 	"join:4 U54,A23,A27 joining an IPv4 group makes its MGID and a full member of the port"
 	"join:6 U54,A23,A27 joining an IPv6 group does the same"
+	"join_state:4 U54,A23 the IPv4 join is one of JoinState 1"
+	"join_state:6 U54,A23 and so the IPv6 join"
 	"like_broadcast:4 U55,A15 the IPv4 group has P_Key, Q_Key, SL, MTU and the rest of the broadcast group"
 	"like_broadcast:6 U55,A15 the IPv6 group too"
 	"t_flag U4,U8,A2 every IPoIB MGID is transient and of the broadcast-GID's scope"
@@ -52,9 +54,9 @@ own_groups()
 	local mgid
 
 	for mgid in ff12:401b:ffff::1 ff12:601b:ffff::1 "ff12:601b:ffff::$(solicited 2)"; do
-		check "$mgid" slowwait 5 sa_is_full_member 2 "$mgid"
+		check "$mgid" slowwait 5 is_member 2 "$mgid"
 	done
-	check_not "full member of somebody else's" sa_is_full_member 1 "ff12:601b:ffff::$(solicited 2)"
+	check_not "full member of somebody else's" is_member 1 "ff12:601b:ffff::$(solicited 2)"
 }
 
 # values GROUP and MGID of a family
@@ -72,14 +74,19 @@ declare -A MEMBER
 join()
 {
 	family "$1"
-	check "no such group yet" sa_group_gone "$MGID"
+	check "no such group yet" group_gone "$MGID"
 	group_join 2 "$GROUP"
 	MEMBER[2.$1]=$JOINER
-	check "node 2 is a full member" slowwait 5 sa_is_full_member 2 "$MGID"
-	check_not "node 1 is none" sa_is_member 1 "$MGID"
+	check "node 2 is a full member" slowwait 5 is_member 2 "$MGID"
+	check "node 1 is none" no_member 1 "$MGID"
 	group_join 3 "$GROUP"
 	MEMBER[3.$1]=$JOINER
-	check "node 3 is one, too" slowwait 5 sa_is_full_member 3 "$MGID"
+	check "node 3 is one, too" slowwait 5 is_member 3 "$MGID"
+}
+
+join_state()
+{
+	family "$1"
 	check_eq "JoinState" "$(sa_join_state 2 "$MGID")" 0x1
 }
 
@@ -171,8 +178,8 @@ leave_one()
 {
 	family 4
 	group_leave "${MEMBER[3.4]}"
-	check "node 3 has left" slowwait 5 sa_is_no_member 3 "$MGID"
-	check "node 2 has not" sa_is_full_member 2 "$MGID"
+	check "node 3 has left" slowwait 5 no_member 3 "$MGID"
+	check "node 2 has not" is_member 2 "$MGID"
 	udp_listen 2 "$GROUP" 7003 5 5000
 	in_node 1 udp_group send ib0 "$GROUP" 7003 100 10 20000
 	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
@@ -186,8 +193,8 @@ leave()
 	for node in 2 3; do
 		kill -0 "${MEMBER[$node.$1]}" 2> /dev/null && group_leave "${MEMBER[$node.$1]}"
 	done
-	check "node 2 has left" slowwait 5 sa_is_no_member 2 "$MGID"
-	check "node 3 has left" slowwait 5 sa_is_no_member 3 "$MGID"
+	check "node 2 has left" slowwait 5 no_member 2 "$MGID"
+	check "node 3 has left" slowwait 5 no_member 3 "$MGID"
 }
 
 rejoin()
@@ -198,25 +205,25 @@ rejoin()
 		group_join 4 239.4.4.4
 		[ "$i" -eq 19 ] || group_leave
 	done
-	check "member at last" slowwait 10 sa_is_full_member 4 "$(mgid4 239.4.4.4)"
+	check "member at last" slowwait 10 is_member 4 "$(mgid4 239.4.4.4)"
 	group_leave
-	check "gone" slowwait 10 sa_is_no_member 4 "$(mgid4 239.4.4.4)"
+	check "gone" slowwait 10 no_member 4 "$(mgid4 239.4.4.4)"
 }
 
 down()
 {
 	group_join 3 239.5.5.5
-	check "joined" slowwait 5 sa_is_full_member 3 "$(mgid4 239.5.5.5)"
+	check "joined" slowwait 5 is_member 3 "$(mgid4 239.5.5.5)"
 	node_ip 3 link set ib0 down
-	check "left" slowwait 5 sa_is_no_member 3 "$(mgid4 239.5.5.5)"
-	check "left the broadcast group" slowwait 5 sa_is_no_member 3 "$BROADCAST_MGID"
+	check "left" slowwait 5 no_member 3 "$(mgid4 239.5.5.5)"
+	check "left the broadcast group" slowwait 5 no_member 3 "$BROADCAST_MGID"
 }
 
 up()
 {
 	node_ip 3 link set ib0 up
 	check "carrier" wait_carrier 3
-	check "joined" slowwait 5 sa_is_full_member 3 "$(mgid4 239.5.5.5)"
+	check "joined" slowwait 5 is_member 3 "$(mgid4 239.5.5.5)"
 	group_leave
 }
 
@@ -231,7 +238,7 @@ limit()
 	knob_set 4 mcast_limit 100000
 	group_leave
 	group_join 4 239.7.7.7
-	check "with room again the next one succeeds" slowwait 20 sa_is_full_member 4 "$(mgid4 239.7.7.7)"
+	check "with room again the next one succeeds" slowwait 20 is_member 4 "$(mgid4 239.7.7.7)"
 	group_leave
 }
 

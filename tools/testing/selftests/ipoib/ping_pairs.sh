@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Sixteen nodes of one subnet reach each other, all pairs, over IPv4 and IPv6.
+# Sixteen nodes of one subnet (or as many as the fabric may have) reach each other,
+# all pairs, over IPv4 and IPv6.
 #
 #	node1  node2  node3  ...  node16
 #	  |      |      |            |
@@ -11,7 +12,7 @@
 
 . "$(dirname "$0")/lib.sh"
 
-N=16
+N=$(fabric_most 16)
 
 CASES=(
 	"pairs4 U1,U2,U3,U17,U25,A9 every pair of $N nodes answers an IPv4 ping"
@@ -24,7 +25,7 @@ CASES=(
 
 setup()
 {
-	fabric_up $N
+	fabric_up "$N"
 }
 
 # One shell per node pings all later ones, all at once, and names those that
@@ -68,14 +69,14 @@ pairs6()
 
 lossless()
 {
-	check "before" slowwait 5 ping_ok 1 "$("ip$1" 16)"
-	check "200 echoes" ping_lossless 1 "$("ip$1" 16)" 200
+	check "before" slowwait 5 ping_ok 1 "$("ip$1" "$N")"
+	check "200 echoes" ping_lossless 1 "$("ip$1" "$N")" 200
 }
 
 lossless_large()
 {
-	check "pattern" ping_lossless 2 "$(ip4 15)" 50 -s 1900 -p 5aa5
-	check "pattern" ping_lossless 2 "$(ip6 15)" 50 -s 1900 -p 5aa5
+	check "pattern" ping_lossless 2 "$(ip4 $((N - 1)))" 50 -s 1900 -p 5aa5
+	check "pattern" ping_lossless 2 "$(ip6 $((N - 1)))" 50 -s 1900 -p 5aa5
 }
 
 nobody()

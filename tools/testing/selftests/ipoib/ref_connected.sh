@@ -86,10 +86,7 @@ on_rc()
 
 multicast()
 {
-	capture_start multicast
-	in_node 1 udp_group send ib0 255.255.255.255 9 32 3
-	capture_stop
-	check_num "broadcasts over UD" "$(frame_count op=64 "dgid=$BROADCAST_MGID" dport=9)" -eq 3
+	broadcasts_over_ud 1
 }
 
 datagram_peer()

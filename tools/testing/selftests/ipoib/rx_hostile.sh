@@ -4,7 +4,7 @@
 # What arrives need not come from a well-behaved driver: odd frames are delivered
 # where the RFC wants it, dropped and counted where not, and never do harm.
 #
-#	softib0: ud_verbs, any frame ----> node2
+#	ud_verbs, any frame          ----> node2
 #	node1                               |
 #	+-+---------------------------------+-+
 #	|               switch                |
@@ -36,9 +36,7 @@ setup()
 {
 	fabric_up 2
 	wait_ping 1 2 || ktap_bail "no ping"
-	QKEY=$(sa_field "$BROADCAST_MGID" qkey)
-	MLID=$(sa_field "$BROADCAST_MGID" mlid)
-	LID=$(port_lid 2)
+	QKEY=$(group_field qkey)
 	QPN=0x$(lladdr_qpn 2)
 }
 
@@ -48,7 +46,8 @@ to_node2()
 	local data=$1
 
 	shift
-	ud_verbs "$(ibdev 1)" -l "$LID" -q "$QPN" -Q "$QKEY" -d "$data" "$@"
+	ud_to 2
+	ud_send 1 "${UD_TO[@]}" -q "$QPN" -Q "$QKEY" -d "$data" "$@"
 }
 
 # sent_is_received COMMAND...: exactly the payload "cafe01", once
@@ -77,8 +76,9 @@ grh()
 
 multicast()
 {
-	sent_is_received ud_verbs "$(ibdev 1)" -l $((MLID)) -q 0xffffff -Q "$QKEY" \
-		-g "$BROADCAST_MGID" -d 88b50000cafe01
+	ud_to_group "$BROADCAST_MGID"
+	sent_is_received ud_send 1 "${UD_TO[@]}" -q 0xffffff -Q "$QKEY" \
+		-d 88b50000cafe01
 	check_eq "pkttype" "$(received 2 | word pkttype)" 1
 }
 
@@ -201,7 +201,8 @@ odd_flags_arp()
 	node_ip 1 neigh flush dev ib0
 	ping_ok 1 "$(ip4 2)"
 	# a reply that nobody asked for updates an entry that there is
-	check "send" ud_verbs "$(ibdev 2)" -l "$(port_lid 1)" -q "0x$(lladdr_qpn 1)" -Q "$QKEY" \
+	ud_to 1
+	check "send" ud_send 2 "${UD_TO[@]}" -q "0x$(lladdr_qpn 1)" -Q "$QKEY" \
 		-d "080600000020080014040002${sha}0a090002$(lladdr 1)0a090001"
 	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
 }

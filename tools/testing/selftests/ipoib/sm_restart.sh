@@ -71,12 +71,12 @@ no_loss()
 {
 	local out=$TESTDIR/ping ping
 
-	ip netns exec node1 ping -n -q -i 0.02 -c 250 "$(ip4 3)" > "$out" &
+	ip netns exec node1 ping -n -i 0.02 -c 250 -w 30 "$(ip4 3)" > "$out" &
 	ping=$!
 	opensm_stop
 	opensm_start
 	wait "$ping"
-	check "no loss" grep -q ' 0% packet loss' "$out" || note "$(cat "$out")"
+	check "no loss" ping_complete 250 < "$out" || note "$(tail -n 3 "$out")"
 	check "all are members again" slowwait 15 all_members
 }
 

@@ -132,7 +132,7 @@ bytes()
 multicast()
 {
 	group_join 2 239.8.8.8
-	slowwait 5 sa_is_full_member 2 "$(mgid4 239.8.8.8)"
+	slowwait 5 is_member 2 "$(mgid4 239.8.8.8)"
 	in_node 1 udp_group send ib0 239.8.8.8 9 100 1
 	slowwait 10 quiet 500 > /dev/null
 	in_node 1 udp_group send ib0 239.8.8.8 9 100 3 100000

@@ -12,9 +12,11 @@
  *	-P INDEX	P_Key table index (0)
  *	-s SL		service level (0)
  *	-g DGID		send a GRH with this DGID
+ *	-x INDEX	GID table index to send from (0)
  *	-H HOPLIMIT	hop limit of the GRH (1)
  *	-T TCLASS	traffic class of the GRH (0)
- *	-d HEX		the message, IPoIB header included
+ *	-d HEX		the message, IPoIB header included; "-": those of standard
+ *			input, one a line
  *	-n COUNT	how often (1)
  * With the signalled completions all got, the status of the worst is the exit
  * status: 0 sent, 1 a send failed, 2 no way to send.
@@ -35,6 +37,7 @@ struct args {
 	struct ibv_ah_attr ah;
 	uint32_t qpn, qkey;
 	int pkey_index, len, count;
+	int listed;
 	uint8_t *data;
 };
 
@@ -64,7 +67,7 @@ static void parse(int argc, char **argv, struct args *a)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "l:q:Q:P:s:g:H:T:d:n:")) != -1) {
+	while ((opt = getopt(argc, argv, "l:q:Q:P:s:g:x:H:T:d:n:")) != -1) {
 		unsigned long v = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		switch (opt) {
@@ -83,6 +86,9 @@ static void parse(int argc, char **argv, struct args *a)
 		case 's':
 			a->ah.sl = v;
 			break;
+		case 'x':
+			a->ah.grh.sgid_index = v;
+			break;
 		case 'H':
 			a->ah.grh.hop_limit = v;
 			break;
@@ -93,7 +99,9 @@ static void parse(int argc, char **argv, struct args *a)
 			a->count = v;
 			break;
 		case 'd':
-			a->len = unhex(optarg, a->data);
+			a->listed = !strcmp(optarg, "-");
+			if (!a->listed)
+				a->len = unhex(optarg, a->data);
 			break;
 		case 'g':
 			a->ah.is_global = 1;
@@ -165,6 +173,21 @@ static int send_one(struct ibv_qp *qp, struct ibv_cq *cq, struct ibv_sge *sge,
 	return wc.status != IBV_WC_SUCCESS;
 }
 
+/* The messages of standard input, as fast as they go. */
+static int send_listed(struct ibv_qp *qp, struct ibv_cq *cq, struct ibv_sge *sge,
+		       struct ibv_ah *ah, struct args *a)
+{
+	static char line[2 * BUF_LEN + 2];
+	int ret = 0;
+
+	while (fgets(line, sizeof(line), stdin)) {
+		line[strcspn(line, "\n")] = 0;
+		sge->length = unhex(line, a->data);
+		ret |= send_one(qp, cq, sge, ah, a);
+	}
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	struct args a = { .count = 1, .ah = { .port_num = 1, .grh.hop_limit = 1 } };
@@ -197,6 +220,8 @@ int main(int argc, char **argv)
 	if (!ah)
 		die("ibv_create_ah");
 	sge = (struct ibv_sge){ .addr = (uintptr_t)a.data, .length = a.len, .lkey = mr->lkey };
+	if (a.listed)
+		return send_listed(qp, cq, &sge, ah, &a);
 	while (a.count--)
 		ret |= send_one(qp, cq, &sge, ah, &a);
 	return ret;

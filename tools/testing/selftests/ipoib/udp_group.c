@@ -132,11 +132,14 @@ static int do_send(int argc, char **argv, unsigned int ifindex)
 	int size = atoi(argv[2]), count = atoi(argv[3]), gap = argc > 4 ? atoi(argv[4]) : 0;
 	struct ip_mreqn out = { .imr_ifindex = ifindex };
 	static char buf[65536];
-	int one = 1, i, fd;
+	int one = 1, hops = 4, i, fd;
 	union addr a;
 	socklen_t len = parse(argv[0], atoi(argv[1]), ifindex, &a);
 
 	fd = socket(a.sa.sa_family, SOCK_DGRAM, 0);
+	/* Enough to be routed. */
+	setsockopt(fd, IPPROTO_IP, IP_MULTICAST_TTL, &hops, sizeof(hops));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &hops, sizeof(hops));
 	setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &one, sizeof(one));
 	if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, argv[-1], strlen(argv[-1])))
 		die("bind to device");

@@ -17,6 +17,9 @@ CASES=(
 	"wire:lladdr_qpn_range U36 a QPN of more than 24 bits does not touch the flags"
 	"wire:lladdr_flags_ignored U36,C7,C9 the QPN is read the same under all 256 values of the flags"
 	"wire:lladdr_multicast U36 the GID tells whether an address is a group's"
+	"wire:lladdr_order C18 addresses compare as numbers, first octet first, without their flags"
+	"wire:lladdr_flags C7 of the flags two bits are read, whatever the others are"
+	"wire:service_id C21,C36 a service ID is its first octet and the QPN, with zeros between"
 	"wire:header_layout U3,U23 the encapsulation header is EtherType, then reserved"
 	"wire:mgid_broadcast U3,U4,U5,U7,U9 the broadcast-GID of a P_Key is right octet by octet"
 	"wire:mgid_scope U8,U14 and for each scope"
@@ -34,6 +37,12 @@ CASES=(
 	"ring:fill_complete_wrap - a ring fills to the last slot and empties in parts, across the wrap"
 	"ring:copies_apart - copies of frames in flight do not overlap"
 	"ring:flush - a flush frees all frames"
+	"record:pack U54 a group's record has all its fields in their octets"
+	"record:pack_range - values with too many bits do not touch their neighbours"
+	"record:unpack U48 a record of the SA is read right, field by field"
+	"record:mgids U57 a table of records is read to its end and not beyond"
+	"record:notice_sound U52 reports of ports and groups are taken for what they are"
+	"record:notice_unsound U52 reports that make no sense are not"
 	"complete - these are all, and each suite passed"
 )
 
@@ -70,12 +79,17 @@ ring()
 	check_eq "result" "$(result ring "$1")" "ok $1"
 }
 
+record()
+{
+	check_eq "result" "$(result record "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Cases of connected_rc.sh and connected_uc.sh, which are the same for both
+# transports.
+
+start()
+{
+	local node
+
+	capture_start start
+	check "mode and transport" in_mode connected "$1" 1 2
+	for node in 1 2; do
+		check_eq "mode" "$(net_file "$node" mode)" connected
+		check_eq "MTU" "$(link_mtu "$node")" 65520
+	done
+	check "connection" connect 1 2
+	check "connection back" connect 2 1
+	capture_stop
+}
+
+flags()
+{
+	check_eq "flags" "$(lladdr 1 | cut -c 1-2)" "$1"
+	check_eq "GID" "$(lladdr 1 | cut -c 9-)" "$(port_gid_hex 1)"
+}
+
+# messages SERVICE: what start captured. Each node may have asked first, or both.
+messages()
+{
+	local node asked=0
+
+	for node in 1 2; do
+		[ -z "$(cm_from "$node" "$CM_REQ" cm.private)" ] || asked=$((asked + 1))
+		check "service ID of node $node" only "0100000000$(lladdr_qpn $((3 - node)))" cm_from "$node" "$CM_REQ" cm.sid
+		check "service type of node $node" only "$1" cm_from "$node" "$CM_REQ" cm.service
+		check "REQ of node $node" only "$(private_data "$node" 65524)" cm_from "$node" "$CM_REQ" cm.private
+		check "REP of node $node" only "$(private_data "$node" 65524)" cm_from "$node" "$CM_REP" cm.private
+		check "RTU of node $node" only "$(private_data "$node" 65524)" cm_from "$node" "$CM_RTU" cm.private
+		check "REJ of node $node" only "$(private_data "$node" 65524)" cm_from "$node" "$CM_REJ" cm.private
+	done
+	check_num "nodes that asked" "$asked" -ge 1
+	check_num "grants" "$(cm_messages "$CM_REP" -f slid | sort -u | wc -l)" -eq 1
+	check_num "confirmations" "$(cm_messages "$CM_RTU" -f slid | sort -u | wc -l)" -eq 1
+	check "refusals, if requests crossed" only 28 cm_messages "$CM_REJ" -f cm.reason
+}
+
+# only WORD COMMAND...: prints that and nothing else, or nothing
+only()
+{
+	local out
+
+	out=$("${@:2}" | sort -u)
+	[ -z "$out" ] || [ "$out" = "$1" ] && return
+	echo "got $out, wanted $1"
+	return 1
+}
+
+pings()
+{
+	local size
+
+	for size in 10 1400 2016 5000 65000; do
+		check "IPv4, $size" ping_lossless 1 "$(ip4 2)" 10 -M 'do' -s "$size"
+		check "IPv6, $size" ping_lossless 2 "$(ip6 1)" 10 -M 'do' -s "$size"
+	done
+}
+
+# on_wire FIRST: opcodes are FIRST to FIRST + 4
+on_wire()
+{
+	capture_start wire
+	check "ping" ping_lossless 1 "$(ip4 2)" 5
+	check "ping6" ping_lossless 2 "$(ip6 1)" 5
+	in_node 1 arping -c 1 -I ib0 "$(ip4 2)" > /dev/null
+	node_ip 1 neigh flush dev ib0
+	check "ping6" ping_lossless 1 "$(ip6 2)" 2
+	capture_stop
+	check_num "echoes on the connection" "$(frame_count icmp.type=8 "op=$(printf '%02x' $(($1 + 4)))")" -eq 5
+	check_num "answers on the connection" "$(frame_count icmp.type=0 "op=$(printf '%02x' $(($1 + 4)))")" -eq 5
+	check_eq "echoes over UD" "$(frames -f n op=64 icmp.type=8)" ""
+	check_num "ARP over UD" "$(frame_count op=64 type=0806)" -ge 2
+	check_eq "ARP on the connection" "$(frames -f n op!=64 type=0806)" ""
+	check_num "NS over UD" "$(frame_count op=64 icmp6.type=135)" -ge 1
+	check_num "NA over UD" "$(frame_count op=64 icmp6.type=136)" -ge 1
+	check_eq "ND on the connection" "$(frames -f n op!=64 icmp6.type=135; frames -f n op!=64 icmp6.type=136)" ""
+}
+
+one_connection()
+{
+	local before
+
+	before=$(cm_stat 1 cm_requests)
+	node_ip 2 addr add 10.9.1.2/16 dev ib0
+	check "second address" slowwait 5 ping_ok 1 10.9.1.2
+	check "second address" ping_lossless 1 10.9.1.2 5
+	node_ip 2 addr del 10.9.1.2/16 dev ib0
+	check_eq "further requests" "$(cm_stat 1 cm_requests)" "$before"
+	check_eq "connections of node 1" "$(conn_count 1 2)" 1
+	check_eq "connections of node 2" "$(conn_count 2 1)" 1
+	check "used both ways" grep -q ' both ' <<< "$(conns 2 1)"
+	check_eq "QPs of node 1" "$(rdma res show qp link softib0/1 | grep -cE 'type (RC|UC)')" 1
+}
+
+stream()
+{
+	local before
+
+	before=$(cm_stat "$1" cm_tx_packets)
+	tcp_stream "$1" "$2" "$3"
+	check_num "frames on the connection" $(($(cm_stat "$1" cm_tx_packets) - before)) -gt 100
+	check_eq "still one connection" "$(conn_count 1 2)" 1
+}

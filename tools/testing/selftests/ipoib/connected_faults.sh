@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# A request that is refused leaves UD, and one that is lost, duplicated or delayed
+# is made good.
+#
+#	node1 <== RC ==> node2		messages are lost and doubled on their way
+#	  |                |
+#	+-+----------------+-+
+#	|       switch       |
+#	+--------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+CASES=(
+	"refused C11,C16,C35 a peer that refuses is served over UD, nothing is lost"
+	"refused_backoff C35 and is not asked with every packet"
+	"refused_later C35 but asked again after a while"
+	"silent C30,C35 while a peer does not answer packets go over UD"
+	"lost_messages C12 lost messages of the CM are sent again"
+	"doubled_messages C14 doubled messages make no second connection"
+	"stalled C33 a peer that reads no more stalls no other"
+	"removed C19 an HCA that is pulled out takes its connections along"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no ping"
+	in_mode connected rc 1 2 3 || ktap_bail "no connected mode"
+}
+
+diagnose()
+{
+	cm_diagnose 1 2
+}
+
+# Node 3 takes no requests, but node 1 believes that it does.
+refuse()
+{
+	set_mode 3 datagram
+	set_transport 3 none || return 1
+	node_ip 1 neigh replace "$(ip4 3)" dev ib0 \
+		lladdr "80:$(lladdr 3 | cut -c 3- | sed 's/../&:/g; s/:$//')"
+}
+
+refused()
+{
+	check "node 3" refuse
+	check "ping" ping_lossless 1 "$(ip4 3)" 20
+	check "refusal is known" busywait 5000 peer_state_is 1 3 refused
+	check_eq "connections" "$(conn_count 1 3)" 0
+}
+
+refused_backoff()
+{
+	local before
+
+	before=$(cm_stat 1 cm_requests)
+	check "ping" ping_lossless 1 "$(ip4 3)" 100
+	check_num "requests for 100 packets" $(($(cm_stat 1 cm_requests) - before)) -le 6
+}
+
+refused_later()
+{
+	check "transport" set_transport 3 rc
+	check "connection" slowwait 40 connect_try 1 3
+	node_ip 1 neigh del "$(ip4 3)" dev ib0
+	check "mode" set_mode 3 connected
+}
+
+silent()
+{
+	all_apart || fail "connections stay"
+	knob_set 2 drop_next_mad 4
+	check "ping" ping_lossless 1 "$(ip4 2)" 50
+	knob_set 2 drop_next_mad 0
+	check "one connection" slowwait 15 settled
+}
+
+lost_messages()
+{
+	local n
+
+	for n in 1 2; do
+		all_apart || fail "connections stay"
+		knob_set 1 drop_next_mad "$n"
+		knob_set 2 drop_next_mad "$n"
+		check "ping" ping_lossless 1 "$(ip4 2)" 5
+		check "one connection" slowwait 15 settled
+		knob_set 1 drop_next_mad 0
+		knob_set 2 drop_next_mad 0
+	done
+}
+
+doubled_messages()
+{
+	local node
+
+	all_apart || fail "connections stay"
+	for node in 1 2; do
+		knob_set "$node" dup_every_mad 1
+	done
+	check "ping" ping_lossless 1 "$(ip4 2)" 5
+	check "one connection" slowwait 15 settled
+	for node in 1 2; do
+		knob_set "$node" dup_every_mad 0
+	done
+	check "ping" ping_lossless 1 "$(ip4 2)" 20
+}
+
+# Nothing that node 2 sends on connections arrives: neither do its answers.
+stalled()
+{
+	check "connection" connect 1 2
+	check "connection" connect 1 3
+	knob_set 2 drop_every_rc 1
+	background 1 ping -n -q -f -s 1000 "$(ip4 2)" > /dev/null
+	check "the other peer" ping_lossless 1 "$(ip4 3)" 50
+	background_stop
+	knob_set 2 drop_every_rc 0
+	check "back again" slowwait 20 ping_ok 1 "$(ip4 2)"
+	check "nothing lost" ping_lossless 1 "$(ip4 2)" 10
+}
+
+removed()
+{
+	check "connection" connect 1 2
+	hca_remove 2
+	check "node 1 gives up" slowwait 20 peer_gone
+	hca_add 2
+	wait_ports_active
+	node_move 2
+	node_config 2
+	check "carrier" wait_carrier 2
+	node_ip 1 neigh flush dev ib0
+	check "ping" slowwait 20 ping_ok 1 "$(ip4 2)"
+}
+
+peer_gone()
+{
+	ping_ok 1 "$(ip4 2)"
+	! conns 1 | grep -q 'established.*waiting=[1-9]'
+}
+
+ktap_main "$@"

@@ -1,0 +1,198 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What comes from outside is believed only as far as it has been checked: forged
+# messages of the CM are refused, counted, and leave nothing behind.
+#
+#	ud_verbs, any message to QP 1 ----> node2 <== RC ==> node3
+#	node1                                |                 |
+#	+-+----------------------------------+-----------------+-+
+#	|                        switch                          |
+#	+--------------------------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+# The Q_Key of QP 1 (IBTA 3.5.3).
+QP1_QKEY=0x80010000
+COMM=4096
+
+CASES=(
+	"reserved:00 C12,C29 a request that is as it should be is granted"
+	"reserved:ff C29,C36 so is one with other bits in the reserved octet"
+	"linux_sid C21 so is one to Linux' own service ID"
+	"huge C26,C28 a Receive MTU of 4 GB is not believed, but does no harm"
+	"bad:private=0000424200000000 C26,C35 a Receive MTU of 0 is refused"
+	"bad:private=000042420000000a C23,C26 so is one of 10"
+	"bad:private=0000000000010000 C15,C35 a QPN of 0 is refused"
+	"bad:private=00ffffff00010000 C15,C35 so is that of a group"
+	"partition C35 a request for a partition that the port is not in is not granted"
+	"bad:service=1 C8,C35 so is UC if only RC is offered"
+	"bad:sgid=own C35 so is one in our own name"
+	"bad:sgid=ff12401bffff00000000000000000001 C35 or in the name of a group"
+	"refusal_data C16 each refusal carried the private data"
+	"victim C17,C35 a request in the name of a peer leaves that peer's connection alone"
+	"flood C13,C35 a flood of requests is bounded"
+	"flood_ends C13,C35 and leaves nothing behind"
+	"dreq_storm C35 a storm of DREQs ends no connection"
+	"afterwards C35 traffic goes on"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 2 3 || ktap_bail "no ping"
+	wait_ping 1 2 || ktap_bail "no ping"
+	in_mode connected rc 2 3 || ktap_bail "no connected mode"
+	connect 2 3 || ktap_bail "no connection"
+}
+
+diagnose()
+{
+	cm_diagnose 2
+}
+
+# to_qp1: node 1's HCA to node 2's CM, the messages of standard input
+to_qp1()
+{
+	ud_verbs "$(ibdev 1)" -l "$(port_lid 2)" -q 1 -Q "$QP1_QKEY" -d -
+}
+
+# forge [KEY=VALUE]...: a REQ of node 1 to node 2, but for what is said otherwise;
+# sgid=own is node 2's
+forge()
+{
+	local word words=()
+
+	COMM=$((COMM + 4096))
+	for word; do
+		[ "$word" != sgid=own ] || word=sgid=$(port_gid_hex 2)
+		words+=("$word")
+	done
+	"$LIB_DIR/cm_forge.py" req "comm=$(printf %x "$COMM")" \
+		"sid=0100000000$(lladdr_qpn 2)" "qpn=$(printf %x "$COMM")" \
+		"slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" \
+		"sgid=$(port_gid_hex 1)" "dgid=$(port_gid_hex 2)" \
+		"private=0000424200010000" "${words[@]}" > "$TESTDIR/forged"
+	to_qp1 < "$TESTDIR/forged"
+}
+
+# answers ATTR: of those messages, how many node 2 has sent into the capture
+answers()
+{
+	cm_messages "$1" "slid=$(lid_hex 2)" -f n | wc -l
+}
+
+# forged CASE [KEY=VALUE]...
+forged()
+{
+	capture_start "$1"
+	check "send" forge "${@:2}"
+	busywait 3000 answered
+	capture_stop
+}
+
+answered()
+{
+	[ $(($(answers "$CM_REP") + $(answers "$CM_REJ"))) -gt 0 ]
+}
+
+reserved()
+{
+	forged "reserved$1" "private=${1}00424200010000"
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check_eq "REJ" "$(answers "$CM_REJ")" 0
+}
+
+linux_sid()
+{
+	forged linux_sid "sid=1000000000$(lladdr_qpn 2)"
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+}
+
+huge()
+{
+	forged huge private=00004242ffffffff
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check_not "believed" grep -q 'mtu=42' <<< "$(conns 2)"
+}
+
+bad()
+{
+	local before
+
+	before=$(cm_stat 2 cm_rejected)
+	forged "bad.${1//[^a-z0-9]/}" "$1"
+	cp "$CAPTURE" "$TESTDIR/last_refusal.pcap"
+	check_num "REJ" "$(answers "$CM_REJ")" -ge 1
+	check_eq "REP" "$(answers "$CM_REP")" 0
+	check_num "counted" "$(cm_stat 2 cm_rejected)" -gt "$before"
+}
+
+# The kernel's CM does that by itself, and does not always say so.
+partition()
+{
+	forged partition pkey=8123
+	check_eq "REP" "$(answers "$CM_REP")" 0
+}
+
+refusal_data()
+{
+	CAPTURE=$TESTDIR/last_refusal.pcap
+	check_eq "private data" "$(cm_messages "$CM_REJ" -f cm.private | sort -u)" "$(private_data 2 65524)"
+}
+
+victim()
+{
+	local before
+
+	check "connection" connect 2 3
+	before=$(cm_stat 3 cm_requests)$(cm_stat 2 cm_requests)
+	forged victim "sgid=$(port_gid_hex 3)" "private=00$(lladdr_qpn 3)00010000"
+	check_num "REJ" "$(answers "$CM_REJ")" -ge 1
+	check "ping" ping_lossless 2 "$(ip4 3)" 10
+	check_eq "further requests" "$(cm_stat 3 cm_requests)$(cm_stat 2 cm_requests)" "$before"
+}
+
+# More than may be waiting for their RTU at a time
+flood()
+{
+	local before
+
+	before=$(cm_stat 2 cm_rejected)
+	check "send" forge count=400 private=0005000000010000
+	check "some are refused" slowwait 10 cm_stat_is 2 cm_rejected -gt "$before"
+	check_num "connections" "$(cm_view 2 | sed -n 's/^connections: //p')" -le 300
+	check "the peer" ping_lossless 2 "$(ip4 3)" 20
+}
+
+few_left()
+{
+	[ "$(cm_view 2 | sed -n 's/^connections: //p')" -le 2 ]
+}
+
+flood_ends()
+{
+	check "gone" slowwait 30 few_left
+}
+
+dreq_storm()
+{
+	local before
+
+	before=$(cm_stat 2 cm_requests)$(cm_stat 3 cm_requests)
+	"$LIB_DIR/cm_forge.py" dreq count=1000 comm=1 remote=1 qpn=1 > "$TESTDIR/dreqs"
+	check "send" to_qp1 < "$TESTDIR/dreqs"
+	check "ping" ping_lossless 2 "$(ip4 3)" 20
+	check_eq "requests" "$(cm_stat 2 cm_requests)$(cm_stat 3 cm_requests)" "$before"
+}
+
+afterwards()
+{
+	check "ping" ping_lossless 2 "$(ip4 3)" 50 -s 60000
+	check_eq "connections to node 3" "$(conn_count 2 3)" 1
+	check "link still up" has_carrier 2
+}
+
+ktap_main "$@"

@@ -1,0 +1,125 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Connections end with their interface, or when nobody uses them, and are made
+# between HCAs that differ.
+#
+#	node1 <== RC ==> node2
+#	  |                |
+#	+-+----------------+-+
+#	|       switch       |
+#	+--------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+CASES=(
+	"ifdown C19 down ends the connection with a DREQ, up makes it anew"
+	"idle C20 a connection that nobody uses ends"
+	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
+	"no_srq C13,C28 an HCA without shared receive queues has connections, too"
+	"from_datagram C30 a node in datagram mode takes packets on a connection"
+)
+
+setup()
+{
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+	in_mode connected rc 1 2 || ktap_bail "no connected mode"
+	connect 1 2 || ktap_bail "no connection"
+}
+
+diagnose()
+{
+	cm_diagnose 1 2
+}
+
+ifdown()
+{
+	capture_start ifdown
+	check "down" node_ip 1 link set ib0 down
+	check "node 2 knows" busywait 5000 conn_count_is 2 1 0
+	check "node 1 holds none" slowwait 10 all_gone 1
+	capture_stop
+	check_num "DREQ" "$(cm_messages "$CM_DREQ" -f n | wc -l)" -ge 1
+	check "up" node_ip 1 link set ib0 up
+	check "carrier" wait_carrier 1
+	check "connection" connect 1 2
+	check "ping" ping_lossless 1 "$(ip4 2)" 5
+}
+
+idle()
+{
+	local param=/sys/module/ib_ipoib/parameters/cm_idle_seconds
+
+	check "connection" connect 1 2
+	echo 2 > "$param"
+	check "node 1 has none" slowwait 30 all_gone 1
+	check "node 2 has none" slowwait 30 all_gone 2
+	echo 120 > "$param"
+	check_num "counted" "$(($(cm_stat 1 cm_reaped) + $(cm_stat 2 cm_reaped)))" -ge 1
+	check "and comes back" connect 1 2
+}
+
+# replug NODE SGE: its HCA comes back with receives of so many SGEs
+replug()
+{
+	knob_set "$1" srq_sge "$2"
+	hca_remove "$1"
+	hca_add "$1"
+	wait_ports_active
+	node_move "$1"
+	node_config "$1"
+	wait_carrier "$1" || fail "no carrier"
+	node_ip $((3 - $1)) neigh flush dev ib0
+	set_mode "$1" connected || fail "no connected mode"
+	wait_ping 1 2 || fail "no ping"
+}
+
+# Three SGEs: the encapsulation header and two pages.
+smaller()
+{
+	capture_start smaller
+	replug 2 3
+	check "connection" connect 1 2
+	capture_stop
+	check_eq "what node 2 says" "$({ cm_from 2 "$CM_REQ" cm.private; cm_from 2 "$CM_REP" cm.private; } |
+		sort -u)" "$(private_data 2 8196)"
+	check "node 1 knows" grep -q 'mtu=8192' <<< "$(conns 1 2)"
+	check "node 2 knows" grep -q 'mtu=8192' <<< "$(conns 2 1)"
+	check "8192" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 8164
+	check_not "8193" ping_ok 1 "$(ip4 2)" -M 'do' -s 8165
+	# Each end learns from the first packet that is too long.
+	check "in fragments" slowwait 5 ping_ok 1 "$(ip4 2)" -s 20000
+	check "in fragments" ping_lossless 1 "$(ip4 2)" 5 -s 20000
+	check "back, in fragments" slowwait 5 ping_ok 2 "$(ip6 1)" -s 20000
+	check "back, in fragments" ping_lossless 2 "$(ip6 1)" 5 -s 20000
+}
+
+no_srq()
+{
+	replug 2 0
+	check "connection" connect 1 2
+	check "ping" ping_lossless 1 "$(ip4 2)" 50 -s 60000
+	check "ping back" ping_lossless 2 "$(ip6 1)" 50 -s 60000
+	tcp_stream 1 2 ip4
+	check_eq "connections" "$(conn_count 1 2)" 1
+	replug 2 32
+	check "connection" connect 1 2
+}
+
+from_datagram()
+{
+	local before
+
+	check "node 2" in_mode datagram rc 2
+	check "connection" connect 1 2
+	before=$(cm_stat 2 cm_rx_packets)
+	check "ping" ping_lossless 1 "$(ip4 2)" 10
+	check "large" ping_lossless 1 "$(ip4 2)" 5 -s 1900 -M 'do'
+	check_num "frames on the connection" $(($(cm_stat 2 cm_rx_packets) - before)) -ge 15
+	check "node 2 back" in_mode connected rc 2
+}
+
+ktap_main "$@"

@@ -1,0 +1,238 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What is too long for a destination is answered by ICMP at once, the mode leaves
+# the administrator his MTU, and a peer without connections is served over UD.
+#
+#	node1 <== RC ==> node2		node3 offers no connections
+#	  |                |              |
+#	+-+----------------+--------------+-+
+#	|              switch               |
+#	+-----------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+CASES=(
+	"words B5 mode takes two words, with a newline or without"
+	"words_wrong B5 and no other"
+	"netlink B14 the same by ip link, which shows it"
+	"mtu_follows B6,B33,C24 the MTU follows the mode"
+	"mtu_stays B6,B33 an MTU that was set stays"
+	"transports C8 cm_transport takes its five words"
+	"transports_wrong C8 and no other, nor none in connected mode"
+	"ud_peer:4 C11,C30,C34 a peer that offers nothing is reached over UD"
+	"ud_peer:6 C11,C30,C34 the same over IPv6"
+	"pmtu4 C34 IPv4: what is too long for that peer is answered, and the route knows"
+	"pmtu6 C34 IPv6: the same"
+	"pmtu_counted C34 answers and drops are counted"
+	"pmtu_others C28,C34 the other peer still takes 65520"
+	"tcp_ud_peer C34 TCP to that peer flows"
+	"group_long C31 a broadcast longer than UD can take is dropped and counted"
+	"switching B5,B6 the mode changes 10 times under TCP, which goes on"
+	"switch_time B5,B6 and never takes longer than a second"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no ping"
+	set_transport 3 none || ktap_bail "no cm_transport"
+}
+
+diagnose()
+{
+	cm_diagnose 1
+}
+
+words()
+{
+	local file=/sys/class/net/ib0/mode
+
+	check "connected" in_node 1 sh -c "echo connected > $file"
+	check_eq "reads" "$(net_file 1 mode)" connected
+	check "again" in_node 1 sh -c "echo connected > $file"
+	check "datagram, no newline" in_node 1 sh -c "printf datagram > $file"
+	check_eq "reads" "$(net_file 1 mode)" datagram
+	check "connected, no newline" in_node 1 sh -c "printf connected > $file"
+	check_eq "reads" "$(net_file 1 mode)" connected
+	check "back" set_mode 1 datagram
+}
+
+words_wrong()
+{
+	local word
+
+	for word in "" connecte connected2 Connected 1 rc; do
+		check_not "'$word'" set_mode 1 "$word"
+	done
+	check_eq "reads" "$(net_file 1 mode)" datagram
+}
+
+netlink()
+{
+	check "connected" node_ip 1 link set ib0 type ipoib mode connected
+	check_eq "sysfs" "$(net_file 1 mode)" connected
+	check "ip shows it" grep -q 'mode connected' <<< "$(node_ip 1 -d link show dev ib0)"
+	check "datagram" node_ip 1 link set ib0 type ipoib mode datagram
+	check "ip shows it" grep -q 'mode datagram' <<< "$(node_ip 1 -d link show dev ib0)"
+}
+
+mtu_follows()
+{
+	check "connected" set_mode 1 connected
+	check_eq "MTU" "$(link_mtu 1)" 65520
+	check "datagram" set_mode 1 datagram
+	check_eq "MTU" "$(link_mtu 1)" 2044
+}
+
+mtu_stays()
+{
+	check "connected" set_mode 1 connected
+	check "set" node_ip 1 link set ib0 mtu 9000
+	check "datagram" set_mode 1 datagram
+	check_eq "MTU" "$(link_mtu 1)" 2044
+	check "connected" set_mode 1 connected
+	check_eq "MTU" "$(link_mtu 1)" 9000
+	check "largest" node_ip 1 link set ib0 mtu 65520
+	check_not "too large" node_ip 1 link set ib0 mtu 65521
+	check "datagram" set_mode 1 datagram
+	check_not "too large for datagram mode" node_ip 1 link set ib0 mtu 9000
+}
+
+transports()
+{
+	local word
+
+	for word in none rc uc rc,uc uc,rc; do
+		check "$word" set_transport 1 "$word"
+		check_eq "reads" "$(net_file 1 cm_transport)" "$word"
+	done
+	check "rc" set_transport 1 rc
+}
+
+transports_wrong()
+{
+	local word
+
+	for word in "" ud rc,rc RC; do
+		check_not "'$word'" set_transport 1 "$word"
+	done
+	check "connected" set_mode 1 connected
+	check_not "none" set_transport 1 none
+	check_eq "flags" "$(lladdr 1 | cut -c 1-2)" 80
+	check_not "connected without transports" set_mode 3 connected
+	check_eq "mode" "$(net_file 3 mode)" datagram
+	check_eq "MTU" "$(link_mtu 3)" 2044
+}
+
+# From here on nodes 1 and 2 are in connected mode.
+ud_peer()
+{
+	local node
+
+	for node in 1 2; do
+		check "connected" set_mode "$node" connected
+	done
+	check_eq "flags" "$(lladdr 3 | cut -c 1-2)" 00
+	check "ping" ping_lossless 1 "$("ip$1" 3)" 10
+	check "ping back" ping_lossless 3 "$("ip$1" 1)" 10
+	check_eq "connections" "$(conn_count 1 3)" 0
+}
+
+# pmtu FAMILY: of the route to node 3
+pmtu()
+{
+	in_node 1 ip "-$1" route get "$("ip$1" 3)" | grep -o 'mtu [0-9]*'
+}
+
+# too_long FAMILY: what ping says of a packet that node 3 does not take
+too_long()
+{
+	in_node 1 ping -n -c 2 -i 0.2 -W 1 -M 'do' -s 4000 "$("ip$1" 3)" 2>&1
+}
+
+pmtu4()
+{
+	check "ping is told" grep -qi 'frag needed\|message too long' <<< "$(too_long 4)"
+	check_eq "route" "$(pmtu 4)" "mtu 2044"
+	check "in fragments" ping_lossless 1 "$(ip4 3)" 5 -s 4000
+}
+
+pmtu6()
+{
+	check "ping is told" grep -qi 'too big\|message too long' <<< "$(too_long 6)"
+	check_eq "route" "$(pmtu 6)" "mtu 2044"
+	check "in fragments" ping_lossless 1 "$(ip6 3)" 5 -s 4000
+}
+
+pmtu_counted()
+{
+	check_num "answers" "$(cm_stat 1 tx_too_long_answered)" -ge 2
+	check_num "drops" "$(cm_stat 1 tx_drop_too_long)" -ge 2
+}
+
+pmtu_others()
+{
+	check "connection" connect 1 2
+	check "65520" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 65492
+	check "65520, IPv6" ping_lossless 1 "$(ip6 2)" 5 -M 'do' -s 65472
+}
+
+tcp_ud_peer()
+{
+	local result
+
+	result=$(iperf 1 3 -t 2) || { fail "iperf3: $result"; return; }
+	note "Mb/s: $result"
+	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 10
+}
+
+group_long()
+{
+	local before
+
+	before=$(cm_stat 1 tx_drop_too_long)
+	in_node 1 udp_group send ib0 255.255.255.255 9 3000 1
+	check_num "drops" "$(cm_stat 1 tx_drop_too_long)" -gt "$before"
+}
+
+# flip COUNT: prints the longest time a change has taken, in ms
+flip()
+{
+	local i mode start ms longest=0
+
+	for ((i = 0; i < $1; i++)); do
+		mode=datagram
+		[ $((i % 2)) -eq 0 ] || mode=connected
+		start=$(now_ms)
+		set_mode 1 "$mode" || return 1
+		ms=$(($(now_ms) - start))
+		[ "$ms" -le "$longest" ] || longest=$ms
+		busywait 300 peer_state_is 1 2 up
+	done
+	echo "$longest"
+}
+
+switching()
+{
+	background 2 sh -c 'exec iperf3 -s -1 > /dev/null'
+	check "server" busywait 5000 iperf_listens 2
+	ip netns exec node1 iperf3 -c "$(ip4 2)" -t 8 -J > "$TESTDIR/switching.json" 2>&1 &
+	check "TCP runs" slowwait 10 cm_stat_is 1 cm_tx_packets -gt 100
+	FLIP_MS=$(flip 10) || fail "a change was refused"
+	wait $! || fail "iperf3: $(tail -n 3 "$TESTDIR/switching.json")"
+	background_stop
+	check "connection" connect 1 2
+	check "ping" ping_lossless 1 "$(ip4 2)" 20
+	check "one connection" slowwait 10 conn_count_is 1 2 1
+}
+
+switch_time()
+{
+	note "longest: $FLIP_MS ms"
+	check_num "milliseconds" "$FLIP_MS" -lt "$(scaled 1000)"
+}
+
+ktap_main "$@"

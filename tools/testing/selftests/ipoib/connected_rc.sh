@@ -1,0 +1,65 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Two nodes in connected mode carry unicast IP on one reliable connection, and all
+# else over UD, with the messages that RFC 4755 asks for.
+#
+#	node1 <== RC ==> node2
+#	  |                |
+#	+-+----------------+-+
+#	|       switch       |
+#	+--------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+# shellcheck source=cm_cases.sh
+. "$LIB_DIR/cm_cases.sh"
+
+CASES=(
+	"start:rc B5,C1 two nodes go into connected mode, reliable"
+	"flags:80 C7,U36 the address says RC and nothing else"
+	"messages:0 C12,C15,C21,C26,C29,C36 REQ, REP and RTU are as sections 3.2, 3.5 and 6 have them"
+	"pings C1,C2 echoes of all sizes lose nothing, both ways and both families"
+	"on_wire:0 C4,C6,C22,C31,C32 echoes are on the connection, ARP and ND over UD"
+	"one_connection C5,C13,C14 two IP addresses of a peer share one connection for both directions"
+	"multicast C3,C31 broadcast goes over UD"
+	"stream:1:2:ip4 C1 TCP over IPv4, node 1 to node 2"
+	"stream:2:1:ip6 C1 TCP over IPv6, node 2 to node 1"
+	"lossy C33 one packet in fifty is lost and no connection is"
+)
+
+setup()
+{
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+}
+
+diagnose()
+{
+	cm_diagnose 1 2
+}
+
+multicast()
+{
+	broadcasts_over_ud 1
+}
+
+lossy()
+{
+	local before node
+
+	before=$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)
+	for node in 1 2; do
+		knob_set "$node" drop_every_rc 50
+	done
+	check "ping" ping_lossless 1 "$(ip4 2)" 200 -s 1000
+	for node in 1 2; do
+		knob_set "$node" drop_every_rc 0
+	done
+	check_num "losses" "$(($(drops 1 fault) + $(drops 2 fault)))" -gt 2
+	check_eq "the connection is the same" "$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)" "$before"
+	check_eq "errors" "$(cm_stat 1 cm_errors)" 0
+}
+
+ktap_main "$@"

@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Two nodes in connected mode carry unicast IP on one unreliable connection, as
+# they do on a reliable one, and choose between the two.
+#
+#	node1 <== UC ==> node2
+#	  |                |
+#	+-+----------------+-+
+#	|       switch       |
+#	+--------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+# shellcheck source=cm_cases.sh
+. "$LIB_DIR/cm_cases.sh"
+
+CASES=(
+	"start:uc B5,C8 two nodes go into connected mode, unreliable"
+	"flags:40 C7,C8 the address says UC and nothing else"
+	"messages:1 C12,C15,C21,C26,C29,C36 REQ, REP and RTU of an unreliable connection"
+	"pings C1,C8 echoes of all sizes lose nothing, both ways and both families"
+	"on_wire:32 C4,C6,C31,C32 echoes are on the connection, ARP and ND over UD"
+	"one_connection C5,C8 one connection for both directions"
+	"stream:1:2:ip4 C8 TCP over IPv4"
+	"lossy_uc C8 lost messages are lost whole, and the connection goes on"
+	"both C8,C11 who offers both gets the one its peer offers"
+)
+
+setup()
+{
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+}
+
+diagnose()
+{
+	cm_diagnose 1 2
+}
+
+# With a deadline ping waits for late answers; those to the first 100 count.
+lossy_uc()
+{
+	local out
+
+	knob_set 1 drop_every_rc 10
+	out=$(in_node 1 ping -n -c 100 -i 0.01 -w 20 -s 1000 "$(ip4 2)" |
+		sed -n 's/.*icmp_seq=\([0-9]*\) .*/\1/p' | sort -nu | awk '$1 <= 100' | wc -l)
+	knob_set 1 drop_every_rc 0
+	check_eq "answers to 100" "$out" 90
+	check "nothing lost afterwards" ping_lossless 1 "$(ip4 2)" 20
+	check_eq "connections" "$(conn_count 1 2)" 1
+}
+
+both()
+{
+	check "both" in_mode connected rc,uc 1
+	check "UC only" in_mode connected uc 2
+	check_eq "flags" "$(lladdr 1 | cut -c 1-2)$(lladdr 2 | cut -c 1-2)" c040
+	check "connection" connect 1 2
+	check "it is UC" grep -q ' uc ' <<< "$(conns 1 2)"
+	check "UC preferred" in_mode connected uc,rc 1 2
+	check "connection" connect 1 2
+	check "it is UC" grep -q ' uc ' <<< "$(conns 1 2)"
+	check "RC preferred" in_mode connected rc,uc 1 2
+	check "connection" connect 1 2
+	check "it is RC" grep -q ' rc ' <<< "$(conns 1 2)"
+}
+
+ktap_main "$@"

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Connected mode: mode and transport of a node, its connections as debugfs shows
+# them, and the messages of the CM in a capture.
+
+# Attributes of the CM's messages.
+# shellcheck disable=SC2034 # for the tests
+{
+	CM_REQ=0010
+	CM_REJ=0012
+	CM_REP=0013
+	CM_RTU=0014
+	CM_DREQ=0015
+}
+
+# net_file NODE NAME: reads a file in /sys/class/net/ib0
+net_file()
+{
+	in_node "$1" cat "/sys/class/net/ib0/$2"
+}
+
+set_mode()
+{
+	in_node "$1" sh -c "echo $2 > /sys/class/net/ib0/mode" 2> /dev/null
+}
+
+set_transport()
+{
+	in_node "$1" sh -c "echo $2 > /sys/class/net/ib0/cm_transport" 2> /dev/null
+}
+
+cm_stat()
+{
+	in_node "$1" ethtool -S ib0 | sed -n "s/^ *$2: //p"
+}
+
+cm_stat_is()
+{
+	test "$(cm_stat "$1" "$2")" "$3" "$4"
+}
+
+# cm_view NODE: the debugfs file with the peers and connections of a node
+cm_view()
+{
+	cat "/sys/kernel/debug/ipoib/ib0.$(stat -Lc %i "/run/netns/node$1")_cm"
+}
+
+# conns NODE [TO]: its connections that are not closing, to node TO if given, one
+# a line
+conns()
+{
+	local gid=
+
+	[ $# -lt 2 ] || gid=$(port_gid_hex "$2")
+	cm_view "$1" | awk -v gid="$gid" '
+		/^peer:/ { gsub(":", "", $3); on = gid == "" || $3 == gid }
+		/connection:/ && on { $1 = ""; print }'
+}
+
+conn_count()
+{
+	conns "$@" | grep -c established
+}
+
+conn_count_is()
+{
+	[ "$(conn_count "$1" "$2")" -eq "$3" ]
+}
+
+# peer_state NODE TO
+peer_state()
+{
+	cm_view "$1" | awk -v gid="$(port_gid_hex "$2")" '
+		/^peer:/ { gsub(":", "", $3); on = $3 == gid }
+		/state:/ && on { print $2 }'
+}
+
+peer_state_is()
+{
+	[ "$(peer_state "$1" "$2")" = "$3" ]
+}
+
+# all_gone NODE: no connection is left, not even one being taken apart
+all_gone()
+{
+	cm_view "$1" | grep -qx 'connections: 0'
+}
+
+# connect FROM TO: a frame from the one to the other, until it has a connection
+connect()
+{
+	slowwait 15 connect_try "$1" "$2"
+}
+
+connect_try()
+{
+	ping_ok "$1" "$(ip4 "$2")"
+	peer_state_is "$1" "$2" up
+}
+
+# in_mode MODE TRANSPORT NODE...: and nothing is left of what was before
+in_mode()
+{
+	local mode=$1 transport=$2 node
+
+	shift 2
+	for node; do
+		set_mode "$node" datagram || return 1
+		set_transport "$node" "$transport" || return 1
+	done
+	for node; do
+		slowwait 10 all_gone "$node" || return 1
+		# Neighbours know the flags of before.
+		node_ip "$node" neigh flush dev ib0
+		set_mode "$node" "$mode" || return 1
+	done
+}
+
+# cm_messages ATTR [KEY=VALUE]...: what -f asks for of those messages
+cm_messages()
+{
+	frames mad.class=07 "mad.attr=$1" "${@:2}"
+}
+
+# cm_from NODE ATTR FIELD: of the messages it sent
+cm_from()
+{
+	cm_messages "$2" "slid=$(lid_hex "$1")" -f "$3" | sort -u
+}
+
+# private_data NODE MTU: of a message that it sends
+private_data()
+{
+	printf '00%s%08x\n' "$(lladdr_qpn "$1")" "$2"
+}
+
+# For tests that want to see why something failed.
+cm_diagnose()
+{
+	local node
+
+	for node; do
+		note "node $node: $(cm_view "$node")"
+		note "$(in_node "$node" ethtool -S ib0 | grep -v ': 0$' | tr -s ' \n' ' ')"
+	done
+}
+
+# No connection, but neighbours that know each other.
+all_apart()
+{
+	local node
+
+	for node in 1 2; do
+		set_mode "$node" datagram || return 1
+	done
+	for node in 1 2; do
+		slowwait 10 all_gone "$node" || return 1
+	done
+	check "ping" ping_ok 1 "$(ip4 2)"
+	check "ping" ping_ok 2 "$(ip4 1)"
+	for node in 1 2; do
+		set_mode "$node" connected || return 1
+	done
+}
+
+# Nodes 1 and 2 have one connection, and use it.
+settled()
+{
+	[ "$(conns 1 2 | wc -l)" -eq 1 ] && [ "$(conns 2 1 | wc -l)" -eq 1 ] &&
+		conn_count_is 1 2 1 && conn_count_is 2 1 1 &&
+		peer_state_is 1 2 up && peer_state_is 2 1 up
+}

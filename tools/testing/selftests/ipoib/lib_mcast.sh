@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the driver says of its multicast groups, its counters, and which group
+# datagrams went by on the wire.
+
+# The ninth octet and so on: an MGID as %pI6 writes it.
+mgid_full()
+{
+	local head=${1%%::*} tail='' word out='' n
+	local -a left right
+
+	[[ $1 == *::* ]] && tail=${1##*::}
+	IFS=: read -ra left <<< "$head"
+	IFS=: read -ra right <<< "$tail"
+	n=$((8 - ${#left[@]} - ${#right[@]}))
+	while [ $((n--)) -gt 0 ]; do
+		left+=(0)
+	done
+	for word in "${left[@]}" "${right[@]}"; do
+		printf -v word '%04x' "0x$word"
+		out+=${out:+:}$word
+	done
+	echo "$out"
+}
+
+# Groups as arguments of cases: IPv6 ones have a dash for the two colons.
+group_of()
+{
+	echo "${1/-/::}"
+}
+
+# mgid_of GROUP: the MGID of such an argument
+mgid_of()
+{
+	case $1 in
+	*-*) mgid6 "${1#*-}" ;;
+	*) mgid4 "$1" ;;
+	esac
+}
+
+# mcg_file NODE: the driver's list of groups
+mcg_file()
+{
+	echo "/sys/kernel/debug/ipoib/ib0.$(stat -L -c %i "/run/netns/node$1")_mcg"
+}
+
+# mcg NODE MGID KEY: a line of that group's entry; nothing if there is none
+mcg()
+{
+	awk -v gid="$(mgid_full "$2")" -v key="$3:" '
+		$1 == "GID:" { on = $2 == gid }
+		on && $1 == key { print $2 }' "$(mcg_file "$1")"
+}
+
+# mcg_is NODE MGID KEY VALUE
+mcg_is()
+{
+	local got
+
+	got=$(mcg "$1" "$2" "$3")
+	[ "$got" = "$4" ] && return
+	echo "node $1, $2: $3 is '$got', not '$4'"
+	return 1
+}
+
+mcg_absent()
+{
+	mcg_is "$1" "$2" state ""
+}
+
+# xstat NODE NAME: a counter of ethtool -S
+xstat()
+{
+	in_node "$1" ethtool -S ib0 | awk -v name="$2:" '$1 == name { print $2 }'
+}
+
+# xstat_is NODE NAME OP VALUE, with the operators of test(1)
+xstat_is()
+{
+	test "$(xstat "$1" "$2")" "$3" "$4"
+}
+
+# subscribed NODE: the SA has our subscriptions to all four traps
+subscribed()
+{
+	local n
+
+	n=$(sa_records 1 -I | grep -ci "SubscriberGID=$(port_gid "$1")")
+	[ "$n" -eq 4 ] && return
+	echo "node $1 has $n subscriptions"
+	return 1
+}
+
+unsubscribed()
+{
+	! sa_records 1 -I | grep -qi "SubscriberGID=$(port_gid "$1")"
+}
+
+# udp_to NODE GROUP PORT COUNT [INTERVAL_US]
+udp_to()
+{
+	in_node "$1" udp_group send ib0 "$2" "$3" 100 "$4" "${5:-1000}"
+}

@@ -1,0 +1,465 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Who sends to a group joins it as SendOnlyNonMember if it exists, never makes it,
+# and sends to the routers of the link, or to all, as long as nobody listens.
+#
+#	node1 (sender)   node2, node3 (listeners)   node4 (hears nothing)
+#	  |                 |      |                  |
+#	+-+-----------------+------+------------------+-+
+#	|                    switch                     |
+#	+-----------------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+ROUTERS4=$(mgid4 224.0.0.2)
+ROUTERS6=$(mgid6 2)
+IDLE=239.24.0.1
+
+CASES=(
+	"state:239.20.0.1 U48,U50,A21 a sender to an IPv4 group with a listener is SendOnlyNonMember"
+	"state:ff05-2001 U48,U50,A21 to an IPv6 group, too"
+	"no_create:239.20.1.1 U48,A4 sending to an IPv4 group without listeners makes no group"
+	"no_create:ff05-2011 U48,A4 nor to an IPv6 group"
+	"to_broadcast:239.20.1.2 U49,A22 with no router on the link it goes to the broadcast group, IPv4"
+	"to_broadcast:ff0e-2012 U49,A22 and IPv6"
+	"to_routers:239.20.1.3 U49,A22 with one it goes to the all-routers group, IPv4"
+	"to_routers:ff0e-2013 U49,A22 and IPv6"
+	"link_local:224.0.0.77 U49 to an IPv4 group of the link without listeners nothing is sent, and it is counted"
+	"link_local:ff02-2077 U49 nor to an IPv6 group of the link"
+	"reports U49,U57 IGMP and MLD reports go out though nobody listens"
+	"appears:239.20.2.1 U53,A6 a listener that appears gets what was sent to all, on a tree of its own"
+	"appears:ff05-2021 U53,A6 the IPv6 one, too"
+	"disappears A6,A32 when the last listener goes, so do the sender's state and the group"
+	"other_mlid A26 a group made anew has another MLID, which the sender uses"
+	"first_packet U50 the first packet to a group with a listener arrives 39 times of 40"
+	"order U50 what is sent while the group is being joined arrives once and in order"
+	"to_full U54,A3 a sender becomes a listener without a pause in what it sends"
+	"from_full A3,A31 and a sender again"
+	"all_hosts U54 all nodes answer a ping of 224.0.0.1 and ff02::1"
+	"first_contact U50 the first echo to an IPv6 neighbour takes less than 100 ms, 20 times"
+	"mdns A27,U54 avahi answers an mDNS query by multicast"
+	"umcast B8 with umcast a group that user space has joined on the port is left to it"
+	"idle A29,A30 a sender of a minute ago is no member any more, but of the groups that are always held"
+	"bounded - a program that sends to 3000 groups is stopped at a limit, counted and logged once"
+)
+
+setup()
+{
+	fabric_up 4
+	wait_ping 1 2 || ktap_bail "no ping"
+	wait_ping 1 3 || ktap_bail "no ping"
+	slowwait 10 subscribed 1 || ktap_bail "node 1 does not subscribe"
+	idle_begins
+}
+
+# Long before it is looked at: nothing is sent to that group any more.
+idle_begins()
+{
+	group_join 3 "$IDLE"
+	IDLE_LISTENER=$JOINER
+	slowwait 5 sa_is_full_member 3 "$(mgid4 "$IDLE")" || ktap_bail "no listener"
+	udp_to 1 "$IDLE" 7015 1
+	slowwait 5 sa_is_member 1 "$(mgid4 "$IDLE")" || ktap_bail "no sender"
+}
+
+diagnose()
+{
+	cat "$(mcg_file 1)"
+	sa_records 1 -g
+}
+
+
+state()
+{
+	local group mgid
+
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	group_join 2 "$group"
+	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
+	udp_to 1 "$group" 7000 1
+	check "driver's state" busywait 5000 mcg_is 1 "$mgid" state member
+	check_eq "JoinState" "$(sa_join_state 1 "$mgid")" 0x4
+	check_eq "and in debugfs" "$(mcg 1 "$mgid" join_state)" 4
+	check_eq "send only" "$(mcg 1 "$mgid" send_only)" yes
+	group_leave
+}
+
+no_create()
+{
+	local mgid
+
+	mgid=$(mgid_of "$1")
+	udp_to 1 "$(group_of "$1")" 7001 5
+	check "driver's state" busywait 5000 mcg_is 1 "$mgid" state absent
+	udp_to 1 "$(group_of "$1")" 7001 5
+	check "no group" sa_group_gone "$mgid"
+}
+
+to_broadcast()
+{
+	local before
+
+	check "no routers" sa_group_gone "$ROUTERS4"
+	before=$(xstat 1 tx_via_broadcast)
+	capture_start broadcast
+	udp_to 1 "$(group_of "$1")" 7002 10
+	capture_stop
+	check_eq "groups it was sent to" "$(frames -f dgid dport=7002 | sort -u)" "$BROADCAST_MGID"
+	check_eq "datagrams" "$(frame_count dport=7002)" 10
+	check_num "counted" "$(xstat 1 tx_via_broadcast)" -ge $((before + 10))
+}
+
+to_routers()
+{
+	local group mgid routers=224.0.0.2 rmgid=$ROUTERS4
+
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	[[ $1 != *-* ]] || routers=ff02::2 rmgid=$ROUTERS6
+	group_join 3 "$routers"
+	check "a router" slowwait 5 sa_is_full_member 3 "$rmgid"
+	udp_to 1 "$group" 7003 5
+	check "the driver knows" busywait 5000 mcg_is 1 "$rmgid" state member
+	# the tree of the routers is used when it has settled
+	slowwait 3 xstat_grows 1 tx_via_all_routers "$group"
+	capture_start routers
+	udp_to 1 "$group" 7004 10
+	capture_stop
+	check_eq "groups it was sent to" "$(frames -f dgid dport=7004 | sort -u)" "$rmgid"
+	check_eq "datagrams" "$(frame_count dport=7004)" 10
+	check "no such group" sa_group_gone "$mgid"
+	group_leave
+	check "the routers are gone" slowwait 5 mcg_is 1 "$rmgid" state absent
+}
+
+# xstat_grows NODE NAME GROUP: a datagram makes it grow
+xstat_grows()
+{
+	local before
+
+	before=$(xstat "$1" "$2")
+	udp_to "$1" "$3" 6998 1
+	xstat_is "$1" "$2" -gt "$before"
+}
+
+link_local()
+{
+	local group mgid before
+
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	udp_to 1 "$group" 7005 1
+	check "driver's state" busywait 5000 mcg_is 1 "$mgid" state absent
+	before=$(xstat 1 tx_drop_no_listener)
+	capture_start local
+	udp_to 1 "$group" 7005 10
+	check "dropped and counted" busywait 3000 xstat_is 1 tx_drop_no_listener -ge $((before + 10))
+	capture_stop
+	check_eq "sent" "$(frame_count dport=7005)" 0
+	check "no group" sa_group_gone "$mgid"
+}
+
+# 224.0.0.22 and ff02::16 are where reports go; nobody here is a member
+reports()
+{
+	check "no listener" sa_group_gone "$(mgid4 224.0.0.22)"
+	capture_start reports
+	group_join 1 239.20.9.9 ff05::2099
+	check "both reports" busywait 5000 reports_seen
+	group_leave
+	capture_stop
+}
+
+reports_seen()
+{
+	frame_seen ip.proto=2 && frame_seen dgid="$BROADCAST_MGID" ip6.next=58
+}
+
+# in_order N: the capture has the datagrams 0 to N-1 to port 7006, once each
+in_order()
+{
+	[ "$(frames -f number dport=7006)" = "$(seq 0 $(($1 - 1)))" ]
+}
+
+appears()
+{
+	local group mgid sender
+
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	capture_start appears
+	background 1 udp_group send ib0 "$group" 7006 100 400 10000
+	sender=${BACKGROUND[-1]}
+	check "sent to all" busywait 5000 frame_seen dport=7006 dgid="$BROADCAST_MGID"
+	group_join 3 "$group"
+	udp_listen 2 "$group" 7006 50 8000
+	check "sent to the group" busywait 5000 frame_seen dport=7006 dgid="$mgid"
+	check_eq "JoinState" "$(sa_join_state 1 "$mgid")" 0x4
+	wait "$LISTENER" || fail "node 2 got $(received 2) of 50"
+	wait "$sender"
+	group_leave
+	capture_stop
+	check_eq "datagrams" "$(frame_count dport=7006)" 400
+	check "in order and once" in_order 400
+}
+
+disappears()
+{
+	local mgid
+
+	mgid=$(mgid4 239.20.3.1)
+	group_join 2 239.20.3.1
+	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
+	udp_to 1 239.20.3.1 7007 5
+	check "member" busywait 5000 mcg_is 1 "$mgid" state member
+	group_leave
+	check "no group" slowwait 5 sa_group_gone "$mgid"
+	check "driver's state" busywait 5000 mcg_is 1 "$mgid" state absent
+	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" 0
+}
+
+other_mlid()
+{
+	local mgid first second other
+
+	mgid=$(mgid4 239.20.4.1)
+	group_join 2 239.20.4.1
+	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
+	udp_to 1 239.20.4.1 7008 5
+	check "member" busywait 5000 mcg_is 1 "$mgid" state member
+	first=$(sa_field "$mgid" mlid)
+	group_leave
+	check "no group" slowwait 5 sa_group_gone "$mgid"
+	# somebody else takes the MLID
+	group_join 3 239.20.4.2
+	other=$JOINER
+	check "another group" slowwait 5 sa_is_full_member 3 "$(mgid4 239.20.4.2)"
+	group_join 2 239.20.4.1
+	check "a listener again" slowwait 5 sa_is_full_member 2 "$mgid"
+	second=$(sa_field "$mgid" mlid)
+	[ "$first" != "$second" ] || fail "the MLID has not changed: $first"
+	check "member again" busywait 5000 mcg_is 1 "$mgid" state member
+	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" "$((second))"
+	nap 0.3
+	capture_start mlid
+	udp_to 1 239.20.4.1 7009 5
+	capture_stop
+	check_eq "DLID" "$(frames -f dlid dport=7009 | sort -u)" "${second#0x}"
+	group_leave "$other"
+	group_leave
+}
+
+# first_packet: each time another group
+first_packet()
+{
+	local i got=0 group
+
+	for ((i = 1; i <= 40; i++)); do
+		group=239.21.0.$i
+		udp_listen 2 "$group" 7010 1 4000
+		busywait 3000 mcg_is 2 "$(mgid4 "$group")" state member ||
+			fail "no listener to $group"
+		udp_to 1 "$group" 7010 1
+		wait "$LISTENER" && got=$((got + 1))
+	done
+	note "$got of 40 first packets arrived"
+	check_num "first packets" "$got" -ge 39
+}
+
+order()
+{
+	udp_listen 2 239.22.0.1 7011 101 3000
+	busywait 3000 sa_is_full_member 2 "$(mgid4 239.22.0.1)"
+	capture_start order
+	udp_to 1 239.22.0.1 7011 100 5000
+	wait "$LISTENER"
+	capture_stop
+	check_eq "datagrams received, of 100" "$(received 2)" 100
+	check_eq "datagrams in order" "$(frames -f number dport=7011)" "$(seq 0 99)"
+	check_eq "trees" "$(frames -f dgid dport=7011 | sort -u | wc -l)" 2
+}
+
+to_full()
+{
+	local mgid sender
+
+	mgid=$(mgid4 239.23.0.1)
+	udp_listen 2 239.23.0.1 7012 201 5000
+	busywait 3000 sa_is_full_member 2 "$mgid"
+	background 1 udp_group send ib0 239.23.0.1 7012 100 200 10000
+	sender=${BACKGROUND[-1]}
+	check "sends" busywait 3000 mcg_is 1 "$mgid" join_state 4
+	group_join 1 239.23.0.1
+	check "listens" busywait 3000 mcg_is 1 "$mgid" join_state 1
+	check "and is no sender only" slowwait 3 join_state_is 1 "$mgid" 0x1
+	wait "$sender"
+	wait "$LISTENER"
+	check_eq "datagrams of 200" "$(received 2)" 200
+}
+
+join_state_is()
+{
+	[ "$(sa_join_state "$1" "$2")" = "$3" ]
+}
+
+from_full()
+{
+	local mgid sender
+
+	mgid=$(mgid4 239.23.0.1)
+	udp_listen 2 239.23.0.1 7013 201 5000
+	busywait 3000 sa_is_full_member 2 "$mgid"
+	background 1 udp_group send ib0 239.23.0.1 7013 100 200 10000
+	sender=${BACKGROUND[-1]}
+	busywait 3000 mcg_is 1 "$mgid" join_state 1
+	group_leave
+	check "sends only" busywait 3000 mcg_is 1 "$mgid" join_state 4
+	check "and the SA knows" slowwait 3 join_state_is 1 "$mgid" 0x4
+	wait "$sender"
+	wait "$LISTENER"
+	check_eq "datagrams of 200" "$(received 2)" 200
+}
+
+first_contact()
+{
+	local i ms worst=0
+
+	for ((i = 1; i <= 20; i++)); do
+		node_ip 1 neigh flush dev ib0
+		node_ip 2 addr add "fd09::5:$i/64" dev ib0 nodad
+		busywait 3000 mcg_is 2 "$(mgid6 1:ff05:"$i")" state member || fail "no listener $i"
+		ms=$(in_node 1 ping -n -c 1 -W 2 "fd09::5:$i" |
+			sed -n 's/.*time=\([0-9]*\).*/\1/p')
+		[ -n "$ms" ] || { fail "no answer from fd09::5:$i"; ms=9999; }
+		[ "$ms" -le "$worst" ] || worst=$ms
+	done
+	note "the slowest of 20 first contacts took $worst ms"
+	check_num "milliseconds" "$worst" -lt "$(scaled 100)"
+}
+
+# answer_from NODE...: they have, in the output of ping
+answer_from()
+{
+	local node
+
+	for node; do
+		grep -qF "from $node" "$TESTDIR/answers" || { echo "not $node"; return 1; }
+	done
+}
+
+all_hosts()
+{
+	local node
+
+	for node in 2 3 4; do
+		in_node "$node" sysctl -q net.ipv4.icmp_echo_ignore_broadcasts=0
+	done
+	in_node 1 ping -n -c 4 -i 0.3 -I ib0 224.0.0.1 > "$TESTDIR/answers"
+	check "IPv4" answer_from "$(ip4 2)" "$(ip4 3)" "$(ip4 4)"
+	in_node 1 ping -n -c 4 -i 0.3 -I "$(ip6 1)" ff02::1%ib0 > "$TESTDIR/answers"
+	check "IPv6" answer_from "$(ip6 2)" "$(ip6 3)" "$(ip6 4)"
+}
+
+avahi_start()
+{
+	printf '%s\n' '[server]' host-name=ipoibtest use-ipv4=yes use-ipv6=no allow-interfaces=ib0 \
+		enable-dbus=no '[publish]' publish-addresses=yes > "$TESTDIR/avahi.conf"
+	background "$1" avahi-daemon -f "$TESTDIR/avahi.conf" --no-drop-root --no-rlimits --no-chroot \
+		> "$TESTDIR/avahi" 2>&1
+}
+
+# mdns_query NODE ADDRESS: it asks for ipoibtest.local, and that is the answer
+mdns_query()
+{
+	in_node "$1" timeout 15 python3 - "$(ip4 "$1")" "$2" <<- 'END'
+		import socket, sys
+		own, wanted = (socket.inet_aton(a) for a in sys.argv[1:])
+		group = socket.inet_aton("224.0.0.251")
+		sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+		sock.bind(("224.0.0.251", 5353))
+		sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, group + own)
+		sock.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, own)
+		sock.settimeout(1)
+		query = bytes([0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]) + \
+		        b"\x09ipoibtest\x05local\x00" + bytes([0, 1, 0, 1])
+		while True:
+		    sock.sendto(query, ("224.0.0.251", 5353))
+		    try:
+		        while True:
+		            data = sock.recv(9000)
+		            if data[2] & 0x80 and wanted in data:
+		                sys.exit(0)
+		    except socket.timeout:
+		        pass
+	END
+}
+
+mdns()
+{
+	avahi_start 2
+	check "the answer" mdns_query 1 "$(ip4 2)"
+	group_leave "${BACKGROUND[-1]}"
+}
+
+# joined_by_cm NODE GROUP: a program joins it by the RDMA CM, not by an IP socket
+joined_by_cm()
+{
+	spawn "$1" mckey -m "$2" -b "$(ip4 "$1")" -p 0x0002 > "$TESTDIR/mckey" 2>&1 &
+	BACKGROUND+=("$!")
+}
+
+umcast()
+{
+	local mgid
+
+	mgid=$(mgid4 239.25.0.1)
+	in_node 2 sh -c 'echo 1 > /sys/class/net/ib0/umcast'
+	check_eq "umcast" "$(in_node 2 cat /sys/class/net/ib0/umcast)" 1
+	joined_by_cm 2 239.25.0.1
+	check "user space is a member" slowwait 10 sa_is_full_member 2 "$mgid"
+	group_join 2 239.25.0.1 239.25.0.2
+	check "another group is joined" slowwait 5 mcg_is 2 "$(mgid4 239.25.0.2)" state member
+	check "this one is not" mcg_absent 2 "$mgid"
+	in_node 2 sh -c 'echo 0 > /sys/class/net/ib0/umcast'
+	check "without umcast it is" slowwait 5 mcg_is 2 "$mgid" state member
+	group_leave
+}
+
+idle()
+{
+	local mgid
+
+	mgid=$(mgid4 "$IDLE")
+	check "sender only" slowwait 90 sa_is_no_member 1 "$mgid"
+	check "the driver has forgotten it" mcg_absent 1 "$mgid"
+	check "listener" sa_is_full_member 3 "$mgid"
+	check "broadcast group" sa_is_full_member 1 "$BROADCAST_MGID"
+	check "all-hosts" sa_is_full_member 1 "$(mgid4 224.0.0.1)"
+	group_leave "$IDLE_LISTENER"
+}
+
+bounded()
+{
+	local i n
+
+	klog_mark bounded
+	node_ip 1 route add 224.0.0.0/4 dev ib0
+	for ((i = 0; i < 3000; i++)); do
+		echo "239.$((100 + i / 250)).$((i % 250)).9"
+	done > "$TESTDIR/groups"
+	# shellcheck disable=SC2016 # it is that shell that expands
+	in_node 1 bash -c 'while read -r g; do echo -n x > /dev/udp/"$g"/7014; done' < "$TESTDIR/groups" 2> /dev/null
+	n=$(grep -c GID: "$(mcg_file 1)")
+	note "$n groups"
+	check_num "groups" "$n" -le 1100
+	check_num "refused and counted" "$(xstat 1 tx_drop_too_many_groups)" -ge 1000
+	check_eq "lines of the log" "$(klog | grep -c 'too many multicast groups')" 1
+	check "others work" wait_ping 1 2
+}
+
+ktap_main "$@"

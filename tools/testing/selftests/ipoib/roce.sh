@@ -1,0 +1,373 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What only an interface on RoCE has: MTU, GIDs and memberships are the Ethernet's,
+# and the Ethernet is not to be trusted.
+#
+#	  ib0    ib0    ib0
+#	   |      |      |
+#	 rxe1   rxe2   rxe3		on Ethernet ports roc1, roc2, roc3
+#	+--+------+------+--+
+#	|       bridge      |  <-- frames of our own
+#	+-------------------+
+
+FABRIC=rxe
+. "$(dirname "$0")/lib.sh"
+
+PARAM=/sys/module/ib_ipoib/parameters/roce
+
+CASES=(
+	"tshark_reads U3,U40 tshark reads the frames"
+	"small_mtu:message - an Ethernet of 1500 gives an MTU of 1020 and a message why"
+	"small_mtu:ipv4 U1 IPv4 works there"
+	"small_mtu:ipv6 - IPv6 is refused with a message"
+	"small_mtu:grows - with the Ethernet's MTU it grows, and IPv6 works"
+	"port_down B31 the Ethernet port down takes the carrier, up brings it back"
+	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
+	"vlan:own - an interface on a VLAN is a link of its own"
+	"vlan:tagged - its frames have the tag"
+	"member:broadcast U54 the port is in the broadcast group's address on the Ethernet"
+	"member:joined U54 joining a group joins it there"
+	"member:counted U56 what two have joined stays until both have left"
+	"member:down U56 down leaves all, up joins again"
+	"snooping U54 multicast comes through a switch that snoops"
+	"spoofed:good U40 a frame made by hand is delivered, to show that the others could be"
+	"spoofed:qkey=0x0b1b U40,U61 with another Q_Key it is dropped"
+	"spoofed:pkey=0x1234 U41 with another P_Key it is dropped"
+	"spoofed:icrc=bad - with a bad CRC it is dropped"
+	"flood:sgid - frames of ten thousand GIDs harm nobody"
+	"flood:arp - nor do ARP requests of two thousand nodes that do not exist"
+	"port_deleted A8 an Ethernet port that is deleted takes the interface with it, under traffic"
+	"unload A8 with the driver all memberships go"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no ping"
+	wait_ping 2 3 || ktap_bail "no ping"
+}
+
+no_interface()
+{
+	! node_ip "$1" link show dev ib0 > /dev/null 2>&1
+}
+
+tshark_reads()
+{
+	local want
+
+	capture_start tshark
+	check "ping" ping_lossless 1 "$(ip4 2)" 3
+	in_node 1 udp_group send ib0 255.255.255.255 9 32 3
+	capture_stop
+	# the outer IPv6 header
+	TSHARK_OCCURRENCE=f
+	check "tshark" tshark_read infiniband.bth.opcode infiniband.bth.p_key infiniband.bth.destqp \
+		infiniband.deth.q_key ipv6.src ipv6.dst _ws.malformed
+	check_eq "malformed frames" "$(tshark_rows infiniband.bth.opcode=100 _ws.malformed | sort -u)" -
+	want="65535 $(port_gid 1) $(port_gid 2)"
+	check "unicast from node 1 to node 2" grep -qxF "$want" <<< \
+		"$(tshark_rows infiniband.bth.opcode=100 infiniband.bth.p_key ipv6.src ipv6.dst)"
+	want="65535 $(port_gid 1) $BROADCAST_MGID"
+	check "broadcast of node 1" grep -qxF "$want" <<< \
+		"$(tshark_rows infiniband.bth.opcode=100 infiniband.bth.p_key ipv6.src ipv6.dst)"
+}
+
+mtu_is()
+{
+	[ "$(link_mtu "$1")" = "$2" ]
+}
+
+small_mtu()
+{
+	case $1 in
+	message)
+		group_mtu_set 1024
+		check "MTU of node 1" slowwait 5 mtu_is 1 1020
+		check "MTU of node 2" slowwait 5 mtu_is 2 1020
+		check "a message" busywait 3000 klog_has 'ib0: MTU 1020, .*roc1 has MTU 1500'
+		SMALL_LOG=$KLOG_MARK
+		;;
+	ipv4)
+		check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
+		check "max" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s $((1020 - 28))
+		check_not "max + 1" ping_ok 1 "$(ip4 2)" -M 'do' -s $((1020 - 27))
+		check "fragments" ping_lossless 1 "$(ip4 2)" 3 -M dont -s 4000
+		;;
+	ipv6)
+		KLOG_MARK=$SMALL_LOG
+		check_not "an address" node_ip 1 addr replace "$(ip6 1)/64" dev ib0
+		check_not "ping" ping_ok 1 "$(ip6 2)"
+		check "a message" klog_has 'ib0: MTU 1020 .*IPv6'
+		;;
+	grows)
+		group_mtu_set 2048
+		check "MTU of node 1" slowwait 5 mtu_is 1 2044
+		check "MTU of node 2" slowwait 5 mtu_is 2 2044
+		for node in 1 2 3; do
+			check "address" node_ip "$node" addr replace "$(ip6 "$node")/64" dev ib0 nodad
+		done
+		check "ping" wait_ping 1 2
+		;;
+	esac
+}
+
+klog_has()
+{
+	klog | grep -q "$1"
+}
+
+port_down()
+{
+	ip link set "$(eth 2)" down
+	check "carrier goes" slowwait 5 no_carrier 2
+	check "node 1 keeps its own" has_carrier 1
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+	ip link set "$(eth 2)" up
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 2 3
+}
+
+lladdr_is_not()
+{
+	[ "$(lladdr "$1")" != "$2" ]
+}
+
+lladdr_ends()
+{
+	[[ $(lladdr "$1") == *$2 ]]
+}
+
+gid_changes()
+{
+	local before
+
+	before=$(lladdr 2)
+	doubt 1
+	check "ping" wait_ping 1 2
+	ip addr add fe80::4391/64 dev "$(eth 2)" nodad
+	ip addr del "$(port_gid 2)/64" dev "$(eth 2)"
+	check "a new address" slowwait 5 lladdr_is_not 2 "$before"
+	check "that of the port" lladdr_ends 2 fe800000000000000000000000004391
+	check "carrier" wait_carrier 2
+	check "ping by the new one" wait_ping 1 2 30
+	check "back" ip addr add "$(port_gid 2)/64" dev "$(eth 2)" nodad
+	ip addr del fe80::4391/64 dev "$(eth 2)"
+	check "the old address" slowwait 5 lladdr_ends 2 "$(port_gid_hex 2)"
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2 30
+}
+
+# Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
+vlan()
+{
+	local node dev
+
+	case $1 in
+	own)
+		for node in 1 2; do
+			ip link add link "$(eth "$node")" name "v$node" type vlan id 100
+			ip link set "v$node" up
+		done
+		echo '*,rxe[12]@100' > "$PARAM"
+		for node in 1 2; do
+			dev=$(busywait 3000 netdev "$node") || { fail "no interface for node $node"; return; }
+			ip netns add "node9$node"
+			NODES_UP+=("9$node")
+			ip link set dev "$dev" netns "node9$node" name ib0
+			node_ip "9$node" addr add "10.8.0.$node/24" brd + dev ib0
+			node_ip "9$node" link set ib0 up
+		done
+		check "carrier" wait_carrier 91 92
+		check "ping" slowwait 5 ping_ok 91 10.8.0.2
+		check "the untagged link lives" wait_ping 1 2
+		;;
+	tagged)
+		capture_tagged
+		check "frames with the tag" frame_seen vlan=100 icmp.type=8 ip.dst=10.8.0.2
+		check_eq "VLANs of its frames" "$(frames -f vlan ip.dst=10.8.0.2 | sort -u)" 100
+		check_eq "VLANs of the others" "$(frames -f vlan ip.dst=10.9.0.2 | sort -u)" -
+		echo '*' > "$PARAM"
+		check "gone" slowwait 5 no_interface 91
+		ip link del v1
+		ip link del v2
+		;;
+	esac
+}
+
+# tcpdump's filter for UDP does not see behind a tag
+capture_tagged()
+{
+	CAPTURE=$TESTDIR/vlan.pcap
+	ip netns exec switch tcpdump -i br0 --immediate-mode -U -w - \
+		> "$CAPTURE" 2> "$TESTDIR/tcpdump.err" &
+	CAPTURE_PID=$!
+	busywait 5000 capture_has_header || ktap_bail "no capture"
+	check "ping" ping_lossless 91 10.8.0.2 3
+	check "ping" ping_lossless 1 "$(ip4 2)" 3
+	capture_stop
+}
+
+# users NODE MGID: of the address on the Ethernet port
+users()
+{
+	awk -v dev="$(eth "$1")" -v group="$(mgid_hex "$2")" \
+		'$2 == dev && $3 == group { print $4 }' /proc/net/igmp6
+}
+
+users_are()
+{
+	[ "$(users "$1" "$2")" = "$3" ]
+}
+
+member()
+{
+	local mgid group=239.20.20.20
+
+	mgid=$(mgid4 "$group")
+	case $1 in
+	broadcast)
+		check "member" is_member 1 "$BROADCAST_MGID"
+		check "MAC address" grep -qi '33:33:ff:ff:ff:ff' <<< "$(ip maddr show dev "$(eth 1)")"
+		;;
+	joined)
+		check "not yet" no_member 2 "$mgid"
+		group_join 2 "$group"
+		check "member" slowwait 5 is_member 2 "$mgid"
+		check "the other one is not" no_member 3 "$mgid"
+		group_leave
+		check "left" slowwait 5 no_member 2 "$mgid"
+		;;
+	counted)
+		udp_group join "$(eth 2)" "$mgid" > "$TESTDIR/own" &
+		BACKGROUND+=($!)
+		check "a socket of the port's own" busywait 5000 users_are 2 "$mgid" 1
+		group_join 2 "$group"
+		check "and the group" slowwait 5 users_are 2 "$mgid" 2
+		group_leave
+		check "left once" slowwait 5 users_are 2 "$mgid" 1
+		background_stop
+		check "left by all" slowwait 5 no_member 2 "$mgid"
+		;;
+	down)
+		group_join 2 "$group"
+		check "member" slowwait 5 is_member 2 "$mgid"
+		node_ip 2 link set ib0 down
+		check "left" slowwait 5 no_member 2 "$mgid"
+		check "left broadcast" slowwait 5 no_member 2 "$BROADCAST_MGID"
+		node_ip 2 link set ib0 up
+		check "member" slowwait 5 is_member 2 "$mgid"
+		check "member of broadcast" slowwait 5 is_member 2 "$BROADCAST_MGID"
+		group_leave
+		;;
+	esac
+}
+
+# A querier that the bridge itself is; it asks by an address of its own.
+snoops()
+{
+	ip -n switch link set br0 type bridge mcast_snooping "$1" mcast_querier "$1" \
+		mcast_query_interval 200 mcast_query_response_interval 50 \
+		mcast_startup_query_interval 50
+}
+
+bridge_knows()
+{
+	ip netns exec switch bridge mdb show | grep -q "port$1 grp $2"
+}
+
+# rejoin NODE: leave all groups, and report them anew; down takes the IPv6 address
+rejoin()
+{
+	node_ip "$1" link set ib0 down
+	check "node $1 has left" slowwait 5 no_member "$1" "$BROADCAST_MGID"
+	node_ip "$1" link set ib0 up
+	node_ip "$1" addr replace "$(ip6 "$1")/64" dev ib0 nodad
+	check "node $1 is in the broadcast group" slowwait 5 is_member "$1" "$BROADCAST_MGID"
+}
+
+# A join is reported at once: that the bridge knows of it does not hang on answers to
+# its own queries, which do not always come within twenty seconds.
+snooping()
+{
+	local mgid node
+
+	in_switch sysctl -qw net.ipv6.conf.br0.accept_dad=0 net.ipv6.conf.br0.disable_ipv6=0
+	check "snooping on" snoops 1
+	for node in 1 2 3; do
+		rejoin "$node"
+	done
+	group_join 2 239.21.21.21
+	mgid=$(mgid4 239.21.21.21)
+	check "the bridge knows the member" slowwait 20 bridge_knows 2 "$mgid"
+	check_not "and nobody else" bridge_knows 3 "$mgid"
+	check "it knows those of the broadcast group" slowwait 20 bridge_knows 3 "$BROADCAST_MGID"
+	node_ip 1 neigh flush dev ib0
+	check "ARP and ND come through" wait_ping 1 2
+	udp_listen 2 239.21.21.21 7000 5 5000
+	in_node 1 udp_group send ib0 239.21.21.21 7000 100 5 10000
+	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
+	group_leave
+	snoops 0
+	in_switch sysctl -qw net.ipv6.conf.br0.disable_ipv6=1
+}
+
+# by_hand [KEY=VALUE]...: to node 2's QP, as from node 1's port
+by_hand()
+{
+	ip netns exec switch "$LIB_DIR/roce_frame.py" br0 smac="$(eth_mac 1)" dmac="$(eth_mac 2)" \
+		sgid="$(port_gid 1)" dgid="$(port_gid 2)" qkey="$(group_field qkey)" \
+		dqp="0x$(lladdr_qpn 2)" sqp="0x$(lladdr_qpn 1)" "$@"
+}
+
+# The first frame that is delivered is a good one sent after the bad one.
+spoofed()
+{
+	local counter=${1%%=*} before=0
+
+	[[ $counter != [pq]key ]] || before=$(drops 2 "$counter")
+	listen 2 0x88b5 1 10000
+	[ "$1" = good ] || by_hand data=88b50000cafe07 "$1"
+	by_hand data=88b50000cafe08
+	wait "$LISTENER" || fail "the good one was not delivered"
+	check_eq "data" "$(received 2 | word data)" cafe08
+	[[ $counter != [pq]key ]] || check_eq "counted" $(($(drops 2 "$counter") - before)) 1
+}
+
+flood()
+{
+	local arp="080600000020080014040001"
+
+	case $1 in
+	sgid) by_hand data=88b50000cafe08 vary=sgid count=10000 ;;
+	arp)
+		# a request to node 2, the sender to be filled in
+		arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
+		by_hand data="$arp" vary=arp count=2000
+		;;
+	esac
+	check "node 2 is well" slowwait 5 ping_lossless 1 "$(ip4 2)" 20
+	check "and in IPv6" slowwait 5 ping_lossless 1 "$(ip6 2)" 20
+}
+
+port_deleted()
+{
+	background 1 ping -q -f "$(ip4 3)" > /dev/null 2>&1
+	background 3 ping -q -f "$(ip6 1)" > /dev/null 2>&1
+	ip link del "$(eth 3)"
+	check "the interface goes" slowwait 5 no_interface 3
+	background_stop
+	check "the others live" wait_ping 1 2
+}
+
+unload()
+{
+	group_join 2 239.22.22.22
+	check "member" slowwait 5 is_member 2 "$(mgid4 239.22.22.22)"
+	check "unload" driver_unload
+	check_eq "groups of IPoIB on the Ethernet" "$(grep -E 'ff1.[46]01b' /proc/net/igmp6)" ""
+}
+
+ktap_main "$@"

@@ -1,0 +1,192 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Two machines with an Ethernet cable between them: IPoIB over soft-RoCE as its
+# users have it. Run by tools/testing/vm/pair, through vm/guest-pair.
+#
+#	   guest 1                  guest 2
+#	     ib0                      ib0
+#	     rxe1                     rxe2
+#	     roc1 ------------------- roc2	(virtio-net)
+
+FABRIC=pair
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=iperf_cases.sh
+. "$LIB_DIR/iperf_cases.sh"
+
+CASES=(
+	"carrier U16,U17 both interfaces have carrier"
+	"lossless:4 U1 200 IPv4 echoes lose none"
+	"lossless:6 U1 200 IPv6 echoes lose none"
+	"large U1,U29 echoes that fill the MTU, and of five fragments, lose none"
+	"multicast:4 U2,U54 IPv4 multicast arrives"
+	"multicast:6 U2,U54 IPv6 multicast arrives"
+	"broadcast U7 broadcast arrives"
+	"tcp:1:2:ip4 U1 TCP over IPv4"
+	"tcp:2:1:ip6 U1 TCP over IPv6, the other way"
+	"udp:1:2:ip4 U1 UDP over IPv4"
+	"on_the_wire U37,U40,A9 all frames have Q_Key, P_Key, GIDs and MAC addresses as they should"
+	"other_down U17 with the other side's port down there is no answer"
+	"other_up U17 and with it up again there is"
+	"reloaded U46,U47 the other side loads its driver anew and is reached"
+	"mapped:gid - without IPv6 on the Ethernet the GIDs are IPv4-mapped"
+	"mapped:ping U1 and ping works, over IPv4 and IPv6"
+	"mapped:multicast U2,U54 and multicast"
+	"mapped:igmp U54,U56 of which the Ethernet ports are members"
+	"mapped:back U46,U47 with IPv6 again the GIDs are link-local again"
+)
+
+setup()
+{
+	fabric_up 2
+	doubt 1
+	doubt 2
+	wait_ping 1 2 || ktap_bail "no ping"
+}
+
+carrier()
+{
+	check "carrier" wait_carrier 1 2
+	check_eq "MTU of node 1" "$(link_mtu 1)" 2044
+	check_eq "MTU of node 2" "$(link_mtu 2)" 2044
+	check_eq "GID of node 2" "$(lladdr 2 | cut -c 9-)" "$(port_gid_hex 2)"
+}
+
+lossless()
+{
+	check "ping" ping_lossless 1 "$("ip$1" 2)" 200
+	check "ping" ping_lossless 2 "$("ip$1" 1)" 20
+}
+
+large()
+{
+	check "full" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s 2016
+	check "full" ping_lossless 2 "$(ip6 1)" 20 -M 'do' -s 1996
+	check "fragments" ping_lossless 1 "$(ip4 2)" 10 -M dont -s 10000
+}
+
+multicast()
+{
+	local group=239.30.30.30
+
+	[ "$1" = 4 ] || group=ff05::3030
+	udp_listen 2 "$group" 7000 5 10000
+	in_node 1 udp_group send ib0 "$group" 7000 100 20 100000
+	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
+}
+
+broadcast()
+{
+	listen 2 0x88b5 3 5000
+	check "send" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x88b5 cafe 3
+	wait "$LISTENER" || fail "node 2 got $(received 2)"
+	check_eq "pkttype" "$(received 2 | word pkttype)" 1
+}
+
+on_the_wire()
+{
+	capture_start wire
+	check "ping" ping_lossless 1 "$(ip4 2)" 5
+	check "ping" ping_lossless 2 "$(ip6 1)" 5
+	capture_stop
+	check "Q_Key" frames_all qkey "$(printf %08x "$(group_field qkey)")" op=64 dqp!=fefefe
+	check "P_Key" frames_all pkey ffff op=64
+	check "GID" frames_all sgid "$(port_gid 1)" "$(from 1)" op=64
+	check "GID" frames_all dgid "$(port_gid 2)" "$(to 2)" op=64
+	check "QP" frames_all dqp "$(lladdr_qpn 2)" "$(to 2)" op=64 dqp!=fefefe
+	check_num "echoes" "$(frame_count icmp.type=8 "$(from 1)" "$(to 2)")" -ge 5
+}
+
+other_down()
+{
+	link_down 2
+	check "carrier of node 2 goes" slowwait 5 no_carrier 2
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+}
+
+other_up()
+{
+	link_up 2
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 2 1
+}
+
+reloaded()
+{
+	local start
+
+	check "unload" host 2 modprobe -r ib_ipoib
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+	check "load" host 2 modprobe ib_ipoib 'roce=*'
+	nodes_up 2
+	check "carrier" wait_carrier 2
+	doubt 2
+	start=$(now_ms)
+	check "ping" wait_ping 1 2 30
+	note "loaded to ping: $(($(now_ms) - start)) ms"
+	check "ping" wait_ping 2 1 30
+	note "and the other way: $(($(now_ms) - start)) ms"
+}
+
+# ethernet_ipv6 0|1: on the Ethernet ports of both
+ethernet_ipv6()
+{
+	host 1 sysctl -qw net.ipv6.conf.roc1.disable_ipv6=$((1 - $1))
+	host 2 sysctl -qw net.ipv6.conf.roc2.disable_ipv6=$((1 - $1))
+}
+
+lladdr_ends()
+{
+	[[ $(lladdr "$1") == *$2 ]]
+}
+
+mapped()
+{
+	case $1 in
+	gid)
+		host 1 ip addr add 10.8.0.1/24 dev roc1
+		host 2 ip addr add 10.8.0.2/24 dev roc2
+		ethernet_ipv6 0
+		check "node 1's" slowwait 10 lladdr_ends 1 ffff0a080001
+		check "node 2's" slowwait 10 lladdr_ends 2 ffff0a080002
+		;;
+	ping)
+		check "carrier" wait_carrier 1 2
+		check "ping" wait_ping 1 2 30
+		check "ping" wait_ping 2 1 30
+		check "lossless" ping_lossless 1 "$(ip4 2)" 20
+		;;
+	multicast)
+		multicast 4
+		multicast 6
+		;;
+	igmp)
+		check "node 2 is member" igmp_member 2
+		node_ip 2 link set ib0 down
+		check "node 2 has left" slowwait 5 igmp_no_member 2
+		node_ip 2 link set ib0 up
+		check "node 2 is member" slowwait 5 igmp_member 2
+		;;
+	back)
+		ethernet_ipv6 1
+		check "node 1's" slowwait 10 lladdr_ends 1 "$(port_gid_hex 1)"
+		check "node 2's" slowwait 10 lladdr_ends 2 "$(port_gid_hex 2)"
+		check "carrier" wait_carrier 1 2
+		check "ping" wait_ping 1 2 30
+		;;
+	esac
+}
+
+# The one IPv4 group of all groups, 239.255.67.145, on the Ethernet port.
+igmp_member()
+{
+	host "$1" ip -4 maddr show dev "$(eth "$1")" | grep -q 239.255.67.145
+}
+
+igmp_no_member()
+{
+	! igmp_member "$1"
+}
+
+ktap_main "$@"

@@ -1,0 +1,208 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Multicast routing: an interface with IFF_ALLMULTI receives all groups of its
+# link, those that come later included, and none of another link.
+#
+#	node1 (sender)   node2 (router)   node3 (listener)
+#	  |                 |                |
+#	+-+-----------------+----------------+-+
+#	|               switch                 |
+#	+--------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+CASES=(
+	"lists U57,A25 all groups of the link are joined as NonMember"
+	"receives:239.40.0.1 U57 frames to an IPv4 group that the router has not joined reach it"
+	"receives:ff05-4001 U57 IPv6, too"
+	"appears U57,A25,A26 a new group is joined when it appears, without polling"
+	"disappears U57,A26 and given up when it goes"
+	"not_kept U57,A33 the router keeps no group alive"
+	"listens A27,A3 a group that the router itself listens to is a full membership, and NonMember after"
+	"promisc U57 IFF_PROMISC does the same"
+	"new_sm U57 after a restart of the SM all groups are joined again"
+	"flag_goes U57,A33 without the flag only what is listened to stays"
+	"routed U57 smcroute routes from the fabric to a veth and back, for a listener that comes and goes"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no ping"
+	slowwait 10 subscribed 2 || ktap_bail "node 2 does not subscribe"
+}
+
+diagnose()
+{
+	cat "$(mcg_file 2)"
+	sa_records 1 -g
+}
+
+join_state_is()
+{
+	[ "$(sa_join_state "$1" "$2")" = "$3" ]
+}
+
+# Every group of our link is joined by node 2, somehow
+joins_all()
+{
+	local mgid
+
+	for mgid in $(sa_mgids | grep -E '^ff12:[46]01b:ffff:'); do
+		sa_is_member 2 "$mgid" || { echo "not $mgid"; return 1; }
+	done
+}
+
+lists()
+{
+	group_join 3 239.40.0.9
+	check "a group" slowwait 5 sa_is_full_member 3 "$(mgid4 239.40.0.9)"
+	node_ip 2 link set ib0 allmulticast on
+	check "all groups" slowwait 20 joins_all
+	check_eq "JoinState" "$(sa_join_state 2 "$(mgid4 239.40.0.9)")" 0x2
+	check_eq "of its own" "$(sa_join_state 2 "$(mgid4 224.0.0.1)")" 0x1
+	group_leave
+}
+
+# heard NODE COUNT COMMAND...: it makes that many frames from a group arrive there
+heard()
+{
+	local node=$1 count=$2 before
+
+	shift 2
+	before=$(counter "$node" multicast)
+	"$@"
+	busywait 2000 counter_is "$node" multicast -ge $((before + count))
+}
+
+receives()
+{
+	local group mgid
+
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	group_join 3 "$group"
+	check "router's state" slowwait 5 join_state_is 2 "$mgid" 0x2
+	udp_to 1 "$group" 7100 1
+	busywait 3000 mcg_is 1 "$mgid" state member
+	nap 0.4
+	capture_start receives
+	check "frames" heard 2 10 udp_to 1 "$group" 7100 10
+	capture_stop
+	check_eq "group" "$(frames -f dgid dport=7100 | sort -u)" "$mgid"
+	group_leave
+}
+
+appears()
+{
+	local mgid reads
+
+	mgid=$(mgid4 239.40.1.1)
+	reads=$(xstat 2 mcast_record_reads)
+	group_join 3 239.40.1.1
+	check "joined" busywait 2000 mcg_is 2 "$mgid" join_state 2
+	check_eq "lists asked for" "$(xstat 2 mcast_record_reads)" "$reads"
+}
+
+disappears()
+{
+	group_leave
+	check "given up" busywait 3000 mcg_absent 2 "$(mgid4 239.40.1.1)"
+}
+
+not_kept()
+{
+	local mgid
+
+	mgid=$(mgid4 239.40.2.1)
+	group_join 3 239.40.2.1
+	check "joined" slowwait 5 join_state_is 2 "$mgid" 0x2
+	group_leave
+	check "gone" slowwait 5 sa_group_gone "$mgid"
+}
+
+listens()
+{
+	local mgid other
+
+	mgid=$(mgid4 239.40.3.1)
+	group_join 3 239.40.3.1
+	other=$JOINER
+	check "router" slowwait 5 join_state_is 2 "$mgid" 0x2
+	group_join 2 239.40.3.1
+	check "listener" slowwait 5 join_state_is 2 "$mgid" 0x1
+	group_leave
+	check "router again" slowwait 5 join_state_is 2 "$mgid" 0x2
+	group_leave "$other"
+}
+
+promisc()
+{
+	node_ip 2 link set ib0 allmulticast off
+	check "nothing routed" slowwait 10 no_routes 2
+	node_ip 2 link set ib0 promisc on
+	check "all groups" slowwait 20 joins_all
+	node_ip 2 link set ib0 allmulticast on
+	node_ip 2 link set ib0 promisc off
+}
+
+no_routes()
+{
+	! grep -q 'users: .*r' "$(mcg_file "$1")"
+}
+
+new_sm()
+{
+	group_join 3 239.40.4.1
+	check "before" slowwait 5 join_state_is 2 "$(mgid4 239.40.4.1)" 0x2
+	opensm_kill
+	opensm_start
+	check "node 3" slowwait 10 sa_is_full_member 3 "$(mgid4 239.40.4.1)"
+	check "router" slowwait 10 join_state_is 2 "$(mgid4 239.40.4.1)" 0x2
+	check "all groups" slowwait 20 joins_all
+	group_leave
+}
+
+flag_goes()
+{
+	group_join 3 239.40.5.1
+	check "before" slowwait 5 join_state_is 2 "$(mgid4 239.40.5.1)" 0x2
+	node_ip 2 link set ib0 allmulticast off
+	check "driver" slowwait 5 no_routes 2
+	check "SA" slowwait 5 sa_is_no_member 2 "$(mgid4 239.40.5.1)"
+	check "what it listens to" sa_is_full_member 2 "$(mgid4 224.0.0.1)"
+	group_leave
+}
+
+# node 2 --- veth --- a namespace "beyond"
+routed()
+{
+	command -v smcrouted > /dev/null || { check_skip "no smcroute"; return; }
+	ip netns add beyond
+	ip -n node2 link add v0 type veth peer name v0 netns beyond
+	node_ip 2 addr add 198.51.100.1/24 dev v0
+	node_ip 2 link set v0 up
+	ip -n beyond addr add 198.51.100.2/24 dev v0
+	ip -n beyond link set lo up
+	ip -n beyond link set v0 up
+	ip -n beyond route add default via 198.51.100.1
+	in_node 2 sysctl -q net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.ib0.rp_filter=0
+	printf '%s\n' "mgroup from ib0 group 239.40.6.1" "mroute from ib0 group 239.40.6.1 to v0" \
+		"mroute from v0 group 239.40.6.2 to ib0" > "$TESTDIR/smcroute.conf"
+	background 2 smcrouted -n -f "$TESTDIR/smcroute.conf" -P "$TESTDIR/smc.pid" -u "$TESTDIR/smc.sock"
+	check "the flag" slowwait 10 grep -q 'users: .*r' "$(mcg_file 2)"
+	ip netns exec beyond udp_group recv v0 239.40.6.1 7101 5 8000 > "$TESTDIR/beyond" &
+	LISTENER=$!
+	busywait 3000 grep -q ready "$TESTDIR/beyond"
+	in_node 1 udp_group send ib0 239.40.6.1 7101 100 10 100000
+	wait "$LISTENER" || fail "beyond got $(sed 1d "$TESTDIR/beyond") of 5"
+	udp_listen 3 239.40.6.2 7102 5 8000
+	ip netns exec beyond udp_group send v0 239.40.6.2 7102 100 20 100000
+	wait "$LISTENER" || fail "node 3 got $(received 3) of 5"
+	ip netns del beyond
+}
+
+ktap_main "$@"

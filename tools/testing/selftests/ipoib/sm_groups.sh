@@ -1,0 +1,183 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What the SM, or its administrator, does to groups: broadcast groups of another
+# scope, senders that keep groups, another SM that asks nobody to register
+# again, refusals and what is said of them.
+#
+#	node1 (SM)   node2 (another SM)   node3
+#	  |            |                    |
+#	+-+------------+--------------------+-+
+#	|               switch                |
+#	+-------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+MGID=$(mgid4 239.50.0.1)
+
+CASES=(
+	"missing U16,U58,A14 without a broadcast group there is no carrier, and one line says why"
+	"made U16,U22,A13 when the administrator makes it all interfaces come up by themselves"
+	"full_sender U50 the administrator may have senders keep their groups: SendOnlyFullMember"
+	"not_full U50 and take that back"
+	"silent_sm U54,A14 an SM that takes over and asks nobody to register again knows all members soon"
+	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
+	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
+	"scope_search:5 U15,U8 one of scope 5 is found by searching"
+	"scope_search:e U15,U8 one of scope 14, too"
+	"scope_change U15 and when there is none any more and one of scope 2, that"
+)
+
+setup()
+{
+	SETUP_MARK=$KLOG_MARK
+	fabric_load 3
+	partitions "Default=0x7fff : ALL=full;"
+	opensm_start
+	driver_load
+	nodes_up
+}
+
+diagnose()
+{
+	sa_records 1 -g
+	dmesg | grep -i 'multicast' | tail -n 10
+}
+
+missing()
+{
+	check "no carrier" stays 1500 no_carrier 3
+	# since the driver was loaded, but not what other tests did before
+	check_eq "lines that say why" \
+		"$(KLOG_MARK=$SETUP_MARK klog | grep -c "failed for $(mgid_full "$BROADCAST_MGID"),.*there is no such group")" 3
+}
+
+made()
+{
+	partitions "Default=0x7fff, ipoib : ALL=full;"
+	opensm_reread
+	check "carrier" wait_carrier
+	check "ping" wait_ping 2 3
+}
+
+set_parameter()
+{
+	echo "$2" > "/sys/module/ib_ipoib/parameters/$1" || fail "cannot set $1"
+}
+
+join_state_is()
+{
+	[ "$(sa_join_state "$1" "$2")" = "$3" ]
+}
+
+full_sender()
+{
+	set_parameter sendonly_full Y
+	group_join 3 239.50.0.1
+	check "a listener" slowwait 5 sa_is_full_member 3 "$MGID"
+	udp_to 2 239.50.0.1 7200 3
+	check "JoinState" slowwait 5 join_state_is 2 "$MGID" 0x8
+	group_leave
+	check "the listener is gone" slowwait 5 sa_is_no_member 3 "$MGID"
+	check "the group stays" stays 1000 sa_group_exists "$MGID"
+}
+
+not_full()
+{
+	set_parameter sendonly_full N
+	group_join 3 239.50.0.2
+	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.50.0.2)"
+	udp_to 2 239.50.0.2 7200 3
+	check "JoinState" slowwait 5 join_state_is 2 "$(mgid4 239.50.0.2)" 0x4
+	group_leave
+}
+
+# members_known NODE...: the SM on node 2 has them in the broadcast group
+members_known()
+{
+	local node
+
+	for node; do
+		sa_is_full_member "$node" "$BROADCAST_MGID" || { echo "not node $node"; return 1; }
+	done
+}
+
+silent_sm()
+{
+	group_join 3 239.50.0.3
+	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.50.0.3)"
+	udp_to 1 239.50.0.3 7201 3
+	OPENSM_CONF="no_clients_rereg TRUE"
+	opensm_kill 1
+	opensm_start 2
+	check "all are members" slowwait 15 members_known 1 2 3
+	check "of the group" slowwait 10 sa_is_full_member 3 "$(mgid4 239.50.0.3)"
+	check "ping" wait_ping 1 3
+}
+
+silent_sender()
+{
+	local mgid
+
+	mgid=$(mgid4 239.50.0.3)
+	check "sender" slowwait 10 join_state_is 1 "$mgid" 0x4
+	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" "$(($(sa_field "$mgid" mlid)))"
+	udp_listen 3 239.50.0.3 7202 5 3000
+	udp_to 1 239.50.0.3 7202 5
+	wait "$LISTENER" || fail "node 3 got $(received 3) of 5"
+	group_leave
+	OPENSM_CONF=
+	opensm_kill 2
+	opensm_start 1
+	check "all are members" slowwait 15 members_known 1 2 3
+}
+
+
+# driver_again PARAMETER...: with a partition whose group has another scope
+driver_again()
+{
+	local scope=$1
+
+	shift
+	driver_unload
+	# OpenSM knows scopes of single groups only; it puts the P_Key into the MGID
+	partitions "Default=0x7fff :" "mgid=ff1${scope#0x}:401b::ffff:ffff,mtu=4,rate=3,scope=$scope" "ALL=full;"
+	opensm_kill
+	opensm_start
+	driver_load "$@"
+	nodes_up
+}
+
+scope_works()
+{
+	local scope=$1
+
+	check "carrier" wait_carrier
+	check "ping" wait_ping 2 3
+	check "broadcast group" sa_is_full_member 3 "$(mgid4 255.255.255.255 ffff "$scope")"
+	check "others follow" slowwait 10 sa_is_full_member 3 "$(mgid4 224.0.0.1 ffff "$scope")"
+}
+
+scope_given()
+{
+	driver_again "0x$1" scope="0x$1"
+	scope_works "$1"
+}
+
+scope_search()
+{
+	driver_again "0x$1" scope=0
+	scope_works "$1"
+}
+
+scope_change()
+{
+	partitions "Default=0x7fff, ipoib : ALL=full;"
+	opensm_kill
+	opensm_start
+	scope_works 2
+}
+
+ktap_main "$@"
