@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Everything that differs between the supported kernels, 6.1 to 7.2.
+ * Everything that differs between the supported kernels, 6.1 to 7.3.
  *
  * This header is force-included before each file of the driver. It is the
  * only place where the kernel version is asked for: the driver itself is

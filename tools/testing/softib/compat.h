@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Kernel version differences of softib, and nothing else: the one place that
- * knows LINUX_VERSION_CODE. Supported are 6.1, 6.12 and 7.2.
+ * knows LINUX_VERSION_CODE. Supported are 6.1, 6.12 and 7.3.
  */
 #ifndef SOFTIB_COMPAT_H
 #define SOFTIB_COMPAT_H
