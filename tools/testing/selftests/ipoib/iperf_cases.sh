@@ -28,6 +28,6 @@ udp()
 	result=$(IPERF_ADDR=$3 iperf "$1" "$2" -u -b 1M -l 1000 -t 2) ||
 		{ fail "iperf3: $result"; return; }
 	note "Mb/s and per cent lost: $result"
-	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 1
+	check_rate "${result% *}" 0.5
 	check_num "per cent lost" "$(printf '%.0f' "${result#* }")" -le 5
 }
