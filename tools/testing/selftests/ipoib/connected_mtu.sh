@@ -186,7 +186,7 @@ tcp_ud_peer()
 
 	result=$(iperf 1 3 -t 2) || { fail "iperf3: $result"; return; }
 	note "Mb/s: $result"
-	check_num "Mb/s" "$(printf '%.0f' "${result% *}")" -ge 10
+	check_rate "${result% *}" 10
 }
 
 group_long()
