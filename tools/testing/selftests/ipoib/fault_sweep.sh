@@ -13,6 +13,8 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_fault.sh
 . "$LIB_DIR/lib_fault.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
 
 # A step takes at most so many allocations: to see that a walk ends.
 LIMIT=400
@@ -31,6 +33,7 @@ STEPS=(
 	"first  module both       20 the first frame to a neighbour and to a group"
 	"mtu    module ping       20 change of the MTU"
 	"mode   module ping       20 change of the mode"
+	"connect module connected 20 a connection, and what all of them share"
 	"link   module ping       20 a link that goes and comes: reregistration, new paths"
 	"ifdown module down       5  interface down"
 	"unplug module gone2      5  an HCA that goes"
@@ -184,11 +187,24 @@ mtu_act()
 mode_prepare()
 {
 	driver_ready
+	set_mode 2 datagram || fail "no datagram mode"
 }
 
 mode_act()
 {
-	in_node 2 bash -c 'echo datagram > /sys/class/net/ib0/mode'
+	set_mode 2 connected
+}
+
+connect_prepare()
+{
+	driver_ready
+	in_mode connected rc 1 2 || fail "no connected mode"
+}
+
+# A connection that cannot be had leaves the frame to UD.
+connect_act()
+{
+	works_ping > /dev/null
 }
 
 link_prepare()
@@ -279,6 +295,11 @@ works_member()
 works_both()
 {
 	works_ping && in_node 1 udp_group send ib0 "$GROUP" 9 100 1
+}
+
+works_connected()
+{
+	connect_try 1 2
 }
 
 works_down()
