@@ -10,6 +10,7 @@
  * What is asked lives in ipoib_query.c and ipoib_notice.c.
  */
 #include <linux/mutex.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 
@@ -410,6 +411,8 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 		return ERR_PTR(-ENOMEM);
 	agent->ca = ca;
 	agent->port = port;
+	/* What a former life of the port has asked is not answered to this one. */
+	agent->tid = get_random_u32();
 	spin_lock_init(&agent->lock);
 	INIT_LIST_HEAD(&agent->devs);
 	INIT_LIST_HEAD(&agent->requests);

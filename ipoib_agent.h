@@ -139,7 +139,7 @@ struct ipoib_sub {
  * @devs: interfaces that are up
  * @requests: &struct ipoib_request under way
  * @sm: address of the SA, NULL while there is none
- * @tid: of the last request
+ * @tid: of the last request; the first is random
  * @closing: no more questions
  * @sm_work: looks for the SA
  * @gate: bounds open questions
