@@ -17,6 +17,9 @@
 #include "ipoib.h"
 #include "ipoib_agent.h"
 
+/* Pause before the SA is looked for again after a failure. */
+#define IPOIB_SM_RETRY		(HZ / 10)
+
 /* IBTA table 187: status of the class SubnAdm, in the upper octet. */
 #define IPOIB_SA_NO_RESOURCES	1
 #define IPOIB_SA_REQ_INVALID	2
@@ -101,40 +104,58 @@ static void ipoib_sm_ah_attr(struct ipoib_agent *agent,
 	rdma_ah_set_interface_id(attr, cpu_to_be64(IB_SA_WELL_KNOWN_GUID));
 }
 
-/* NULL if the port knows no SM, or if there is no memory. */
-static struct ipoib_sm_addr *ipoib_sm_find(struct ipoib_agent *agent)
+static struct ipoib_sm_addr *ipoib_sm_make(struct ipoib_agent *agent,
+					   const struct ib_port_attr *port)
 {
 	struct rdma_ah_attr attr;
-	struct ib_port_attr port;
 	struct ipoib_sm_addr *sm;
+	int err;
 
-	if (ib_query_port(agent->ca, agent->port, &port) ||
-	    !port.sm_lid || port.sm_lid >= be16_to_cpu(IB_MULTICAST_LID_BASE))
-		return NULL;
 	sm = kzalloc(sizeof(*sm), GFP_KERNEL);
 	if (!sm)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	refcount_set(&sm->ref, 1);
-	sm->lid = port.sm_lid;
+	sm->lid = port->sm_lid;
 	/* Index 0 is right where the default P_Key is not there in full. */
 	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL,
 			 &sm->pkey_index))
 		sm->pkey_index = 0;
-	ipoib_sm_ah_attr(agent, &port, &attr);
+	ipoib_sm_ah_attr(agent, port, &attr);
 	sm->ah = rdma_create_ah(agent->mad->qp->pd, &attr,
 				RDMA_CREATE_AH_SLEEPABLE);
 	if (!IS_ERR(sm->ah))
 		return sm;
+	err = PTR_ERR(sm->ah);
 	kfree(sm);
-	return NULL;
+	return ERR_PTR(err);
+}
+
+/* NULL if the port knows no SM. */
+static struct ipoib_sm_addr *ipoib_sm_find(struct ipoib_agent *agent)
+{
+	struct ib_port_attr port;
+	int err;
+
+	err = ib_query_port(agent->ca, agent->port, &port);
+	if (err)
+		return ERR_PTR(err);
+	if (!port.sm_lid || port.sm_lid >= be16_to_cpu(IB_MULTICAST_LID_BASE))
+		return NULL;
+	return ipoib_sm_make(agent, &port);
 }
 
 static void ipoib_agent_sm_work(struct work_struct *work)
 {
-	struct ipoib_agent *agent = container_of(work, struct ipoib_agent,
-						 sm_work);
+	struct ipoib_agent *agent = container_of(to_delayed_work(work),
+						 struct ipoib_agent, sm_work);
 	struct ipoib_sm_addr *sm = ipoib_sm_find(agent);
 
+	/* No event tells when there is memory again. */
+	if (IS_ERR(sm)) {
+		queue_delayed_work(system_unbound_wq, &agent->sm_work,
+				   IPOIB_SM_RETRY);
+		return;
+	}
 	spin_lock_bh(&agent->lock);
 	swap(agent->sm, sm);
 	spin_unlock_bh(&agent->lock);
@@ -159,7 +180,7 @@ void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event)
 	case IB_EVENT_CLIENT_REREGISTER:
 	case IB_EVENT_PKEY_CHANGE:
 	case IB_EVENT_GID_CHANGE:
-		queue_work(system_unbound_wq, &agent->sm_work);
+		mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
 		break;
 	default:
 		break;
@@ -416,7 +437,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 	spin_lock_init(&agent->lock);
 	INIT_LIST_HEAD(&agent->devs);
 	INIT_LIST_HEAD(&agent->requests);
-	INIT_WORK(&agent->sm_work, ipoib_agent_sm_work);
+	INIT_DELAYED_WORK(&agent->sm_work, ipoib_agent_sm_work);
 	ipoib_gate_init(&agent->gate);
 	ipoib_notice_init(agent);
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL,
@@ -436,7 +457,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
  */
 static void ipoib_agent_destroy(struct ipoib_agent *agent)
 {
-	cancel_work_sync(&agent->sm_work);
+	cancel_delayed_work_sync(&agent->sm_work);
 	ipoib_notice_exit(agent);
 	spin_lock_bh(&agent->lock);
 	WRITE_ONCE(agent->closing, true);
@@ -470,7 +491,7 @@ struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port)
 		if (IS_ERR(agent))
 			goto unlock;
 		list_add(&agent->list, &ipoib_agents);
-		queue_work(system_unbound_wq, &agent->sm_work);
+		queue_delayed_work(system_unbound_wq, &agent->sm_work, 0);
 	}
 	agent->users++;
 unlock:

@@ -165,7 +165,7 @@ struct ipoib_agent {
 	struct ipoib_sm_addr *sm;
 	u32 tid;
 	bool closing;
-	struct work_struct sm_work;
+	struct delayed_work sm_work;
 
 	struct ipoib_gate gate;
 
