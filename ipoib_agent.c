@@ -460,10 +460,8 @@ static void ipoib_agent_destroy(struct ipoib_agent *agent)
 	cancel_delayed_work_sync(&agent->sm_work);
 	ipoib_notice_exit(agent);
 	spin_lock_bh(&agent->lock);
-	WRITE_ONCE(agent->closing, true);
+	agent->closing = true;
 	spin_unlock_bh(&agent->lock);
-	/* Queued by an answer meanwhile, it may be asking with the MAD agent. */
-	cancel_delayed_work_sync(&agent->sub_work);
 	ib_unregister_mad_agent(agent->mad);
 	WARN_ON_ONCE(!list_empty(&agent->requests));
 	/* An answer may have queued it again; it does nothing now. */

@@ -148,6 +148,7 @@ struct ipoib_sub {
  * @sub_round: counted up when the SM may have forgotten us, under @lock
  * @sub_backoff: milliseconds to the next try; notice work only
  * @sub_warned: it was logged that there is no subscription
+ * @sub_closed: nothing more is done about subscriptions
  * @sub_work: notice work
  * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
  * @full_sendonly: the SA knows SendOnlyFullMember
@@ -174,6 +175,7 @@ struct ipoib_agent {
 	unsigned int sub_round;
 	unsigned int sub_backoff;
 	bool sub_warned;
+	bool sub_closed;
 	struct delayed_work sub_work;
 	__be64 last_tid;
 

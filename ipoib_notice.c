@@ -103,14 +103,13 @@ static void ipoib_sub_answer(void *context, int status,
 {
 	struct ipoib_sub *sub = context;
 	struct ipoib_agent *agent = sub->agent;
-	bool leaving, closing;
+	bool leaving;
 
 	spin_lock_bh(&agent->lock);
 	leaving = sub->state == IPOIB_SUB_LEAVING;
-	closing = agent->closing;
 	ipoib_sub_take(sub, status);
 	spin_unlock_bh(&agent->lock);
-	if (closing)
+	if (READ_ONCE(agent->sub_closed))
 		return;
 	if (!status || leaving) {
 		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
@@ -375,7 +374,7 @@ static void ipoib_sub_work(struct work_struct *work)
 	struct ipoib_agent *agent = container_of(to_delayed_work(work),
 						 struct ipoib_agent, sub_work);
 
-	if (READ_ONCE(agent->closing))
+	if (READ_ONCE(agent->sub_closed))
 		return;
 	if (list_empty_careful(&agent->devs))
 		ipoib_sub_unsubscribe(agent);
@@ -457,8 +456,9 @@ void ipoib_notice_exit(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
+	/* An answer may still queue the work, which does nothing any more. */
+	WRITE_ONCE(agent->sub_closed, true);
 	cancel_delayed_work_sync(&agent->sub_work);
-	/* First, as answers to what follows start the work again. */
 	ipoib_notice_unregister(agent);
 	for (i = 0; i < IPOIB_NR_TRAPS; i++)
 		if (READ_ONCE(agent->sub[i].state) == IPOIB_SUB_ON)
