@@ -119,12 +119,14 @@ enum ipoib_sub_state {
  * @trap: number of the trap
  * @state: under &ipoib_agent.lock
  * @round: &ipoib_agent.sub_round when it was asked for; under the lock
+ * @known: the SA may know of it, whatever @state; under the lock
  */
 struct ipoib_sub {
 	struct ipoib_agent *agent;
 	u16 trap;
 	enum ipoib_sub_state state;
 	unsigned int round;
+	bool known;
 };
 
 /**

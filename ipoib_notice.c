@@ -91,6 +91,9 @@ static void ipoib_sub_completed(struct ipoib_agent *agent)
 static void ipoib_sub_take(struct ipoib_sub *sub, int status)
 {
 	lockdep_assert_held(&sub->agent->lock);
+	/* An SA that is silent is not told again. */
+	if (sub->state == IPOIB_SUB_LEAVING)
+		sub->known = false;
 	if (sub->state == IPOIB_SUB_ASKING && !status &&
 	    sub->round == sub->agent->sub_round)
 		WRITE_ONCE(sub->state, IPOIB_SUB_ON);
@@ -115,8 +118,8 @@ static void ipoib_sub_answer(void *context, int status,
 		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
 		if (ipoib_sub_complete(agent))
 			ipoib_sub_completed(agent);
-		else
-			ipoib_sub_later(agent, 0);
+		/* The next, or the end if the last interface has gone down. */
+		ipoib_sub_later(agent, 0);
 		return;
 	}
 	/* A silent SM is not a refusal: it may be starting. */
@@ -150,37 +153,38 @@ static int ipoib_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
 		.answer = ipoib_sub_answer,
 		.context = sub,
 	};
+	bool known;
 	int err;
 
 	spin_lock_bh(&sub->agent->lock);
 	WRITE_ONCE(sub->state, state);
 	sub->round = sub->agent->sub_round;
+	known = sub->known;
+	sub->known = true;
 	spin_unlock_bh(&sub->agent->lock);
 	err = ipoib_agent_ask(sub->agent, &question);
 	if (!err)
 		return 0;
 	spin_lock_bh(&sub->agent->lock);
 	WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
+	sub->known = known;
 	spin_unlock_bh(&sub->agent->lock);
 	return err;
 }
 
-/* The next subscription in @state, unless one is being worked on. */
-static struct ipoib_sub *ipoib_sub_next(struct ipoib_agent *agent,
-					enum ipoib_sub_state state)
+/* The next subscription to make, or to end. */
+static struct ipoib_sub *ipoib_sub_next(struct ipoib_agent *agent, bool end)
 {
-	struct ipoib_sub *sub, *next = NULL;
+	struct ipoib_sub *sub;
 
-	for (sub = agent->sub; sub < agent->sub + IPOIB_NR_TRAPS; sub++) {
-		if (sub->state == IPOIB_SUB_ASKING ||
-		    sub->state == IPOIB_SUB_LEAVING)
-			return NULL;
-		if (!next && sub->state == state)
-			next = sub;
-	}
-	return next;
+	for (sub = agent->sub; sub < agent->sub + IPOIB_NR_TRAPS; sub++)
+		if (end ? READ_ONCE(sub->known) :
+			  READ_ONCE(sub->state) == IPOIB_SUB_OFF)
+			return sub;
+	return NULL;
 }
 
+/* Is one being made or ended? */
 static bool ipoib_sub_busy(const struct ipoib_agent *agent)
 {
 	unsigned int i;
@@ -352,21 +356,32 @@ static void ipoib_sub_subscribe(struct ipoib_agent *agent)
 		ipoib_sub_back_off(agent);
 		return;
 	}
-	sub = ipoib_sub_next(agent, IPOIB_SUB_OFF);
+	if (ipoib_sub_busy(agent))
+		return;
+	sub = ipoib_sub_next(agent, false);
 	/* Without an SM there is nothing to do: it comes with an event. */
 	if (sub && ipoib_sub_ask(sub, IPOIB_SUB_ASKING))
 		ipoib_sub_back_off(agent);
 }
 
+/* Also those that the SA may have forgotten, or has not granted yet. */
 static void ipoib_sub_unsubscribe(struct ipoib_agent *agent)
 {
 	struct ipoib_sub *sub;
+	int err = 0;
 
-	while ((sub = ipoib_sub_next(agent, IPOIB_SUB_ON)))
-		if (!ipoib_sub_ask(sub, IPOIB_SUB_LEAVING))
+	if (ipoib_sub_busy(agent))
+		return;
+	sub = ipoib_sub_next(agent, true);
+	if (sub) {
+		err = ipoib_sub_ask(sub, IPOIB_SUB_LEAVING);
+		if (!err)
 			return;
-	if (!ipoib_sub_busy(agent))
-		ipoib_notice_unregister(agent);
+	}
+	ipoib_notice_unregister(agent);
+	/* There is no SM if it is -EAGAIN: it comes with an event. */
+	if (err && err != -EAGAIN)
+		ipoib_sub_back_off(agent);
 }
 
 static void ipoib_sub_work(struct work_struct *work)
@@ -454,13 +469,20 @@ void ipoib_notice_init(struct ipoib_agent *agent)
  */
 void ipoib_notice_exit(struct ipoib_agent *agent)
 {
+	struct ipoib_sub *sub;
 	unsigned int i;
 
 	/* An answer may still queue the work, which does nothing any more. */
 	WRITE_ONCE(agent->sub_closed, true);
 	cancel_delayed_work_sync(&agent->sub_work);
 	ipoib_notice_unregister(agent);
-	for (i = 0; i < IPOIB_NR_TRAPS; i++)
-		if (READ_ONCE(agent->sub[i].state) == IPOIB_SUB_ON)
-			ipoib_sub_ask(&agent->sub[i], IPOIB_SUB_LEAVING);
+	for (i = 0; i < IPOIB_NR_TRAPS; i++) {
+		sub = &agent->sub[i];
+		if (!READ_ONCE(sub->known) ||
+		    READ_ONCE(sub->state) == IPOIB_SUB_LEAVING)
+			continue;
+		/* One that is just being asked for is not to be asked again. */
+		ipoib_agent_cancel(agent, sub);
+		ipoib_sub_ask(sub, IPOIB_SUB_LEAVING);
+	}
 }
