@@ -553,6 +553,20 @@ static void ipoib_path_gate_open(struct ipoib_gate_wait *wait)
 		queue_work(priv->wq, &priv->path_gate_work);
 }
 
+/*
+ * The gate outlives the interface if there is another one on the port. The first
+ * call waits for who tells us just now, and nobody starts the work after it; but
+ * until the work has ended it may wait for the gate again.
+ */
+static void ipoib_path_forget_gate(struct ipoib_dev *priv)
+{
+	if (!priv->agent)
+		return;
+	ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
+	cancel_work_sync(&priv->path_gate_work);
+	ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
+}
+
 /**
  * ipoib_path_start - start ageing
  * @priv: the interface, IPOIB_FLAG_UP set
@@ -576,9 +590,7 @@ void ipoib_path_stop(struct ipoib_dev *priv)
 	struct sk_buff_head dropped;
 
 	cancel_delayed_work_sync(&priv->path_work);
-	if (priv->agent)
-		ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
-	cancel_work_sync(&priv->path_gate_work);
+	ipoib_path_forget_gate(priv);
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->path_lock);
 	while (!list_empty(&priv->path_list)) {
