@@ -510,6 +510,7 @@ struct ipoib_mcast {
  * @broadcast_mgid: its MGID
  * @local_gid: GID of the port that is part of our address
  * @local_lid: LID of the port
+ * @lmc: see &ipoib_port.lmc
  * @vid: VLAN of a RoCE port, 0 for the untagged link
  * @qkey: Q_Key of the link, host byte order (U40)
  * @mcast_mtu: MTU of the link, from the broadcast group (U28)
@@ -579,6 +580,7 @@ struct ipoib_dev {
 	union ib_gid broadcast_mgid;
 	union ib_gid local_gid;
 	u16 local_lid;
+	u8 lmc;
 	u16 vid;
 	u32 qkey;
 	unsigned int mcast_mtu;

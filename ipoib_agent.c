@@ -116,6 +116,7 @@ static struct ipoib_sm_addr *ipoib_sm_make(struct ipoib_agent *agent,
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&sm->ref, 1);
 	sm->lid = port->sm_lid;
+	sm->lmc = port->lmc;
 	/* Index 0 is right where the default P_Key is not there in full. */
 	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL,
 			 &sm->pkey_index))

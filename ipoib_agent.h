@@ -30,12 +30,14 @@ struct ipoib_dev;
  * @ref: held by the agent and by each request under way
  * @ah: address handle
  * @lid: LID of the SM
+ * @lmc: see &ipoib_port.lmc
  * @pkey_index: of the default P_Key
  */
 struct ipoib_sm_addr {
 	refcount_t ref;
 	struct ib_ah *ah;
 	u16 lid;
+	u8 lmc;
 	u16 pkey_index;
 };
 

@@ -796,7 +796,8 @@ static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 
 	return !list_empty(&peer->conns) &&
 	       ipoib_path_record(cm->priv, peer->addr.gid, &rec) &&
-	       be32_to_cpu(sa_path_get_dlid(&rec)) != request->dlid;
+	       !ipoib_lid_is_same_port(be32_to_cpu(sa_path_get_dlid(&rec)),
+				       request->dlid, READ_ONCE(cm->priv->lmc));
 }
 
 /* Room for one more from this peer. Returns 0 or the reason to refuse. */
@@ -968,13 +969,16 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
  */
 bool ipoib_conn_check(struct ipoib_conn *conn)
 {
+	struct ipoib_dev *priv = conn->cm->priv;
 	struct sa_path_rec rec;
 
 	if (conn->checked)
 		return true;
-	if (!ipoib_path_record(conn->cm->priv, conn->peer->addr.gid, &rec))
+	if (!ipoib_path_record(priv, conn->peer->addr.gid, &rec))
 		return false;
-	conn->checked = be32_to_cpu(sa_path_get_dlid(&rec)) == conn->dlid;
+	conn->checked =
+		ipoib_lid_is_same_port(be32_to_cpu(sa_path_get_dlid(&rec)),
+				       conn->dlid, READ_ONCE(priv->lmc));
 	return conn->checked;
 }
 

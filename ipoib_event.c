@@ -92,6 +92,7 @@ static void ipoib_port_take(struct ipoib_dev *priv,
 {
 	assign_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags, port->active);
 	WRITE_ONCE(priv->local_lid, port->lid);
+	WRITE_ONCE(priv->lmc, port->lmc);
 	priv->max_mtu = port->max_mtu;
 	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
 	/* NAPI compares with it, and is off if it changes */

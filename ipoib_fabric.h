@@ -25,6 +25,8 @@ struct seq_file;
  * struct ipoib_port - a port as it stands
  * @active: frames can be sent
  * @lid: LID, 0 if the fabric has none
+ * @lmc: how many low bits of a LID choose among the ways to its port. The SM
+ *	gives all HCAs of a subnet the same
  * @gid: GID that is part of our link-layer address
  * @gid_entry: tells an entry of the GID table from one that was made later for
  *	the same GID, which address handles know nothing of; NULL if the table
@@ -38,6 +40,7 @@ struct seq_file;
 struct ipoib_port {
 	bool active;
 	u16 lid;
+	u8 lmc;
 	union ib_gid gid;
 	const void *gid_entry;
 	u16 pkey;

@@ -236,7 +236,8 @@ static bool ipoib_notice_is_genuine(const struct ib_mad_recv_wc *wc,
 {
 	const struct ib_sa_mad *mad = (const void *)wc->recv_buf.mad;
 
-	return sm && wc->wc->slid == sm->lid && wc->wc->src_qp == 1 &&
+	return sm && wc->wc->src_qp == 1 &&
+	       ipoib_lid_is_same_port(wc->wc->slid, sm->lid, sm->lmc) &&
 	       wc->wc->byte_len == sizeof(struct ib_grh) + sizeof(*mad) &&
 	       mad->mad_hdr.class_version == IB_SA_CLASS_VERSION &&
 	       mad->mad_hdr.method == IB_MGMT_METHOD_REPORT &&

@@ -227,6 +227,7 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->active = attr.state == IB_PORT_ACTIVE && pick.rank &&
 		       pick.running;
 	port->lid = 0;
+	port->lmc = 0;
 	/* Without a GID we keep our name until there is another. */
 	port->gid = pick.rank ? pick.gid : priv->local_gid;
 	port->gid_entry = pick.rank ? pick.entry : priv->gid_entry;

@@ -38,6 +38,7 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 		return err;
 	port->active = attr.state == IB_PORT_ACTIVE;
 	port->lid = attr.lid;
+	port->lmc = attr.lmc;
 	port->gid_entry = NULL;
 	port->mtu = ipoib_sa_active_mtu(&attr);
 	port->mbps = ipoib_ethtool_mbps(&attr);

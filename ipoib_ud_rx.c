@@ -148,7 +148,8 @@ static bool ipoib_rx_is_echo(const struct ipoib_dev *priv,
 			     const struct ib_wc *wc, const struct ib_grh *grh)
 {
 	if (wc->src_qp != priv->txq->qp->qp_num ||
-	    wc->slid != READ_ONCE(priv->local_lid))
+	    !ipoib_lid_is_same_port(wc->slid, READ_ONCE(priv->local_lid),
+				    READ_ONCE(priv->lmc)))
 		return false;
 	return !(wc->wc_flags & IB_WC_GRH) ||
 	       !memcmp(&grh->sgid, &priv->local_gid, sizeof(grh->sgid));

@@ -253,6 +253,19 @@ static inline bool ipoib_mgid_on_link(const union ib_gid *gid,
 }
 
 /**
+ * ipoib_lid_is_same_port - whether two LIDs are of the same port
+ * @a: a LID, host byte order
+ * @b: another
+ * @lmc: how many low bits of a LID choose among the ways to its port
+ *
+ * Return: true if they are
+ */
+static inline bool ipoib_lid_is_same_port(u32 a, u32 b, u8 lmc)
+{
+	return !((a ^ b) >> lmc);
+}
+
+/**
  * ipoib_mtu_from_ib - MTU of the network layer on a given IB MTU
  * @mtu: IB MTU, as enum ib_mtu
  *

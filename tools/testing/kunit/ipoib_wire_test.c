@@ -269,6 +269,18 @@ static void service_id(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_service_first(sid), 0x10);
 }
 
+/* A port with LMC 2 has four LIDs, the first of them divisible by four. */
+static void lid_same_port(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, ipoib_lid_is_same_port(0x14, 0x14, 0));
+	KUNIT_EXPECT_FALSE(test, ipoib_lid_is_same_port(0x14, 0x15, 0));
+	KUNIT_EXPECT_TRUE(test, ipoib_lid_is_same_port(0x14, 0x17, 2));
+	KUNIT_EXPECT_TRUE(test, ipoib_lid_is_same_port(0x17, 0x14, 2));
+	KUNIT_EXPECT_FALSE(test, ipoib_lid_is_same_port(0x14, 0x13, 2));
+	KUNIT_EXPECT_FALSE(test, ipoib_lid_is_same_port(0x17, 0x18, 2));
+	KUNIT_EXPECT_FALSE(test, ipoib_lid_is_same_port(0xbfff, 0x3fff, 7));
+}
+
 static struct kunit_case ipoib_wire_cases[] = {
 	KUNIT_CASE(lladdr_octets),
 	KUNIT_CASE(lladdr_qpn_range),
@@ -284,6 +296,7 @@ static struct kunit_case ipoib_wire_cases[] = {
 	KUNIT_CASE(mgid_not_on_link),
 	KUNIT_CASE(mgid_other_link),
 	KUNIT_CASE(mtu_from_ib),
+	KUNIT_CASE(lid_same_port),
 	{}
 };
 

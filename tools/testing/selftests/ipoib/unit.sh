@@ -27,6 +27,7 @@ CASES=(
 	"wire:mgid_not_on_link U4,U5,U8 MGIDs with another flag, scope, signature or P_Key are not"
 	"wire:mgid_other_link U8,A18 nor are they on the link of another partition or scope"
 	"wire:mtu_from_ib U28,U29,U30 the IP MTU is the IB MTU less four"
+	"wire:lid_same_port - LIDs of one port differ in the path bits only"
 	"ring:used_and_room - filled and free slots are right for each fill level, across the wrap"
 	"ring:passed - a fence has passed exactly if the tail has reached it, across the wrap"
 	"ring:bufs_geometry - small buffers lie apart, aligned, within their pages"
