@@ -5,12 +5,16 @@
  */
 #include "ipoib_multicast.h"
 
-/* umcast: a group that user space has joined on this port is its own. */
+/*
+ * umcast: a group that user space has joined on this port is its own. Where there
+ * is no SA, on RoCE, nobody knows what user space has joined.
+ */
 static bool ipoib_listener_is_foreign(struct ipoib_dev *priv, union ib_gid *mgid)
 {
 	struct ib_sa_mcmember_rec rec;
 
 	return READ_ONCE(priv->umcast) &&
+	       rdma_cap_ib_mcast(priv->ca, priv->port) &&
 	       !ib_sa_get_mcmember_rec(priv->ca, priv->port, mgid, &rec);
 }
 
