@@ -400,7 +400,7 @@ void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
 
 	if (!ipoib_mcast_enter(mcast))
 		return;
-	mcast->asked = want;
+	WRITE_ONCE(mcast->asked, want);
 	if (!probe) {
 		ipoib_member_ask_join(mcast, want);
 		return;

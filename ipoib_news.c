@@ -94,6 +94,13 @@ void ipoib_mcast_rejoin(struct ipoib_dev *priv)
 	ipoib_mcast_kick(priv, 0);
 }
 
+/* When that is granted there is the group, whatever was reported before. */
+static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
+{
+	return mcast->state == IPOIB_MCAST_JOINING &&
+	       READ_ONCE(mcast->asked) == IPOIB_JOIN_FULL;
+}
+
 /* A membership that does not keep the group: it may have become another one. */
 static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
 {
@@ -188,7 +195,8 @@ void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
  * @mgid: its MGID, of any link
  *
  * A group that the administrator made is reported when its last member leaves,
- * and stays: so the record is read before anything is dropped.
+ * and stays: so the record is read before anything is dropped. If we are being
+ * made a member just now, it may have gone after the SA answered.
  *
  * Context: any but hard interrupt
  */
@@ -198,7 +206,9 @@ void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid)
 
 	spin_lock_bh(&priv->mcast_lock);
 	mcast = ipoib_group_lookup(priv, mgid->raw);
-	if (mcast && READ_ONCE(mcast->held)) {
+	if (mcast && (READ_ONCE(mcast->held) ||
+		      (ipoib_group_is_busy(mcast->state) &&
+		       !ipoib_mcast_joins_full(mcast)))) {
 		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
 		ipoib_mcast_todo(mcast);
 	}
