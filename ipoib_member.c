@@ -252,6 +252,19 @@ static void ipoib_member_link_down(struct ipoib_mcast *mcast)
 		ipoib_ctl_post(priv, IPOIB_CTL_SCOPE);
 }
 
+/* Something was reported while we asked: the answer may be out of date. */
+static void ipoib_member_heed_news(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	spin_lock_bh(&priv->mcast_lock);
+	if (mcast->reread) {
+		mcast->retry_at = jiffies;
+		ipoib_mcast_todo(mcast);
+	}
+	spin_unlock_bh(&priv->mcast_lock);
+}
+
 static void ipoib_member_failed(struct ipoib_mcast *mcast,
 				enum ipoib_reason reason, int err)
 {
@@ -263,6 +276,7 @@ static void ipoib_member_failed(struct ipoib_mcast *mcast,
 	if (final)
 		ipoib_member_forget(mcast);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
+	ipoib_member_heed_news(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
 	ipoib_group_release(mcast, final ? IPOIB_TX_GROUP_FAIL :
 					   IPOIB_TX_PACKETS);
@@ -401,6 +415,10 @@ void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
 	if (!ipoib_mcast_enter(mcast))
 		return;
 	WRITE_ONCE(mcast->asked, want);
+	/* What is reported from now on is news. */
+	spin_lock_bh(&mcast->priv->mcast_lock);
+	mcast->reread = IPOIB_REREAD_NO;
+	spin_unlock_bh(&mcast->priv->mcast_lock);
 	if (!probe) {
 		ipoib_member_ask_join(mcast, want);
 		return;

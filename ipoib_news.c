@@ -101,11 +101,17 @@ static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
 	       READ_ONCE(mcast->asked) == IPOIB_JOIN_FULL;
 }
 
-/* A membership that does not keep the group: it may have become another one. */
+/*
+ * A membership that does not keep the group: it may have become another one. Or
+ * the SA has said that there is no group, and we are just about to believe it.
+ */
 static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
 {
-	if (READ_ONCE(mcast->held) == IPOIB_JOIN_FULL ||
-	    mcast->state == IPOIB_MCAST_IDLE)
+	if (mcast->state == IPOIB_MCAST_IDLE)
+		return;
+	if (mcast->state != IPOIB_MCAST_ASKING &&
+	    (READ_ONCE(mcast->held) == IPOIB_JOIN_FULL ||
+	     ipoib_mcast_joins_full(mcast)))
 		return;
 	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
 	ipoib_mcast_todo(mcast);
@@ -123,10 +129,8 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
-		if (mcast->state == IPOIB_MCAST_MEMBER)
-			ipoib_mcast_look_again(mcast);
-		else
-			ipoib_mcast_retry_now(mcast);
+		ipoib_mcast_look_again(mcast);
+		ipoib_mcast_retry_now(mcast);
 	}
 	ipoib_router_due(priv);
 	spin_unlock_bh(&priv->mcast_lock);
