@@ -143,7 +143,7 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
  *
  * An SM that takes over is to ask for reregistration, which ends in
  * ipoib_mcast_answer(); not all do. What we are is said again, and stays in
- * use meanwhile.
+ * use meanwhile. Where the former SM is being asked, it is said after its answer.
  *
  * Context: any but hard interrupt
  */
@@ -155,7 +155,8 @@ void ipoib_mcast_doubt(struct ipoib_dev *priv)
 		return;
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
-		if (mcast->state != IPOIB_MCAST_MEMBER)
+		if (mcast->state != IPOIB_MCAST_MEMBER &&
+		    !ipoib_group_is_busy(mcast->state))
 			continue;
 		mcast->reread = IPOIB_REREAD_SET;
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
