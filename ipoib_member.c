@@ -215,11 +215,12 @@ static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 	ipoib_member_forget(mcast);
 	mcast->reason = IPOIB_REASON_MISSING;
 	mcast->backoff = 0;
+	/* First, or the next frame takes the pause to be over. */
+	WRITE_ONCE(mcast->retry_at, jiffies +
+		   (reported ? IPOIB_ABSENT_REPORTED : IPOIB_ABSENT));
 	ipoib_group_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast_lock);
 	mcast->parked = true;
-	mcast->retry_at = jiffies + (reported ? IPOIB_ABSENT_REPORTED :
-						IPOIB_ABSENT);
 	/* It has been made while we asked, or routers have nothing here. */
 	if (mcast->reread)
 		mcast->retry_at = jiffies;
