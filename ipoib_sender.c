@@ -118,15 +118,40 @@ static void ipoib_sender_routers_mgid(const u8 *mgid, union ib_gid *routers)
 	to->group[sizeof(to->group) - 1] = IPOIB_GROUP_ROUTERS;
 }
 
+/* It was missing when we last asked. Ask again, and go on meanwhile. */
+static bool ipoib_sender_absent(struct ipoib_mcast *mcast)
+{
+	if (mcast->state != IPOIB_MCAST_ABSENT)
+		return false;
+	if (time_before(jiffies, mcast->retry_at))
+		return true;
+	mcast->reread = IPOIB_REREAD_GET;
+	ipoib_mcast_todo(mcast);
+	ipoib_mcast_kick(mcast->priv, 0);
+	return false;
+}
+
+/* The same, without a lock and for the first frame only. */
+static bool ipoib_sender_may_ask(const struct ipoib_mcast *mcast)
+{
+	return READ_ONCE(mcast->state) == IPOIB_MCAST_ABSENT &&
+	       !READ_ONCE(mcast->reread) &&
+	       time_after_eq(jiffies, READ_ONCE(mcast->retry_at));
+}
+
 /* From now on we send to the all-routers group if there is one. */
 static void ipoib_sender_want_routers(struct ipoib_dev *priv,
 				      const union ib_gid *routers)
 {
+	struct ipoib_mcast *mcast;
+
 	spin_lock(&priv->mcast_lock);
-	if (!ipoib_group_lookup(priv, routers->raw))
-		ipoib_group_add(priv, routers->raw, IPOIB_USER_SEND);
+	mcast = ipoib_group_lookup(priv, routers->raw);
+	if (mcast)
+		ipoib_sender_absent(mcast);
+	else if (ipoib_group_add(priv, routers->raw, IPOIB_USER_SEND))
+		ipoib_mcast_kick(priv, 0);
 	spin_unlock(&priv->mcast_lock);
-	ipoib_mcast_kick(priv, 0);
 }
 
 /* Nobody on the link listens to the group @mgid. */
@@ -147,9 +172,9 @@ static void ipoib_sender_to_routers(struct ipoib_txq *txq, struct sk_buff *skb,
 	if (mcast) {
 		ipoib_touch(&mcast->used);
 		ah = rcu_dereference(mcast->ah);
-	} else {
-		ipoib_sender_want_routers(priv, &routers);
 	}
+	if (!ah && (!mcast || ipoib_sender_may_ask(mcast)))
+		ipoib_sender_want_routers(priv, &routers);
 	if (!ah || !ipoib_sender_has_settled(mcast)) {
 		ipoib_sender_by_broadcast(txq, skb);
 		return;
@@ -179,19 +204,6 @@ static enum ipoib_sender_fate ipoib_sender_wait(struct ipoib_mcast *mcast,
 	ipoib_object_park(&mcast->queue, skb);
 	priv->nqueued++;
 	return IPOIB_FATE_WAITS;
-}
-
-/* It was missing when we last asked. Ask again, and go on meanwhile. */
-static bool ipoib_sender_absent(struct ipoib_mcast *mcast)
-{
-	if (mcast->state != IPOIB_MCAST_ABSENT)
-		return false;
-	if (time_before(jiffies, mcast->retry_at))
-		return true;
-	mcast->reread = IPOIB_REREAD_GET;
-	ipoib_mcast_todo(mcast);
-	ipoib_mcast_kick(mcast->priv, 0);
-	return false;
 }
 
 static enum ipoib_sender_fate ipoib_sender_decide(struct ipoib_mcast *mcast,
