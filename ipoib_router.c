@@ -69,14 +69,29 @@ void ipoib_router_sync(struct ipoib_dev *priv)
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
+/* The groups have to be listed once more, after a while or earlier. */
+static void ipoib_router_again(struct ipoib_dev *priv, unsigned long delay)
+{
+	lockdep_assert_held(&priv->mcast_lock);
+	if (priv->routes_due)
+		return;
+	priv->routes_due = true;
+	priv->routes_at = jiffies + delay;
+}
+
 static void ipoib_router_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast = ipoib_group_lookup(priv, mgid->raw);
 
 	if (!mcast)
 		mcast = ipoib_group_add(priv, mgid->raw, IPOIB_USER_ROUTE);
-	if (!mcast)
+	if (!mcast) {
+		/* No room, or just no memory. */
+		ipoib_router_again(priv, priv->ngroups < IPOIB_MCAST_MAX ?
+					 IPOIB_ROUTES_RETRY :
+					 IPOIB_ROUTES_POLL);
 		return;
+	}
 	mcast->listed = true;
 	/* It may have been made since the SA last said that there is none. */
 	if (ipoib_group_is_busy(mcast->state))
@@ -137,13 +152,11 @@ void ipoib_router_listed(struct ipoib_dev *priv, int status,
 			 const union ib_gid *mgids, unsigned int n)
 {
 	spin_lock_bh(&priv->mcast_lock);
-	if (priv->routing && !status) {
+	if (priv->routing && !status)
 		ipoib_router_take(priv, mgids, n);
-	} else if (priv->routing) {
-		priv->routes_due = true;
-		priv->routes_at = jiffies + IPOIB_ROUTES_RETRY +
-				  get_random_u32_below(IPOIB_ROUTES_RETRY);
-	}
+	else if (priv->routing)
+		ipoib_router_again(priv, IPOIB_ROUTES_RETRY +
+				   get_random_u32_below(IPOIB_ROUTES_RETRY));
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);
 }
