@@ -262,12 +262,14 @@ void ipoib_group_release(struct ipoib_mcast *mcast, enum ipoib_stat why)
 void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why)
 {
 	struct ipoib_dev *priv = mcast->priv;
+	u8 users;
 
 	ipoib_member_end(mcast);
 	/* No callback is left that could put the group on the todo list. */
 	spin_lock_bh(&priv->mcast_lock);
 	rhashtable_remove_fast(&priv->groups, &mcast->node, ipoib_mcast_params);
 	list_del(&mcast->list);
+	users = mcast->users;
 	ipoib_group_set_users(mcast, 0);
 	list_del_init(&mcast->todo);
 	/* Somebody may have found no room, and nothing else tells him of it. */
@@ -276,6 +278,9 @@ void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why)
 	if (priv->ngroups < IPOIB_MCAST_MAX / 2 &&
 	    priv->nsend < IPOIB_MCAST_SEND_MAX / 2)
 		priv->cap_logged = false;
+	/* It was reported as made while we were leaving it. */
+	if (users & IPOIB_USER_ROUTE)
+		ipoib_router_seen(priv, &mcast->mgid);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_group_release(mcast, why);
 	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
