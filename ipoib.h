@@ -537,6 +537,7 @@ struct ipoib_mcast {
  * @cap_logged: it was logged that there are too many groups
  * @routing: multicast routing is on
  * @routes_due: the groups of the link have to be listed; under mcast_lock
+ * @routes_asked: they are being listed; under mcast_lock
  * @routes_at: jiffies: when to list them again if the SA reports nothing
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
@@ -611,6 +612,7 @@ struct ipoib_dev {
 	bool cap_logged;
 	bool routing;
 	bool routes_due;
+	bool routes_asked;
 	unsigned long routes_at;
 	bool scope_search;
 	bool umcast;

@@ -152,6 +152,7 @@ void ipoib_router_listed(struct ipoib_dev *priv, int status,
 			 const union ib_gid *mgids, unsigned int n)
 {
 	spin_lock_bh(&priv->mcast_lock);
+	priv->routes_asked = false;
 	if (priv->routing && !status)
 		ipoib_router_take(priv, mgids, n);
 	else if (priv->routing)
@@ -168,12 +169,16 @@ static void ipoib_router_begin(struct ipoib_dev *priv)
 
 	lockdep_assert_held(&priv->mcast_lock);
 	priv->routes_due = false;
+	priv->routes_asked = true;
 	priv->routes_at = jiffies + IPOIB_ROUTES_POLL;
 	list_for_each_entry(mcast, &priv->group_list, list)
 		mcast->reported = false;
 }
 
-/* Is it time to list the groups? If not, @delay says when. */
+/*
+ * Is it time to list the groups? If not, @delay says when. One list at a time: of
+ * two the first would be older than what has been reported before the second.
+ */
 static bool ipoib_router_is_time(struct ipoib_dev *priv, unsigned long *delay)
 {
 	unsigned long now = jiffies;
@@ -181,7 +186,8 @@ static bool ipoib_router_is_time(struct ipoib_dev *priv, unsigned long *delay)
 
 	*delay = ULONG_MAX;
 	spin_lock_bh(&priv->mcast_lock);
-	due = priv->routing && test_bit(IPOIB_FLAG_JOINED, &priv->flags);
+	due = priv->routing && !priv->routes_asked &&
+	      test_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	if (due && !priv->routes_due)
 		due = !ipoib_notice_on(priv->agent);
 	if (due && time_before(now, priv->routes_at)) {
