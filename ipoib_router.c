@@ -188,8 +188,11 @@ static bool ipoib_router_is_time(struct ipoib_dev *priv, unsigned long *delay)
 	spin_lock_bh(&priv->mcast_lock);
 	due = priv->routing && !priv->routes_asked &&
 	      test_bit(IPOIB_FLAG_JOINED, &priv->flags);
-	if (due && !priv->routes_due)
+	if (due && !priv->routes_due) {
 		due = !ipoib_notice_on(priv->agent);
+		/* Reports may end without anybody telling us. */
+		*delay = IPOIB_ROUTES_POLL;
+	}
 	if (due && time_before(now, priv->routes_at)) {
 		*delay = priv->routes_at - now;
 		due = false;
