@@ -434,7 +434,7 @@ enum ipoib_reread {
  * @queue: frames that wait, whole with their &struct ipoib_header; under
  *	mcast_lock
  * @created: jiffies
- * @asked_at: jiffies: when the fabric was asked last
+ * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
  *	IPOIB_MCAST_ABSENT, or to look again at what is a member
  * @backoff: milliseconds to the next try

@@ -149,6 +149,7 @@ static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 	memcpy(mcast->mgid.raw, mgid, sizeof(mcast->mgid));
 	mcast->priv = priv;
 	mcast->created = jiffies;
+	mcast->asked_at = jiffies;
 	/* Nothing has been sent yet. */
 	mcast->used = jiffies - IPOIB_SEND_UNUSED;
 	mcast->settled_at = jiffies;
@@ -303,6 +304,21 @@ bool ipoib_group_is_busy(enum ipoib_mcast_state state)
 }
 
 /**
+ * ipoib_group_is_pending - whether an answer about a group is to come
+ * @mcast: the group; the SA is being asked, or is to be asked as soon as it can:
+ *	when the broadcast group has been joined, and the gate is open
+ *
+ * Context: mcast_lock held, or multicast work
+ * Return: true if so
+ */
+bool ipoib_group_is_pending(const struct ipoib_mcast *mcast)
+{
+	return ipoib_group_is_busy(mcast->state) ||
+	       mcast->state == IPOIB_MCAST_IDLE ||
+	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->reread);
+}
+
+/**
  * ipoib_group_is_slow - frames have waited for an answer for long enough
  * @mcast: the group
  *
@@ -311,7 +327,7 @@ bool ipoib_group_is_busy(enum ipoib_mcast_state state)
  */
 bool ipoib_group_is_slow(const struct ipoib_mcast *mcast)
 {
-	return ipoib_group_is_busy(mcast->state) &&
+	return ipoib_group_is_pending(mcast) &&
 	       time_after_eq(jiffies, mcast->asked_at + IPOIB_MCAST_PATIENCE);
 }
 

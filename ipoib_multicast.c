@@ -264,8 +264,7 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 	waits = mcast->state == IPOIB_MCAST_BACKOFF ||
 		(mcast->state == IPOIB_MCAST_MEMBER &&
 		 (mcast->lost || mcast->reread));
-	if (ipoib_group_is_busy(mcast->state) &&
-	    !skb_queue_empty(&mcast->queue))
+	if (ipoib_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
 	if (waits && list_empty(&mcast->todo) && ipoib_mcast_may_join(mcast))
@@ -286,7 +285,8 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 			/* A sender that has stopped is forgotten (A29). */
 			if (ipoib_group_is_unused(mcast))
 				ipoib_group_drop_user(mcast, IPOIB_USER_SEND);
-			ipoib_mcast_todo(mcast);
+			/* Also if it waits for the gate. */
+			list_move_tail(&mcast->todo, &priv->group_todo);
 		}
 		next = min(next, delay);
 	}

@@ -77,6 +77,7 @@ u8 ipoib_group_want(const struct ipoib_mcast *mcast);
 bool ipoib_group_is_broadcast(const struct ipoib_mcast *mcast);
 bool ipoib_group_is_unused(const struct ipoib_mcast *mcast);
 bool ipoib_group_is_busy(enum ipoib_mcast_state state);
+bool ipoib_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_group_is_slow(const struct ipoib_mcast *mcast);
 void ipoib_group_set_state(struct ipoib_mcast *mcast,
 			   enum ipoib_mcast_state state);

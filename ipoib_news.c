@@ -71,6 +71,7 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 	    mcast->state != IPOIB_MCAST_ABSENT)
 		return;
 	mcast->retry_at = jiffies;
+	mcast->asked_at = jiffies;
 	mcast->reread = IPOIB_REREAD_GET;
 	ipoib_mcast_todo(mcast);
 }

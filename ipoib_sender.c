@@ -125,6 +125,8 @@ static bool ipoib_sender_absent(struct ipoib_mcast *mcast)
 		return false;
 	if (time_before(jiffies, mcast->retry_at))
 		return true;
+	if (!mcast->reread)
+		mcast->asked_at = jiffies;
 	mcast->reread = IPOIB_REREAD_GET;
 	ipoib_mcast_todo(mcast);
 	ipoib_mcast_kick(mcast->priv, 0);
