@@ -122,7 +122,9 @@ static void ipoib_path_set_failed(struct ipoib_path *path,
 						   IPOIB_PATH_RETRY_MAX));
 	/* An old handle stays in use; the next try is made by a frame. */
 	WRITE_ONCE(path->stale, rcu_access_pointer(path->ah));
-	ipoib_object_unpark(&path->queue, dropped);
+	/* Those that wait though there is a handle are just about to be sent. */
+	if (!path->stale)
+		ipoib_object_unpark(&path->queue, dropped);
 }
 
 /**
@@ -200,13 +202,16 @@ static bool ipoib_path_may_query(const struct ipoib_path *path)
 	}
 }
 
-/* A frame for a path without an address handle: wait, or drop with a reason. */
+/*
+ * A frame for a path without an address handle, or behind others that wait: wait,
+ * or drop with a reason.
+ */
 static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb)
 {
 	struct ipoib_dev *priv = path->priv;
 
 	lockdep_assert_held(&priv->path_lock);
-	if (path->state != IPOIB_PATH_RESOLVING)
+	if (path->state != IPOIB_PATH_RESOLVING && skb_queue_empty(&path->queue))
 		ipoib_drop(priv, skb, IPOIB_TX_NO_PATH);
 	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE)
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
@@ -220,7 +225,7 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 {
 	struct ipoib_path *path;
 	struct sk_buff_head dropped;
-	bool query, send = false;
+	bool known, query, send = false;
 
 	__skb_queue_head_init(&dropped);
 	spin_lock(&priv->path_lock);
@@ -230,15 +235,12 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 			   IPOIB_TX_MAP : IPOIB_TX_PATH_CAP);
 		goto unlock;
 	}
-	if (rcu_access_pointer(path->ah) && !path->stale) {
-		send = true;
-		goto unlock;
-	}
-	query = ipoib_path_may_query(path);
+	known = rcu_access_pointer(path->ah);
+	query = (!known || path->stale) && ipoib_path_may_query(path);
 	if (query)
 		path->state = IPOIB_PATH_RESOLVING;
 	/* The frame waits before the query is made, which may fail at once. */
-	send = rcu_access_pointer(path->ah);
+	send = known && skb_queue_empty(&path->queue);
 	if (!send)
 		ipoib_path_wait(path, skb);
 	if (query)
@@ -259,8 +261,9 @@ static bool ipoib_path_renewable(const struct ipoib_path *path)
 	       time_after_eq(jiffies, READ_ONCE(path->retry_at));
 }
 
+/* @slow: a new record is wanted, or frames that wait go first. */
 static struct ipoib_ah *ipoib_path_ah(struct ipoib_dev *priv, const u8 *gid,
-				      bool *stale)
+				      bool *slow)
 {
 	struct ipoib_path *path;
 
@@ -268,7 +271,8 @@ static struct ipoib_ah *ipoib_path_ah(struct ipoib_dev *priv, const u8 *gid,
 	if (unlikely(!path))
 		return NULL;
 	ipoib_touch(&path->used);
-	*stale = ipoib_path_renewable(path);
+	*slow = ipoib_path_renewable(path) ||
+		!skb_queue_empty_lockless(&path->queue);
 	return rcu_dereference(path->ah);
 }
 
@@ -284,14 +288,14 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_ah *ah;
-	bool stale = false;
+	bool slow = false;
 	unsigned int mtu;
 
-	ah = ipoib_path_ah(priv, to->gid, &stale);
-	if (unlikely(!ah || stale)) {
+	ah = ipoib_path_ah(priv, to->gid, &slow);
+	if (unlikely(!ah || slow)) {
 		if (!ipoib_path_xmit_slow(priv, skb, to->gid))
 			return;
-		ah = ipoib_path_ah(priv, to->gid, &stale);
+		ah = ipoib_path_ah(priv, to->gid, &slow);
 		if (!ah) {
 			ipoib_drop(priv, skb, IPOIB_TX_NO_PATH);
 			return;
@@ -347,18 +351,21 @@ static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 	return ipoib_ah_create(priv, &attr);
 }
 
-/* Publish @ah, or note the failure. Returns the handle that was replaced. */
+/*
+ * Publish @ah, or note the failure: then the frames that wait go to @dropped.
+ * Returns the handle that was replaced.
+ */
 static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 					   struct ipoib_ah *ah,
 					   const struct sa_path_rec *rec,
-					   struct sk_buff_head *frames)
+					   struct sk_buff_head *dropped)
 {
 	struct ipoib_ah *old = NULL;
 
 	lockdep_assert_held(&path->priv->path_lock);
 	path->query = NULL;
 	if (IS_ERR(ah)) {
-		ipoib_path_set_failed(path, frames);
+		ipoib_path_set_failed(path, dropped);
 		return NULL;
 	}
 	path->failures = 0;
@@ -366,7 +373,6 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 	path->rec = *rec;
 	old = rcu_dereference_protected(path->ah, 1);
 	rcu_assign_pointer(path->ah, ah);
-	ipoib_object_unpark(&path->queue, frames);
 	return old;
 }
 
@@ -385,7 +391,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 {
 	struct ipoib_dev *priv = path->priv;
 	struct ipoib_ah *ah = ERR_PTR(status);
-	struct sk_buff_head frames;
+	struct sk_buff_head dropped;
 	struct ipoib_ah *old;
 
 	ipoib_path_leave_gate(path);
@@ -393,16 +399,16 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ah = ipoib_path_make_ah(path, rec);
 	trace_ipoib_path(priv->netdev, path->gid.raw, "answer",
 			 PTR_ERR_OR_ZERO(ah));
-	__skb_queue_head_init(&frames);
+	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->path_lock);
-	old = ipoib_path_publish(path, ah, rec, &frames);
+	old = ipoib_path_publish(path, ah, rec, &dropped);
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_ah_retire(priv, old);
 	if (IS_ERR(ah)) {
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
-		ipoib_drop_list(priv, &frames, IPOIB_TX_NO_PATH);
+		ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	} else {
-		ipoib_dev_xmit_list(priv, &frames);
+		ipoib_dev_xmit_parked(priv, &priv->path_lock, &path->queue);
 	}
 	ipoib_path_put(path);
 	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
