@@ -325,9 +325,11 @@ enum ipoib_path_state {
  *	path_lock
  * @query: the query as the fabric knows it, NULL if none; under path_lock
  * @query_id: the same, if the fabric uses numbers
+ * @asked_at: jiffies: when the fabric was to be asked, or frames last lost
+ *	patience; under path_lock
  * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
  *	path_lock
- * @failures: failed queries in a row, under path_lock
+ * @failures: failed queries in a row, or as good as that; under path_lock
  * @rec: last path record, under path_lock
  * @ref: held by the table and by a query
  * @rcu: frees it
@@ -347,6 +349,7 @@ struct ipoib_path {
 	struct sk_buff_head queue;
 	void *query;
 	int query_id;
+	unsigned long asked_at;
 	unsigned long retry_at;
 	unsigned int failures;
 	struct sa_path_rec rec;
@@ -548,7 +551,7 @@ struct ipoib_mcast {
  * @npaths: length of @path_list
  * @path_starved: those that wait for the gate
  * @path_gate: waits for the gate
- * @path_gate_work: asks for @path_starved
+ * @path_gate_work: asks for @path_starved, and sees that nobody waits for long
  * @path_work: ages paths
  * @ah_lock: protects @dead_ahs
  * @dead_ahs: retired address handles
@@ -624,7 +627,7 @@ struct ipoib_dev {
 	unsigned int npaths;
 	struct list_head path_starved;
 	struct ipoib_gate_wait path_gate;
-	struct work_struct path_gate_work;
+	struct delayed_work path_gate_work;
 	struct delayed_work path_work;
 
 	spinlock_t ah_lock; /* dead_ahs */

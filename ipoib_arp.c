@@ -15,6 +15,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
+#include <net/dst.h>
 
 #include "ipoib.h"
 #include "ipoib_trace.h"
@@ -25,6 +26,10 @@
 /* How long a failed lookup is remembered, doubled with each failure. */
 #define IPOIB_PATH_RETRY_MIN	(HZ / 10)
 #define IPOIB_PATH_RETRY_MAX	(8 * HZ)
+/* How long frames wait for the SA to be asked; its answer takes that long, too. */
+#define IPOIB_PATH_PATIENCE	HZ
+/* Failures in a row after which senders are told, as many as ARP and ND try. */
+#define IPOIB_PATH_HOPELESS	3
 
 static const struct rhashtable_params ipoib_path_params = {
 	.key_len = sizeof_field(struct ipoib_path, gid),
@@ -156,9 +161,13 @@ static bool ipoib_path_enter_gate(struct ipoib_path *path)
 	if (!priv->agent)
 		return true;
 	path->slot = ipoib_gate_enter(&priv->agent->gate, &priv->path_gate);
-	if (!path->slot && list_empty(&path->starved))
+	if (path->slot)
+		return true;
+	if (list_empty(&path->starved))
 		list_add_tail(&path->starved, &priv->path_starved);
-	return path->slot;
+	queue_delayed_work(priv->wq, &priv->path_gate_work,
+			   IPOIB_PATH_PATIENCE);
+	return false;
 }
 
 /* Ask the fabric. The query holds a reference until ipoib_path_done(). */
@@ -169,7 +178,6 @@ static void ipoib_path_query(struct ipoib_path *path,
 	int err;
 
 	lockdep_assert_held(&priv->path_lock);
-	path->state = IPOIB_PATH_RESOLVING;
 	WRITE_ONCE(path->stale, false);
 	if (!ipoib_path_enter_gate(path))
 		return;
@@ -237,8 +245,10 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 	}
 	known = rcu_access_pointer(path->ah);
 	query = (!known || path->stale) && ipoib_path_may_query(path);
-	if (query)
+	if (query) {
 		path->state = IPOIB_PATH_RESOLVING;
+		path->asked_at = jiffies;
+	}
 	/* The frame waits before the query is made, which may fail at once. */
 	send = known && skb_queue_empty(&path->queue);
 	if (!send)
@@ -351,6 +361,26 @@ static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 	return ipoib_ah_create(priv, &attr);
 }
 
+/* Drop frames and tell their senders, as is done for a dead neighbour. */
+static void ipoib_path_reject(struct ipoib_dev *priv,
+			      struct sk_buff_head *frames)
+{
+	const struct ipoib_header *header;
+	struct sk_buff *skb;
+
+	local_bh_disable();
+	skb_queue_walk(frames, skb) {
+		header = (const void *)skb->data;
+		skb->protocol = header->encap.proto;
+		skb_pull(skb, IPOIB_HARD_LEN);
+		skb_reset_network_header(skb);
+		memset(skb->cb, 0, sizeof(skb->cb));
+		dst_link_failure(skb);
+	}
+	local_bh_enable();
+	ipoib_drop_list(priv, frames, IPOIB_TX_NO_PATH);
+}
+
 /*
  * Publish @ah, or note the failure: then the frames that wait go to @dropped.
  * Returns the handle that was replaced.
@@ -393,6 +423,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	struct ipoib_ah *ah = ERR_PTR(status);
 	struct sk_buff_head dropped;
 	struct ipoib_ah *old;
+	bool hopeless;
 
 	ipoib_path_leave_gate(path);
 	if (!status)
@@ -402,14 +433,16 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->path_lock);
 	old = ipoib_path_publish(path, ah, rec, &dropped);
+	hopeless = path->failures >= IPOIB_PATH_HOPELESS;
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_ah_retire(priv, old);
-	if (IS_ERR(ah)) {
+	if (IS_ERR(ah))
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
-		ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
-	} else {
+	else
 		ipoib_dev_xmit_parked(priv, &priv->path_lock, &path->queue);
-	}
+	if (hopeless)
+		ipoib_path_reject(priv, &dropped);
+	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_put(path);
 	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
 	ipoib_path_answered(priv);
@@ -530,24 +563,44 @@ static void ipoib_path_age(struct work_struct *work)
 				   IPOIB_PATH_SCAN);
 }
 
-/* The gate to the SA has opened: what waited for it is asked. */
+/* Still not asked: the path keeps its place, but its frames get too old. */
+static void ipoib_path_lose_patience(struct ipoib_path *path,
+				     struct sk_buff_head *dropped,
+				     struct sk_buff_head *rejected)
+{
+	lockdep_assert_held(&path->priv->path_lock);
+	if (list_empty(&path->starved) || rcu_access_pointer(path->ah) ||
+	    time_before(jiffies, path->asked_at + IPOIB_PATH_PATIENCE))
+		return;
+	path->asked_at = jiffies;
+	path->failures++;
+	ipoib_object_unpark(&path->queue,
+			    path->failures < IPOIB_PATH_HOPELESS ? dropped :
+								   rejected);
+}
+
+/* The gate to the SA has opened, or has been closed for long. */
 static void ipoib_path_unstarve(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
+	struct ipoib_dev *priv = container_of(to_delayed_work(work),
+					      struct ipoib_dev,
 					      path_gate_work);
+	struct sk_buff_head dropped, rejected;
 	struct ipoib_path *path, *tmp;
-	struct sk_buff_head dropped;
 	LIST_HEAD(starved);
 
 	__skb_queue_head_init(&dropped);
+	__skb_queue_head_init(&rejected);
 	spin_lock_bh(&priv->path_lock);
 	list_splice_init(&priv->path_starved, &starved);
 	list_for_each_entry_safe(path, tmp, &starved, starved) {
 		list_del_init(&path->starved);
 		ipoib_path_query(path, &dropped);
+		ipoib_path_lose_patience(path, &dropped, &rejected);
 	}
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
+	ipoib_path_reject(priv, &rejected);
 }
 
 static void ipoib_path_gate_open(struct ipoib_gate_wait *wait)
@@ -556,7 +609,7 @@ static void ipoib_path_gate_open(struct ipoib_gate_wait *wait)
 					      path_gate);
 
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		queue_work(priv->wq, &priv->path_gate_work);
+		mod_delayed_work(priv->wq, &priv->path_gate_work, 0);
 }
 
 /*
@@ -569,7 +622,7 @@ static void ipoib_path_forget_gate(struct ipoib_dev *priv)
 	if (!priv->agent)
 		return;
 	ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
-	cancel_work_sync(&priv->path_gate_work);
+	cancel_delayed_work_sync(&priv->path_gate_work);
 	ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
 }
 
@@ -636,7 +689,7 @@ int ipoib_path_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->path_list);
 	INIT_LIST_HEAD(&priv->path_starved);
 	INIT_DELAYED_WORK(&priv->path_work, ipoib_path_age);
-	INIT_WORK(&priv->path_gate_work, ipoib_path_unstarve);
+	INIT_DELAYED_WORK(&priv->path_gate_work, ipoib_path_unstarve);
 	ipoib_gate_wait_init(&priv->path_gate, ipoib_path_gate_open);
 	refcount_set(&priv->queries, 1);
 	init_completion(&priv->queries_done);
