@@ -440,6 +440,8 @@ enum ipoib_reread {
  * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
  *	IPOIB_MCAST_ABSENT, or to look again at what is a member
+ * @left_at: jiffies: when a membership was given up; multicast work only
+ * @rests: it is too early after that to join again; multicast work only
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, see ipoib_reason.c
  * @logged: reason last logged, so that each is logged once
@@ -480,6 +482,8 @@ struct ipoib_mcast {
 	unsigned long created;
 	unsigned long asked_at;
 	unsigned long retry_at;
+	unsigned long left_at;
+	bool rests;
 	unsigned int backoff;
 	u8 reason;
 	u8 logged;

@@ -150,6 +150,7 @@ static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 	mcast->priv = priv;
 	mcast->created = jiffies;
 	mcast->asked_at = jiffies;
+	mcast->left_at = jiffies - IPOIB_MCAST_REST;
 	/* Nothing has been sent yet. */
 	mcast->used = jiffies - IPOIB_SEND_UNUSED;
 	mcast->settled_at = jiffies;

@@ -84,6 +84,8 @@ static void ipoib_member_free(struct ipoib_mcast *mcast,
 static void ipoib_member_forget(struct ipoib_mcast *mcast)
 {
 	ipoib_member_detach(mcast);
+	if (mcast->member)
+		mcast->left_at = jiffies;
 	ipoib_member_free(mcast, &mcast->member);
 	WRITE_ONCE(mcast->held, 0);
 	ipoib_member_publish(mcast, NULL);

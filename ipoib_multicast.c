@@ -171,6 +171,16 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
 		ipoib_member_check(mcast);
 }
 
+/*
+ * ib_sa grants a join by itself if it takes the port for a member. It leaves a
+ * group by a work of its own: asked again before that has begun it would grant
+ * what we have just given up since it is void.
+ */
+static bool ipoib_mcast_rests(const struct ipoib_mcast *mcast)
+{
+	return jiffies - mcast->left_at < IPOIB_MCAST_REST;
+}
+
 /* Not a member. A new listener does not wait for the sender's retry. */
 static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
 				  const struct ipoib_mcast_view *now)
@@ -182,7 +192,8 @@ static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
 	if (now->state == IPOIB_MCAST_ABSENT && now->want == mcast->asked &&
 	    !now->reread)
 		due = false;
-	if (due && ipoib_mcast_may_join(mcast))
+	mcast->rests = due && ipoib_mcast_rests(mcast);
+	if (due && !mcast->rests && ipoib_mcast_may_join(mcast))
 		ipoib_member_join(mcast, now->want);
 }
 
@@ -267,7 +278,11 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 	if (ipoib_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
-	if (waits && list_empty(&mcast->todo) && ipoib_mcast_may_join(mcast))
+	if (mcast->rests)
+		delay = min(delay, ipoib_mcast_until(mcast->left_at +
+						     IPOIB_MCAST_REST));
+	else if (waits && list_empty(&mcast->todo) &&
+		 ipoib_mcast_may_join(mcast))
 		delay = min(delay, ipoib_mcast_until(mcast->retry_at));
 	return delay;
 }

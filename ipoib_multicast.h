@@ -20,6 +20,8 @@
 #define IPOIB_SEND_UNUSED	(60 * HZ)
 /* How long frames wait for an answer of the SA. */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
+/* How long ib_sa may take to notice that we have given a membership up. */
+#define IPOIB_MCAST_REST	(HZ / 50)
 
 static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 	.key_len = sizeof_field(struct ipoib_mcast, mgid),
