@@ -65,6 +65,7 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 	memcpy(path->gid.raw, gid, sizeof(path->gid));
 	path->priv = priv;
 	path->used = jiffies;
+	path->retry_at = jiffies;
 	__skb_queue_head_init(&path->queue);
 	INIT_LIST_HEAD(&path->starved);
 	refcount_set(&path->ref, 1);
@@ -530,6 +531,7 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 		path->state = IPOIB_PATH_IDLE;
 	} else if (path && path->state == IPOIB_PATH_VALID &&
 		   changed(&path->rec, now)) {
+		WRITE_ONCE(path->retry_at, jiffies);
 		WRITE_ONCE(path->stale, true);
 	}
 	spin_unlock_bh(&priv->path_lock);
