@@ -345,7 +345,7 @@ struct ipoib_cm_rx {
 /**
  * struct ipoib_cm_poll - a completion handler, and how to wait for it
  * @napi: the handler
- * @rounds: times it found nothing more to do
+ * @rounds: times it has been through all that there was
  * @wait: woken after each of them
  */
 struct ipoib_cm_poll {
@@ -379,6 +379,8 @@ struct ipoib_cm_poll {
  * @tx_cq: CQs for sends
  * @cq_conns: connections that use each
  * @tx_ready: CQs that have something, set by their events
+ * @tx_turn: CQ whose turn it is, handler of sends only
+ * @tx_seen: completions it has given since its turn began
  * @tx_wc: scratch for polling
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works
@@ -416,6 +418,8 @@ struct ipoib_cm {
 	struct ib_cq *tx_cq[IPOIB_CM_CQS];
 	unsigned int cq_conns[IPOIB_CM_CQS];
 	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
+	unsigned int tx_turn;
+	unsigned int tx_seen;
 	struct ib_wc tx_wc[16];
 
 	struct ib_cm_id *listen[2];

@@ -649,7 +649,7 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 /* ---- the fence ---- */
 
 /**
- * ipoib_cm_poll_round - a handler has found nothing more to do
+ * ipoib_cm_poll_round - a handler has been through all that there was
  * @poll: the handler
  *
  * Context: the handler

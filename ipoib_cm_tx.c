@@ -160,42 +160,81 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 	ipoib_conn_drain(conn);
 }
 
-static void ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
+/* Read some of what a CQ holds. Returns how many completions. */
+static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 {
 	struct ib_cq *cq = cm->tx_cq[i];
 	int k, n;
 
-	do {
-		n = ib_poll_cq(cq, ARRAY_SIZE(cm->tx_wc), cm->tx_wc);
-		for (k = 0; k < n; k++)
-			ipoib_cm_tx_complete(&cm->tx_wc[k], budget);
-	} while (n == ARRAY_SIZE(cm->tx_wc));
-	if (ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
+	clear_bit(i, cm->tx_ready);
+	/* Cleared before the CQ is read: an event sets it again. */
+	smp_mb__after_atomic();
+	n = ib_poll_cq(cq, ARRAY_SIZE(cm->tx_wc), cm->tx_wc);
+	for (k = 0; k < n; k++)
+		ipoib_cm_tx_complete(&cm->tx_wc[k], budget);
+	if (n == ARRAY_SIZE(cm->tx_wc) ||
+	    ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
 			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		set_bit(i, cm->tx_ready);
+	return n;
+}
+
+/*
+ * The turn of a CQ is over when it was empty, or never empty has given as much
+ * as it holds, which is all that it held when its turn began.
+ */
+static void ipoib_cm_tx_end_turn(struct ipoib_cm *cm, unsigned int i, int n)
+{
+	cm->tx_seen = i == cm->tx_turn ? cm->tx_seen + n : n;
+	cm->tx_turn = i;
+	if (n == ARRAY_SIZE(cm->tx_wc) && cm->tx_seen <= cm->tx_cq[i]->cqe)
+		return;
+	cm->tx_seen = 0;
+	cm->tx_turn = i + 1;
+}
+
+/* Returns whether all CQs have had their turn: a round of the handler. */
+static bool ipoib_cm_tx_work(struct ipoib_cm *cm, int budget)
+{
+	int n, left = NAPI_POLL_WEIGHT;
+	unsigned int i;
+
+	for (;;) {
+		i = find_next_bit(cm->tx_ready, IPOIB_CM_CQS, cm->tx_turn);
+		if (i == IPOIB_CM_CQS)
+			break;
+		if (left <= 0)
+			return false;
+		n = ipoib_cm_tx_reap(cm, i, budget);
+		left -= n;
+		ipoib_cm_tx_end_turn(cm, i, n);
+	}
+	cm->tx_turn = 0;
+	return true;
 }
 
 /**
  * ipoib_cm_tx_poll - completion handler of sends
  * @napi: in &struct ipoib_cm_poll
- * @budget: as NAPI has it
+ * @budget: as NAPI has it, 0 under netpoll
+ *
+ * However many CQs have something, each call works on a few completions only
+ * and goes on where the last has stopped.
  *
  * Return: as NAPI wants it
  */
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, tx_poll.napi);
-	unsigned int i;
 
-	for_each_set_bit(i, cm->tx_ready, IPOIB_CM_CQS) {
-		clear_bit(i, cm->tx_ready);
-		/* Cleared before the CQ is read: an event sets it again. */
-		smp_mb__after_atomic();
-		ipoib_cm_tx_reap(cm, i, budget);
-	}
-	ipoib_cm_poll_round(&cm->tx_poll);
-	if (!bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
+	if (ipoib_cm_tx_work(cm, budget))
+		ipoib_cm_poll_round(&cm->tx_poll);
+	if (!bitmap_empty(cm->tx_ready, IPOIB_CM_CQS)) {
+		/* netpoll calls without having scheduled, and only once. */
+		if (!budget)
+			napi_schedule(napi);
 		return budget;
+	}
 	if (budget && napi_complete_done(napi, 0) &&
 	    !bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
 		napi_schedule(napi);
@@ -292,4 +331,6 @@ void ipoib_cm_tx_release(struct ipoib_cm *cm)
 		cm->tx_cq[i] = NULL;
 	}
 	bitmap_zero(cm->tx_ready, IPOIB_CM_CQS);
+	cm->tx_turn = 0;
+	cm->tx_seen = 0;
 }
