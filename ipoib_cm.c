@@ -337,8 +337,6 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	if (conn->state == IPOIB_CONN_CLOSING)
 		return;
-	if (conn->state == IPOIB_CONN_ACCEPTING)
-		cm->naccepting--;
 	WRITE_ONCE(conn->state, IPOIB_CONN_CLOSING);
 	list_del_init(&conn->peer_list);
 	list_move_tail(&conn->list, &cm->closing);

@@ -259,6 +259,7 @@ struct ipoib_cm_bufs {
  * @active: we asked for it
  * @two_way: both ends may send on it
  * @checked: the peer is known to be who it says, see ipoib_conn_check()
+ * @accepting: counted in &ipoib_cm.naccepting
  * @asking: the work that asks for it is not done with it
  * @crossed: the peer's request has been taken in place of this one
  * @left: the peer has said good-bye
@@ -296,6 +297,7 @@ struct ipoib_conn {
 	bool active;
 	bool two_way;
 	bool checked;
+	bool accepting;
 	bool asking;
 	bool crossed;
 	bool left;
@@ -367,7 +369,7 @@ struct ipoib_cm_poll {
  * @npeers: how many
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
- * @naccepting: how many are in IPOIB_CONN_ACCEPTING
+ * @naccepting: how many have &ipoib_conn.accepting
  * @todo: peers to be connected to
  * @closing: connections that have not said good-bye yet
  * @dead: those that have, for the reaper

@@ -44,7 +44,7 @@
 #define IPOIB_CM_CROSSING	(8 * HZ)
 /* How long to wait for a request that may have crossed ours. */
 #define IPOIB_CM_YIELD		HZ
-/* Requests taken whose RTU is outstanding. */
+/* Requests taken whose RTU is outstanding, or never came and all is not freed. */
 #define IPOIB_CM_ACCEPTING	256
 /* Shortest Receive MTU we connect to. */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
@@ -283,6 +283,19 @@ exit_ring:
 	return err;
 }
 
+/*
+ * A request that came to nothing keeps its place until its connection is freed: a
+ * flood of them is taken no faster than they can be taken apart.
+ */
+static void ipoib_conn_end_accepting(struct ipoib_conn *conn)
+{
+	lockdep_assert_held(&conn->cm->lock);
+	if (!conn->accepting)
+		return;
+	conn->accepting = false;
+	conn->cm->naccepting--;
+}
+
 static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	spin_lock_bh(&cm->lock);
@@ -344,6 +357,9 @@ void ipoib_conn_free(struct ipoib_conn *conn)
 	ipoib_conn_unshare(conn);
 	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
 	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
+	spin_lock_bh(&conn->cm->lock);
+	ipoib_conn_end_accepting(conn);
+	spin_unlock_bh(&conn->cm->lock);
 	ipoib_conn_uncount(conn->cm, conn->peer);
 	kfree(conn);
 }
@@ -855,6 +871,7 @@ static bool ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn)
 			old->crossed = conn->two_way;
 	}
 	conn->state = IPOIB_CONN_ACCEPTING;
+	conn->accepting = true;
 	cm->naccepting++;
 	list_add_tail(&conn->list, &cm->conns);
 	list_add_tail(&conn->peer_list, &conn->peer->conns);
@@ -999,7 +1016,7 @@ static void ipoib_conn_accepted(struct ipoib_conn *conn,
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
-		cm->naccepting--;
+		ipoib_conn_end_accepting(conn);
 		conn->state = IPOIB_CONN_ESTABLISHED;
 		if (cm->on && check)
 			ipoib_conn_use(conn);
