@@ -41,8 +41,9 @@
 #define IPOIB_CM_LOOK		64
 /* A peer that is forgotten after so long without connection or frame. */
 #define IPOIB_PEER_UNUSED	(120 * HZ)
-/* The most peers without connections that we remember. */
-#define IPOIB_PEER_MAX		65536
+/* The most peers, and how many are looked at to make room for one more. */
+#define IPOIB_PEER_MAX		16384
+#define IPOIB_PEER_LOOK		64
 /* The longest wait for the CM to be done with a connection. */
 #define IPOIB_CM_PARTING	(2 * HZ)
 /* The longest wait for the HCA to give all work requests back. */
@@ -132,13 +133,53 @@ static void ipoib_peer_key(struct ipoib_lladdr *key,
 	memcpy(key->gid, addr->gid, sizeof(key->gid));
 }
 
+static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	rhashtable_remove_fast(&cm->peers, &peer->node, ipoib_peer_params);
+	list_del(&peer->list);
+	cm->npeers--;
+	ipoib_object_gone(IPOIB_OBJECT_PEER, 1);
+	kfree_rcu(peer, rcu);
+}
+
+/* Nobody needs it now. What we know of it may still be worth something. */
+static bool ipoib_peer_is_spare(const struct ipoib_peer *peer)
+{
+	return !peer->users && list_empty(&peer->conns) &&
+	       list_empty(&peer->todo) &&
+	       (peer->state == IPOIB_PEER_IDLE ||
+		peer->state == IPOIB_PEER_REFUSED);
+}
+
+/*
+ * Anyone may make up addresses. At the limit those without connections make room,
+ * the list being turned round, so they do not keep others out.
+ */
+static bool ipoib_peer_make_room(struct ipoib_cm *cm)
+{
+	struct ipoib_peer *peer;
+	unsigned int i;
+
+	lockdep_assert_held(&cm->lock);
+	for (i = 0; i < IPOIB_PEER_LOOK && cm->npeers >= IPOIB_PEER_MAX; i++) {
+		peer = list_first_entry(&cm->peer_list, struct ipoib_peer,
+					list);
+		if (ipoib_peer_is_spare(peer))
+			ipoib_peer_free(cm, peer);
+		else
+			list_move_tail(&peer->list, &cm->peer_list);
+	}
+	return cm->npeers < IPOIB_PEER_MAX;
+}
+
 static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 					  const struct ipoib_lladdr *addr)
 {
 	struct ipoib_peer *peer;
 
 	lockdep_assert_held(&cm->lock);
-	if (cm->npeers >= IPOIB_PEER_MAX)
+	if (!ipoib_peer_make_room(cm))
 		return NULL;
 	peer = kzalloc(sizeof(*peer), GFP_ATOMIC);
 	if (!peer)
@@ -195,12 +236,17 @@ struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
 /**
  * ipoib_peer_put - undo ipoib_peer_get()
  * @cm: connected mode of the interface
- * @peer: the peer
+ * @peer: the peer; gone if it was known by a request only, of which nothing is
+ *	left
+ *
+ * Context: any but hard interrupt
  */
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	spin_lock_bh(&cm->lock);
 	peer->users--;
+	if (!peer->sent_to && !peer->failures && ipoib_peer_is_spare(peer))
+		ipoib_peer_free(cm, peer);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -232,16 +278,6 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	WRITE_ONCE(peer->retry_at, jiffies +
 		   min_t(unsigned long, pause, IPOIB_CM_RETRY_MAX));
 	ipoib_peer_resend(cm, peer);
-}
-
-static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	lockdep_assert_held(&cm->lock);
-	rhashtable_remove_fast(&cm->peers, &peer->node, ipoib_peer_params);
-	list_del(&peer->list);
-	cm->npeers--;
-	ipoib_object_gone(IPOIB_OBJECT_PEER, 1);
-	kfree_rcu(peer, rcu);
 }
 
 /**
@@ -542,6 +578,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
 	if (!peer)
 		goto unlock;
 	peer->offers = offers;
+	peer->sent_to = true;
 	peer->used = jiffies;
 	if (ipoib_peer_may_connect(peer))
 		ipoib_peer_want(cm, peer);
@@ -696,10 +733,7 @@ static void ipoib_cm_age_peers(struct ipoib_cm *cm)
 		if (peer->state == IPOIB_PEER_YIELDED &&
 		    time_after(jiffies, peer->retry_at))
 			ipoib_peer_failed(cm, peer);
-		if (!peer->users && list_empty(&peer->conns) &&
-		    list_empty(&peer->todo) &&
-		    (peer->state == IPOIB_PEER_IDLE ||
-		     peer->state == IPOIB_PEER_REFUSED) &&
+		if (ipoib_peer_is_spare(peer) &&
 		    time_after(jiffies, peer->used + IPOIB_PEER_UNUSED))
 			ipoib_peer_free(cm, peer);
 	}

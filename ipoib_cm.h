@@ -181,6 +181,8 @@ enum ipoib_peer_state {
  * @state: written under &ipoib_cm.lock
  * @offers: transports the peer offers, from the flags of its address
  * @sid: first octet of the service ID it takes, as far as we know
+ * @sent_to: there was a frame for it that had no connection; else we know it
+ *	by its requests only
  * @making: a connection is being made, and not in @conns yet
  * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
  * @users: connections not freed, and who else needs it
@@ -203,6 +205,7 @@ struct ipoib_peer {
 	u8 offers;
 	u8 sid;
 	u8 tried;
+	bool sent_to;
 	bool making;
 	unsigned int users;
 	unsigned long retry_at;

@@ -298,9 +298,9 @@ static void ipoib_conn_end_accepting(struct ipoib_conn *conn)
 
 static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
+	ipoib_peer_put(cm, peer);
 	spin_lock_bh(&cm->lock);
 	cm->nconns--;
-	peer->users--;
 	spin_unlock_bh(&cm->lock);
 }
 
