@@ -108,8 +108,9 @@
  *	each handler; QP and memory freed.
  * &struct ipoib_peer
  *	is found by link-layer address in a hash table under RCU, and freed
- *	after a grace period by the ageing work, if it has neither connections
- *	nor other users, all of which count in &ipoib_peer.users.
+ *	after a grace period if it has neither connections nor other users, all
+ *	of which count in &ipoib_peer.users: with the last of them, by the
+ *	ageing work, or to make room for another.
  * what connections share
  *	&struct ipoib_cm_rx and the CQs for sends come with the first
  *	connection and go when none has existed for a while. Connections count
@@ -134,6 +135,8 @@
  *	the SA, and the subscriptions to its reports.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
+ * @pmtu_work (system_unbound_wq): tells senders of packets that are too long;
+ *	may be waited for with RTNL held.
  * &ipoib_roce.group_work (system_unbound_wq): memberships of Ethernet ports,
  *	which need RTNL. Waited for without RTNL only.
  * queue of queries for paths (ipoib_roce.c): may be waited for with RTNL held.
@@ -223,8 +226,6 @@ struct ipoib_batch {
  * @cq: CQ of its sends
  * @nq: the stack's side of the queue
  * @batch: under the transmit lock of @nq
- * @too_long: where frames too long for their destination are put while frames
- *	that waited are sent, under the transmit lock; else NULL
  * @unsignalled: sends since the last that asked for a completion, under the
  *	transmit lock
  * @signalled: head of the ring behind that last one, under the transmit lock
@@ -238,7 +239,6 @@ struct ipoib_txq {
 	struct ib_cq *cq;
 	struct netdev_queue *nq;
 	struct ipoib_batch *batch;
-	struct sk_buff_head *too_long;
 	unsigned int unsignalled;
 	u32 signalled;
 	struct ipoib_ring ring;
@@ -530,6 +530,8 @@ struct ipoib_mcast {
  * @gid_entry: see &ipoib_port.gid_entry
  * @link_mbps: rate of the link in Mb/s when the port was last read
  * @roce: what a RoCE port needs in addition, NULL on InfiniBand
+ * @pmtu_queue: frames too long for their destination, to be answered
+ * @pmtu_work: answers them
  * @pmtu_since: jiffies, start of the span in which
  * @pmtu_answers: senders were told that a packet was too long
  * @mcast_lock: see "Locking and lifetime"
@@ -605,6 +607,8 @@ struct ipoib_dev {
 	const void *gid_entry;
 	unsigned int link_mbps;
 	struct ipoib_roce *roce;
+	struct sk_buff_head pmtu_queue;
+	struct work_struct pmtu_work;
 	unsigned long pmtu_since;
 	unsigned int pmtu_answers;
 
@@ -727,9 +731,10 @@ bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec);
 
 /* ipoib_pmtu.c */
-void ipoib_pmtu_reject(struct ipoib_txq *txq, struct sk_buff *skb,
+void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,
 		       unsigned int mtu);
-void ipoib_pmtu_answer_list(struct ipoib_dev *priv, struct sk_buff_head *list);
+void ipoib_pmtu_init(struct ipoib_dev *priv);
+void ipoib_pmtu_stop(struct ipoib_dev *priv);
 
 /* ipoib_multicast.c */
 int ipoib_mcast_init(struct ipoib_dev *priv);

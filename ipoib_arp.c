@@ -316,7 +316,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		return;
 	mtu = READ_ONCE(priv->mcast_mtu);
 	if (unlikely(skb->len > mtu + IPOIB_HARD_LEN)) {
-		ipoib_pmtu_reject(txq, skb, mtu);
+		ipoib_pmtu_reject(priv, skb, mtu);
 		return;
 	}
 	skb_pull(skb, IPOIB_LLADDR_LEN);

@@ -112,6 +112,7 @@ void ipoib_dev_down(struct ipoib_dev *priv)
 	netif_carrier_off(priv->netdev);
 	/* Takes each transmit lock: after this no sender is under way. */
 	netif_tx_disable(priv->netdev);
+	ipoib_pmtu_stop(priv);
 	ipoib_cm_stop(priv);
 	ipoib_mcast_stop(priv);
 	ipoib_path_stop(priv);
@@ -126,7 +127,7 @@ static void ipoib_dev_xmit_mcast(struct ipoib_txq *txq, struct sk_buff *skb)
 	unsigned int mtu = READ_ONCE(txq->priv->mcast_mtu);
 
 	if (unlikely(skb->len > mtu + IPOIB_HARD_LEN))
-		ipoib_pmtu_reject(txq, skb, mtu);
+		ipoib_pmtu_reject(txq->priv, skb, mtu);
 	else
 		ipoib_mcast_xmit(txq, skb);
 }
@@ -158,20 +159,14 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 	return NETDEV_TX_OK;
 }
 
-/*
- * With the transmit lock held. What is too long for its destination is put aside: to
- * answer is to send, perhaps by this very queue.
- */
+/* With the transmit lock held. */
 static void ipoib_dev_xmit_all(struct ipoib_txq *txq,
-			       struct sk_buff_head *frames,
-			       struct sk_buff_head *too_long)
+			       struct sk_buff_head *frames)
 {
 	struct sk_buff *skb;
 
-	txq->too_long = too_long;
 	while ((skb = __skb_dequeue(frames)))
 		ipoib_dev_xmit(txq, skb);
-	txq->too_long = NULL;
 	ipoib_ud_post(txq);
 }
 
@@ -188,17 +183,14 @@ static void ipoib_dev_xmit_all(struct ipoib_txq *txq,
 void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list)
 {
 	struct ipoib_txq *txq = priv->txq;
-	struct sk_buff_head too_long;
 
-	__skb_queue_head_init(&too_long);
 	local_bh_disable();
 	__netif_tx_lock(txq->nq, smp_processor_id());
 	rcu_read_lock();
-	ipoib_dev_xmit_all(txq, list, &too_long);
+	ipoib_dev_xmit_all(txq, list);
 	rcu_read_unlock();
 	__netif_tx_unlock(txq->nq);
 	local_bh_enable();
-	ipoib_pmtu_answer_list(priv, &too_long);
 }
 
 /**
@@ -216,12 +208,11 @@ void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list)
 unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
 				   struct sk_buff_head *queue)
 {
-	struct sk_buff_head frames, too_long;
 	struct ipoib_txq *txq = priv->txq;
+	struct sk_buff_head frames;
 	unsigned int n;
 
 	__skb_queue_head_init(&frames);
-	__skb_queue_head_init(&too_long);
 	local_bh_disable();
 	__netif_tx_lock(txq->nq, smp_processor_id());
 	rcu_read_lock();
@@ -229,11 +220,10 @@ unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
 	n = skb_queue_len(queue);
 	ipoib_object_unpark(queue, &frames);
 	spin_unlock(lock);
-	ipoib_dev_xmit_all(txq, &frames, &too_long);
+	ipoib_dev_xmit_all(txq, &frames);
 	rcu_read_unlock();
 	__netif_tx_unlock(txq->nq);
 	local_bh_enable();
-	ipoib_pmtu_answer_list(priv, &too_long);
 	return n;
 }
 
@@ -666,6 +656,7 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->dead_ahs);
 	INIT_DELAYED_WORK(&priv->ah_work, ipoib_ah_reap);
 	INIT_DELAYED_WORK(&priv->ctl_work, ipoib_ctl_work);
+	ipoib_pmtu_init(priv);
 	err = ipoib_dev_init_tables(priv);
 	if (err)
 		return err;

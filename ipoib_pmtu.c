@@ -6,7 +6,7 @@
  * destinations take: peers without a connection, or with small buffers, and all
  * groups (RFC 4755 section 7.2). A packet that is too long for its destination
  * is dropped, the route to it gets the smaller MTU, and its sender is told by
- * ICMP or ICMPv6, all at once. Senders that go on all the same are told a few
+ * ICMP or ICMPv6, by a work and without delay. Senders that go on all the same are told a few
  * hundred times a second at most.
  */
 #include <linux/icmp.h>
@@ -19,6 +19,14 @@
 /* Answers in a span of time, at most. */
 #define IPOIB_PMTU_WINDOW	(HZ / 10)
 #define IPOIB_PMTU_MOST		32
+/* Frames that wait for the work. */
+#define IPOIB_PMTU_QUEUE	64
+
+/* What the destination of a frame that waits takes. */
+static unsigned int *ipoib_pmtu_cb(struct sk_buff *skb)
+{
+	return (unsigned int *)skb->cb;
+}
 
 /* What the sender is told needs the network header in place. */
 static bool ipoib_pmtu_prepare(struct sk_buff *skb)
@@ -35,7 +43,7 @@ static bool ipoib_pmtu_prepare(struct sk_buff *skb)
 	       pskb_may_pull(skb, sizeof(struct ipv6hdr));
 }
 
-/* A few times a second. Two CPUs may count one twice, which is no harm. */
+/* A few times a second. Only the work asks. */
 static bool ipoib_pmtu_may_answer(struct ipoib_dev *priv)
 {
 	unsigned long now = jiffies;
@@ -73,36 +81,59 @@ drop:
 
 /**
  * ipoib_pmtu_reject - drop a frame that is too long and tell its sender
- * @txq: the queue it came by
+ * @priv: the interface
  * @skb: frame with its &struct ipoib_header; consumed
  * @mtu: what its destination takes
  *
+ * To answer is to send, perhaps by this very queue, whose lock is held here: that
+ * is left to a work. Frames that it does not keep up with are dropped.
+ *
  * Context: transmit lock of the queue held
  */
-void ipoib_pmtu_reject(struct ipoib_txq *txq, struct sk_buff *skb,
+void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,
 		       unsigned int mtu)
 {
-	if (unlikely(txq->too_long))
-		__skb_queue_tail(txq->too_long, skb);
-	else
-		ipoib_pmtu_answer(txq->priv, skb, mtu);
+	if (skb_queue_len_lockless(&priv->pmtu_queue) >= IPOIB_PMTU_QUEUE) {
+		ipoib_drop(priv, skb, IPOIB_TX_TOO_LONG);
+		return;
+	}
+	*ipoib_pmtu_cb(skb) = mtu;
+	skb_queue_tail(&priv->pmtu_queue, skb);
+	queue_work(system_unbound_wq, &priv->pmtu_work);
+}
+
+static void ipoib_pmtu_work(struct work_struct *work)
+{
+	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
+					      pmtu_work);
+	struct sk_buff *skb;
+
+	while ((skb = skb_dequeue(&priv->pmtu_queue))) {
+		local_bh_disable();
+		ipoib_pmtu_answer(priv, skb, *ipoib_pmtu_cb(skb));
+		local_bh_enable();
+		cond_resched();
+	}
 }
 
 /**
- * ipoib_pmtu_answer_list - do for frames what could not be done under a lock
+ * ipoib_pmtu_init - make the queue of frames to be answered
  * @priv: the interface
- * @list: frames from ipoib_pmtu_reject(); emptied
- *
- * Context: process
  */
-void ipoib_pmtu_answer_list(struct ipoib_dev *priv, struct sk_buff_head *list)
+void ipoib_pmtu_init(struct ipoib_dev *priv)
 {
-	struct sk_buff *skb;
+	skb_queue_head_init(&priv->pmtu_queue);
+	INIT_WORK(&priv->pmtu_work, ipoib_pmtu_work);
+}
 
-	if (skb_queue_empty(list))
-		return;
-	local_bh_disable();
-	while ((skb = __skb_dequeue(list)))
-		ipoib_pmtu_answer(priv, skb, READ_ONCE(priv->mcast_mtu));
-	local_bh_enable();
+/**
+ * ipoib_pmtu_stop - drop what has not been answered
+ * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
+ *
+ * Context: RTNL held; may sleep
+ */
+void ipoib_pmtu_stop(struct ipoib_dev *priv)
+{
+	cancel_work_sync(&priv->pmtu_work);
+	ipoib_drop_list(priv, &priv->pmtu_queue, IPOIB_TX_FLUSHED);
 }
