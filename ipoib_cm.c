@@ -627,6 +627,19 @@ static bool ipoib_peer_is_refused(const struct ipoib_peer *peer)
 	       time_before(jiffies, READ_ONCE(peer->retry_at));
 }
 
+/*
+ * A frame too long for the connection. What fits UD goes that way; else the sender
+ * is told the greater of both, which is what the peer takes (C28).
+ */
+static bool ipoib_cm_too_long(struct ipoib_dev *priv, struct sk_buff *skb,
+			      const struct ipoib_conn *conn)
+{
+	if (conn->mtu <= READ_ONCE(priv->mcast_mtu))
+		return false;
+	ipoib_pmtu_reject(priv, skb, conn->mtu);
+	return true;
+}
+
 /**
  * ipoib_cm_xmit - send a frame on a connection, if it can be
  * @txq: the queue it came by
@@ -654,7 +667,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
 	if (likely(conn)) {
 		if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN))
-			return false;
+			return ipoib_cm_too_long(txq->priv, skb, conn);
 		ipoib_conn_xmit(conn, skb);
 		return true;
 	}
