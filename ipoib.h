@@ -707,6 +707,9 @@ bool ipoib_dev_is_ours(const struct net_device *dev);
 void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list);
 unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
 				   struct sk_buff_head *queue);
+void ipoib_dev_xmit_taken(struct ipoib_dev *priv,
+			  void (*take)(struct ipoib_dev *priv,
+				       struct sk_buff_head *frames));
 void ipoib_dev_rx(struct ipoib_dev *priv, struct napi_struct *napi,
 		  struct sk_buff *skb);
 

@@ -319,6 +319,8 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_pmtu_reject(priv, skb, mtu);
 		return;
 	}
+	/* Its data may have moved. */
+	to = (const void *)skb->data;
 	skb_pull(skb, IPOIB_LLADDR_LEN);
 	ipoib_ud_xmit(txq, skb, ah, ipoib_lladdr_qpn(to));
 }

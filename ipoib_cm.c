@@ -147,7 +147,7 @@ static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
 static bool ipoib_peer_is_spare(const struct ipoib_peer *peer)
 {
 	return !peer->users && list_empty(&peer->conns) &&
-	       list_empty(&peer->todo) &&
+	       list_empty(&peer->todo) && list_empty(&peer->resend) &&
 	       (peer->state == IPOIB_PEER_IDLE ||
 		peer->state == IPOIB_PEER_REFUSED);
 }
@@ -189,6 +189,7 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 	peer->used = jiffies;
 	__skb_queue_head_init(&peer->parked);
 	INIT_LIST_HEAD(&peer->conns);
+	INIT_LIST_HEAD(&peer->resend);
 	INIT_LIST_HEAD(&peer->todo);
 	if (rhashtable_insert_fast(&cm->peers, &peer->node,
 				   ipoib_peer_params)) {
@@ -250,14 +251,30 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_unlock_bh(&cm->lock);
 }
 
+/* Frames that waited are about to go: what comes now waits behind them. */
+static bool ipoib_peer_is_behind(const struct ipoib_peer *peer)
+{
+	return !list_empty(&peer->resend);
+}
+
 /* Frames that waited for a connection go, over whatever there is now. */
 static void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
 	if (skb_queue_empty(&peer->parked))
 		return;
-	ipoib_object_unpark(&peer->parked, &cm->resend);
+	if (!ipoib_peer_is_behind(peer))
+		list_add_tail(&peer->resend, &cm->resend);
+	RCU_INIT_POINTER(peer->tx, NULL);
 	queue_work(cm->wq, &cm->resend_work);
+}
+
+/* The connection chosen is there for all, but not before what has waited. */
+static void ipoib_peer_publish(struct ipoib_peer *peer)
+{
+	struct ipoib_conn *conn = peer->chosen;
+
+	rcu_assign_pointer(peer->tx, ipoib_peer_is_behind(peer) ? NULL : conn);
 }
 
 /**
@@ -310,11 +327,12 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 
 	lockdep_assert_held(&cm->lock);
-	rcu_assign_pointer(peer->tx, conn);
+	peer->chosen = conn;
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	peer->failures = 0;
 	peer->tried = 0;
 	ipoib_peer_resend(cm, peer);
+	ipoib_peer_publish(peer);
 }
 
 /* Is something under way that may end with a connection to send on? */
@@ -350,7 +368,9 @@ static void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			    struct ipoib_conn *conn)
 {
 	lockdep_assert_held(&cm->lock);
-	if (rcu_access_pointer(peer->tx) == conn) {
+	ipoib_peer_resend(cm, peer);
+	if (peer->chosen == conn) {
+		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 	} else {
@@ -362,7 +382,8 @@ static void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
  * __ipoib_conn_close - hand a connection to the reaper
  * @conn: any that is not being made
  *
- * It is unpublished here: no sender finds it from now on.
+ * It is unpublished here: no sender finds it from now on. What waits for it goes
+ * another way.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -376,6 +397,7 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	WRITE_ONCE(conn->state, IPOIB_CONN_CLOSING);
 	list_del_init(&conn->peer_list);
 	list_move_tail(&conn->list, &cm->closing);
+	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	queue_work(cm->wq, &cm->part_work);
 }
@@ -532,17 +554,34 @@ static void ipoib_cm_connect_work(struct work_struct *work)
 	}
 }
 
+/*
+ * Take what waited for one peer. With the transmit lock held until it has been
+ * sent, and the connection published before it is released, nothing overtakes.
+ */
+static void ipoib_cm_take_parked(struct ipoib_dev *priv,
+				 struct sk_buff_head *frames)
+{
+	struct ipoib_cm *cm = priv->cm;
+	struct ipoib_peer *peer;
+
+	spin_lock(&cm->lock);
+	peer = list_first_entry_or_null(&cm->resend, struct ipoib_peer, resend);
+	if (peer) {
+		list_del_init(&peer->resend);
+		ipoib_object_unpark(&peer->parked, frames);
+		ipoib_peer_publish(peer);
+	}
+	spin_unlock(&cm->lock);
+}
+
 static void ipoib_cm_resend_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, resend_work);
-	struct sk_buff_head frames;
 
-	__skb_queue_head_init(&frames);
-	spin_lock_bh(&cm->lock);
-	skb_queue_splice_init(&cm->resend, &frames);
-	spin_unlock_bh(&cm->lock);
-	if (!skb_queue_empty(&frames))
-		ipoib_dev_xmit_list(cm->priv, &frames);
+	while (!list_empty_careful(&cm->resend)) {
+		ipoib_dev_xmit_taken(cm->priv, ipoib_cm_take_parked);
+		cond_resched();
+	}
 }
 
 /* ---- sending ---- */
@@ -561,38 +600,91 @@ static bool ipoib_peer_may_connect(struct ipoib_peer *peer)
 }
 
 /*
- * There is no connection. Returns whether the frame was taken: it is if it is
- * too long for UD and there is hope.
+ * A frame too long for the connection. What fits UD goes that way; else the sender
+ * is told the greater of both, which is what the peer takes (C28).
  */
-static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
-			       const struct ipoib_lladdr *key, u8 offers)
+static bool ipoib_cm_too_long(struct ipoib_dev *priv, struct sk_buff *skb,
+			      const struct ipoib_conn *conn)
 {
-	bool fits = skb->len <= cm->priv->mcast_mtu + IPOIB_HARD_LEN;
-	struct ipoib_peer *peer;
-	bool taken = false;
+	if (conn->mtu <= READ_ONCE(priv->mcast_mtu))
+		return false;
+	ipoib_pmtu_reject(priv, skb, conn->mtu);
+	return true;
+}
 
-	spin_lock(&cm->lock);
+/* Returns whether the frame was taken; else it is left to UD. */
+static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
+{
+	if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN))
+		return ipoib_cm_too_long(conn->cm->priv, skb, conn);
+	return ipoib_conn_xmit(conn, skb);
+}
+
+/* Is a connection being made that is worth waiting for? */
+static bool ipoib_peer_is_hopeful(const struct ipoib_peer *peer)
+{
+	return peer->state == IPOIB_PEER_CONNECTING ||
+	       peer->state == IPOIB_PEER_YIELDED;
+}
+
+static void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			    struct sk_buff *skb)
+{
+	unsigned int most = ipoib_peer_is_behind(peer) ? IPOIB_CM_BACKLOG :
+							 IPOIB_CM_PARKED;
+
+	lockdep_assert_held(&cm->lock);
+	if (skb_queue_len(&peer->parked) < most)
+		ipoib_object_park(&peer->parked, skb);
+	else
+		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
+}
+
+/* A frame that found no connection: have one made, and note who asks. */
+static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
+					const struct ipoib_lladdr *key,
+					u8 offers)
+{
+	struct ipoib_peer *peer;
+
+	lockdep_assert_held(&cm->lock);
 	if (!cm->up)
-		goto unlock;
+		return NULL;
 	peer = __ipoib_peer_get(cm, key);
 	if (!peer)
-		goto unlock;
+		return NULL;
 	peer->offers = offers;
 	peer->sent_to = true;
 	peer->used = jiffies;
 	if (ipoib_peer_may_connect(peer))
 		ipoib_peer_want(cm, peer);
-	if (fits || (peer->state != IPOIB_PEER_CONNECTING &&
-		     peer->state != IPOIB_PEER_YIELDED))
-		goto unlock;
-	taken = true;
-	if (skb_queue_len(&peer->parked) < IPOIB_CM_PARKED)
-		ipoib_object_park(&peer->parked, skb);
-	else
-		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
-unlock:
+	return peer;
+}
+
+/*
+ * There was no connection. Returns whether the frame was taken: it is if it is
+ * too long for UD and there is hope, or if others wait that came before it, or
+ * if there is a connection now.
+ */
+static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
+			       const struct ipoib_lladdr *key, u8 offers)
+{
+	bool fits = skb->len <= cm->priv->mcast_mtu + IPOIB_HARD_LEN;
+	struct ipoib_conn *conn = NULL;
+	struct ipoib_peer *peer;
+	bool taken = false;
+
+	spin_lock(&cm->lock);
+	peer = ipoib_cm_want(cm, key, offers);
+	if (peer && (ipoib_peer_is_behind(peer) ||
+		     (!fits && ipoib_peer_is_hopeful(peer)))) {
+		ipoib_peer_park(cm, peer, skb);
+		taken = true;
+	} else if (peer) {
+		conn = peer->chosen;
+	}
 	spin_unlock(&cm->lock);
-	return taken;
+	return taken || (conn && ipoib_cm_xmit_on(conn, skb));
 }
 
 /*
@@ -624,26 +716,15 @@ static bool ipoib_cm_carries(struct sk_buff *skb)
 static bool ipoib_peer_is_refused(const struct ipoib_peer *peer)
 {
 	return READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
+	       !ipoib_peer_is_behind(peer) &&
 	       time_before(jiffies, READ_ONCE(peer->retry_at));
-}
-
-/*
- * A frame too long for the connection. What fits UD goes that way; else the sender
- * is told the greater of both, which is what the peer takes (C28).
- */
-static bool ipoib_cm_too_long(struct ipoib_dev *priv, struct sk_buff *skb,
-			      const struct ipoib_conn *conn)
-{
-	if (conn->mtu <= READ_ONCE(priv->mcast_mtu))
-		return false;
-	ipoib_pmtu_reject(priv, skb, conn->mtu);
-	return true;
 }
 
 /**
  * ipoib_cm_xmit - send a frame on a connection, if it can be
  * @txq: the queue it came by
- * @skb: frame with its &struct ipoib_header, to a neighbour whose path is known
+ * @skb: frame with its &struct ipoib_header, to a neighbour whose path is known;
+ *	its data may have moved if it is left to UD
  *
  * Context: transmit lock of the queue held, RCU read side
  * Return: true if the frame was taken; false if it is left to UD
@@ -659,21 +740,20 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 
 	if (!cm || !READ_ONCE(cm->on))
 		return false;
-	offers = ipoib_lladdr_flags(to) & cm->offers;
-	if (!offers || !ipoib_cm_carries(skb))
+	offers = ipoib_lladdr_flags(to);
+	if (!(offers & cm->offers) || !ipoib_cm_carries(skb))
 		return false;
 	ipoib_peer_key(&key, to);
 	peer = rhashtable_lookup(&cm->peers, &key, ipoib_peer_params);
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
-	if (likely(conn)) {
-		if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN))
-			return ipoib_cm_too_long(txq->priv, skb, conn);
-		ipoib_conn_xmit(conn, skb);
+	if (likely(conn) && likely(ipoib_cm_xmit_on(conn, skb)))
 		return true;
-	}
+	/* What it does not take is for UD, unless it has just been closed. */
+	if (conn && !READ_ONCE(conn->shut))
+		return false;
 	if (peer && ipoib_peer_is_refused(peer))
 		return false;
-	return ipoib_cm_xmit_slow(cm, skb, &key, ipoib_lladdr_flags(to));
+	return ipoib_cm_xmit_slow(cm, skb, &key, offers);
 }
 
 /* ---- ageing ---- */
@@ -785,22 +865,6 @@ static void ipoib_cm_age_work(struct work_struct *work)
 
 /* ---- the reaper ---- */
 
-/* What was never posted goes another way, whole with its header again. */
-static void ipoib_conn_requeue(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-	struct sk_buff *skb;
-
-	if (skb_queue_empty(&conn->backlog))
-		return;
-	skb_queue_walk(&conn->backlog, skb)
-		skb_push(skb, IPOIB_LLADDR_LEN);
-	spin_lock_bh(&cm->lock);
-	skb_queue_splice_tail_init(&conn->backlog, &cm->resend);
-	spin_unlock_bh(&cm->lock);
-	queue_work(cm->wq, &cm->resend_work);
-}
-
 /*
  * First step, and soon, for the peer may be asked for another connection at
  * once: it is told, the QP stops, and when that is done no sender holds the
@@ -823,8 +887,6 @@ static void ipoib_cm_part_work(struct work_struct *work)
 	}
 	/* Senders that had found it have posted after this. */
 	synchronize_net();
-	list_for_each_entry(conn, &closing, list)
-		ipoib_conn_requeue(conn);
 	spin_lock_bh(&cm->lock);
 	list_splice_tail(&closing, &cm->dead);
 	spin_unlock_bh(&cm->lock);
@@ -909,32 +971,28 @@ static void ipoib_cm_reap_work(struct work_struct *work)
 
 /* ---- up and down ---- */
 
-static void ipoib_cm_forget_peers(struct ipoib_cm *cm)
+static void ipoib_cm_forget_peers(struct ipoib_cm *cm,
+				  struct sk_buff_head *dropped)
 {
-	struct sk_buff_head dropped;
 	struct ipoib_peer *peer;
 
-	__skb_queue_head_init(&dropped);
-	spin_lock_bh(&cm->lock);
-	skb_queue_splice_init(&cm->resend, &dropped);
+	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(peer, &cm->peer_list, list) {
-		ipoib_object_unpark(&peer->parked, &dropped);
+		ipoib_object_unpark(&peer->parked, dropped);
+		list_del_init(&peer->resend);
 		list_del_init(&peer->todo);
 		peer->state = IPOIB_PEER_IDLE;
 		peer->failures = 0;
 	}
-	spin_unlock_bh(&cm->lock);
-	ipoib_drop_list(cm->priv, &dropped, IPOIB_TX_FLUSHED);
 }
 
 static void ipoib_cm_close_all(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
 
-	spin_lock_bh(&cm->lock);
+	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list)
 		__ipoib_conn_close(conn);
-	spin_unlock_bh(&cm->lock);
 }
 
 /**
@@ -947,10 +1005,17 @@ static void ipoib_cm_close_all(struct ipoib_cm *cm)
  */
 void ipoib_cm_flush(struct ipoib_dev *priv)
 {
-	if (!priv->cm)
+	struct ipoib_cm *cm = priv->cm;
+	struct sk_buff_head dropped;
+
+	if (!cm)
 		return;
-	ipoib_cm_close_all(priv->cm);
-	ipoib_cm_forget_peers(priv->cm);
+	__skb_queue_head_init(&dropped);
+	spin_lock_bh(&cm->lock);
+	ipoib_cm_close_all(cm);
+	ipoib_cm_forget_peers(cm, &dropped);
+	spin_unlock_bh(&cm->lock);
+	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
 }
 
 /**
@@ -1186,7 +1251,7 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->todo);
 	INIT_LIST_HEAD(&cm->closing);
 	INIT_LIST_HEAD(&cm->dead);
-	__skb_queue_head_init(&cm->resend);
+	INIT_LIST_HEAD(&cm->resend);
 	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
 	INIT_WORK(&cm->resend_work, ipoib_cm_resend_work);
 	INIT_WORK(&cm->part_work, ipoib_cm_part_work);

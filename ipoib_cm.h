@@ -177,7 +177,8 @@ enum ipoib_peer_state {
  * struct ipoib_peer - a link-layer address we have, or would have, to do with
  * @node: in &ipoib_cm.peers
  * @addr: key, flags zero
- * @tx: published connection to send on
+ * @tx: @chosen, published when no frame waits that came before
+ * @chosen: connection to send on
  * @state: written under &ipoib_cm.lock
  * @offers: transports the peer offers, from the flags of its address
  * @sid: first octet of the service ID it takes, as far as we know
@@ -188,8 +189,11 @@ enum ipoib_peer_state {
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
  * @failures: failed attempts in a row
- * @parked: frames too long for UD, whole with their &struct ipoib_header
+ * @parked: frames that wait, whole with their &struct ipoib_header: too long for
+ *	UD, or see @resend
  * @conns: its connections, by &ipoib_conn.peer_list
+ * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
+ *	waits behind; or empty
  * @list: in &ipoib_cm.peer_list
  * @todo: in &ipoib_cm.todo, or empty
  * @used: jiffies of the last frame that had no connection
@@ -201,6 +205,7 @@ struct ipoib_peer {
 	struct rhash_head node;
 	struct ipoib_lladdr addr;
 	struct ipoib_conn __rcu *tx;
+	struct ipoib_conn *chosen;
 	enum ipoib_peer_state state;
 	u8 offers;
 	u8 sid;
@@ -212,6 +217,7 @@ struct ipoib_peer {
 	unsigned int failures;
 	struct sk_buff_head parked;
 	struct list_head conns;
+	struct list_head resend;
 	struct list_head list;
 	struct list_head todo;
 	unsigned long used;
@@ -253,7 +259,8 @@ struct ipoib_cm_bufs {
  * @qp: QP
  * @mtu: longest IP packet that both ends take (C28)
  * @used: jiffies, with a resolution of a second, of the last frame
- * @tx_lock: protects @ring's head, @backlog and @posted_at
+ * @tx_lock: protects @ring's head, @backlog and @shut
+ * @shut: nothing is sent any more
  * @backlog: frames that wait for room in @ring, with their encapsulation header
  * @ring: sends; there are no slots on a connection we do not send on
  * @progress: jiffies when a send last completed, or the ring was last empty
@@ -290,6 +297,7 @@ struct ipoib_conn {
 
 	/* sending */
 	spinlock_t tx_lock; /* head of the ring, backlog */
+	bool shut;
 	struct sk_buff_head backlog;
 	struct ipoib_ring ring;
 	unsigned long progress;
@@ -376,7 +384,7 @@ struct ipoib_cm_poll {
  * @todo: peers to be connected to
  * @closing: connections that have not said good-bye yet
  * @dead: those that have, for the reaper
- * @resend: frames that waited for a connection, whole with their header
+ * @resend: peers whose frames have waited long enough
  * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
  * @rx: receiving
  * @rx_poll: handler of receives
@@ -390,7 +398,7 @@ struct ipoib_cm_poll {
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works
  * @connect_work: makes connections to the peers in @todo
- * @resend_work: sends @resend
+ * @resend_work: sends what waits for @resend
  * @part_work: says good-bye for what is in @closing
  * @reap_work: takes connections apart
  * @age_work: looks for what is idle, stuck or late
@@ -414,7 +422,7 @@ struct ipoib_cm {
 	struct list_head todo;
 	struct list_head closing;
 	struct list_head dead;
-	struct sk_buff_head resend;
+	struct list_head resend;
 
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
@@ -464,7 +472,8 @@ bool ipoib_conn_check(struct ipoib_conn *conn);
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
 void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
-void ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);
+bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);
+void ipoib_conn_shut(struct ipoib_conn *conn);
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* ipoib_cm_rx.c */

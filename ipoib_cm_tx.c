@@ -98,23 +98,53 @@ static void ipoib_conn_xmit_locked(struct ipoib_conn *conn,
  * ipoib_conn_xmit - send a frame on a connection
  * @conn: the connection, read under RCU
  * @skb: frame with its &struct ipoib_header, no longer than &ipoib_conn.mtu
- *	allows; consumed
+ *	allows
  *
  * Context: bottom halves off, RCU read side
+ * Return: true if the frame was taken; false if the connection has just been
+ * closed
  */
-void ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
+bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 {
+	bool shut;
+
 	ipoib_touch(&conn->used);
 	if (unlikely(!ipoib_conn_checksum(skb))) {
 		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_MAP);
-		return;
+		return true;
 	}
-	skb_pull(skb, IPOIB_LLADDR_LEN);
 	spin_lock(&conn->tx_lock);
-	ipoib_conn_xmit_locked(conn, skb);
+	shut = conn->shut;
+	if (likely(!shut)) {
+		skb_pull(skb, IPOIB_LLADDR_LEN);
+		ipoib_conn_xmit_locked(conn, skb);
+	}
 	spin_unlock(&conn->tx_lock);
 	if (unlikely(READ_ONCE(conn->fatal)))
 		ipoib_conn_close(conn);
+	return !shut;
+}
+
+/**
+ * ipoib_conn_shut - take no more frames
+ * @conn: a connection that is being closed
+ *
+ * What was never posted waits with the peer, whole with its header again.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_shut(struct ipoib_conn *conn)
+{
+	struct sk_buff *skb;
+
+	lockdep_assert_held(&conn->cm->lock);
+	spin_lock(&conn->tx_lock);
+	WRITE_ONCE(conn->shut, true);
+	while ((skb = __skb_dequeue(&conn->backlog))) {
+		skb_push(skb, IPOIB_LLADDR_LEN);
+		ipoib_object_park(&conn->peer->parked, skb);
+	}
+	spin_unlock(&conn->tx_lock);
 }
 
 /* There is room again. A closing connection leaves its queue to the reaper. */

@@ -228,6 +228,31 @@ unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
 }
 
 /**
+ * ipoib_dev_xmit_taken - send frames that are taken with the transmit lock held
+ * @priv: the interface
+ * @take: called once; adds frames, whole with their &struct ipoib_header
+ *
+ * Context: process
+ */
+void ipoib_dev_xmit_taken(struct ipoib_dev *priv,
+			  void (*take)(struct ipoib_dev *priv,
+				       struct sk_buff_head *frames))
+{
+	struct ipoib_txq *txq = priv->txq;
+	struct sk_buff_head frames;
+
+	__skb_queue_head_init(&frames);
+	local_bh_disable();
+	__netif_tx_lock(txq->nq, smp_processor_id());
+	rcu_read_lock();
+	take(priv, &frames);
+	ipoib_dev_xmit_all(txq, &frames);
+	rcu_read_unlock();
+	__netif_tx_unlock(txq->nq);
+	local_bh_enable();
+}
+
+/**
  * ipoib_dev_rx - hand a received frame to the stack
  * @priv: the interface
  * @napi: handler that received it
