@@ -329,10 +329,57 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	peer->chosen = conn;
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
-	peer->failures = 0;
 	peer->tried = 0;
 	ipoib_peer_resend(cm, peer);
 	ipoib_peer_publish(peer);
+}
+
+/**
+ * ipoib_conn_carries - something has arrived on a connection
+ * @conn: the connection
+ *
+ * That it was established proves nothing: messages of the CM take another way.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_carries(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	WRITE_ONCE(conn->carried, true);
+	if (peer->chosen == conn) {
+		peer->failures = 0;
+		peer->barren = false;
+	}
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * ipoib_peer_is_barren - whether no connection is relied upon for now
+ * @peer: the peer
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: true if so
+ */
+bool ipoib_peer_is_barren(const struct ipoib_peer *peer)
+{
+	return peer->barren && peer->state == IPOIB_PEER_REFUSED &&
+	       time_before(jiffies, peer->retry_at);
+}
+
+/*
+ * We have sent on it to no avail. A peer that leaves before we have sent anything
+ * may have any reason, and with UC nobody knows what has arrived.
+ */
+static bool ipoib_conn_was_barren(const struct ipoib_conn *conn)
+{
+	if (conn->carried)
+		return false;
+	return READ_ONCE(conn->fatal) ||
+	       (READ_ONCE(conn->left) && conn->ring.head &&
+		conn->transport == IPOIB_TRANSPORT_RC);
 }
 
 /* Is something under way that may end with a connection to send on? */
@@ -373,6 +420,9 @@ static void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+		peer->barren = ipoib_conn_was_barren(conn);
+		if (peer->barren)
+			ipoib_peer_failed(cm, peer);
 	} else {
 		ipoib_peer_settle(cm, peer);
 	}
@@ -783,7 +833,7 @@ static bool ipoib_conn_is_silent(const struct ipoib_conn *conn)
 }
 
 /* Why a connection has to go; NULL if it may stay. */
-static const char *ipoib_conn_doom(const struct ipoib_conn *conn)
+static const char *ipoib_conn_doom(struct ipoib_conn *conn)
 {
 	if (READ_ONCE(conn->fatal))
 		return "failed";
@@ -792,8 +842,10 @@ static const char *ipoib_conn_doom(const struct ipoib_conn *conn)
 		       "late" : NULL;
 	if (conn->state != IPOIB_CONN_ESTABLISHED)
 		return NULL;
-	if (ipoib_conn_is_stuck(conn))
+	if (ipoib_conn_is_stuck(conn)) {
+		WRITE_ONCE(conn->fatal, true);
 		return "stuck";
+	}
 	if (ipoib_conn_is_silent(conn))
 		return "silent";
 	return ipoib_conn_is_idle(conn) ? "idle" : NULL;
@@ -983,6 +1035,7 @@ static void ipoib_cm_forget_peers(struct ipoib_cm *cm,
 		list_del_init(&peer->todo);
 		peer->state = IPOIB_PEER_IDLE;
 		peer->failures = 0;
+		peer->barren = false;
 	}
 }
 

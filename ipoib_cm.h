@@ -188,7 +188,9 @@ enum ipoib_peer_state {
  * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
- * @failures: failed attempts in a row
+ * @failures: failed attempts in a row; a connection that carried nothing is one
+ * @barren: the last connection we sent on carried nothing: one that the peer makes
+ *	is not relied upon before @retry_at either
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
  * @conns: its connections, by &ipoib_conn.peer_list
@@ -211,6 +213,7 @@ struct ipoib_peer {
 	u8 sid;
 	u8 tried;
 	bool sent_to;
+	bool barren;
 	bool making;
 	unsigned int users;
 	unsigned long retry_at;
@@ -274,7 +277,9 @@ struct ipoib_cm_bufs {
  * @crossed: the peer's request has been taken in place of this one
  * @left: the peer has said good-bye
  * @parted: the CM is done with it
- * @fatal: the QP has failed; set by its events
+ * @fatal: it has failed, or its QP has
+ * @carried: something has arrived at the peer, as far as can be known; set under
+ *	&ipoib_cm.lock
  * @id: identifier of the CM
  * @dlid: LID of the peer that the connection goes to
  * @psn: first PSN of the packets to us
@@ -314,6 +319,7 @@ struct ipoib_conn {
 	bool left;
 	bool parted;
 	bool fatal;
+	bool carried;
 	struct ib_cm_id *id;
 	u32 dlid;
 	u32 psn;
@@ -455,7 +461,9 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
+bool ipoib_peer_is_barren(const struct ipoib_peer *peer);
 void ipoib_conn_use(struct ipoib_conn *conn);
+void ipoib_conn_carries(struct ipoib_conn *conn);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 

@@ -262,6 +262,10 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);
 	ipoib_touch(&conn->seen);
+	/* Sends on UC complete wherever they go. */
+	if (unlikely(!READ_ONCE(conn->carried)) &&
+	    conn->transport == IPOIB_TRANSPORT_UC)
+		ipoib_conn_carries(conn);
 	ipoib_dev_rx(cm->priv, &cm->rx_poll.napi, skb);
 }
 
@@ -274,6 +278,7 @@ static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 		netdev_warn(conn->cm->priv->netdev,
 			    "failed recv event on a connection (status=%d, wrid=%llu vend_err %#x)\n",
 			    wc->status, wc->wr_id, wc->vendor_err);
+	WRITE_ONCE(conn->fatal, true);
 	ipoib_conn_close(conn);
 }
 

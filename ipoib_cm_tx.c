@@ -172,6 +172,7 @@ static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 	if (wc->status == IB_WC_WR_FLUSH_ERR)
 		return;
 	ipoib_stat_add(conn->cm->priv, IPOIB_CM_ERRORS, 1);
+	WRITE_ONCE(conn->fatal, true);
 	netdev_dbg(conn->cm->priv->netdev,
 		   "connection to %pI6 failed (status=%d vend_err %#x)\n",
 		   conn->peer->addr.gid, wc->status, wc->vendor_err);
@@ -185,6 +186,9 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 
 	if (unlikely(wc->status != IB_WC_SUCCESS))
 		ipoib_conn_failed(conn, wc);
+	else if (unlikely(!READ_ONCE(conn->carried)) &&
+		 conn->transport == IPOIB_TRANSPORT_RC)
+		ipoib_conn_carries(conn);
 	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
 	WRITE_ONCE(conn->progress, jiffies);
 	ipoib_conn_drain(conn);

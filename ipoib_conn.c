@@ -681,6 +681,9 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid,
 			 "rejected", rej->reason);
 	if (READ_ONCE(conn->state) != IPOIB_CONN_CONNECTING) {
+		/* The peer never had our RTU: what was sent was in vain. */
+		if (READ_ONCE(conn->ring.head))
+			WRITE_ONCE(conn->fatal, true);
 		ipoib_conn_close(conn);
 		return;
 	}
@@ -1018,7 +1021,7 @@ static void ipoib_conn_accepted(struct ipoib_conn *conn,
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
 		ipoib_conn_end_accepting(conn);
 		conn->state = IPOIB_CONN_ESTABLISHED;
-		if (cm->on && check)
+		if (cm->on && check && !ipoib_peer_is_barren(conn->peer))
 			ipoib_conn_use(conn);
 		else
 			ipoib_peer_settle(cm, conn->peer);
@@ -1035,7 +1038,7 @@ static void ipoib_conn_gone(struct ipoib_conn *conn)
 
 static void ipoib_conn_left(struct ipoib_conn *conn)
 {
-	conn->left = true;
+	WRITE_ONCE(conn->left, true);
 	ib_send_cm_drep(conn->id, NULL, 0);
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "left",
 			 0);
