@@ -27,6 +27,11 @@
 #include "ipoib_cm.h"
 #include "ipoib_trace.h"
 
+/*
+ * How long frames too long for UD wait for a connection. Two messages of the CM may
+ * be lost in that time; a peer that never answers is given up on after 4.6 s.
+ */
+#define IPOIB_CM_HOPE		(HZ + HZ / 2)
 /* How often connections are looked at. */
 #define IPOIB_CM_AGE		(2 * HZ)
 /* A send that has not completed for so long: the connection is stuck. */
@@ -148,6 +153,7 @@ static bool ipoib_peer_is_spare(const struct ipoib_peer *peer)
 {
 	return !peer->users && list_empty(&peer->conns) &&
 	       list_empty(&peer->todo) && list_empty(&peer->resend) &&
+	       list_empty(&peer->waiting) &&
 	       (peer->state == IPOIB_PEER_IDLE ||
 		peer->state == IPOIB_PEER_REFUSED);
 }
@@ -190,6 +196,7 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 	__skb_queue_head_init(&peer->parked);
 	INIT_LIST_HEAD(&peer->conns);
 	INIT_LIST_HEAD(&peer->resend);
+	INIT_LIST_HEAD(&peer->waiting);
 	INIT_LIST_HEAD(&peer->todo);
 	if (rhashtable_insert_fast(&cm->peers, &peer->node,
 				   ipoib_peer_params)) {
@@ -297,6 +304,13 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	ipoib_peer_resend(cm, peer);
 }
 
+/* Is a connection being made? */
+static bool ipoib_peer_is_connecting(const struct ipoib_peer *peer)
+{
+	return peer->state == IPOIB_PEER_CONNECTING ||
+	       peer->state == IPOIB_PEER_YIELDED;
+}
+
 /**
  * ipoib_peer_want - have a connection made
  * @cm: connected mode of the interface
@@ -307,6 +321,8 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
+	if (!ipoib_peer_is_connecting(peer))
+		peer->hope_until = jiffies + IPOIB_CM_HOPE;
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
 	if (list_empty(&peer->todo))
 		list_add_tail(&peer->todo, &cm->todo);
@@ -634,6 +650,31 @@ static void ipoib_cm_resend_work(struct work_struct *work)
 	}
 }
 
+/*
+ * Frames that have waited long enough for a connection go another way, and if
+ * there is none their senders are told what UD takes.
+ */
+static void ipoib_cm_hope_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, hope_work);
+	struct ipoib_peer *peer, *tmp;
+	bool more;
+
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry_safe(peer, tmp, &cm->waiting, waiting) {
+		if (!skb_queue_empty(&peer->parked) &&
+		    time_before(jiffies, peer->hope_until))
+			continue;
+		list_del_init(&peer->waiting);
+		ipoib_peer_resend(cm, peer);
+	}
+	more = !list_empty(&cm->waiting);
+	spin_unlock_bh(&cm->lock);
+	if (more)
+		queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE / 8);
+}
+
 /* ---- sending ---- */
 
 /* A try may be made, or is being made. Caller holds the lock. */
@@ -673,8 +714,8 @@ static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
 /* Is a connection being made that is worth waiting for? */
 static bool ipoib_peer_is_hopeful(const struct ipoib_peer *peer)
 {
-	return peer->state == IPOIB_PEER_CONNECTING ||
-	       peer->state == IPOIB_PEER_YIELDED;
+	return ipoib_peer_is_connecting(peer) &&
+	       time_before(jiffies, peer->hope_until);
 }
 
 static void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
@@ -684,10 +725,15 @@ static void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 							 IPOIB_CM_PARKED;
 
 	lockdep_assert_held(&cm->lock);
-	if (skb_queue_len(&peer->parked) < most)
-		ipoib_object_park(&peer->parked, skb);
-	else
+	if (skb_queue_len(&peer->parked) >= most) {
 		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
+		return;
+	}
+	ipoib_object_park(&peer->parked, skb);
+	if (ipoib_peer_is_behind(peer) || !list_empty(&peer->waiting))
+		return;
+	list_add_tail(&peer->waiting, &cm->waiting);
+	queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE);
 }
 
 /* A frame that found no connection: have one made, and note who asks. */
@@ -1305,8 +1351,10 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->closing);
 	INIT_LIST_HEAD(&cm->dead);
 	INIT_LIST_HEAD(&cm->resend);
+	INIT_LIST_HEAD(&cm->waiting);
 	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
 	INIT_WORK(&cm->resend_work, ipoib_cm_resend_work);
+	INIT_DELAYED_WORK(&cm->hope_work, ipoib_cm_hope_work);
 	INIT_WORK(&cm->part_work, ipoib_cm_part_work);
 	INIT_DELAYED_WORK(&cm->reap_work, ipoib_cm_reap_work);
 	INIT_DELAYED_WORK(&cm->age_work, ipoib_cm_age_work);
@@ -1387,6 +1435,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	cancel_work_sync(&cm->part_work);
 	cancel_delayed_work_sync(&cm->reap_work);
 	cancel_work_sync(&cm->connect_work);
+	cancel_delayed_work_sync(&cm->hope_work);
 	flush_work(&cm->resend_work);
 	ipoib_cm_release(cm, 0);
 	netif_napi_del(&cm->tx_poll.napi);

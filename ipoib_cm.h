@@ -191,11 +191,13 @@ enum ipoib_peer_state {
  * @failures: failed attempts in a row; a connection that carried nothing is one
  * @barren: the last connection we sent on carried nothing: one that the peer makes
  *	is not relied upon before @retry_at either
+ * @hope_until: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
  * @conns: its connections, by &ipoib_conn.peer_list
  * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
  *	waits behind; or empty
+ * @waiting: in &ipoib_cm.waiting if @parked waits for a connection, or empty
  * @list: in &ipoib_cm.peer_list
  * @todo: in &ipoib_cm.todo, or empty
  * @used: jiffies of the last frame that had no connection
@@ -218,9 +220,11 @@ struct ipoib_peer {
 	unsigned int users;
 	unsigned long retry_at;
 	unsigned int failures;
+	unsigned long hope_until;
 	struct sk_buff_head parked;
 	struct list_head conns;
 	struct list_head resend;
+	struct list_head waiting;
 	struct list_head list;
 	struct list_head todo;
 	unsigned long used;
@@ -391,6 +395,7 @@ struct ipoib_cm_poll {
  * @closing: connections that have not said good-bye yet
  * @dead: those that have, for the reaper
  * @resend: peers whose frames have waited long enough
+ * @waiting: peers with frames that wait for a connection
  * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
  * @rx: receiving
  * @rx_poll: handler of receives
@@ -405,6 +410,7 @@ struct ipoib_cm_poll {
  * @wq: of the works
  * @connect_work: makes connections to the peers in @todo
  * @resend_work: sends what waits for @resend
+ * @hope_work: gives up waiting for a connection
  * @part_work: says good-bye for what is in @closing
  * @reap_work: takes connections apart
  * @age_work: looks for what is idle, stuck or late
@@ -429,6 +435,7 @@ struct ipoib_cm {
 	struct list_head closing;
 	struct list_head dead;
 	struct list_head resend;
+	struct list_head waiting;
 
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
@@ -445,6 +452,7 @@ struct ipoib_cm {
 	struct workqueue_struct *wq;
 	struct work_struct connect_work;
 	struct work_struct resend_work;
+	struct delayed_work hope_work;
 	struct work_struct part_work;
 	struct delayed_work reap_work;
 	struct delayed_work age_work;
