@@ -103,7 +103,7 @@
  *	completion handlers take it from the QP of a completion. It is handed
  *	to the reaper by __ipoib_conn_close(), from any context, and then, in
  *	this order: unpublished; the peer told and the QP put into the error
- *	state; a grace period; the CM's time of waiting; ib_destroy_cm_id(),
+ *	state; the CM's time of waiting; a grace period; ib_destroy_cm_id(),
  *	which waits for callbacks; all work requests given back; a round of
  *	each handler; QP and memory freed.
  * &struct ipoib_peer

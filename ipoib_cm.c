@@ -324,7 +324,7 @@ void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	if (!ipoib_peer_is_connecting(peer))
 		peer->hope_until = jiffies + IPOIB_CM_HOPE;
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
-	if (list_empty(&peer->todo))
+	if (list_empty(&peer->todo) && !peer->postponed)
 		list_add_tail(&peer->todo, &cm->todo);
 	queue_work(cm->wq, &cm->connect_work);
 }
@@ -403,7 +403,7 @@ static bool ipoib_peer_hopes(const struct ipoib_peer *peer)
 {
 	const struct ipoib_conn *conn;
 
-	if (peer->making || !list_empty(&peer->todo))
+	if (peer->making || peer->postponed || !list_empty(&peer->todo))
 		return true;
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING ||
@@ -444,6 +444,15 @@ static void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	}
 }
 
+/* Many that close at a time are dealt out. */
+static void ipoib_cm_part(struct ipoib_cm *cm)
+{
+	unsigned int i = cm->next_parter++ % IPOIB_CM_PARTERS;
+
+	lockdep_assert_held(&cm->lock);
+	queue_work(cm->wq, &cm->parter[i].work);
+}
+
 /**
  * __ipoib_conn_close - hand a connection to the reaper
  * @conn: any that is not being made
@@ -465,7 +474,8 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	list_move_tail(&conn->list, &cm->closing);
 	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
-	queue_work(cm->wq, &cm->part_work);
+	conn->peer->parting++;
+	ipoib_cm_part(cm);
 }
 
 /**
@@ -581,14 +591,26 @@ static bool ipoib_peer_use_theirs(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	return used;
 }
 
+/* A peer has to know first what we do not have any more. */
+static bool ipoib_peer_postpone(struct ipoib_peer *peer)
+{
+	list_del_init(&peer->todo);
+	peer->postponed = peer->parting;
+	return peer->postponed;
+}
+
+/* What is left when the interface goes down is forgotten with the peers. */
 static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
 {
 	struct ipoib_peer *peer;
 
 	spin_lock_bh(&cm->lock);
-	peer = list_first_entry_or_null(&cm->todo, struct ipoib_peer, todo);
+	do {
+		peer = cm->up ? list_first_entry_or_null(&cm->todo,
+							 struct ipoib_peer,
+							 todo) : NULL;
+	} while (peer && ipoib_peer_postpone(peer));
 	if (peer) {
-		list_del_init(&peer->todo);
 		peer->making = true;
 		peer->users++;
 	}
@@ -598,8 +620,6 @@ static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
 
 static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	/* Let the peer know first what we do not have any more. */
-	flush_work(&cm->part_work);
 	if (!ipoib_peer_use_theirs(cm, peer) &&
 	    READ_ONCE(cm->up) && READ_ONCE(cm->on))
 		ipoib_conn_connect(cm, peer);
@@ -963,31 +983,51 @@ static void ipoib_cm_age_work(struct work_struct *work)
 
 /* ---- the reaper ---- */
 
+static struct ipoib_conn *ipoib_cm_next_closing(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn;
+
+	spin_lock_bh(&cm->lock);
+	conn = list_first_entry_or_null(&cm->closing, struct ipoib_conn, list);
+	if (conn)
+		list_del_init(&conn->list);
+	spin_unlock_bh(&cm->lock);
+	return conn;
+}
+
+/* The reaper's now. The peer may be asked for another one. */
+static void ipoib_conn_parted(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	list_add_tail(&conn->list, &cm->dead);
+	peer->parting--;
+	if (peer->postponed && !peer->parting) {
+		peer->postponed = false;
+		list_add_tail(&peer->todo, &cm->todo);
+		queue_work(cm->wq, &cm->connect_work);
+	}
+	spin_unlock_bh(&cm->lock);
+}
+
 /*
  * First step, and soon, for the peer may be asked for another connection at
- * once: it is told, the QP stops, and when that is done no sender holds the
- * connection any more. A send that comes too late is flushed by the HCA.
+ * once: it is told, and the QP stops.
  */
 static void ipoib_cm_part_work(struct work_struct *work)
 {
-	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, part_work);
+	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_parter,
+					   work)->cm;
 	struct ipoib_conn *conn;
-	LIST_HEAD(closing);
 
-	spin_lock_bh(&cm->lock);
-	list_splice_init(&cm->closing, &closing);
-	spin_unlock_bh(&cm->lock);
-	if (list_empty(&closing))
-		return;
-	list_for_each_entry(conn, &closing, list) {
+	while ((conn = ipoib_cm_next_closing(cm))) {
 		conn->die_at = jiffies + IPOIB_CM_PARTING;
 		ipoib_conn_part(conn);
+		ipoib_conn_parted(conn);
+		cond_resched();
 	}
-	/* Senders that had found it have posted after this. */
-	synchronize_net();
-	spin_lock_bh(&cm->lock);
-	list_splice_tail(&closing, &cm->dead);
-	spin_unlock_bh(&cm->lock);
 	mod_delayed_work(cm->wq, &cm->reap_work, 0);
 }
 
@@ -1032,6 +1072,8 @@ static void ipoib_cm_reap_end(struct ipoib_cm *cm, struct list_head *dying)
 
 	if (list_empty(dying))
 		return;
+	/* No sender that had found one holds it after this. */
+	synchronize_net();
 	/* No callback of the CM runs after this. */
 	list_for_each_entry(conn, dying, list)
 		ipoib_conn_destroy_id(conn->id);
@@ -1079,6 +1121,7 @@ static void ipoib_cm_forget_peers(struct ipoib_cm *cm,
 		ipoib_object_unpark(&peer->parked, dropped);
 		list_del_init(&peer->resend);
 		list_del_init(&peer->todo);
+		peer->postponed = false;
 		peer->state = IPOIB_PEER_IDLE;
 		peer->failures = 0;
 		peer->barren = false;
@@ -1336,6 +1379,21 @@ static void ipoib_cm_poll_init(struct ipoib_cm_poll *poll)
 	init_waitqueue_head(&poll->wait);
 }
 
+static void ipoib_cm_init_works(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
+	INIT_WORK(&cm->resend_work, ipoib_cm_resend_work);
+	INIT_DELAYED_WORK(&cm->hope_work, ipoib_cm_hope_work);
+	INIT_DELAYED_WORK(&cm->reap_work, ipoib_cm_reap_work);
+	INIT_DELAYED_WORK(&cm->age_work, ipoib_cm_age_work);
+	for (i = 0; i < IPOIB_CM_PARTERS; i++) {
+		cm->parter[i].cm = cm;
+		INIT_WORK(&cm->parter[i].work, ipoib_cm_part_work);
+	}
+}
+
 static void ipoib_cm_init_members(struct ipoib_cm *cm)
 {
 	const struct ipoib_cm_choice *choice;
@@ -1352,12 +1410,7 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->dead);
 	INIT_LIST_HEAD(&cm->resend);
 	INIT_LIST_HEAD(&cm->waiting);
-	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
-	INIT_WORK(&cm->resend_work, ipoib_cm_resend_work);
-	INIT_DELAYED_WORK(&cm->hope_work, ipoib_cm_hope_work);
-	INIT_WORK(&cm->part_work, ipoib_cm_part_work);
-	INIT_DELAYED_WORK(&cm->reap_work, ipoib_cm_reap_work);
-	INIT_DELAYED_WORK(&cm->age_work, ipoib_cm_age_work);
+	ipoib_cm_init_works(cm);
 	ipoib_cm_poll_init(&cm->rx_poll);
 	ipoib_cm_poll_init(&cm->tx_poll);
 }
@@ -1402,6 +1455,14 @@ free_cm:
 	return err;
 }
 
+static void ipoib_cm_flush_parters(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_CM_PARTERS; i++)
+		flush_work(&cm->parter[i].work);
+}
+
 static bool ipoib_cm_is_empty(struct ipoib_cm *cm)
 {
 	bool empty;
@@ -1427,12 +1488,12 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 		return;
 	WRITE_ONCE(cm->leaving, true);
 	while (!ipoib_cm_is_empty(cm)) {
-		flush_work(&cm->part_work);
+		ipoib_cm_flush_parters(cm);
 		mod_delayed_work(cm->wq, &cm->reap_work, 0);
 		flush_delayed_work(&cm->reap_work);
 	}
 	cancel_delayed_work_sync(&cm->age_work);
-	cancel_work_sync(&cm->part_work);
+	ipoib_cm_flush_parters(cm);
 	cancel_delayed_work_sync(&cm->reap_work);
 	cancel_work_sync(&cm->connect_work);
 	cancel_delayed_work_sync(&cm->hope_work);

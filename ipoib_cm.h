@@ -122,6 +122,8 @@ static inline int ipoib_cm_params_check(void)
 /* Connections whose sends complete into one CQ, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
 #define IPOIB_CM_CQS		128
+/* Works that say good-bye side by side: they mostly wait for the HCA. */
+#define IPOIB_CM_PARTERS	8
 /* Pages of a receive buffer: a message of 65520 octets. */
 #define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
 /* Receives posted together. */
@@ -186,6 +188,8 @@ enum ipoib_peer_state {
  *	by its requests only
  * @making: a connection is being made, and not in @conns yet
  * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
+ * @parting: connections that are closing and have not said good-bye
+ * @postponed: to be connected to after that
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
  * @failures: failed attempts in a row; a connection that carried nothing is one
@@ -217,6 +221,8 @@ struct ipoib_peer {
 	bool sent_to;
 	bool barren;
 	bool making;
+	bool postponed;
+	unsigned int parting;
 	unsigned int users;
 	unsigned long retry_at;
 	unsigned int failures;
@@ -378,6 +384,16 @@ struct ipoib_cm_poll {
 };
 
 /**
+ * struct ipoib_cm_parter - says good-bye for closing connections, one at a time
+ * @cm: of the interface
+ * @work: does it
+ */
+struct ipoib_cm_parter {
+	struct ipoib_cm *cm;
+	struct work_struct work;
+};
+
+/**
  * struct ipoib_cm - connected mode of an interface
  * @priv: the interface
  * @on: mode is connected: we ask for connections and send on them
@@ -411,7 +427,8 @@ struct ipoib_cm_poll {
  * @connect_work: makes connections to the peers in @todo
  * @resend_work: sends what waits for @resend
  * @hope_work: gives up waiting for a connection
- * @part_work: says good-bye for what is in @closing
+ * @parter: they say good-bye for what is in @closing
+ * @next_parter: whose turn it is
  * @reap_work: takes connections apart
  * @age_work: looks for what is idle, stuck or late
  * @empty_at: jiffies since when there is no connection
@@ -453,7 +470,8 @@ struct ipoib_cm {
 	struct work_struct connect_work;
 	struct work_struct resend_work;
 	struct delayed_work hope_work;
-	struct work_struct part_work;
+	struct ipoib_cm_parter parter[IPOIB_CM_PARTERS];
+	unsigned int next_parter;
 	struct delayed_work reap_work;
 	struct delayed_work age_work;
 	unsigned long empty_at;
