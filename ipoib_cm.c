@@ -499,23 +499,34 @@ static unsigned int ipoib_cm_slack(unsigned int limit)
 	return limit + limit / 16 + 1;
 }
 
-/**
- * ipoib_cm_most - the most connections there can be at a time
- *
- * Return: how many, on an HCA without SRQ
- */
-unsigned int ipoib_cm_most(void)
+/* Without SRQ each connection's receives have places of their own in the CQ. */
+static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
 {
-	return ipoib_cm_slack(ipoib_cm_max_own);
+	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
+
+	/* Such that ipoib_cm_slack() of it is not more than that. */
+	return min(ipoib_cm_max_own, room ? (room - 1) * 16 / 17 : 0);
 }
 
 static unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
-	unsigned int most = IPOIB_CM_CQS * IPOIB_CM_CQ_CONNS * 9 / 10;
+	unsigned int most = IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(cm->priv) *
+			    9 / 10;
 
 	if (!ipoib_cm_has_srq(cm->priv))
-		return min(most, ipoib_cm_max_own);
+		return min(most, ipoib_cm_limit_own(cm));
 	return min(most, READ_ONCE(ipoib_cm_max_conns));
+}
+
+/**
+ * ipoib_cm_most - the most connections there can be at a time
+ * @cm: connected mode of the interface, on an HCA without SRQ
+ *
+ * Return: how many
+ */
+unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
+{
+	return ipoib_cm_slack(ipoib_cm_limit(cm));
 }
 
 /*

@@ -119,7 +119,7 @@ static inline int ipoib_cm_params_check(void)
 #define IPOIB_CM_BACKLOG	256
 /* Frames too long for UD that wait for a connection. */
 #define IPOIB_CM_PARKED		32
-/* Connections whose sends complete into one CQ, and how many such CQs. */
+/* Connections whose sends complete into one CQ at most, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
 #define IPOIB_CM_CQS		128
 /* Works that say good-bye side by side: they mostly wait for the HCA. */
@@ -479,7 +479,7 @@ struct ipoib_cm {
 };
 
 /* ipoib_cm.c */
-unsigned int ipoib_cm_most(void);
+unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
 struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
 				  const struct ipoib_lladdr *addr);
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
@@ -503,6 +503,7 @@ void ipoib_conn_part(struct ipoib_conn *conn);
 bool ipoib_conn_check(struct ipoib_conn *conn);
 
 /* ipoib_cm_tx.c */
+unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
 void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);

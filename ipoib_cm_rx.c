@@ -40,7 +40,21 @@ struct ipoib_cm_tally {
  */
 bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
 {
-	return priv->ca->attrs.max_srq > 0 && priv->ca->attrs.max_srq_sge > 1;
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+
+	return attrs->max_srq > 0 && attrs->max_srq_wr > 0 &&
+	       attrs->max_srq_sge > 1;
+}
+
+/* Receives that connections share, each with a place in the CQ; 0 without SRQ. */
+static unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
+{
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+
+	if (!ipoib_cm_has_srq(priv))
+		return 0;
+	return min3((u32)ipoib_recvq_size, (u32)attrs->max_srq_wr,
+		    (u32)attrs->max_cqe);
 }
 
 static unsigned int ipoib_cm_rx_nsge(const struct ipoib_dev *priv)
@@ -450,10 +464,8 @@ static void ipoib_cm_rx_link(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 
 static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm)
 {
-	if (ipoib_cm_has_srq(cm->priv))
-		return ipoib_recvq_size;
-	return min_t(unsigned int, cm->priv->ca->attrs.max_cqe,
-		     ipoib_cm_most() * IPOIB_CM_OWN_BUFS);
+	return ipoib_cm_srq_size(cm->priv) ?:
+	       ipoib_cm_most(cm) * IPOIB_CM_OWN_BUFS;
 }
 
 /**
@@ -475,10 +487,9 @@ static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
 static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_cq_init_attr attr = { .cqe = ipoib_cm_rx_cqe(cm) };
-	bool srq = ipoib_cm_has_srq(cm->priv);
 	int err;
 
-	err = ipoib_cm_bufs_init(cm, &rx->bufs, srq ? ipoib_recvq_size : 0);
+	err = ipoib_cm_bufs_init(cm, &rx->bufs, ipoib_cm_srq_size(cm->priv));
 	if (err)
 		return err;
 	err = ipoib_cm_pool_create(cm, rx);

@@ -289,11 +289,23 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&cm->tx_poll.napi);
 }
 
+/**
+ * ipoib_cm_tx_cq_conns - connections whose sends have room in one CQ
+ * @priv: the interface
+ *
+ * Return: how many
+ */
+unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
+{
+	return min_t(unsigned int, IPOIB_CM_CQ_CONNS,
+		     priv->ca->attrs.max_cqe / IPOIB_CM_RING);
+}
+
 static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)
 {
 	struct ib_device *ca = cm->priv->ca;
 	struct ib_cq_init_attr attr = {
-		.cqe = IPOIB_CM_CQ_CONNS * IPOIB_CM_RING,
+		.cqe = ipoib_cm_tx_cq_conns(cm->priv) * IPOIB_CM_RING,
 		.comp_vector = i % ca->num_comp_vectors,
 	};
 	struct ib_cq *cq;
@@ -318,12 +330,13 @@ static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)
  */
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
 {
+	unsigned int most = ipoib_cm_tx_cq_conns(cm->priv);
 	unsigned int i;
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
 	for (i = 0; i < IPOIB_CM_CQS; i++) {
-		if (cm->cq_conns[i] == IPOIB_CM_CQ_CONNS)
+		if (cm->cq_conns[i] >= most)
 			continue;
 		err = ipoib_cm_tx_make_cq(cm, i);
 		if (err)
