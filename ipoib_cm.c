@@ -1090,6 +1090,8 @@ static void ipoib_cm_reap_end(struct ipoib_cm *cm, struct list_head *dying)
 		ipoib_conn_destroy_id(conn->id);
 	ipoib_cm_drain(cm, dying);
 	/* Nor do the completion handlers look at them after this. */
+	list_for_each_entry(conn, dying, list)
+		set_bit(conn->cq, cm->tx_ready);
 	ipoib_cm_poll_fence(&cm->tx_poll);
 	ipoib_cm_poll_fence(&cm->rx_poll);
 	list_for_each_entry_safe(conn, tmp, dying, list)
