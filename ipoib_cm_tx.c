@@ -169,7 +169,9 @@ static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 	ipoib_stat_traffic(conn->cm->priv, IPOIB_TX_PACKETS, -1,
 			   -(s64)ring->slots[slot & ring->mask].bytes);
 	ipoib_stat_add(conn->cm->priv, IPOIB_TX_ERROR, 1);
-	if (wc->status == IB_WC_WR_FLUSH_ERR)
+	/* What is closing is flushed; else the QP has failed without a word. */
+	if (wc->status == IB_WC_WR_FLUSH_ERR &&
+	    READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
 		return;
 	ipoib_stat_add(conn->cm->priv, IPOIB_CM_ERRORS, 1);
 	WRITE_ONCE(conn->fatal, true);
