@@ -157,15 +157,29 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 	return n;
 }
 
+/* With no receive posted no completion would bring us back. */
+static void ipoib_cm_rx_starved(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
+{
+	struct ipoib_conn *conn;
+
+	if (bufs->srq) {
+		queue_delayed_work(cm->wq, &cm->rx->refill, HZ / 50);
+		return;
+	}
+	/* The ageing work ends it, and the next one has receives. */
+	conn = bufs->qp->qp_context;
+	WRITE_ONCE(conn->fatal, true);
+	mod_delayed_work(cm->wq, &cm->age_work, 0);
+}
+
 static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
 	while (bufs->nfree) {
 		if (likely(ipoib_cm_rx_post(cm, bufs)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
-		/* With no receive posted no completion would bring us back. */
-		if (bufs->nfree == bufs->size && bufs->srq)
-			queue_delayed_work(cm->wq, &cm->rx->refill, HZ / 50);
+		if (bufs->nfree == bufs->size)
+			ipoib_cm_rx_starved(cm, bufs);
 		return;
 	}
 }
