@@ -116,6 +116,9 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
+		/* That is how each that closes ends. */
+		if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+			break;
 		/* No lock may be taken here; the ageing work sees it. */
 		WRITE_ONCE(conn->fatal, true);
 		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
