@@ -172,9 +172,11 @@ few_left()
 	[ "$(cm_view 2 | sed -n 's/^connections: //p')" -le 2 ]
 }
 
+# What is known of nodes 1 and 3, to which packets went, may stay.
 flood_ends()
 {
 	check "gone" slowwait 30 few_left
+	check_num "peers" "$(cm_view 2 | sed -n 's/^peers: //p')" -le 4
 }
 
 dreq_storm()

@@ -90,6 +90,7 @@ smaller()
 	check "node 2 knows" grep -q 'mtu=8192' <<< "$(conns 2 1)"
 	check "8192" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 8164
 	check_not "8193" ping_ok 1 "$(ip4 2)" -M 'do' -s 8165
+	check_eq "route" "$(in_node 1 ip -4 route get "$(ip4 2)" | grep -o 'mtu [0-9]*')" "mtu 8192"
 	# Each end learns from the first packet that is too long.
 	check "in fragments" slowwait 5 ping_ok 1 "$(ip4 2)" -s 20000
 	check "in fragments" ping_lossless 1 "$(ip4 2)" 5 -s 20000
