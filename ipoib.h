@@ -704,7 +704,6 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode);
 int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word);
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv);
 bool ipoib_dev_is_ours(const struct net_device *dev);
-void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list);
 unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
 				   struct sk_buff_head *queue);
 void ipoib_dev_xmit_taken(struct ipoib_dev *priv,

@@ -171,29 +171,6 @@ static void ipoib_dev_xmit_all(struct ipoib_txq *txq,
 }
 
 /**
- * ipoib_dev_xmit_list - send frames that have waited
- * @priv: the interface
- * @list: frames, whole with their &struct ipoib_header; emptied
- *
- * They have been through queueing discipline and taps before, so they go
- * straight to the transmit path.
- *
- * Context: process
- */
-void ipoib_dev_xmit_list(struct ipoib_dev *priv, struct sk_buff_head *list)
-{
-	struct ipoib_txq *txq = priv->txq;
-
-	local_bh_disable();
-	__netif_tx_lock(txq->nq, smp_processor_id());
-	rcu_read_lock();
-	ipoib_dev_xmit_all(txq, list);
-	rcu_read_unlock();
-	__netif_tx_unlock(txq->nq);
-	local_bh_enable();
-}
-
-/**
  * ipoib_dev_xmit_parked - send frames that have waited, before any that come now
  * @priv: the interface
  * @lock: protects @queue; not held
