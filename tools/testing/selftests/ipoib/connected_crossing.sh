@@ -9,25 +9,38 @@
 #	|       switch       |
 #	+--------------------+
 #
-# Messages of the CM are delayed on their way.
+# Messages of the CM are delayed on their way. CROSSINGS is how many requests shall
+# cross: tools/testing/check --env CROSSINGS=1000 --limit 3000 connected_crossing.sh
 
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
 
-CROSSINGS=${CROSSINGS:-5}
+CROSSINGS=${CROSSINGS:-10}
+# How long a message of the CM is on its way: longer than the one node may be later
+# than the other
+DELAY=60
 
 CASES=(
 	"crossing C17,C18 requests that cross leave exactly one connection, each time"
+	"crossing_works C17 the last of them carries packets, and nothing else is left"
 	"crossing_code C16,C17 the one refused is refused by \"consumer reject\", with private data"
 	"crossing_skewed C17 also if one of them is late"
 )
 
 setup()
 {
+	local node
+
 	fabric_up 2
 	wait_ping 1 2 || ktap_bail "no ping"
 	in_mode connected rc 1 2 || ktap_bail "no connected mode"
+	for node in 1 2; do
+		VIEW[node]=/sys/kernel/debug/ipoib/ib0.$(stat -Lc %i "/run/netns/node$node")_cm
+		KNOB[node]=$DEBUGFS/$(ibdev "$node")/delay_ms_mad
+	done
+	GREATER=1
+	[[ $(lladdr 1 | cut -c 3-) > $(lladdr 2 | cut -c 3-) ]] || GREATER=2
 }
 
 diagnose()
@@ -54,51 +67,171 @@ meet()
 # delays MS1 MS2
 delays()
 {
-	knob_set 1 delay_ms_mad "$1"
-	knob_set 2 delay_ms_mad "$2"
+	echo "$1" > "${KNOB[1]}"
+	echo "$2" > "${KNOB[2]}"
+}
+
+# ---- a round, without starting a process ----
+
+# count_all: sets REQUESTS[node], and CROSSED of both
+count_all()
+{
+	local node
+
+	CROSSED=0
+	# shellcheck disable=SC2016 # for that shell
+	for node in 1 2; do
+		tell "$node" 'ethtool -S ib0 | awk "/cm_requests:/ { r = \$2 } /cm_crossed:/ { c = \$2 } END { print r, c }"'
+	done
+	for node in 1 2; do
+		heard "$node"
+		REQUESTS[node]=${HEARD% *}
+		CROSSED=$((CROSSED + ${HEARD#* }))
+	done
+}
+
+# look NODE: sets LOOK to its connections that are not closing, and to how it stands
+# with its peer: " state role state role ... peer state"
+look()
+{
+	local key value rest
+
+	LOOK=
+	while read -r key value rest; do
+		case $key in
+		connection:)
+			read -r _ rest _ <<< "$rest"
+			LOOK+=" $value $rest"
+			;;
+		state:) LOOK+=" peer $value" ;;
+		esac
+	done < "${VIEW[$1]}"
+}
+
+# Each has one connection, it is the same one, and both use it. Sets ASKER to the node
+# that has asked for it.
+one_survivor()
+{
+	local other
+
+	look 1
+	case $LOOK in
+	" peer up established active") ASKER=1 other=passive ;;
+	" peer up established passive") ASKER=2 other=active ;;
+	*) return 1 ;;
+	esac
+	look 2
+	[ "$LOOK" = " peer up established $other" ]
+}
+
+# survivor MS: until then
+survivor()
+{
+	local end=$((${EPOCHREALTIME/./} / 1000 + $1 * SLOW))
+
+	until one_survivor; do
+		[ $((${EPOCHREALTIME/./} / 1000)) -lt "$end" ] || return 1
+		nap 0.02
+	done
+}
+
+# shellcheck disable=SC2016 # for that shell
+apart='for m in datagram connected; do echo $m > /sys/class/net/ib0/mode; done; echo'
+
+# round: no connection, then a datagram from each to the other at once
+round()
+{
+	local node
+
+	for node in 1 2; do
+		tell "$node" "$apart"
+	done
+	heard 1 && heard 2 || return 1
+	count_all
+	delays "$DELAY" "$DELAY"
+	for node in 1 2; do
+		tell "$node" "echo > /dev/udp/$(ip4 $((3 - node)))/9; echo"
+	done
+	heard 1 && heard 2 || return 1
+	survivor 10000
+}
+
+# judge ROUND REQUESTS1 REQUESTS2 CROSSED: whether the requests have crossed, by what was
+# counted before the round. If one node was late it has not asked.
+judge()
+{
+	local asked
+
+	asked=$((REQUESTS[1] - $2)).$((REQUESTS[2] - $3)).$((CROSSED - $4))
+	case $asked in
+	1.1.1)
+		check_eq "round $1: who asked for what is left" "$ASKER" "$GREATER"
+		return 0
+		;;
+	1.0.0 | 0.1.0) ;;
+	*) note "round $1: requests and refusals are $asked" ;;
+	esac
+	return 1
 }
 
 crossing()
 {
-	local i before
+	local i real=0 start=$SECONDS before
 
-	before=$(($(cm_stat 1 cm_crossed) + $(cm_stat 2 cm_crossed)))
+	shell_start 1
+	shell_start 2
 	capture_start crossing
-	for ((i = 0; i < CROSSINGS && !RET; i++)); do
-		all_apart || fail "connections stay"
-		delays 100 100
-		check "pings in round $i" meet
+	for ((i = 1; real < CROSSINGS && i <= 2 * CROSSINGS + 10 && !RET; i++)); do
+		[ "$i" -ne 20 ] || capture_stop
+		round || fail "round $i: node $GREATER: $(conns "$GREATER"), node $((3 - GREATER)): $(conns $((3 - GREATER)))"
+		before="${REQUESTS[1]} ${REQUESTS[2]} $CROSSED"
 		delays 0 0
-		check "one connection in round $i" slowwait 10 settled
+		count_all
+		# shellcheck disable=SC2086 # three words
+		! judge "$i" $before || real=$((real + 1))
 	done
-	capture_stop
-	check_num "crossings" $(($(cm_stat 1 cm_crossed) + $(cm_stat 2 cm_crossed) - before)) -ge $((CROSSINGS / 2))
+	[ "$i" -gt 20 ] || capture_stop
+	shells_stop
+	note "$real of $((i - 1)) rounds were crossings, in $((SECONDS - start)) s"
+	check_num "crossings" "$real" -ge "$CROSSINGS"
+}
+
+crossing_works()
+{
+	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 3000
+	check "ping back" ping_lossless 2 "$(ip6 1)" 20 -s 3000
+	check "one connection" settled
+	check "nothing that closes" slowwait 10 none_but_one
+}
+
+none_but_one()
+{
+	grep -qx 'connections: 1' <<< "$(cm_view 1)" && grep -qx 'connections: 1' <<< "$(cm_view 2)"
 }
 
 # What crossing captured: the greater address has refused.
 crossing_code()
 {
-	local greater=1
-
-	[[ $(lladdr 1 | cut -c 3-) > $(lladdr 2 | cut -c 3-) ]] || greater=2
-	check_eq "reason" "$(cm_messages "$CM_REJ" cm.reason=28 -f slid | sort -u)" "$(lid_hex "$greater")"
-	check_eq "private data" "$(cm_messages "$CM_REJ" cm.reason=28 -f cm.private | sort -u)" "$(private_data "$greater" 65524)"
+	CAPTURE=$TESTDIR/crossing.pcap
+	check_eq "reason" "$(cm_messages "$CM_REJ" cm.reason=28 -f slid | sort -u)" "$(lid_hex "$GREATER")"
+	check_eq "private data" "$(cm_messages "$CM_REJ" cm.reason=28 -f cm.private | sort -u)" "$(private_data "$GREATER" 65524)"
 }
 
 crossing_skewed()
 {
-	local i skew
+	local skew
 
 	for skew in "10 90" "90 10" "0 150" "150 0"; do
-		for ((i = 0; i < 1 && !RET; i++)); do
-			all_apart || fail "connections stay"
-			# shellcheck disable=SC2086 # two words
-			delays $skew
-			check "pings, $skew" meet
-			delays 0 0
-			check "one connection, $skew" slowwait 15 settled
-		done
+		[ "$RET" -eq 0 ] || return
+		all_apart || fail "connections stay"
+		# shellcheck disable=SC2086 # two words
+		delays $skew
+		check "pings, $skew" meet
+		delays 0 0
+		check "one connection, $skew" slowwait 15 settled
 	done
 }
+
+declare -a VIEW KNOB REQUESTS
 
 ktap_main "$@"

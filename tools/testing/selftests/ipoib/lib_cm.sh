@@ -171,3 +171,54 @@ settled()
 		conn_count_is 1 2 1 && conn_count_is 2 1 1 &&
 		peer_state_is 1 2 up && peer_state_is 2 1 up
 }
+
+# ---- for what is done a thousand times: nothing is started for it ----
+
+declare -A SHELL_IN=() SHELL_OUT=()
+
+# shell_start NODE: a shell that stays there, for ask
+shell_start()
+{
+	local fifo=$TESTDIR/shell.$1 in out
+
+	mkfifo "$fifo.in" "$fifo.out"
+	exec {in}<> "$fifo.in" {out}<> "$fifo.out"
+	spawn "$1" bash < "$fifo.in" > "$fifo.out" 2>&1 &
+	BACKGROUND+=($!)
+	SHELL_IN[$1]=$in
+	SHELL_OUT[$1]=$out
+}
+
+# tell NODE COMMANDS: that shell shall run them, which print one line
+tell()
+{
+	echo "$2" >&"${SHELL_IN[$1]}"
+}
+
+# heard NODE: sets HEARD to that line
+heard()
+{
+	read -r -t $((30 * SLOW)) -u "${SHELL_OUT[$1]}" HEARD
+}
+
+# ask NODE COMMANDS: both
+ask()
+{
+	tell "$@"
+	heard "$1"
+}
+
+# shells_stop: they ended with what else was in the background
+shells_stop()
+{
+	local node in out
+
+	background_stop
+	for node in "${!SHELL_IN[@]}"; do
+		in=${SHELL_IN[$node]} out=${SHELL_OUT[$node]}
+		exec {in}>&- {out}>&-
+		rm -f "$TESTDIR/shell.$node".{in,out}
+	done
+	SHELL_IN=()
+	SHELL_OUT=()
+}
