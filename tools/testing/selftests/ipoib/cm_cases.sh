@@ -25,6 +25,30 @@ flags()
 	check_eq "GID" "$(lladdr 1 | cut -c 9-)" "$(port_gid_hex 1)"
 }
 
+# answers FLAGS: to ARP and to Neighbour Solicitations, of both nodes
+answers()
+{
+	local own node
+
+	capture_start answers
+	for node in 1 2; do
+		node_ip "$node" neigh flush dev ib0
+		check "ping" slowwait 5 ping_ok "$node" "$(ip4 $((3 - node)))"
+		node_ip "$node" neigh flush dev ib0
+		check "ping" slowwait 5 ping_ok "$node" "$(ip6 $((3 - node)))"
+	done
+	capture_stop
+	for node in 1 2; do
+		own=$1$(lladdr_qpn "$node")$(port_gid_hex "$node")
+		check "ARP replies of node $node" frames_all arp.sha "$own" "$(from "$node")" arp.op=2
+		check "their LID" frames_all dlid "$(lid_hex $((3 - node)))" "$(from "$node")" arp.op=2
+		check "advertisements of node $node" frames_all nd.opthex "0000$own" "$(from "$node")" \
+			icmp6.type=136 "nd.target=$(ip6 "$node")" nd.opt=2
+		check "their LID" frames_all dlid "$(lid_hex $((3 - node)))" "$(from "$node")" \
+			icmp6.type=136 "nd.target=$(ip6 "$node")" nd.opt=2
+	done
+}
+
 # messages SERVICE: what start captured. Each node may have asked first, or both.
 messages()
 {

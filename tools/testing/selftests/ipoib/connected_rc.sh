@@ -20,6 +20,7 @@ CASES=(
 	"start:rc B5,C1 two nodes go into connected mode, reliable"
 	"flags:80 C7,U36 the address says RC and nothing else"
 	"messages:0 C12,C15,C21,C26,C29,C36 REQ, REP and RTU are as sections 3.2, 3.5 and 6 have them"
+	"answers:80 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C2 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:0 C4,C6,C22,C31,C32 echoes are on the connection, ARP and ND over UD"
 	"one_connection C5,C13,C14 two IP addresses of a peer share one connection for both directions"

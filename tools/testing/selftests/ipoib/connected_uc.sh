@@ -20,6 +20,7 @@ CASES=(
 	"start:uc B5,C8 two nodes go into connected mode, unreliable"
 	"flags:40 C7,C8 the address says UC and nothing else"
 	"messages:1 C12,C15,C21,C26,C29,C36 REQ, REP and RTU of an unreliable connection"
+	"answers:40 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C8 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:32 C4,C6,C31,C32 echoes are on the connection, ARP and ND over UD"
 	"one_connection C5,C8 one connection for both directions"
