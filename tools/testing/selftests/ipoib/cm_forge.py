@@ -3,19 +3,23 @@
 """Prints, in hex, a message of the CM as nobody should send it.
 
 	cm_forge.py req|dreq [count=N] [KEY=VALUE]...
+	cm_forge.py rtu [KEY=VALUE]... < "REMOTE COMM" of each REP
 
 For ud_verbs to send it to QP 1. Values are hexadecimal. REQ: comm (communication
 ID), sid (service ID), guid (of the HCA), qpn, service (0 RC, 1 UC, 2 RD), pkey,
-slid, dlid, sgid, dgid (32 digits), private (of any length). DREQ: comm, remote
-(communication IDs), qpn. With count=N, decimal, N messages, each with its own
-communication IDs and, in the private data, QPN.
+slid, dlid, sgid, dgid (32 digits), private (of any length), wait (for an answer, as
+the CM has times), retries. DREQ: comm, remote (communication IDs), qpn. With
+count=N, decimal, N messages, each with its own communication IDs and, in the private
+data, QPN. RTU: an answer to each REP, given by the responder's communication ID and
+ours, both in hex, with the private data of that REQ: comm and private are those of
+the first REQ.
 """
 
 import struct
 import sys
 
 HEADER = struct.Struct(">BBBBHHQHHI")
-ATTRIBUTE = {"req": 0x10, "dreq": 0x15}
+ATTRIBUTE = {"req": 0x10, "rtu": 0x14, "dreq": 0x15}
 
 
 def request(arg, i):
@@ -23,21 +27,35 @@ def request(arg, i):
     body = bytearray(232)
     struct.pack_into(">I4xQQ", body, 0, arg("comm", 1) + i, arg("sid"), arg("guid", 1))
     struct.pack_into(">I", body, 32, arg("qpn", 0x4242) + i << 8)
-    # half a second for the answer, the transport, no credits
-    body[43] = 17 << 3 | arg("service", 0) << 1
-    struct.pack_into(">I", body, 44, 1 << 8 | 17 << 3 | 7)
-    # P_Key, path MTU 2048, seven times RNR, no repetition
-    struct.pack_into(">HBB", body, 48, arg("pkey", 0xffff), 4 << 4 | 7, 0)
+    # time for the answer and for ours (half a second), the transport, no credits
+    wait = arg("wait", 17)
+    body[43] = wait << 3 | arg("service", 0) << 1
+    struct.pack_into(">I", body, 44, 1 << 8 | wait << 3 | 7)
+    # P_Key, path MTU 2048, seven times RNR, repetitions
+    struct.pack_into(">HBB", body, 48, arg("pkey", 0xffff), 4 << 4 | 7, arg("retries", 0) << 4)
     struct.pack_into(">HH", body, 52, arg("slid"), arg("dlid"))
     body[56:72] = arg("sgid").to_bytes(16, "big")
     body[72:88] = arg("dgid").to_bytes(16, "big")
     body[91] = 3
     body[94] = 1 << 3
     body[95] = 14 << 3
+    put_private(body, 140, arg, i)
+    return body
+
+
+def put_private(body, at, arg, i):
+    """The private data of the Ith, with its own QPN, into a message."""
     private = bytes.fromhex(arg.text("private", ""))
-    body[140:140 + len(private)] = private
+    body[at:at + len(private)] = private
     if i:
-        body[141:144] = (int.from_bytes(private[1:4], "big") + i).to_bytes(3, "big")
+        body[at + 1:at + 4] = (int.from_bytes(private[1:4], "big") + i).to_bytes(3, "big")
+
+
+def ready(arg, comm, remote):
+    """The 232 octets of the RTU that answers a REP."""
+    body = bytearray(232)
+    struct.pack_into(">II", body, 0, comm, remote)
+    put_private(body, 8, arg, comm - arg("comm", 1))
     return body
 
 
@@ -66,15 +84,23 @@ class Arguments:
         return int(self.words[key], 16)
 
 
+def show(kind, tid, body):
+    """Print a message with its header."""
+    print((HEADER.pack(1, 7, 2, 3, 0, 0, tid, ATTRIBUTE[kind], 0, 0) + body).hex())
+
+
 def main():
     """Print the message that the command line asks for."""
     kind = sys.argv[1]
     arg = Arguments(sys.argv[2:])
+    if kind == "rtu":
+        for line in sys.stdin:
+            remote, comm = (int(word, 16) for word in line.split())
+            show(kind, comm, ready(arg, comm, remote))
+        return
     make = request if kind == "req" else disconnect
     for i in range(int(arg.text("count", "1"))):
-        tid = arg("comm", 1) + i
-        header = HEADER.pack(1, 7, 2, 3, 0, 0, tid, ATTRIBUTE[kind], 0, 0)
-        print((header + make(arg, i)).hex())
+        show(kind, arg("comm", 1) + i, make(arg, i))
 
 
 main()

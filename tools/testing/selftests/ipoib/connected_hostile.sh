@@ -14,8 +14,6 @@
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
 
-# The Q_Key of QP 1 (IBTA 3.5.3).
-QP1_QKEY=0x80010000
 COMM=4096
 
 CASES=(
@@ -51,12 +49,6 @@ setup()
 diagnose()
 {
 	cm_diagnose 2
-}
-
-# to_qp1: node 1's HCA to node 2's CM, the messages of standard input
-to_qp1()
-{
-	ud_verbs "$(ibdev 1)" -l "$(port_lid 2)" -q 1 -Q "$QP1_QKEY" -d -
 }
 
 # forge [KEY=VALUE]...: a REQ of node 1 to node 2, but for what is said otherwise;

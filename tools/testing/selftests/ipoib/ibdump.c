@@ -291,6 +291,9 @@ static void decode_cm(struct frame *f, unsigned int attr)
 
 	if (!p)
 		return;
+	add(f, "cm.comm", "%08x", be(p, 4));
+	if (attr != 0x10)
+		add(f, "cm.remote", "%08x", be(p + 4, 4));
 	if (attr == 0x10) {
 		add(f, "cm.sid", "%08x%08x", be(p + 8, 4), be(p + 12, 4));
 		add(f, "cm.qpn", "%06x", be(p + 32, 3));

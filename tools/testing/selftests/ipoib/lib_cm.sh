@@ -135,6 +135,15 @@ private_data()
 	printf '00%s%08x\n' "$(lladdr_qpn "$1")" "$2"
 }
 
+# The Q_Key of QP 1 (IBTA 3.5.3).
+QP1_QKEY=0x80010000
+
+# to_qp1: node 1's HCA to node 2's CM, the messages of standard input
+to_qp1()
+{
+	ud_verbs "$(ibdev 1)" -l "$(port_lid 2)" -q 1 -Q "$QP1_QKEY" -d -
+}
+
 # For tests that want to see why something failed.
 cm_diagnose()
 {
@@ -170,6 +179,14 @@ settled()
 	[ "$(conns 1 2 | wc -l)" -eq 1 ] && [ "$(conns 2 1 | wc -l)" -eq 1 ] &&
 		conn_count_is 1 2 1 && conn_count_is 2 1 1 &&
 		peer_state_is 1 2 up && peer_state_is 2 1 up
+}
+
+# kernel_kb: what the kernel has allocated for itself, but for whole pages, as those of
+# receive buffers: no idle connection has any. To the page, unlike what is free, of
+# which each CPU has its lists.
+kernel_kb()
+{
+	awk '/^(SUnreclaim|VmallocUsed|Percpu):/ { kb += $2 } END { print kb }' /proc/meminfo
 }
 
 # ---- for what is done a thousand times: nothing is started for it ----
