@@ -524,6 +524,7 @@ struct ipoib_mcast {
  * @flags: see the enum above
  * @pkey: P_Key of the link, full member bit set
  * @pkey_index: where the port has it
+ * @pkey_limited: the port is a limited member of the partition, which was logged
  * @admin_mtu: MTU the administrator asked for, or the largest there is
  * @port_mtu: largest IP MTU of the port as it is now configured
  * @max_mtu: largest IP MTU the port could be configured for
@@ -601,6 +602,7 @@ struct ipoib_dev {
 	unsigned long flags;
 	u16 pkey;
 	u16 pkey_index;
+	bool pkey_limited;
 	unsigned int admin_mtu;
 	unsigned int port_mtu;
 	unsigned int max_mtu;

@@ -72,6 +72,8 @@ static bool ipoib_port_changed(const struct ipoib_dev *priv,
 
 static void ipoib_port_take_pkey(struct ipoib_dev *priv, u16 pkey)
 {
+	bool limited = !(pkey & IPOIB_PKEY_FULL);
+
 	if (!ipoib_port_pkey_valid(pkey)) {
 		if (test_and_clear_bit(IPOIB_FLAG_PKEY, &priv->flags))
 			netdev_warn(priv->netdev,
@@ -79,10 +81,13 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv, u16 pkey)
 				    priv->pkey_index);
 		return;
 	}
-	if (!(pkey & IPOIB_PKEY_FULL) && priv->pkey != (pkey | IPOIB_PKEY_FULL))
+	/* Also of a running link, whose P_Key stays the same by that. */
+	if (limited && (!priv->pkey_limited ||
+			priv->pkey != (pkey | IPOIB_PKEY_FULL)))
 		netdev_warn(priv->netdev,
 			    "port is a limited member of partition %#06x\n",
 			    pkey);
+	priv->pkey_limited = limited;
 	WRITE_ONCE(priv->pkey, pkey | IPOIB_PKEY_FULL);
 	set_bit(IPOIB_FLAG_PKEY, &priv->flags);
 }
