@@ -14,7 +14,7 @@ tools_build()
 	local prog
 
 	mkdir -p "$TOOLS"
-	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take; do
+	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take umad_send; do
 		[ "$TOOLS/$prog" -nt "$LIB_DIR/$prog.c" ] && continue
 		if [ "$LIB_DIR/$prog" -nt "$LIB_DIR/$prog.c" ]; then
 			cp "$LIB_DIR/$prog" "$TOOLS/"

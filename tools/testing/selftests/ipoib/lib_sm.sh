@@ -186,3 +186,57 @@ sa_is_no_member()
 {
 	! sa_is_member "$1" "$2"
 }
+
+# ---- messages of our own ----
+
+# umad_file NODE: where programs send MADs from that port
+umad_file()
+{
+	local dir
+
+	for dir in /sys/class/infiniband_mad/umad*; do
+		[ "$(cat "$dir/ibdev")" = "$(ibdev "$1")" ] || continue
+		echo "/dev/infiniband/${dir##*/}"
+		return
+	done
+}
+
+# mad_send FROM TO QPN TIMEOUT_MS HEX...: see umad_send.c
+mad_send()
+{
+	umad_send "$(umad_file "$1")" "$(port_lid "$2")" "${@:3}"
+}
+
+# zeros N: so many octets, in hex
+zeros()
+{
+	printf '%0*d' $(($1 * 2)) 0
+}
+
+# pkey_at NODE INDEX: that entry of the port's P_Key table
+pkey_at()
+{
+	port_attr "$1" "pkeys/$2"
+}
+
+# pkeys_set NODE INDEX=PKEY...: change entries of the first block, as an SM does.
+# OpenSM does not look at them again before its next sweep.
+pkeys_set()
+{
+	local node=$1 i hex='' word table
+	local -a keys
+
+	table=/sys/class/infiniband/$(ibdev "$1")/ports/1/pkeys
+	shift
+	for ((i = 0; i < 32; i++)); do
+		keys[i]=$(< "$table/$i")
+	done
+	for word; do
+		keys[${word%=*}]=${word#*=}
+	done
+	for ((i = 0; i < 32; i++)); do
+		printf -v hex '%s%04x' "$hex" "${keys[i]}"
+	done
+	# SubnSet(P_KeyTable), IBTA 14.2.5.7
+	mad_send 1 "$node" 0 2000 "01010102$(zeros 4)0000000000000001""0016$(zeros 6)$(zeros 40)$hex"
+}

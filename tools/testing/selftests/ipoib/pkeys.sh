@@ -1,0 +1,252 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The P_Key table of a running port changes: its P_Key loses the full member's bit,
+# goes, comes back, moves to another index. The interface follows by itself.
+#
+#	node1 (SM)    node2      node3		P_Key tables: at index 0
+#	  |             |          |		Some, then Default and Else, as
+#	+-+-------------+----------+-+		OpenSM sees fit. Some and Else have
+#	|           switch           |		a broadcast group.
+#	+----------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+CASES=(
+	"limited U9 a port that loses full membership goes on with the full members, and says so once"
+	"limited_pair U9 but not with another one that is limited"
+	"full_again U9 full membership is back, and with it everybody"
+	"gone U21,A16 without a P_Key at index 0 there is no carrier, and the log says so"
+	"back U21,A16 when it is there again the interface comes up by itself at once"
+	"moved A16,U21 when the P_Key moves and another takes its place, the link is that of the other one"
+	"moved_back A16,U21 and the former one when it is back in its place"
+	"sa_key U52,U48 the P_Key that the SA is spoken to with may move, too"
+)
+
+# some MEMBERS: what the administrator wants
+some()
+{
+	partitions "Default=0x7fff : ALL=limited, SELF=full;" \
+		"Some=0x1234, indx0, ipoib : $1;" "Else=0x0777, ipoib : ALL=full;"
+}
+
+# member NODE full|limited
+member()
+{
+	echo "0x$(port_guid "$1")=$2"
+}
+
+setup()
+{
+	fabric_load 3
+	some ALL=full
+	opensm_start
+	driver_load
+	nodes_up
+	wait_carrier || ktap_bail "no carrier"
+	wait_ping 1 2 || ktap_bail "no ping"
+	wait_ping 2 3 || ktap_bail "no ping"
+}
+
+diagnose()
+{
+	local node
+
+	for node in 1 2 3; do
+		note "node $node: $(in_node "$node" cat /sys/class/net/ib0/pkey), table:" \
+			"$(pkey_at "$node" 0) $(pkey_at "$node" 1) $(pkey_at "$node" 2)"
+	done
+	dmesg | tail -n 10
+}
+
+pkey_is()
+{
+	[ "$(pkey_at "$1" "$2")" = "$3" ]
+}
+
+# pkey_index NODE PKEY: where the table has it
+pkey_index()
+{
+	local i
+
+	for ((i = 0; i < 32; i++)); do
+		pkey_is "$1" "$i" "$2" || continue
+		echo "$i"
+		return
+	done
+	return 1
+}
+
+forget_neighbours()
+{
+	local node
+
+	for node; do
+		node_ip "$node" neigh flush dev ib0
+	done
+}
+
+# sends_with NODE PKEY: all that its interface sends. Another node answers to that.
+sends_with()
+{
+	capture_start "pkey$2"
+	check "ping" ping_lossless "$1" "$(ip4 1)" 5
+	in_node "$1" udp_group send ib0 255.255.255.255 9 32 3
+	capture_stop
+	check "P_Key" frames_all pkey "$2" op=64 dqp!=000000 dqp!=000001 dqp!=fefefe \
+		"slid=$(lid_hex "$1")"
+}
+
+limited()
+{
+	local before
+
+	before=$(lladdr_broadcast 2)
+	some "$(member 1 full), $(member 2 limited), $(member 3 full)"
+	opensm_reread
+	check "the SM has done it" slowwait 10 pkey_is 2 0 0x1234
+	check "carrier" stays 1000 has_carrier 2
+	forget_neighbours 1 2 3
+	check "node 1" wait_ping 2 1
+	check "node 3" wait_ping 3 2
+	sends_with 2 1234
+	check_eq "P_Key of the link" "$(in_node 2 cat /sys/class/net/ib0/pkey)" 0x9234
+	check_eq "broadcast address" "$(lladdr_broadcast 2)" "$before"
+	check_eq "lines of the log" "$(klog | grep -c 'limited member of partition 0x1234')" 1
+}
+
+limited_pair()
+{
+	some "$(member 1 full), $(member 2 limited), $(member 3 limited)"
+	opensm_reread
+	check "the SM has done it" slowwait 10 pkey_is 3 0 0x1234
+	forget_neighbours 2 3
+	check "node 1" wait_ping 3 1
+	check_not "IPv4" ping_ok 2 "$(ip4 3)"
+	check_not "IPv6" ping_ok 3 "$(ip6 2)"
+	check "carrier" has_carrier 3
+}
+
+full_again()
+{
+	some ALL=full
+	opensm_reread
+	check "the SM has done it" slowwait 10 pkey_is 2 0 0x9234
+	check "carrier" stays 1000 has_carrier 2
+	check "ping" wait_ping 2 3
+	sends_with 2 9234
+}
+
+gone()
+{
+	check "take it" pkeys_set 2 0=0
+	check "no carrier" slowwait 5 no_carrier 2
+	check "and stays so" stays 2000 no_carrier 2
+	check "nodes 1 and 3 go on" wait_ping 1 3
+	check_not "node 2 is unreachable" ping_ok 1 "$(ip4 2)"
+	check_eq "lines of the log" "$(klog | grep -c 'no valid key at index 0')" 1
+}
+
+back()
+{
+	check "give it back" pkeys_set 2 0=0x9234
+	check "carrier" slowwait 3 has_carrier 2
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 3 2
+}
+
+# on_link NODE PKEY: the interface is on that partition's link
+on_link()
+{
+	check "carrier" slowwait 5 has_carrier "$1"
+	check_eq "P_Key of node $1" "$(in_node "$1" cat /sys/class/net/ib0/pkey)" "0x$2"
+	check_eq "broadcast address of node $1" "$(lladdr_broadcast "$1")" \
+		"00ffffffff12401b${2}0000000000""00ffffffff"
+	check "member" slowwait 5 sa_is_full_member "$1" "ff12:401b:$2::ffff:ffff"
+}
+
+link_is()
+{
+	[ "$(in_node "$1" cat /sys/class/net/ib0/pkey)" = "0x$2" ] && has_carrier "$1"
+}
+
+# swap NODE: what is at index 0, and the other of Some and Else
+swap()
+{
+	local now other=0x8777 i
+
+	now=$(pkey_at "$1" 0)
+	[ "$now" = 0x9234 ] || other=0x9234
+	i=$(pkey_index "$1" "$other") || return 1
+	pkeys_set "$1" "0=$other" "$i=$now"
+}
+
+# The SA still has the ports as members of the former broadcast group: the RDMA core
+# forgets a membership whose P_Key has another index, and does not tell the SA.
+moved()
+{
+	local node
+
+	for node in 2 3; do
+		check "swap" swap "$node"
+	done
+	for node in 2 3; do
+		check "follows" slowwait 5 link_is "$node" 8777
+		on_link "$node" 8777
+	done
+	forget_neighbours 1 2 3
+	check "ping" wait_ping 2 3
+	check_not "node 1 is on another link" ping_ok 2 "$(ip4 1)"
+}
+
+moved_back()
+{
+	local node
+
+	for node in 2 3; do
+		check "swap" swap "$node"
+	done
+	for node in 2 3; do
+		check "follows" slowwait 5 link_is "$node" 9234
+		on_link "$node" 9234
+	done
+	forget_neighbours 1 2 3
+	check "ping" wait_ping 2 3
+	check "ping" wait_ping 2 1
+}
+
+# Questions, answers and reports have node 2's 0x7fff.
+sa_key()
+{
+	local mgid i
+
+	i=$(pkey_index 2 0x7fff) || fail "no 0x7fff"
+	check "move" pkeys_set 2 "$i=0" 20=0x7fff
+	check "subscribed" slowwait 10 subscribed 2
+	check "reports" slowwait 10 report_comes
+	mgid=$(mgid4 239.60.0.2 9234)
+	group_join 2 239.60.0.2
+	check "joins" slowwait 5 sa_is_full_member 2 "$mgid"
+	group_leave
+	check "leaves" slowwait 5 sa_is_no_member 2 "$mgid"
+	forget_neighbours 2
+	check "paths" wait_ping 2 3
+	check "move back" pkeys_set 2 "$i=0x7fff" 20=0
+	check "reports" slowwait 10 report_comes
+}
+
+# A group on the link comes and goes, and node 2 is told.
+report_comes()
+{
+	local before
+
+	before=$(xstat 2 sa_reports)
+	group_join 3 239.60.0.1
+	busywait 1500 xstat_is 2 sa_reports -gt "$before" || before=none
+	group_leave
+	[ "$before" != none ]
+}
+
+ktap_main "$@"
