@@ -18,8 +18,23 @@
 CASES=(
 	"subscribes U52,A6 each port subscribes to traps 64 to 67"
 	"answers U52 a report is acted on and answered"
-	"forged U52 a report from elsewhere is counted and ignored"
-	"nonsense U52 so is one that makes no sense"
+	"elsewhere:lid U52 a report from QP 1 of another LID is counted and ignored"
+	"elsewhere:qp U52 so is one from the LID of the SM, but not from QP 1"
+	"elsewhere:short U52 and one that is too short, too"
+	"malformed:modifier:00000001 U52 what comes from the SM has to make sense: attribute modifier"
+	"malformed:status:0100 U52 status"
+	"malformed:attribute:0003 U52 attribute"
+	"malformed:rmpp:000100000000000000000000 U52 a segment of something longer"
+	"malformed:type:04000004 U52 type: a vendor's"
+	"malformed:type:84000001 U52 producer"
+	"malformed:trap:0099 U52 number of the trap"
+	"malformed:trap:0040 U52 a port with the GID of a group"
+	"malformed:gid:fe800000000000000000000000000099 U52 a group with the GID of a port"
+	"not_ours:class:04 U52 what is of another class is not looked at"
+	"not_ours:version:01 U52 nor of another version"
+	"not_ours:method:0a U52 nor of another method"
+	"repeated U52 a report that comes twice is acted on once, and answered twice"
+	"afterwards U52,U53 after all that reports are acted on as before"
 	"down U52 the subscription ends with the interface"
 	"up U52 and comes back with it"
 	"new_sm U52 a restarted SM is subscribed to again"
@@ -69,43 +84,104 @@ answers()
 	check_eq "none bad" "$(xstat 2 sa_reports_bad)" 0
 }
 
-zeros()
-{
-	printf '%0*d' $(($1 * 2)) 0
-}
-
-# report METHOD_TRAP...: a report in hex: TRAP (4 digits), GID (32 digits)
+# report [FIELD:VALUE]...: a MAD in hex, a report of a group that has been made but for
+# what is said otherwise
 report()
 {
-	echo "01030206""00000000""0000000012345678""0002""0000""00000000$(zeros 12)$(zeros 20)84000004${1}0001""0000$(zeros 6)$2$(zeros 32)$(zeros 16)$(zeros 120)"
+	local -A is=([class]=03 [version]=02 [method]=06 [status]=0000 [attribute]=0002
+		[modifier]=00000000 [rmpp]=$(zeros 12) [type]=84000004 [trap]=0042
+		[gid]=ff12401bffff000000000000ef1e0001)
+	local word
+
+	for word; do
+		is[${word%%:*}]=${word#*:}
+	done
+	printf '01%s%s%s%s0000' "${is[class]}" "${is[version]}" "${is[method]}" "${is[status]}"
+	printf '0000000012345678%s0000%s' "${is[attribute]}" "${is[modifier]}"
+	# RMPP header, the rest of the SA's; type, trap, LID of the issuer
+	printf '%s%s%s%s0001%s' "${is[rmpp]}" "$(zeros 20)" "${is[type]}" "${is[trap]}" "$(zeros 8)"
+	printf '%s%s\n' "${is[gid]}" "$(zeros 168)"
 }
 
-# forge NODE HEX: from another node's QP to QP1 of that node
-forge()
-{
-	ud_verbs "$(ibdev 3)" -l "$(port_lid "$1")" -q 1 -Q 0x80010000 -d "$2" ||
-		fail "cannot send"
-}
-
-forged()
+# ignored COMMAND...: what it sends to node 2 is counted as bad, and not acted on
+ignored()
 {
 	local bad good
 
 	bad=$(xstat 2 sa_reports_bad)
 	good=$(xstat 2 sa_reports)
-	forge 2 "$(report 0042 ff12401bffff000000000000ef1e0001)"
+	"$@"
 	check "counted" busywait 3000 xstat_is 2 sa_reports_bad -gt "$bad"
+	check_eq "counted" "$(xstat 2 sa_reports_bad)" $((bad + 1))
 	check_eq "acted on" "$(xstat 2 sa_reports)" "$good"
 }
 
-nonsense()
+# from_qp HEX: from node 1, where the SM is, but from a QP of a program
+from_qp()
 {
-	local bad
+	ud_verbs "$(ibdev 1)" -l "$(port_lid 2)" -q 1 -Q 0x80010000 -d "$1" || fail "cannot send"
+}
 
-	bad=$(xstat 2 sa_reports_bad)
-	forge 2 "$(report 0099 "$(zeros 16)")"
-	check "no such trap" busywait 3000 xstat_is 2 sa_reports_bad -gt "$bad"
-	check "still works" wait_ping 3 2
+elsewhere()
+{
+	local data
+
+	data=$(report)
+	case $1 in
+	lid) ignored mad_send 3 2 1 0 "$data" ;;
+	qp) ignored from_qp "$data" ;;
+	short) ignored from_qp "${data:0:272}" ;;
+	esac
+}
+
+# unanswered HEX: from QP 1 of the SM's own port
+unanswered()
+{
+	check_not "answered" mad_send 1 2 1 300 "$1"
+}
+
+malformed()
+{
+	ignored unanswered "$(report "$1:$2")"
+}
+
+# then_bad HEX: it, and a bad one that tells that it has arrived
+then_bad()
+{
+	mad_send 1 2 1 0 "$1"
+	mad_send 1 2 1 0 "$(report trap:0099)"
+}
+
+not_ours()
+{
+	ignored then_bad "$(report "$1:$2")"
+}
+
+repeated()
+{
+	local good data
+
+	good=$(xstat 2 sa_reports)
+	data=$(report)
+	check "both answered" mad_send 1 2 1 2000 "$data" "$data"
+	check "acted on" busywait 1000 xstat_is 2 sa_reports -gt "$good"
+	check_eq "acted on" "$(xstat 2 sa_reports)" $((good + 1))
+}
+
+# Node 2 sends to nobody, and to a listener as soon as it is told.
+afterwards()
+{
+	local mgid good
+
+	mgid=$(mgid4 239.30.0.2)
+	udp_to 2 239.30.0.2 6999 1
+	check "nobody listens" busywait 3000 mcg_is 2 "$mgid" state absent
+	good=$(xstat 2 sa_reports)
+	group_join 3 239.30.0.2
+	check "told" busywait 5000 xstat_is 2 sa_reports -gt "$good"
+	check "joined" busywait 5000 mcg_is 2 "$mgid" state member
+	group_leave
+	check "ping" wait_ping 3 2
 }
 
 down()
@@ -174,18 +250,6 @@ port_back()
 	link_up 3
 	check "carrier" wait_carrier 3
 	check "ping" wait_ping 2 3 20
-}
-
-
-umad_file()
-{
-	local dir
-
-	for dir in /sys/class/infiniband_mad/umad*; do
-		[ "$(cat "$dir/ibdev")" = "$(ibdev "$1")" ] || continue
-		echo "/dev/infiniband/${dir##*/}"
-		return
-	done
 }
 
 # They are free a moment after the subscription has ended.
