@@ -41,6 +41,9 @@ CASES=(
 	"all_hosts U54 all nodes answer a ping of 224.0.0.1 and ff02::1"
 	"first_contact U50 the first echo to an IPv6 neighbour takes less than 100 ms, 20 times"
 	"mdns A27,U54 avahi answers an mDNS query by multicast"
+	"program:239.26.0.1 U6,U50,U54 socat to 239/8: all datagrams arrive, by the group that the RFC says"
+	"program:ff0e-2601 U6,U50,U54 to ff0e::/16, too"
+	"dhcp A37,U19 a DHCP client with a packet socket gets an address from dnsmasq"
 	"umcast B8 with umcast a group that user space has joined on the port is left to it"
 	"idle A29,A30 a sender of a minute ago is no member any more, but of the groups that are always held"
 	"bounded - a program that sends to 3000 groups is stopped at a limit, counted and logged once"
@@ -404,6 +407,112 @@ mdns()
 	avahi_start 2
 	check "the answer" mdns_query 1 "$(ip4 2)"
 	group_leave "${BACKGROUND[-1]}"
+}
+
+# socat_listen NODE GROUP FILE: what it is sent, into the file
+socat_listen()
+{
+	case $2 in
+	*:*) background "$1" socat -u "UDP6-RECV:7020,ipv6-join-group=[$2]:ib0" "CREATE:$3" ;;
+	*) background "$1" socat -u "UDP4-RECV:7020,ip-add-membership=$2:ib0" "CREATE:$3" ;;
+	esac
+}
+
+# socat_send NODE GROUP TEXT: one datagram
+socat_send()
+{
+	local to=UDP4-DATAGRAM:$2:7020
+
+	[[ $2 != *:* ]] || to="UDP6-DATAGRAM:[$2]:7020"
+	echo "$3" | in_node "$1" socat -u - "$to,so-bindtodevice=ib0"
+}
+
+socat_got()
+{
+	[ "$(sort -u "$1")" = "$2" ]
+}
+
+# iperf3 knows no multicast. A program of others for a few datagrams, and for many the
+# one that counts, to two listeners.
+program()
+{
+	local group mgid i out=$TESTDIR/socat.$1
+
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	socat_listen 2 "$group" "$out"
+	check "socat listens" slowwait 5 sa_is_full_member 2 "$mgid"
+	udp_listen 3 "$group" 7021 200 10000
+	check "the other, too" slowwait 5 sa_is_full_member 3 "$mgid"
+	check "first datagram" socat_send 1 "$group" datagram0
+	check "sender" busywait 5000 mcg_is 1 "$mgid" state member
+	# the time in which it still goes to all
+	nap 0.4
+	capture_start program
+	for i in 1 2 3 4; do
+		check "datagram $i" socat_send 1 "$group" "datagram$i"
+	done
+	udp_to 1 "$group" 7021 200 2000
+	check "all are there" busywait 3000 socat_got "$out" "$(printf 'datagram%d\n' 0 1 2 3 4)"
+	wait "$LISTENER" || fail "node 3 got $(received 3) of 200"
+	capture_stop
+	check_eq "MGID" "$(frames -f dgid -f dlid dport=7020 | sort -u)" \
+		"$mgid $(printf '%04x' "$(sa_field "$mgid" mlid)")"
+	check_eq "datagrams of socat" "$(frame_count dport=7020 "slid=$(lid_hex 1)")" 4
+	check_eq "MGID" "$(frames -f dgid dport=7021 | sort -u)" "$mgid"
+	check_eq "datagrams" "$(frame_count dport=7021)" 200
+	group_leave "${BACKGROUND[-1]}"
+}
+
+# dhcp_message TYPE [OPTIONS]: an IP packet in hex, as RFC 4390 wants it of a client
+# whose address does not fit: htype 32, hlen 0, to be answered by broadcast, and a
+# client identifier
+dhcp_message()
+{
+	local bootp udp ip sum=0 len i
+
+	bootp=01200000feedf00d00008000$(zeros 16)$(zeros 16)$(zeros 192)
+	bootp+=63825363""3501$1""3d11ff0000000100030020$(port_guid 4)""${2:-}ff
+	udp=00440043$(printf '%04x' $((${#bootp} / 2 + 8)))0000$bootp
+	printf -v len '%04x' $((${#udp} / 2 + 20))
+	ip=4500${len}000000004011000000000000ffffffff
+	for ((i = 0; i < 40; i += 4)); do
+		sum=$((sum + 0x${ip:i:4}))
+	done
+	printf '%s%04x%s%s\n' "${ip:0:20}" $((~(sum % 65535) & 65535)) "${ip:24}" "$udp"
+}
+
+# dhcp_answer: type and address of what came by broadcast from the server's port, if it
+# has come yet. IP and UDP header, the fixed part, and the type as the first option
+dhcp_answer()
+{
+	received 4 | sed -nE 's/.*pkttype=1.*data=45.{38}00430044.{8}02.{30}(.{8}).{432}6382536335010(.).*/\2 \1/p' |
+		grep .
+}
+
+# dhcp_ask TYPE [OPTIONS]: broadcast it from node 4, and print the answer
+dhcp_ask()
+{
+	listen 4 0x0800 100 8000
+	in_node 4 raw_frame send ib0 "$(lladdr_broadcast 4)" 0x0800 "$(dhcp_message "$@")"
+	busywait 5000 dhcp_answer
+	group_leave "$LISTENER"
+}
+
+# The address is in the server's range; nobody is told that he has it.
+dhcp()
+{
+	printf '%s\n' port=0 interface=ib0 bind-interfaces no-ping user=root dhcp-authoritative \
+		dhcp-range=10.9.77.7,10.9.77.7,255.255.0.0,1h "dhcp-leasefile=$TESTDIR/leases" \
+		> "$TESTDIR/dnsmasq.conf"
+	background 2 dnsmasq -d -C "$TESTDIR/dnsmasq.conf" > "$TESTDIR/dnsmasq" 2>&1
+	check "the server" busywait 5000 grep -qs 'IP range' "$TESTDIR/dnsmasq"
+	check_eq "offer" "$(dhcp_ask 01)" "2 0a094d07"
+	# address asked for, server
+	check_eq "grant" "$(dhcp_ask 03 32040a094d07""36040a090002)" "5 0a094d07"
+	check "a lease" grep -q 10.9.77.7 "$TESTDIR/leases"
+	group_leave "${BACKGROUND[-1]}"
+	[ "$RET" -eq 0 ] || note "$(cat "$TESTDIR/dnsmasq")"
 }
 
 # joined_by_cm NODE GROUP: a program joins it by the RDMA CM, not by an IP socket

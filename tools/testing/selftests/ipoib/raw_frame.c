@@ -132,7 +132,7 @@ static int do_recv(char **argv)
 		       ntohs(from.ll.sll_protocol), from.ll.sll_pkttype,
 		       from.ll.sll_hatype, from.ll.sll_halen, n);
 		put_hex("addr", from.ll.sll_addr, from.ll.sll_halen);
-		put_hex("data", data, n > 64 ? 64 : n);
+		put_hex("data", data, n > 512 ? 512 : n);
 		putchar('\n');
 		count--;
 	}
