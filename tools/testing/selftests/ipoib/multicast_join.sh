@@ -39,6 +39,7 @@ CASES=(
 	"rejoin U54,U56 twenty quick joins and leaves end as they should"
 	"down U56 down gives all groups back"
 	"up U54 and up joins them anew"
+	"broadcast_only A20,U19,A28 with room for the broadcast group only, IPv4 works, and broadcasts do"
 	"limit U58,U59,A28 a group the HCA has no room for is logged, and harms no other"
 )
 
@@ -225,6 +226,34 @@ up()
 	check "carrier" wait_carrier 3
 	check "joined" slowwait 5 is_member 3 "$(mgid4 239.5.5.5)"
 	group_leave
+}
+
+# What is sent by groups that node 4 has no room for does not reach it: so it has been
+# IPv4 over the broadcast group alone.
+broadcast_only()
+{
+	node_ip 4 link set ib0 down
+	check "left" slowwait 5 no_member 4 "$BROADCAST_MGID"
+	knob_set 4 mcast_limit 1
+	node_ip 4 link set ib0 up
+	check "carrier" wait_carrier 4
+	check "no room for others" slowwait 10 klog_has 'ib0.*\(multicast\|join\|attach\|group\)'
+	node_ip 1 neigh flush dev ib0
+	node_ip 4 neigh flush dev ib0
+	check "node 1 finds it" slowwait 5 ping_ok 1 "$(ip4 4)"
+	node_ip 2 neigh flush dev ib0
+	check "it finds node 2" slowwait 5 ping_ok 4 "$(ip4 2)"
+	udp_listen 4 0.0.0.0 7400 3 3000
+	in_node 1 udp_group send ib0 255.255.255.255 7400 32 3
+	wait "$LISTENER" || fail "node 4 got $(received 4) of 3 broadcasts"
+	udp_listen 1 0.0.0.0 7401 3 3000
+	in_node 4 udp_group send ib0 10.9.255.255 7401 32 3
+	wait "$LISTENER" || fail "node 1 got $(received 1) of 3 broadcasts"
+	knob_set 4 mcast_limit 100000
+	node_ip 4 link set ib0 down
+	node_ip 4 link set ib0 up
+	check "carrier" wait_carrier 4
+	check "IPv6 again" slowwait 10 ping_ok 1 "$(ip6 4)"
 }
 
 limit()
