@@ -19,7 +19,10 @@ MGID=$(mgid4 239.50.0.1)
 
 CASES=(
 	"missing U16,U58,A14 without a broadcast group there is no carrier, and one line says why"
+	"rests U16 tries become rare, but never rarer than documented"
 	"made U16,U22,A13 when the administrator makes it all interfaces come up by themselves"
+	"unmade U16,U20 if a new SM has no broadcast group the carrier goes"
+	"made_by_member U16,U22,U52 if somebody on the link makes it the interfaces are told, and come up at once"
 	"full_sender U50 the administrator may have senders keep their groups: SendOnlyFullMember"
 	"not_full U50 and take that back"
 	"silent_sm U54,A14 an SM that takes over and asks nobody to register again knows all members soon"
@@ -54,12 +57,82 @@ missing()
 		"$(KLOG_MARK=$SETUP_MARK klog | grep -c "failed for $(mgid_full "$BROADCAST_MGID"),.*there is no such group")" 3
 }
 
+# retry_in NODE: milliseconds until it asks for the broadcast group again
+retry_in()
+{
+	mcg "$1" "$BROADCAST_MGID" retry_ms
+}
+
+# retries_late NODE MS: not before that
+retries_late()
+{
+	local ms
+
+	ms=$(retry_in "$1")
+	[ -n "$ms" ] && [ "$ms" -gt "$2" ]
+}
+
+# Every 8 s, and up to half as much again
+rests()
+{
+	check "seconds between tries" slowwait 40 retries_late 3 6000
+	check_num "milliseconds to the next" "$(retry_in 3)" -le 12000
+}
+
 made()
 {
+	local start
+
 	partitions "Default=0x7fff, ipoib : ALL=full;"
 	opensm_reread
+	slowwait 10 sa_group_exists "$BROADCAST_MGID" || fail "the SM does not make it"
+	start=$(now_ms)
 	check "carrier" wait_carrier
+	note "$(($(now_ms) - start)) ms from the group to the carriers"
+	check_num "milliseconds" $(($(now_ms) - start)) -le $((12000 + $(scaled 1000)))
 	check "ping" wait_ping 2 3
+}
+
+all_down()
+{
+	no_carrier 1 && no_carrier 2 && no_carrier 3
+}
+
+unmade()
+{
+	partitions "Default=0x7fff : ALL=full;"
+	opensm_kill
+	opensm_start
+	check "no carrier" slowwait 15 all_down
+	check "no group" sa_group_gone "$BROADCAST_MGID"
+}
+
+# broadcast_create NODE: a program there joins it, and says all that it takes to make
+# it: Q_Key, MTU 2048, P_Key, 10 Gb/s, SL, scope and JoinState (IBTA 15.2.5.17)
+broadcast_create()
+{
+	local mask=00000000000173f7 answer
+
+	answer=$(mad_send "$1" 1 1 2000 "01030202$(zeros 4)0000000000000001""0038$(zeros 6)$(zeros 24)$mask""\
+ff12401bffff000000000000ffffffff""$(port_gid_hex "$1")00000b1b""0000""8400""ffff""8300""00000000""21") ||
+		return 1
+	[ "${answer:8:4}" = 0000 ] || { echo "status ${answer:8:4}"; return 1; }
+}
+
+made_by_member()
+{
+	local start
+
+	check "subscribed" slowwait 10 subscribed 3
+	check "no try soon" slowwait 40 retries_late 3 5000
+	check "make it" broadcast_create 1
+	start=$(now_ms)
+	check "carrier" slowwait 4 has_carrier 3
+	note "$(($(now_ms) - start)) ms to the carrier"
+	check "all" wait_carrier
+	check "ping" wait_ping 2 3
+	partitions "Default=0x7fff, ipoib : ALL=full;"
+	opensm_reread
 }
 
 set_parameter()
