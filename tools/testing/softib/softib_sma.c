@@ -5,10 +5,16 @@
  * local subnet manager sends to its own port, and has done the directed-route
  * hop handling. softib_swsma.c is the switch's, and shares what is equal here.
  */
+#include <linux/moduleparam.h>
+
 #include "softib.h"
 
 #define SOFTIB_DEVICE_ID	0x50b1
 #define SOFTIB_PKEYS_A_BLOCK	32
+
+static int softib_router = -1;
+module_param_named(router, softib_router, int, 0444);
+MODULE_PARM_DESC(router, "HCA that says it is a router to other subnets (-1: none)");
 
 /* What changed by a Set, told to users when no lock is held. */
 struct softib_changes {
@@ -229,6 +235,13 @@ static u16 softib_sma_sl2vl(struct softib_port *port, struct ib_smp *smp)
 	return 0;
 }
 
+/* Nothing routes here: it is for what the SM makes of it. */
+static u8 softib_sma_node_type(const struct softib_dev *dev)
+{
+	return dev->node->index == softib_router ? RDMA_NODE_IB_ROUTER :
+						   RDMA_NODE_IB_CA;
+}
+
 static u16 softib_sma_attr(struct softib_port *port, struct ib_smp *smp,
 			   struct softib_changes *changes)
 {
@@ -255,9 +268,9 @@ static u16 softib_sma_attr(struct softib_port *port, struct ib_smp *smp,
 	case IB_SMP_ATTR_NODE_DESC:
 		return softib_sma_node_desc(port, smp);
 	case IB_SMP_ATTR_NODE_INFO:
-		softib_sma_node_info(smp, RDMA_NODE_IB_CA, dev->nports,
-				     port->num, dev->rdi.ibdev.node_guid,
-				     port->guids[0]);
+		softib_sma_node_info(smp, softib_sma_node_type(dev),
+				     dev->nports, port->num,
+				     dev->rdi.ibdev.node_guid, port->guids[0]);
 		return 0;
 	}
 	return IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB;

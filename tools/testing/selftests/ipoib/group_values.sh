@@ -17,6 +17,7 @@ CASES=(
 	"values:0x80005a5a:0 U10,U40,U61 a controlled Q_Key, given while the driver runs"
 	"values:0x00001234:3 U13,U40,U42 another Q_Key and SL 3, given while the driver runs"
 	"groups_follow U40,U55 a multicast group that was joined before has the new values too"
+	"other_subnet A12 what goes to another subnet has a GRH with the whole GID, and goes to the router"
 	"scope U4,U8,U15,A2 with a broadcast address of scope 5 that is the group that is joined"
 	"pkey U9,U41,A16,A17 a P_Key at index 0 is the one used, bit 15 set"
 	"pkey_isolates A1,A18 a node of another partition hears nothing"
@@ -25,9 +26,12 @@ CASES=(
 setup()
 {
 	# without QoS all SLs are 0
-	OPENSM_CONF="qos TRUE"
+	OPENSM_CONF="qos TRUE
+prefix_routes_file $TESTDIR/prefix-routes"
+	# to any other subnet by the first router: node 3
+	echo "* *" > "$TESTDIR/prefix-routes"
 	partitions "Default=0x7fff, ipoib : ALL=full;"
-	fabric_up 3
+	fabric_up 3 router=2
 	group_join 1 239.9.9.9
 }
 
@@ -79,6 +83,26 @@ groups_follow()
 	check "the group is joined anew" slowwait 15 sa_is_full_member 1 "$mgid"
 	check_eq "Q_Key" "$(sa_field "$mgid" qkey)" "$(sa_field "$BROADCAST_MGID" qkey)"
 	check_eq "SL" "$(sa_field "$mgid" SL)" "$(sa_field "$BROADCAST_MGID" SL)"
+}
+
+# A neighbour there is one that ARP has found by a link over several subnets.
+other_subnet()
+{
+	local lladdr
+
+	# in groups of two digits, without the last colon
+	lladdr=$(sed 's/../&:/g; s/:$//' <<< "80$(lladdr_qpn 3)fec00000000000070000000000000099")
+	node_ip 1 neigh replace 10.9.0.77 lladdr "$lladdr" dev ib0 nud permanent
+	capture_start other_subnet
+	check "in the subnet" ping_lossless 1 "$(ip4 2)" 5
+	in_node 1 udp_group send ib0 10.9.0.77 7500 32 10 20000
+	check "sent" busywait 5000 frame_seen dport=7500
+	capture_stop
+	check_eq "GRH, DGID, hop limit, DLID" \
+		"$(frames -f grh -f dgid -f hop -f dlid dport=7500 | sort -u)" \
+		"1 fec0:0:0:7::99 255 $(lid_hex 3)"
+	check "without a GRH in the subnet" frames_all grh 0 icmp.type=8
+	node_ip 1 neigh del 10.9.0.77 dev ib0
 }
 
 broadcast_scope()
