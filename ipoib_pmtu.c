@@ -6,8 +6,8 @@
  * destinations take: peers without a connection, or with small buffers, and all
  * groups (RFC 4755 section 7.2). A packet that is too long for its destination
  * is dropped, the route to it gets the smaller MTU, and its sender is told by
- * ICMP or ICMPv6, by a work and without delay. Senders that go on all the same are told a few
- * hundred times a second at most.
+ * ICMP or ICMPv6, by a work and without delay. Senders that go on all the same are
+ * told a few hundred times a second at most.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
