@@ -179,7 +179,7 @@ udp_listen()
 {
 	local log=$TESTDIR/recv.$1
 
-	spawn "$1" udp_group recv ib0 "${@:2}" > "$log" &
+	spawn "$1" udp_group recv ib0 "${@:2:3}" $(($5 * SLOW)) > "$log" &
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the receiver does not start"

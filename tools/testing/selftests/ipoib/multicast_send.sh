@@ -293,7 +293,7 @@ to_full()
 	mgid=$(mgid4 239.23.0.1)
 	udp_listen 2 239.23.0.1 7012 201 5000
 	busywait 3000 sa_is_full_member 2 "$mgid"
-	background 1 udp_group send ib0 239.23.0.1 7012 100 200 10000
+	background 1 udp_group send ib0 239.23.0.1 7012 100 200 $((10000 * SLOW))
 	sender=${BACKGROUND[-1]}
 	check "sends" busywait 3000 mcg_is 1 "$mgid" join_state 4
 	group_join 1 239.23.0.1
@@ -316,7 +316,7 @@ from_full()
 	mgid=$(mgid4 239.23.0.1)
 	udp_listen 2 239.23.0.1 7013 201 5000
 	busywait 3000 sa_is_full_member 2 "$mgid"
-	background 1 udp_group send ib0 239.23.0.1 7013 100 200 10000
+	background 1 udp_group send ib0 239.23.0.1 7013 100 200 $((10000 * SLOW))
 	sender=${BACKGROUND[-1]}
 	busywait 3000 mcg_is 1 "$mgid" join_state 1
 	group_leave
