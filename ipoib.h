@@ -59,7 +59,7 @@
  *	only if there is no usable address handle. Never held while the fabric
  *	is called with the intent to sleep, nor while a frame is sent.
  * &ipoib_gate.lock
- *	how many questions to the SA are open, and who waits to ask. Taken with
+ *	how many questions to the fabric are open, and who waits to ask. Taken with
  *	interrupts off, also under path_lock; none is taken under it.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
@@ -556,7 +556,8 @@ struct ipoib_mcast {
  * @path_lock: see "Locking and lifetime"
  * @path_list: all of @paths
  * @npaths: length of @path_list
- * @path_starved: those that wait for the gate
+ * @gate: bounds open questions for paths; NULL if nothing does
+ * @path_starved: those that wait for @gate
  * @path_gate: waits for the gate
  * @path_gate_work: asks for @path_starved, and sees that nobody waits for long
  * @path_work: ages paths
@@ -635,6 +636,7 @@ struct ipoib_dev {
 	spinlock_t path_lock; /* paths and their queues */
 	struct list_head path_list;
 	unsigned int npaths;
+	struct ipoib_gate *gate;
 	struct list_head path_starved;
 	struct ipoib_gate_wait path_gate;
 	struct delayed_work path_gate_work;

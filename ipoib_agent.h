@@ -53,13 +53,15 @@ struct ipoib_gate_wait {
 };
 
 /**
- * struct ipoib_gate - bounds the questions to the SA that are open
+ * struct ipoib_gate - bounds the questions to the fabric that are open
  * @lock: protects the rest
+ * @max: how many there may be
  * @busy: how many are open
  * @waiting: &struct ipoib_gate_wait, in order of arrival
  */
 struct ipoib_gate {
 	spinlock_t lock; /* all of it */
+	unsigned int max;
 	unsigned int busy;
 	struct list_head waiting;
 };
@@ -199,7 +201,7 @@ struct ipoib_sm_addr *ipoib_agent_sm(struct ipoib_agent *agent);
 void ipoib_sm_put(struct ipoib_sm_addr *sm);
 
 /* ipoib_gate.c */
-void ipoib_gate_init(struct ipoib_gate *gate);
+void ipoib_gate_init(struct ipoib_gate *gate, unsigned int max);
 bool ipoib_gate_enter(struct ipoib_gate *gate, struct ipoib_gate_wait *wait);
 void ipoib_gate_leave(struct ipoib_gate *gate);
 void ipoib_gate_wait_init(struct ipoib_gate_wait *wait,

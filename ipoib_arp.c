@@ -150,20 +150,22 @@ static void ipoib_path_leave_gate(struct ipoib_path *path)
 	if (!path->slot)
 		return;
 	path->slot = false;
-	ipoib_gate_leave(&path->priv->agent->gate);
+	ipoib_gate_leave(path->priv->gate);
 }
 
-/* May the SA be asked now? If not, the path waits for the gate. */
+/* May the fabric be asked now? If not, the path waits for the gate. */
 static bool ipoib_path_enter_gate(struct ipoib_path *path)
 {
 	struct ipoib_dev *priv = path->priv;
 
 	lockdep_assert_held(&priv->path_lock);
-	if (!priv->agent)
+	if (!priv->gate)
 		return true;
-	path->slot = ipoib_gate_enter(&priv->agent->gate, &priv->path_gate);
-	if (path->slot)
+	path->slot = ipoib_gate_enter(priv->gate, &priv->path_gate);
+	if (path->slot) {
+		list_del_init(&path->starved);
 		return true;
+	}
 	if (list_empty(&path->starved))
 		list_add_tail(&path->starved, &priv->path_starved);
 	queue_delayed_work(priv->wq, &priv->path_gate_work,
@@ -573,7 +575,7 @@ static void ipoib_path_lose_patience(struct ipoib_path *path,
 				     struct sk_buff_head *rejected)
 {
 	lockdep_assert_held(&path->priv->path_lock);
-	if (list_empty(&path->starved) || rcu_access_pointer(path->ah) ||
+	if (rcu_access_pointer(path->ah) ||
 	    time_before(jiffies, path->asked_at + IPOIB_PATH_PATIENCE))
 		return;
 	path->asked_at = jiffies;
@@ -583,7 +585,7 @@ static void ipoib_path_lose_patience(struct ipoib_path *path,
 								   rejected);
 }
 
-/* The gate to the SA has opened, or has been closed for long. */
+/* The gate has opened, or has been closed for long. */
 static void ipoib_path_unstarve(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
@@ -591,17 +593,17 @@ static void ipoib_path_unstarve(struct work_struct *work)
 					      path_gate_work);
 	struct sk_buff_head dropped, rejected;
 	struct ipoib_path *path, *tmp;
-	LIST_HEAD(starved);
 
 	__skb_queue_head_init(&dropped);
 	__skb_queue_head_init(&rejected);
 	spin_lock_bh(&priv->path_lock);
-	list_splice_init(&priv->path_starved, &starved);
-	list_for_each_entry_safe(path, tmp, &starved, starved) {
-		list_del_init(&path->starved);
+	list_for_each_entry_safe(path, tmp, &priv->path_starved, starved) {
 		ipoib_path_query(path, &dropped);
-		ipoib_path_lose_patience(path, &dropped, &rejected);
+		if (!list_empty(&path->starved))
+			break;
 	}
+	list_for_each_entry(path, &priv->path_starved, starved)
+		ipoib_path_lose_patience(path, &dropped, &rejected);
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_reject(priv, &rejected);
@@ -623,11 +625,11 @@ static void ipoib_path_gate_open(struct ipoib_gate_wait *wait)
  */
 static void ipoib_path_forget_gate(struct ipoib_dev *priv)
 {
-	if (!priv->agent)
+	if (!priv->gate)
 		return;
-	ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
+	ipoib_gate_forget(priv->gate, &priv->path_gate);
 	cancel_delayed_work_sync(&priv->path_gate_work);
-	ipoib_gate_forget(&priv->agent->gate, &priv->path_gate);
+	ipoib_gate_forget(priv->gate, &priv->path_gate);
 }
 
 /**

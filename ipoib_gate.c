@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A gate that lets a bounded number of questions to the SA through.
+ * A gate that lets a bounded number of questions to the fabric through.
  *
  * After an event that all nodes see, such as a new SM, each of them wants to
  * join all its groups and find all its paths again. The SA of a large fabric
  * drops what it cannot take at once, and what is dropped is asked again a
  * second later by everybody. So the interfaces of a port together have no more
  * than IPOIB_GATE_MAX questions open; who finds the gate closed is told when it
- * is worth trying again. Frames may ask for paths with interrupts off (netpoll),
+ * is worth trying again. On RoCE there is no SA, but each question for a path is
+ * an entry of the host's neighbour table, which a flood of addresses that do not
+ * exist must not fill. Frames may ask for paths with interrupts off (netpoll),
  * hence the lock.
  */
 #include "ipoib_agent.h"
@@ -15,10 +17,12 @@
 /**
  * ipoib_gate_init - make an open gate
  * @gate: the gate
+ * @max: how many questions may be open
  */
-void ipoib_gate_init(struct ipoib_gate *gate)
+void ipoib_gate_init(struct ipoib_gate *gate, unsigned int max)
 {
 	spin_lock_init(&gate->lock);
+	gate->max = max;
 	INIT_LIST_HEAD(&gate->waiting);
 	gate->busy = 0;
 }
@@ -50,7 +54,7 @@ bool ipoib_gate_enter(struct ipoib_gate *gate, struct ipoib_gate_wait *wait)
 	bool open;
 
 	spin_lock_irqsave(&gate->lock, flags);
-	open = gate->busy < IPOIB_GATE_MAX;
+	open = gate->busy < gate->max;
 	if (open)
 		gate->busy++;
 	else if (list_empty(&wait->list))

@@ -498,7 +498,9 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 	if (!roce)
 		return -ENOMEM;
 	roce->priv = priv;
+	ipoib_gate_init(&roce->gate, IPOIB_ROCE_GATE_MAX);
 	priv->roce = roce;
+	priv->gate = &roce->gate;
 	ipoib_roce_group_init(roce);
 	rtnl_lock();
 	list_add_tail_rcu(&roce->list, &ipoib_roce_devs);
@@ -518,6 +520,7 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&priv->ctl_work);
 	ipoib_roce_group_exit(roce);
 	priv->roce = NULL;
+	priv->gate = NULL;
 	kfree(roce);
 }
 

@@ -13,6 +13,8 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_sa.h>
 
+#include "ipoib_agent.h"
+
 struct ipoib_dev;
 struct net_device;
 
@@ -22,6 +24,13 @@ struct net_device;
 #define IPOIB_ROCE_HOP_LIMIT	1
 /* The one group of a link whose nodes have IPv4 GIDs: 239.255.67.145. */
 #define IPOIB_ROCE_IPV4_GROUP	0xefff4391
+
+/*
+ * Paths of an interface that may be looked for at a time. An address that does not
+ * answer stays in the host's neighbour table for three times as long as we wait, and
+ * the table takes 512 (gc_thresh2) before the kernel has to make room.
+ */
+#define IPOIB_ROCE_GATE_MAX	128
 
 /* Bits of &ipoib_roce.flags. */
 enum {
@@ -38,6 +47,7 @@ enum {
  *	reference is held
  * @ndev_name: its name when the port was last read; under @lock
  * @ndev_mtu: its MTU then; under @lock
+ * @gate: bounds open queries for paths
  * @reported_mtu: MTU of the port last logged as small; under RTNL
  * @lock: guards what says so; taken before mcast_lock
  * @todo: memberships to begin or to end; under @lock
@@ -55,6 +65,7 @@ struct ipoib_roce {
 	char ndev_name[IFNAMSIZ];
 	unsigned int ndev_mtu;
 	unsigned int reported_mtu;
+	struct ipoib_gate gate;
 
 	spinlock_t lock; /* ndev_name, ndev_mtu, todo, joined */
 	struct list_head todo;

@@ -269,11 +269,13 @@ static int ipoib_sa_init(struct ipoib_dev *priv)
 {
 	struct ipoib_agent *agent = ipoib_agent_get(priv->ca, priv->port);
 
-	if (IS_ERR(agent))
+	if (IS_ERR(agent)) {
 		netdev_warn(priv->netdev, "no MAD agent: %ld\n",
 			    PTR_ERR(agent));
-	else
-		priv->agent = agent;
+		return 0;
+	}
+	priv->agent = agent;
+	priv->gate = &agent->gate;
 	return 0;
 }
 
@@ -282,6 +284,7 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 	if (priv->agent)
 		ipoib_agent_put(priv->agent);
 	priv->agent = NULL;
+	priv->gate = NULL;
 }
 
 static void ipoib_sa_start(struct ipoib_dev *priv)
