@@ -132,6 +132,6 @@ stream()
 
 	before=$(cm_stat "$1" cm_tx_packets)
 	tcp_stream "$1" "$2" "$3"
-	check_num "frames on the connection" $(($(cm_stat "$1" cm_tx_packets) - before)) -gt 100
+	check_num "frames on the connection" $(($(cm_stat "$1" cm_tx_packets) - before)) -gt $((100 / SLOW))
 	check_eq "still one connection" "$(conn_count 1 2)" 1
 }

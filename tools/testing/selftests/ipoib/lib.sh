@@ -405,7 +405,7 @@ ping_lossless()
 	local node=$1 addr=$2 count=$3 out
 
 	shift 3
-	out=$(in_node "$node" ping -n -c "$count" -i 0.01 -w 10 "$@" "$addr" 2>&1)
+	out=$(in_node "$node" ping -n -c "$count" -i 0.01 -w $((10 * SLOW)) "$@" "$addr" 2>&1)
 	ping_complete "$count" <<< "$out" && return
 	echo "$out"
 	return 1
