@@ -19,7 +19,7 @@
 
 PEERS=${PEERS:-1000}
 # Requests at a time: half of those that may wait for their RTU
-BATCH=128
+BATCH=$((128 / SLOW))
 # The QPNs made up
 FIRST=$((0x100000))
 LRU_OLD=$((0x200000))
