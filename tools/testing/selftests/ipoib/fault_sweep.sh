@@ -17,7 +17,7 @@
 . "$LIB_DIR/lib_cm.sh"
 
 # A step takes at most so many allocations: to see that a walk ends.
-LIMIT=400
+LIMIT=1000
 # FAULT_PROBE=1: only the 1st, 2nd, 4th, 8th ... to see how many there are
 FAULT_PROBE=${FAULT_PROBE:-0}
 
