@@ -793,8 +793,7 @@ bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq);
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 
 /* ipoib_sa.c */
-ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
-				  const union ib_gid *mgid, u8 state,
+ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec);
 void ipoib_sa_register(void);

@@ -318,7 +318,7 @@ static int ipoib_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
 		return ipoib_query_group(priv, &mcast->mgid);
 	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_group_is_broadcast(mcast))
 		like = ipoib_member_link(priv);
-	return ipoib_query_refresh(priv, &mcast->mgid, mcast->held, like);
+	return ipoib_query_refresh(mcast, like);
 }
 
 /* @err: what the SA, or ib_sa, says to a join that is not of our making. */

@@ -123,25 +123,23 @@ int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 
 /**
  * ipoib_query_refresh - tell the SA again that we are a member
- * @priv: the interface, with an agent
- * @mgid: the group
- * @state: JoinState we hold
+ * @mcast: a group that we are a member of; its interface has an agent
  * @like: record of the broadcast group if the group may be created anew
  *
  * To join again what one has joined changes nothing, and ib_sa, which keeps
  * our membership, would not ask. The rest is as in ipoib_query_group().
  *
- * Context: process, may sleep
+ * Context: multicast work
  * Return: 0 or negative error
  */
-int ipoib_query_refresh(struct ipoib_dev *priv, const union ib_gid *mgid,
-			u8 state, const struct ib_sa_mcmember_rec *like)
+int ipoib_query_refresh(const struct ipoib_mcast *mcast,
+			const struct ib_sa_mcmember_rec *like)
 {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_join_rec(priv, mgid, state, like, &rec);
-	return ipoib_query_one(priv, IB_MGMT_METHOD_SET, &rec, mask);
+	mask = ipoib_sa_join_rec(mcast, mcast->held, like, &rec);
+	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask);
 }
 
 /* ---- all groups ---- */

@@ -192,17 +192,21 @@ static ib_sa_comp_mask ipoib_sa_copy_rec(struct ib_sa_mcmember_rec *rec,
 
 /**
  * ipoib_sa_join_rec - a request to join a group
- * @priv: the interface
- * @mgid: the group
+ * @mcast: the group
  * @state: JoinState
  * @like: record of the broadcast group if a missing group is to be created like
  *	it, else NULL
  * @rec: the request
  *
+ * The MLID that the group has had is not among the components that the mask
+ * names, so a request that differs is not refused for it. But OpenSM gives a group
+ * that it makes the MLID it finds there, if that is free: so groups keep theirs
+ * when the SM is restarted, and with them what switches and senders know.
+ *
+ * Context: multicast work, or with it stopped
  * Return: component mask
  */
-ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
-				  const union ib_gid *mgid, u8 state,
+ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec)
 {
@@ -210,9 +214,11 @@ ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
 			       IB_SA_MCMEMBER_REC_PORT_GID |
 			       IB_SA_MCMEMBER_REC_PKEY |
 			       IB_SA_MCMEMBER_REC_JOIN_STATE;
+	const struct ipoib_dev *priv = mcast->priv;
 
 	memset(rec, 0, sizeof(*rec));
-	rec->mgid = *mgid;
+	rec->mgid = mcast->mgid;
+	rec->mlid = like && mcast->held ? mcast->rec.mlid : 0;
 	rec->port_gid = priv->local_gid;
 	rec->pkey = cpu_to_be16(priv->pkey);
 	rec->join_state = state;
@@ -228,7 +234,7 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_join_rec(priv, &mcast->mgid, state, like, &rec);
+	mask = ipoib_sa_join_rec(mcast, state, like, &rec);
 	return ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port,
 				    &rec, mask, GFP_KERNEL,
 				    ipoib_sa_join_answer, mcast);
