@@ -524,6 +524,7 @@ struct ipoib_mcast {
  * @flags: see the enum above
  * @pkey: P_Key of the link, full member bit set
  * @pkey_index: where the port has it
+ * @pkey_joined: where ib_sa has found it when groups were joined
  * @pkey_limited: the port is a limited member of the partition, which was logged
  * @admin_mtu: MTU the administrator asked for, or the largest there is
  * @port_mtu: largest IP MTU of the port as it is now configured
@@ -603,6 +604,7 @@ struct ipoib_dev {
 	unsigned long flags;
 	u16 pkey;
 	u16 pkey_index;
+	u16 pkey_joined;
 	bool pkey_limited;
 	unsigned int admin_mtu;
 	unsigned int port_mtu;
@@ -796,8 +798,18 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec);
+int ipoib_sa_join_again(struct ipoib_dev *priv,
+			struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
+			int (*answer)(int status,
+				      struct ib_sa_multicast *member),
+			void *context);
 void ipoib_sa_register(void);
 void ipoib_sa_unregister(void);
+
+/* ipoib_former.c */
+void ipoib_former_end(struct ipoib_dev *priv,
+		      const struct ib_sa_mcmember_rec *rec,
+		      ib_sa_comp_mask mask);
 
 /* ipoib_roce.c */
 int ipoib_roce_register(void);

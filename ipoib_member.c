@@ -101,8 +101,13 @@ static void ipoib_member_forget(struct ipoib_mcast *mcast)
  */
 void ipoib_member_end(struct ipoib_mcast *mcast)
 {
+	u8 state = mcast->held ?: mcast->joining ? mcast->asked : 0;
+	struct ipoib_dev *priv = mcast->priv;
+
 	ipoib_member_free(mcast, &mcast->joining);
 	ipoib_member_forget(mcast);
+	if (state && priv->fabric->left)
+		priv->fabric->left(priv, mcast, state);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
 }
 
