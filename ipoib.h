@@ -569,6 +569,9 @@ struct ipoib_mcast {
  * @ctl_work: control work, see ipoib_event.c
  * @ctl_events: what it has to do
  * @ctl_pause: milliseconds to its next try after a failure, 0 if there was none
+ * @announcements: how often neighbours are still to be told of our address; under
+ *	RTNL
+ * @announce_at: jiffies: not before; under RTNL
  * @queries: queries for paths not answered yet, and the interface
  * @queries_done: completed when @queries reaches zero
  * @agent: how to ask the SA what the RDMA core does not; NULL if there is none
@@ -652,6 +655,8 @@ struct ipoib_dev {
 	struct delayed_work ctl_work;
 	unsigned long ctl_events;
 	unsigned int ctl_pause;
+	unsigned int announcements;
+	unsigned long announce_at;
 
 	refcount_t queries;
 	struct completion queries_done;
