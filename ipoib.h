@@ -540,9 +540,13 @@ struct ipoib_mcast {
  * @group_list: all of @groups
  * @group_todo: groups the multicast work has to look at
  * @group_starved: groups that wait for the gate
+ * @group_leaving: groups to be left when the SA has dealt with others
  * @ngroups: length of @group_list
  * @nsend: those of them that are only sent to
  * @nqueued: frames that wait for groups
+ * @nleft: groups left since the SA has answered last; under mcast_lock
+ * @leave_asked: it is being asked whether it has dealt with those; under mcast_lock
+ * @left_at: jiffies, when the last was left; under mcast_lock
  * @mcast_closed: the interface is down, or goes down: no more groups are made,
  *	and the multicast work does nothing
  * @cap_logged: it was logged that there are too many groups
@@ -624,9 +628,13 @@ struct ipoib_dev {
 	struct list_head group_list;
 	struct list_head group_todo;
 	struct list_head group_starved;
+	struct list_head group_leaving;
 	unsigned int ngroups;
 	unsigned int nsend;
 	unsigned int nqueued;
+	int nleft;
+	bool leave_asked;
+	unsigned long left_at;
 	bool mcast_closed;
 	bool cap_logged;
 	bool routing;
@@ -754,6 +762,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv);
 void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
+void ipoib_mcast_turn(struct ipoib_dev *priv, int status);
 
 /* ipoib_listener.c */
 void ipoib_mcast_resync(struct ipoib_dev *priv);
