@@ -118,7 +118,7 @@
  * &struct ipoib_agent
  *	is found by HCA and port and shared by the interfaces of the port, which
  *	count in &ipoib_agent.users. The last of them frees it.
- * queries for paths, questions about groups
+ * queries for paths, questions about groups, memberships of a former P_Key
  *	are counted in &ipoib_dev.queries; the interface is not freed before
  *	the last has been answered. Joins need no count: once a handle has been
  *	given back, its callback neither runs nor will run.

@@ -26,8 +26,8 @@
 
 #include "ipoib.h"
 
-#define IPOIB_FORMER_TRIES	20
-#define IPOIB_FORMER_PAUSE	(HZ / 20)
+#define IPOIB_FORMER_TRIES	50
+#define IPOIB_FORMER_PAUSE	(HZ / 50)
 
 /**
  * struct ipoib_former - a membership to be ended

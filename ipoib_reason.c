@@ -24,8 +24,9 @@ struct ipoib_reason_rule {
 
 static const struct ipoib_reason_rule ipoib_reason_rules[] = {
 	[IPOIB_REASON_NONE]	 = { "", 50, 8000, false },
+	/* Nobody was asked. ib_sa looks for the SM, often for a moment only. */
 	[IPOIB_REASON_NO_SM]	 = { "no subnet manager is known",
-				     50, 2000, false },
+				     2, 2000, false },
 	[IPOIB_REASON_NO_ANSWER] = { "the SA does not answer",
 				     50, 2000, false },
 	[IPOIB_REASON_MISSING]	 = { "there is no such group",
