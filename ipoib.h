@@ -118,7 +118,7 @@
  * &struct ipoib_agent
  *	is found by HCA and port and shared by the interfaces of the port, which
  *	count in &ipoib_agent.users. The last of them frees it.
- * queries for paths, questions about groups
+ * queries for paths, questions about groups, memberships of a former P_Key
  *	are counted in &ipoib_dev.queries; the interface is not freed before
  *	the last has been answered. Joins need no count: once a handle has been
  *	given back, its callback neither runs nor will run.
@@ -524,6 +524,7 @@ struct ipoib_mcast {
  * @flags: see the enum above
  * @pkey: P_Key of the link, full member bit set
  * @pkey_index: where the port has it
+ * @pkey_joined: where ib_sa has found it when groups were joined
  * @pkey_limited: the port is a limited member of the partition, which was logged
  * @admin_mtu: MTU the administrator asked for, or the largest there is
  * @port_mtu: largest IP MTU of the port as it is now configured
@@ -539,9 +540,13 @@ struct ipoib_mcast {
  * @group_list: all of @groups
  * @group_todo: groups the multicast work has to look at
  * @group_starved: groups that wait for the gate
+ * @group_leaving: groups to be left when the SA has dealt with others
  * @ngroups: length of @group_list
  * @nsend: those of them that are only sent to
  * @nqueued: frames that wait for groups
+ * @nleft: groups left since the SA has answered last; under mcast_lock
+ * @leave_asked: it is being asked whether it has dealt with those; under mcast_lock
+ * @left_at: jiffies, when the last was left; under mcast_lock
  * @mcast_closed: the interface is down, or goes down: no more groups are made,
  *	and the multicast work does nothing
  * @cap_logged: it was logged that there are too many groups
@@ -568,6 +573,9 @@ struct ipoib_mcast {
  * @ctl_work: control work, see ipoib_event.c
  * @ctl_events: what it has to do
  * @ctl_pause: milliseconds to its next try after a failure, 0 if there was none
+ * @announcements: how often neighbours are still to be told of our address; under
+ *	RTNL
+ * @announce_at: jiffies: not before; under RTNL
  * @queries: queries for paths not answered yet, and the interface
  * @queries_done: completed when @queries reaches zero
  * @agent: how to ask the SA what the RDMA core does not; NULL if there is none
@@ -603,6 +611,7 @@ struct ipoib_dev {
 	unsigned long flags;
 	u16 pkey;
 	u16 pkey_index;
+	u16 pkey_joined;
 	bool pkey_limited;
 	unsigned int admin_mtu;
 	unsigned int port_mtu;
@@ -619,9 +628,13 @@ struct ipoib_dev {
 	struct list_head group_list;
 	struct list_head group_todo;
 	struct list_head group_starved;
+	struct list_head group_leaving;
 	unsigned int ngroups;
 	unsigned int nsend;
 	unsigned int nqueued;
+	int nleft;
+	bool leave_asked;
+	unsigned long left_at;
 	bool mcast_closed;
 	bool cap_logged;
 	bool routing;
@@ -650,6 +663,8 @@ struct ipoib_dev {
 	struct delayed_work ctl_work;
 	unsigned long ctl_events;
 	unsigned int ctl_pause;
+	unsigned int announcements;
+	unsigned long announce_at;
 
 	refcount_t queries;
 	struct completion queries_done;
@@ -747,6 +762,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv);
 void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
+void ipoib_mcast_turn(struct ipoib_dev *priv, int status);
 
 /* ipoib_listener.c */
 void ipoib_mcast_resync(struct ipoib_dev *priv);
@@ -793,12 +809,21 @@ bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq);
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 
 /* ipoib_sa.c */
-ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
-				  const union ib_gid *mgid, u8 state,
+ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec);
+int ipoib_sa_join_again(struct ipoib_dev *priv,
+			struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
+			int (*answer)(int status,
+				      struct ib_sa_multicast *member),
+			void *context);
 void ipoib_sa_register(void);
 void ipoib_sa_unregister(void);
+
+/* ipoib_former.c */
+void ipoib_former_end(struct ipoib_dev *priv,
+		      const struct ib_sa_mcmember_rec *rec,
+		      ib_sa_comp_mask mask);
 
 /* ipoib_roce.c */
 int ipoib_roce_register(void);

@@ -21,6 +21,7 @@
 
 struct ipoib_agent;
 struct ipoib_dev;
+struct ipoib_mcast;
 
 /* Requests of a port that the SA has not answered yet, at most. */
 #define IPOIB_GATE_MAX		16
@@ -217,8 +218,9 @@ bool ipoib_notice_on(struct ipoib_agent *agent);
 
 /* ipoib_query.c */
 int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
-int ipoib_query_refresh(struct ipoib_dev *priv, const union ib_gid *mgid,
-			u8 state, const struct ib_sa_mcmember_rec *like);
+int ipoib_query_refresh(const struct ipoib_mcast *mcast,
+			const struct ib_sa_mcmember_rec *like);
+int ipoib_query_turn(const struct ipoib_mcast *mcast);
 int ipoib_query_groups(struct ipoib_dev *priv);
 void ipoib_query_cancel(struct ipoib_dev *priv);
 void ipoib_query_info(struct ipoib_agent *agent);

@@ -10,12 +10,18 @@
  */
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
+#include <net/sch_generic.h>
 
 #include "ipoib.h"
 
 /* Pause of the control work after the first failure, and the longest, in ms. */
 #define IPOIB_CTL_PAUSE_MIN	100
 #define IPOIB_CTL_PAUSE_MAX	8000
+/* How often neighbours are told of a new address, and how far apart in jiffies. */
+#define IPOIB_ANNOUNCEMENTS	3
+#define IPOIB_ANNOUNCE_PAUSE	(HZ / 3)
+/* Looks whether the stack has seen that there is a carrier again. */
+#define IPOIB_ANNOUNCE_POLL	(HZ / 50)
 
 /**
  * ipoib_ctl_post - have the control work do something
@@ -125,6 +131,45 @@ int ipoib_event_port(struct ipoib_dev *priv)
 	return err;
 }
 
+/* ---- a new link-layer address ---- */
+
+static void ipoib_ctl_announce_later(struct ipoib_dev *priv)
+{
+	if (!netif_running(priv->netdev))
+		return;
+	priv->announcements = IPOIB_ANNOUNCEMENTS;
+	priv->announce_at = jiffies;
+}
+
+/*
+ * Neighbours go on to send to the former address until they doubt it, half a
+ * minute or more. Tell them: ARP and ND, which know how, are asked to once the
+ * link is there. They are asked more than once, as the first time the switches
+ * may not forward yet.
+ */
+static void ipoib_ctl_announce(struct ipoib_dev *priv)
+{
+	unsigned long now = jiffies, delay = IPOIB_ANNOUNCE_PAUSE;
+	struct net_device *dev = priv->netdev;
+
+	if (!priv->announcements || !netif_carrier_ok(dev))
+		return;
+	if (time_before(now, priv->announce_at)) {
+		delay = priv->announce_at - now;
+	} else if (qdisc_tx_is_noop(dev)) {
+		/* the stack would drop it */
+		delay = IPOIB_ANNOUNCE_POLL;
+	} else {
+		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev);
+		priv->announcements--;
+	}
+	priv->announce_at = now + delay;
+	if (priv->announcements)
+		queue_delayed_work(system_unbound_wq, &priv->ctl_work, delay);
+}
+
+/* ---- the control work ---- */
+
 /* Look at the port again; what changed may need a restart, or a new name. */
 static int ipoib_ctl_port(struct ipoib_dev *priv,
 			  const struct ipoib_port *port)
@@ -136,6 +181,8 @@ static int ipoib_ctl_port(struct ipoib_dev *priv,
 	if (ipoib_port_changed(priv, port))
 		ipoib_dev_down(priv);
 	ipoib_port_take(priv, port);
+	if (memcmp(&gid, &priv->local_gid, sizeof(gid)))
+		ipoib_ctl_announce_later(priv);
 	if (pkey != priv->pkey || memcmp(&gid, &priv->local_gid, sizeof(gid)))
 		ipoib_dev_change_address(priv);
 	if (netif_running(priv->netdev) &&
@@ -228,6 +275,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	else if (recover && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		ipoib_ud_recover(priv);
 	err_link = ipoib_ctl_link(priv);
+	ipoib_ctl_announce(priv);
 	return err ?: err_restart ?: err_link;
 }
 

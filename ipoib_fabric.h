@@ -85,6 +85,10 @@ struct ipoib_port {
  * @leave: leave a group, or give up joining it. When this returns no callback
  *	for the handle runs or will run. May sleep, but must not wait for RTNL
  *	nor for anybody's answer. The handle may be NULL.
+ * @left: a group has been left that we were a member of with a JoinState, or had
+ *	asked to be. Called after @leave, with all of the group but its handle as it
+ *	was, by the multicast work, or with that stopped. May sleep, but must not
+ *	wait for RTNL nor for anybody's answer. Optional.
  * @attach: have the QP take frames of a group. Called by the multicast work, or
  *	with that stopped. May sleep, but must not wait for RTNL.
  * @detach: undo it.
@@ -109,6 +113,8 @@ struct ipoib_fabric_ops {
 					struct ipoib_mcast *mcast, u8 state,
 					const struct ib_sa_mcmember_rec *like);
 	void (*leave)(struct ipoib_dev *priv, struct ib_sa_multicast *member);
+	void (*left)(struct ipoib_dev *priv, const struct ipoib_mcast *mcast,
+		     u8 state);
 	int (*attach)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec);
 	int (*detach)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec);
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,

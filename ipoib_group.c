@@ -97,7 +97,8 @@ static void ipoib_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	priv->nsend -= mcast->users == IPOIB_USER_SEND;
 	priv->nsend += users == IPOIB_USER_SEND;
 	WRITE_ONCE(mcast->users, users);
-	ipoib_mcast_todo(mcast);
+	/* Also if it waits for something. */
+	list_move_tail(&mcast->todo, &priv->group_todo);
 }
 
 /**

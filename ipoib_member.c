@@ -101,8 +101,13 @@ static void ipoib_member_forget(struct ipoib_mcast *mcast)
  */
 void ipoib_member_end(struct ipoib_mcast *mcast)
 {
+	u8 state = mcast->held ?: mcast->joining ? mcast->asked : 0;
+	struct ipoib_dev *priv = mcast->priv;
+
 	ipoib_member_free(mcast, &mcast->joining);
 	ipoib_member_forget(mcast);
+	if (state && priv->fabric->left)
+		priv->fabric->left(priv, mcast, state);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
 }
 
@@ -155,7 +160,8 @@ static int ipoib_member_attach(struct ipoib_mcast *mcast,
 static int ipoib_member_take(struct ipoib_mcast *mcast,
 			     struct ib_sa_mcmember_rec *rec, u8 state)
 {
-	bool settled = mcast->held && mcast->rec.mlid == rec->mlid;
+	bool settled = mcast->held && mcast->rec.mlid == rec->mlid &&
+		       time_after_eq(jiffies, mcast->settled_at);
 	struct ipoib_dev *priv = mcast->priv;
 	struct ipoib_ah *ah;
 	int err;
@@ -181,11 +187,28 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
 	return 0;
 }
 
+/*
+ * Of a group whose membership has gone switches may forward nothing any more, or
+ * not to all: a new SM empties their tables, and fills them as nodes register
+ * with it. All of them do so for the broadcast group first, and there we are
+ * again, so frames go that way until the group, too, has settled.
+ */
+static void ipoib_member_unsettle(struct ipoib_dev *priv)
+{
+	struct ipoib_mcast *mcast;
+
+	lockdep_assert_held(&priv->mcast_lock);
+	list_for_each_entry(mcast, &priv->group_list, list)
+		if (mcast->lost)
+			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_GRACE);
+}
+
 static void ipoib_member_link_up(struct ipoib_dev *priv)
 {
 	set_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	spin_lock_bh(&priv->mcast_lock);
+	ipoib_member_unsettle(priv);
 	ipoib_router_due(priv);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_todo_all(priv);
@@ -300,7 +323,7 @@ static int ipoib_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
 		return ipoib_query_group(priv, &mcast->mgid);
 	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_group_is_broadcast(mcast))
 		like = ipoib_member_link(priv);
-	return ipoib_query_refresh(priv, &mcast->mgid, mcast->held, like);
+	return ipoib_query_refresh(mcast, like);
 }
 
 /* @err: what the SA, or ib_sa, says to a join that is not of our making. */
@@ -503,6 +526,9 @@ static void ipoib_member_stands(struct ipoib_mcast *mcast,
 				enum ipoib_reread how)
 {
 	if (ipoib_member_unchanged(mcast, &mcast->fresh)) {
+		/* A new SM has yet to see to the switches. */
+		if (how == IPOIB_REREAD_SET)
+			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
 		ipoib_member_is_member(mcast);
 		return;
 	}

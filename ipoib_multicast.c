@@ -116,6 +116,61 @@ static void ipoib_mcast_unstarve(struct ipoib_dev *priv)
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
+/* ---- many leaves ---- */
+
+/* How many groups are left before the SA is asked whether it keeps up. */
+#define IPOIB_LEAVES		16
+
+/*
+ * ib_sa tells nobody that the SA has answered to a leave, and sends it again
+ * each 0.3 s until then: of hundreds at once most would be sent twice. So after
+ * some the others wait until the SA has answered something of ours.
+ */
+static bool ipoib_mcast_may_leave(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	bool ask, may;
+	int err = 0;
+
+	if (!priv->agent || mcast->state != IPOIB_MCAST_MEMBER)
+		return true;
+	spin_lock_bh(&priv->mcast_lock);
+	if (time_after(jiffies, priv->left_at + HZ))
+		priv->nleft = 0;
+	priv->left_at = jiffies;
+	ask = !priv->leave_asked && priv->nleft >= IPOIB_LEAVES;
+	priv->leave_asked |= ask;
+	may = !priv->leave_asked;
+	if (may)
+		priv->nleft++;
+	else
+		list_move_tail(&mcast->todo, &priv->group_leaving);
+	spin_unlock_bh(&priv->mcast_lock);
+	if (ask)
+		err = ipoib_query_turn(rcu_dereference_protected(priv->broadcast,
+								 true));
+	if (err)
+		ipoib_mcast_turn(priv, err);
+	return may;
+}
+
+/**
+ * ipoib_mcast_turn - the SA has dealt with what was sent to it, or is silent
+ * @priv: the interface
+ * @status: 0 or negative error; then the rest is left without more ado
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_turn(struct ipoib_dev *priv, int status)
+{
+	spin_lock_bh(&priv->mcast_lock);
+	priv->leave_asked = false;
+	priv->nleft = status ? -IPOIB_MCAST_MAX : 0;
+	list_splice_tail_init(&priv->group_leaving, &priv->group_todo);
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_mcast_kick(priv, 0);
+}
+
 /* ---- the work ---- */
 
 /**
@@ -203,7 +258,8 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 {
 	if (!now->want) {
 		/* A frame that has come just now makes it anew. */
-		ipoib_group_remove(mcast, IPOIB_TX_PACKETS);
+		if (ipoib_mcast_may_leave(mcast))
+			ipoib_group_remove(mcast, IPOIB_TX_PACKETS);
 		return;
 	}
 	if (ipoib_group_is_slow(mcast) &&
@@ -400,6 +456,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->group_list);
 	INIT_LIST_HEAD(&priv->group_todo);
 	INIT_LIST_HEAD(&priv->group_starved);
+	INIT_LIST_HEAD(&priv->group_leaving);
 	ipoib_gate_wait_init(&priv->mcast_gate, ipoib_mcast_gate_open);
 	INIT_DELAYED_WORK(&priv->mcast_work, ipoib_mcast_work);
 	return rhashtable_init(&priv->groups, &ipoib_mcast_params);

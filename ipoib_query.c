@@ -83,7 +83,7 @@ static void ipoib_query_group_answer(void *context, int status,
 
 static int ipoib_query_one(struct ipoib_dev *priv, u8 method,
 			   const struct ib_sa_mcmember_rec *rec,
-			   ib_sa_comp_mask mask)
+			   ib_sa_comp_mask mask, ipoib_answer_t answer)
 {
 	struct ipoib_member_record wire;
 	struct ipoib_question question = {
@@ -92,7 +92,7 @@ static int ipoib_query_one(struct ipoib_dev *priv, u8 method,
 		.data = &wire,
 		.timeout_ms = IPOIB_QUERY_TIMEOUT,
 		.retries = IPOIB_QUERY_RETRIES,
-		.answer = ipoib_query_group_answer,
+		.answer = answer,
 	};
 	struct ipoib_query *query = ipoib_query_alloc(priv, &rec->mgid);
 
@@ -118,30 +118,62 @@ int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 	struct ib_sa_mcmember_rec rec = { .mgid = *mgid };
 
 	return ipoib_query_one(priv, IB_MGMT_METHOD_GET, &rec,
-			       IB_SA_MCMEMBER_REC_MGID);
+			       IB_SA_MCMEMBER_REC_MGID,
+			       ipoib_query_group_answer);
 }
 
 /**
  * ipoib_query_refresh - tell the SA again that we are a member
- * @priv: the interface, with an agent
- * @mgid: the group
- * @state: JoinState we hold
+ * @mcast: a group that we are a member of; its interface has an agent
  * @like: record of the broadcast group if the group may be created anew
  *
  * To join again what one has joined changes nothing, and ib_sa, which keeps
  * our membership, would not ask. The rest is as in ipoib_query_group().
  *
- * Context: process, may sleep
+ * Context: multicast work
  * Return: 0 or negative error
  */
-int ipoib_query_refresh(struct ipoib_dev *priv, const union ib_gid *mgid,
-			u8 state, const struct ib_sa_mcmember_rec *like)
+int ipoib_query_refresh(const struct ipoib_mcast *mcast,
+			const struct ib_sa_mcmember_rec *like)
 {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_join_rec(priv, mgid, state, like, &rec);
-	return ipoib_query_one(priv, IB_MGMT_METHOD_SET, &rec, mask);
+	mask = ipoib_sa_join_rec(mcast, mcast->held, like, &rec);
+	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
+			       ipoib_query_group_answer);
+}
+
+static void ipoib_query_turn_answer(void *context, int status,
+				    const struct ib_mad_recv_wc *answer)
+{
+	struct ipoib_query *query = context;
+
+	ipoib_mcast_turn(query->priv, status);
+	ipoib_query_free(query);
+}
+
+/**
+ * ipoib_query_turn - has the SA dealt with what was sent to it before?
+ * @mcast: the broadcast group
+ *
+ * It is told again that we are a member, which changes nothing. A mere question
+ * may overtake: OpenSM's readers go before those who change something.
+ * ipoib_mcast_turn() is called with the answer if 0 is returned.
+ *
+ * Context: multicast work
+ * Return: 0 or negative error
+ */
+int ipoib_query_turn(const struct ipoib_mcast *mcast)
+{
+	struct ib_sa_mcmember_rec rec;
+	ib_sa_comp_mask mask;
+
+	if (!mcast->held)
+		return -EAGAIN;
+	mask = ipoib_sa_join_rec(mcast, mcast->held, NULL, &rec);
+	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
+			       ipoib_query_turn_answer);
 }
 
 /* ---- all groups ---- */

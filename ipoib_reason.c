@@ -8,6 +8,9 @@
 
 #include "ipoib_multicast.h"
 
+/* Milliseconds of pause from which it is a failure that no SM is known. */
+#define IPOIB_REASON_QUIET	64
+
 /**
  * struct ipoib_reason_rule - what to say and do about a reason
  * @text: for the log
@@ -24,8 +27,9 @@ struct ipoib_reason_rule {
 
 static const struct ipoib_reason_rule ipoib_reason_rules[] = {
 	[IPOIB_REASON_NONE]	 = { "", 50, 8000, false },
+	/* Nobody was asked. ib_sa looks for the SM, often for a moment only. */
 	[IPOIB_REASON_NO_SM]	 = { "no subnet manager is known",
-				     50, 2000, false },
+				     2, 2000, false },
 	[IPOIB_REASON_NO_ANSWER] = { "the SA does not answer",
 				     50, 2000, false },
 	[IPOIB_REASON_MISSING]	 = { "there is no such group",
@@ -94,6 +98,9 @@ void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int err)
 	struct ipoib_dev *priv = mcast->priv;
 	const char *kind = mcast->asked & IPOIB_JOIN_RECEIVES ? "" : "sendonly ";
 
+	if (mcast->reason == IPOIB_REASON_NO_SM &&
+	    READ_ONCE(mcast->backoff) < IPOIB_REASON_QUIET)
+		return;
 	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 	if (mcast->logged == mcast->reason)
 		return;

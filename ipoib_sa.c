@@ -192,17 +192,21 @@ static ib_sa_comp_mask ipoib_sa_copy_rec(struct ib_sa_mcmember_rec *rec,
 
 /**
  * ipoib_sa_join_rec - a request to join a group
- * @priv: the interface
- * @mgid: the group
+ * @mcast: the group
  * @state: JoinState
  * @like: record of the broadcast group if a missing group is to be created like
  *	it, else NULL
  * @rec: the request
  *
+ * The MLID that the group has had is not among the components that the mask
+ * names, so a request that differs is not refused for it. But OpenSM gives a group
+ * that it makes the MLID it finds there, if that is free: so groups keep theirs
+ * when the SM is restarted, and with them what switches and senders know.
+ *
+ * Context: multicast work, or with it stopped
  * Return: component mask
  */
-ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
-				  const union ib_gid *mgid, u8 state,
+ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec)
 {
@@ -210,9 +214,11 @@ ib_sa_comp_mask ipoib_sa_join_rec(struct ipoib_dev *priv,
 			       IB_SA_MCMEMBER_REC_PORT_GID |
 			       IB_SA_MCMEMBER_REC_PKEY |
 			       IB_SA_MCMEMBER_REC_JOIN_STATE;
+	const struct ipoib_dev *priv = mcast->priv;
 
 	memset(rec, 0, sizeof(*rec));
-	rec->mgid = *mgid;
+	rec->mgid = mcast->mgid;
+	rec->mlid = like && mcast->held ? mcast->rec.mlid : 0;
 	rec->port_gid = priv->local_gid;
 	rec->pkey = cpu_to_be16(priv->pkey);
 	rec->join_state = state;
@@ -228,7 +234,7 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_join_rec(priv, &mcast->mgid, state, like, &rec);
+	mask = ipoib_sa_join_rec(mcast, state, like, &rec);
 	return ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port,
 				    &rec, mask, GFP_KERNEL,
 				    ipoib_sa_join_answer, mcast);
@@ -240,6 +246,53 @@ static void ipoib_sa_leave(struct ipoib_dev *priv,
 {
 	if (member)
 		ib_sa_free_multicast(member);
+}
+
+/**
+ * ipoib_sa_join_again - join a group that is not one of the interface any more
+ * @priv: the interface
+ * @rec: the join
+ * @mask: its component mask
+ * @answer: called with the result, possibly before this returns; returns an error
+ *	to have the handle given back
+ * @context: in the handle
+ *
+ * Context: process, may sleep
+ * Return: 0, or negative error and no answer
+ */
+int ipoib_sa_join_again(struct ipoib_dev *priv,
+			struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
+			int (*answer)(int status,
+				      struct ib_sa_multicast *member),
+			void *context)
+{
+	return PTR_ERR_OR_ZERO(ib_sa_join_multicast(&ipoib_sa_client, priv->ca,
+						    priv->port, rec, mask,
+						    GFP_KERNEL, answer,
+						    context));
+}
+
+/* As ib_sa looks for it. */
+static u16 ipoib_sa_pkey_index(const struct ipoib_dev *priv)
+{
+	u16 index;
+
+	if (ib_find_pkey(priv->ca, priv->port, priv->pkey, &index))
+		return U16_MAX;
+	return index;
+}
+
+/* Has ib_sa dropped the membership as the P_Key has moved, or is about to? */
+static void ipoib_sa_left(struct ipoib_dev *priv,
+			  const struct ipoib_mcast *mcast, u8 state)
+{
+	struct ib_sa_mcmember_rec rec;
+	ib_sa_comp_mask mask;
+
+	if (ipoib_sa_pkey_index(priv) == priv->pkey_joined)
+		return;
+	mask = ipoib_sa_join_rec(mcast, state, NULL, &rec);
+	ipoib_former_end(priv, &rec, mask);
 }
 
 static int ipoib_sa_attach(struct ipoib_dev *priv,
@@ -289,6 +342,7 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 
 static void ipoib_sa_start(struct ipoib_dev *priv)
 {
+	priv->pkey_joined = ipoib_sa_pkey_index(priv);
 	if (priv->agent)
 		ipoib_agent_add_dev(priv->agent, priv);
 }
@@ -312,6 +366,7 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.path_show = ipoib_sa_path_show,
 	.join = ipoib_sa_join,
 	.leave = ipoib_sa_leave,
+	.left = ipoib_sa_left,
 	.attach = ipoib_sa_attach,
 	.detach = ipoib_sa_detach,
 	.group_ah = ipoib_sa_group_ah,

@@ -21,7 +21,9 @@ CASES=(
 	"gone U21,A16 without a P_Key at index 0 there is no carrier, and the log says so"
 	"back U21,A16 when it is there again the interface comes up by itself at once"
 	"moved A16,U21 when the P_Key moves and another takes its place, the link is that of the other one"
+	"former U56,A24 and the SA has the ports in no group of the former link any more"
 	"moved_back A16,U21 and the former one when it is back in its place"
+	"flips U17,U56 back and forth without a rest: a member where it ends, and nowhere else"
 	"sa_key U52,U48 the P_Key that the SA is spoken to with may move, too"
 )
 
@@ -139,10 +141,25 @@ full_again()
 	sends_with 2 9234
 }
 
+# in_former_groups NODE...: nodes that the SA has in a group of a P_Key that they have
+# left; node 1, which has not, tells that the groups are there
+in_former_groups()
+{
+	local node mgid
+
+	for mgid in "$(mgid4 255.255.255.255 "$PKEY")" "$(mgid4 224.0.0.1 "$PKEY")"; do
+		check "node 1 in $mgid" sa_is_full_member 1 "$mgid"
+		for node; do
+			check "node $node not in $mgid" slowwait 5 sa_is_no_member "$node" "$mgid"
+		done
+	done
+}
+
 gone()
 {
 	check "take it" pkeys_set 2 0=0
 	check "no carrier" slowwait 5 no_carrier 2
+	PKEY=9234 in_former_groups 2
 	check "and stays so" stays 2000 no_carrier 2
 	check "nodes 1 and 3 go on" wait_ping 1 3
 	check_not "node 2 is unreachable" ping_ok 1 "$(ip4 2)"
@@ -199,18 +216,42 @@ moves_to()
 	check "ping" wait_ping 2 3
 }
 
-# The SA still has the ports as members of the former broadcast group: the RDMA core
-# forgets a membership whose P_Key has another index, and does not tell the SA.
 moved()
 {
 	moves_to 8777
 	check_not "node 1 is on another link" ping_ok 2 "$(ip4 1)"
 }
 
+# The RDMA core forgets a membership whose P_Key has another index, and does not tell the
+# SA: so the driver has to.
+former()
+{
+	PKEY=9234 in_former_groups 2 3
+}
+
 moved_back()
 {
 	moves_to 9234
 	check "ping" wait_ping 2 1
+	check "no member of the other link" slowwait 5 sa_is_no_member 2 "$(mgid4 255.255.255.255 8777)"
+}
+
+# What the driver does about one change is under way when the next one comes.
+flips()
+{
+	local i n
+
+	i=$(pkey_index 2 0x8777) || fail "no 0x8777"
+	for ((n = 0; n < 10; n++)); do
+		pkeys_set 2 0=0x8777 "$i=0x9234"
+		pkeys_set 2 0=0x9234 "$i=0x8777"
+	done > /dev/null
+	check "the table" pkey_is 2 0 0x9234
+	check "follows" slowwait 10 link_is 2 9234
+	on_link 2 9234
+	check "stays there" stays 2000 sa_is_full_member 2 "$(mgid4 255.255.255.255 9234)"
+	check "not in the other" slowwait 5 sa_is_no_member 2 "$(mgid4 255.255.255.255 8777)"
+	check "ping" wait_ping 2 3
 }
 
 # Questions, answers and reports have node 2's 0x7fff.

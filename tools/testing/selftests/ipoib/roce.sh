@@ -23,6 +23,7 @@ CASES=(
 	"small_mtu:ipv6 - IPv6 is refused with a message"
 	"small_mtu:grows - with the Ethernet's MTU it grows, and IPv6 works"
 	"port_down B31 the Ethernet port down takes the carrier, up brings it back"
+	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
 	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
 	"vlan:own - an interface on a VLAN is a link of its own"
 	"vlan:tagged - its frames have the tag"
@@ -138,6 +139,62 @@ lladdr_is_not()
 lladdr_ends()
 {
 	[[ $(lladdr "$1") == *$2 ]]
+}
+
+# neighbour NODE ADDRESS: the link-layer address that it has for that
+neighbour()
+{
+	node_ip "$1" neigh show to "$2" dev ib0 | sed -n 's/.*lladdr \([0-9a-f:]*\).*/\1/p' | tr -d :
+}
+
+neighbour_is()
+{
+	local got
+
+	got=$(neighbour "$1" "$2")
+	[ "$got" = "$3" ] && return
+	echo "node $1 has ${got:-nothing} for $2, not $3"
+	return 1
+}
+
+# announces NODE: node 1, which sends nothing to it, knows its present address
+announces()
+{
+	local address
+
+	for address in "$(ip4 "$1")" "$(ip6 "$1")"; do
+		check "$address" slowwait 4 neighbour_is 1 "$address" "$(lladdr "$1")"
+	done
+}
+
+announced()
+{
+	local before address
+
+	before=$(lladdr 2)
+	check "ping" wait_ping 1 2
+	for address in "$(ip4 2)" "$(ip6 2)"; do
+		check "$address is known" neighbour_is 1 "$address" "$before"
+		# and is not doubted for half a minute
+		node_ip 1 neigh change "$address" dev ib0 nud reachable
+	done
+	capture_start announced
+	ip addr add fe80::4391/64 dev "$(eth 2)" nodad
+	ip addr del "$(port_gid 2)/64" dev "$(eth 2)"
+	check "a new address" slowwait 5 lladdr_is_not 2 "$before"
+	announces 2
+	ip addr add "$(port_gid 2)/64" dev "$(eth 2)" nodad
+	ip addr del fe80::4391/64 dev "$(eth 2)"
+	check "the old address" slowwait 5 lladdr_is 2 "$before"
+	announces 2
+	capture_stop
+	check_eq "what node 1 has asked" "$(frames arp.op=1 "arp.tpa=$(ip4 2)" "arp.spa=$(ip4 1)")" ""
+	check "ping" wait_ping 1 2
+}
+
+lladdr_is()
+{
+	[ "$(lladdr "$1")" = "$2" ]
 }
 
 gid_changes()

@@ -27,6 +27,9 @@ CASES=(
 	"not_full U50 and take that back"
 	"silent_sm U54,A14 an SM that takes over and asks nobody to register again knows all members soon"
 	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
+	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
+	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
+	"many_left U56 of two hundred groups that are left at once the SA is told once each"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
 	"scope_search:5 U15,U8 one of scope 5 is found by searching"
 	"scope_search:e U15,U8 one of scope 14, too"
@@ -207,6 +210,120 @@ silent_sender()
 	check "all are members" slowwait 15 members_known 1 2 3
 }
 
+
+# mlids MGID...: those that the SA has
+mlids()
+{
+	local mgid
+
+	for mgid; do
+		echo "$mgid $(($(sa_field "$mgid" mlid)))"
+	done
+}
+
+# members NODE MGID...
+members()
+{
+	local node=$1 mgid
+
+	shift
+	for mgid; do
+		sa_is_full_member "$node" "$mgid" || { echo "node $node not in $mgid"; return 1; }
+	done
+}
+
+# The nodes come back in any order, so it would be by chance.
+same_mlids()
+{
+	local i before groups=() mgids=()
+
+	for i in 1 2 3 4 5 6 7 8; do
+		groups+=("239.51.0.$i")
+		mgids+=("$(mgid4 "239.51.0.$i")")
+	done
+	group_join 3 "${groups[@]:0:4}"
+	group_join 2 "${groups[@]:4:4}"
+	check "members" slowwait 10 members 3 "${mgids[@]:0:4}"
+	check "members" slowwait 10 members 2 "${mgids[@]:4:4}"
+	before=$(mlids "${mgids[@]}")
+	opensm_kill
+	opensm_start
+	check "members again" slowwait 15 members 3 "${mgids[@]:0:4}"
+	check "members again" slowwait 15 members 2 "${mgids[@]:4:4}"
+	check_eq "MLIDs" "$(mlids "${mgids[@]}")" "$before"
+	group_leave "${BACKGROUND[-2]}"
+	group_leave
+}
+
+# datagrams NODE: that its sockets have got so far
+datagrams()
+{
+	# shellcheck disable=SC2016 # awk's
+	in_node "$1" awk '$1 == "Udp:" && $2 ~ /^[0-9]/ { print $2 }' /proc/net/snmp
+}
+
+by_own_tree()
+{
+	local before
+
+	before=$(xstat "$1" tx_via_broadcast)
+	udp_to "$1" "$2" 7301 10
+	xstat_is "$1" tx_via_broadcast -eq "$before"
+}
+
+# What is lost is for the SM to answer for: it empties the switches' tables at first, the
+# broadcast group's, too. So there is no more than a limit that is easy to keep.
+restart()
+{
+	local before sender got
+
+	got=$(datagrams 3)
+	# it stays until it is killed
+	udp_listen 3 239.52.0.1 7300 1000 60000
+	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.52.0.1)"
+	udp_to 2 239.52.0.1 7301 3
+	check "a sender" slowwait 5 mcg_is 2 "$(mgid4 239.52.0.1)" state member
+	before=$(xstat 2 tx_via_broadcast)
+	background 2 udp_group send ib0 239.52.0.1 7300 100 400 10000
+	sender=${BACKGROUND[-1]}
+	opensm_kill
+	opensm_start
+	wait "$sender"
+	got=$(($(datagrams 3) - got))
+	check_num "by the broadcast group" "$(xstat 2 tx_via_broadcast)" -gt $((before + 5))
+	check "member again" slowwait 5 mcg_is 2 "$(mgid4 239.52.0.1)" state member
+	check "by its own tree again" slowwait 5 by_own_tree 2 239.52.0.1
+	kill "$LISTENER" 2> /dev/null
+	wait "$LISTENER"
+	note "node 3 got $got of 400"
+	check_num "datagrams" "$got" -ge 300
+}
+
+# The RDMA core repeats a leave that is not answered in 0.3 s.
+many_left()
+{
+	local i groups=() n
+
+	for ((i = 0; i < 200; i++)); do
+		groups+=("239.53.0.$i")
+	done
+	in_node 3 sysctl -q net.ipv4.igmp_max_memberships=300
+	group_join 3 "${groups[@]}"
+	check "joined" slowwait 60 mgids_of_53 200
+	capture_start many_left
+	group_leave
+	check "left" slowwait 60 mgids_of_53 0
+	capture_stop
+	n=$(frame_count mad.class=03 mad.method=15 "slid=$(lid_hex 3)")
+	note "$n leaves, $(frame_count mad.class=03 mad.method=02 "slid=$(lid_hex 3)") between them"
+	check_num "leaves" "$n" -ge 200
+	check_num "leaves" "$n" -le 240
+}
+
+mgids_of_53()
+{
+	[ "$(sa_mgids | grep -c '^ff12:401b:ffff::f35:')" -eq "$1" ]
+}
 
 # driver_again PARAMETER...: with a partition whose group has another scope
 driver_again()

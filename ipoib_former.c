@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Memberships that the RDMA core has dropped and not told the SA of.
+ *
+ * When the P_Key of a group gets another index in the port's table, or goes, ib_sa
+ * forgets all memberships of the group on the port. The SA does not: it would keep
+ * the port in the group for ever, and switches would go on to forward to it what
+ * it can only drop.
+ *
+ * Why is the SA not simply told, by a SubnAdmDelete of our own? It knows of one
+ * membership of the port, which may be there for several: other clients of ib_sa
+ * join the same groups, and so may we, if the P_Key is back. Who of them is in or
+ * on his way only ib_sa knows, and it has nothing that keeps anybody from joining
+ * between a look at that and our request; and a request sent again, as its answer
+ * was lost, would come after the join of another. So ib_sa itself is to leave:
+ * the group is joined once more through it, with the same JoinState and without
+ * what would make a missing group, and left as soon as it answers. ib_sa does one
+ * thing at a time for each group, counts who is in, and sends a leave for the last
+ * one only. If the SA knew us this has changed nothing until the leave; if it did
+ * not, it has us as a member for a moment.
+ *
+ * A join fails while ib_sa looks for the SM, which it does after each change of
+ * P_Keys; then it is tried again.
+ */
+#include <linux/slab.h>
+
+#include "ipoib.h"
+
+#define IPOIB_FORMER_TRIES	50
+#define IPOIB_FORMER_PAUSE	(HZ / 50)
+
+/**
+ * struct ipoib_former - a membership to be ended
+ * @work: joins again
+ * @priv: the interface, held by &ipoib_dev.queries
+ * @rec: what to join
+ * @mask: component mask
+ * @tries: how many are left
+ */
+struct ipoib_former {
+	struct delayed_work work;
+	struct ipoib_dev *priv;
+	struct ib_sa_mcmember_rec rec;
+	ib_sa_comp_mask mask;
+	unsigned int tries;
+};
+
+/* The interface may be gone when this returns. */
+static void ipoib_former_free(struct ipoib_former *former)
+{
+	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
+	ipoib_path_answered(former->priv);
+	kfree(former);
+}
+
+/* Nobody waits for an SM for the sake of an interface that goes. */
+static bool ipoib_former_again(const struct ipoib_former *former, int status)
+{
+	return status == -EAGAIN && former->tries &&
+	       former->priv->netdev->reg_state == NETREG_REGISTERED;
+}
+
+static int ipoib_former_answer(int status, struct ib_sa_multicast *member)
+{
+	struct ipoib_former *former = member->context;
+
+	if (ipoib_former_again(former, status))
+		queue_delayed_work(system_unbound_wq, &former->work,
+				   IPOIB_FORMER_PAUSE);
+	else
+		ipoib_former_free(former);
+	/* ib_sa gives the handle back itself: it leaves what it has joined. */
+	return -ECANCELED;
+}
+
+static void ipoib_former_work(struct work_struct *work)
+{
+	struct ipoib_former *former = container_of(to_delayed_work(work),
+						   struct ipoib_former, work);
+
+	former->tries--;
+	if (ipoib_sa_join_again(former->priv, &former->rec, former->mask,
+				ipoib_former_answer, former))
+		ipoib_former_free(former);
+}
+
+/**
+ * ipoib_former_end - end a membership that ib_sa may have dropped
+ * @priv: the interface
+ * @rec: a join of the group with the JoinState held
+ * @mask: its component mask, without the components to make a group
+ *
+ * The interface does not go until this has been done, or the SA has not answered
+ * for three seconds.
+ *
+ * Context: process, may sleep; does not wait for the SA
+ */
+void ipoib_former_end(struct ipoib_dev *priv,
+		      const struct ib_sa_mcmember_rec *rec,
+		      ib_sa_comp_mask mask)
+{
+	struct ipoib_former *former = kzalloc(sizeof(*former), GFP_KERNEL);
+
+	if (!former)
+		return;
+	INIT_DELAYED_WORK(&former->work, ipoib_former_work);
+	former->priv = priv;
+	former->rec = *rec;
+	former->mask = mask;
+	former->tries = IPOIB_FORMER_TRIES;
+	refcount_inc(&priv->queries);
+	ipoib_object_made(IPOIB_OBJECT_QUERY);
+	queue_delayed_work(system_unbound_wq, &former->work, 0);
+}
