@@ -975,6 +975,7 @@ static void ipoib_cm_release(struct ipoib_cm *cm, unsigned long after)
 	 */
 	if (time_after_eq(jiffies, cm->empty_at + after))
 		ipoib_cm_rx_release(cm);
+	ipoib_cm_rx_shrink(cm);
 	mutex_unlock(&cm->mutex);
 }
 
