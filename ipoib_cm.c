@@ -1374,6 +1374,7 @@ void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file)
 
 	if (!cm)
 		return;
+	ipoib_cm_rx_show(cm, file);
 	spin_lock_bh(&cm->lock);
 	seq_printf(file, "connections: %u\npeers: %u\n", cm->nconns,
 		   cm->npeers);

@@ -531,6 +531,7 @@ void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
 bool ipoib_cm_rx_done(struct ipoib_conn *conn);
 void ipoib_cm_rx_remove(struct ipoib_conn *conn);
+void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);
 int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv);
 bool ipoib_cm_has_srq(const struct ipoib_dev *priv);
