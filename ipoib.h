@@ -73,8 +73,8 @@
  *	head of the ring of one connection and the queue behind it. Taken in
  *	the transmit path and by the handler of its completions.
  * &ipoib_cm_rx.lock
- *	which receives of connections are free, and allocation from their page
- *	pool. Taken under none of the others and holds none.
+ *	which receives of connections are free and how many shall be posted, and
+ *	allocation from their page pool. None is taken under it.
  * &ipoib_dev.ah_lock
  *	the list of address handles that wait to be destroyed.
  *

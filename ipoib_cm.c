@@ -975,6 +975,7 @@ static void ipoib_cm_release(struct ipoib_cm *cm, unsigned long after)
 	 */
 	if (time_after_eq(jiffies, cm->empty_at + after))
 		ipoib_cm_rx_release(cm);
+	ipoib_cm_rx_shrink(cm);
 	mutex_unlock(&cm->mutex);
 }
 
@@ -1373,6 +1374,7 @@ void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file)
 
 	if (!cm)
 		return;
+	ipoib_cm_rx_show(cm, file);
 	spin_lock_bh(&cm->lock);
 	seq_printf(file, "connections: %u\npeers: %u\n", cm->nconns,
 		   cm->npeers);

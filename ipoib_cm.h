@@ -130,6 +130,11 @@ static inline int ipoib_cm_params_check(void)
 #define IPOIB_CM_BATCH		8
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
+/* Receives that an SRQ, or such a connection, begins with. */
+#define IPOIB_CM_SRQ_LEAST	IPOIB_CM_RING
+#define IPOIB_CM_OWN_LEAST	8
+/* Pages kept for the next receives. */
+#define IPOIB_CM_POOL_RING	1024
 
 /**
  * enum ipoib_transport - service of a connection
@@ -252,8 +257,11 @@ struct ipoib_cm_slot {
  * @free: stack of slot numbers that are not posted
  * @nfree: how many
  * @size: number of slots
+ * @depth: how many shall be posted
  * @srq: what they are posted to, or
  * @qp: this
+ *
+ * @free, @nfree and @depth under &ipoib_cm_rx.lock.
  */
 struct ipoib_cm_bufs {
 	struct ipoib_cm_slot *slots;
@@ -261,6 +269,7 @@ struct ipoib_cm_bufs {
 	u16 *free;
 	unsigned int nfree;
 	unsigned int size;
+	unsigned int depth;
 	struct ib_srq *srq;
 	struct ib_qp *qp;
 };
@@ -350,11 +359,13 @@ struct ipoib_conn {
  * @bufs: its buffers
  * @pool: pages
  * @nsge: of a receive: one for the header, the others for a page each
- * @lock: protects the pool's side of allocation, @wr, @sge and what is free
+ * @lock: protects the pool's side of allocation, @wr, @sge, @peak and what is free
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists
  * @wc: scratch for polling
- * @since: completions since the last round of the handler
+ * @since: completions since the last round of the handler: so many may have come
+ *	before it looked
+ * @peak: the most there were since the ageing work looked
  * @refill: tries again after memory ran out
  */
 struct ipoib_cm_rx {
@@ -368,6 +379,7 @@ struct ipoib_cm_rx {
 	struct ib_sge sge[IPOIB_CM_BATCH][IPOIB_CM_PAGES + 1];
 	struct ib_wc wc[16];
 	unsigned int since;
+	unsigned int peak;
 	struct delayed_work refill;
 };
 
@@ -513,11 +525,13 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* ipoib_cm_rx.c */
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
+void ipoib_cm_rx_shrink(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
 bool ipoib_cm_rx_done(struct ipoib_conn *conn);
 void ipoib_cm_rx_remove(struct ipoib_conn *conn);
+void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);
 int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv);
 bool ipoib_cm_has_srq(const struct ipoib_dev *priv);

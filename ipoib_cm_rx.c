@@ -10,7 +10,8 @@
  * stack. Never is more than a page allocated in one piece.
  *
  * The memory comes with the first connection and goes when there has been none
- * for a while.
+ * for a while. A receive takes 16 pages, so few are posted at first, see
+ * ipoib_cm_bufs_grow(), and most connections never need more.
  *
  * This file also has the fence for both completion handlers: how the reaper
  * waits until neither will look at a connection any more.
@@ -91,6 +92,57 @@ static u64 ipoib_cm_page_dma(const struct ipoib_cm *cm, struct page *page)
 	return page_pool_get_dma_addr(page);
 }
 
+static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
+{
+	return bufs->size - READ_ONCE(bufs->nfree);
+}
+
+/* How many there should be more. */
+static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm_bufs *bufs)
+{
+	unsigned int posted = ipoib_cm_bufs_posted(bufs);
+	unsigned int depth = READ_ONCE(bufs->depth);
+
+	return depth > posted ? depth - posted : 0;
+}
+
+/* How many there are at least. UC loses what finds none: there, it is all. */
+static unsigned int ipoib_cm_bufs_least(const struct ipoib_cm *cm,
+					const struct ipoib_cm_bufs *bufs,
+					unsigned int least)
+{
+	if (READ_ONCE(cm->offers) & IPOIB_LLADDR_UC)
+		return bufs->size;
+	return min(least, bufs->size);
+}
+
+/*
+ * Of what is posted, less than half shall be used up before the handler gets to
+ * it. For each message beyond that one receive more is posted: the depth follows a
+ * burst while it lasts, and only the beginning of a large one meets with RNR NAKs.
+ */
+static void ipoib_cm_bufs_grow(struct ipoib_cm_rx *rx,
+			       struct ipoib_cm_bufs *bufs)
+{
+	lockdep_assert_held(&rx->lock);
+	rx->since++;
+	rx->peak = max(rx->peak, rx->since);
+	if (rx->since >= bufs->depth / 2 && bufs->depth < bufs->size)
+		WRITE_ONCE(bufs->depth, bufs->depth + 1);
+}
+
+static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx,
+				struct ipoib_cm_slot *slot)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_CM_PAGES; i++) {
+		if (slot->page[i])
+			page_pool_put_full_page(rx->pool, slot->page[i], false);
+		slot->page[i] = NULL;
+	}
+}
+
 static bool ipoib_cm_slot_fill(struct ipoib_cm_rx *rx,
 			       struct ipoib_cm_slot *slot)
 {
@@ -132,12 +184,13 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 {
 	struct ipoib_cm_rx *rx = cm->rx;
 	const struct ib_recv_wr *bad;
-	unsigned int n = 0;
+	unsigned int most, n = 0;
 	u16 index;
 	int err;
 
 	lockdep_assert_held(&rx->lock);
-	while (n < IPOIB_CM_BATCH && n < bufs->nfree) {
+	most = min_t(unsigned int, ipoib_cm_bufs_missing(bufs), IPOIB_CM_BATCH);
+	while (n < most) {
 		index = bufs->free[bufs->nfree - n - 1];
 		if (!ipoib_cm_slot_fill(rx, &bufs->slots[index]))
 			break;
@@ -153,7 +206,7 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 	if (unlikely(err))
 		n = bad - rx->wr;
 	/* Posted from the top of the stack downwards. */
-	bufs->nfree -= n;
+	WRITE_ONCE(bufs->nfree, bufs->nfree - n);
 	return n;
 }
 
@@ -174,11 +227,11 @@ static void ipoib_cm_rx_starved(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 
 static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
-	while (bufs->nfree) {
+	while (ipoib_cm_bufs_missing(bufs)) {
 		if (likely(ipoib_cm_rx_post(cm, bufs)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
-		if (bufs->nfree == bufs->size)
+		if (!ipoib_cm_bufs_posted(bufs))
 			ipoib_cm_rx_starved(cm, bufs);
 		return;
 	}
@@ -194,12 +247,13 @@ static void ipoib_cm_refill_work(struct work_struct *work)
 }
 
 static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-			      unsigned int size)
+			      unsigned int size, unsigned int least)
 {
 	unsigned int i;
 
 	bufs->size = size;
 	bufs->nfree = size;
+	bufs->depth = ipoib_cm_bufs_least(cm, bufs, least);
 	bufs->slots = kvcalloc(size, sizeof(*bufs->slots), GFP_KERNEL);
 	bufs->free = kvcalloc(size, sizeof(*bufs->free), GFP_KERNEL);
 	if (!bufs->slots || !bufs->free)
@@ -213,14 +267,10 @@ static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 /* Nothing is posted any more. */
 static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
-	unsigned int i, j;
+	unsigned int i;
 
 	for (i = 0; bufs->slots && i < bufs->size; i++)
-		for (j = 0; j < IPOIB_CM_PAGES; j++)
-			if (bufs->slots[i].page[j])
-				page_pool_put_full_page(cm->rx->pool,
-							bufs->slots[i].page[j],
-							false);
+		ipoib_cm_slot_empty(cm->rx, &bufs->slots[i]);
 	ipoib_bufs_exit(&bufs->heads);
 	kvfree(bufs->free);
 	kvfree(bufs->slots);
@@ -310,6 +360,19 @@ static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 	ipoib_conn_close(conn);
 }
 
+/* Its buffers have been read: whoever refills may have the slot. */
+static void ipoib_cm_slot_free(struct ipoib_cm_rx *rx,
+			       struct ipoib_cm_bufs *bufs, u16 index)
+{
+	lockdep_assert_held(&rx->lock);
+	ipoib_cm_bufs_grow(rx, bufs);
+	bufs->free[bufs->nfree] = index;
+	WRITE_ONCE(bufs->nfree, bufs->nfree + 1);
+	/* That is how it shrinks: what is posted can only be waited for. */
+	if (unlikely(!ipoib_cm_bufs_missing(bufs)))
+		ipoib_cm_slot_empty(rx, &bufs->slots[index]);
+}
+
 static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 				 struct ipoib_cm_tally *tally)
 {
@@ -324,9 +387,8 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
 	else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
 		ipoib_cm_rx_frame(conn, bufs, wc, tally);
-	/* Its buffers have been read: whoever refills may have the slot. */
 	spin_lock(&cm->rx->lock);
-	bufs->free[bufs->nfree++] = wc->wr_id;
+	ipoib_cm_slot_free(cm->rx, bufs, wc->wr_id);
 	if (conn->bufs && READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
 		ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock(&cm->rx->lock);
@@ -335,7 +397,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm,
 				unsigned int least)
 {
-	if (!rx->srq || rx->bufs.nfree < least)
+	if (!rx->srq || ipoib_cm_bufs_missing(&rx->bufs) < least)
 		return;
 	spin_lock(&rx->lock);
 	ipoib_cm_rx_refill(cm, &rx->bufs);
@@ -395,7 +457,6 @@ int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 
 	if (done >= budget) {
 		/* Never empty: as many as it holds are all that it held. */
-		cm->rx->since += done;
 		if (cm->rx->since > cm->rx->cq->cqe)
 			ipoib_cm_rx_round(cm);
 		return budget;
@@ -421,7 +482,7 @@ static int ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_device *ca = cm->priv->ca;
 	struct page_pool_params params = {
-		.pool_size = min_t(unsigned int, 16384,
+		.pool_size = min_t(unsigned int, IPOIB_CM_POOL_RING,
 				   rx->bufs.size * (rx->nsge - 1)),
 		.nid = NUMA_NO_NODE,
 		.dma_dir = DMA_FROM_DEVICE,
@@ -503,7 +564,8 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	struct ib_cq_init_attr attr = { .cqe = ipoib_cm_rx_cqe(cm) };
 	int err;
 
-	err = ipoib_cm_bufs_init(cm, &rx->bufs, ipoib_cm_srq_size(cm->priv));
+	err = ipoib_cm_bufs_init(cm, &rx->bufs, ipoib_cm_srq_size(cm->priv),
+				 IPOIB_CM_SRQ_LEAST);
 	if (err)
 		return err;
 	err = ipoib_cm_pool_create(cm, rx);
@@ -528,8 +590,8 @@ destroy_pool:
 }
 
 /*
- * Thousands of pages, so with breaks, and not in the handler. What is missing
- * is up to that.
+ * Hundreds of pages or more, so with breaks, and not in the handler. What is
+ * missing is up to that.
  */
 static void ipoib_cm_srq_fill(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
@@ -591,6 +653,32 @@ exit_bufs:
 }
 
 /**
+ * ipoib_cm_rx_shrink - let go of receives that have not been needed lately
+ * @cm: connected mode of the interface
+ *
+ * They go one by one, with what comes next.
+ *
+ * Context: &ipoib_cm.mutex held
+ */
+void ipoib_cm_rx_shrink(struct ipoib_cm *cm)
+{
+	struct ipoib_cm_rx *rx = cm->rx;
+	unsigned int depth, least;
+
+	lockdep_assert_held(&cm->mutex);
+	if (!rx || !rx->srq)
+		return;
+	least = ipoib_cm_bufs_least(cm, &rx->bufs, IPOIB_CM_SRQ_LEAST);
+	spin_lock_bh(&rx->lock);
+	depth = rx->bufs.depth;
+	if (rx->peak < depth / 4)
+		depth /= 2;
+	WRITE_ONCE(rx->bufs.depth, max(depth, least));
+	rx->peak = 0;
+	spin_unlock_bh(&rx->lock);
+}
+
+/**
  * ipoib_cm_rx_release - give back what connections shared
  * @cm: connected mode of the interface, without connections
  *
@@ -636,7 +724,8 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)
 		return -ENOMEM;
-	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS);
+	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS,
+				 IPOIB_CM_OWN_LEAST);
 	if (err) {
 		ipoib_cm_bufs_exit(cm, bufs);
 		kfree(bufs);
@@ -647,7 +736,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	spin_lock_bh(&cm->rx->lock);
 	ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock_bh(&cm->rx->lock);
-	return bufs->nfree == bufs->size ? -ENOMEM : 0;
+	return ipoib_cm_bufs_posted(bufs) ? 0 : -ENOMEM;
 }
 
 /**
@@ -659,7 +748,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 bool ipoib_cm_rx_done(struct ipoib_conn *conn)
 {
 	if (conn->bufs)
-		return READ_ONCE(conn->bufs->nfree) == conn->bufs->size;
+		return !ipoib_cm_bufs_posted(conn->bufs);
 	return completion_done(&conn->last_wqe);
 }
 
@@ -674,6 +763,39 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 	ipoib_cm_bufs_exit(conn->cm, conn->bufs);
 	kfree(conn->bufs);
 	conn->bufs = NULL;
+}
+
+static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
+{
+	unsigned int posted = ipoib_cm_bufs_posted(&cm->rx->bufs);
+	struct ipoib_conn *conn;
+
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry(conn, &cm->conns, list)
+		if (conn->bufs)
+			posted += ipoib_cm_bufs_posted(conn->bufs);
+	spin_unlock_bh(&cm->lock);
+	return posted;
+}
+
+/**
+ * ipoib_cm_rx_show - how many receives are posted, for debugfs
+ * @cm: connected mode of the interface
+ * @file: where to
+ *
+ * Context: may sleep
+ */
+void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
+{
+	unsigned int posted = 0, pages = 0;
+
+	mutex_lock(&cm->mutex);
+	if (cm->rx) {
+		posted = ipoib_cm_rx_posted(cm);
+		pages = posted * (cm->rx->nsge - 1);
+	}
+	mutex_unlock(&cm->mutex);
+	seq_printf(file, "receives: %u\nreceive_pages: %u\n", posted, pages);
 }
 
 /* ---- the fence ---- */

@@ -81,6 +81,23 @@ peer_state_is()
 	[ "$(peer_state "$1" "$2")" = "$3" ]
 }
 
+# receives NODE: how many of connections are posted
+receives()
+{
+	cm_view "$1" | sed -n 's/^receives: //p'
+}
+
+# receive_pages NODE: what they take
+receive_pages()
+{
+	cm_view "$1" | sed -n 's/^receive_pages: //p'
+}
+
+receives_are()
+{
+	test "$(receives "$1")" "$2" "$3"
+}
+
 # all_gone NODE: no connection is left, not even one being taken apart
 all_gone()
 {
@@ -187,6 +204,11 @@ settled()
 kernel_kb()
 {
 	awk '/^(SUnreclaim|VmallocUsed|Percpu):/ { kb += $2 } END { print kb }' /proc/meminfo
+}
+
+available_kb()
+{
+	sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo
 }
 
 # ---- for what is done a thousand times: nothing is started for it ----
