@@ -15,6 +15,7 @@
 #define IPOIB_CM_H
 
 #include <linux/completion.h>
+#include <linux/if_ether.h>
 #include <linux/mutex.h>
 #include <linux/rhashtable.h>
 #include <linux/seq_file.h>
@@ -139,6 +140,16 @@ static inline int ipoib_cm_params_check(void)
 enum ipoib_transport {
 	IPOIB_TRANSPORT_RC,
 	IPOIB_TRANSPORT_UC,
+};
+
+/**
+ * struct ipoib_way - the port that a connection, or a path record, leads to
+ * @lid: its LID, 0 on a fabric without
+ * @mac: its MAC address, zero on a fabric without
+ */
+struct ipoib_way {
+	u32 lid;
+	u8 mac[ETH_ALEN];
 };
 
 /**
@@ -291,7 +302,7 @@ struct ipoib_cm_bufs {
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
  * @id: identifier of the CM
- * @dlid: LID of the peer that the connection goes to
+ * @way: where the connection goes
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @seen: jiffies of the last frame received
@@ -331,7 +342,7 @@ struct ipoib_conn {
 	bool fatal;
 	bool carried;
 	struct ib_cm_id *id;
-	u32 dlid;
+	struct ipoib_way way;
 	u32 psn;
 	unsigned long created;
 	unsigned long seen;

@@ -18,6 +18,7 @@
  * The callbacks of the CM run in process context, one at a time for each
  * identifier. They take &ipoib_cm.lock and &ipoib_cm.mutex, never RTNL.
  */
+#include <linux/etherdevice.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 
@@ -80,6 +81,41 @@ static u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 {
 	/* The reserved octet is not looked at (C29). */
 	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
+}
+
+/* What a fabric does not have is zero. */
+static void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac)
+{
+	way->lid = lid;
+	memset(way->mac, 0, sizeof(way->mac));
+	if (mac)
+		memcpy(way->mac, mac, sizeof(way->mac));
+}
+
+static void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec)
+{
+	ipoib_way_set(way, be32_to_cpu(sa_path_get_dlid(rec)),
+		      sa_path_get_dmac(rec));
+}
+
+/* Where the fabric says that a GID is. Returns whether it is known. */
+static bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid,
+			 struct ipoib_way *way)
+{
+	struct sa_path_rec rec;
+
+	if (!ipoib_path_record(priv, gid, &rec))
+		return false;
+	ipoib_way_of_rec(way, &rec);
+	return true;
+}
+
+static bool ipoib_way_is_same(const struct ipoib_dev *priv,
+			      const struct ipoib_way *a,
+			      const struct ipoib_way *b)
+{
+	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
+	       ether_addr_equal(a->mac, b->mac);
 }
 
 static enum ib_qp_type ipoib_conn_qp_type(const struct ipoib_conn *conn)
@@ -184,7 +220,8 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
 	if (err)
 		return err;
-	conn->dlid = rdma_ah_get_dlid(&attr.ah_attr);
+	ipoib_way_set(&conn->way, rdma_ah_get_dlid(&attr.ah_attr),
+		      rdma_ah_retrieve_dmac(&attr.ah_attr));
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	return ib_modify_qp(conn->qp, &attr, mask);
@@ -710,14 +747,14 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
  * @mtu: longest packet that both ends take
  * @sid: first octet of the service ID
  * @transport: RC or UC
- * @dlid: LID that the peer says it has
+ * @way: where the request has come from
  */
 struct ipoib_cm_request {
 	struct ipoib_lladdr addr;
 	unsigned int mtu;
 	u8 sid;
 	enum ipoib_transport transport;
-	u32 dlid;
+	struct ipoib_way way;
 };
 
 static bool ipoib_cm_offered(const struct ipoib_cm *cm, enum ib_qp_type type)
@@ -767,7 +804,7 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 	}
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
-	request->dlid = be32_to_cpu(sa_path_get_dlid(req->primary_path));
+	ipoib_way_of_rec(&request->way, req->primary_path);
 	request->sid = ipoib_service_first(id->service_id);
 	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
 							 IPOIB_TRANSPORT_RC;
@@ -814,12 +851,11 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 			    const struct ipoib_cm_request *request)
 {
-	struct sa_path_rec rec;
+	struct ipoib_way way;
 
 	return !list_empty(&peer->conns) &&
-	       ipoib_path_record(cm->priv, peer->addr.gid, &rec) &&
-	       !ipoib_lid_is_same_port(be32_to_cpu(sa_path_get_dlid(&rec)),
-				       request->dlid, READ_ONCE(cm->priv->lmc));
+	       ipoib_way_to(cm->priv, peer->addr.gid, &way) &&
+	       !ipoib_way_is_same(cm->priv, &way, &request->way);
 }
 
 /* Room for one more from this peer. Returns 0 or the reason to refuse. */
@@ -984,8 +1020,9 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
  * ipoib_conn_check - whether a peer is who it says
  * @conn: a connection that the peer asked for
  *
- * Anyone may claim an address in a request. What we would send goes by this
- * connection's LID, so that must be the one that the fabric has for the GID.
+ * Anyone may claim an address in a request. What we would send goes to this
+ * connection's LID or MAC address, so that must be the one that the fabric has
+ * for the GID.
  *
  * Context: process, or bottom half
  * Return: true if it is, false if not or not known yet
@@ -993,15 +1030,12 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 bool ipoib_conn_check(struct ipoib_conn *conn)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
-	struct sa_path_rec rec;
+	struct ipoib_way way;
 
-	if (conn->checked)
-		return true;
-	if (!ipoib_path_record(priv, conn->peer->addr.gid, &rec))
-		return false;
-	conn->checked =
-		ipoib_lid_is_same_port(be32_to_cpu(sa_path_get_dlid(&rec)),
-				       conn->dlid, READ_ONCE(priv->lmc));
+	if (!conn->checked)
+		conn->checked = ipoib_way_to(priv, conn->peer->addr.gid,
+					     &way) &&
+				ipoib_way_is_same(priv, &way, &conn->way);
 	return conn->checked;
 }
 
