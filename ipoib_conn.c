@@ -21,6 +21,7 @@
 #include <linux/etherdevice.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "ipoib_cm.h"
@@ -452,11 +453,13 @@ void ipoib_conn_destroy_id(struct ib_cm_id *id)
 /* ---- asking for a connection ---- */
 
 static int ipoib_conn_send_req(struct ipoib_conn *conn,
-			       struct sa_path_rec *rec, u8 sid)
+			       struct sa_path_rec *rec,
+			       const struct ib_gid_attr *gid, u8 sid)
 {
 	struct ipoib_cm_data data;
 	struct ib_cm_req_param req = {
 		.primary_path = rec,
+		.ppath_sgid_attr = gid,
 		.service_id = ipoib_service_id(sid,
 					       ipoib_lladdr_qpn(&conn->peer->addr)),
 		.qp_num = conn->qp->qp_num,
@@ -476,6 +479,23 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 	/* SAs say a second or more, on fabrics of microseconds. */
 	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
 	return ib_send_cm_req(conn->id, &req);
+}
+
+static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec,
+			  u8 sid)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	const struct ib_gid_attr *gid = NULL;
+	int err;
+
+	if (priv->fabric->conn_gid)
+		gid = priv->fabric->conn_gid(priv);
+	if (IS_ERR(gid))
+		return PTR_ERR(gid);
+	err = ipoib_conn_send_req(conn, rec, gid, sid);
+	if (gid)
+		rdma_put_gid_attr(gid);
+	return err;
 }
 
 /* The transport to ask for, -1 if there is none that both offer. */
@@ -564,7 +584,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_unlock_bh(&cm->lock);
 	if (!faster) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REQUESTS, 1);
-		err = ipoib_conn_send_req(conn, &rec, peer->sid);
+		err = ipoib_conn_ask(conn, &rec, peer->sid);
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request",
 				 err);
 		if (err)
@@ -767,7 +787,7 @@ static bool ipoib_cm_offered(const struct ipoib_cm *cm, enum ib_qp_type type)
 static int ipoib_cm_check_path(const struct ipoib_cm *cm,
 			       const struct ib_cm_req_event_param *req)
 {
-	const struct ipoib_dev *priv = cm->priv;
+	struct ipoib_dev *priv = cm->priv;
 	const struct sa_path_rec *path = req->primary_path;
 	u16 pkey = be16_to_cpu(path->pkey);
 
@@ -779,7 +799,8 @@ static int ipoib_cm_check_path(const struct ipoib_cm *cm,
 	if (!memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
 	    path->dgid.raw[0] == 0xff)
 		return IB_CM_REJ_INVALID_GID;
-	return 0;
+	return priv->fabric->conn_check ? priv->fabric->conn_check(priv, req) :
+					  0;
 }
 
 /* Understand a request. Returns 0 or the reason to refuse it. */

@@ -6,8 +6,9 @@
  *
  * This file reads the port and chooses its GID, resolves paths, and watches
  * what may change either: net_devices, their addresses, and neighbours. Groups
- * are in ipoib_roce_group.c. These are operations of ipoib_fabric.h; what each
- * of them owes its callers is said there.
+ * are in ipoib_roce_group.c, connections in ipoib_roce_conn.c. These are
+ * operations of ipoib_fabric.h; what each of them owes its callers is said
+ * there.
  *
  * A query for a path has one work, which begins it and ends it: queued first
  * when the path is asked for, and again when the address has been resolved or
@@ -539,6 +540,9 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.attach = ipoib_roce_group_attach,
 	.detach = ipoib_roce_group_detach,
 	.group_ah = ipoib_roce_group_ah,
+	.conn_gid = ipoib_roce_gid_attr,
+	.conn_check = ipoib_roce_conn_check,
+	.conn_shares = ipoib_roce_shares_receives,
 };
 
 /*

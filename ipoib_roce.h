@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the three files of the RoCE fabric share: ipoib_roce.c (ports and
- * paths), ipoib_roce_group.c (groups) and ipoib_roce_ports.c (which ports are
- * wanted). What the driver sees of them is in ipoib_fabric.h.
+ * What the files of the RoCE fabric share: ipoib_roce.c (ports and paths),
+ * ipoib_roce_group.c (groups), ipoib_roce_conn.c (connections) and
+ * ipoib_roce_ports.c (which ports are wanted). What the driver sees of them is
+ * in ipoib_fabric.h.
  */
 #ifndef IPOIB_ROCE_H
 #define IPOIB_ROCE_H
@@ -15,6 +16,7 @@
 
 #include "ipoib_agent.h"
 
+struct ib_cm_req_event_param;
 struct ipoib_dev;
 struct net_device;
 
@@ -76,6 +78,11 @@ struct ipoib_roce {
 
 /* ipoib_roce.c */
 const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
+
+/* ipoib_roce_conn.c */
+int ipoib_roce_conn_check(struct ipoib_dev *priv,
+			  const struct ib_cm_req_event_param *req);
+bool ipoib_roce_shares_receives(const struct ipoib_dev *priv);
 
 /* ipoib_roce_group.c */
 void ipoib_roce_group_init(struct ipoib_roce *roce);
