@@ -38,6 +38,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
+void ipoib_cm_let_go(struct ipoib_dev *priv);
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
 bool ipoib_cm_is_on(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
@@ -67,6 +68,10 @@ static inline void ipoib_cm_stop(struct ipoib_dev *priv)
 }
 
 static inline void ipoib_cm_flush(struct ipoib_dev *priv)
+{
+}
+
+static inline void ipoib_cm_let_go(struct ipoib_dev *priv)
 {
 }
 
@@ -444,6 +449,7 @@ struct ipoib_cm_parter {
  * @age_work: looks for what is idle, stuck or late
  * @empty_at: jiffies since when there is no connection
  * @leaving: the interface is being removed
+ * @hurry: connections are taken apart without waiting for the CM
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
@@ -487,6 +493,7 @@ struct ipoib_cm {
 	struct delayed_work age_work;
 	unsigned long empty_at;
 	bool leaving;
+	bool hurry;
 };
 
 /* ipoib_cm.c */

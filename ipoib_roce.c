@@ -381,6 +381,8 @@ static void ipoib_roce_make_path(struct ipoib_roce_query *query,
 	rec->mtu = ib_mtu_int_to_enum(priv->port_mtu + IPOIB_ENCAP_LEN);
 	rec->rate_selector = IB_SA_EQ;
 	rec->rate = IB_RATE_PORT_CURRENT;
+	rec->packet_life_time_selector = IB_SA_EQ;
+	rec->packet_life_time = IPOIB_ROCE_LIFE;
 	rec->hop_limit = query->addr.hoplimit;
 	rec->flow_label = ipoib_roce_flow_label(&rec->sgid, &rec->dgid);
 	rec->numb_path = 1;
@@ -552,6 +554,7 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 static void ipoib_roce_let_go(struct ipoib_dev *priv)
 {
 	ipoib_dev_down(priv);
+	ipoib_cm_let_go(priv);
 	flush_workqueue(ipoib_roce_wq);
 	flush_delayed_work(&priv->ah_work);
 }

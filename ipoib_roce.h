@@ -24,6 +24,8 @@ struct net_device;
 #define IPOIB_ROCE_PKEY		0xffff
 #define IPOIB_ROCE_QKEY		0x80004391
 #define IPOIB_ROCE_HOP_LIMIT	1
+/* A packet is on its way for 4.096 us * 2^13 at most: 34 ms. */
+#define IPOIB_ROCE_LIFE		13
 /* The one group of a link whose nodes have IPv4 GIDs: 239.255.67.145. */
 #define IPOIB_ROCE_IPV4_GROUP	0xefff4391
 
