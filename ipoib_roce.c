@@ -279,7 +279,7 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
 		    usual);
 	if (mtu < IPV6_MIN_MTU)
 		netdev_warn(priv->netdev,
-			    "MTU %u is too small for IPv6, which needs %u: IPv4 only\n",
+			    "MTU %u is too small for IPv6, which needs %u: IPv4 only in datagram mode\n",
 			    mtu, IPV6_MIN_MTU);
 }
 
