@@ -101,13 +101,15 @@ requests()
 	echo $(($(cm_stat 1 cm_requests) + $(cm_stat 2 cm_requests)))
 }
 
-# Neighbours are known and stay known: what is lost is the connection's.
+# Both know each other and send on the connection: what is lost is the connection's.
 lossy()
 {
 	local before
 
 	check "mode" in_mode connected "$1" 1 2
 	check "connection" connect 1 2
+	check "connection back" connect 2 1
+	check "one connection" slowwait 10 settled
 	before=$(requests)
 	losing 2
 	if [ "$1" = rc ]; then
@@ -211,7 +213,7 @@ only_one()
 gid()
 {
 	doubt 1
-	check "connection" connect 1 2
+	check "connection" slowwait 15 joined_up
 	case $1 in
 	other)
 		ip addr add fe80::4391/64 dev "$(eth 2)" nodad
@@ -325,10 +327,11 @@ port_down()
 	anew
 }
 
+# Node 1's are short: it would be told that nothing longer gets there, and believe it.
 removed()
 {
 	check "connection" connect 1 2
-	background 1 ping -q -i 0.01 -s 20000 "$(ip4 2)" > /dev/null 2>&1
+	background 1 ping -q -i 0.01 -s 1000 "$(ip4 2)" > /dev/null 2>&1
 	background 2 ping -q -i 0.01 -s 20000 "$(ip6 1)" > /dev/null 2>&1
 	hca_remove 2
 	check "node 1 has none" slowwait 15 no_conn
