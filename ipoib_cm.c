@@ -1048,7 +1048,7 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 	/* Pairs with ipoib_conn_connect(). */
 	if (smp_load_acquire(&conn->asking))
 		return false;
-	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->leaving) ||
+	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->hurry) ||
 	       time_after(jiffies, conn->die_at);
 }
 
@@ -1444,8 +1444,7 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 	struct ipoib_cm *cm;
 	int err = -ENOMEM;
 
-	if (!rdma_protocol_ib(priv->ca, priv->port) ||
-	    !rdma_cap_ib_cm(priv->ca, priv->port))
+	if (!rdma_cap_ib_cm(priv->ca, priv->port))
 		return 0;
 	cm = kzalloc(sizeof(*cm), GFP_KERNEL);
 	if (!cm)
@@ -1488,6 +1487,33 @@ static bool ipoib_cm_is_empty(struct ipoib_cm *cm)
 	return empty;
 }
 
+/* Until nothing is left of any connection, without the CM's time of waiting. */
+static void ipoib_cm_reap_all(struct ipoib_cm *cm)
+{
+	WRITE_ONCE(cm->hurry, true);
+	while (!ipoib_cm_is_empty(cm)) {
+		ipoib_cm_flush_parters(cm);
+		mod_delayed_work(cm->wq, &cm->reap_work, 0);
+		flush_delayed_work(&cm->reap_work);
+	}
+	WRITE_ONCE(cm->hurry, false);
+}
+
+/**
+ * ipoib_cm_let_go - wait until connections hold nothing of the port
+ * @priv: the interface, down
+ *
+ * A connection holds its entry of the port's GID table for as long as it takes
+ * to take it apart.
+ *
+ * Context: process; RTNL may be held
+ */
+void ipoib_cm_let_go(struct ipoib_dev *priv)
+{
+	if (priv->cm)
+		ipoib_cm_reap_all(priv->cm);
+}
+
 /**
  * ipoib_cm_exit - undo ipoib_cm_init()
  * @priv: the interface, down for good
@@ -1502,11 +1528,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	if (!cm)
 		return;
 	WRITE_ONCE(cm->leaving, true);
-	while (!ipoib_cm_is_empty(cm)) {
-		ipoib_cm_flush_parters(cm);
-		mod_delayed_work(cm->wq, &cm->reap_work, 0);
-		flush_delayed_work(&cm->reap_work);
-	}
+	ipoib_cm_reap_all(cm);
 	cancel_delayed_work_sync(&cm->age_work);
 	ipoib_cm_flush_parters(cm);
 	cancel_delayed_work_sync(&cm->reap_work);

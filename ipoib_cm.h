@@ -15,6 +15,7 @@
 #define IPOIB_CM_H
 
 #include <linux/completion.h>
+#include <linux/if_ether.h>
 #include <linux/mutex.h>
 #include <linux/rhashtable.h>
 #include <linux/seq_file.h>
@@ -37,6 +38,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
+void ipoib_cm_let_go(struct ipoib_dev *priv);
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
 bool ipoib_cm_is_on(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
@@ -66,6 +68,10 @@ static inline void ipoib_cm_stop(struct ipoib_dev *priv)
 }
 
 static inline void ipoib_cm_flush(struct ipoib_dev *priv)
+{
+}
+
+static inline void ipoib_cm_let_go(struct ipoib_dev *priv)
 {
 }
 
@@ -144,6 +150,16 @@ static inline int ipoib_cm_params_check(void)
 enum ipoib_transport {
 	IPOIB_TRANSPORT_RC,
 	IPOIB_TRANSPORT_UC,
+};
+
+/**
+ * struct ipoib_way - the port that a connection, or a path record, leads to
+ * @lid: its LID, 0 on a fabric without
+ * @mac: its MAC address, zero on a fabric without
+ */
+struct ipoib_way {
+	u32 lid;
+	u8 mac[ETH_ALEN];
 };
 
 /**
@@ -300,7 +316,7 @@ struct ipoib_cm_bufs {
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
  * @id: identifier of the CM
- * @dlid: LID of the peer that the connection goes to
+ * @way: where the connection goes
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @seen: jiffies of the last frame received
@@ -340,7 +356,7 @@ struct ipoib_conn {
 	bool fatal;
 	bool carried;
 	struct ib_cm_id *id;
-	u32 dlid;
+	struct ipoib_way way;
 	u32 psn;
 	unsigned long created;
 	unsigned long seen;
@@ -445,6 +461,7 @@ struct ipoib_cm_parter {
  * @age_work: looks for what is idle, stuck or late
  * @empty_at: jiffies since when there is no connection
  * @leaving: the interface is being removed
+ * @hurry: connections are taken apart without waiting for the CM
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
@@ -488,6 +505,7 @@ struct ipoib_cm {
 	struct delayed_work age_work;
 	unsigned long empty_at;
 	bool leaving;
+	bool hurry;
 };
 
 /* ipoib_cm.c */

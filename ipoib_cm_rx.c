@@ -37,14 +37,15 @@ struct ipoib_cm_tally {
  * ipoib_cm_has_srq - whether connections share their receives
  * @priv: the interface
  *
- * Return: true if the HCA has SRQs
+ * Return: true if the HCA has SRQs that are good for it
  */
 bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
 
 	return attrs->max_srq > 0 && attrs->max_srq_wr > 0 &&
-	       attrs->max_srq_sge > 1;
+	       attrs->max_srq_sge > 1 &&
+	       (!priv->fabric->conn_shares || priv->fabric->conn_shares(priv));
 }
 
 /* Receives that connections share, each with a place in the CQ; 0 without SRQ. */

@@ -18,8 +18,10 @@
  * The callbacks of the CM run in process context, one at a time for each
  * identifier. They take &ipoib_cm.lock and &ipoib_cm.mutex, never RTNL.
  */
+#include <linux/etherdevice.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "ipoib_cm.h"
@@ -80,6 +82,41 @@ static u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 {
 	/* The reserved octet is not looked at (C29). */
 	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
+}
+
+/* What a fabric does not have is zero. */
+static void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac)
+{
+	way->lid = lid;
+	memset(way->mac, 0, sizeof(way->mac));
+	if (mac)
+		memcpy(way->mac, mac, sizeof(way->mac));
+}
+
+static void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec)
+{
+	ipoib_way_set(way, be32_to_cpu(sa_path_get_dlid(rec)),
+		      sa_path_get_dmac(rec));
+}
+
+/* Where the fabric says that a GID is. Returns whether it is known. */
+static bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid,
+			 struct ipoib_way *way)
+{
+	struct sa_path_rec rec;
+
+	if (!ipoib_path_record(priv, gid, &rec))
+		return false;
+	ipoib_way_of_rec(way, &rec);
+	return true;
+}
+
+static bool ipoib_way_is_same(const struct ipoib_dev *priv,
+			      const struct ipoib_way *a,
+			      const struct ipoib_way *b)
+{
+	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
+	       ether_addr_equal(a->mac, b->mac);
 }
 
 static enum ib_qp_type ipoib_conn_qp_type(const struct ipoib_conn *conn)
@@ -184,7 +221,8 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
 	if (err)
 		return err;
-	conn->dlid = rdma_ah_get_dlid(&attr.ah_attr);
+	ipoib_way_set(&conn->way, rdma_ah_get_dlid(&attr.ah_attr),
+		      rdma_ah_retrieve_dmac(&attr.ah_attr));
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	return ib_modify_qp(conn->qp, &attr, mask);
@@ -415,11 +453,13 @@ void ipoib_conn_destroy_id(struct ib_cm_id *id)
 /* ---- asking for a connection ---- */
 
 static int ipoib_conn_send_req(struct ipoib_conn *conn,
-			       struct sa_path_rec *rec, u8 sid)
+			       struct sa_path_rec *rec,
+			       const struct ib_gid_attr *gid, u8 sid)
 {
 	struct ipoib_cm_data data;
 	struct ib_cm_req_param req = {
 		.primary_path = rec,
+		.ppath_sgid_attr = gid,
 		.service_id = ipoib_service_id(sid,
 					       ipoib_lladdr_qpn(&conn->peer->addr)),
 		.qp_num = conn->qp->qp_num,
@@ -439,6 +479,23 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 	/* SAs say a second or more, on fabrics of microseconds. */
 	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
 	return ib_send_cm_req(conn->id, &req);
+}
+
+static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec,
+			  u8 sid)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	const struct ib_gid_attr *gid = NULL;
+	int err;
+
+	if (priv->fabric->conn_gid)
+		gid = priv->fabric->conn_gid(priv);
+	if (IS_ERR(gid))
+		return PTR_ERR(gid);
+	err = ipoib_conn_send_req(conn, rec, gid, sid);
+	if (gid)
+		rdma_put_gid_attr(gid);
+	return err;
 }
 
 /* The transport to ask for, -1 if there is none that both offer. */
@@ -527,7 +584,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_unlock_bh(&cm->lock);
 	if (!faster) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REQUESTS, 1);
-		err = ipoib_conn_send_req(conn, &rec, peer->sid);
+		err = ipoib_conn_ask(conn, &rec, peer->sid);
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request",
 				 err);
 		if (err)
@@ -710,14 +767,14 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
  * @mtu: longest packet that both ends take
  * @sid: first octet of the service ID
  * @transport: RC or UC
- * @dlid: LID that the peer says it has
+ * @way: where the request has come from
  */
 struct ipoib_cm_request {
 	struct ipoib_lladdr addr;
 	unsigned int mtu;
 	u8 sid;
 	enum ipoib_transport transport;
-	u32 dlid;
+	struct ipoib_way way;
 };
 
 static bool ipoib_cm_offered(const struct ipoib_cm *cm, enum ib_qp_type type)
@@ -730,7 +787,7 @@ static bool ipoib_cm_offered(const struct ipoib_cm *cm, enum ib_qp_type type)
 static int ipoib_cm_check_path(const struct ipoib_cm *cm,
 			       const struct ib_cm_req_event_param *req)
 {
-	const struct ipoib_dev *priv = cm->priv;
+	struct ipoib_dev *priv = cm->priv;
 	const struct sa_path_rec *path = req->primary_path;
 	u16 pkey = be16_to_cpu(path->pkey);
 
@@ -742,7 +799,8 @@ static int ipoib_cm_check_path(const struct ipoib_cm *cm,
 	if (!memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
 	    path->dgid.raw[0] == 0xff)
 		return IB_CM_REJ_INVALID_GID;
-	return 0;
+	return priv->fabric->conn_check ? priv->fabric->conn_check(priv, req) :
+					  0;
 }
 
 /* Understand a request. Returns 0 or the reason to refuse it. */
@@ -767,7 +825,7 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 	}
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
-	request->dlid = be32_to_cpu(sa_path_get_dlid(req->primary_path));
+	ipoib_way_of_rec(&request->way, req->primary_path);
 	request->sid = ipoib_service_first(id->service_id);
 	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
 							 IPOIB_TRANSPORT_RC;
@@ -814,12 +872,11 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 			    const struct ipoib_cm_request *request)
 {
-	struct sa_path_rec rec;
+	struct ipoib_way way;
 
 	return !list_empty(&peer->conns) &&
-	       ipoib_path_record(cm->priv, peer->addr.gid, &rec) &&
-	       !ipoib_lid_is_same_port(be32_to_cpu(sa_path_get_dlid(&rec)),
-				       request->dlid, READ_ONCE(cm->priv->lmc));
+	       ipoib_way_to(cm->priv, peer->addr.gid, &way) &&
+	       !ipoib_way_is_same(cm->priv, &way, &request->way);
 }
 
 /* Room for one more from this peer. Returns 0 or the reason to refuse. */
@@ -984,8 +1041,9 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
  * ipoib_conn_check - whether a peer is who it says
  * @conn: a connection that the peer asked for
  *
- * Anyone may claim an address in a request. What we would send goes by this
- * connection's LID, so that must be the one that the fabric has for the GID.
+ * Anyone may claim an address in a request. What we would send goes to this
+ * connection's LID or MAC address, so that must be the one that the fabric has
+ * for the GID.
  *
  * Context: process, or bottom half
  * Return: true if it is, false if not or not known yet
@@ -993,15 +1051,12 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 bool ipoib_conn_check(struct ipoib_conn *conn)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
-	struct sa_path_rec rec;
+	struct ipoib_way way;
 
-	if (conn->checked)
-		return true;
-	if (!ipoib_path_record(priv, conn->peer->addr.gid, &rec))
-		return false;
-	conn->checked =
-		ipoib_lid_is_same_port(be32_to_cpu(sa_path_get_dlid(&rec)),
-				       conn->dlid, READ_ONCE(priv->lmc));
+	if (!conn->checked)
+		conn->checked = ipoib_way_to(priv, conn->peer->addr.gid,
+					     &way) &&
+				ipoib_way_is_same(priv, &way, &conn->way);
 	return conn->checked;
 }
 

@@ -5,9 +5,10 @@
  * IPoIB itself, RFC 4391, needs little of a port: what state it is in, who it
  * is, how to reach a GID, how to be a member of a group. On InfiniBand the SA
  * answers the latter two (ipoib_sa.c); on RoCE they follow from rules and from
- * the kernel's address resolution (ipoib_roce.c). The kind of a port is asked for once,
- * when its interface is made; everybody else calls the operations below. None
- * of them is called for each frame.
+ * the kernel's address resolution (ipoib_roce.c). Connections are made by the
+ * same CM on both. The kind of a port is asked for once, when its interface is
+ * made; everybody else calls the operations below. None of them is called for
+ * each frame.
  */
 #ifndef IPOIB_FABRIC_H
 #define IPOIB_FABRIC_H
@@ -16,6 +17,7 @@
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 
+struct ib_cm_req_event_param;
 struct ipoib_dev;
 struct ipoib_mcast;
 struct ipoib_path;
@@ -94,6 +96,14 @@ struct ipoib_port {
  * @detach: undo it.
  * @group_ah: attributes of an address handle from the record of a group. May
  *	sleep. The caller gives them to rdma_destroy_ah_attr().
+ *
+ * @conn_gid: entry of the GID table that a request for a connection shall be sent
+ *	from, for rdma_put_gid_attr(), or ERR_PTR(). Optional: the CM finds it.
+ * @conn_check: whether a request has come by our link and its path is one that
+ *	the port can do, beyond what is the same on all fabrics. Returns 0 or the
+ *	reason to refuse it. May sleep, but must not wait for RTNL. Optional.
+ * @conn_shares: whether connections may take their receives from an SRQ, given
+ *	that the HCA has SRQs. Optional: they may.
  */
 struct ipoib_fabric_ops {
 	int (*init)(struct ipoib_dev *priv);
@@ -119,6 +129,11 @@ struct ipoib_fabric_ops {
 	int (*detach)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec);
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);
+
+	const struct ib_gid_attr *(*conn_gid)(struct ipoib_dev *priv);
+	int (*conn_check)(struct ipoib_dev *priv,
+			  const struct ib_cm_req_event_param *req);
+	bool (*conn_shares)(const struct ipoib_dev *priv);
 };
 
 /* ipoib_sa.c */

@@ -6,8 +6,9 @@
  *
  * This file reads the port and chooses its GID, resolves paths, and watches
  * what may change either: net_devices, their addresses, and neighbours. Groups
- * are in ipoib_roce_group.c. These are operations of ipoib_fabric.h; what each
- * of them owes its callers is said there.
+ * are in ipoib_roce_group.c, connections in ipoib_roce_conn.c. These are
+ * operations of ipoib_fabric.h; what each of them owes its callers is said
+ * there.
  *
  * A query for a path has one work, which begins it and ends it: queued first
  * when the path is asked for, and again when the address has been resolved or
@@ -278,7 +279,7 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
 		    usual);
 	if (mtu < IPV6_MIN_MTU)
 		netdev_warn(priv->netdev,
-			    "MTU %u is too small for IPv6, which needs %u: IPv4 only\n",
+			    "MTU %u is too small for IPv6, which needs %u: IPv4 only in datagram mode\n",
 			    mtu, IPV6_MIN_MTU);
 }
 
@@ -380,6 +381,8 @@ static void ipoib_roce_make_path(struct ipoib_roce_query *query,
 	rec->mtu = ib_mtu_int_to_enum(priv->port_mtu + IPOIB_ENCAP_LEN);
 	rec->rate_selector = IB_SA_EQ;
 	rec->rate = IB_RATE_PORT_CURRENT;
+	rec->packet_life_time_selector = IB_SA_EQ;
+	rec->packet_life_time = IPOIB_ROCE_LIFE;
 	rec->hop_limit = query->addr.hoplimit;
 	rec->flow_label = ipoib_roce_flow_label(&rec->sgid, &rec->dgid);
 	rec->numb_path = 1;
@@ -539,6 +542,9 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.attach = ipoib_roce_group_attach,
 	.detach = ipoib_roce_group_detach,
 	.group_ah = ipoib_roce_group_ah,
+	.conn_gid = ipoib_roce_gid_attr,
+	.conn_check = ipoib_roce_conn_check,
+	.conn_shares = ipoib_roce_shares_receives,
 };
 
 /*
@@ -548,6 +554,7 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 static void ipoib_roce_let_go(struct ipoib_dev *priv)
 {
 	ipoib_dev_down(priv);
+	ipoib_cm_let_go(priv);
 	flush_workqueue(ipoib_roce_wq);
 	flush_delayed_work(&priv->ah_work);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the three files of the RoCE fabric share: ipoib_roce.c (ports and
- * paths), ipoib_roce_group.c (groups) and ipoib_roce_ports.c (which ports are
- * wanted). What the driver sees of them is in ipoib_fabric.h.
+ * What the files of the RoCE fabric share: ipoib_roce.c (ports and paths),
+ * ipoib_roce_group.c (groups), ipoib_roce_conn.c (connections) and
+ * ipoib_roce_ports.c (which ports are wanted). What the driver sees of them is
+ * in ipoib_fabric.h.
  */
 #ifndef IPOIB_ROCE_H
 #define IPOIB_ROCE_H
@@ -15,6 +16,7 @@
 
 #include "ipoib_agent.h"
 
+struct ib_cm_req_event_param;
 struct ipoib_dev;
 struct net_device;
 
@@ -22,6 +24,8 @@ struct net_device;
 #define IPOIB_ROCE_PKEY		0xffff
 #define IPOIB_ROCE_QKEY		0x80004391
 #define IPOIB_ROCE_HOP_LIMIT	1
+/* A packet is on its way for 4.096 us * 2^13 at most: 34 ms. */
+#define IPOIB_ROCE_LIFE		13
 /* The one group of a link whose nodes have IPv4 GIDs: 239.255.67.145. */
 #define IPOIB_ROCE_IPV4_GROUP	0xefff4391
 
@@ -76,6 +80,11 @@ struct ipoib_roce {
 
 /* ipoib_roce.c */
 const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
+
+/* ipoib_roce_conn.c */
+int ipoib_roce_conn_check(struct ipoib_dev *priv,
+			  const struct ib_cm_req_event_param *req);
+bool ipoib_roce_shares_receives(const struct ipoib_dev *priv);
 
 /* ipoib_roce_group.c */
 void ipoib_roce_group_init(struct ipoib_roce *roce);

@@ -41,10 +41,10 @@ answers()
 	for node in 1 2; do
 		own=$1$(lladdr_qpn "$node")$(port_gid_hex "$node")
 		check "ARP replies of node $node" frames_all arp.sha "$own" "$(from "$node")" arp.op=2
-		check "their LID" frames_all dlid "$(lid_hex $((3 - node)))" "$(from "$node")" arp.op=2
+		check "whom they go to" frames_to $((3 - node)) "$(from "$node")" arp.op=2
 		check "advertisements of node $node" frames_all nd.opthex "0000$own" "$(from "$node")" \
 			icmp6.type=136 "nd.target=$(ip6 "$node")" nd.opt=2
-		check "their LID" frames_all dlid "$(lid_hex $((3 - node)))" "$(from "$node")" \
+		check "whom they go to" frames_to $((3 - node)) "$(from "$node")" \
 			icmp6.type=136 "nd.target=$(ip6 "$node")" nd.opt=2
 	done
 }
@@ -64,8 +64,8 @@ messages()
 		check "REJ of node $node" only "$(private_data "$node" 65524)" cm_from "$node" "$CM_REJ" cm.private
 	done
 	check_num "nodes that asked" "$asked" -ge 1
-	check_num "grants" "$(cm_messages "$CM_REP" -f slid | sort -u | wc -l)" -eq 1
-	check_num "confirmations" "$(cm_messages "$CM_RTU" -f slid | sort -u | wc -l)" -eq 1
+	check_num "grants" "$(cm_messages "$CM_REP" -f "$FROM_KEY" | sort -u | wc -l)" -eq 1
+	check_num "confirmations" "$(cm_messages "$CM_RTU" -f "$FROM_KEY" | sort -u | wc -l)" -eq 1
 	check "refusals, if requests crossed" only 28 cm_messages "$CM_REJ" -f cm.reason
 }
 
@@ -123,7 +123,7 @@ one_connection()
 	check_eq "connections of node 1" "$(conn_count 1 2)" 1
 	check_eq "connections of node 2" "$(conn_count 2 1)" 1
 	check "used both ways" grep -q ' both ' <<< "$(conns 2 1)"
-	check_eq "QPs of node 1" "$(rdma res show qp link softib0/1 | grep -cE 'type (RC|UC)')" 1
+	check_eq "QPs of node 1" "$(rdma res show qp link "$(ibdev 1)/1" | grep -cE 'type (RC|UC)')" 1
 }
 
 stream()

@@ -37,7 +37,6 @@ setup()
 	in_mode connected rc 1 2 || ktap_bail "no connected mode"
 	for node in 1 2; do
 		VIEW[node]=/sys/kernel/debug/ipoib/ib0.$(stat -Lc %i "/run/netns/node$node")_cm
-		KNOB[node]=$DEBUGFS/$(ibdev "$node")/delay_ms_mad
 	done
 	GREATER=1
 	[[ $(lladdr 1 | cut -c 3-) > $(lladdr 2 | cut -c 3-) ]] || GREATER=2
@@ -67,8 +66,8 @@ meet()
 # delays MS1 MS2
 delays()
 {
-	echo "$1" > "${KNOB[1]}"
-	echo "$2" > "${KNOB[2]}"
+	cm_delay 1 "$1"
+	cm_delay 2 "$2"
 }
 
 # ---- a round, without starting a process ----
@@ -213,7 +212,8 @@ none_but_one()
 crossing_code()
 {
 	CAPTURE=$TESTDIR/crossing.pcap
-	check_eq "reason" "$(cm_messages "$CM_REJ" cm.reason=28 -f slid | sort -u)" "$(lid_hex "$GREATER")"
+	check "reason" frames_all "$FROM_KEY" "$(from "$GREATER" | cut -d = -f 2)" \
+		mad.class=07 "mad.attr=$CM_REJ" cm.reason=28
 	check_eq "private data" "$(cm_messages "$CM_REJ" cm.reason=28 -f cm.private | sort -u)" "$(private_data "$GREATER" 65524)"
 }
 
@@ -232,6 +232,6 @@ crossing_skewed()
 	done
 }
 
-declare -a VIEW KNOB REQUESTS
+declare -a VIEW REQUESTS
 
 ktap_main "$@"

@@ -73,7 +73,7 @@ forge()
 # answers ATTR: of those messages, how many node 2 has sent into the capture
 answers()
 {
-	cm_messages "$1" "slid=$(lid_hex 2)" -f n | wc -l
+	cm_messages "$1" "$(from 2)" -f n | wc -l
 }
 
 # forged CASE [KEY=VALUE]...

@@ -449,6 +449,7 @@ static void decode_ethernet(struct frame *f)
 	if (!p || be(p + 2, 2) != ROCE_PORT)
 		return;
 	add(f, "udp.sport", "%u", be(p, 2));
+	add(f, "udp.len", "%u", be(p + 4, 2));
 	decode_bth(f);
 }
 

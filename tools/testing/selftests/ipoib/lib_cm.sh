@@ -143,7 +143,7 @@ cm_messages()
 # cm_from NODE ATTR FIELD: of the messages it sent
 cm_from()
 {
-	cm_messages "$2" "slid=$(lid_hex "$1")" -f "$3" | sort -u
+	cm_messages "$2" "$(from "$1")" -f "$3" | sort -u
 }
 
 # private_data NODE MTU: of a message that it sends
@@ -158,7 +158,8 @@ QP1_QKEY=0x80010000
 # to_qp1: node 1's HCA to node 2's CM, the messages of standard input
 to_qp1()
 {
-	ud_verbs "$(ibdev 1)" -l "$(port_lid 2)" -q 1 -Q "$QP1_QKEY" -d -
+	ud_to 2
+	ud_verbs "$(ibdev 1)" "${UD_TO[@]}" -q 1 -Q "$QP1_QKEY" -d -
 }
 
 # For tests that want to see why something failed.

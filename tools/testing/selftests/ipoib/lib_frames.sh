@@ -103,6 +103,15 @@ frames_all()
 	return 1
 }
 
+# frames_to NODE CONDITION...: there are such frames, and all go to that node
+frames_to()
+{
+	local to
+
+	to=$(to "$1")
+	frames_all "${to%%=*}" "${to#*=}" "${@:2}"
+}
+
 # broadcasts_over_ud NODE: what it broadcasts is datagrams, whatever its mode
 broadcasts_over_ud()
 {

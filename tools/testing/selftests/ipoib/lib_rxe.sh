@@ -163,6 +163,13 @@ hca_add()
 		fail "cannot add node $1"
 }
 
+# cm_delay NODE MILLISECONDS: and so does all else that is for it
+cm_delay()
+{
+	tc -n switch qdisc replace dev "port$1" root netem limit 10000 delay "$2ms" ||
+		fail "cannot delay what is for node $1"
+}
+
 # drops NODE REASON: rxe counts but two
 drops()
 {
@@ -256,6 +263,8 @@ group_gone()
 
 # ---- frames ----
 
+FROM_KEY=smac
+
 from()
 {
 	echo "smac=$(eth_mac "$1")"
@@ -264,6 +273,12 @@ from()
 to()
 {
 	echo "dmac=$(eth_mac "$1")"
+}
+
+# Nobody has a LID.
+lid_hex()
+{
+	echo 0000
 }
 
 # RFC 2464: 33:33 and the last four octets

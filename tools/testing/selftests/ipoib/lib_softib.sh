@@ -9,7 +9,8 @@
 #	ibdev, bus_info, port_attr, netdev		their names
 #	link_down, link_up, hca_remove, hca_add		faults
 #	group_*, is_member, no_member			the groups as they are
-#	from, to, to_group				frames of a capture
+#	from, to, to_group, FROM_KEY			frames of a capture
+#	cm_delay					a slow fabric
 #	ud_to, ud_to_group				arguments for ud_verbs
 #
 # Functions that only a fabric with a subnet manager has are in lib_sm.sh.
@@ -134,6 +135,13 @@ hca_add()
 	ibdev "$1" > "$DEBUGFS/add" || fail "cannot add node $1"
 }
 
+# cm_delay NODE MILLISECONDS: its messages of the CM take so much longer, at least. No
+# process is started.
+cm_delay()
+{
+	echo "$2" > "$DEBUGFS/softib$(($1 - 1))/delay_ms_mad"
+}
+
 # drops NODE REASON: frames for that node that the fabric threw away
 drops()
 {
@@ -194,7 +202,10 @@ group_gone()
 
 # ---- frames ----
 
-# from NODE, to NODE, to_group MGID: the condition on a frame of a capture
+# from NODE, to NODE, to_group MGID: the condition on a frame of a capture. FROM_KEY is
+# the key of the first.
+FROM_KEY=slid
+
 from()
 {
 	echo "slid=$(lid_hex "$1")"

@@ -13,6 +13,8 @@ FABRIC=pair
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=iperf_cases.sh
 . "$LIB_DIR/iperf_cases.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
 
 CASES=(
 	"carrier U16,U17 both interfaces have carrier"
@@ -25,6 +27,7 @@ CASES=(
 	"tcp:1:2:ip4 U1 TCP over IPv4"
 	"tcp:2:1:ip6 U1 TCP over IPv6, the other way"
 	"udp:1:2:ip4 U1 UDP over IPv4"
+	"connected C1,C2 in connected mode long packets go on a connection, both ways"
 	"on_the_wire U37,U40,A9 all frames have Q_Key, P_Key, GIDs and MAC addresses as they should"
 	"other_down U17 with the other side's port down there is no answer"
 	"other_up U17 and with it up again there is"
@@ -32,6 +35,7 @@ CASES=(
 	"mapped:gid - without IPv6 on the Ethernet the GIDs are IPv4-mapped"
 	"mapped:ping U1 and ping works, over IPv4 and IPv6"
 	"mapped:multicast U2,U54 and multicast"
+	"mapped:connected C1,C2 and connected mode"
 	"mapped:igmp U54,U56 of which the Ethernet ports are members"
 	"mapped:back U46,U47 with IPv6 again the GIDs are link-local again"
 )
@@ -81,6 +85,28 @@ broadcast()
 	check "send" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x88b5 cafe 3
 	wait "$LISTENER" || fail "node 2 got $(received 2)"
 	check_eq "pkttype" "$(received 2 | word pkttype)" 1
+}
+
+connected_up()
+{
+	ping_ok 1 "$(ip4 2)" && [ "$(conn_count 1)" -eq 1 ]
+}
+
+connected()
+{
+	local node
+
+	for node in 1 2; do
+		check "connected" set_mode "$node" connected
+	done
+	check "connection" slowwait 15 connected_up
+	check "IPv4" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s 60000
+	check "IPv6" ping_lossless 2 "$(ip6 1)" 20 -M 'do' -s 60000
+	check_eq "errors" "$(cm_stat 1 cm_errors)" 0
+	for node in 1 2; do
+		check "datagram" set_mode "$node" datagram
+	done
+	check "ping" wait_ping 1 2
 }
 
 on_the_wire()
@@ -161,6 +187,7 @@ mapped()
 		multicast 4
 		multicast 6
 		;;
+	connected) connected ;;
 	igmp)
 		check "node 2 is member" igmp_member 2
 		node_ip 2 link set ib0 down

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What connections of a RoCE port need that those of an InfiniBand port do not.
+ * These are operations of ipoib_fabric.h.
+ */
+#include <linux/rcupdate.h>
+#include <rdma/ib_cache.h>
+#include <rdma/ib_cm.h>
+
+#include "ipoib.h"
+#include "ipoib_roce.h"
+
+/* The table has the same link-local GID for the untagged link and each VLAN. */
+static bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
+			       const struct ib_gid_attr *attr)
+{
+	bool ours;
+
+	if (!attr || attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP ||
+	    memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)))
+		return false;
+	rcu_read_lock();
+	ours = rdma_read_gid_attr_ndev_rcu(attr) ==
+	       READ_ONCE(priv->roce->ndev);
+	rcu_read_unlock();
+	return ours;
+}
+
+/**
+ * ipoib_roce_conn_check - whether a request has come by our link, and fits it
+ * @priv: the interface
+ * @req: the request
+ *
+ * It is the frame's destination address and VLAN that tell; what the request
+ * itself says anybody may have written. A path MTU that is more than the
+ * Ethernet takes would lose all long messages.
+ *
+ * Return: 0, or the reason to refuse it
+ */
+int ipoib_roce_conn_check(struct ipoib_dev *priv,
+			  const struct ib_cm_req_event_param *req)
+{
+	int mtu = READ_ONCE(priv->port_mtu) + IPOIB_ENCAP_LEN;
+
+	if (!ipoib_roce_is_ours(priv, req->ppath_sgid_attr))
+		return IB_CM_REJ_INVALID_GID;
+	if (ib_mtu_enum_to_int(req->primary_path->mtu) > mtu)
+		return IB_CM_REJ_INVALID_MTU;
+	return 0;
+}
+
+/**
+ * ipoib_roce_shares_receives - whether an HCA can be trusted with an SRQ
+ * @priv: the interface
+ *
+ * soft-RoCE forgets the receive that a message was being put into when its QP
+ * stops, does not tell everywhere that a QP is done with its SRQ, and on UC
+ * reports a message of which a packet was lost as a failed receive. With
+ * receives of its own a QP gives all of them back, and such a message is not
+ * heard of.
+ *
+ * Return: false for soft-RoCE
+ */
+bool ipoib_roce_shares_receives(const struct ipoib_dev *priv)
+{
+	return priv->ca->ops.driver_id != RDMA_DRIVER_RXE;
+}

@@ -1,0 +1,357 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What is different about connections on RoCE: they go by the Ethernet's MTU, its
+# addresses and its VLANs, and those change. connected_*.sh has the rest.
+#
+#	  ib0 <== RC ==> ib0
+#	   |              |
+#	 rxe1           rxe2	on Ethernet ports roc1, roc2
+#	+--+--------------+--+
+#	|       bridge       |
+#	+--------------------+
+
+FABRIC=rxe
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+PARAM=/sys/module/ib_ipoib/parameters/roce
+COMM=4096
+
+CASES=(
+	"works C1,C2 long packets go on a reliable connection, both ways and both families"
+	"datagram_peer C11,C30 a peer in datagram mode answers on the connection"
+	"lossy:rc C33 with one frame in fifty lost on the Ethernet no echo and no connection is"
+	"lossy:uc C8 on an unreliable connection echoes are, but not the connection"
+	"ethernet_mtu:1024 C25,C28 with the Ethernet's MTU the connection is made anew, and takes as much as before"
+	"ethernet_mtu:ipv6 C25 even IPv6, which a datagram of 1020 is too small for"
+	"ethernet_mtu:2048 C25,C28 so it is when that grows again"
+	"path_mtu C35 a request for longer packets than the Ethernet takes is refused"
+	"gid:other C19 with another GID of a node its connection is made anew"
+	"gid:back C19 and with its old one"
+	"mac:other C19 with another MAC address of its port, too"
+	"mac:back C19 and with its old one"
+	"vlan:own C3 an interface on a VLAN has a connection of its own"
+	"vlan:request C35 a request for that from another VLAN is refused"
+	"vlan:ends C19 and the connection ends with the VLAN"
+	"port_down C19 a port that is down ends it, in the end"
+	"removed C19 a device that is removed ends it, under traffic, and comes back"
+	"unload A8 with the driver all connections go, under traffic"
+)
+
+setup()
+{
+	fabric_up 2
+	wait_ping 1 2 || ktap_bail "no ping"
+	in_mode connected rc 1 2 || ktap_bail "no connected mode"
+	connect 1 2 || ktap_bail "no connection"
+}
+
+diagnose()
+{
+	cm_diagnose 1 2
+}
+
+# long_pings COUNT: one way and the other
+long_pings()
+{
+	check "IPv4" ping_lossless 1 "$(ip4 2)" "$1" -M 'do' -s 65000
+	check "IPv6" ping_lossless 2 "$(ip6 1)" "$1" -M 'do' -s 65000
+}
+
+works()
+{
+	check_eq "mode" "$(net_file 1 mode)" connected
+	check_eq "MTU" "$(link_mtu 1)" 65520
+	check_eq "flags" "$(lladdr 1 | cut -c 1-2)" 80
+	long_pings 5
+	check_eq "connections" "$(conn_count 1 2)" 1
+}
+
+datagram_peer()
+{
+	check "node 2" in_mode datagram rc 2
+	check "connection" connect 1 2
+	check "ping" ping_lossless 1 "$(ip4 2)" 5 -s 1900
+	check "node 2 back" in_mode connected rc 2
+	check "connection" connect 1 2
+}
+
+# losing PERCENT: of what nodes 1 and 2 get
+losing()
+{
+	local node
+
+	for node in 1 2; do
+		tc -n switch qdisc replace dev "port$node" root netem loss "$1%" ||
+			fail "cannot lose frames"
+	done
+}
+
+lossless_again()
+{
+	tc -n switch qdisc del dev port1 root
+	tc -n switch qdisc del dev port2 root
+}
+
+# requests: of both
+requests()
+{
+	echo $(($(cm_stat 1 cm_requests) + $(cm_stat 2 cm_requests)))
+}
+
+# Both know each other and send on the connection: what is lost is the connection's.
+lossy()
+{
+	local before
+
+	check "mode" in_mode connected "$1" 1 2
+	check "connection" connect 1 2
+	check "connection back" connect 2 1
+	check "one connection" slowwait 10 settled
+	before=$(requests)
+	losing 2
+	if [ "$1" = rc ]; then
+		check "ping" ping_lossless 1 "$(ip4 2)" 50 -s 20000
+	else
+		in_node 1 ping -q -c 50 -i 0.01 -W 1 -s 20000 "$(ip4 2)" > "$TESTDIR/lossy"
+		check "some are lost" grep -q '[1-9][0-9]*% packet loss' "$TESTDIR/lossy"
+	fi
+	lossless_again
+	check "nothing lost afterwards" ping_lossless 1 "$(ip4 2)" 20 -s 20000
+	check_eq "requests" "$(requests)" "$before"
+	check_eq "errors" "$(cm_stat 1 cm_errors)" 0
+	[ "$1" = rc ] || check "back" in_mode connected rc 1 2
+	check "connection" connect 1 2
+}
+
+ethernet_mtu()
+{
+	local before
+
+	if [ "$1" = ipv6 ]; then
+		check "IPv6" ping_lossless 2 "$(ip6 1)" 5 -M 'do' -s 65000
+		return
+	fi
+	before=$(requests)
+	group_mtu_set "$1"
+	check "carrier" wait_carrier 1 2
+	check "connection" connect 1 2
+	check_num "requests" "$(requests)" -gt "$before"
+	check "ping" ping_lossless 1 "$(ip4 2)" 10 -M 'do' -s 65000
+	capture_start "mtu$1"
+	check "ping" ping_lossless 1 "$(ip4 2)" 1 -M 'do' -s 20000
+	capture_stop
+	# UDP and base transport header, path MTU, CRC
+	check_eq "packets of a message" "$(frames -f udp.len op=00 | sort -u)" $((8 + 12 + $1 + 4))
+}
+
+# forge NODE [KEY=VALUE]...: a REQ of node 1 to node 2, or to its interface in the
+# namespace of NODE
+forge()
+{
+	local node=$1
+
+	shift
+	COMM=$((COMM + 4096))
+	"$LIB_DIR/cm_forge.py" req "comm=$(printf %x "$COMM")" \
+		"sid=0100000000$(lladdr_qpn "$node")" "qpn=$(printf %x "$COMM")" slid=0 dlid=0 \
+		"sgid=$(port_gid_hex 1)" "dgid=$(port_gid_hex 2)" \
+		"private=0000424200010000" "$@" > "$TESTDIR/forged"
+	to_qp1 < "$TESTDIR/forged"
+}
+
+# refused REASON NODE [KEY=VALUE]...
+refused()
+{
+	capture_start "refused.$1"
+	check "send" forge "${@:2}"
+	busywait 3000 frame_seen mad.class=07 "mad.attr=$CM_REJ" "$(from 2)"
+	capture_stop
+	check_eq "reason" "$(cm_from 2 "$CM_REJ" cm.reason)" "$1"
+	check_eq "granted" "$(cm_from 2 "$CM_REP" cm.reason)" ""
+}
+
+# The forged request asks for 2048.
+path_mtu()
+{
+	group_mtu_set 1024
+	check "carrier" wait_carrier 1 2
+	check "connection" connect 1 2
+	refused 26 2
+	group_mtu_set 2048
+	check "carrier" wait_carrier 1 2
+	check "connection" connect 1 2
+}
+
+# A connection of node 1, whatever the peer's address
+joined_up()
+{
+	ping_ok 1 "$(ip4 2)" && [ "$(conn_count 1)" -eq 1 ] && [ "$(conn_count 2)" -eq 1 ]
+}
+
+lladdr_ends()
+{
+	[[ $(lladdr "$1") == *$2 ]]
+}
+
+anew()
+{
+	check "carrier" wait_carrier 2
+	check "connection" slowwait 30 joined_up
+	long_pings 3
+	check "no other" slowwait 10 only_one 1
+	check "no other" slowwait 10 only_one 2
+}
+
+only_one()
+{
+	grep -qx 'connections: 1' <<< "$(cm_view "$1")"
+}
+
+gid()
+{
+	doubt 1
+	check "connection" slowwait 15 joined_up
+	case $1 in
+	other)
+		ip addr add fe80::4391/64 dev "$(eth 2)" nodad
+		ip addr del "$(port_gid 2)/64" dev "$(eth 2)"
+		check "a new address" slowwait 5 lladdr_ends 2 fe800000000000000000000000004391
+		;;
+	back)
+		ip addr add "$(port_gid 2)/64" dev "$(eth 2)" nodad
+		ip addr del fe80::4391/64 dev "$(eth 2)"
+		check "the old address" slowwait 5 lladdr_ends 2 "$(port_gid_hex 2)"
+		;;
+	esac
+	anew
+}
+
+# The new address of the port comes with down and up.
+mac()
+{
+	local mac
+
+	mac=$(eth_mac 2)
+	[ "$1" = back ] || mac=52:54:00:09:01:02
+	doubt 1
+	ip link set "$(eth 2)" address "$mac" || fail "cannot change the MAC address"
+	ip link set "$(eth 2)" down
+	ip link set "$(eth 2)" up
+	check "the address" slowwait 10 lladdr_ends 2 "${mac:9:2}${mac:12:2}${mac:15:2}"
+	anew
+}
+
+# Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
+vlan()
+{
+	local node
+
+	case $1 in
+	own)
+		for node in 1 2; do
+			vlan_up "$node" || return
+		done
+		check "carrier" wait_carrier 91 92
+		check "ping" slowwait 5 ping_ok 91 10.8.0.2
+		check "connected" set_mode 91 connected
+		check "connected" set_mode 92 connected
+		check "connection" slowwait 15 vlan_joined_up
+		check "long ping" ping_lossless 91 10.8.0.2 5 -s 20000
+		capture_vlan
+		check_num "on the connection" "$(frame_count vlan=100 op=04)" -ge 2
+		check_eq "VLANs" "$(frames -f vlan ip.dst=10.8.0.2 | sort -u)" 100
+		check "the untagged link has its own" connect 1 2
+		;;
+	request)
+		refused 12 92
+		check "the connection is there" ping_lossless 91 10.8.0.2 5 -s 20000
+		;;
+	ends)
+		echo '*' > "$PARAM"
+		ip link del v1
+		ip link del v2
+		check "the untagged link's connection is there" connect 1 2
+		long_pings 3
+		;;
+	esac
+}
+
+vlan_up()
+{
+	local dev
+
+	ip link add link "$(eth "$1")" name "v$1" type vlan id 100
+	ip link set "v$1" up
+	echo '*,rxe[12]@100' > "$PARAM"
+	dev=$(busywait 3000 netdev "$1") || { fail "no interface for node $1"; return 1; }
+	ip netns add "node9$1"
+	NODES_UP+=("9$1")
+	ip link set dev "$dev" netns "node9$1" name ib0
+	node_ip "9$1" addr add "10.8.0.$1/24" brd + dev ib0
+	node_ip "9$1" link set ib0 up
+}
+
+vlan_joined_up()
+{
+	ping_ok 91 10.8.0.2 && [ "$(conn_count 91)" -eq 1 ]
+}
+
+# tcpdump's filter for UDP does not see behind a tag
+capture_vlan()
+{
+	CAPTURE=$TESTDIR/vlan.pcap
+	ip netns exec switch tcpdump -i br0 --immediate-mode -U -w - \
+		> "$CAPTURE" 2> "$TESTDIR/tcpdump.err" &
+	CAPTURE_PID=$!
+	busywait 5000 capture_has_header || ktap_bail "no capture"
+	check "ping" ping_lossless 91 10.8.0.2 3
+	capture_stop
+}
+
+no_conn()
+{
+	[ "$(conn_count 1)" -eq 0 ]
+}
+
+# Node 1 sends, and is not answered.
+port_down()
+{
+	check "connection" connect 1 2
+	ip link set "$(eth 2)" down
+	in_node 1 ping -q -c 20 -i 0.2 -W 1 -s 20000 "$(ip4 2)" > /dev/null
+	check "node 1 has none" slowwait 15 no_conn
+	ip link set "$(eth 2)" up
+	anew
+}
+
+# Node 1's are short: it would be told that nothing longer gets there, and believe it.
+removed()
+{
+	check "connection" connect 1 2
+	background 1 ping -q -i 0.01 -s 1000 "$(ip4 2)" > /dev/null 2>&1
+	background 2 ping -q -i 0.01 -s 20000 "$(ip6 1)" > /dev/null 2>&1
+	hca_remove 2
+	check "node 1 has none" slowwait 15 no_conn
+	background_stop
+	hca_add 2
+	node_move 2
+	node_config 2
+	node_ip 1 neigh flush dev ib0
+	check "connected" set_mode 2 connected
+	anew
+}
+
+unload()
+{
+	check "connection" connect 1 2
+	background 1 ping -q -i 0.01 -s 20000 "$(ip4 2)" > /dev/null 2>&1
+	background 2 ping -q -i 0.01 -s 20000 "$(ip6 1)" > /dev/null 2>&1
+	check "unload" driver_unload
+	background_stop
+	check_eq "QPs" "$(rdma res show qp | grep -E 'type (RC|UC)')" ""
+}
+
+ktap_main "$@"
