@@ -4,6 +4,7 @@
  *
  * ipoib_cm.c	peers, the life of connections, mode and transport
  * ipoib_conn.c	making and taking connections: the messages of the CM
+ * ipoib_apm.c	a second path for them, and going over to it
  * ipoib_cm_tx.c	sending on a connection
  * ipoib_cm_rx.c	receiving, and the memory for it
  *
@@ -27,6 +28,7 @@
 #include "ipoib_wire.h"
 
 struct ipoib_dev;
+struct ipoib_path;
 struct ipoib_txq;
 struct page_pool;
 
@@ -45,6 +47,8 @@ ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file);
 int ipoib_cm_params_check(void);
+void ipoib_apm_answered(struct ipoib_path *path, int status,
+			const struct sa_path_rec *rec);
 
 #else
 
@@ -110,6 +114,11 @@ static inline int ipoib_cm_params_check(void)
 	return 0;
 }
 
+static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
+				      const struct sa_path_rec *rec)
+{
+}
+
 #endif
 
 /* ---- for the files of connected mode ---- */
@@ -130,6 +139,8 @@ static inline int ipoib_cm_params_check(void)
 #define IPOIB_CM_BATCH		8
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
+/* A lost packet of RC is sent again after 67 ms, see ipoib_conn.c. */
+#define IPOIB_RC_TIMEOUT	14
 
 /**
  * enum ipoib_transport - service of a connection
@@ -139,6 +150,18 @@ static inline int ipoib_cm_params_check(void)
 enum ipoib_transport {
 	IPOIB_TRANSPORT_RC,
 	IPOIB_TRANSPORT_UC,
+};
+
+/**
+ * enum ipoib_failover - what a REP says of an alternate path, IBTA 12.6.8
+ * @IPOIB_FAILOVER_ACCEPTED: it is there when needed, or there was none
+ * @IPOIB_FAILOVER_UNSUPPORTED: no alternate paths here
+ * @IPOIB_FAILOVER_REFUSED: not this one
+ */
+enum ipoib_failover {
+	IPOIB_FAILOVER_ACCEPTED,
+	IPOIB_FAILOVER_UNSUPPORTED,
+	IPOIB_FAILOVER_REFUSED,
 };
 
 /**
@@ -193,6 +216,7 @@ enum ipoib_peer_state {
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
  * @failures: failed attempts in a row; a connection that carried nothing is one
+ * @plain: it refused us when we had an alternate path: the next request has none
  * @barren: the last connection we sent on carried nothing: one that the peer makes
  *	is not relied upon before @retry_at either
  * @hope_until: jiffies; until then frames too long for UD wait
@@ -203,7 +227,7 @@ enum ipoib_peer_state {
  *	waits behind; or empty
  * @waiting: in &ipoib_cm.waiting if @parked waits for a connection, or empty
  * @list: in &ipoib_cm.peer_list
- * @todo: in &ipoib_cm.todo, or empty
+ * @todo: in &ipoib_cm.todo or &ipoib_cm.held, or empty
  * @used: jiffies of the last frame that had no connection
  * @rcu: frees it
  *
@@ -220,6 +244,7 @@ struct ipoib_peer {
 	u8 tried;
 	bool sent_to;
 	bool barren;
+	bool plain;
 	bool making;
 	bool postponed;
 	unsigned int parting;
@@ -266,6 +291,30 @@ struct ipoib_cm_bufs {
 };
 
 /**
+ * struct ipoib_apm - the two ways of a connection, see ipoib_apm.c
+ * @wanted: there is an alternate path that both ends want
+ * @ready: the QP has it
+ * @left: the QP has migrated and has not been rearmed
+ * @rearming: it is being rearmed: the reaper waits
+ * @now: which of @way it is on
+ * @pkey_index: of both
+ * @migrations: how often it has migrated
+ * @migrated_at: jiffies of the last time
+ * @way: addresses of the peer by the first and the second way
+ */
+struct ipoib_apm {
+	bool wanted;
+	bool ready;
+	bool left;
+	bool rearming;
+	u8 now;
+	u16 pkey_index;
+	unsigned int migrations;
+	unsigned long migrated_at;
+	struct rdma_ah_attr way[2];
+};
+
+/**
  * struct ipoib_conn - a connection
  * @cm: of the interface
  * @peer: other end; does not change
@@ -291,7 +340,8 @@ struct ipoib_cm_bufs {
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
  * @id: identifier of the CM
- * @dlid: LID of the peer that the connection goes to
+ * @dlid: LID of the peer that the connection went to at first
+ * @apm: its second way
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @seen: jiffies of the last frame received
@@ -332,6 +382,7 @@ struct ipoib_conn {
 	bool carried;
 	struct ib_cm_id *id;
 	u32 dlid;
+	struct ipoib_apm apm;
 	u32 psn;
 	unsigned long created;
 	unsigned long seen;
@@ -408,6 +459,7 @@ struct ipoib_cm_parter {
  * @nconns: how many there are, closing ones included
  * @naccepting: how many have &ipoib_conn.accepting
  * @todo: peers to be connected to
+ * @held: those whose second path the SA is being asked for
  * @closing: connections that have not said good-bye yet
  * @dead: those that have, for the reaper
  * @resend: peers whose frames have waited long enough
@@ -425,6 +477,7 @@ struct ipoib_cm_parter {
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works
  * @connect_work: makes connections to the peers in @todo
+ * @held_work: moves those in @held there
  * @resend_work: sends what waits for @resend
  * @hope_work: gives up waiting for a connection
  * @parter: they say good-bye for what is in @closing
@@ -449,6 +502,7 @@ struct ipoib_cm {
 	unsigned int nconns;
 	unsigned int naccepting;
 	struct list_head todo;
+	struct list_head held;
 	struct list_head closing;
 	struct list_head dead;
 	struct list_head resend;
@@ -468,6 +522,7 @@ struct ipoib_cm {
 	struct ib_cm_id *listen[2];
 	struct workqueue_struct *wq;
 	struct work_struct connect_work;
+	struct delayed_work held_work;
 	struct work_struct resend_work;
 	struct delayed_work hope_work;
 	struct ipoib_cm_parter parter[IPOIB_CM_PARTERS];
@@ -501,6 +556,22 @@ void ipoib_cm_unlisten(struct ipoib_cm *cm);
 void ipoib_conn_free(struct ipoib_conn *conn);
 void ipoib_conn_part(struct ipoib_conn *conn);
 bool ipoib_conn_check(struct ipoib_conn *conn);
+
+/* ipoib_apm.c */
+bool ipoib_apm_hold(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_apm_init(struct ipoib_cm *cm);
+struct sa_path_rec *ipoib_apm_offer(struct ipoib_conn *conn,
+				    const struct sa_path_rec *rec,
+				    struct sa_path_rec *alt);
+enum ipoib_failover
+ipoib_apm_take(const struct ipoib_cm *cm,
+	       const struct ib_cm_req_event_param *req);
+bool ipoib_apm_refused(struct ipoib_conn *conn, enum ib_cm_rej_reason reason);
+void ipoib_apm_rtr(struct ipoib_conn *conn, struct ib_qp_attr *attr, int *mask);
+void ipoib_apm_rts(const struct ipoib_conn *conn, int *mask);
+void ipoib_apm_event(struct ipoib_conn *conn, enum ib_event_type event);
+void ipoib_apm_rearm(struct ipoib_cm *cm);
+void ipoib_apm_show(struct seq_file *file, const struct ipoib_conn *conn);
 
 /* ipoib_cm_tx.c */
 unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
