@@ -70,7 +70,10 @@ offer()
 {
 	local other=$((3 - $1))
 
+	capture_start "first$1"
 	asks "$1"
+	capture_stop
+	note "of the first request: $(cm_from "$1" "$CM_REQ" cm.altdlid)"
 	capture_start "offer$1"
 	asks "$1"
 	capture_stop
