@@ -20,6 +20,7 @@ CASES=(
 	"offer:2 C37 so has one of the other node"
 	"cut C37 its way is cut under pings: it goes over to the other, and nothing is lost"
 	"back C37 then it has a second way again: cut under TCP, it goes back"
+	"rejected C37,C35 a peer that refuses a request with one is asked without it"
 	"refused C37 a peer that does not take the alternate path is connected to all the same"
 	"one_lid C37 where ports have one LID there is no alternate path, and none is asked for"
 )
@@ -160,6 +161,20 @@ back()
 	check_rate "$rate" 10
 	check_eq "the connection is the same" "$(same)" "$before"
 	check "shown" grep -q "dlid=0x$(lid_hex 2)" <<< "$(conns 1 2)"
+}
+
+# The QP of node 2 cannot be made, once.
+rejected()
+{
+	check "node 2" in_mode datagram rc 2
+	check "node 1" in_mode connected rc 1
+	capture_start rejected
+	knob_set 2 fail_modify 1
+	check "connection" connect 1 2
+	capture_stop
+	check_eq "requests with and without" "$(cm_from 1 "$CM_REQ" cm.altdlid | tr '\n' ' ')" "0000 $(alt_lid 2) "
+	check "without" grep -q 'migration=off' <<< "$(conns 1 2)"
+	check "pings" ping_lossless 1 "$(ip4 2)" 10
 }
 
 # Node 2 has another HCA, which cannot migrate.
