@@ -86,7 +86,7 @@
  *
  * &struct ipoib_path, &struct ipoib_mcast
  *	are found by GID in a hash table under RCU. A path is reference
- *	counted: the table holds one, a query under way another. A group is
+ *	counted: the table holds one, each query under way another. A group is
  *	freed only by the multicast work, or with that work stopped. Both are
  *	freed after a grace period.
  * &struct ipoib_ah
@@ -129,8 +129,9 @@
  * @ah_work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
- *	saying good-bye, the reaper, ageing. None needs RTNL, so it may be held
- *	where the reaper is waited for: ipoib_cm_exit() and ipoib_cm_let_go().
+ *	saying good-bye, the reaper, ageing, which also rearms connections that
+ *	have migrated. None needs RTNL, so it may be held where the reaper is
+ *	waited for: ipoib_cm_exit() and ipoib_cm_let_go().
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
  *	the SA, and the subscriptions to its reports.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the
@@ -308,6 +309,20 @@ enum ipoib_path_state {
 };
 
 /**
+ * enum ipoib_alt_state - what is known about a second way to a GID
+ * @IPOIB_ALT_UNKNOWN: nothing, nobody asked
+ * @IPOIB_ALT_ASKING: the fabric was asked
+ * @IPOIB_ALT_KNOWN: there is one
+ * @IPOIB_ALT_NONE: there was none
+ */
+enum ipoib_alt_state {
+	IPOIB_ALT_UNKNOWN,
+	IPOIB_ALT_ASKING,
+	IPOIB_ALT_KNOWN,
+	IPOIB_ALT_NONE,
+};
+
+/**
  * struct ipoib_path - the way to a GID
  * @node: in &ipoib_dev.paths
  * @gid: key
@@ -331,7 +346,12 @@ enum ipoib_path_state {
  *	path_lock
  * @failures: failed queries in a row, or as good as that; under path_lock
  * @rec: last path record, under path_lock
- * @ref: held by the table and by a query
+ * @alt: record of a second way, see ipoib_apm.c; under path_lock, as all of it
+ * @alt_state: what is known of it
+ * @alt_asked_at: jiffies: when the fabric was asked for it
+ * @alt_query: as @query
+ * @alt_query_id: as @query_id
+ * @ref: held by the table and by each query
  * @rcu: frees it
  */
 struct ipoib_path {
@@ -353,6 +373,11 @@ struct ipoib_path {
 	unsigned long retry_at;
 	unsigned int failures;
 	struct sa_path_rec rec;
+	struct sa_path_rec alt;
+	enum ipoib_alt_state alt_state;
+	unsigned long alt_asked_at;
+	void *alt_query;
+	int alt_query_id;
 	refcount_t ref;
 	struct rcu_head rcu;
 };
@@ -748,6 +773,7 @@ void ipoib_path_put(struct ipoib_path *path);
 void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid);
 bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec);
 

@@ -328,6 +328,23 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 }
 
 /**
+ * ipoib_path_known - the path to a GID
+ * @priv: the interface
+ * @gid: the GID
+ *
+ * Context: &ipoib_dev.path_lock held
+ * Return: the path; NULL if none is known
+ */
+struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid)
+{
+	struct ipoib_path *path;
+
+	lockdep_assert_held(&priv->path_lock);
+	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	return path && rcu_access_pointer(path->ah) ? path : NULL;
+}
+
+/**
  * ipoib_path_record - the path record to a GID
  * @priv: the interface
  * @gid: the GID
@@ -340,16 +357,13 @@ bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec)
 {
 	struct ipoib_path *path;
-	bool known = false;
 
 	spin_lock_bh(&priv->path_lock);
-	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
-	if (path && rcu_access_pointer(path->ah)) {
+	path = ipoib_path_known(priv, gid);
+	if (path)
 		*rec = path->rec;
-		known = true;
-	}
 	spin_unlock_bh(&priv->path_lock);
-	return known;
+	return path;
 }
 
 static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
@@ -406,6 +420,9 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 	path->failures = 0;
 	path->state = IPOIB_PATH_VALID;
 	path->rec = *rec;
+	/* The second way was another one than the first that was. */
+	if (path->alt_state != IPOIB_ALT_ASKING)
+		path->alt_state = IPOIB_ALT_UNKNOWN;
 	old = rcu_dereference_protected(path->ah, 1);
 	rcu_assign_pointer(path->ah, ah);
 	return old;

@@ -988,6 +988,7 @@ static void ipoib_cm_age_work(struct work_struct *work)
 	ipoib_cm_age_conns(cm);
 	ipoib_cm_age_peers(cm);
 	spin_unlock_bh(&cm->lock);
+	ipoib_apm_rearm(cm);
 	ipoib_cm_release(cm, IPOIB_CM_RELEASE);
 	if (!READ_ONCE(cm->leaving))
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
@@ -1047,6 +1048,9 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 {
 	/* Pairs with ipoib_conn_connect(). */
 	if (smp_load_acquire(&conn->asking))
+		return false;
+	/* Pairs with ipoib_apm_rearm(). */
+	if (smp_load_acquire(&conn->apm.rearming))
 		return false;
 	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->hurry) ||
 	       time_after(jiffies, conn->die_at);
@@ -1338,7 +1342,7 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 
 static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 {
-	seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u\n",
+	seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u",
 		   ipoib_conn_states[conn->state],
 		   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
 		   conn->active ? "active" : "passive",
@@ -1347,6 +1351,8 @@ static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
 		   skb_queue_len_lockless(&conn->backlog));
+	ipoib_apm_show(file, conn);
+	seq_putc(file, '\n');
 }
 
 static void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
@@ -1426,6 +1432,7 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->resend);
 	INIT_LIST_HEAD(&cm->waiting);
 	ipoib_cm_init_works(cm);
+	ipoib_apm_init(cm);
 	ipoib_cm_poll_init(&cm->rx_poll);
 	ipoib_cm_poll_init(&cm->tx_poll);
 }
@@ -1532,6 +1539,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&cm->age_work);
 	ipoib_cm_flush_parters(cm);
 	cancel_delayed_work_sync(&cm->reap_work);
+	cancel_delayed_work_sync(&cm->held_work);
 	cancel_work_sync(&cm->connect_work);
 	cancel_delayed_work_sync(&cm->hope_work);
 	flush_work(&cm->resend_work);

@@ -4,6 +4,7 @@
  *
  * ipoib_cm.c	peers, the life of connections, mode and transport
  * ipoib_conn.c	making and taking connections: the messages of the CM
+ * ipoib_apm.c	a second path for them, and going over to it
  * ipoib_cm_tx.c	sending on a connection
  * ipoib_cm_rx.c	receiving, and the memory for it
  *
@@ -28,6 +29,7 @@
 #include "ipoib_wire.h"
 
 struct ipoib_dev;
+struct ipoib_path;
 struct ipoib_txq;
 struct page_pool;
 
@@ -47,6 +49,8 @@ ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file);
 int ipoib_cm_params_check(void);
+void ipoib_apm_answered(struct ipoib_path *path, int status,
+			const struct sa_path_rec *rec);
 
 #else
 
@@ -116,6 +120,11 @@ static inline int ipoib_cm_params_check(void)
 	return 0;
 }
 
+static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
+				      const struct sa_path_rec *rec)
+{
+}
+
 #endif
 
 /* ---- for the files of connected mode ---- */
@@ -141,6 +150,8 @@ static inline int ipoib_cm_params_check(void)
 #define IPOIB_CM_OWN_LEAST	8
 /* Pages kept for the next receives. */
 #define IPOIB_CM_POOL_RING	1024
+/* A lost packet of RC is sent again after 67 ms, see ipoib_conn.c. */
+#define IPOIB_RC_TIMEOUT	14
 
 /**
  * enum ipoib_transport - service of a connection
@@ -160,6 +171,18 @@ enum ipoib_transport {
 struct ipoib_way {
 	u32 lid;
 	u8 mac[ETH_ALEN];
+};
+
+/**
+ * enum ipoib_failover - what a REP says of an alternate path, IBTA 12.6.8
+ * @IPOIB_FAILOVER_ACCEPTED: it is there when needed, or there was none
+ * @IPOIB_FAILOVER_UNSUPPORTED: no alternate paths here
+ * @IPOIB_FAILOVER_REFUSED: not this one
+ */
+enum ipoib_failover {
+	IPOIB_FAILOVER_ACCEPTED,
+	IPOIB_FAILOVER_UNSUPPORTED,
+	IPOIB_FAILOVER_REFUSED,
 };
 
 /**
@@ -214,6 +237,7 @@ enum ipoib_peer_state {
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
  * @failures: failed attempts in a row; a connection that carried nothing is one
+ * @plain: it refused us when we had an alternate path: the next request has none
  * @barren: the last connection we sent on carried nothing: one that the peer makes
  *	is not relied upon before @retry_at either
  * @hope_until: jiffies; until then frames too long for UD wait
@@ -224,7 +248,7 @@ enum ipoib_peer_state {
  *	waits behind; or empty
  * @waiting: in &ipoib_cm.waiting if @parked waits for a connection, or empty
  * @list: in &ipoib_cm.peer_list
- * @todo: in &ipoib_cm.todo, or empty
+ * @todo: in &ipoib_cm.todo or &ipoib_cm.held, or empty
  * @used: jiffies of the last frame that had no connection
  * @rcu: frees it
  *
@@ -241,6 +265,7 @@ struct ipoib_peer {
 	u8 tried;
 	bool sent_to;
 	bool barren;
+	bool plain;
 	bool making;
 	bool postponed;
 	unsigned int parting;
@@ -291,6 +316,30 @@ struct ipoib_cm_bufs {
 };
 
 /**
+ * struct ipoib_apm - the two ways of a connection, see ipoib_apm.c
+ * @wanted: there is an alternate path that both ends want
+ * @ready: the QP has it
+ * @left: the QP has migrated and has not been rearmed
+ * @rearming: it is being rearmed: the reaper waits
+ * @now: which of @way it is on
+ * @pkey_index: of both
+ * @migrations: how often it has migrated
+ * @migrated_at: jiffies of the last time
+ * @way: addresses of the peer by the first and the second way
+ */
+struct ipoib_apm {
+	bool wanted;
+	bool ready;
+	bool left;
+	bool rearming;
+	u8 now;
+	u16 pkey_index;
+	unsigned int migrations;
+	unsigned long migrated_at;
+	struct rdma_ah_attr way[2];
+};
+
+/**
  * struct ipoib_conn - a connection
  * @cm: of the interface
  * @peer: other end; does not change
@@ -316,7 +365,8 @@ struct ipoib_cm_bufs {
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
  * @id: identifier of the CM
- * @way: where the connection goes
+ * @way: where the connection goes, at first
+ * @apm: its second way
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @seen: jiffies of the last frame received
@@ -357,6 +407,7 @@ struct ipoib_conn {
 	bool carried;
 	struct ib_cm_id *id;
 	struct ipoib_way way;
+	struct ipoib_apm apm;
 	u32 psn;
 	unsigned long created;
 	unsigned long seen;
@@ -436,6 +487,7 @@ struct ipoib_cm_parter {
  * @nconns: how many there are, closing ones included
  * @naccepting: how many have &ipoib_conn.accepting
  * @todo: peers to be connected to
+ * @held: those whose second path the SA is being asked for
  * @closing: connections that have not said good-bye yet
  * @dead: those that have, for the reaper
  * @resend: peers whose frames have waited long enough
@@ -453,6 +505,7 @@ struct ipoib_cm_parter {
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works
  * @connect_work: makes connections to the peers in @todo
+ * @held_work: moves those in @held there
  * @resend_work: sends what waits for @resend
  * @hope_work: gives up waiting for a connection
  * @parter: they say good-bye for what is in @closing
@@ -478,6 +531,7 @@ struct ipoib_cm {
 	unsigned int nconns;
 	unsigned int naccepting;
 	struct list_head todo;
+	struct list_head held;
 	struct list_head closing;
 	struct list_head dead;
 	struct list_head resend;
@@ -497,6 +551,7 @@ struct ipoib_cm {
 	struct ib_cm_id *listen[2];
 	struct workqueue_struct *wq;
 	struct work_struct connect_work;
+	struct delayed_work held_work;
 	struct work_struct resend_work;
 	struct delayed_work hope_work;
 	struct ipoib_cm_parter parter[IPOIB_CM_PARTERS];
@@ -531,6 +586,22 @@ void ipoib_cm_unlisten(struct ipoib_cm *cm);
 void ipoib_conn_free(struct ipoib_conn *conn);
 void ipoib_conn_part(struct ipoib_conn *conn);
 bool ipoib_conn_check(struct ipoib_conn *conn);
+
+/* ipoib_apm.c */
+bool ipoib_apm_hold(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_apm_init(struct ipoib_cm *cm);
+struct sa_path_rec *ipoib_apm_offer(struct ipoib_conn *conn,
+				    const struct sa_path_rec *rec,
+				    struct sa_path_rec *alt);
+enum ipoib_failover
+ipoib_apm_take(const struct ipoib_cm *cm,
+	       const struct ib_cm_req_event_param *req);
+bool ipoib_apm_refused(struct ipoib_conn *conn, enum ib_cm_rej_reason reason);
+void ipoib_apm_rtr(struct ipoib_conn *conn, struct ib_qp_attr *attr, int *mask);
+void ipoib_apm_rts(const struct ipoib_conn *conn, int *mask);
+void ipoib_apm_event(struct ipoib_conn *conn, enum ib_event_type event);
+void ipoib_apm_rearm(struct ipoib_cm *cm);
+void ipoib_apm_show(struct seq_file *file, const struct ipoib_conn *conn);
 
 /* ipoib_cm_tx.c */
 unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);

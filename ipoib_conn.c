@@ -28,13 +28,12 @@
 #include "ipoib_trace.h"
 
 /*
- * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after
- * 67 ms, well before TCP would (RFC 4755 section 7.1), eight times in all. A
- * receiver without buffers asks for 1.28 ms of patience; ib_cm would have it
- * ask for 655 ms. Patience has no end on the side of the sender, whose
+ * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
+ * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
+ * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
+ * it ask for 655 ms. Patience has no end on the side of the sender, whose
  * watchdog looks after connections that are stuck (ipoib_cm.c).
  */
-#define IPOIB_RC_TIMEOUT	14
 #define IPOIB_RC_RETRY		7
 #define IPOIB_RC_RNR_RETRY	7
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
@@ -147,6 +146,10 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 	case IB_EVENT_COMM_EST:
 		ipoib_conn_early(conn);
 		break;
+	case IB_EVENT_PATH_MIG:
+	case IB_EVENT_PATH_MIG_ERR:
+		ipoib_apm_event(conn, event->event);
+		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
 		complete(&conn->last_wqe);
 		fallthrough;
@@ -225,6 +228,7 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 		      rdma_ah_retrieve_dmac(&attr.ah_attr));
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
+	ipoib_apm_rtr(conn, &attr, &mask);
 	return ib_modify_qp(conn->qp, &attr, mask);
 }
 
@@ -240,6 +244,7 @@ static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
 	attr.timeout = IPOIB_RC_TIMEOUT;
 	attr.retry_cnt = IPOIB_RC_RETRY;
 	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
+	ipoib_apm_rts(conn, &mask);
 	return ib_modify_qp(conn->qp, &attr, mask);
 }
 
@@ -457,9 +462,11 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 			       const struct ib_gid_attr *gid, u8 sid)
 {
 	struct ipoib_cm_data data;
+	struct sa_path_rec alt;
 	struct ib_cm_req_param req = {
 		.primary_path = rec,
 		.ppath_sgid_attr = gid,
+		.alternate_path = ipoib_apm_offer(conn, rec, &alt),
 		.service_id = ipoib_service_id(sid,
 					       ipoib_lladdr_qpn(&conn->peer->addr)),
 		.qp_num = conn->qp->qp_num,
@@ -478,6 +485,8 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 	ipoib_cm_own_data(conn->cm, &data);
 	/* SAs say a second or more, on fabrics of microseconds. */
 	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
+	if (req.alternate_path)
+		alt.packet_life_time = rec->packet_life_time;
 	return ib_send_cm_req(conn->id, &req);
 }
 
@@ -567,6 +576,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 	if (transport < 0 ||
 	    !ipoib_path_record(cm->priv, peer->addr.gid, &rec) ||
+	    (transport == IPOIB_TRANSPORT_RC && ipoib_apm_hold(cm, peer)) ||
 	    !ipoib_cm_make_room(cm, peer))
 		return;
 	conn = ipoib_conn_make_active(cm, peer, transport);
@@ -682,6 +692,8 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
+	if (event->param.rep_rcvd.failover_accepted != IPOIB_FAILOVER_ACCEPTED)
+		conn->apm.wanted = false;
 	err = ipoib_conn_is_superseded(conn) ? -EEXIST :
 	      ipoib_conn_take_rep(conn, event->private_data);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
@@ -716,7 +728,8 @@ static bool ipoib_peer_other_sid(struct ipoib_peer *peer)
 	return false;
 }
 
-static void ipoib_conn_other_sid(struct ipoib_conn *conn)
+/* Ask again at once, in another way: with the other service ID if @sid. */
+static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
 {
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_peer *peer = conn->peer;
@@ -725,7 +738,7 @@ static void ipoib_conn_other_sid(struct ipoib_conn *conn)
 	spin_lock_bh(&cm->lock);
 	again = conn->state == IPOIB_CONN_CONNECTING &&
 		peer->state == IPOIB_PEER_CONNECTING &&
-		ipoib_peer_other_sid(peer);
+		(!sid || ipoib_peer_other_sid(peer));
 	if (again) {
 		ipoib_peer_want(cm, peer);
 		__ipoib_conn_close(conn);
@@ -748,7 +761,11 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		return;
 	}
 	if (rej->reason == IB_CM_REJ_INVALID_SERVICE_ID) {
-		ipoib_conn_other_sid(conn);
+		ipoib_conn_again(conn, true);
+		return;
+	}
+	if (ipoib_apm_refused(conn, rej->reason)) {
+		ipoib_conn_again(conn, false);
 		return;
 	}
 	if (!conn->crossed)
@@ -768,6 +785,7 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
  * @sid: first octet of the service ID
  * @transport: RC or UC
  * @way: where the request has come from
+ * @failover: what we say of its alternate path
  */
 struct ipoib_cm_request {
 	struct ipoib_lladdr addr;
@@ -775,6 +793,7 @@ struct ipoib_cm_request {
 	u8 sid;
 	enum ipoib_transport transport;
 	struct ipoib_way way;
+	enum ipoib_failover failover;
 };
 
 static bool ipoib_cm_offered(const struct ipoib_cm *cm, enum ib_qp_type type)
@@ -826,6 +845,7 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
 	ipoib_way_of_rec(&request->way, req->primary_path);
+	request->failover = ipoib_apm_take(cm, req);
 	request->sid = ipoib_service_first(id->service_id);
 	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
 							 IPOIB_TRANSPORT_RC;
@@ -943,7 +963,8 @@ unlock:
 	return !crosses;
 }
 
-static int ipoib_conn_send_rep(struct ipoib_conn *conn)
+static int ipoib_conn_send_rep(struct ipoib_conn *conn,
+			       enum ipoib_failover failover)
 {
 	struct ipoib_cm_data data;
 	struct ib_cm_rep_param rep = {
@@ -951,6 +972,7 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 		.starting_psn = conn->psn,
 		.private_data = &data,
 		.private_data_len = sizeof(data),
+		.failover_accepted = failover,
 		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
 		.srq = !!conn->cm->rx->srq,
 	};
@@ -979,6 +1001,7 @@ static int ipoib_conn_accept(struct ib_cm_id *id,
 	conn->id = id;
 	conn->mtu = request->mtu;
 	conn->two_way = two_way;
+	conn->apm.wanted = request->failover == IPOIB_FAILOVER_ACCEPTED;
 	if (!ipoib_conn_enlist(cm, conn)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
 		ipoib_conn_free(conn);
@@ -988,7 +1011,7 @@ static int ipoib_conn_accept(struct ib_cm_id *id,
 	ipoib_object_made(IPOIB_OBJECT_CM_ID);
 	id->context = conn;
 	id->cm_handler = ipoib_conn_event;
-	err = ipoib_conn_send_rep(conn);
+	err = ipoib_conn_send_rep(conn, request->failover);
 	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "accept", err);
 	if (err) {
 		ipoib_conn_reject(id, cm, IB_CM_REJ_NO_RESOURCES);

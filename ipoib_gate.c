@@ -42,7 +42,7 @@ void ipoib_gate_wait_init(struct ipoib_gate_wait *wait,
 /**
  * ipoib_gate_enter - go through the gate, or wait for it
  * @gate: the gate
- * @wait: who; may be waiting already
+ * @wait: who; may be waiting already. NULL for somebody who can do without
  *
  * Context: any
  * Return: true if the caller may ask, and has to call ipoib_gate_leave() when
@@ -57,7 +57,7 @@ bool ipoib_gate_enter(struct ipoib_gate *gate, struct ipoib_gate_wait *wait)
 	open = gate->busy < gate->max;
 	if (open)
 		gate->busy++;
-	else if (list_empty(&wait->list))
+	else if (wait && list_empty(&wait->list))
 		list_add_tail(&wait->list, &gate->waiting);
 	spin_unlock_irqrestore(&gate->lock, flags);
 	return open;

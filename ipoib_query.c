@@ -155,7 +155,7 @@ static void ipoib_query_turn_answer(void *context, int status,
 
 /**
  * ipoib_query_turn - has the SA dealt with what was sent to it before?
- * @mcast: the broadcast group
+ * @mcast: the broadcast group, NULL if there is none
  *
  * It is told again that we are a member, which changes nothing. A mere question
  * may overtake: OpenSM's readers go before those who change something.
@@ -169,7 +169,7 @@ int ipoib_query_turn(const struct ipoib_mcast *mcast)
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	if (!mcast->held)
+	if (!mcast || !mcast->held)
 		return -EAGAIN;
 	mask = ipoib_sa_join_rec(mcast, mcast->held, NULL, &rec);
 	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,

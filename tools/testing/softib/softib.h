@@ -169,6 +169,7 @@ struct softib_stats {
  * @has_grh: @grh is valid (LNH 3 instead of 2)
  * @se: BTH solicited event
  * @ackreq: BTH acknowledge request
+ * @migreq: BTH migration request: the path is the sender's only one now
  * @captured: has been captured on this way through the fabric
  * @pkey: BTH P_Key
  * @dqpn: BTH destination QP
@@ -201,6 +202,7 @@ struct softib_frame {
 	bool has_grh;
 	bool se;
 	bool ackreq;
+	bool migreq;
 	bool captured;
 	u16 pkey;
 	u32 dqpn;
@@ -392,6 +394,7 @@ struct softib_knob {
  * @fail_modify: refuse the next N changes of QPs
  * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
  *	next; 0: it has no SRQs
+ * @no_apm: the HCA that is plugged in next has no automatic path migration
  * @mcast_limit: number of multicast groups an HCA here may attach
  * @link_off: the link was put down by hand, by port [F]
  * @knob: what the debugfs files of the fault knobs refer to
@@ -407,9 +410,10 @@ struct softib_node {
 	u32 fail_qp;
 	u32 fail_modify;
 	u32 srq_sge;
+	u32 no_apm;
 	u32 mcast_limit;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 5];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 6];
 };
 
 /**
@@ -445,6 +449,7 @@ struct softib_swport {
  * @lft: output port by unicast LID
  * @mft: output ports by multicast LID, 16 a word
  * @lft_top: LinearFDBTop [F]
+ * @cut_lid: unicast LID that nothing is forwarded to, 0 none
  * @state_change: SwitchInfo PortStateChange [F]
  * @lifetime: SwitchInfo LifeTimeValue [F]
  * @trap: trap 128
@@ -463,6 +468,7 @@ struct softib_switch {
 	u8 lft[SOFTIB_LFT_SIZE];
 	u16 mft[SOFTIB_MFT_SIZE][SOFTIB_MFT_POSITIONS];
 	u16 lft_top;
+	u16 cut_lid;
 	bool state_change;
 	u8 lifetime;
 	struct softib_trap trap;

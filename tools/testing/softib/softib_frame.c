@@ -27,6 +27,7 @@ void softib_frame_init(struct softib_frame *frame, u8 opcode)
 	frame->has_grh = false;
 	frame->se = false;
 	frame->ackreq = false;
+	frame->migreq = true;
 	frame->captured = false;
 	frame->mtu = 0;
 	frame->len = 0;

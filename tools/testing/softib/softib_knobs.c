@@ -3,6 +3,7 @@
  * debugfs: /sys/kernel/debug/softib
  *
  * summary            the fabric as it stands, for people
+ * cut_lid            frames to this unicast LID are thrown away; 0: none are
  * add, remove        write a node's name to plug its HCA in or pull it out;
  *                    that waits for user space to close the HCA's verbs
  * softibK/link       "up" or "down": the cable of port 1; link2: of port 2
@@ -19,6 +20,7 @@
  * softibK/fail_modify  refuse the next N changes of the state of QPs
  * softibK/srq_sge    SGEs of a receive of an SRQ, or 0: no SRQs. What the HCA
  *                    says of itself when it is plugged in the next time
+ * softibK/no_apm     1: no automatic path migration; the same
  *
  * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
  * to the place, not to the HCA: they survive remove and add.
@@ -394,6 +396,7 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last + 2, "fail_qp", &node->fail_qp);
 	softib_knob_add(node, last + 3, "fail_modify", &node->fail_modify);
 	softib_knob_add(node, last + 4, "srq_sge", &node->srq_sge);
+	softib_knob_add(node, last + 5, "no_apm", &node->no_apm);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,
@@ -415,6 +418,8 @@ void softib_knobs_init(void)
 	softib_fabric->dir = debugfs_create_dir("softib", NULL);
 	debugfs_create_file("summary", 0400, softib_fabric->dir, NULL,
 			    &softib_summary_fops);
+	debugfs_create_u16("cut_lid", 0600, softib_fabric->dir,
+			   &softib_fabric->sw.cut_lid);
 	debugfs_create_file("add", 0200, softib_fabric->dir, NULL,
 			    &softib_add_fops);
 	debugfs_create_file("remove", 0200, softib_fabric->dir, NULL,

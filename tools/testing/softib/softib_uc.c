@@ -82,8 +82,7 @@ bool softib_uc_do_send(struct rvt_qp *qp)
 void softib_uc_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame)
 {
-	/* IBTA 9.6.1.5: only the peer is heard. */
-	if (unlikely(frame->slid != rdma_ah_get_dlid(&qp->remote_ah_attr)))
+	if (unlikely(!softib_apm_rx(qp, frame)))
 		return softib_port_drop(port, SOFTIB_DROP_NO_QP);
 	softib_rc_request(port, qp, frame);
 }

@@ -298,11 +298,15 @@ static void decode_cm(struct frame *f, unsigned int attr)
 		add(f, "cm.sid", "%08x%08x", be(p + 8, 4), be(p + 12, 4));
 		add(f, "cm.qpn", "%06x", be(p + 32, 3));
 		add(f, "cm.service", "%u", p[43] >> 1 & 3);
+		add(f, "cm.altslid", "%04x", be(p + 96, 2));
+		add(f, "cm.altdlid", "%04x", be(p + 98, 2));
 	}
 	if (attr == 0x12)
 		add(f, "cm.reason", "%u", be(p + 10, 2));
-	if (attr == 0x13)
+	if (attr == 0x13) {
 		add(f, "cm.qpn", "%06x", be(p + 12, 3));
+		add(f, "cm.failover", "%u", p[26] >> 1 & 3);
+	}
 	for (i = 0; where[i].attr; i++)
 		if (where[i].attr == attr)
 			add_hex(f, "cm.private", p + where[i].private, 8);
@@ -363,6 +367,7 @@ static void decode_bth(struct frame *f)
 		return;
 	add(f, "op", "%02x", p[0]);
 	add(f, "se", "%u", p[1] >> 7);
+	add(f, "mig", "%u", p[1] >> 6 & 1);
 	add(f, "pad", "%u", p[1] >> 4 & 3);
 	add(f, "tver", "%u", p[1] & 15);
 	add(f, "pkey", "%04x", be(p + 2, 2));
