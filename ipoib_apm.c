@@ -34,7 +34,7 @@
 /* After a migration the peer may still be on the former way for so long. */
 #define IPOIB_APM_SETTLE	(4 * HZ)
 /* How many are rearmed in one go. */
-#define IPOIB_APM_BATCH		64
+#define IPOIB_APM_BATCH		1024
 
 /* Is there more than one way, for HCAs that can make use of it? */
 static bool ipoib_apm_can(const struct ipoib_dev *priv)
@@ -331,8 +331,7 @@ void ipoib_apm_rts(const struct ipoib_conn *conn, int *mask)
  * @conn: its connection
  * @event: which
  *
- * ib_cm is told so that its messages take the same way. For the identifier see
- * ipoib_conn_early().
+ * The rest is for the ageing work: ib_cm's locks are not for interrupts.
  *
  * Context: any
  */
@@ -346,23 +345,22 @@ void ipoib_apm_event(struct ipoib_conn *conn, enum ib_event_type event)
 					IPOIB_CM_MIGRATE_ERRORS, 1);
 	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
 			 migrated ? "migrated" : "not migrated", 0);
-	if (!migrated)
+	if (!migrated || READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
 		return;
 	WRITE_ONCE(apm->now, apm->now ^ 1);
 	WRITE_ONCE(apm->migrations, apm->migrations + 1);
 	WRITE_ONCE(apm->migrated_at, jiffies);
+	WRITE_ONCE(apm->untold, true);
 	/* Pairs with ipoib_apm_is_due(). */
 	smp_store_release(&apm->left, true);
-	rcu_read_lock();
-	if (READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
-		ib_cm_notify(conn->id, IB_EVENT_PATH_MIG);
-	rcu_read_unlock();
+	mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
 }
 
 /*
- * The peer has migrated, too: it has had something that we sent on the new way, or
- * was the first to go. Until then it would not take packets of a QP that is
- * rearmed.
+ * ib_cm is told soon, so that its messages take the same way. The QP is rearmed
+ * when the peer has migrated, too: it has had something that we sent on the new
+ * way, or was the first to go. Until then it would not take packets of a QP that
+ * is rearmed.
  */
 static bool ipoib_apm_is_due(const struct ipoib_conn *conn)
 {
@@ -374,9 +372,10 @@ static bool ipoib_apm_is_due(const struct ipoib_conn *conn)
 	if (!smp_load_acquire(&conn->apm.left))
 		return false;
 	at = READ_ONCE(conn->apm.migrated_at);
-	return time_after(jiffies, at + IPOIB_APM_SETTLE) &&
-	       (!conn->ring.slots || !ipoib_ring_used(&conn->ring) ||
-		time_after(READ_ONCE(conn->progress), at));
+	return READ_ONCE(conn->apm.untold) ||
+	       (time_after(jiffies, at + IPOIB_APM_SETTLE) &&
+		(!conn->ring.slots || !ipoib_ring_used(&conn->ring) ||
+		 time_after(READ_ONCE(conn->progress), at)));
 }
 
 static struct ipoib_conn *ipoib_apm_next(struct ipoib_cm *cm)
@@ -387,8 +386,8 @@ static struct ipoib_conn *ipoib_apm_next(struct ipoib_cm *cm)
 	list_for_each_entry(conn, &cm->conns, list) {
 		if (!ipoib_apm_is_due(conn))
 			continue;
-		WRITE_ONCE(conn->apm.left, false);
 		conn->apm.rearming = true;
+		list_move_tail(&conn->list, &cm->conns);
 		due = conn;
 		break;
 	}
@@ -396,7 +395,7 @@ static struct ipoib_conn *ipoib_apm_next(struct ipoib_cm *cm)
 	return due;
 }
 
-static void ipoib_apm_rearm_one(struct ipoib_conn *conn)
+static void ipoib_apm_load(struct ipoib_conn *conn)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
 	struct ipoib_apm *apm = &conn->apm;
@@ -410,6 +409,7 @@ static void ipoib_apm_rearm_one(struct ipoib_conn *conn)
 	};
 	int err;
 
+	WRITE_ONCE(apm->left, false);
 	err = ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_ALT_PATH |
 			   IB_QP_PATH_MIG_STATE);
 	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid, "rearm", err);
@@ -420,8 +420,18 @@ static void ipoib_apm_rearm_one(struct ipoib_conn *conn)
 	}
 }
 
+static void ipoib_apm_follow(struct ipoib_conn *conn)
+{
+	if (!READ_ONCE(conn->apm.untold)) {
+		ipoib_apm_load(conn);
+		return;
+	}
+	WRITE_ONCE(conn->apm.untold, false);
+	ib_cm_notify(conn->id, IB_EVENT_PATH_MIG);
+}
+
 /**
- * ipoib_apm_rearm - give connections that have migrated a second way again
+ * ipoib_apm_rearm - do what is to do after migrations
  * @cm: connected mode of the interface
  *
  * Context: process
@@ -435,9 +445,10 @@ void ipoib_apm_rearm(struct ipoib_cm *cm)
 		conn = ipoib_apm_next(cm);
 		if (!conn)
 			return;
-		ipoib_apm_rearm_one(conn);
+		ipoib_apm_follow(conn);
 		/* From here on the reaper may free it. */
 		smp_store_release(&conn->apm.rearming, false);
+		cond_resched();
 	}
 }
 

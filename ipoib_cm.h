@@ -320,7 +320,8 @@ struct ipoib_cm_bufs {
  * @wanted: there is an alternate path that both ends want
  * @ready: the QP has it
  * @left: the QP has migrated and has not been rearmed
- * @rearming: it is being rearmed: the reaper waits
+ * @untold: it has migrated, and ib_cm has not been told
+ * @rearming: one of these is being done: the reaper waits
  * @now: which of @way it is on
  * @pkey_index: of both
  * @migrations: how often it has migrated
@@ -331,6 +332,7 @@ struct ipoib_apm {
 	bool wanted;
 	bool ready;
 	bool left;
+	bool untold;
 	bool rearming;
 	u8 now;
 	u16 pkey_index;
