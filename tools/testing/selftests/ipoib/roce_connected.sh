@@ -198,13 +198,23 @@ lladdr_ends()
 	[[ $(lladdr "$1") == *$2 ]]
 }
 
+# idle SECONDS: connections that are not used that long end, or four times as long
+idle()
+{
+	echo "$1" > /sys/module/ib_ipoib/parameters/cm_idle_seconds
+}
+
+# A good-bye from an address that has gone reaches nobody: what node 1 has of the old
+# connection ends because it is not used.
 anew()
 {
+	idle 2
 	check "carrier" wait_carrier 2
 	check "connection" slowwait 30 joined_up
 	long_pings 3
-	check "no other" slowwait 10 only_one 1
-	check "no other" slowwait 10 only_one 2
+	check "no other" slowwait 20 only_one 1
+	check "no other" slowwait 20 only_one 2
+	idle 120
 }
 
 only_one()
