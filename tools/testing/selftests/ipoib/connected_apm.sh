@@ -180,6 +180,10 @@ rejected()
 # Node 2 has another HCA, which cannot migrate.
 refused()
 {
+	# so that node 1 forgets what node 2 has refused before
+	node_ip 1 link set ib0 down
+	node_ip 1 link set ib0 up
+	check "carrier" wait_carrier 1
 	knob_set 2 no_apm 1
 	hca_remove 2
 	hca_add 2
