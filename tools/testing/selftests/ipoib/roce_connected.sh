@@ -53,11 +53,12 @@ diagnose()
 	cm_diagnose 1 2
 }
 
+# The socket of ping has room for three such packets only: not too many at a time.
 # long_pings COUNT: one way and the other
 long_pings()
 {
-	check "IPv4" ping_lossless 1 "$(ip4 2)" "$1" -M 'do' -s 65000
-	check "IPv6" ping_lossless 2 "$(ip6 1)" "$1" -M 'do' -s 65000
+	check "IPv4" ping_lossless 1 "$(ip4 2)" "$1" -M 'do' -s 65000 -i 0.1
+	check "IPv6" ping_lossless 2 "$(ip6 1)" "$1" -M 'do' -s 65000 -i 0.1
 }
 
 works()
@@ -113,7 +114,7 @@ lossy()
 	before=$(requests)
 	losing 2
 	if [ "$1" = rc ]; then
-		check "ping" ping_lossless 1 "$(ip4 2)" 50 -s 20000
+		check "ping" ping_lossless 1 "$(ip4 2)" 50 -s 20000 -i 0.1
 	else
 		in_node 1 ping -q -c 50 -i 0.01 -W 1 -s 20000 "$(ip4 2)" > "$TESTDIR/lossy"
 		check "some are lost" grep -q '[1-9][0-9]*% packet loss' "$TESTDIR/lossy"
@@ -121,7 +122,7 @@ lossy()
 	lossless_again
 	# On UC the message after one that was lost is lost, too (roce.rst).
 	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)" -s 20000
-	check "nothing lost afterwards" ping_lossless 1 "$(ip4 2)" 20 -s 20000
+	check "nothing lost afterwards" ping_lossless 1 "$(ip4 2)" 20 -s 20000 -i 0.1
 	check_eq "requests" "$(requests)" "$before"
 	check_eq "errors" "$(cm_stat 1 cm_errors)" 0
 	[ "$1" = rc ] || check "back" in_mode connected rc 1 2
@@ -133,7 +134,7 @@ ethernet_mtu()
 	local before
 
 	if [ "$1" = ipv6 ]; then
-		check "IPv6" ping_lossless 2 "$(ip6 1)" 5 -M 'do' -s 65000
+		check "IPv6" ping_lossless 2 "$(ip6 1)" 5 -M 'do' -s 65000 -i 0.1
 		return
 	fi
 	before=$(requests)
@@ -141,9 +142,9 @@ ethernet_mtu()
 	check "carrier" wait_carrier 1 2
 	check "connection" connect 1 2
 	check_num "requests" "$(requests)" -gt "$before"
-	check "ping" ping_lossless 1 "$(ip4 2)" 10 -M 'do' -s 65000
+	check "ping" ping_lossless 1 "$(ip4 2)" 10 -M 'do' -s 65000 -i 0.1
 	capture_start "mtu$1"
-	check "ping" ping_lossless 1 "$(ip4 2)" 1 -M 'do' -s 20000
+	check "ping" ping_lossless 1 "$(ip4 2)" 1 -M 'do' -s 20000 -i 0.1
 	capture_stop
 	# UDP and base transport header, path MTU, CRC
 	check_eq "packets of a message" "$(frames -f udp.len op=00 | sort -u)" $((8 + 12 + $1 + 4))
@@ -271,7 +272,7 @@ vlan()
 		check "connected" set_mode 91 connected
 		check "connected" set_mode 92 connected
 		check "connection" slowwait 15 vlan_joined_up
-		check "long ping" ping_lossless 91 10.8.0.2 5 -s 20000
+		check "long ping" ping_lossless 91 10.8.0.2 5 -s 20000 -i 0.1
 		capture_vlan
 		check_num "on the connection" "$(frame_count vlan=100 op=04)" -ge 2
 		check_eq "VLANs" "$(frames -f vlan ip.dst=10.8.0.2 | sort -u)" 100
@@ -279,7 +280,7 @@ vlan()
 		;;
 	request)
 		refused 12 92
-		check "the connection is there" ping_lossless 91 10.8.0.2 5 -s 20000
+		check "the connection is there" ping_lossless 91 10.8.0.2 5 -s 20000 -i 0.1
 		;;
 	ends)
 		echo '*' > "$PARAM"

@@ -100,8 +100,8 @@ connected()
 		check "connected" set_mode "$node" connected
 	done
 	check "connection" slowwait 15 connected_up
-	check "IPv4" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s 60000
-	check "IPv6" ping_lossless 2 "$(ip6 1)" 20 -M 'do' -s 60000
+	check "IPv4" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s 60000 -i 0.1
+	check "IPv6" ping_lossless 2 "$(ip6 1)" 20 -M 'do' -s 60000 -i 0.1
 	check_eq "errors" "$(cm_stat 1 cm_errors)" 0
 	for node in 1 2; do
 		check "datagram" set_mode "$node" datagram
