@@ -125,7 +125,8 @@
  *
  * Work:
  *
- * @wq (ordered): multicast work, path ageing, refill of the receive queue.
+ * @wq (ordered): multicast work, path ageing, refill of the receive queue, ending
+ *	memberships of a former P_Key. It goes after the last answer has come.
  * @ah_work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): making connections, sending what waited for one,

@@ -74,7 +74,7 @@ static int ipoib_alt_ask(struct ipoib_path *path)
 	int err;
 
 	lockdep_assert_held(&priv->path_lock);
-	if (priv->agent && !ipoib_gate_enter(&priv->agent->gate, NULL))
+	if (priv->gate && !ipoib_gate_enter(priv->gate, NULL))
 		return -EBUSY;
 	refcount_inc(&path->ref);
 	refcount_inc(&priv->queries);
@@ -86,8 +86,8 @@ static int ipoib_alt_ask(struct ipoib_path *path)
 	path->alt_state = err ? IPOIB_ALT_NONE : IPOIB_ALT_ASKING;
 	if (!err)
 		return -EINPROGRESS;
-	if (priv->agent)
-		ipoib_gate_leave(&priv->agent->gate);
+	if (priv->gate)
+		ipoib_gate_leave(priv->gate);
 	/* Not the last references: the table and the interface hold some. */
 	refcount_dec(&path->ref);
 	refcount_dec(&priv->queries);
@@ -150,8 +150,8 @@ void ipoib_apm_answered(struct ipoib_path *path, int status,
 	struct ipoib_dev *priv = path->priv;
 	struct ipoib_cm *cm = priv->cm;
 
-	if (priv->agent)
-		ipoib_gate_leave(&priv->agent->gate);
+	if (priv->gate)
+		ipoib_gate_leave(priv->gate);
 	spin_lock_bh(&priv->path_lock);
 	path->alt_query = NULL;
 	/* The first way may be another one now. */

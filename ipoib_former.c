@@ -65,7 +65,7 @@ static int ipoib_former_answer(int status, struct ib_sa_multicast *member)
 	struct ipoib_former *former = member->context;
 
 	if (ipoib_former_again(former, status))
-		queue_delayed_work(system_unbound_wq, &former->work,
+		queue_delayed_work(former->priv->wq, &former->work,
 				   IPOIB_FORMER_PAUSE);
 	else
 		ipoib_former_free(former);
@@ -110,5 +110,5 @@ void ipoib_former_end(struct ipoib_dev *priv,
 	former->tries = IPOIB_FORMER_TRIES;
 	refcount_inc(&priv->queries);
 	ipoib_object_made(IPOIB_OBJECT_QUERY);
-	queue_delayed_work(system_unbound_wq, &former->work, 0);
+	queue_delayed_work(priv->wq, &former->work, 0);
 }

@@ -297,6 +297,17 @@ capture_stream()
 		2> "$TESTDIR/tcpdump.err"
 }
 
+# capture_vlans: begins a capture of all frames, those of VLANs too, as tcpdump's filter
+# for UDP does not see behind a tag
+capture_vlans()
+{
+	CAPTURE=$TESTDIR/vlan.pcap
+	ip netns exec switch tcpdump -i br0 --immediate-mode -U -w - \
+		> "$CAPTURE" 2> "$TESTDIR/tcpdump.err" &
+	CAPTURE_PID=$!
+	busywait 5000 capture_has_header || ktap_bail "no capture"
+}
+
 TSHARK_ARGS=()
 
 tshark_copy()

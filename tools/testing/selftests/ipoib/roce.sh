@@ -254,14 +254,9 @@ vlan()
 	esac
 }
 
-# tcpdump's filter for UDP does not see behind a tag
 capture_tagged()
 {
-	CAPTURE=$TESTDIR/vlan.pcap
-	ip netns exec switch tcpdump -i br0 --immediate-mode -U -w - \
-		> "$CAPTURE" 2> "$TESTDIR/tcpdump.err" &
-	CAPTURE_PID=$!
-	busywait 5000 capture_has_header || ktap_bail "no capture"
+	capture_vlans
 	check "ping" ping_lossless 91 10.8.0.2 3
 	check "ping" ping_lossless 1 "$(ip4 2)" 3
 	capture_stop
