@@ -386,7 +386,7 @@ static struct ipoib_conn *ipoib_apm_next(struct ipoib_cm *cm)
 	list_for_each_entry(conn, &cm->conns, list) {
 		if (!ipoib_apm_is_due(conn))
 			continue;
-		conn->apm.rearming = true;
+		conn->tended = true;
 		list_move_tail(&conn->list, &cm->conns);
 		due = conn;
 		break;
@@ -447,7 +447,7 @@ void ipoib_apm_rearm(struct ipoib_cm *cm)
 			return;
 		ipoib_apm_follow(conn);
 		/* From here on the reaper may free it. */
-		smp_store_release(&conn->apm.rearming, false);
+		smp_store_release(&conn->tended, false);
 		cond_resched();
 	}
 }

@@ -979,6 +979,36 @@ static void ipoib_cm_release(struct ipoib_cm *cm, unsigned long after)
 	mutex_unlock(&cm->mutex);
 }
 
+static struct ipoib_conn *ipoib_cm_next_early(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn, *found = NULL;
+
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry(conn, &cm->conns, list) {
+		if (!READ_ONCE(conn->early) ||
+		    conn->state != IPOIB_CONN_ACCEPTING)
+			continue;
+		WRITE_ONCE(conn->early, false);
+		conn->tended = true;
+		found = conn;
+		break;
+	}
+	spin_unlock_bh(&cm->lock);
+	return found;
+}
+
+/* Data is as good as an RTU, which may have been lost. */
+static void ipoib_cm_tell_early(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn;
+
+	while ((conn = ipoib_cm_next_early(cm))) {
+		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
+		/* From here on the reaper may free it. */
+		smp_store_release(&conn->tended, false);
+	}
+}
+
 static void ipoib_cm_age_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work),
@@ -988,6 +1018,7 @@ static void ipoib_cm_age_work(struct work_struct *work)
 	ipoib_cm_age_conns(cm);
 	ipoib_cm_age_peers(cm);
 	spin_unlock_bh(&cm->lock);
+	ipoib_cm_tell_early(cm);
 	ipoib_apm_rearm(cm);
 	ipoib_cm_release(cm, IPOIB_CM_RELEASE);
 	if (!READ_ONCE(cm->leaving))
@@ -1049,8 +1080,8 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 	/* Pairs with ipoib_conn_connect(). */
 	if (smp_load_acquire(&conn->asking))
 		return false;
-	/* Pairs with ipoib_apm_rearm(). */
-	if (smp_load_acquire(&conn->apm.rearming))
+	/* Pairs with ipoib_cm_tell_early() and ipoib_apm_rearm(). */
+	if (smp_load_acquire(&conn->tended))
 		return false;
 	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->hurry) ||
 	       time_after(jiffies, conn->die_at);

@@ -321,7 +321,6 @@ struct ipoib_cm_bufs {
  * @ready: the QP has it
  * @left: the QP has migrated and has not been rearmed
  * @untold: it has migrated, and ib_cm has not been told
- * @rearming: one of these is being done: the reaper waits
  * @now: which of @way it is on
  * @pkey_index: of both
  * @migrations: how often it has migrated
@@ -333,7 +332,6 @@ struct ipoib_apm {
 	bool ready;
 	bool left;
 	bool untold;
-	bool rearming;
 	u8 now;
 	u16 pkey_index;
 	unsigned int migrations;
@@ -364,6 +362,8 @@ struct ipoib_apm {
  * @left: the peer has said good-bye
  * @parted: the CM is done with it
  * @fatal: it has failed, or its QP has
+ * @early: data has come before the CM's RTU, and ib_cm has not been told
+ * @tended: the ageing work is at it: the reaper waits
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
  * @id: identifier of the CM
@@ -406,6 +406,8 @@ struct ipoib_conn {
 	bool left;
 	bool parted;
 	bool fatal;
+	bool early;
+	bool tended;
 	bool carried;
 	struct ib_cm_id *id;
 	struct ipoib_way way;

@@ -125,26 +125,15 @@ static enum ib_qp_type ipoib_conn_qp_type(const struct ipoib_conn *conn)
 
 /* ---- QP ---- */
 
-/*
- * Data has come before the RTU. Some HCAs tell it from a work, as late as they
- * like, and a connection that closes loses its identifier before its QP, but
- * not before a grace period.
- */
-static void ipoib_conn_early(struct ipoib_conn *conn)
-{
-	rcu_read_lock();
-	if (READ_ONCE(conn->state) == IPOIB_CONN_ACCEPTING)
-		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
-	rcu_read_unlock();
-}
-
 static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 {
 	struct ipoib_conn *conn = ctx;
 
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
-		ipoib_conn_early(conn);
+		/* The CM's locks are not for here, either. */
+		WRITE_ONCE(conn->early, true);
+		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
 		break;
 	case IB_EVENT_PATH_MIG:
 	case IB_EVENT_PATH_MIG_ERR:
