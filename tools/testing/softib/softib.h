@@ -317,6 +317,7 @@ struct softib_link {
  * @armed: a fault knob of this node is set: leave the fast path
  * @live: async events may be dispatched; cleared, then synchronize_rcu(),
  *        before the device is unregistered
+ * @leaving: being unregistered: management datagrams are no longer answered
  * @plugged: cabled to the switch [F]
  * @sl2vl: VL of each SL [F]
  * @pkeys: P_Key table [F]
@@ -335,6 +336,7 @@ struct softib_port {
 	u16 lid;
 	bool armed;
 	bool live;
+	bool leaving;
 	bool plugged;
 	u8 sl2vl[16];
 	u16 pkeys[SOFTIB_NPKEYS];

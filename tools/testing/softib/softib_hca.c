@@ -485,6 +485,7 @@ static void softib_hca_unregister(struct softib_dev *dev)
 		if (agent)
 			ib_unregister_mad_agent(agent);
 		WRITE_ONCE(dev->port[i].live, false);
+		WRITE_ONCE(dev->port[i].leaving, true);
 	}
 	/* No event is being dispatched after this. */
 	synchronize_rcu_expedited();

@@ -354,6 +354,12 @@ int softib_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
 {
 	struct softib_port *port = &ib_to_softib(ibdev)->port[port_num - 1];
 
+	/*
+	 * ib_mad gives up its agents, and only then the QPs by which questions
+	 * come: one from a sweep must not be answered any more.
+	 */
+	if (READ_ONCE(port->leaving))
+		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;
 	*out = *in;
 	switch (in->mad_hdr.mgmt_class) {
 	case IB_MGMT_CLASS_SUBN_DIRECTED_ROUTE:

@@ -20,6 +20,8 @@
 LIMIT=1000
 # FAULT_PROBE=1: only the 1st, 2nd, 4th, 8th ... to see how many there are
 FAULT_PROBE=${FAULT_PROBE:-0}
+# FAULT_FROM=N: begin with the Nth, as where an earlier walk was stopped
+FAULT_FROM=${FAULT_FROM:-1}
 
 # The steps, a line each: name, where allocations are failed (init: whatever an
 # initcall does; module: in or below the driver), what works afterwards, seconds
@@ -119,9 +121,10 @@ load_prepare()
 	[ ! -e "/sys/class/infiniband/$(ibdev 2)" ] || hca_remove 2
 }
 
+# Not with what the rig does at each load, which would take longer than all else.
 load_act()
 {
-	modprobe ib_ipoib
+	modprobe --ignore-install ib_ipoib
 }
 
 plug_prepare()
@@ -413,13 +416,13 @@ sweep()
 	step_choose "$name"
 	counters_reset
 	[ "$SCOPE" != module ] || { driver_ready; fault_module_moved; }
-	for ((n = 1; n <= LIMIT && RET == 0; n += FAULT_PROBE ? n : 1)); do
+	for ((n = FAULT_FROM; n <= LIMIT && RET == 0; n += FAULT_PROBE ? n : 1)); do
 		step_once "$name" fault_arm "$kind" "$n" "$SCOPE"
 		[ -n "$HIT" ] || break
 	done
 	[ "$n" -le "$LIMIT" ] || fail "$LIMIT allocations were not all"
 	step_end
-	note "$name $kind: $((n - 1)) allocations failed:" \
+	note "$name $kind: allocations $FAULT_FROM to $((n - 1)) failed:" \
 		"$REFUSED refused, $LOGGED logged, $ABSORBED got over; $((SECONDS - start)) s"
 }
 
