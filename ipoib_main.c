@@ -705,8 +705,10 @@ static struct ipoib_dev *ipoib_port_add(struct ib_device *ca, u32 port, u16 vid)
 
 	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN,
 			   ipoib_netlink_setup);
-	if (!dev)
-		return ERR_PTR(-ENOMEM);
+	if (!dev) {
+		err = -ENOMEM;
+		goto tell;
+	}
 	priv = netdev_priv(dev);
 	priv->netdev = dev;
 	priv->ca = ca;
@@ -730,6 +732,7 @@ exit_dev:
 	ipoib_dev_exit(priv);
 free_dev:
 	free_netdev(dev);
+tell:
 	dev_warn(&ca->dev, "cannot make an interface for port %u: %d\n", port,
 		 err);
 	return ERR_PTR(err);
