@@ -559,13 +559,9 @@ static void ipoib_roce_let_go(struct ipoib_dev *priv)
 	flush_delayed_work(&priv->ah_work);
 }
 
-static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event,
-				  const struct net_device *ndev)
+static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)
 {
 	switch (event) {
-	case NETDEV_UNREGISTER:
-		ipoib_roce_group_forget(roce, ndev);
-		break;
 	case NETDEV_UP:
 	case NETDEV_CHANGEMTU:
 		ipoib_roce_group_refresh(roce);
@@ -576,6 +572,7 @@ static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event,
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEADDR:
+	case NETDEV_UNREGISTER:
 		break;
 	default:
 		return;
@@ -589,9 +586,16 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb,
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 	struct ipoib_roce *roce;
 
-	list_for_each_entry(roce, &ipoib_roce_devs, list)
+	list_for_each_entry(roce, &ipoib_roce_devs, list) {
+		/*
+		 * Not only ours: a VLAN that is down has no GIDs, so we have
+		 * none then, but memberships still name the one that was.
+		 */
+		if (event == NETDEV_UNREGISTER)
+			ipoib_roce_group_forget(roce, ndev);
 		if (READ_ONCE(roce->ndev) == ndev)
-			ipoib_roce_ndev_event(roce, event, ndev);
+			ipoib_roce_ndev_event(roce, event);
+	}
 	return NOTIFY_DONE;
 }
 
