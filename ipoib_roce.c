@@ -515,13 +515,15 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_roce *roce = priv->roce;
 
+	/* Memberships name net_devices: they end while we hear of those. */
+	ipoib_roce_group_exit(roce);
 	rtnl_lock();
 	list_del_rcu(&roce->list);
 	rtnl_unlock();
 	synchronize_rcu();
-	/* A notifier may have had it look at the port. */
+	/* A notifier may have had them look at the port, and at memberships. */
 	cancel_delayed_work_sync(&priv->ctl_work);
-	ipoib_roce_group_exit(roce);
+	cancel_work_sync(&roce->group_work);
 	priv->roce = NULL;
 	priv->gate = NULL;
 	kfree(roce);
