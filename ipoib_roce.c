@@ -601,8 +601,13 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb,
 	return NOTIFY_DONE;
 }
 
+/*
+ * After the port's driver, whichever was loaded first: it learns from the same
+ * events what we are going to read, and does not tell us when it has.
+ */
 static struct notifier_block ipoib_roce_netdev_notifier = {
 	.notifier_call = ipoib_roce_netdev_event,
+	.priority = -1,
 };
 
 /* An address came or went: it may be that of our GID. */
