@@ -58,6 +58,15 @@ enum {
 	IPOIB_ROCE_IPV6,
 };
 
+/* What a port without a GID for us lacks, see ipoib_roce_report(). */
+enum {
+	IPOIB_ROCE_LACKS_NOTHING,
+	IPOIB_ROCE_LACKS_NDEV,
+	IPOIB_ROCE_LACKS_LINK,
+	IPOIB_ROCE_LACKS_IPV6,
+	IPOIB_ROCE_LACKS_IPV4,
+};
+
 /**
  * struct ipoib_roce_pick - the GID chosen so far
  * @rank: how good it is
@@ -211,6 +220,60 @@ static void ipoib_roce_note_ndev(struct ipoib_roce *roce,
 	spin_unlock_bh(&roce->lock);
 }
 
+static int ipoib_roce_lack(const struct ipoib_roce_pick *pick)
+{
+	if (pick->rank)
+		return IPOIB_ROCE_LACKS_NOTHING;
+	if (!pick->ndev)
+		return IPOIB_ROCE_LACKS_NDEV;
+	if (!pick->running)
+		return IPOIB_ROCE_LACKS_LINK;
+	return pick->ipv6 ? IPOIB_ROCE_LACKS_IPV6 : IPOIB_ROCE_LACKS_IPV4;
+}
+
+static void ipoib_roce_log_lack(struct ipoib_dev *priv, int lack,
+				const char *name)
+{
+	struct net_device *dev = priv->netdev;
+
+	switch (lack) {
+	case IPOIB_ROCE_LACKS_NDEV:
+		/* Without a VLAN it is the port that is about to go. */
+		if (priv->vid)
+			netdev_info(dev, "waiting for a GID: the port has none of VLAN %u\n",
+				    priv->vid);
+		break;
+	case IPOIB_ROCE_LACKS_LINK:
+		netdev_info(dev, "waiting for a GID: %s is down or has no carrier\n",
+			    name);
+		break;
+	case IPOIB_ROCE_LACKS_IPV6:
+		netdev_info(dev, "waiting for a GID: %s has no IPv6 link-local address\n",
+			    name);
+		break;
+	case IPOIB_ROCE_LACKS_IPV4:
+		netdev_info(dev, "waiting for a GID: %s has IPv6 disabled and no IPv4 address\n",
+			    name);
+		break;
+	}
+}
+
+/*
+ * Why there is no carrier, once for each reason. Before the interface is
+ * registered it has no name; the port is read again right after that.
+ */
+static void ipoib_roce_report(struct ipoib_dev *priv,
+			      const struct ipoib_roce_pick *pick)
+{
+	int lack = ipoib_roce_lack(pick);
+
+	if (priv->netdev->reg_state != NETREG_REGISTERED ||
+	    priv->roce->reported_lack == lack)
+		return;
+	priv->roce->reported_lack = lack;
+	ipoib_roce_log_lack(priv, lack, pick->name);
+}
+
 static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
 	struct ipoib_roce *roce = priv->roce;
@@ -225,6 +288,7 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	WRITE_ONCE(roce->ndev, pick.ndev);
 	WRITE_ONCE(roce->gid_index, pick.index);
 	ipoib_roce_note_ndev(roce, &pick);
+	ipoib_roce_report(priv, &pick);
 	port->active = attr.state == IB_PORT_ACTIVE && pick.rank &&
 		       pick.running;
 	port->lid = 0;
