@@ -23,6 +23,7 @@ CASES=(
 	"small_mtu:ipv6 - IPv6 is refused with a message"
 	"small_mtu:grows - with the Ethernet's MTU it grows, and IPv6 works"
 	"port_down B31 the Ethernet port down takes the carrier, up brings it back"
+	"no_address - without the port's link-local address there is no carrier, and a message why"
 	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
 	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
 	"vlan:own - an interface on a VLAN is a link of its own"
@@ -123,12 +124,25 @@ port_down()
 {
 	ip link set "$(eth 2)" down
 	check "carrier goes" slowwait 5 no_carrier 2
+	check "a message" busywait 3000 klog_has 'ib0: waiting for a GID: roc2 is down'
 	check "node 1 keeps its own" has_carrier 1
 	check_not "answer" ping_ok 1 "$(ip4 2)"
 	ip link set "$(eth 2)" up
 	check "carrier" wait_carrier 2
 	check "ping" wait_ping 1 2
 	check "ping" wait_ping 2 3
+}
+
+# The table of the port still has the GID, which alone is of no use.
+no_address()
+{
+	ip addr del "$(port_gid 2)/64" dev "$(eth 2)"
+	check "carrier goes" slowwait 5 no_carrier 2
+	check "a message" busywait 3000 klog_has 'ib0: waiting for a GID: roc2 has no IPv6 link-local'
+	ip addr add "$(port_gid 2)/64" dev "$(eth 2)" nodad
+	check "carrier" wait_carrier 2
+	check_num "messages" "$(klog | grep -c 'waiting for a GID')" -eq 1
+	check "ping" wait_ping 1 2
 }
 
 lladdr_is_not()
