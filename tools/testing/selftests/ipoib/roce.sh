@@ -27,6 +27,7 @@ CASES=(
 	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
 	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
 	"vlan:own - an interface on a VLAN is a link of its own"
+	"vlan:deleted - it lives through its VLAN being down, deleted and made again"
 	"vlan:tagged - its frames have the tag"
 	"member:broadcast U54 the port is in the broadcast group's address on the Ethernet"
 	"member:joined U54 joining a group joins it there"
@@ -231,6 +232,13 @@ gid_changes()
 	check "ping" wait_ping 1 2 30
 }
 
+# vlan_add NODE: VLAN 100 of its Ethernet port
+vlan_add()
+{
+	ip link add link "$(eth "$1")" name "v$1" type vlan id 100
+	ip link set "v$1" up
+}
+
 # Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
 vlan()
 {
@@ -239,8 +247,7 @@ vlan()
 	case $1 in
 	own)
 		for node in 1 2; do
-			ip link add link "$(eth "$node")" name "v$node" type vlan id 100
-			ip link set "v$node" up
+			vlan_add "$node"
 		done
 		echo '*,rxe[12]@100' > "$PARAM"
 		for node in 1 2; do
@@ -254,6 +261,18 @@ vlan()
 		check "carrier" wait_carrier 91 92
 		check "ping" slowwait 5 ping_ok 91 10.8.0.2
 		check "the untagged link lives" wait_ping 1 2
+		;;
+	deleted)
+		ip link set v2 down
+		check "carrier goes" slowwait 5 no_carrier 92
+		check "a message" busywait 3000 klog_has 'waiting for a GID: the port has none of VLAN 100'
+		ip link del v2
+		# it leaves groups that it has joined on what is no more
+		node_ip 92 link set ib0 down
+		vlan_add 2
+		node_ip 92 link set ib0 up
+		check "carrier" wait_carrier 92
+		check "ping" slowwait 5 ping_ok 91 10.8.0.2
 		;;
 	tagged)
 		capture_tagged
