@@ -13,6 +13,8 @@
 
 FABRIC=rxe
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
 
 PARAM=/sys/module/ib_ipoib/parameters/roce
 
@@ -28,6 +30,7 @@ CASES=(
 	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
 	"vlan:own - an interface on a VLAN is a link of its own"
 	"vlan:deleted - it lives through its VLAN being down, deleted and made again"
+	"vlan:apart - frames of the untagged link are dropped there, and its own there"
 	"vlan:tagged - its frames have the tag"
 	"member:broadcast U54 the port is in the broadcast group's address on the Ethernet"
 	"member:joined U54 joining a group joins it there"
@@ -239,6 +242,18 @@ vlan_add()
 	ip link set "v$1" up
 }
 
+# apart FROM TO: what FROM broadcasts gets to TO's port, and no further
+apart()
+{
+	local before
+
+	before=$(xstat "$2" rx_drop_other_vlan)
+	listen "$2" 0x88b5 1 2000
+	in_node "$1" raw_frame send ib0 "$(lladdr_broadcast "$1")" 0x88b5 cafe 3
+	! wait "$LISTENER" || fail "node $2 got a frame of node $1: $(received "$2")"
+	check_num "frames that node $2 dropped" $(($(xstat "$2" rx_drop_other_vlan) - before)) -ge 3
+}
+
 # Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
 vlan()
 {
@@ -273,6 +288,10 @@ vlan()
 		node_ip 92 link set ib0 up
 		check "carrier" wait_carrier 92
 		check "ping" slowwait 5 ping_ok 91 10.8.0.2
+		;;
+	apart)
+		apart 1 92
+		apart 91 2
 		;;
 	tagged)
 		capture_tagged
