@@ -28,6 +28,7 @@ CASES=(
 	"no_address - without the port's link-local address there is no carrier, and a message why"
 	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
 	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
+	"path_follows - a neighbour's new MAC address is used with the next frame, and so is its old one"
 	"vlan:own - an interface on a VLAN is a link of its own"
 	"vlan:deleted - it lives through its VLAN being down, deleted and made again"
 	"vlan:apart - frames of the untagged link are dropped there, and its own there"
@@ -233,6 +234,42 @@ gid_changes()
 	check "the old address" slowwait 5 lladdr_ends 2 "$(port_gid_hex 2)"
 	check "carrier" wait_carrier 2
 	check "ping" wait_ping 1 2 30
+}
+
+# dmac FROM TO: of the driver's path, if it has one
+dmac()
+{
+	awk -v gid="$(mgid_full "$(port_gid "$2")")" '
+		$1 == "GID:" { on = $2 == gid }
+		on && $1 == "DMAC:" { print $2 }' "$(path_file "$1")"
+}
+
+# sends_to MAC: node 1 does what is for node 2, once a frame has made it look
+sends_to()
+{
+	local got
+
+	ping_ok 1 "$(ip4 2)"
+	got=$(dmac 1 2)
+	[ "$got" = "$1" ] && return
+	echo "node 1 sends to ${got:-nobody}, not $1"
+	return 1
+}
+
+# The Ethernet port's neighbour is changed as by an ARP or ND message of the peer's.
+path_follows()
+{
+	local entry other=52:54:00:09:77:77
+
+	entry=("$(port_gid 2)" dev "$(eth 1)")
+	check "ping" wait_ping 1 2
+	check_eq "MAC address" "$(dmac 1 2)" "$(eth_mac 2)"
+	ip neigh replace "${entry[@]}" lladdr "$other" nud permanent
+	check "another" slowwait 5 sends_to "$other"
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+	ip neigh replace "${entry[@]}" lladdr "$(eth_mac 2)" nud reachable
+	check "the old one" slowwait 5 sends_to "$(eth_mac 2)"
+	check "ping" wait_ping 1 2
 }
 
 # vlan_add NODE: VLAN 100 of its Ethernet port
