@@ -450,6 +450,7 @@ snooping()
 	udp_listen 2 239.21.21.21 7000 5 5000
 	in_node 1 udp_group send ib0 239.21.21.21 7000 100 5 10000
 	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
+	check "who only sends is no member" no_member 1 "$mgid"
 	group_leave
 	snoops 0
 	in_switch sysctl -qw net.ipv6.conf.br0.disable_ipv6=1
