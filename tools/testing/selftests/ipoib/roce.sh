@@ -17,6 +17,7 @@ FABRIC=rxe
 . "$LIB_DIR/lib_mcast.sh"
 
 PARAM=/sys/module/ib_ipoib/parameters/roce
+TRACING=/sys/kernel/tracing
 
 CASES=(
 	"tshark_reads U3,U40 tshark reads the frames"
@@ -478,20 +479,74 @@ spoofed()
 	[[ $counter != [pq]key ]] || check_eq "counted" $(($(drops 2 "$counter") - before)) 1
 }
 
-flood()
+# paths NODE: how many the driver has, or looks for
+paths()
 {
-	local arp="080600000020080014040001"
+	grep -c GID: "$(path_file "$1")"
+}
 
-	case $1 in
-	sgid) by_hand data=88b50000cafe08 vary=sgid count=10000 ;;
-	arp)
-		# a request to node 2, the sender to be filled in
-		arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
-		by_hand data="$arp" vary=arp count=2000
-		;;
-	esac
+well()
+{
 	check "node 2 is well" slowwait 5 ping_lossless 1 "$(ip4 2)" 20
 	check "and in IPv6" slowwait 5 ping_lossless 1 "$(ip6 2)" 20
+}
+
+# Whether paths are looked for is traced, each event with a number and not a time:
+# clocks of two CPUs may differ.
+paths_traced()
+{
+	echo "$1" > "$TRACING/events/ipoib/ipoib_path/enable" || fail "no trace of paths"
+}
+
+paths_trace()
+{
+	echo counter > "$TRACING/trace_clock" || fail "no such clock"
+	: > "$TRACING/trace"
+	paths_traced 1
+}
+
+# paths_sought: the most that were looked for at a time
+paths_sought()
+{
+	awk '/ipoib_path: .* query status=0$/ && ++n > max { max = n }
+		/ipoib_path: .* answer status=/ { n-- }
+		END { print max + 0 }' "$TRACING/trace"
+}
+
+# Nothing of a frame makes a path: node 2 knows its peers already.
+flood_sgid()
+{
+	local before
+
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 3 2
+	before=$(paths 2)
+	by_hand data=88b50000cafe08 vary=sgid count=10000
+	well
+	check_eq "paths" "$(paths 2)" "$before"
+}
+
+# Requests to node 2, the sender to be filled in. An answer is traced a moment after it
+# has made room for another question, so there may seem to be a few more than 128.
+flood_arp()
+{
+	local arp="080600000020080014040001" most clock
+
+	clock=$(sed 's/.*\[\(.*\)\].*/\1/' "$TRACING/trace_clock")
+	arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
+	paths_trace
+	by_hand data="$arp" vary=arp count=2000
+	well
+	paths_traced 0
+	most=$(paths_sought)
+	check_num "paths looked for at a time" "$most" -ge 100
+	check_num "paths looked for at a time" "$most" -le 140
+	echo "$clock" > "$TRACING/trace_clock"
+}
+
+flood()
+{
+	"flood_$1"
 }
 
 port_deleted()
