@@ -58,6 +58,15 @@ enum {
 	IPOIB_ROCE_IPV6,
 };
 
+/* What a port without a GID for us lacks, see ipoib_roce_report(). */
+enum {
+	IPOIB_ROCE_LACKS_NOTHING,
+	IPOIB_ROCE_LACKS_NDEV,
+	IPOIB_ROCE_LACKS_LINK,
+	IPOIB_ROCE_LACKS_IPV6,
+	IPOIB_ROCE_LACKS_IPV4,
+};
+
 /**
  * struct ipoib_roce_pick - the GID chosen so far
  * @rank: how good it is
@@ -211,6 +220,60 @@ static void ipoib_roce_note_ndev(struct ipoib_roce *roce,
 	spin_unlock_bh(&roce->lock);
 }
 
+static int ipoib_roce_lack(const struct ipoib_roce_pick *pick)
+{
+	if (pick->rank)
+		return IPOIB_ROCE_LACKS_NOTHING;
+	if (!pick->ndev)
+		return IPOIB_ROCE_LACKS_NDEV;
+	if (!pick->running)
+		return IPOIB_ROCE_LACKS_LINK;
+	return pick->ipv6 ? IPOIB_ROCE_LACKS_IPV6 : IPOIB_ROCE_LACKS_IPV4;
+}
+
+static void ipoib_roce_log_lack(struct ipoib_dev *priv, int lack,
+				const char *name)
+{
+	struct net_device *dev = priv->netdev;
+
+	switch (lack) {
+	case IPOIB_ROCE_LACKS_NDEV:
+		/* Without a VLAN it is the port that is about to go. */
+		if (priv->vid)
+			netdev_info(dev, "waiting for a GID: the port has none of VLAN %u\n",
+				    priv->vid);
+		break;
+	case IPOIB_ROCE_LACKS_LINK:
+		netdev_info(dev, "waiting for a GID: %s is down or has no carrier\n",
+			    name);
+		break;
+	case IPOIB_ROCE_LACKS_IPV6:
+		netdev_info(dev, "waiting for a GID: %s has no IPv6 link-local address\n",
+			    name);
+		break;
+	case IPOIB_ROCE_LACKS_IPV4:
+		netdev_info(dev, "waiting for a GID: %s has IPv6 disabled and no IPv4 address\n",
+			    name);
+		break;
+	}
+}
+
+/*
+ * Why there is no carrier, once for each reason. Before the interface is
+ * registered it has no name; the port is read again right after that.
+ */
+static void ipoib_roce_report(struct ipoib_dev *priv,
+			      const struct ipoib_roce_pick *pick)
+{
+	int lack = ipoib_roce_lack(pick);
+
+	if (priv->netdev->reg_state != NETREG_REGISTERED ||
+	    priv->roce->reported_lack == lack)
+		return;
+	priv->roce->reported_lack = lack;
+	ipoib_roce_log_lack(priv, lack, pick->name);
+}
+
 static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
 	struct ipoib_roce *roce = priv->roce;
@@ -225,6 +288,7 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	WRITE_ONCE(roce->ndev, pick.ndev);
 	WRITE_ONCE(roce->gid_index, pick.index);
 	ipoib_roce_note_ndev(roce, &pick);
+	ipoib_roce_report(priv, &pick);
 	port->active = attr.state == IB_PORT_ACTIVE && pick.rank &&
 		       pick.running;
 	port->lid = 0;
@@ -515,13 +579,15 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_roce *roce = priv->roce;
 
+	/* Memberships name net_devices: they end while we hear of those. */
+	ipoib_roce_group_exit(roce);
 	rtnl_lock();
 	list_del_rcu(&roce->list);
 	rtnl_unlock();
 	synchronize_rcu();
-	/* A notifier may have had it look at the port. */
+	/* A notifier may have had them look at the port, and at memberships. */
 	cancel_delayed_work_sync(&priv->ctl_work);
-	ipoib_roce_group_exit(roce);
+	cancel_work_sync(&roce->group_work);
 	priv->roce = NULL;
 	priv->gate = NULL;
 	kfree(roce);
@@ -559,13 +625,9 @@ static void ipoib_roce_let_go(struct ipoib_dev *priv)
 	flush_delayed_work(&priv->ah_work);
 }
 
-static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event,
-				  const struct net_device *ndev)
+static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)
 {
 	switch (event) {
-	case NETDEV_UNREGISTER:
-		ipoib_roce_group_forget(roce, ndev);
-		break;
 	case NETDEV_UP:
 	case NETDEV_CHANGEMTU:
 		ipoib_roce_group_refresh(roce);
@@ -576,6 +638,7 @@ static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event,
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEADDR:
+	case NETDEV_UNREGISTER:
 		break;
 	default:
 		return;
@@ -589,14 +652,26 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb,
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 	struct ipoib_roce *roce;
 
-	list_for_each_entry(roce, &ipoib_roce_devs, list)
+	list_for_each_entry(roce, &ipoib_roce_devs, list) {
+		/*
+		 * Not only ours: a VLAN that is down has no GIDs, so we have
+		 * none then, but memberships still name the one that was.
+		 */
+		if (event == NETDEV_UNREGISTER)
+			ipoib_roce_group_forget(roce, ndev);
 		if (READ_ONCE(roce->ndev) == ndev)
-			ipoib_roce_ndev_event(roce, event, ndev);
+			ipoib_roce_ndev_event(roce, event);
+	}
 	return NOTIFY_DONE;
 }
 
+/*
+ * After the port's driver, whichever was loaded first: it learns from the same
+ * events what we are going to read, and does not tell us when it has.
+ */
 static struct notifier_block ipoib_roce_netdev_notifier = {
 	.notifier_call = ipoib_roce_netdev_event,
+	.priority = -1,
 };
 
 /* An address came or went: it may be that of our GID. */

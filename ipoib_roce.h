@@ -53,6 +53,8 @@ enum {
  * @ndev_mtu: its MTU then; under @lock
  * @gate: bounds open queries for paths
  * @reported_mtu: MTU of the port last logged as small; under RTNL
+ * @reported_lack: what was last logged to be missing for a GID; control work
+ *	only
  * @lock: guards what says so; taken before mcast_lock
  * @todo: memberships to begin or to end; under @lock
  * @joined: memberships that have been begun, or could not be; under @lock
@@ -69,6 +71,7 @@ struct ipoib_roce {
 	char ndev_name[IFNAMSIZ];
 	unsigned int ndev_mtu;
 	unsigned int reported_mtu;
+	int reported_lack;
 	struct ipoib_gate gate;
 
 	spinlock_t lock; /* ndev_name, ndev_mtu, todo, joined */

@@ -45,6 +45,12 @@ mcg_file()
 	echo "/sys/kernel/debug/ipoib/ib0.$(stat -L -c %i "/run/netns/node$1")_mcg"
 }
 
+# path_file NODE: the driver's list of paths
+path_file()
+{
+	echo "/sys/kernel/debug/ipoib/ib0.$(stat -L -c %i "/run/netns/node$1")_path"
+}
+
 # mcg NODE MGID KEY: a line of that group's entry; nothing if there is none
 mcg()
 {

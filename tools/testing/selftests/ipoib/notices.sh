@@ -224,7 +224,7 @@ sm_dead()
 
 path_known()
 {
-	grep -q "$(port_gid_full "$2")" "$(mcg_file "$1" | sed 's/_mcg$/_path/')"
+	grep -q "$(port_gid_full "$2")" "$(path_file "$1")"
 }
 
 port_gid_full()

@@ -13,8 +13,11 @@
 
 FABRIC=rxe
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
 
 PARAM=/sys/module/ib_ipoib/parameters/roce
+TRACING=/sys/kernel/tracing
 
 CASES=(
 	"tshark_reads U3,U40 tshark reads the frames"
@@ -23,9 +26,13 @@ CASES=(
 	"small_mtu:ipv6 - IPv6 is refused with a message"
 	"small_mtu:grows - with the Ethernet's MTU it grows, and IPv6 works"
 	"port_down B31 the Ethernet port down takes the carrier, up brings it back"
+	"no_address - without the port's link-local address there is no carrier, and a message why"
 	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
 	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
+	"path_follows - a neighbour's new MAC address is used with the next frame, and so is its old one"
 	"vlan:own - an interface on a VLAN is a link of its own"
+	"vlan:deleted - it lives through its VLAN being down, deleted and made again"
+	"vlan:apart - frames of the untagged link are dropped there, and its own there"
 	"vlan:tagged - its frames have the tag"
 	"member:broadcast U54 the port is in the broadcast group's address on the Ethernet"
 	"member:joined U54 joining a group joins it there"
@@ -123,12 +130,25 @@ port_down()
 {
 	ip link set "$(eth 2)" down
 	check "carrier goes" slowwait 5 no_carrier 2
+	check "a message" busywait 3000 klog_has 'ib0: waiting for a GID: roc2 is down'
 	check "node 1 keeps its own" has_carrier 1
 	check_not "answer" ping_ok 1 "$(ip4 2)"
 	ip link set "$(eth 2)" up
 	check "carrier" wait_carrier 2
 	check "ping" wait_ping 1 2
 	check "ping" wait_ping 2 3
+}
+
+# The table of the port still has the GID, which alone is of no use.
+no_address()
+{
+	ip addr del "$(port_gid 2)/64" dev "$(eth 2)"
+	check "carrier goes" slowwait 5 no_carrier 2
+	check "a message" busywait 3000 klog_has 'ib0: waiting for a GID: roc2 has no IPv6 link-local'
+	ip addr add "$(port_gid 2)/64" dev "$(eth 2)" nodad
+	check "carrier" wait_carrier 2
+	check_num "messages" "$(klog | grep -c 'waiting for a GID')" -eq 1
+	check "ping" wait_ping 1 2
 }
 
 lladdr_is_not()
@@ -217,6 +237,61 @@ gid_changes()
 	check "ping" wait_ping 1 2 30
 }
 
+# dmac FROM TO: of the driver's path, if it has one
+dmac()
+{
+	awk -v gid="$(mgid_full "$(port_gid "$2")")" '
+		$1 == "GID:" { on = $2 == gid }
+		on && $1 == "DMAC:" { print $2 }' "$(path_file "$1")"
+}
+
+# sends_to MAC: node 1 does what is for node 2, once a frame has made it look
+sends_to()
+{
+	local got
+
+	ping_ok 1 "$(ip4 2)"
+	got=$(dmac 1 2)
+	[ "$got" = "$1" ] && return
+	echo "node 1 sends to ${got:-nobody}, not $1"
+	return 1
+}
+
+# The Ethernet port's neighbour is changed as by an ARP or ND message of the peer's.
+path_follows()
+{
+	local entry other=52:54:00:09:77:77
+
+	entry=("$(port_gid 2)" dev "$(eth 1)")
+	check "ping" wait_ping 1 2
+	check_eq "MAC address" "$(dmac 1 2)" "$(eth_mac 2)"
+	ip neigh replace "${entry[@]}" lladdr "$other" nud permanent
+	check "another" slowwait 5 sends_to "$other"
+	check_not "answer" ping_ok 1 "$(ip4 2)"
+	ip neigh replace "${entry[@]}" lladdr "$(eth_mac 2)" nud reachable
+	check "the old one" slowwait 5 sends_to "$(eth_mac 2)"
+	check "ping" wait_ping 1 2
+}
+
+# vlan_add NODE: VLAN 100 of its Ethernet port
+vlan_add()
+{
+	ip link add link "$(eth "$1")" name "v$1" type vlan id 100
+	ip link set "v$1" up
+}
+
+# apart FROM TO: what FROM broadcasts gets to TO's port, and no further
+apart()
+{
+	local before
+
+	before=$(xstat "$2" rx_drop_other_vlan)
+	listen "$2" 0x88b5 1 2000
+	in_node "$1" raw_frame send ib0 "$(lladdr_broadcast "$1")" 0x88b5 cafe 3
+	! wait "$LISTENER" || fail "node $2 got a frame of node $1: $(received "$2")"
+	check_num "frames that node $2 dropped" $(($(xstat "$2" rx_drop_other_vlan) - before)) -ge 3
+}
+
 # Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
 vlan()
 {
@@ -225,8 +300,7 @@ vlan()
 	case $1 in
 	own)
 		for node in 1 2; do
-			ip link add link "$(eth "$node")" name "v$node" type vlan id 100
-			ip link set "v$node" up
+			vlan_add "$node"
 		done
 		echo '*,rxe[12]@100' > "$PARAM"
 		for node in 1 2; do
@@ -240,6 +314,22 @@ vlan()
 		check "carrier" wait_carrier 91 92
 		check "ping" slowwait 5 ping_ok 91 10.8.0.2
 		check "the untagged link lives" wait_ping 1 2
+		;;
+	deleted)
+		ip link set v2 down
+		check "carrier goes" slowwait 5 no_carrier 92
+		check "a message" busywait 3000 klog_has 'waiting for a GID: the port has none of VLAN 100'
+		ip link del v2
+		# it leaves groups that it has joined on what is no more
+		node_ip 92 link set ib0 down
+		vlan_add 2
+		node_ip 92 link set ib0 up
+		check "carrier" wait_carrier 92
+		check "ping" slowwait 5 ping_ok 91 10.8.0.2
+		;;
+	apart)
+		apart 1 92
+		apart 91 2
 		;;
 	tagged)
 		capture_tagged
@@ -361,6 +451,7 @@ snooping()
 	udp_listen 2 239.21.21.21 7000 5 5000
 	in_node 1 udp_group send ib0 239.21.21.21 7000 100 5 10000
 	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
+	check "who only sends is no member" no_member 1 "$mgid"
 	group_leave
 	snoops 0
 	in_switch sysctl -qw net.ipv6.conf.br0.disable_ipv6=1
@@ -388,20 +479,74 @@ spoofed()
 	[[ $counter != [pq]key ]] || check_eq "counted" $(($(drops 2 "$counter") - before)) 1
 }
 
-flood()
+# paths NODE: how many the driver has, or looks for
+paths()
 {
-	local arp="080600000020080014040001"
+	grep -c GID: "$(path_file "$1")"
+}
 
-	case $1 in
-	sgid) by_hand data=88b50000cafe08 vary=sgid count=10000 ;;
-	arp)
-		# a request to node 2, the sender to be filled in
-		arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
-		by_hand data="$arp" vary=arp count=2000
-		;;
-	esac
+well()
+{
 	check "node 2 is well" slowwait 5 ping_lossless 1 "$(ip4 2)" 20
 	check "and in IPv6" slowwait 5 ping_lossless 1 "$(ip6 2)" 20
+}
+
+# Whether paths are looked for is traced, each event with a number and not a time:
+# clocks of two CPUs may differ.
+paths_traced()
+{
+	echo "$1" > "$TRACING/events/ipoib/ipoib_path/enable" || fail "no trace of paths"
+}
+
+paths_trace()
+{
+	echo counter > "$TRACING/trace_clock" || fail "no such clock"
+	: > "$TRACING/trace"
+	paths_traced 1
+}
+
+# paths_sought: the most that were looked for at a time
+paths_sought()
+{
+	awk '/ipoib_path: .* query status=0$/ && ++n > max { max = n }
+		/ipoib_path: .* answer status=/ { n-- }
+		END { print max + 0 }' "$TRACING/trace"
+}
+
+# Nothing of a frame makes a path: node 2 knows its peers already.
+flood_sgid()
+{
+	local before
+
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 3 2
+	before=$(paths 2)
+	by_hand data=88b50000cafe08 vary=sgid count=10000
+	well
+	check_eq "paths" "$(paths 2)" "$before"
+}
+
+# Requests to node 2, the sender to be filled in. An answer is traced a moment after it
+# has made room for another question, so there may seem to be a few more than 128.
+flood_arp()
+{
+	local arp="080600000020080014040001" most clock
+
+	clock=$(sed 's/.*\[\(.*\)\].*/\1/' "$TRACING/trace_clock")
+	arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
+	paths_trace
+	by_hand data="$arp" vary=arp count=2000
+	well
+	paths_traced 0
+	most=$(paths_sought)
+	check_num "paths looked for at a time" "$most" -ge 100
+	check_num "paths looked for at a time" "$most" -le 140
+	echo "$clock" > "$TRACING/trace_clock"
+}
+
+flood()
+{
+	"flood_$1"
 }
 
 port_deleted()

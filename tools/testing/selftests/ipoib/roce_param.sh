@@ -70,14 +70,27 @@ pattern()
 	check "no others" stays 300 interfaces_are "$2"
 }
 
+# names COUNT LENGTH: so many of them, each with a comma behind it
+names()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		printf '%0*d,' "$2" "$i"
+	done
+}
+
+# No more than 64 patterns are taken, nor than 1024 characters with echo's newline.
 bad_values()
 {
 	local value
 
+	check "64 patterns" select_ports "$(names 63 2)rxe2"
+	check "1024 characters" select_ports "$(names 19 52)00000000000,rxe2"
 	select_ports 'rxe2'
 	check "interface" busywait 3000 interfaces_are 2
 	for value in ',' 'rxe1,' ',rxe1' 'rxe1 rxe2' rxe1@0 rxe1@4095 rxe1@x @5 \
-		"$(printf '%0100d' 0)"; do
+		"$(printf '%0100d' 0)" "$(names 64 2)rxe2" "$(names 19 52)000000000000,rxe2"; do
 		check_not "'$value'" select_ports "$value" 2> /dev/null
 		check_eq "after '$value'" "$(< "$PARAM")" rxe2
 		check "after '$value'" interfaces_are 2
