@@ -360,6 +360,7 @@ struct ipoib_apm {
  * @asking: the work that asks for it is not done with it
  * @crossed: the peer's request has been taken in place of this one
  * @left: the peer has said good-bye
+ * @lingers: we do not say it; the CM waits, and tells when it is done with it
  * @parted: the CM is done with it
  * @fatal: it has failed, or its QP has
  * @early: data has come before the CM's RTU, and ib_cm has not been told
@@ -404,6 +405,7 @@ struct ipoib_conn {
 	bool asking;
 	bool crossed;
 	bool left;
+	bool lingers;
 	bool parted;
 	bool fatal;
 	bool early;

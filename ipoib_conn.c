@@ -410,7 +410,7 @@ void ipoib_conn_part(struct ipoib_conn *conn)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	/* An identifier that was established ends with a time of waiting. */
-	if (ib_send_cm_dreq(conn->id, NULL, 0) && !conn->left)
+	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->lingers))
 		WRITE_ONCE(conn->parted, true);
 	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
 		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
@@ -1100,8 +1100,25 @@ static void ipoib_conn_accepted(struct ipoib_conn *conn,
 	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);
 }
 
+/*
+ * The CM's DREQ is over. If that was not ours: the CM sends one by itself for a
+ * connection whose other end, by a REQ or REP that has come, has been given away
+ * anew. A peer that was booted is like that.
+ */
+static void ipoib_conn_ended(struct ipoib_conn *conn)
+{
+	if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+		return;
+	WRITE_ONCE(conn->lingers, true);
+	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "ended",
+			 0);
+	ipoib_conn_close(conn);
+}
+
 static void ipoib_conn_gone(struct ipoib_conn *conn)
 {
+	/* Not always has the CM said before that there would be an end. */
+	ipoib_conn_ended(conn);
 	WRITE_ONCE(conn->parted, true);
 	mod_delayed_work(conn->cm->wq, &conn->cm->reap_work, 0);
 }
@@ -1109,6 +1126,7 @@ static void ipoib_conn_gone(struct ipoib_conn *conn)
 static void ipoib_conn_left(struct ipoib_conn *conn)
 {
 	WRITE_ONCE(conn->left, true);
+	WRITE_ONCE(conn->lingers, true);
 	ib_send_cm_drep(conn->id, NULL, 0);
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "left",
 			 0);
@@ -1143,6 +1161,10 @@ static int ipoib_conn_event(struct ib_cm_id *id,
 		break;
 	case IB_CM_DREQ_RECEIVED:
 		ipoib_conn_left(conn);
+		break;
+	case IB_CM_DREP_RECEIVED:
+	case IB_CM_DREQ_ERROR:
+		ipoib_conn_ended(conn);
 		break;
 	case IB_CM_TIMEWAIT_EXIT:
 		ipoib_conn_gone(conn);
