@@ -346,6 +346,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	peer->chosen = conn;
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	peer->tried = 0;
+	peer->stale = false;
 	ipoib_peer_resend(cm, peer);
 	ipoib_peer_publish(peer);
 }

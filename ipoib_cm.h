@@ -232,6 +232,7 @@ enum ipoib_peer_state {
  *	by its requests only
  * @making: a connection is being made, and not in @conns yet
  * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
+ * @stale: it has refused our QP number, and we have not had a connection since
  * @parting: connections that are closing and have not said good-bye
  * @postponed: to be connected to after that
  * @users: connections not freed, and who else needs it
@@ -266,6 +267,7 @@ struct ipoib_peer {
 	bool sent_to;
 	bool barren;
 	bool plain;
+	bool stale;
 	bool making;
 	bool postponed;
 	unsigned int parting;

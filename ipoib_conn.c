@@ -737,11 +737,34 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
 		ipoib_conn_give_up(conn);
 }
 
+/*
+ * Is it our QPN that the peer minds? HCAs may give the same ones after a reboot as
+ * before, and the peer remembers what it was. The next QP has another one; a peer
+ * that minds that, too, has something else.
+ */
+static bool ipoib_conn_is_stale(struct ipoib_conn *conn,
+				enum ib_cm_rej_reason reason)
+{
+	struct ipoib_peer *peer = conn->peer;
+	bool again;
+
+	if (reason != IB_CM_REJ_STALE_CONN)
+		return false;
+	spin_lock_bh(&conn->cm->lock);
+	again = !peer->stale;
+	peer->stale = true;
+	spin_unlock_bh(&conn->cm->lock);
+	return again;
+}
+
 static void ipoib_conn_rejected(struct ipoib_conn *conn,
 				const struct ib_cm_rej_event_param *rej)
 {
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid,
 			 "rejected", rej->reason);
+	/* The CM waits then, lest the QPN be used again meanwhile. */
+	if (rej->reason == IB_CM_REJ_STALE_CONN)
+		WRITE_ONCE(conn->lingers, true);
 	if (READ_ONCE(conn->state) != IPOIB_CONN_CONNECTING) {
 		/* The peer never had our RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
@@ -753,7 +776,8 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		ipoib_conn_again(conn, true);
 		return;
 	}
-	if (ipoib_apm_refused(conn, rej->reason)) {
+	if (ipoib_conn_is_stale(conn, rej->reason) ||
+	    ipoib_apm_refused(conn, rej->reason)) {
 		ipoib_conn_again(conn, false);
 		return;
 	}
