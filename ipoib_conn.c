@@ -545,6 +545,17 @@ static bool ipoib_peer_was_faster(const struct ipoib_peer *peer)
 	return false;
 }
 
+/*
+ * The mode may have been changed since the caller looked; what is not in the list
+ * yet has not been flushed with the others.
+ */
+static bool ipoib_peer_needs_none(const struct ipoib_cm *cm,
+				  const struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	return !READ_ONCE(cm->on) || ipoib_peer_was_faster(peer);
+}
+
 /**
  * ipoib_conn_connect - ask a peer for a connection
  * @cm: connected mode of the interface
@@ -560,7 +571,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	int transport = ipoib_conn_choose(cm, peer);
 	struct ipoib_conn *conn;
 	struct sa_path_rec rec;
-	bool faster;
+	bool needless;
 	int err;
 
 	if (transport < 0 ||
@@ -576,12 +587,12 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	conn->two_way = peer->sid == IPOIB_SID_RFC;
 	conn->asking = true;
 	list_add_tail(&conn->list, &cm->conns);
-	faster = ipoib_peer_was_faster(peer);
+	needless = ipoib_peer_needs_none(cm, peer);
 	list_add_tail(&conn->peer_list, &peer->conns);
-	if (faster)
+	if (needless)
 		__ipoib_conn_close(conn);
 	spin_unlock_bh(&cm->lock);
-	if (!faster) {
+	if (!needless) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REQUESTS, 1);
 		err = ipoib_conn_ask(conn, &rec, peer->sid);
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request",
