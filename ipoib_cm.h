@@ -440,7 +440,8 @@ struct ipoib_conn {
  * @wc: scratch for polling
  * @since: completions since the last round of the handler: so many may have come
  *	before it looked
- * @peak: the most there were since the ageing work looked
+ * @peak: the most there were since @shrunk_at
+ * @shrunk_at: jiffies when the ageing work last looked at @peak
  * @refill: tries again after memory ran out
  */
 struct ipoib_cm_rx {
@@ -455,6 +456,7 @@ struct ipoib_cm_rx {
 	struct ib_wc wc[16];
 	unsigned int since;
 	unsigned int peak;
+	unsigned long shrunk_at;
 	struct delayed_work refill;
 };
 

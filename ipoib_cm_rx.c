@@ -22,6 +22,8 @@
 #include "ipoib_cm.h"
 
 #define IPOIB_CM_HEAD_SHIFT	6
+/* How often is looked whether there are more receives than needed. */
+#define IPOIB_CM_SHRINK		(2 * HZ)
 
 /**
  * struct ipoib_cm_tally - what one poll received
@@ -634,6 +636,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	rx = kzalloc(sizeof(*rx), GFP_KERNEL);
 	if (!rx)
 		return -ENOMEM;
+	rx->shrunk_at = jiffies;
 	spin_lock_init(&rx->lock);
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
 	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
@@ -657,7 +660,8 @@ exit_bufs:
  * ipoib_cm_rx_shrink - let go of receives that have not been needed lately
  * @cm: connected mode of the interface
  *
- * They go one by one, with what comes next.
+ * They go one by one, with what comes next. A peak is only seen by who looks rarely;
+ * the caller may have been called for something else.
  *
  * Context: &ipoib_cm.mutex held
  */
@@ -667,8 +671,10 @@ void ipoib_cm_rx_shrink(struct ipoib_cm *cm)
 	unsigned int depth, least;
 
 	lockdep_assert_held(&cm->mutex);
-	if (!rx || !rx->srq)
+	if (!rx || !rx->srq ||
+	    time_before(jiffies, rx->shrunk_at + IPOIB_CM_SHRINK))
 		return;
+	rx->shrunk_at = jiffies;
 	least = ipoib_cm_bufs_least(cm, &rx->bufs, IPOIB_CM_SRQ_LEAST);
 	spin_lock_bh(&rx->lock);
 	depth = rx->bufs.depth;
