@@ -160,6 +160,10 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm_rx *rx,
 	return true;
 }
 
+/*
+ * The pool has given its pages to the HCA. Only the first of a slot may have been read
+ * since, by who copies from it: what else is read leaves the slot.
+ */
 static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      unsigned int n, u16 index)
 {
@@ -176,8 +180,10 @@ static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				      DMA_FROM_DEVICE);
 	for (i = 1; i < rx->nsge; i++) {
 		sge[i].addr = ipoib_cm_page_dma(cm, slot->page[i - 1]);
-		ib_dma_sync_single_for_device(ca, sge[i].addr, PAGE_SIZE,
-					      DMA_FROM_DEVICE);
+		if (i == 1)
+			ib_dma_sync_single_for_device(ca, sge[i].addr,
+						      IPOIB_RX_COPY,
+						      DMA_FROM_DEVICE);
 	}
 }
 
