@@ -36,7 +36,10 @@
 #define IPOIB_CM_AGE		(2 * HZ)
 /* A send that has not completed for so long: the connection is stuck. */
 #define IPOIB_CM_STUCK		(3 * HZ)
-/* An RTU that has not come for so long will not come any more. */
+/*
+ * An RTU that has not come for so long will not come any more. Nor will a REP, unless
+ * the peer has asked for patience (MRA): of that it may ask for hours.
+ */
 #define IPOIB_CM_LATE		(6 * HZ)
 /* UC tells of no loss: after so long without a sign of life begin anew. */
 #define IPOIB_UC_SILENCE	(30 * HZ)
@@ -346,6 +349,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	peer->chosen = conn;
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	peer->tried = 0;
+	peer->stale = false;
 	ipoib_peer_resend(cm, peer);
 	ipoib_peer_publish(peer);
 }
@@ -909,16 +913,21 @@ static bool ipoib_conn_is_silent(const struct ipoib_conn *conn)
 			  IPOIB_UC_SILENCE);
 }
 
+/* Why a connection that is being made has to go; NULL if it may stay. */
+static const char *ipoib_conn_late(const struct ipoib_conn *conn)
+{
+	if (time_before_eq(jiffies, conn->created + IPOIB_CM_LATE))
+		return NULL;
+	return conn->state == IPOIB_CONN_CONNECTING ? "unanswered" : "late";
+}
+
 /* Why a connection has to go; NULL if it may stay. */
 static const char *ipoib_conn_doom(struct ipoib_conn *conn)
 {
 	if (READ_ONCE(conn->fatal))
 		return "failed";
-	if (conn->state == IPOIB_CONN_ACCEPTING)
-		return time_after(jiffies, conn->created + IPOIB_CM_LATE) ?
-		       "late" : NULL;
 	if (conn->state != IPOIB_CONN_ESTABLISHED)
-		return NULL;
+		return ipoib_conn_late(conn);
 	if (ipoib_conn_is_stuck(conn)) {
 		WRITE_ONCE(conn->fatal, true);
 		return "stuck";
@@ -926,6 +935,13 @@ static const char *ipoib_conn_doom(struct ipoib_conn *conn)
 	if (ipoib_conn_is_silent(conn))
 		return "silent";
 	return ipoib_conn_is_idle(conn) ? "idle" : NULL;
+}
+
+static enum ipoib_stat ipoib_conn_doom_stat(const char *why)
+{
+	if (!strcmp(why, "idle"))
+		return IPOIB_CM_REAPED;
+	return strcmp(why, "unanswered") ? IPOIB_CM_ERRORS : IPOIB_CM_REFUSED;
 }
 
 static void ipoib_cm_age_conns(struct ipoib_cm *cm)
@@ -940,8 +956,7 @@ static void ipoib_cm_age_conns(struct ipoib_cm *cm)
 			continue;
 		trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, why,
 				 0);
-		ipoib_stat_add(cm->priv, !strcmp(why, "idle") ?
-			       IPOIB_CM_REAPED : IPOIB_CM_ERRORS, 1);
+		ipoib_stat_add(cm->priv, ipoib_conn_doom_stat(why), 1);
 		__ipoib_conn_close(conn);
 	}
 }

@@ -232,6 +232,7 @@ enum ipoib_peer_state {
  *	by its requests only
  * @making: a connection is being made, and not in @conns yet
  * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
+ * @stale: it has refused our QP number, and we have not had a connection since
  * @parting: connections that are closing and have not said good-bye
  * @postponed: to be connected to after that
  * @users: connections not freed, and who else needs it
@@ -266,6 +267,7 @@ struct ipoib_peer {
 	bool sent_to;
 	bool barren;
 	bool plain;
+	bool stale;
 	bool making;
 	bool postponed;
 	unsigned int parting;
@@ -360,6 +362,7 @@ struct ipoib_apm {
  * @asking: the work that asks for it is not done with it
  * @crossed: the peer's request has been taken in place of this one
  * @left: the peer has said good-bye
+ * @lingers: we do not say it; the CM waits, and tells when it is done with it
  * @parted: the CM is done with it
  * @fatal: it has failed, or its QP has
  * @early: data has come before the CM's RTU, and ib_cm has not been told
@@ -404,6 +407,7 @@ struct ipoib_conn {
 	bool asking;
 	bool crossed;
 	bool left;
+	bool lingers;
 	bool parted;
 	bool fatal;
 	bool early;
@@ -436,7 +440,8 @@ struct ipoib_conn {
  * @wc: scratch for polling
  * @since: completions since the last round of the handler: so many may have come
  *	before it looked
- * @peak: the most there were since the ageing work looked
+ * @peak: the most there were since @shrunk_at
+ * @shrunk_at: jiffies when the ageing work last looked at @peak
  * @refill: tries again after memory ran out
  */
 struct ipoib_cm_rx {
@@ -451,6 +456,7 @@ struct ipoib_cm_rx {
 	struct ib_wc wc[16];
 	unsigned int since;
 	unsigned int peak;
+	unsigned long shrunk_at;
 	struct delayed_work refill;
 };
 

@@ -22,6 +22,8 @@
 #include "ipoib_cm.h"
 
 #define IPOIB_CM_HEAD_SHIFT	6
+/* How often is looked whether there are more receives than needed. */
+#define IPOIB_CM_SHRINK		(2 * HZ)
 
 /**
  * struct ipoib_cm_tally - what one poll received
@@ -158,6 +160,10 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm_rx *rx,
 	return true;
 }
 
+/*
+ * The pool has given its pages to the HCA. Only the first of a slot may have been read
+ * since, by who copies from it: what else is read leaves the slot.
+ */
 static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      unsigned int n, u16 index)
 {
@@ -174,8 +180,10 @@ static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				      DMA_FROM_DEVICE);
 	for (i = 1; i < rx->nsge; i++) {
 		sge[i].addr = ipoib_cm_page_dma(cm, slot->page[i - 1]);
-		ib_dma_sync_single_for_device(ca, sge[i].addr, PAGE_SIZE,
-					      DMA_FROM_DEVICE);
+		if (i == 1)
+			ib_dma_sync_single_for_device(ca, sge[i].addr,
+						      IPOIB_RX_COPY,
+						      DMA_FROM_DEVICE);
 	}
 }
 
@@ -634,6 +642,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	rx = kzalloc(sizeof(*rx), GFP_KERNEL);
 	if (!rx)
 		return -ENOMEM;
+	rx->shrunk_at = jiffies;
 	spin_lock_init(&rx->lock);
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
 	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
@@ -657,7 +666,8 @@ exit_bufs:
  * ipoib_cm_rx_shrink - let go of receives that have not been needed lately
  * @cm: connected mode of the interface
  *
- * They go one by one, with what comes next.
+ * They go one by one, with what comes next. A peak is only seen by who looks rarely;
+ * the caller may have been called for something else.
  *
  * Context: &ipoib_cm.mutex held
  */
@@ -667,8 +677,10 @@ void ipoib_cm_rx_shrink(struct ipoib_cm *cm)
 	unsigned int depth, least;
 
 	lockdep_assert_held(&cm->mutex);
-	if (!rx || !rx->srq)
+	if (!rx || !rx->srq ||
+	    time_before(jiffies, rx->shrunk_at + IPOIB_CM_SHRINK))
 		return;
+	rx->shrunk_at = jiffies;
 	least = ipoib_cm_bufs_least(cm, &rx->bufs, IPOIB_CM_SRQ_LEAST);
 	spin_lock_bh(&rx->lock);
 	depth = rx->bufs.depth;

@@ -410,7 +410,7 @@ void ipoib_conn_part(struct ipoib_conn *conn)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	/* An identifier that was established ends with a time of waiting. */
-	if (ib_send_cm_dreq(conn->id, NULL, 0) && !conn->left)
+	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->lingers))
 		WRITE_ONCE(conn->parted, true);
 	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
 		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
@@ -545,6 +545,17 @@ static bool ipoib_peer_was_faster(const struct ipoib_peer *peer)
 	return false;
 }
 
+/*
+ * The mode may have been changed since the caller looked; what is not in the list
+ * yet has not been flushed with the others.
+ */
+static bool ipoib_peer_needs_none(const struct ipoib_cm *cm,
+				  const struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	return !READ_ONCE(cm->on) || ipoib_peer_was_faster(peer);
+}
+
 /**
  * ipoib_conn_connect - ask a peer for a connection
  * @cm: connected mode of the interface
@@ -560,7 +571,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	int transport = ipoib_conn_choose(cm, peer);
 	struct ipoib_conn *conn;
 	struct sa_path_rec rec;
-	bool faster;
+	bool needless;
 	int err;
 
 	if (transport < 0 ||
@@ -576,12 +587,12 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	conn->two_way = peer->sid == IPOIB_SID_RFC;
 	conn->asking = true;
 	list_add_tail(&conn->list, &cm->conns);
-	faster = ipoib_peer_was_faster(peer);
+	needless = ipoib_peer_needs_none(cm, peer);
 	list_add_tail(&conn->peer_list, &peer->conns);
-	if (faster)
+	if (needless)
 		__ipoib_conn_close(conn);
 	spin_unlock_bh(&cm->lock);
-	if (!faster) {
+	if (!needless) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REQUESTS, 1);
 		err = ipoib_conn_ask(conn, &rec, peer->sid);
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request",
@@ -737,11 +748,34 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
 		ipoib_conn_give_up(conn);
 }
 
+/*
+ * Is it our QPN that the peer minds? HCAs may give the same ones after a reboot as
+ * before, and the peer remembers what it was. The next QP has another one; a peer
+ * that minds that, too, has something else.
+ */
+static bool ipoib_conn_is_stale(struct ipoib_conn *conn,
+				enum ib_cm_rej_reason reason)
+{
+	struct ipoib_peer *peer = conn->peer;
+	bool again;
+
+	if (reason != IB_CM_REJ_STALE_CONN)
+		return false;
+	spin_lock_bh(&conn->cm->lock);
+	again = !peer->stale;
+	peer->stale = true;
+	spin_unlock_bh(&conn->cm->lock);
+	return again;
+}
+
 static void ipoib_conn_rejected(struct ipoib_conn *conn,
 				const struct ib_cm_rej_event_param *rej)
 {
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid,
 			 "rejected", rej->reason);
+	/* The CM waits then, lest the QPN be used again meanwhile. */
+	if (rej->reason == IB_CM_REJ_STALE_CONN)
+		WRITE_ONCE(conn->lingers, true);
 	if (READ_ONCE(conn->state) != IPOIB_CONN_CONNECTING) {
 		/* The peer never had our RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
@@ -753,7 +787,8 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		ipoib_conn_again(conn, true);
 		return;
 	}
-	if (ipoib_apm_refused(conn, rej->reason)) {
+	if (ipoib_conn_is_stale(conn, rej->reason) ||
+	    ipoib_apm_refused(conn, rej->reason)) {
 		ipoib_conn_again(conn, false);
 		return;
 	}
@@ -1100,8 +1135,25 @@ static void ipoib_conn_accepted(struct ipoib_conn *conn,
 	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);
 }
 
+/*
+ * The CM's DREQ is over. If that was not ours: the CM sends one by itself for a
+ * connection whose other end, by a REQ or REP that has come, has been given away
+ * anew. A peer that was booted is like that.
+ */
+static void ipoib_conn_ended(struct ipoib_conn *conn)
+{
+	if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+		return;
+	WRITE_ONCE(conn->lingers, true);
+	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "ended",
+			 0);
+	ipoib_conn_close(conn);
+}
+
 static void ipoib_conn_gone(struct ipoib_conn *conn)
 {
+	/* Not always has the CM said before that there would be an end. */
+	ipoib_conn_ended(conn);
 	WRITE_ONCE(conn->parted, true);
 	mod_delayed_work(conn->cm->wq, &conn->cm->reap_work, 0);
 }
@@ -1109,6 +1161,7 @@ static void ipoib_conn_gone(struct ipoib_conn *conn)
 static void ipoib_conn_left(struct ipoib_conn *conn)
 {
 	WRITE_ONCE(conn->left, true);
+	WRITE_ONCE(conn->lingers, true);
 	ib_send_cm_drep(conn->id, NULL, 0);
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "left",
 			 0);
@@ -1143,6 +1196,10 @@ static int ipoib_conn_event(struct ib_cm_id *id,
 		break;
 	case IB_CM_DREQ_RECEIVED:
 		ipoib_conn_left(conn);
+		break;
+	case IB_CM_DREP_RECEIVED:
+	case IB_CM_DREQ_ERROR:
+		ipoib_conn_ended(conn);
 		break;
 	case IB_CM_TIMEWAIT_EXIT:
 		ipoib_conn_gone(conn);

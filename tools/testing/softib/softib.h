@@ -394,6 +394,9 @@ struct softib_knob {
  * @fail_ah: refuse the next N address handles
  * @fail_qp: refuse the next N QPs
  * @fail_modify: refuse the next N changes of QPs
+ * @rnr_next: find no receive for the next N messages of connections
+ * @long_next: find the receives of the next N too short
+ * @cut_next: send a few octets only of the next N that fit in a packet
  * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
  *	next; 0: it has no SRQs
  * @no_apm: the HCA that is plugged in next has no automatic path migration
@@ -411,11 +414,14 @@ struct softib_node {
 	u32 fail_ah;
 	u32 fail_qp;
 	u32 fail_modify;
+	u32 rnr_next;
+	u32 long_next;
+	u32 cut_next;
 	u32 srq_sge;
 	u32 no_apm;
 	u32 mcast_limit;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 6];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 9];
 };
 
 /**

@@ -12,6 +12,9 @@
 
 #include "softib.h"
 
+/* What is left of a message that is cut: less than any header. */
+#define SOFTIB_CUT	3
+
 struct softib_delayed {
 	struct list_head list;
 	ktime_t due;
@@ -141,6 +144,17 @@ static bool softib_fault_delay(struct softib_port *port,
 	return true;
 }
 
+/* The end sees a whole message, of the length that is left. */
+static void softib_fault_cut(struct softib_node *node,
+			     struct softib_frame *frame)
+{
+	if (frame->len <= SOFTIB_CUT || frame->len > frame->mtu ||
+	    !softib_fault_hit(&node->cut_next))
+		return;
+	frame->len = SOFTIB_CUT;
+	frame->ss.total_len = SOFTIB_CUT;
+}
+
 /**
  * softib_fault_frame() - do to a frame what the knobs say
  * @port: sending port
@@ -151,10 +165,13 @@ static bool softib_fault_delay(struct softib_port *port,
  */
 bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame)
 {
-	struct softib_fault *fault;
+	enum softib_class class = softib_fault_class(frame);
+	struct softib_node *node = port->dev->node;
+	struct softib_fault *fault = &node->fault[class];
 	u32 seen, ms;
 
-	fault = &port->dev->node->fault[softib_fault_class(frame)];
+	if (class == SOFTIB_CLASS_RC)
+		softib_fault_cut(node, frame);
 	seen = atomic_inc_return(&fault->seen);
 	ms = READ_ONCE(fault->delay_ms);
 	if (softib_fault_hit(&fault->drop_next) ||

@@ -18,6 +18,11 @@
  *                    UC connections
  * softibK/fail_qp    refuse the next N QPs
  * softibK/fail_modify  refuse the next N changes of the state of QPs
+ * softibK/rnr_next   find no receive for the next N messages of connections; for
+ *                    RC these are as many RNR NAKs
+ * softibK/long_next  find the receives of the next N messages too short
+ * softibK/cut_next   send no more than three octets of each of the next N
+ *                    messages of connections that fit in a packet
  * softibK/srq_sge    SGEs of a receive of an SRQ, or 0: no SRQs. What the HCA
  *                    says of itself when it is plugged in the next time
  * softibK/no_apm     1: no automatic path migration; the same
@@ -397,6 +402,9 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last + 3, "fail_modify", &node->fail_modify);
 	softib_knob_add(node, last + 4, "srq_sge", &node->srq_sge);
 	softib_knob_add(node, last + 5, "no_apm", &node->no_apm);
+	softib_knob_add(node, last + 6, "rnr_next", &node->rnr_next);
+	softib_knob_add(node, last + 7, "long_next", &node->long_next);
+	softib_knob_add(node, last + 8, "cut_next", &node->cut_next);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,

@@ -146,8 +146,11 @@ static void softib_uc_rewind_sge(struct rvt_qp *qp)
 /* Return: 1 if qp->r_sge is a receive buffer, 0 if there is none, < 0 error. */
 static int softib_resp_get_buffer(struct rvt_qp *qp)
 {
+	struct softib_node *node = qp_to_softib_port(qp)->dev->node;
 	int ret;
 
+	if (unlikely(softib_fault_hit(&node->rnr_next)))
+		return 0;
 	if (!softib_is_rc(qp) && test_bit(RVT_R_WRID_VALID, &qp->r_aflags)) {
 		softib_uc_rewind_sge(qp);
 		return 1;
@@ -186,7 +189,10 @@ static bool softib_resp_check_rwqe(struct rvt_qp *qp,
 static bool softib_resp_fits(const struct rvt_qp *qp,
 			     const struct softib_frame *frame)
 {
-	return frame->len <= qp->r_len - qp->r_rcv_len;
+	struct softib_node *node = qp_to_softib_port(qp)->dev->node;
+
+	return frame->len <= qp->r_len - qp->r_rcv_len &&
+	       likely(!softib_fault_hit(&node->long_next));
 }
 
 static void softib_resp_place(struct rvt_qp *qp,
