@@ -499,6 +499,9 @@ static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
 	struct ipoib_dev *priv = mcast->priv;
 
 	if (!(mcast->held & IPOIB_JOIN_FULL)) {
+		/* A new SM, and we were faster than who listens. */
+		if (how == IPOIB_REREAD_SET)
+			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
 		ipoib_member_set_absent(mcast);
 		return;
 	}
