@@ -79,6 +79,9 @@ unsigned long ipoib_mcast_spread(void)
  * ipoib_mcast_enter - may the SA be asked for a group?
  * @mcast: the group; if not, the work looks at it again when it may
  *
+ * The broadcast group, which all others wait for, does not wait for their questions
+ * to an SM that may have died.
+ *
  * Context: multicast work
  * Return: true if it may
  */
@@ -86,7 +89,7 @@ bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	if (!priv->agent || mcast->slot)
+	if (!priv->agent || mcast->slot || ipoib_group_is_broadcast(mcast))
 		return true;
 	mcast->slot = ipoib_gate_enter(&priv->agent->gate, &priv->mcast_gate);
 	if (mcast->slot)
