@@ -101,7 +101,7 @@ static void ipoib_member_forget(struct ipoib_mcast *mcast)
  */
 void ipoib_member_end(struct ipoib_mcast *mcast)
 {
-	u8 state = mcast->held ?: mcast->joining ? mcast->asked : 0;
+	u8 state = mcast->held | (mcast->joining ? mcast->asked : 0);
 	struct ipoib_dev *priv = mcast->priv;
 
 	ipoib_member_free(mcast, &mcast->joining);
