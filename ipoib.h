@@ -465,7 +465,8 @@ enum ipoib_reread {
  * @created: jiffies
  * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
- *	IPOIB_MCAST_ABSENT, or to look again at what is a member
+ *	IPOIB_MCAST_ABSENT, or to look again at what is a member; of a member at
+ *	which there is no need to look: since when it is known to stand
  * @left_at: jiffies: when a membership was given up; multicast work only
  * @rests: it is too early after that to join again; multicast work only
  * @backoff: milliseconds to the next try
