@@ -153,7 +153,7 @@ struct ipoib_sub {
  * @reports: takes reports, NULL while not registered; notice work only
  * @sub: one for each trap
  * @sub_round: counted up when the SM may have forgotten us, under @lock
- * @sub_backoff: milliseconds to the next try; notice work only
+ * @sub_backoff: milliseconds to the next try; small again after an event
  * @sub_warned: it was logged that there is no subscription
  * @sub_closed: nothing more is done about subscriptions
  * @sub_work: notice work
