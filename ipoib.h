@@ -581,6 +581,7 @@ struct ipoib_mcast {
  * @routes_due: the groups of the link have to be listed; under mcast_lock
  * @routes_asked: they are being listed; under mcast_lock
  * @routes_at: jiffies: when to list them again if the SA reports nothing
+ * @routes_pause: jiffies of the last pause after a failure; under mcast_lock
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
  * @mcast_gate: waits for the gate
@@ -668,6 +669,7 @@ struct ipoib_dev {
 	bool routes_due;
 	bool routes_asked;
 	unsigned long routes_at;
+	unsigned long routes_pause;
 	bool scope_search;
 	bool umcast;
 	struct ipoib_gate_wait mcast_gate;
