@@ -465,7 +465,8 @@ enum ipoib_reread {
  * @created: jiffies
  * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
- *	IPOIB_MCAST_ABSENT, or to look again at what is a member
+ *	IPOIB_MCAST_ABSENT, or to look again at what is a member; of a member at
+ *	which there is no need to look: since when it is known to stand
  * @left_at: jiffies: when a membership was given up; multicast work only
  * @rests: it is too early after that to join again; multicast work only
  * @backoff: milliseconds to the next try
@@ -580,6 +581,7 @@ struct ipoib_mcast {
  * @routes_due: the groups of the link have to be listed; under mcast_lock
  * @routes_asked: they are being listed; under mcast_lock
  * @routes_at: jiffies: when to list them again if the SA reports nothing
+ * @routes_pause: jiffies of the last pause after a failure; under mcast_lock
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
  * @mcast_gate: waits for the gate
@@ -667,6 +669,7 @@ struct ipoib_dev {
 	bool routes_due;
 	bool routes_asked;
 	unsigned long routes_at;
+	unsigned long routes_pause;
 	bool scope_search;
 	bool umcast;
 	struct ipoib_gate_wait mcast_gate;

@@ -513,3 +513,24 @@ void ipoib_agent_put(struct ipoib_agent *agent)
 	}
 	mutex_unlock(&ipoib_agents_lock);
 }
+
+/**
+ * ipoib_agent_each_dev - tell all interfaces that can ask an SA
+ * @tell: called for each that is up, with locks held; must not ask
+ *
+ * Context: may sleep
+ */
+void ipoib_agent_each_dev(void (*tell)(struct ipoib_dev *priv))
+{
+	struct ipoib_agent *agent;
+	struct ipoib_dev *priv;
+
+	mutex_lock(&ipoib_agents_lock);
+	list_for_each_entry(agent, &ipoib_agents, list) {
+		spin_lock_bh(&agent->lock);
+		list_for_each_entry(priv, &agent->devs, agent_list)
+			tell(priv);
+		spin_unlock_bh(&agent->lock);
+	}
+	mutex_unlock(&ipoib_agents_lock);
+}

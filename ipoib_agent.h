@@ -153,7 +153,7 @@ struct ipoib_sub {
  * @reports: takes reports, NULL while not registered; notice work only
  * @sub: one for each trap
  * @sub_round: counted up when the SM may have forgotten us, under @lock
- * @sub_backoff: milliseconds to the next try; notice work only
+ * @sub_backoff: milliseconds to the next try; small again after an event
  * @sub_warned: it was logged that there is no subscription
  * @sub_closed: nothing more is done about subscriptions
  * @sub_work: notice work
@@ -194,6 +194,7 @@ struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port);
 void ipoib_agent_put(struct ipoib_agent *agent);
 void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
 void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
+void ipoib_agent_each_dev(void (*tell)(struct ipoib_dev *priv));
 void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
 int ipoib_agent_ask(struct ipoib_agent *agent,
 		    const struct ipoib_question *question);

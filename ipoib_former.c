@@ -21,13 +21,20 @@
  *
  * A join fails while ib_sa looks for the SM, which it does after each change of
  * P_Keys; then it is tried again.
+ *
+ * All nodes of a partition may have to do this at once, each for all of its groups.
+ * So these joins go through the gate to the SA like others, a little later on each
+ * node. Only if the interface is to go nothing waits at the gate.
  */
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "ipoib.h"
 
 #define IPOIB_FORMER_TRIES	50
 #define IPOIB_FORMER_PAUSE	(HZ / 50)
+/* Milliseconds over which nodes, and those at a closed gate, spread. */
+#define IPOIB_FORMER_SPREAD	50
 
 /**
  * struct ipoib_former - a membership to be ended
@@ -36,6 +43,7 @@
  * @rec: what to join
  * @mask: component mask
  * @tries: how many are left
+ * @slot: its join is in the gate
  */
 struct ipoib_former {
 	struct delayed_work work;
@@ -43,7 +51,37 @@ struct ipoib_former {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 	unsigned int tries;
+	bool slot;
 };
+
+static bool ipoib_former_is_going(const struct ipoib_former *former)
+{
+	return former->priv->netdev->reg_state != NETREG_REGISTERED;
+}
+
+static void ipoib_former_later(struct ipoib_former *former, unsigned long delay)
+{
+	delay += msecs_to_jiffies(get_random_u32_below(IPOIB_FORMER_SPREAD));
+	queue_delayed_work(former->priv->wq, &former->work, delay);
+}
+
+static bool ipoib_former_enter(struct ipoib_former *former)
+{
+	struct ipoib_agent *agent = former->priv->agent;
+
+	if (!agent)
+		return true;
+	former->slot = ipoib_gate_enter(&agent->gate, NULL);
+	return former->slot || ipoib_former_is_going(former);
+}
+
+static void ipoib_former_leave(struct ipoib_former *former)
+{
+	if (!former->slot)
+		return;
+	former->slot = false;
+	ipoib_gate_leave(&former->priv->agent->gate);
+}
 
 /* The interface may be gone when this returns. */
 static void ipoib_former_free(struct ipoib_former *former)
@@ -57,13 +95,14 @@ static void ipoib_former_free(struct ipoib_former *former)
 static bool ipoib_former_again(const struct ipoib_former *former, int status)
 {
 	return status == -EAGAIN && former->tries &&
-	       former->priv->netdev->reg_state == NETREG_REGISTERED;
+	       !ipoib_former_is_going(former);
 }
 
 static int ipoib_former_answer(int status, struct ib_sa_multicast *member)
 {
 	struct ipoib_former *former = member->context;
 
+	ipoib_former_leave(former);
 	if (ipoib_former_again(former, status))
 		queue_delayed_work(former->priv->wq, &former->work,
 				   IPOIB_FORMER_PAUSE);
@@ -78,10 +117,16 @@ static void ipoib_former_work(struct work_struct *work)
 	struct ipoib_former *former = container_of(to_delayed_work(work),
 						   struct ipoib_former, work);
 
+	if (!ipoib_former_enter(former)) {
+		ipoib_former_later(former, IPOIB_FORMER_PAUSE);
+		return;
+	}
 	former->tries--;
-	if (ipoib_sa_join_again(former->priv, &former->rec, former->mask,
-				ipoib_former_answer, former))
-		ipoib_former_free(former);
+	if (!ipoib_sa_join_again(former->priv, &former->rec, former->mask,
+				 ipoib_former_answer, former))
+		return;
+	ipoib_former_leave(former);
+	ipoib_former_free(former);
 }
 
 /**
@@ -91,7 +136,7 @@ static void ipoib_former_work(struct work_struct *work)
  * @mask: its component mask, without the components to make a group
  *
  * The interface does not go until this has been done, or the SA has not answered
- * for three seconds.
+ * for three seconds: if it is to go all are asked for at once.
  *
  * Context: process, may sleep; does not wait for the SA
  */
@@ -110,5 +155,5 @@ void ipoib_former_end(struct ipoib_dev *priv,
 	former->tries = IPOIB_FORMER_TRIES;
 	refcount_inc(&priv->queries);
 	ipoib_object_made(IPOIB_OBJECT_QUERY);
-	queue_delayed_work(priv->wq, &former->work, 0);
+	ipoib_former_later(former, 0);
 }

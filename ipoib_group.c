@@ -21,7 +21,32 @@
  * its MLID stays valid, and the group stays when nobody listens any more.
  */
 static bool ipoib_sendonly_full;
-module_param_named(sendonly_full, ipoib_sendonly_full, bool, 0644);
+
+static void ipoib_sendonly_full_changed(struct ipoib_dev *priv)
+{
+	ipoib_mcast_todo_all(priv);
+	ipoib_mcast_kick(priv, 0);
+}
+
+static int ipoib_sendonly_full_set(const char *val,
+				   const struct kernel_param *kp)
+{
+	int err = param_set_bool(val, kp);
+
+	if (!err)
+		ipoib_agent_each_dev(ipoib_sendonly_full_changed);
+	return err;
+}
+
+static const struct kernel_param_ops ipoib_sendonly_full_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG,
+	.set = ipoib_sendonly_full_set,
+	.get = param_get_bool,
+};
+
+module_param_cb(sendonly_full, &ipoib_sendonly_full_ops, &ipoib_sendonly_full,
+		0644);
+__MODULE_PARM_TYPE(sendonly_full, "bool");
 MODULE_PARM_DESC(sendonly_full,
 		 "Send as SendOnlyFullMember where the SA knows that (default: as SendOnlyNonMember)");
 

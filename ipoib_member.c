@@ -101,7 +101,7 @@ static void ipoib_member_forget(struct ipoib_mcast *mcast)
  */
 void ipoib_member_end(struct ipoib_mcast *mcast)
 {
-	u8 state = mcast->held ?: mcast->joining ? mcast->asked : 0;
+	u8 state = mcast->held | (mcast->joining ? mcast->asked : 0);
 	struct ipoib_dev *priv = mcast->priv;
 
 	ipoib_member_free(mcast, &mcast->joining);
@@ -499,6 +499,9 @@ static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
 	struct ipoib_dev *priv = mcast->priv;
 
 	if (!(mcast->held & IPOIB_JOIN_FULL)) {
+		/* A new SM, and we were faster than who listens. */
+		if (how == IPOIB_REREAD_SET)
+			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
 		ipoib_member_set_absent(mcast);
 		return;
 	}

@@ -18,6 +18,8 @@
 
 /* Milliseconds over which nodes spread what an event has them all do. */
 #define IPOIB_MCAST_SPREAD	50
+/* How long a membership is believed to stand if the SA reports nothing. */
+#define IPOIB_MCAST_BELIEF	(10 * HZ)
 
 /**
  * ipoib_mcast_kick - have the work run
@@ -79,6 +81,9 @@ unsigned long ipoib_mcast_spread(void)
  * ipoib_mcast_enter - may the SA be asked for a group?
  * @mcast: the group; if not, the work looks at it again when it may
  *
+ * The broadcast group, which all others wait for, does not wait for their questions
+ * to an SM that may have died.
+ *
  * Context: multicast work
  * Return: true if it may
  */
@@ -86,7 +91,7 @@ bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	if (!priv->agent || mcast->slot)
+	if (!priv->agent || mcast->slot || ipoib_group_is_broadcast(mcast))
 		return true;
 	mcast->slot = ipoib_gate_enter(&priv->agent->gate, &priv->mcast_gate);
 	if (mcast->slot)
@@ -343,6 +348,28 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 	return delay;
 }
 
+/*
+ * A membership that does not keep its group: without reports we have to look from
+ * time to time whether it has gone, or become another one. Jiffies until then.
+ */
+static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
+{
+	struct ipoib_agent *agent = mcast->priv->agent;
+	unsigned long delay;
+
+	if (!agent || mcast->state != IPOIB_MCAST_MEMBER || mcast->lost ||
+	    mcast->reread ||
+	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
+		return ULONG_MAX;
+	/* Reports may end without anybody telling us. */
+	if (ipoib_notice_on(agent))
+		WRITE_ONCE(mcast->retry_at, jiffies);
+	delay = ipoib_mcast_until(mcast->retry_at + IPOIB_MCAST_BELIEF);
+	if (!delay)
+		mcast->reread = IPOIB_REREAD_GET;
+	return delay;
+}
+
 /* Put groups whose time has come on the todo list, and find the next time. */
 static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 {
@@ -351,7 +378,8 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
-		delay = ipoib_mcast_delay(mcast);
+		delay = ipoib_mcast_belief(mcast);
+		delay = min(delay, ipoib_mcast_delay(mcast));
 		if (!delay) {
 			/* A sender that has stopped is forgotten (A29). */
 			if (ipoib_group_is_unused(mcast))

@@ -45,14 +45,17 @@ static void ipoib_sub_later(struct ipoib_agent *agent, unsigned int ms)
 			 msecs_to_jiffies(ms));
 }
 
+/* If somebody has found a reason to ask earlier that is how it stays. */
 static void ipoib_sub_back_off(struct ipoib_agent *agent)
 {
 	unsigned int pause = READ_ONCE(agent->sub_backoff);
 
-	WRITE_ONCE(agent->sub_backoff,
-		   min(pause * 2, IPOIB_SUB_BACKOFF_MAX + 0u));
+	cmpxchg(&agent->sub_backoff, pause,
+		min(pause * 2, IPOIB_SUB_BACKOFF_MAX + 0u));
 	/* Up to half as much again, so that nodes do not ask in step. */
-	ipoib_sub_later(agent, pause + get_random_u32_below(pause / 2 + 1));
+	pause += get_random_u32_below(pause / 2 + 1);
+	queue_delayed_work(system_unbound_wq, &agent->sub_work,
+			   msecs_to_jiffies(pause));
 }
 
 static void ipoib_sub_warn(struct ipoib_agent *agent, const char *what, int err)

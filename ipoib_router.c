@@ -18,6 +18,7 @@
 
 /* Without reports the groups are listed from time to time. */
 #define IPOIB_ROUTES_POLL	(10 * HZ)
+/* The first pause after a failure; the longest is as long as a poll's. */
 #define IPOIB_ROUTES_RETRY	(HZ / 2)
 
 /**
@@ -31,6 +32,7 @@ void ipoib_router_due(struct ipoib_dev *priv)
 	lockdep_assert_held(&priv->mcast_lock);
 	priv->routes_due = priv->routing;
 	priv->routes_at = jiffies;
+	priv->routes_pause = 0;
 }
 
 static void ipoib_router_stop(struct ipoib_dev *priv)
@@ -77,6 +79,16 @@ static void ipoib_router_again(struct ipoib_dev *priv, unsigned long delay)
 		return;
 	priv->routes_due = true;
 	priv->routes_at = jiffies + delay;
+}
+
+/* The SA has not listed them, and might go on like that. */
+static void ipoib_router_back_off(struct ipoib_dev *priv)
+{
+	priv->routes_pause = clamp(priv->routes_pause * 2,
+				   IPOIB_ROUTES_RETRY + 0ul,
+				   IPOIB_ROUTES_POLL + 0ul);
+	ipoib_router_again(priv, priv->routes_pause +
+			   get_random_u32_below(priv->routes_pause));
 }
 
 static void ipoib_router_want(struct ipoib_dev *priv, const union ib_gid *mgid)
@@ -129,6 +141,7 @@ static void ipoib_router_take(struct ipoib_dev *priv,
 	struct ipoib_mcast *mcast;
 
 	lockdep_assert_held(&priv->mcast_lock);
+	priv->routes_pause = 0;
 	list_for_each_entry(mcast, &priv->group_list, list)
 		mcast->listed = ipoib_group_is_broadcast(mcast);
 	for (; n; n--, mgids++)
@@ -156,8 +169,7 @@ void ipoib_router_listed(struct ipoib_dev *priv, int status,
 	if (priv->routing && !status)
 		ipoib_router_take(priv, mgids, n);
 	else if (priv->routing)
-		ipoib_router_again(priv, IPOIB_ROUTES_RETRY +
-				   get_random_u32_below(IPOIB_ROUTES_RETRY));
+		ipoib_router_back_off(priv);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);
 }
