@@ -467,7 +467,8 @@ enum ipoib_reread {
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
  *	IPOIB_MCAST_ABSENT, or to look again at what is a member; of a member at
  *	which there is no need to look: since when it is known to stand
- * @left_at: jiffies: when a membership was given up; multicast work only
+ * @void_at: jiffies: when a membership was given up since the SA does not know
+ *	it; multicast work only
  * @rests: it is too early after that to join again; multicast work only
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, see ipoib_reason.c
@@ -509,7 +510,7 @@ struct ipoib_mcast {
 	unsigned long created;
 	unsigned long asked_at;
 	unsigned long retry_at;
-	unsigned long left_at;
+	unsigned long void_at;
 	bool rests;
 	unsigned int backoff;
 	u8 reason;
@@ -574,6 +575,7 @@ struct ipoib_mcast {
  * @nleft: groups left since the SA has answered last; under mcast_lock
  * @leave_asked: it is being asked whether it has dealt with those; under mcast_lock
  * @left_at: jiffies, when the last was left; under mcast_lock
+ * @void_at: jiffies, when &ipoib_mcast.void_at of any group was last set
  * @mcast_closed: the interface is down, or goes down: no more groups are made,
  *	and the multicast work does nothing
  * @cap_logged: it was logged that there are too many groups
@@ -663,6 +665,7 @@ struct ipoib_dev {
 	int nleft;
 	bool leave_asked;
 	unsigned long left_at;
+	unsigned long void_at;
 	bool mcast_closed;
 	bool cap_logged;
 	bool routing;

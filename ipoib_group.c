@@ -165,6 +165,19 @@ bool ipoib_group_is_unused(const struct ipoib_mcast *mcast)
 
 /* ---- the table ---- */
 
+/*
+ * It may have been there a moment ago, and what we held void. That matters while ib_sa
+ * may not have noticed; which group it was is not worth to be remembered.
+ */
+static unsigned long ipoib_group_void_at(const struct ipoib_dev *priv)
+{
+	unsigned long void_at = READ_ONCE(priv->void_at);
+
+	if (jiffies - void_at < IPOIB_MCAST_REST)
+		return void_at;
+	return jiffies - IPOIB_MCAST_DOUBT;
+}
+
 static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 					     const u8 *mgid)
 {
@@ -176,7 +189,7 @@ static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 	mcast->priv = priv;
 	mcast->created = jiffies;
 	mcast->asked_at = jiffies;
-	mcast->left_at = jiffies - IPOIB_MCAST_REST;
+	mcast->void_at = ipoib_group_void_at(priv);
 	/* Nothing has been sent yet. */
 	mcast->used = jiffies - IPOIB_SEND_UNUSED;
 	mcast->settled_at = jiffies;

@@ -84,11 +84,19 @@ static void ipoib_member_free(struct ipoib_mcast *mcast,
 static void ipoib_member_forget(struct ipoib_mcast *mcast)
 {
 	ipoib_member_detach(mcast);
-	if (mcast->member)
-		mcast->left_at = jiffies;
 	ipoib_member_free(mcast, &mcast->member);
 	WRITE_ONCE(mcast->held, 0);
 	ipoib_member_publish(mcast, NULL);
+}
+
+/* The SA knows nothing of what we held; ib_sa has yet to notice. */
+static void ipoib_member_void(struct ipoib_mcast *mcast)
+{
+	if (mcast->member) {
+		mcast->void_at = jiffies;
+		WRITE_ONCE(mcast->priv->void_at, jiffies);
+	}
+	ipoib_member_forget(mcast);
 }
 
 /**
@@ -237,7 +245,7 @@ static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 	bool reported = priv->agent && ipoib_notice_on(priv->agent);
 
-	ipoib_member_forget(mcast);
+	ipoib_member_void(mcast);
 	mcast->reason = IPOIB_REASON_MISSING;
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
@@ -300,7 +308,7 @@ static void ipoib_member_failed(struct ipoib_mcast *mcast,
 	ipoib_reason_log(mcast, "join", err);
 	ipoib_reason_retry_later(mcast);
 	if (final)
-		ipoib_member_forget(mcast);
+		ipoib_member_void(mcast);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
 	ipoib_member_heed_news(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
@@ -357,6 +365,31 @@ static void ipoib_member_join_failed(struct ipoib_mcast *mcast, int err)
 	}
 }
 
+static void ipoib_member_reread(struct ipoib_mcast *mcast,
+				enum ipoib_reread how)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
+	spin_lock_bh(&priv->mcast_lock);
+	mcast->reread = max_t(u8, mcast->reread, how);
+	ipoib_mcast_todo(mcast);
+	spin_unlock_bh(&priv->mcast_lock);
+}
+
+/*
+ * If ib_sa had not noticed yet that a membership was void it has granted just that:
+ * then we tell the SA ourselves. Not as a listener: if that was refused the join
+ * would be made again at once, and granted again.
+ */
+static void ipoib_member_granted(struct ipoib_mcast *mcast)
+{
+	ipoib_member_is_member(mcast);
+	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
+	    jiffies - mcast->void_at < IPOIB_MCAST_DOUBT)
+		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+}
+
 /**
  * ipoib_member_answered - a join has been answered
  * @mcast: the group, in IPOIB_MCAST_JOINING
@@ -387,7 +420,7 @@ void ipoib_member_answered(struct ipoib_mcast *mcast)
 	if (reason)
 		ipoib_member_failed(mcast, reason, err);
 	else
-		ipoib_member_is_member(mcast);
+		ipoib_member_granted(mcast);
 }
 
 /*
@@ -457,18 +490,6 @@ void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
 
 /* ---- to look again ---- */
 
-static void ipoib_member_reread(struct ipoib_mcast *mcast,
-				enum ipoib_reread how)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
-	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
-	spin_lock_bh(&priv->mcast_lock);
-	mcast->reread = max_t(u8, mcast->reread, how);
-	ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast_lock);
-}
-
 /**
  * ipoib_member_check - look whether a membership still stands
  * @mcast: the group, in IPOIB_MCAST_MEMBER, to be read again
@@ -510,7 +531,7 @@ static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
 		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
 		return;
 	}
-	ipoib_member_forget(mcast);
+	ipoib_member_void(mcast);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
 	spin_lock_bh(&priv->mcast_lock);
 	ipoib_mcast_todo(mcast);

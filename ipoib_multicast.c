@@ -238,7 +238,7 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
  */
 static bool ipoib_mcast_rests(const struct ipoib_mcast *mcast)
 {
-	return jiffies - mcast->left_at < IPOIB_MCAST_REST;
+	return jiffies - mcast->void_at < IPOIB_MCAST_REST;
 }
 
 /* Not a member. A new listener does not wait for the sender's retry. */
@@ -340,7 +340,7 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
 	if (mcast->rests)
-		delay = min(delay, ipoib_mcast_until(mcast->left_at +
+		delay = min(delay, ipoib_mcast_until(mcast->void_at +
 						     IPOIB_MCAST_REST));
 	else if (waits && list_empty(&mcast->todo) &&
 		 ipoib_mcast_may_join(mcast))
@@ -481,6 +481,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->mcast_lock);
 	priv->mcast_closed = true;
+	priv->void_at = jiffies - IPOIB_MCAST_REST;
 	INIT_LIST_HEAD(&priv->group_list);
 	INIT_LIST_HEAD(&priv->group_todo);
 	INIT_LIST_HEAD(&priv->group_starved);

@@ -22,6 +22,8 @@
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
 /* How long ib_sa may take to notice that we have given a membership up. */
 #define IPOIB_MCAST_REST	(HZ / 50)
+/* How long after that a join that is granted is doubted. */
+#define IPOIB_MCAST_DOUBT	HZ
 
 static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 	.key_len = sizeof_field(struct ipoib_mcast, mgid),
