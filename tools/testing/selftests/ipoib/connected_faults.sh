@@ -15,7 +15,7 @@
 . "$LIB_DIR/lib_cm.sh"
 
 CASES=(
-	"refused C11,C16,C35 a peer that refuses is served over UD, nothing is lost"
+	"refused C11,C35 a peer that refuses is served over UD, nothing is lost"
 	"refused_backoff C35 and is not asked with every packet"
 	"refused_later C35 but asked again after a while"
 	"silent C30,C35 while a peer does not answer packets go over UD"

@@ -30,7 +30,7 @@ CASES=(
 	"bad:sgid=own C35 so is one in our own name"
 	"bad:sgid=ff12401bffff00000000000000000001 C35 or in the name of a group"
 	"refusal_data C16 each refusal carried the private data"
-	"victim C17,C35 a request in the name of a peer leaves that peer's connection alone"
+	"victim C35 a request in the name of a peer leaves that peer's connection alone"
 	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
 	"flood C13,C35 a flood of requests is bounded"
 	"flood_ends C13,C35 and leaves nothing behind"
