@@ -3,23 +3,24 @@
 """Prints, in hex, a message of the CM as nobody should send it.
 
 	cm_forge.py req|dreq [count=N] [KEY=VALUE]...
-	cm_forge.py rtu [KEY=VALUE]... < "REMOTE COMM" of each REP
+	cm_forge.py rtu|rep|rej|mra [KEY=VALUE]... < "REMOTE COMM" of each message answered
 
 For ud_verbs to send it to QP 1. Values are hexadecimal. REQ: comm (communication
 ID), sid (service ID), guid (of the HCA), qpn, service (0 RC, 1 UC, 2 RD), pkey,
 slid, dlid, sgid, dgid (32 digits), private (of any length), wait (for an answer, as
 the CM has times), retries. DREQ: comm, remote (communication IDs), qpn. With
 count=N, decimal, N messages, each with its own communication IDs and, in the private
-data, QPN. RTU: an answer to each REP, given by the responder's communication ID and
-ours, both in hex, with the private data of that REQ: comm and private are those of
-the first REQ.
+data, QPN. The others answer messages that are given by the communication ID of their
+sender and ours, both in hex. RTU: to a REP, with the private data of the REQ: comm and
+private are those of the first REQ. REP: qpn, guid, private. REJ, of a REQ: reason. MRA,
+of a REQ: wait.
 """
 
 import struct
 import sys
 
 HEADER = struct.Struct(">BBBBHHQHHI")
-ATTRIBUTE = {"req": 0x10, "rtu": 0x14, "dreq": 0x15}
+ATTRIBUTE = {"req": 0x10, "mra": 0x11, "rej": 0x12, "rep": 0x13, "rtu": 0x14, "dreq": 0x15}
 
 
 def request(arg, i):
@@ -59,6 +60,32 @@ def ready(arg, comm, remote):
     return body
 
 
+def reply(arg, comm, remote):
+    """The 232 octets of the REP that grants a REQ."""
+    body = bytearray(232)
+    struct.pack_into(">II4xI", body, 0, comm, remote, arg("qpn", 0x4242) << 8)
+    struct.pack_into(">Q", body, 28, arg("guid", 1))
+    put_private(body, 36, arg, 0)
+    return body
+
+
+def reject(arg, comm, remote):
+    """The 232 octets of the REJ that refuses a REQ."""
+    body = bytearray(232)
+    struct.pack_into(">II2xH", body, 0, comm, remote, arg("reason"))
+    return body
+
+
+def wait_for(arg, comm, remote):
+    """The 232 octets of the MRA that asks the sender of a REQ for patience."""
+    body = bytearray(232)
+    struct.pack_into(">IIxB", body, 0, comm, remote, arg("wait") << 3)
+    return body
+
+
+ANSWERS = {"rtu": ready, "rep": reply, "rej": reject, "mra": wait_for}
+
+
 def disconnect(arg, i):
     """The 232 octets of the Ith DREQ."""
     body = bytearray(232)
@@ -93,10 +120,10 @@ def main():
     """Print the message that the command line asks for."""
     kind = sys.argv[1]
     arg = Arguments(sys.argv[2:])
-    if kind == "rtu":
+    if kind in ANSWERS:
         for line in sys.stdin:
             remote, comm = (int(word, 16) for word in line.split())
-            show(kind, comm, ready(arg, comm, remote))
+            show(kind, comm, ANSWERS[kind](arg, comm, remote))
         return
     make = request if kind == "req" else disconnect
     for i in range(int(arg.text("count", "1"))):

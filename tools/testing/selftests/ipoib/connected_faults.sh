@@ -15,12 +15,14 @@
 . "$LIB_DIR/lib_cm.sh"
 
 CASES=(
-	"refused C11,C16,C35 a peer that refuses is served over UD, nothing is lost"
+	"refused C11,C35 a peer that refuses is served over UD, nothing is lost"
 	"refused_backoff C35 and is not asked with every packet"
 	"refused_later C35 but asked again after a while"
 	"silent C30,C35 while a peer does not answer packets go over UD"
 	"lost_messages C12 lost messages of the CM are sent again"
 	"doubled_messages C14 doubled messages make no second connection"
+	"short_message C35 a message too short for a header is counted, and no more"
+	"long_message C26,C35 one that does not fit the receives ends the connection, the next is made"
 	"stalled C33 a peer that reads no more stalls no other"
 	"removed C19 an HCA that is pulled out takes its connections along"
 )
@@ -109,6 +111,41 @@ doubled_messages()
 		knob_set "$node" dup_every_mad 0
 	done
 	check "ping" ping_lossless 1 "$(ip4 2)" 20
+}
+
+short_message()
+{
+	local requests short
+
+	check "connection" connect 1 2
+	requests=$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)
+	short=$(cm_stat 2 rx_drop_short)
+	knob_set 1 cut_next 3
+	ping_ok 1 "$(ip4 2)" -c 3 -i 0.1
+	check "counted" busywait 3000 cm_stat_is 2 rx_drop_short -eq $((short + 3))
+	knob_set 1 cut_next 0
+	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 60000
+	check_eq "further requests" "$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)" "$requests"
+}
+
+long_message()
+{
+	local errors
+
+	check "connection" connect 1 2
+	errors=$(cm_stat 2 rx_completion_errors)
+	knob_set 2 long_next 1
+	ping_ok 1 "$(ip4 2)"
+	check "counted" busywait 3000 cm_stat_is 2 rx_completion_errors -gt "$errors"
+	knob_set 2 long_next 0
+	check "one connection" slowwait 15 settled_after_ping
+	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 60000
+}
+
+settled_after_ping()
+{
+	ping_ok 1 "$(ip4 2)"
+	settled
 }
 
 # Nothing that node 2 sends on connections arrives: neither do its answers.

@@ -30,10 +30,14 @@ CASES=(
 	"bad:sgid=own C35 so is one in our own name"
 	"bad:sgid=ff12401bffff00000000000000000001 C35 or in the name of a group"
 	"refusal_data C16 each refusal carried the private data"
-	"victim C17,C35 a request in the name of a peer leaves that peer's connection alone"
+	"victim C35 a request in the name of a peer leaves that peer's connection alone"
+	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
 	"flood C13,C35 a flood of requests is bounded"
 	"flood_ends C13,C35 and leaves nothing behind"
 	"dreq_storm C35 a storm of DREQs ends no connection"
+	"stale_request C14,C35 who is told that his QPN is stale asks again by another, once"
+	"wrong_reply C15,C35 a REP with another QPN than was asked is refused"
+	"patience C35 who is asked for patience for hours has some for seconds"
 	"afterwards C35 traffic goes on"
 )
 
@@ -147,6 +151,28 @@ victim()
 	check_eq "further requests" "$(cm_stat 3 cm_requests)$(cm_stat 2 cm_requests)" "$before"
 }
 
+not_listed()
+{
+	! conns 2 3 | grep -q "$1"
+}
+
+# A REQ by node 1, with the QPN of node 3's connection and node 3's GUID
+stale()
+{
+	local old
+
+	check "connection" connect 2 3
+	old=$(conns 2 3 | grep -o 'qp=0x[0-9a-f]*')
+	capture_start stale
+	check "send" forge "qpn=$(conns 3 2 | sed -n 's/.* qp=0x\([0-9a-f]*\).*/\1/p')" \
+		"guid=$(host 3 cat "/sys/class/infiniband/$(ibdev 3)/node_guid" | tr -d :)"
+	check "REJ, stale" busywait 3000 frame_seen "mad.attr=$CM_REJ" cm.reason=10 "$(from 2)"
+	capture_stop
+	check "node 2 ends it" slowwait 5 not_listed "$old"
+	check "another" connect 2 3
+	check "ping" ping_lossless 2 "$(ip4 3)" 20
+}
+
 # More than may be waiting for their RTU at a time
 flood()
 {
@@ -180,6 +206,83 @@ dreq_storm()
 	check "send" to_qp1 < "$TESTDIR/dreqs"
 	check "ping" ping_lossless 2 "$(ip4 3)" 20
 	check_eq "requests" "$(cm_stat 2 cm_requests)$(cm_stat 3 cm_requests)" "$before"
+}
+
+# ask_nobody QPN: node 2 asks for a connection to that QPN, which node 3's HCA has not,
+# and hears nothing of it
+ask_nobody()
+{
+	knob_set 3 drop_every_mad 1
+	capture_start "nobody$1"
+	node_ip 2 neigh replace 10.9.9.9 dev ib0 \
+		lladdr "$(sed 's/../&:/g; s/:$//' <<< "80$1$(port_gid_hex 3)")"
+	in_node 2 bash -c 'echo > /dev/udp/10.9.9.9/9'
+	check "asks" busywait 5000 asked "$1" 1
+}
+
+asked_nothing_more()
+{
+	capture_stop
+	knob_set 3 drop_every_mad 0
+	node_ip 2 neigh del 10.9.9.9 dev ib0
+}
+
+# requests QPN FIELD: of the different requests for it, in their order
+requests()
+{
+	cm_messages "$CM_REQ" "cm.sid=0100000000$1" -f "$2" | uniq
+}
+
+asked()
+{
+	[ "$(requests "$1" cm.comm | wc -l)" -eq "$2" ]
+}
+
+# answer_last QPN KIND [KEY=VALUE]...: node 1, to the last of those requests
+answer_last()
+{
+	"$LIB_DIR/cm_forge.py" "$2" "${@:3}" <<< "$(requests "$1" cm.comm | tail -n 1) 77" | to_qp1
+}
+
+stale_request()
+{
+	local before
+
+	before=$(cm_stat 2 cm_refused)
+	ask_nobody 424242
+	answer_last 424242 rej reason=a
+	check "asks again" busywait 2000 asked 424242 2
+	check_eq "QPNs" "$(requests 424242 cm.qpn | sort -u | wc -l)" 2
+	answer_last 424242 rej reason=a
+	check "refused" busywait 2000 cm_stat_is 2 cm_refused -gt "$before"
+	nap 1
+	check "asks no more" asked 424242 2
+	asked_nothing_more
+}
+
+wrong_reply()
+{
+	local before
+
+	before=$(cm_stat 2 cm_bad_private_data)
+	ask_nobody 424343
+	answer_last 424343 rep qpn=4243 private=0000434300010000
+	check "refused" busywait 5000 frame_seen "mad.attr=$CM_REJ" cm.reason=28 "$(from 2)"
+	check_num "counted" "$(cm_stat 2 cm_bad_private_data)" -gt "$before"
+	check_eq "RTU" "$(cm_messages "$CM_RTU" "$(from 2)" -f n)" ""
+	asked_nothing_more
+}
+
+patience()
+{
+	local before
+
+	before=$(cm_stat 2 cm_refused)
+	ask_nobody 424444
+	answer_last 424444 mra wait=1f
+	check "given up" slowwait 15 cm_stat_is 2 cm_refused -gt "$before"
+	check_num "repetitions" "$(cm_messages "$CM_REQ" cm.sid=0100000000424444 -f n | wc -l)" -le 4
+	asked_nothing_more
 }
 
 afterwards()

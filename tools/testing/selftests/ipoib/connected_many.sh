@@ -38,7 +38,7 @@ CASES=(
 	"many C13,C35 a thousand idle peers have connections"
 	"many_cost C13,C35 each costs little memory"
 	"many_others C35 other peers do not notice"
-	"idle C19,C20 connections that nobody uses end, and their memory is given back"
+	"idle C20 connections that nobody uses end, and their memory is given back"
 )
 
 setup()

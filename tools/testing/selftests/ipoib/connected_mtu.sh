@@ -27,17 +27,19 @@ CASES=(
 	"mtu_stays B6,B33 an MTU that was set stays"
 	"mtu_least C23 an MTU less than IP needs is refused in both modes"
 	"transports C8 cm_transport takes its five words"
-	"transports_wrong C8 and no other, nor none in connected mode"
-	"ud_peer:4 C11,C30,C34 a peer that offers nothing is reached over UD"
-	"ud_peer:6 C11,C30,C34 the same over IPv6"
+	"transports_wrong C8,C9 and no other, nor none in connected mode"
+	"ud_peer:4 C9,C11,C30,C34 a peer that offers nothing is reached over UD"
+	"ud_peer:6 C9,C11,C30,C34 the same over IPv6"
 	"pmtu4 C34 IPv4: what is too long for that peer is answered, and the route knows"
 	"pmtu6 C34 IPv6: the same"
 	"pmtu_counted C34 answers and drops are counted"
+	"pmtu_limited C34 who does not listen is told so often, and not more"
 	"pmtu_others C28,C34 the other peer still takes 65520"
 	"tcp_ud_peer C34 TCP to that peer flows"
 	"group_long C31 a broadcast longer than UD can take is dropped and counted"
 	"switching B5,B6 the mode changes again and again under TCP, which goes on each time"
 	"switch_time B5,B6 and never takes longer than a second"
+	"param C8 the module's cm_transport is what interfaces begin with, if it is such a word"
 )
 
 setup()
@@ -199,6 +201,26 @@ pmtu_counted()
 	check_num "drops" "$(cm_stat 1 tx_drop_too_long)" -ge 2
 }
 
+# A route with a locked MTU learns nothing.
+pmtu_limited()
+{
+	local answers drops ms
+
+	node_ip 1 route add "$(ip4 3)/32" dev ib0 mtu lock 65520
+	answers=$(cm_stat 1 tx_too_long_answered)
+	drops=$(cm_stat 1 tx_drop_too_long)
+	ms=$(now_ms)
+	in_node 1 udp_group send ib0 "$(ip4 3)" 9 4000 4000 250
+	ms=$(($(now_ms) - ms))
+	node_ip 1 route del "$(ip4 3)/32" dev ib0
+	drops=$(($(cm_stat 1 tx_drop_too_long) - drops))
+	answers=$(($(cm_stat 1 tx_too_long_answered) - answers))
+	note "$drops drops and $answers answers in $ms ms"
+	check_num "drops" "$drops" -gt 1000
+	check_num "answers" "$answers" -ge 1
+	check_num "answers in $ms ms" "$answers" -le $((32 * (ms / 100 + 2)))
+}
+
 pmtu_others()
 {
 	check "connection" connect 1 2
@@ -237,6 +259,12 @@ got_more()
 	[ "$HEARD" -gt "$1" ]
 }
 
+# None that node 1 has asked for
+none_active()
+{
+	! conns 1 2 | grep -q ' active '
+}
+
 # flip MODE: TCP goes on after it. Sets FLIP_MS to the longest time that one has taken.
 flip()
 {
@@ -247,8 +275,11 @@ flip()
 	check_eq "$1" "$HEARD" good || return
 	ms=$(((${EPOCHREALTIME/./} - start) / 1000))
 	[ "$ms" -le "$FLIP_MS" ] || FLIP_MS=$ms
-	[ "$1" = datagram ] ||
+	if [ "$1" = datagram ]; then
+		check "none of its own" slowwait 5 none_active
+	else
 		check "connection" busywait 10000 peer_state_is 1 2 up
+	fi
 	received_frames
 	check "TCP after $1" slowwait 20 got_more $((HEARD + 10))
 }
@@ -282,6 +313,22 @@ switch_time()
 {
 	note "$MODE_SWITCHES switches, longest: $FLIP_MS ms"
 	check_num "milliseconds" "$FLIP_MS" -lt "$(scaled 1000)"
+}
+
+param()
+{
+	local word
+
+	driver_unload
+	for word in ud rc,rc RC; do
+		check_not "'$word'" modprobe ib_ipoib "${DRIVER_PARAMS[@]}" "cm_transport=$word"
+		check "not loaded" module_gone ib_ipoib
+	done
+	check "a message" grep -q 'ipoib.*cm_transport' <<< "$(klog)"
+	driver_load cm_transport=uc,rc
+	nodes_up 1
+	check_eq "reads" "$(net_file 1 cm_transport)" uc,rc
+	check_eq "flags" "$(lladdr 1 | cut -c 1-2)" c0
 }
 
 ktap_main "$@"

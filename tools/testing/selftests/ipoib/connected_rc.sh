@@ -23,11 +23,12 @@ CASES=(
 	"answers:80 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C2 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:0 C4,C6,C22,C31,C32 echoes are on the connection, ARP and ND over UD"
-	"one_connection C5,C13,C14 two IP addresses of a peer share one connection for both directions"
+	"one_connection C4,C5,C13,C14 two IP addresses of a peer share one connection for both directions"
 	"multicast C3,C31 broadcast goes over UD"
 	"stream:1:2:ip4 C1 TCP over IPv4, node 1 to node 2"
 	"stream:2:1:ip6 C1 TCP over IPv6, node 2 to node 1"
-	"lossy C33 one packet in fifty is lost and no connection is"
+	"lossy C33 one packet in fifty is lost and no connection is, nor much time"
+	"rnr C33 nor if a peer has no receives for a while"
 )
 
 setup()
@@ -48,18 +49,53 @@ multicast()
 
 lossy()
 {
-	local before node
+	local node
 
-	before=$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)
+	same_connection_begin
 	for node in 1 2; do
 		knob_set "$node" drop_every_rc 50
 	done
-	check "ping" ping_lossless 1 "$(ip4 2)" 200 -s 1000
+	echoes_within 300 200 -s 1000
 	for node in 1 2; do
 		knob_set "$node" drop_every_rc 0
 	done
 	check_num "losses" "$(($(drops 1 fault) + $(drops 2 fault)))" -gt 2
-	check_eq "the connection is the same" "$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)" "$before"
+	same_connection_end
+}
+
+# Twenty times 1.28 ms
+rnr()
+{
+	local before
+
+	check "connection" connect 1 2
+	same_connection_begin
+	before=$(drops 2 no_rwqe)
+	knob_set 2 rnr_next 20
+	echoes_within 300 20
+	check_num "no receive" $(($(drops 2 no_rwqe) - before)) -ge 20
+	knob_set 2 rnr_next 0
+	same_connection_end
+}
+
+# echoes_within MS COUNT [ARG...]: each, on the connection
+echoes_within()
+{
+	local longest
+
+	longest=$(ping_longest 1 "$(ip4 2)" "${@:2}") || { fail "echoes are lost"; return; }
+	note "longest: $longest ms"
+	check_num "milliseconds" "$longest" -lt "$(scaled "$1")"
+}
+
+same_connection_begin()
+{
+	REQUESTS=$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)
+}
+
+same_connection_end()
+{
+	check_eq "the connection is the same" "$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)" "$REQUESTS"
 	check_eq "errors" "$(cm_stat 1 cm_errors)" 0
 }
 

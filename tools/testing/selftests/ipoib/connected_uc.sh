@@ -23,7 +23,7 @@ CASES=(
 	"answers:40 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C8 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:32 C4,C6,C31,C32 echoes are on the connection, ARP and ND over UD"
-	"one_connection C5,C8 one connection for both directions"
+	"one_connection C4,C5,C8 one connection for both directions"
 	"stream:1:2:ip4 C8 TCP over IPv4"
 	"lossy_uc C8 lost messages are lost whole, and the connection goes on"
 	"both C8,C11 who offers both gets the one its peer offers"

@@ -162,6 +162,17 @@ to_qp1()
 	ud_verbs "$(ibdev 1)" "${UD_TO[@]}" -q 1 -Q "$QP1_QKEY" -d -
 }
 
+# ping_longest FROM ADDRESS COUNT [ARG...]: as ping_lossless, and prints the longest time
+# that an answer took, in milliseconds
+ping_longest()
+{
+	local out
+
+	out=$(in_node "$1" ping -n -c "$3" -i 0.01 -w $((10 * SLOW)) "${@:4}" "$2" 2>&1)
+	ping_complete "$3" <<< "$out" || return 1
+	sed -n 's|^rtt .* = [^/]*/[^/]*/\([0-9]*\)\..*|\1|p' <<< "$out"
+}
+
 # For tests that want to see why something failed.
 cm_diagnose()
 {
