@@ -317,7 +317,8 @@ many_left()
 	n=$(frame_count mad.class=03 mad.method=15 "slid=$(lid_hex 3)")
 	note "$n leaves, $(frame_count mad.class=03 mad.method=02 "slid=$(lid_hex 3)") between them"
 	check_num "leaves" "$n" -ge 200
-	check_num "leaves" "$n" -le 240
+	# ib_sa repeats those that a slow machine does not answer in time
+	check_num "leaves" "$n" -le 300
 }
 
 mgids_of_53()
