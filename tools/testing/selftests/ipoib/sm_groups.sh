@@ -34,6 +34,7 @@ CASES=(
 	"misfit:m:MTU U55,U58 MTU"
 	"misfit:s:SL U55,U58 SL"
 	"misfit:h:hop U55,U58 hop limit"
+	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
 	"scope_search:5 U15,U8 one of scope 5 is found by searching"
 	"scope_search:e U15,U8 one of scope 14, too"
@@ -341,6 +342,41 @@ misfit()
 	check "no member" stays 1500 sa_is_no_member 3 "$mgid"
 	check_eq "lines of the log" \
 		"$(klog | grep -c "failed for $(mgid_full "$mgid"),.*has not the $2.*of the link")" 1
+	group_leave
+}
+
+# silent_lines: groups whose join has failed as the SA does not answer, one for each line
+silent_lines()
+{
+	klog | grep 'the SA does not answer' | grep -o 'failed for [0-9a-f:]*:0f36:[0-9a-f]*,'
+}
+
+# Sixteen questions at most, and one for the broadcast group.
+silent_sa()
+{
+	local full n
+
+	full=$(xstat 2 tx_drop_queue_full)
+	in_node 3 sysctl -q net.ipv4.igmp_max_memberships=300
+	klog_mark silent_sa
+	kill -STOP "${OPENSM_PID[1]}"
+	capture_start silent_sa
+	group_join 3 239.54.0.{1..60}
+	udp_to 2 239.54.1.1 7205 100 0
+	nap 1
+	capture_stop
+	check_num "dropped" $(($(xstat 2 tx_drop_queue_full) - full)) -ge 20
+	n=$(frames -f mad.tid mad.class=03 mad.method=02 "slid=$(lid_hex 3)" | sort -u | wc -l)
+	note "$n questions"
+	check_num "questions" "$n" -ge 8
+	check_num "questions" "$n" -le 18
+	nap 4
+	n=$(silent_lines | wc -l)
+	note "$n lines of the log"
+	check_num "lines of the log" "$n" -ge 1
+	check_eq "groups they are for" "$(silent_lines | sort -u | wc -l)" "$n"
+	kill -CONT "${OPENSM_PID[1]}"
+	check "joined" slowwait 30 members 3 "$(mgid4 239.54.0.1)" "$(mgid4 239.54.0.60)"
 	group_leave
 }
 
