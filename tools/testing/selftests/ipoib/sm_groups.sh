@@ -35,6 +35,7 @@ CASES=(
 	"misfit:s:SL U55,U58 SL"
 	"misfit:h:hop U55,U58 hop limit"
 	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
+	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
 	"scope_search:5 U15,U8 one of scope 5 is found by searching"
 	"scope_search:e U15,U8 one of scope 14, too"
@@ -378,6 +379,26 @@ silent_sa()
 	kill -CONT "${OPENSM_PID[1]}"
 	check "joined" slowwait 30 members 3 "$(mgid4 239.54.0.1)" "$(mgid4 239.54.0.60)"
 	group_leave
+}
+
+# The SA reports such a group as deleted, though it is still there.
+well_known()
+{
+	local mgid reads
+
+	mgid=$(mgid4 239.55.0.1)
+	partitions "Default=0x7fff, ipoib :" "mgid=ff12:401b::f37:1,mtu=4,rate=3" "ALL=full;"
+	opensm_kill
+	opensm_start
+	check "members" slowwait 15 members_known 1 2 3
+	group_join 3 239.55.0.1
+	check "a listener" slowwait 5 sa_is_full_member 3 "$mgid"
+	udp_to 2 239.55.0.1 7203 3
+	check "a sender" busywait 5000 mcg_is 2 "$mgid" join_state 4
+	reads=$(xstat 2 mcast_record_reads)
+	group_leave
+	check "reported, and read" busywait 5000 xstat_is 2 mcast_record_reads -gt "$reads"
+	check "still a sender" stays 1000 mcg_is 2 "$mgid" join_state 4
 }
 
 # driver_again PARAMETER...: with a partition whose group has another scope
