@@ -233,7 +233,29 @@ routed()
 	udp_listen 3 239.40.6.2 7102 5 8000
 	ip netns exec beyond udp_group send v0 239.40.6.2 7102 100 20 100000
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 5"
+	comes_and_goes
 	ip netns del beyond
+}
+
+# Without a listener what is routed goes by the broadcast group: another router may want it.
+comes_and_goes()
+{
+	local mgid sender
+
+	mgid=$(mgid4 239.40.6.2)
+	check "no listener" slowwait 5 mcg_is 2 "$mgid" state absent
+	capture_start routed
+	ip netns exec beyond udp_group send v0 239.40.6.2 7103 100 40 100000 &
+	sender=$!
+	nap 1
+	group_join 3 239.40.6.2
+	wait "$sender"
+	capture_stop
+	check_eq "groups" "$(frames -f dgid dport=7103 | uniq)" "$BROADCAST_MGID
+$mgid"
+	group_leave
+	check "gone" slowwait 5 sa_group_gone "$mgid"
+	check "and known to be" slowwait 5 mcg_is 2 "$mgid" state absent
 }
 
 ktap_main "$@"
