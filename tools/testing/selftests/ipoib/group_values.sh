@@ -13,9 +13,9 @@
 . "$(dirname "$0")/lib.sh"
 
 CASES=(
-	"values:0x00000b1b:0 U13,U40 the SM's defaults: Q_Key 0xb1b, SL 0"
-	"values:0x80005a5a:0 U10,U40,U61 a controlled Q_Key, given while the driver runs"
-	"values:0x00001234:3 U13,U40,U42 another Q_Key and SL 3, given while the driver runs"
+	"values:0x00000b1b:0 U13,U18,U40 the SM's defaults: Q_Key 0xb1b, SL 0"
+	"values:0x80005a5a:0 U10,U18,U40,U61 a controlled Q_Key, given while the driver runs"
+	"values:0x00001234:3 U13,U18,U40,U42 another Q_Key and SL 3, given while the driver runs"
 	"groups_follow U40,U55 a multicast group that was joined before has the new values too"
 	"other_subnet A12 what goes to another subnet has a GRH with the whole GID, and goes to the router"
 	"scope U4,U8,U15,A2 with a broadcast address of scope 5 that is the group that is joined"

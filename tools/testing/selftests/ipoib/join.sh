@@ -119,6 +119,8 @@ fresh_start()
 
 mtu_too_big()
 {
+	local line
+
 	case $1 in
 	refused)
 		fresh_start "$LARGER"
@@ -127,7 +129,9 @@ mtu_too_big()
 		REFUSED_LOG=$(klog)
 		;;
 	logged)
-		check "a line of the log" grep -q 'ib0.*join' <<< "$REFUSED_LOG"
+		line='ib0.*join.*the MTU of the group is too big for the port'
+		is_stock && line='ib0.*join'
+		check "a line of the log" grep -q "$line" <<< "$REFUSED_LOG"
 		;;
 	recovers)
 		new_sm "$WITH"

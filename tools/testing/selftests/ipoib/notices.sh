@@ -41,7 +41,7 @@ CASES=(
 	"sm_dead U52 with a dead SM down takes less than a second, and up works when it is back"
 	"port_gone A34 a port out of service is no path any more"
 	"port_back A34 one in service is found at once"
-	"taken U52,U53 a port whose reports somebody else takes says so once, and works without"
+	"taken U52,U53,A26 a port whose reports somebody else takes says so once, and works without"
 )
 
 setup()
@@ -274,8 +274,36 @@ taken()
 	group_join 3 239.30.9.1
 	check "a listener is found by sending" slowwait 5 sends_to 2 239.30.9.1
 	check_eq "lines of the log" "$(klog | grep -c 'somebody else on this port')" 1
+	remade 239.30.9.1 239.30.9.2
+	background 2 udp_group send ib0 239.30.9.1 6996 100 25 1000000
+	check "its MLID" slowwait 20 mlid_is_right 2 "$(mgid4 239.30.9.1)"
+	group_leave "${BACKGROUND[-1]}"
+	group_leave "${BACKGROUND[-2]}"
+	group_leave "${BACKGROUND[-3]}"
 	kill "$(cat "$TESTDIR/taker.pid")"
 	check "and when they are free again, subscribed" slowwait 30 subscribed 2
+}
+
+# remade GROUP OTHER: the listener leaves, OTHER gets its MLID, and it has another one
+remade()
+{
+	local mgid was
+
+	mgid=$(mgid4 "$1")
+	was=$(sa_field "$mgid" mlid)
+	group_leave
+	check "gone" slowwait 5 sa_group_gone "$mgid"
+	group_join 3 "$2"
+	check "the other" slowwait 5 sa_group_exists "$(mgid4 "$2")"
+	group_join 1 "$1"
+	check "made anew" slowwait 5 sa_group_exists "$mgid"
+	[ "$(sa_field "$mgid" mlid)" != "$was" ] || fail "it still has $was"
+}
+
+# mlid_is_right NODE MGID: the driver's is the SA's
+mlid_is_right()
+{
+	[ "$(($(mcg "$1" "$2" mlid)))" -eq "$(($(sa_field "$2" mlid)))" ]
 }
 
 # xstat_grows NODE NAME GROUP: a datagram makes it grow

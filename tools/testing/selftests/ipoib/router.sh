@@ -16,6 +16,7 @@
 
 CASES=(
 	"lists U57,A25 all groups of the link are joined as NonMember"
+	"foreign U57,A25 groups of another scope, signature or partition are not"
 	"receives:239.40.0.1 U57 frames to an IPv4 group that the router has not joined reach it"
 	"receives:ff05-4001 U57 IPv6, too"
 	"appears U57,A25,A26 a new group is joined when it appears, without polling"
@@ -30,6 +31,8 @@ CASES=(
 
 setup()
 {
+	# for groups that are not like the link's
+	OPENSM_CONF="ipoib_mcgroup_creation_validation FALSE"
 	fabric_up 3
 	wait_ping 1 2 || ktap_bail "no ping"
 	slowwait 10 subscribed 2 || ktap_bail "node 2 does not subscribe"
@@ -65,6 +68,34 @@ lists()
 	check_eq "JoinState" "$(sa_join_state 2 "$(mgid4 239.40.0.9)")" 0x2
 	check_eq "of its own" "$(sa_join_state 2 "$(mgid4 224.0.0.1)")" 0x1
 	group_leave
+}
+
+# none_joined MGID...: by node 2
+none_joined()
+{
+	local mgid
+
+	for mgid; do
+		sa_is_no_member 2 "$mgid" || { echo "node 2 is in $mgid"; return 1; }
+	done
+}
+
+# Told of by a report, and then listed
+foreign()
+{
+	local head mgids=()
+
+	for head in ff15401bffff ff12a01bffff ff12401b8001; do
+		check "made" group_create 3 "${head}0000000000000f280a01" 00000b1b 84 00000000
+		mgids+=("${head:0:4}:${head:4:4}:${head:8}::f28:a01")
+	done
+	check "there are such groups" sa_group_exists "${mgids[0]}"
+	check "left alone" stays 1000 none_joined "${mgids[@]}"
+	node_ip 2 link set ib0 allmulticast off
+	check "nothing routed" slowwait 10 no_routes 2
+	node_ip 2 link set ib0 allmulticast on
+	check "all groups of the link" slowwait 20 joins_all
+	check "left alone" none_joined "${mgids[@]}"
 }
 
 # heard NODE COUNT COMMAND...: it makes that many frames from a group arrive there
@@ -202,7 +233,29 @@ routed()
 	udp_listen 3 239.40.6.2 7102 5 8000
 	ip netns exec beyond udp_group send v0 239.40.6.2 7102 100 20 100000
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 5"
+	comes_and_goes
 	ip netns del beyond
+}
+
+# Without a listener what is routed goes by the broadcast group: another router may want it.
+comes_and_goes()
+{
+	local mgid sender
+
+	mgid=$(mgid4 239.40.6.2)
+	check "no listener" slowwait 5 mcg_is 2 "$mgid" state absent
+	capture_start routed
+	ip netns exec beyond udp_group send v0 239.40.6.2 7103 100 40 100000 &
+	sender=$!
+	nap 1
+	group_join 3 239.40.6.2
+	wait "$sender"
+	capture_stop
+	check_eq "groups" "$(frames -f dgid dport=7103 | uniq)" "$BROADCAST_MGID
+$mgid"
+	group_leave
+	check "gone" slowwait 5 sa_group_gone "$mgid"
+	check "and known to be" slowwait 5 mcg_is 2 "$mgid" state absent
 }
 
 ktap_main "$@"

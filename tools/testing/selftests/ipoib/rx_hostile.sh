@@ -17,7 +17,8 @@ CASES=(
 	"reserved:0001 U24,U62 so is one with the reserved field 0x0001"
 	"reserved:ffff U24,U62 and 0xffff"
 	"grh U27 so is unicast with a GRH"
-	"multicast U27,A19 multicast with a GRH is delivered, as broadcast"
+	"multicast:1 U27,A19 multicast with a GRH is delivered: to the broadcast group, as broadcast"
+	"multicast:2 U27,A19 to a group that the receiver is in, as multicast"
 	"reserved_ip U24 an IPv4 packet under a non-zero reserved field is answered"
 	"wrong_qkey U40 a frame with another Q_Key is not delivered"
 	"short:0 U23 a message without any octet is dropped"
@@ -74,12 +75,16 @@ grh()
 	sent_is_received to_node2 88b50000cafe01 -g "$(port_gid 2)"
 }
 
+# multicast PKTTYPE: as packet(7) numbers them
 multicast()
 {
-	ud_to_group "$BROADCAST_MGID"
+	local mgid=$BROADCAST_MGID
+
+	[ "$1" -eq 1 ] || mgid=$(mgid4 224.0.0.1)
+	ud_to_group "$mgid"
 	sent_is_received ud_send 1 "${UD_TO[@]}" -q 0xffffff -Q "$QKEY" \
 		-d 88b50000cafe01
-	check_eq "pkttype" "$(received 2 | word pkttype)" 1
+	check_eq "pkttype" "$(received 2 | word pkttype)" "$1"
 }
 
 # An echo request of node 1, made here: what node 2 says to it is for the stack

@@ -30,6 +30,12 @@ CASES=(
 	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
 	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
 	"many_left U56 of two hundred groups that are left at once the SA is told once each"
+	"misfit:q:Q_Key U55,U58 a listener does not join a group whose Q_Key is not the link's, and says so"
+	"misfit:m:MTU U55,U58 MTU"
+	"misfit:s:SL U55,U58 SL"
+	"misfit:h:hop U55,U58 hop limit"
+	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
+	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
 	"scope_search:5 U15,U8 one of scope 5 is found by searching"
 	"scope_search:e U15,U8 one of scope 14, too"
@@ -110,25 +116,13 @@ unmade()
 	check "no group" sa_group_gone "$BROADCAST_MGID"
 }
 
-# broadcast_create NODE: a program there joins it, and says all that it takes to make
-# it: Q_Key, MTU 2048, P_Key, 10 Gb/s, SL, scope and JoinState (IBTA 15.2.5.17)
-broadcast_create()
-{
-	local mask=00000000000173f7 answer
-
-	answer=$(mad_send "$1" 1 1 2000 "01030202$(zeros 4)0000000000000001""0038$(zeros 6)$(zeros 24)$mask""\
-ff12401bffff000000000000ffffffff""$(port_gid_hex "$1")00000b1b""0000""8400""ffff""8300""00000000""21") ||
-		return 1
-	[ "${answer:8:4}" = 0000 ] || { echo "status ${answer:8:4}"; return 1; }
-}
-
 made_by_member()
 {
 	local start
 
 	check "subscribed" slowwait 10 subscribed 3
 	check "no try soon" slowwait 40 retries_late 3 5000
-	check "make it" broadcast_create 1
+	check "make it" group_create 1 ff12401bffff000000000000ffffffff 00000b1b 84 00000000
 	start=$(now_ms)
 	check "carrier" slowwait 4 has_carrier 3
 	note "$(($(now_ms) - start)) ms to the carrier"
@@ -324,6 +318,88 @@ many_left()
 mgids_of_53()
 {
 	[ "$(sa_mgids | grep -c '^ff12:401b:ffff::f35:')" -eq "$1" ]
+}
+
+# misfit WHAT TEXT: the SA makes such a group only if it is told not to look
+misfit()
+{
+	local qkey=00000b1b mtu=84 sl_hop=00000000 n mgid
+
+	case $1 in
+	q) n=1 qkey=00000b1c ;;
+	m) n=2 mtu=83 ;;
+	s) n=3 sl_hop=10000000 ;;
+	h) n=4 sl_hop=00000007 ;;
+	esac
+	OPENSM_CONF="ipoib_mcgroup_creation_validation FALSE"
+	opensm_kill
+	opensm_start
+	OPENSM_CONF=
+	check "members" slowwait 15 members_known 1 2 3
+	mgid=$(mgid4 "239.56.0.$n")
+	klog_mark misfit
+	check "made" group_create 1 ff12401bffff0000000000000f38000"$n" "$qkey" "$mtu" "$sl_hop"
+	group_join 3 "239.56.0.$n"
+	check "refused" slowwait 5 mcg_is 3 "$mgid" state backoff
+	check "no member" stays 1500 sa_is_no_member 3 "$mgid"
+	check_eq "lines of the log" \
+		"$(klog | grep -c "failed for $(mgid_full "$mgid"),.*has not the $2.*of the link")" 1
+	group_leave
+}
+
+# silent_lines: groups whose join has failed as the SA does not answer, one for each line
+silent_lines()
+{
+	klog | grep 'the SA does not answer' | grep -o 'failed for [0-9a-f:]*:0f36:[0-9a-f]*,'
+}
+
+# Sixteen questions at most, and one for the broadcast group.
+silent_sa()
+{
+	local full n
+
+	full=$(xstat 2 tx_drop_queue_full)
+	in_node 3 sysctl -q net.ipv4.igmp_max_memberships=300
+	klog_mark silent_sa
+	kill -STOP "${OPENSM_PID[1]}"
+	capture_start silent_sa
+	group_join 3 239.54.0.{1..60}
+	udp_to 2 239.54.1.1 7205 100 0
+	nap 1
+	capture_stop
+	check_num "dropped" $(($(xstat 2 tx_drop_queue_full) - full)) -ge 20
+	n=$(frames -f mad.tid mad.class=03 mad.method=02 "slid=$(lid_hex 3)" | sort -u | wc -l)
+	note "$n questions"
+	check_num "questions" "$n" -ge 8
+	check_num "questions" "$n" -le 18
+	nap 4
+	n=$(silent_lines | wc -l)
+	note "$n lines of the log"
+	check_num "lines of the log" "$n" -ge 1
+	check_eq "groups they are for" "$(silent_lines | sort -u | wc -l)" "$n"
+	kill -CONT "${OPENSM_PID[1]}"
+	check "joined" slowwait 30 members 3 "$(mgid4 239.54.0.1)" "$(mgid4 239.54.0.60)"
+	group_leave
+}
+
+# The SA reports such a group as deleted, though it is still there.
+well_known()
+{
+	local mgid reads
+
+	mgid=$(mgid4 239.55.0.1)
+	partitions "Default=0x7fff, ipoib :" "mgid=ff12:401b::f37:1,mtu=4,rate=3" "ALL=full;"
+	opensm_kill
+	opensm_start
+	check "members" slowwait 15 members_known 1 2 3
+	group_join 3 239.55.0.1
+	check "a listener" slowwait 5 sa_is_full_member 3 "$mgid"
+	udp_to 2 239.55.0.1 7203 3
+	check "a sender" busywait 5000 mcg_is 2 "$mgid" join_state 4
+	reads=$(xstat 2 mcast_record_reads)
+	group_leave
+	check "reported, and read" busywait 5000 xstat_is 2 mcast_record_reads -gt "$reads"
+	check "still a sender" stays 1000 mcg_is 2 "$mgid" join_state 4
 }
 
 # driver_again PARAMETER...: with a partition whose group has another scope

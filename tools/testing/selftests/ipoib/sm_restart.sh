@@ -20,6 +20,7 @@ CASES=(
 	"restart U17,U54 a restarted SM finds all members again"
 	"resolved U35 and the new peer is reached"
 	"no_loss U51 a restart of the SM loses no packet between nodes that know each other"
+	"no_leave A3 a restarted SM is not told of groups left that it has not heard of"
 	"failover U17,U54 when the master dies the standby takes over, all members with it"
 	"new_lids U35,U39 nodes whose LIDs changed reach each other again"
 )
@@ -78,6 +79,18 @@ no_loss()
 	wait "$ping"
 	check "no loss" ping_complete 250 < "$out" || note "$(tail -n 3 "$out")"
 	check "all are members again" slowwait 15 all_members
+}
+
+no_leave()
+{
+	capture_start no_leave
+	opensm_kill
+	opensm_start
+	check "all are members again" slowwait 15 all_members
+	capture_stop
+	check_eq "leaves" "$(frame_count mad.class=03 mad.method=15)" 0
+	# "Received an invalid delete request"
+	check_eq "refused ones" "$(grep -c 'ERR 1B25' "$TESTDIR/sm1/opensm.log")" 0
 }
 
 master_is()
