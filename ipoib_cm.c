@@ -1414,30 +1414,72 @@ static void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
 		ipoib_conn_show(file, conn);
 }
 
-/**
- * ipoib_cm_show - all peers and their connections, for debugfs
- * @priv: the interface
- * @file: where to
- */
-void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file)
+static void ipoib_cm_summary_show(struct seq_file *file, struct ipoib_cm *cm)
 {
-	struct ipoib_cm *cm = priv->cm;
-	struct ipoib_peer *peer;
-
-	if (!cm)
-		return;
 	ipoib_cm_rx_show(cm, file);
-	spin_lock_bh(&cm->lock);
 	seq_printf(file, "connections: %u\npeers: %u\n", cm->nconns,
 		   cm->npeers);
 	seq_printf(file, "receive_mtu: %u\nbytes_per_connection: %zu\n",
-		   ipoib_cm_rx_mtu(priv),
+		   ipoib_cm_rx_mtu(cm->priv),
 		   sizeof(struct ipoib_conn) + sizeof(struct ipoib_peer) +
 		   IPOIB_CM_RING * sizeof(struct ipoib_tx_slot));
-	list_for_each_entry(peer, &cm->peer_list, list)
-		ipoib_peer_show(file, peer);
-	spin_unlock_bh(&cm->lock);
 }
+
+static void *ipoib_cm_seq_start(struct seq_file *file, loff_t *pos)
+	__acquires(&cm->mutex) __acquires(&cm->lock)
+{
+	struct ipoib_dev *priv = file->private;
+	struct ipoib_cm *cm = priv->cm;
+
+	if (!cm)
+		return NULL;
+	mutex_lock(&cm->mutex);
+	spin_lock_bh(&cm->lock);
+	return seq_list_start_head(&cm->peer_list, *pos);
+}
+
+static void *ipoib_cm_seq_next(struct seq_file *file, void *at, loff_t *pos)
+{
+	struct ipoib_dev *priv = file->private;
+
+	return seq_list_next(at, &priv->cm->peer_list, pos);
+}
+
+static void ipoib_cm_seq_stop(struct seq_file *file, void *at)
+	__releases(&cm->lock) __releases(&cm->mutex)
+{
+	struct ipoib_dev *priv = file->private;
+	struct ipoib_cm *cm = priv->cm;
+
+	if (!cm)
+		return;
+	spin_unlock_bh(&cm->lock);
+	mutex_unlock(&cm->mutex);
+}
+
+/* The head of the list stands for what is not about one peer. */
+static int ipoib_cm_seq_show(struct seq_file *file, void *at)
+{
+	struct ipoib_dev *priv = file->private;
+
+	if (at == &priv->cm->peer_list)
+		ipoib_cm_summary_show(file, priv->cm);
+	else
+		ipoib_peer_show(file, list_entry(at, struct ipoib_peer, list));
+	return 0;
+}
+
+/**
+ * ipoib_cm_sops - all peers and their connections, for debugfs
+ *
+ * The file's private data is the interface, which does not go before the file.
+ */
+const struct seq_operations ipoib_cm_sops = {
+	.start = ipoib_cm_seq_start,
+	.next = ipoib_cm_seq_next,
+	.stop = ipoib_cm_seq_stop,
+	.show = ipoib_cm_seq_show,
+};
 
 /* ---- interface comes and goes ---- */
 

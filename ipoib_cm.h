@@ -33,6 +33,8 @@ struct ipoib_path;
 struct ipoib_txq;
 struct page_pool;
 
+extern const struct seq_operations ipoib_cm_sops;
+
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM)
 
 int ipoib_cm_init(struct ipoib_dev *priv);
@@ -47,7 +49,6 @@ int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
 bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
-void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file);
 int ipoib_cm_params_check(void);
 void ipoib_apm_answered(struct ipoib_path *path, int status,
 			const struct sa_path_rec *rec);
@@ -109,10 +110,6 @@ static inline int ipoib_cm_transport_set(struct ipoib_dev *priv,
 					 const char *word)
 {
 	return -EOPNOTSUPP;
-}
-
-static inline void ipoib_cm_show(struct ipoib_dev *priv, struct seq_file *file)
-{
 }
 
 static inline int ipoib_cm_params_check(void)

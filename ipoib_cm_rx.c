@@ -783,11 +783,10 @@ static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
 	unsigned int posted = ipoib_cm_bufs_posted(&cm->rx->bufs);
 	struct ipoib_conn *conn;
 
-	spin_lock_bh(&cm->lock);
+	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(conn, &cm->conns, list)
 		if (conn->bufs)
 			posted += ipoib_cm_bufs_posted(conn->bufs);
-	spin_unlock_bh(&cm->lock);
 	return posted;
 }
 
@@ -796,18 +795,17 @@ static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
  * @cm: connected mode of the interface
  * @file: where to
  *
- * Context: may sleep
+ * Context: &ipoib_cm.mutex and &ipoib_cm.lock held
  */
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 {
 	unsigned int posted = 0, pages = 0;
 
-	mutex_lock(&cm->mutex);
+	lockdep_assert_held(&cm->mutex);
 	if (cm->rx) {
 		posted = ipoib_cm_rx_posted(cm);
 		pages = posted * (cm->rx->nsge - 1);
 	}
-	mutex_unlock(&cm->mutex);
 	seq_printf(file, "receives: %u\nreceive_pages: %u\n", posted, pages);
 }
 

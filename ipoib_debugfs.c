@@ -2,9 +2,9 @@
 /*
  * debugfs: ipoib/<interface>_mcg lists the groups of an interface,
  * ipoib/<interface>_path its paths, and ipoib/<interface>_cm its peers with
- * their connections. Read only; a reader holds the lock that guards the list it
- * walks, never one of the data path. ipoib/objects has the balance of objects
- * of the module.
+ * their connections. Read only. However long a list is, its lock is held only for as
+ * much of it as fits a buffer of the reader, who may therefore miss what moves in
+ * between. ipoib/objects has the balance of objects of the module.
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -50,19 +50,44 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 	seq_putc(file, '\n');
 }
 
-static int ipoib_mcg_show(struct seq_file *file, void *unused)
+static void *ipoib_mcg_start(struct seq_file *file, loff_t *pos)
+	__acquires(&priv->mcast_lock)
 {
 	struct ipoib_dev *priv = file->private;
-	struct ipoib_mcast *mcast;
 
 	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list)
-		ipoib_mcg_one(file, mcast);
+	return seq_list_start(&priv->group_list, *pos);
+}
+
+static void *ipoib_mcg_next(struct seq_file *file, void *at, loff_t *pos)
+{
+	struct ipoib_dev *priv = file->private;
+
+	return seq_list_next(at, &priv->group_list, pos);
+}
+
+static void ipoib_mcg_stop(struct seq_file *file, void *at)
+	__releases(&priv->mcast_lock)
+{
+	struct ipoib_dev *priv = file->private;
+
 	spin_unlock_bh(&priv->mcast_lock);
+}
+
+static int ipoib_mcg_show(struct seq_file *file, void *at)
+{
+	ipoib_mcg_one(file, list_entry(at, struct ipoib_mcast, list));
 	return 0;
 }
 
-DEFINE_SHOW_ATTRIBUTE(ipoib_mcg);
+static const struct seq_operations ipoib_mcg_sops = {
+	.start = ipoib_mcg_start,
+	.next = ipoib_mcg_next,
+	.stop = ipoib_mcg_stop,
+	.show = ipoib_mcg_show,
+};
+
+DEFINE_SEQ_ATTRIBUTE(ipoib_mcg);
 
 static void ipoib_path_one(struct seq_file *file, struct ipoib_path *path)
 {
@@ -75,27 +100,46 @@ static void ipoib_path_one(struct seq_file *file, struct ipoib_path *path)
 	seq_putc(file, '\n');
 }
 
-static int ipoib_path_show(struct seq_file *file, void *unused)
+static void *ipoib_path_start(struct seq_file *file, loff_t *pos)
+	__acquires(&priv->path_lock)
 {
 	struct ipoib_dev *priv = file->private;
-	struct ipoib_path *path;
 
 	spin_lock_bh(&priv->path_lock);
-	list_for_each_entry(path, &priv->path_list, list)
-		ipoib_path_one(file, path);
-	spin_unlock_bh(&priv->path_lock);
-	return 0;
+	return seq_list_start(&priv->path_list, *pos);
 }
 
-DEFINE_SHOW_ATTRIBUTE(ipoib_path);
-
-static int ipoib_cm_file_show(struct seq_file *file, void *unused)
+static void *ipoib_path_next(struct seq_file *file, void *at, loff_t *pos)
 {
-	ipoib_cm_show(file->private, file);
+	struct ipoib_dev *priv = file->private;
+
+	return seq_list_next(at, &priv->path_list, pos);
+}
+
+static void ipoib_path_stop(struct seq_file *file, void *at)
+	__releases(&priv->path_lock)
+{
+	struct ipoib_dev *priv = file->private;
+
+	spin_unlock_bh(&priv->path_lock);
+}
+
+static int ipoib_path_show(struct seq_file *file, void *at)
+{
+	ipoib_path_one(file, list_entry(at, struct ipoib_path, list));
 	return 0;
 }
 
-DEFINE_SHOW_ATTRIBUTE(ipoib_cm_file);
+static const struct seq_operations ipoib_path_sops = {
+	.start = ipoib_path_start,
+	.next = ipoib_path_next,
+	.stop = ipoib_path_stop,
+	.show = ipoib_path_show,
+};
+
+DEFINE_SEQ_ATTRIBUTE(ipoib_path);
+
+DEFINE_SEQ_ATTRIBUTE(ipoib_cm);
 
 /*
  * Names of interfaces are unique in a network namespace only, so outside of
@@ -126,7 +170,9 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
 	priv->debugfs_mcg = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
 	priv->debugfs_path = ipoib_debugfs_file(priv, "path",
 						&ipoib_path_fops);
-	priv->debugfs_cm = ipoib_debugfs_file(priv, "cm", &ipoib_cm_file_fops);
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM))
+		priv->debugfs_cm = ipoib_debugfs_file(priv, "cm",
+						      &ipoib_cm_fops);
 }
 
 /**
