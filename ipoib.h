@@ -34,7 +34,7 @@
  * Locks, outermost first. A lock may be taken while one above it is held,
  * never the other way round.
  *
- * ipoib_hca_lock (ipoib_main.c)
+ * ipoib_hca_lock (ipoib_hca.c)
  *	which ports have an interface: HCAs that come and go, and changes of
  *	the module parameter. Nothing below waits for who holds it.
  * mutex of the agents (ipoib_agent.c)
@@ -98,7 +98,7 @@
  *	flight ever uses a destroyed handle, and no cache line is written for
  *	it per packet.
  * &struct ipoib_conn
- *	is freed by the reaper (ipoib_cm.c) alone. Senders find it under RCU in
+ *	is freed by the reaper (ipoib_reap.c) alone. Senders find it under RCU in
  *	&ipoib_peer.tx; callbacks of the CM have it as their context; the
  *	completion handlers take it from the QP of a completion. It is handed
  *	to the reaper by __ipoib_conn_close(), from any context, and then, in
@@ -744,13 +744,14 @@ static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
 /* ipoib_main.c */
 extern int ipoib_sendq_size;
 extern int ipoib_recvq_size;
+struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid);
+void ipoib_dev_destroy(struct ipoib_dev *priv);
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
 void ipoib_dev_set_address(struct ipoib_dev *priv);
 void ipoib_dev_next_scope(struct ipoib_dev *priv);
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
 void ipoib_dev_change_address(struct ipoib_dev *priv);
-void ipoib_dev_update_all(void);
 int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode);
 int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word);
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv);
@@ -762,6 +763,11 @@ void ipoib_dev_xmit_taken(struct ipoib_dev *priv,
 				       struct sk_buff_head *frames));
 void ipoib_dev_rx(struct ipoib_dev *priv, struct napi_struct *napi,
 		  struct sk_buff *skb);
+
+/* ipoib_hca.c */
+int ipoib_hca_register(void);
+void ipoib_hca_unregister(void);
+void ipoib_hca_update_all(void);
 
 /* ipoib_arp.c */
 int ipoib_path_init(struct ipoib_dev *priv);
@@ -878,7 +884,7 @@ int ipoib_event_port(struct ipoib_dev *priv);
  * @list: in the list of all of them
  * @handler: of its asynchronous events
  * @devs: &struct ipoib_dev, read under RCU, changed under a mutex of
- *	ipoib_main.c
+ *	ipoib_hca.c
  */
 struct ipoib_hca {
 	struct ib_device *ca;

@@ -2,8 +2,11 @@
 /*
  * Connected mode, RFC 4755: what its files share.
  *
- * ipoib_cm.c	peers, the life of connections, mode and transport
- * ipoib_conn.c	making and taking connections: the messages of the CM
+ * ipoib_cm.c	what goes on connections, mode and transport
+ * ipoib_peer.c	peers, and how we stand with each of them
+ * ipoib_conn.c	making connections and asking for them: the messages of the CM
+ * ipoib_accept.c	taking those that others ask for
+ * ipoib_reap.c	the end of connections
  * ipoib_apm.c	a second path for them, and going over to it
  * ipoib_cm_tx.c	sending on a connection
  * ipoib_cm_rx.c	receiving, and the memory for it
@@ -149,6 +152,8 @@ static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
 #define IPOIB_CM_POOL_RING	1024
 /* A lost packet of RC is sent again after 67 ms, see ipoib_conn.c. */
 #define IPOIB_RC_TIMEOUT	14
+/* A peer without buffers is asked again for ever, see ipoib_conn.c. */
+#define IPOIB_RC_RNR_RETRY	7
 
 /**
  * enum ipoib_transport - service of a connection
@@ -570,29 +575,86 @@ struct ipoib_cm {
 	bool hurry;
 };
 
-/* ipoib_cm.c */
-unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
+static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
+{
+	/* The reserved octet is not looked at (C29). */
+	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
+}
+
+/* Frames that waited are about to go: what comes now waits behind them. */
+static inline bool ipoib_peer_is_behind(const struct ipoib_peer *peer)
+{
+	return !list_empty(&peer->resend);
+}
+
+/* Is a connection being made? */
+static inline bool ipoib_peer_is_connecting(const struct ipoib_peer *peer)
+{
+	return peer->state == IPOIB_PEER_CONNECTING ||
+	       peer->state == IPOIB_PEER_YIELDED;
+}
+
+/* ipoib_peer.c */
+struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
+				   const struct ipoib_lladdr *addr);
+struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
+				    const struct ipoib_lladdr *addr);
 struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
 				  const struct ipoib_lladdr *addr);
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
-bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct ipoib_conn *conn);
 bool ipoib_peer_is_barren(const struct ipoib_peer *peer);
+void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct sk_buff *skb);
+void ipoib_peer_age_all(struct ipoib_cm *cm);
+void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped);
+void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
+int ipoib_peer_init(struct ipoib_cm *cm);
+void ipoib_peer_exit(struct ipoib_cm *cm);
 void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_carries(struct ipoib_conn *conn);
+
+/* ipoib_reap.c */
+unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
+bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
+void ipoib_reap_all(struct ipoib_cm *cm);
+void ipoib_reap_start(struct ipoib_cm *cm);
+void ipoib_reap_init(struct ipoib_cm *cm);
+void ipoib_reap_exit(struct ipoib_cm *cm);
 
 /* ipoib_conn.c */
-void ipoib_conn_destroy_id(struct ib_cm_id *id);
-void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer);
-int ipoib_cm_listen(struct ipoib_cm *cm);
-void ipoib_cm_unlisten(struct ipoib_cm *cm);
+void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
+void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
+unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
+			  const struct ipoib_cm_data *theirs);
+struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
+				   struct ipoib_peer *peer,
+				   enum ipoib_transport transport, bool sends);
+int ipoib_conn_qp_run(struct ipoib_conn *conn);
 void ipoib_conn_free(struct ipoib_conn *conn);
 void ipoib_conn_part(struct ipoib_conn *conn);
+void ipoib_conn_end_accepting(struct ipoib_conn *conn);
+struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
+				      ib_cm_handler handler, void *context);
+void ipoib_conn_destroy_id(struct ib_cm_id *id);
+void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
+		       enum ib_cm_rej_reason reason);
+int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
+
+/* ipoib_accept.c */
+void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac);
+void ipoib_conn_accepted(struct ipoib_conn *conn,
+			 const struct ipoib_cm_data *data);
 bool ipoib_conn_check(struct ipoib_conn *conn);
+int ipoib_cm_listen(struct ipoib_cm *cm);
+void ipoib_cm_unlisten(struct ipoib_cm *cm);
 
 /* ipoib_apm.c */
 bool ipoib_apm_hold(struct ipoib_cm *cm, struct ipoib_peer *peer);

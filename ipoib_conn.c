@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: making and taking connections.
+ * Connected mode: making connections, and asking for them.
  *
  * Every message of the CM that we send while a connection is set up carries
  * our UD QPN and Receive MTU (RFC 4755 sections 3.2, 6), refusals included, and
@@ -18,7 +18,6 @@
  * The callbacks of the CM run in process context, one at a time for each
  * identifier. They take &ipoib_cm.lock and &ipoib_cm.mutex, never RTNL.
  */
-#include <linux/etherdevice.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -32,90 +31,55 @@
  * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
  * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
  * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog looks after connections that are stuck (ipoib_cm.c).
+ * watchdog looks after connections that are stuck (ipoib_reap.c).
  */
 #define IPOIB_RC_RETRY		7
-#define IPOIB_RC_RNR_RETRY	7
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* The CM: half a second for an answer, a packet on its way for 34 ms at most. */
 #define IPOIB_CM_RESPONSE	17
 #define IPOIB_CM_LIFE		13
 #define IPOIB_CM_RETRIES	7
-/* A request that was on its way when ours was accepted crosses it, still. */
-#define IPOIB_CM_CROSSING	(8 * HZ)
 /* How long to wait for a request that may have crossed ours. */
 #define IPOIB_CM_YIELD		HZ
-/* Requests taken whose RTU is outstanding, or never came and all is not freed. */
-#define IPOIB_CM_ACCEPTING	256
 /* Shortest Receive MTU we connect to. */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
 
-static int ipoib_conn_event(struct ib_cm_id *id,
-			    const struct ib_cm_event *event);
-
-static void ipoib_cm_own_data(const struct ipoib_cm *cm,
-			      struct ipoib_cm_data *data)
+/**
+ * ipoib_cm_own_data - what we say of ourselves in each message of the CM
+ * @cm: connected mode of the interface
+ * @data: filled in
+ */
+void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
 {
 	data->qpn = cpu_to_be32(cm->priv->txq->qp->qp_num & IPOIB_QPN_MASK);
 	data->mtu = cpu_to_be32(ipoib_cm_rx_mtu(cm->priv));
 }
 
-static void ipoib_cm_own_addr(const struct ipoib_cm *cm,
-			      struct ipoib_lladdr *addr)
+/**
+ * ipoib_cm_own_addr - our link-layer address, as requests that cross are compared
+ * @cm: connected mode of the interface
+ * @addr: filled in, flags zero
+ */
+void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
 {
 	ipoib_lladdr_set(addr, 0, cm->priv->txq->qp->qp_num,
 			 &cm->priv->local_gid);
 }
 
-/* Longest packet that both ends take (C27, C28), 0 if it is absurd. */
-static unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
-				 const struct ipoib_cm_data *theirs)
+/**
+ * ipoib_cm_mtu - the longest packet that both ends take (C27, C28)
+ * @cm: connected mode of the interface
+ * @theirs: private data of the peer
+ *
+ * Return: octets without the encapsulation header, 0 if what the peer says is absurd
+ */
+unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
+			  const struct ipoib_cm_data *theirs)
 {
 	unsigned int mtu = min(be32_to_cpu(theirs->mtu),
 			       ipoib_cm_rx_mtu(cm->priv));
 
 	return mtu < IPOIB_CM_MTU_MIN ? 0 : mtu - IPOIB_ENCAP_LEN;
-}
-
-static u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
-{
-	/* The reserved octet is not looked at (C29). */
-	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
-}
-
-/* What a fabric does not have is zero. */
-static void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac)
-{
-	way->lid = lid;
-	memset(way->mac, 0, sizeof(way->mac));
-	if (mac)
-		memcpy(way->mac, mac, sizeof(way->mac));
-}
-
-static void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec)
-{
-	ipoib_way_set(way, be32_to_cpu(sa_path_get_dlid(rec)),
-		      sa_path_get_dmac(rec));
-}
-
-/* Where the fabric says that a GID is. Returns whether it is known. */
-static bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid,
-			 struct ipoib_way *way)
-{
-	struct sa_path_rec rec;
-
-	if (!ipoib_path_record(priv, gid, &rec))
-		return false;
-	ipoib_way_of_rec(way, &rec);
-	return true;
-}
-
-static bool ipoib_way_is_same(const struct ipoib_dev *priv,
-			      const struct ipoib_way *a,
-			      const struct ipoib_way *b)
-{
-	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
-	       ether_addr_equal(a->mac, b->mac);
 }
 
 static enum ib_qp_type ipoib_conn_qp_type(const struct ipoib_conn *conn)
@@ -237,7 +201,14 @@ static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
 	return ib_modify_qp(conn->qp, &attr, mask);
 }
 
-static int ipoib_conn_qp_run(struct ipoib_conn *conn)
+/**
+ * ipoib_conn_qp_run - bring a QP to where it sends and receives
+ * @conn: its connection, of which the CM knows the other end
+ *
+ * Context: may sleep
+ * Return: 0 or a negative error
+ */
+int ipoib_conn_qp_run(struct ipoib_conn *conn)
 {
 	return ipoib_conn_qp_rtr(conn) ?: ipoib_conn_qp_rts(conn);
 }
@@ -318,11 +289,13 @@ exit_ring:
 	return err;
 }
 
-/*
- * A request that came to nothing keeps its place until its connection is freed: a
- * flood of them is taken no faster than they can be taken apart.
+/**
+ * ipoib_conn_end_accepting - a connection counts no more as being taken
+ * @conn: the connection
+ *
+ * Context: &ipoib_cm.lock held
  */
-static void ipoib_conn_end_accepting(struct ipoib_conn *conn)
+void ipoib_conn_end_accepting(struct ipoib_conn *conn)
 {
 	lockdep_assert_held(&conn->cm->lock);
 	if (!conn->accepting)
@@ -339,14 +312,23 @@ static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_unlock_bh(&cm->lock);
 }
 
-/*
+/**
+ * ipoib_conn_make - make a connection and its QP
+ * @cm: connected mode of the interface
+ * @peer: the other end
+ * @transport: RC or UC
+ * @sends: whether it shall be possible to send on it
+ *
  * It has been counted by ipoib_cm_make_room(), with its peer, and is until it
  * is freed.
+ *
+ * Context: may sleep
+ * Return: the connection, which the caller owns, or an error pointer, and then it is
+ * not counted any more
  */
-static struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
-					  struct ipoib_peer *peer,
-					  enum ipoib_transport transport,
-					  bool sends)
+struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
+				   struct ipoib_peer *peer,
+				   enum ipoib_transport transport, bool sends)
 {
 	struct ipoib_conn *conn = ipoib_conn_alloc(cm);
 	int err = -ENOMEM;
@@ -419,9 +401,17 @@ void ipoib_conn_part(struct ipoib_conn *conn)
 
 /* ---- identifiers ---- */
 
-static struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
-					     ib_cm_handler handler,
-					     void *context)
+/**
+ * ipoib_conn_create_id - make an identifier of the CM
+ * @cm: connected mode of the interface
+ * @handler: its callback
+ * @context: what that finds in the identifier
+ *
+ * Context: may sleep
+ * Return: the identifier, for ipoib_conn_destroy_id(), or an error pointer
+ */
+struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
+				      ib_cm_handler handler, void *context)
 {
 	struct ib_cm_id *id = ib_create_cm_id(cm->priv->ca, handler, context);
 
@@ -604,8 +594,16 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	smp_store_release(&conn->asking, false);
 }
 
-static void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
-			      enum ib_cm_rej_reason reason)
+/**
+ * ipoib_conn_reject - refuse a connection
+ * @id: identifier of the request or reply
+ * @cm: connected mode of the interface
+ * @reason: what the peer is told
+ *
+ * Context: process
+ */
+void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
+		       enum ib_cm_rej_reason reason)
 {
 	struct ipoib_cm_data data;
 
@@ -800,340 +798,7 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		ipoib_conn_give_up(conn);
 }
 
-/* ---- taking a connection ---- */
-
-/**
- * struct ipoib_cm_request - a request, as far as it has been understood
- * @addr: link-layer address of the peer
- * @mtu: longest packet that both ends take
- * @sid: first octet of the service ID
- * @transport: RC or UC
- * @way: where the request has come from
- * @failover: what we say of its alternate path
- */
-struct ipoib_cm_request {
-	struct ipoib_lladdr addr;
-	unsigned int mtu;
-	u8 sid;
-	enum ipoib_transport transport;
-	struct ipoib_way way;
-	enum ipoib_failover failover;
-};
-
-static bool ipoib_cm_offered(const struct ipoib_cm *cm, enum ib_qp_type type)
-{
-	return (type == IB_QPT_RC && cm->offers & IPOIB_LLADDR_RC) ||
-	       (type == IB_QPT_UC && cm->offers & IPOIB_LLADDR_UC);
-}
-
-/* Does the path of the request end at us, and on our link? */
-static int ipoib_cm_check_path(const struct ipoib_cm *cm,
-			       const struct ib_cm_req_event_param *req)
-{
-	struct ipoib_dev *priv = cm->priv;
-	const struct sa_path_rec *path = req->primary_path;
-	u16 pkey = be16_to_cpu(path->pkey);
-
-	if (req->port != priv->port || (pkey | IPOIB_PKEY_FULL) != priv->pkey)
-		return IB_CM_REJ_CONSUMER_DEFINED;
-	if (memcmp(&path->sgid, &priv->local_gid, sizeof(path->sgid)))
-		return IB_CM_REJ_INVALID_GID;
-	/* Nobody asks himself, and no group asks for a connection. */
-	if (!memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
-	    path->dgid.raw[0] == 0xff)
-		return IB_CM_REJ_INVALID_GID;
-	return priv->fabric->conn_check ? priv->fabric->conn_check(priv, req) :
-					  0;
-}
-
-/* Understand a request. Returns 0 or the reason to refuse it. */
-static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
-			  const struct ib_cm_event *event,
-			  struct ipoib_cm_request *request)
-{
-	const struct ib_cm_req_event_param *req = &event->param.req_rcvd;
-	const struct ipoib_cm_data *data = event->private_data;
-	u32 qpn = ipoib_cm_data_qpn(data);
-	int reason;
-
-	if (!ipoib_cm_offered(cm, req->qp_type))
-		return IB_CM_REJ_INVALID_TRANSPORT_TYPE;
-	reason = ipoib_cm_check_path(cm, req);
-	if (reason)
-		return reason;
-	request->mtu = ipoib_cm_mtu(cm, data);
-	if (!request->mtu || qpn < 2 || qpn == IPOIB_MCAST_QPN) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		return IB_CM_REJ_CONSUMER_DEFINED;
-	}
-	/* RFC 4755 section 3.3: the address is formed of these two. */
-	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
-	ipoib_way_of_rec(&request->way, req->primary_path);
-	request->failover = ipoib_apm_take(cm, req);
-	request->sid = ipoib_service_first(id->service_id);
-	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
-							 IPOIB_TRANSPORT_RC;
-	return 0;
-}
-
-/*
- * RFC 4755 section 3.3 (C17): of two requests that cross, that of the
- * numerically greater address is taken. A request of ours that has been taken
- * a moment ago still crosses one that was sent before the peer knew of it; a
- * peer with a connection for each direction has no such doubts.
- */
-static bool ipoib_conn_wins(const struct ipoib_cm *cm,
-			    const struct ipoib_conn *conn)
-{
-	struct ipoib_lladdr own;
-
-	if (!conn->active)
-		return false;
-	if (conn->state != IPOIB_CONN_CONNECTING &&
-	    !(conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
-	      time_before(jiffies, conn->created + IPOIB_CM_CROSSING)))
-		return false;
-	ipoib_cm_own_addr(cm, &own);
-	return !ipoib_lladdr_less(&own, &conn->peer->addr);
-}
-
-/* Is there a connection that a request of this peer has to give way to? */
-static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	struct ipoib_conn *conn;
-
-	lockdep_assert_held(&cm->lock);
-	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (ipoib_conn_wins(cm, conn))
-			return true;
-	return false;
-}
-
-/*
- * A request in the name of a peer that has a connection would end that one. It
- * comes from where the fabric says that the peer is, or it is not the peer's.
- */
-static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
-			    const struct ipoib_cm_request *request)
-{
-	struct ipoib_way way;
-
-	return !list_empty(&peer->conns) &&
-	       ipoib_way_to(cm->priv, peer->addr.gid, &way) &&
-	       !ipoib_way_is_same(cm->priv, &way, &request->way);
-}
-
-/* Room for one more from this peer. Returns 0 or the reason to refuse. */
-static int ipoib_cm_admit(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			  const struct ipoib_cm_request *request)
-{
-	int reason = 0;
-
-	spin_lock_bh(&cm->lock);
-	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
-		reason = IB_CM_REJ_NO_RESOURCES;
-	else if (ipoib_cm_forged(cm, peer, request))
-		reason = IB_CM_REJ_INVALID_LID;
-	else if (ipoib_peer_crosses(cm, peer))
-		reason = IB_CM_REJ_CONSUMER_DEFINED;
-	spin_unlock_bh(&cm->lock);
-	if (reason == IB_CM_REJ_CONSUMER_DEFINED)
-		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
-	else if (reason == IB_CM_REJ_INVALID_LID)
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-	if (!reason && !ipoib_cm_make_room(cm, peer))
-		reason = IB_CM_REJ_NO_RESOURCES;
-	return reason;
-}
-
-/*
- * A new connection replaces what the peer had (RFC 4755 leaves a second one to
- * us, C14), but for a request of ours that waits for an answer, which will be a
- * refusal, and one that we need to send to a peer that wants one for each
- * direction.
- */
-static bool ipoib_conn_replaced(const struct ipoib_conn *old)
-{
-	return old->state != IPOIB_CONN_CONNECTING &&
-	       (!old->active || old->two_way);
-}
-
-/*
- * A request of ours may have gone out since ipoib_cm_admit() looked, and have
- * to be given way to. Returns whether the connection was taken.
- */
-static bool ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn)
-{
-	struct ipoib_conn *old, *tmp;
-	bool crosses;
-
-	spin_lock_bh(&cm->lock);
-	crosses = ipoib_peer_crosses(cm, conn->peer);
-	if (crosses)
-		goto unlock;
-	list_for_each_entry_safe(old, tmp, &conn->peer->conns, peer_list) {
-		if (ipoib_conn_replaced(old))
-			__ipoib_conn_close(old);
-		else if (old->state == IPOIB_CONN_CONNECTING)
-			old->crossed = conn->two_way;
-	}
-	conn->state = IPOIB_CONN_ACCEPTING;
-	conn->accepting = true;
-	cm->naccepting++;
-	list_add_tail(&conn->list, &cm->conns);
-	list_add_tail(&conn->peer_list, &conn->peer->conns);
-unlock:
-	spin_unlock_bh(&cm->lock);
-	return !crosses;
-}
-
-static int ipoib_conn_send_rep(struct ipoib_conn *conn,
-			       enum ipoib_failover failover)
-{
-	struct ipoib_cm_data data;
-	struct ib_cm_rep_param rep = {
-		.qp_num = conn->qp->qp_num,
-		.starting_psn = conn->psn,
-		.private_data = &data,
-		.private_data_len = sizeof(data),
-		.failover_accepted = failover,
-		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
-		.srq = !!conn->cm->rx->srq,
-	};
-	int err;
-
-	ipoib_cm_own_data(conn->cm, &data);
-	err = ipoib_conn_qp_run(conn);
-	if (err)
-		return err;
-	return ib_send_cm_rep(conn->id, &rep);
-}
-
-/* Returns 0, and from then on the identifier is the connection's, or a reason. */
-static int ipoib_conn_accept(struct ib_cm_id *id,
-			     const struct ipoib_cm_request *request,
-			     struct ipoib_peer *peer)
-{
-	bool two_way = request->sid == IPOIB_SID_RFC;
-	struct ipoib_cm *cm = id->context;
-	struct ipoib_conn *conn;
-	int err;
-
-	conn = ipoib_conn_make(cm, peer, request->transport, two_way);
-	if (IS_ERR(conn))
-		return IB_CM_REJ_NO_QP;
-	conn->id = id;
-	conn->mtu = request->mtu;
-	conn->two_way = two_way;
-	conn->apm.wanted = request->failover == IPOIB_FAILOVER_ACCEPTED;
-	if (!ipoib_conn_enlist(cm, conn)) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
-		ipoib_conn_free(conn);
-		return IB_CM_REJ_CONSUMER_DEFINED;
-	}
-	/* The CM has made it, the reaper destroys it. */
-	ipoib_object_made(IPOIB_OBJECT_CM_ID);
-	id->context = conn;
-	id->cm_handler = ipoib_conn_event;
-	err = ipoib_conn_send_rep(conn, request->failover);
-	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "accept", err);
-	if (err) {
-		ipoib_conn_reject(id, cm, IB_CM_REJ_NO_RESOURCES);
-		ipoib_conn_close(conn);
-	}
-	return 0;
-}
-
-static int ipoib_cm_requested(struct ib_cm_id *id,
-			      const struct ib_cm_event *event)
-{
-	struct ipoib_cm_request request;
-	struct ipoib_cm *cm = id->context;
-	struct ipoib_peer *peer;
-	int reason;
-
-	reason = ipoib_cm_parse(cm, id, event, &request);
-	if (reason)
-		goto reject;
-	peer = ipoib_peer_get(cm, &request.addr);
-	if (!peer) {
-		reason = IB_CM_REJ_NO_RESOURCES;
-		goto reject;
-	}
-	reason = ipoib_cm_admit(cm, peer, &request);
-	if (!reason)
-		reason = ipoib_conn_accept(id, &request, peer);
-	ipoib_peer_put(cm, peer);
-	if (!reason)
-		return 0;
-
-reject:
-	trace_ipoib_conn(cm->priv->netdev,
-			 event->param.req_rcvd.primary_path->dgid.raw,
-			 "reject", reason);
-	ipoib_conn_reject(id, cm, reason);
-	/* Has the CM destroy the identifier. */
-	return -EINVAL;
-}
-
-static int ipoib_cm_listen_event(struct ib_cm_id *id,
-				 const struct ib_cm_event *event)
-{
-	if (event->event != IB_CM_REQ_RECEIVED)
-		return 0;
-	return ipoib_cm_requested(id, event);
-}
-
-/**
- * ipoib_conn_check - whether a peer is who it says
- * @conn: a connection that the peer asked for
- *
- * Anyone may claim an address in a request. What we would send goes to this
- * connection's LID or MAC address, so that must be the one that the fabric has
- * for the GID.
- *
- * Context: process, or bottom half
- * Return: true if it is, false if not or not known yet
- */
-bool ipoib_conn_check(struct ipoib_conn *conn)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
-	struct ipoib_way way;
-
-	if (!conn->checked)
-		conn->checked = ipoib_way_to(priv, conn->peer->addr.gid,
-					     &way) &&
-				ipoib_way_is_same(priv, &way, &conn->way);
-	return conn->checked;
-}
-
-/* The peer is ready to use. @data: of its RTU, NULL if it was not needed. */
-static void ipoib_conn_accepted(struct ipoib_conn *conn,
-				const struct ipoib_cm_data *data)
-{
-	u32 qpn = ipoib_lladdr_qpn(&conn->peer->addr);
-	struct ipoib_cm *cm = conn->cm;
-	bool check;
-
-	/* An RTU without private data: it does not follow the RFC (C15). */
-	if (data && ipoib_cm_data_qpn(data) != qpn && conn->two_way) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		conn->two_way = false;
-	}
-	check = conn->two_way && ipoib_conn_check(conn);
-	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "ready", 0);
-	spin_lock_bh(&cm->lock);
-	if (conn->state == IPOIB_CONN_ACCEPTING) {
-		ipoib_conn_end_accepting(conn);
-		conn->state = IPOIB_CONN_ESTABLISHED;
-		if (cm->on && check && !ipoib_peer_is_barren(conn->peer))
-			ipoib_conn_use(conn);
-		else
-			ipoib_peer_settle(cm, conn->peer);
-	}
-	spin_unlock_bh(&cm->lock);
-	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);
-}
+/* ---- what the CM tells ---- */
 
 /*
  * The CM's DREQ is over. If that was not ours: the CM sends one by itself for a
@@ -1168,9 +833,15 @@ static void ipoib_conn_left(struct ipoib_conn *conn)
 	ipoib_conn_close(conn);
 }
 
-/* All events but requests. The identifier is destroyed by the reaper alone. */
-static int ipoib_conn_event(struct ib_cm_id *id,
-			    const struct ib_cm_event *event)
+/**
+ * ipoib_conn_event - what the CM tells of a connection
+ * @id: its identifier, which is destroyed by the reaper alone
+ * @event: what has come, or has not come; requests go to ipoib_cm_listen()'s callback
+ *
+ * Context: process
+ * Return: 0
+ */
+int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
 	struct ipoib_conn *conn = id->context;
 
@@ -1208,66 +879,4 @@ static int ipoib_conn_event(struct ib_cm_id *id,
 		break;
 	}
 	return 0;
-}
-
-static struct ib_cm_id *ipoib_cm_listen_on(struct ipoib_cm *cm, u8 first)
-{
-	u32 qpn = cm->priv->txq->qp->qp_num;
-	struct ib_cm_id *id;
-	int err;
-
-	id = ipoib_conn_create_id(cm, ipoib_cm_listen_event, cm);
-	if (IS_ERR(id))
-		return id;
-	err = ib_cm_listen(id, ipoib_service_id(first, qpn));
-	if (!err)
-		return id;
-	ipoib_conn_destroy_id(id);
-	return ERR_PTR(err);
-}
-
-/**
- * ipoib_cm_listen - take requests
- * @cm: connected mode of the interface
- *
- * To the service ID of the RFC and to that of Linux (C21).
- *
- * Context: may sleep
- * Return: 0 or a negative error
- */
-int ipoib_cm_listen(struct ipoib_cm *cm)
-{
-	static const u8 first[] = { IPOIB_SID_RFC, IPOIB_SID_LINUX };
-	unsigned int i;
-	int err;
-
-	for (i = 0; i < ARRAY_SIZE(first); i++) {
-		cm->listen[i] = ipoib_cm_listen_on(cm, first[i]);
-		if (IS_ERR(cm->listen[i])) {
-			err = PTR_ERR(cm->listen[i]);
-			cm->listen[i] = NULL;
-			ipoib_cm_unlisten(cm);
-			return err;
-		}
-	}
-	return 0;
-}
-
-/**
- * ipoib_cm_unlisten - take no more requests
- * @cm: connected mode of the interface
- *
- * Those being taken are waited for; that is a matter of milliseconds.
- *
- * Context: may sleep
- */
-void ipoib_cm_unlisten(struct ipoib_cm *cm)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(cm->listen); i++) {
-		if (cm->listen[i])
-			ipoib_conn_destroy_id(cm->listen[i]);
-		cm->listen[i] = NULL;
-	}
 }

@@ -50,7 +50,7 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 	seq_putc(file, '\n');
 }
 
-static void *ipoib_mcg_start(struct seq_file *file, loff_t *pos)
+static void *ipoib_mcg_seq_start(struct seq_file *file, loff_t *pos)
 	__acquires(&priv->mcast_lock)
 {
 	struct ipoib_dev *priv = file->private;
@@ -59,14 +59,14 @@ static void *ipoib_mcg_start(struct seq_file *file, loff_t *pos)
 	return seq_list_start(&priv->group_list, *pos);
 }
 
-static void *ipoib_mcg_next(struct seq_file *file, void *at, loff_t *pos)
+static void *ipoib_mcg_seq_next(struct seq_file *file, void *at, loff_t *pos)
 {
 	struct ipoib_dev *priv = file->private;
 
 	return seq_list_next(at, &priv->group_list, pos);
 }
 
-static void ipoib_mcg_stop(struct seq_file *file, void *at)
+static void ipoib_mcg_seq_stop(struct seq_file *file, void *at)
 	__releases(&priv->mcast_lock)
 {
 	struct ipoib_dev *priv = file->private;
@@ -81,9 +81,9 @@ static int ipoib_mcg_show(struct seq_file *file, void *at)
 }
 
 static const struct seq_operations ipoib_mcg_sops = {
-	.start = ipoib_mcg_start,
-	.next = ipoib_mcg_next,
-	.stop = ipoib_mcg_stop,
+	.start = ipoib_mcg_seq_start,
+	.next = ipoib_mcg_seq_next,
+	.stop = ipoib_mcg_seq_stop,
 	.show = ipoib_mcg_show,
 };
 
@@ -100,7 +100,7 @@ static void ipoib_path_one(struct seq_file *file, struct ipoib_path *path)
 	seq_putc(file, '\n');
 }
 
-static void *ipoib_path_start(struct seq_file *file, loff_t *pos)
+static void *ipoib_path_seq_start(struct seq_file *file, loff_t *pos)
 	__acquires(&priv->path_lock)
 {
 	struct ipoib_dev *priv = file->private;
@@ -109,14 +109,14 @@ static void *ipoib_path_start(struct seq_file *file, loff_t *pos)
 	return seq_list_start(&priv->path_list, *pos);
 }
 
-static void *ipoib_path_next(struct seq_file *file, void *at, loff_t *pos)
+static void *ipoib_path_seq_next(struct seq_file *file, void *at, loff_t *pos)
 {
 	struct ipoib_dev *priv = file->private;
 
 	return seq_list_next(at, &priv->path_list, pos);
 }
 
-static void ipoib_path_stop(struct seq_file *file, void *at)
+static void ipoib_path_seq_stop(struct seq_file *file, void *at)
 	__releases(&priv->path_lock)
 {
 	struct ipoib_dev *priv = file->private;
@@ -131,9 +131,9 @@ static int ipoib_path_show(struct seq_file *file, void *at)
 }
 
 static const struct seq_operations ipoib_path_sops = {
-	.start = ipoib_path_start,
-	.next = ipoib_path_next,
-	.stop = ipoib_path_stop,
+	.start = ipoib_path_seq_start,
+	.next = ipoib_path_seq_next,
+	.stop = ipoib_path_seq_stop,
 	.show = ipoib_path_show,
 };
 
@@ -170,7 +170,7 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
 	priv->debugfs_mcg = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
 	priv->debugfs_path = ipoib_debugfs_file(priv, "path",
 						&ipoib_path_fops);
-	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM))
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) && priv->cm)
 		priv->debugfs_cm = ipoib_debugfs_file(priv, "cm",
 						      &ipoib_cm_fops);
 }

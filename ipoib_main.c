@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * IP over InfiniBand: module, IB client, and the net_device of each port.
+ * IP over InfiniBand: the module, and the net_device of each port.
  *
- * The IB core tells of each HCA; each of its InfiniBand ports gets an
- * interface, and so does each RoCE port that the module parameter selects.
  * This file owns &struct ipoib_dev, decides for each frame whether it goes to
- * a group or to a neighbour, and hands received frames to the stack. Locking
- * and lifetime are described in ipoib.h.
+ * a group or to a neighbour, and hands received frames to the stack. Which ports
+ * have an interface is up to ipoib_hca.c. Locking and lifetime are described in
+ * ipoib.h.
  */
 #include <linux/if_arp.h>
-#include <linux/inetdevice.h>
 #include <linux/module.h>
-#include <linux/rculist.h>
 #include <linux/rtnetlink.h>
-#include <net/addrconf.h>
 
 #include "ipoib.h"
 
 MODULE_DESCRIPTION("IP over InfiniBand, RFC 4391 and RFC 4755");
 MODULE_LICENSE("GPL");
 MODULE_ALIAS_RTNL_LINK("ipoib");
-
-static struct ib_client ipoib_client;
-
-/* HCAs and who has an interface. See "Locking and lifetime" in ipoib.h. */
-static DEFINE_MUTEX(ipoib_hca_lock);
-static LIST_HEAD(ipoib_hcas);
 
 #define IPOIB_QUEUE_MAX		8192
 #define IPOIB_SENDQ_MIN		128
@@ -697,7 +687,17 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 	ipoib_dev_exit_tables(priv);
 }
 
-static struct ipoib_dev *ipoib_port_add(struct ib_device *ca, u32 port, u16 vid)
+/**
+ * ipoib_dev_create - make the interface of a port
+ * @ca: the HCA
+ * @port: the port, InfiniBand or RoCE
+ * @vid: VLAN on a RoCE port, else 0
+ *
+ * Context: process, without RTNL
+ * Return: the interface, which the caller destroys, or an error pointer, with a
+ * message why
+ */
+struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 {
 	struct net_device *dev;
 	struct ipoib_dev *priv;
@@ -738,10 +738,14 @@ tell:
 	return ERR_PTR(err);
 }
 
-static void ipoib_port_remove(struct ipoib_dev *priv)
+/**
+ * ipoib_dev_destroy - take an interface away
+ * @priv: the interface; nobody can find it by its HCA any more
+ *
+ * Context: process, without RTNL
+ */
+void ipoib_dev_destroy(struct ipoib_dev *priv)
 {
-	/* Who still finds it is done before unregister_netdev() returns. */
-	list_del_rcu(&priv->hca_list);
 	ipoib_debugfs_remove(priv);
 	unregister_netdev(priv->netdev);
 	ipoib_dev_exit(priv);
@@ -749,210 +753,6 @@ static void ipoib_port_remove(struct ipoib_dev *priv)
 	pr_debug("ipoib: %s destroyed\n", priv->netdev->name);
 	free_netdev(priv->netdev);
 }
-
-static bool ipoib_port_is_roce(struct ib_device *ca, u32 port)
-{
-	return rdma_protocol_roce_udp_encap(ca, port);
-}
-
-/* Is an interface wanted on this port, for this VLAN? */
-static bool ipoib_port_wanted(struct ib_device *ca, u32 port, u16 vid)
-{
-	unsigned int pos = 0;
-	int next;
-
-	if (rdma_protocol_ib(ca, port))
-		return true;
-	while ((next = ipoib_roce_next_vid(ca, &pos)) >= 0)
-		if (next == vid)
-			return true;
-	return false;
-}
-
-static void ipoib_hca_add(struct ipoib_hca *hca, u32 port, u16 vid)
-{
-	struct ipoib_dev *priv;
-
-	list_for_each_entry(priv, &hca->devs, hca_list)
-		if (priv->port == port && priv->vid == vid)
-			return;
-	priv = ipoib_port_add(hca->ca, port, vid);
-	if (IS_ERR(priv))
-		return;
-	list_add_tail_rcu(&priv->hca_list, &hca->devs);
-	/* An event may have come before it was in the list. */
-	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
-}
-
-static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
-{
-	unsigned int pos = 0;
-	int vid;
-
-	if (rdma_protocol_ib(hca->ca, port)) {
-		ipoib_hca_add(hca, port, 0);
-		return;
-	}
-	if (!ipoib_port_is_roce(hca->ca, port))
-		return;
-	while ((vid = ipoib_roce_next_vid(hca->ca, &pos)) >= 0)
-		ipoib_hca_add(hca, port, vid);
-}
-
-/* Make the interfaces of an HCA those that are wanted. */
-static void ipoib_hca_update(struct ipoib_hca *hca)
-{
-	struct ipoib_dev *priv, *tmp;
-	u32 port;
-
-	lockdep_assert_held(&ipoib_hca_lock);
-	list_for_each_entry_safe(priv, tmp, &hca->devs, hca_list)
-		if (!ipoib_port_wanted(hca->ca, priv->port, priv->vid))
-			ipoib_port_remove(priv);
-	rdma_for_each_port(hca->ca, port)
-		ipoib_hca_add_port(hca, port);
-}
-
-/**
- * ipoib_dev_update_all - which ports are wanted has changed
- *
- * Context: process, without RTNL
- */
-void ipoib_dev_update_all(void)
-{
-	struct ipoib_hca *hca;
-
-	mutex_lock(&ipoib_hca_lock);
-	list_for_each_entry(hca, &ipoib_hcas, list)
-		ipoib_hca_update(hca);
-	mutex_unlock(&ipoib_hca_lock);
-}
-
-static bool ipoib_hca_is_ours(struct ib_device *ca)
-{
-	u32 port;
-
-	rdma_for_each_port(ca, port)
-		if (rdma_protocol_ib(ca, port) || ipoib_port_is_roce(ca, port))
-			return true;
-	return false;
-}
-
-static int ipoib_client_add(struct ib_device *ca)
-{
-	struct ipoib_hca *hca;
-
-	if (!ipoib_hca_is_ours(ca))
-		return -EOPNOTSUPP;
-	hca = kzalloc(sizeof(*hca), GFP_KERNEL);
-	if (!hca)
-		goto no_interfaces;
-	hca->ca = ca;
-	INIT_LIST_HEAD(&hca->devs);
-	INIT_IB_EVENT_HANDLER(&hca->handler, ca, ipoib_event_handler);
-	ib_register_event_handler(&hca->handler);
-	ib_set_client_data(ca, &ipoib_client, hca);
-	mutex_lock(&ipoib_hca_lock);
-	list_add_tail(&hca->list, &ipoib_hcas);
-	ipoib_hca_update(hca);
-	mutex_unlock(&ipoib_hca_lock);
-	return 0;
-
-no_interfaces:
-	/* The core ignores what we return. */
-	dev_warn(&ca->dev, "no memory for interfaces\n");
-	return -ENOMEM;
-}
-
-static void ipoib_client_remove(struct ib_device *ca, void *client_data)
-{
-	struct ipoib_hca *hca = client_data;
-	struct ipoib_dev *priv, *tmp;
-
-	/* Not under the mutex: it waits for the handler. */
-	ib_unregister_event_handler(&hca->handler);
-	mutex_lock(&ipoib_hca_lock);
-	list_del(&hca->list);
-	list_for_each_entry_safe(priv, tmp, &hca->devs, hca_list)
-		ipoib_port_remove(priv);
-	mutex_unlock(&ipoib_hca_lock);
-	kfree(hca);
-}
-
-/* Which RoCE ports are wanted is said by name. */
-static void ipoib_client_rename(struct ib_device *ca, void *client_data)
-{
-	struct ipoib_hca *hca = client_data;
-
-	mutex_lock(&ipoib_hca_lock);
-	ipoib_hca_update(hca);
-	mutex_unlock(&ipoib_hca_lock);
-}
-
-static bool ipoib_dev_has_addr(struct net_device *dev,
-			       const struct sockaddr *addr)
-{
-	const struct sockaddr_in6 *in6 = (const void *)addr;
-	const struct sockaddr_in *in = (const void *)addr;
-	struct in_device *in_dev;
-
-	switch (addr->sa_family) {
-	case AF_INET:
-		in_dev = __in_dev_get_rcu(dev);
-		return in_dev && inet_confirm_addr(dev_net(dev), in_dev, 0,
-						   in->sin_addr.s_addr,
-						   RT_SCOPE_HOST);
-	case AF_INET6:
-		return IS_ENABLED(CONFIG_IPV6) &&
-		       ipv6_chk_addr(dev_net(dev), &in6->sin6_addr, dev, 1);
-	default:
-		return false;
-	}
-}
-
-/* The interface itself, or the bond above it, but not a VRF. */
-static struct net_device *ipoib_dev_for_addr(struct net_device *dev,
-					     const struct sockaddr *addr)
-{
-	struct net_device *master = netdev_master_upper_dev_get_rcu(dev);
-
-	if (master && !netif_is_l3_master(master))
-		dev = master;
-	return !addr || ipoib_dev_has_addr(dev, addr) ? dev : NULL;
-}
-
-static struct net_device *
-ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
-			const union ib_gid *gid, const struct sockaddr *addr,
-			void *client_data)
-{
-	struct ipoib_hca *hca = client_data;
-	struct net_device *dev = NULL;
-	struct ipoib_dev *priv;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
-		if (priv->port != port ||
-		    READ_ONCE(priv->pkey) != (pkey | IPOIB_PKEY_FULL))
-			continue;
-		if (gid && memcmp(gid, &priv->local_gid, sizeof(*gid)))
-			continue;
-		dev = ipoib_dev_for_addr(priv->netdev, addr);
-		if (dev)
-			break;
-	}
-	dev_hold(dev);
-	rcu_read_unlock();
-	return dev;
-}
-
-static struct ib_client ipoib_client = {
-	.name = "ipoib",
-	.add = ipoib_client_add,
-	.remove = ipoib_client_remove,
-	.rename = ipoib_client_rename,
-	.get_net_dev_by_params = ipoib_client_get_netdev,
-};
 
 static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 			      void *ptr)
@@ -1013,7 +813,7 @@ static int __init ipoib_init(void)
 	err = rtnl_link_register(&ipoib_link_ops);
 	if (err)
 		goto unregister_notifier;
-	err = ib_register_client(&ipoib_client);
+	err = ipoib_hca_register();
 	if (err)
 		goto unregister_link;
 	return 0;
@@ -1032,7 +832,7 @@ unregister_sa:
 
 static void __exit ipoib_exit(void)
 {
-	ib_unregister_client(&ipoib_client);
+	ipoib_hca_unregister();
 	rtnl_link_unregister(&ipoib_link_ops);
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 	ipoib_roce_unregister();

@@ -147,7 +147,7 @@ static int ipoib_roce_param_set(const char *val, const struct kernel_param *kp)
 	swap(list, ipoib_roce_list);
 	mutex_unlock(&ipoib_roce_list_lock);
 	ipoib_roce_list_free(list);
-	ipoib_dev_update_all();
+	ipoib_hca_update_all();
 	return 0;
 }
 

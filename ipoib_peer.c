@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connected mode: peers, and how we stand with each of them.
+ *
+ * A peer is a link-layer address, whatever IP addresses are behind it (C5). It
+ * remembers whether a connection is published in @tx, or being made, or was refused a
+ * while ago. In every state but the first frames go over UD, so nothing is lost while
+ * a connection is made, or if none can be; only frames too long for UD wait a moment
+ * for it, here.
+ *
+ * Peers are found under RCU by who sends, and changed under &ipoib_cm.lock. One goes
+ * when nothing is left of its connections, nobody counts on it and it has not been
+ * heard of for a while, or when room is needed for another.
+ */
+#include <linux/jhash.h>
+#include <linux/slab.h>
+
+#include "ipoib.h"
+#include "ipoib_cm.h"
+
+/*
+ * How long frames too long for UD wait for a connection. Two messages of the CM may
+ * be lost in that time; a peer that never answers is given up on after 4.6 s.
+ */
+#define IPOIB_CM_HOPE		(HZ + HZ / 2)
+/* A peer that is forgotten after so long without connection or frame. */
+#define IPOIB_PEER_UNUSED	(120 * HZ)
+/* The most peers, and how many are looked at to make room for one more. */
+#define IPOIB_PEER_MAX		16384
+#define IPOIB_PEER_LOOK		64
+/* How long a refusal is remembered, doubled with each. */
+#define IPOIB_CM_RETRY_MIN	(HZ / 2)
+#define IPOIB_CM_RETRY_MAX	(60 * HZ)
+
+static const char * const ipoib_conn_states[] = {
+	[IPOIB_CONN_NEW]		= "new",
+	[IPOIB_CONN_CONNECTING]		= "connecting",
+	[IPOIB_CONN_ACCEPTING]		= "accepting",
+	[IPOIB_CONN_ESTABLISHED]	= "established",
+	[IPOIB_CONN_CLOSING]		= "closing",
+};
+
+static const char * const ipoib_peer_states[] = {
+	[IPOIB_PEER_IDLE]		= "idle",
+	[IPOIB_PEER_CONNECTING]		= "connecting",
+	[IPOIB_PEER_YIELDED]		= "yielded",
+	[IPOIB_PEER_UP]			= "up",
+	[IPOIB_PEER_REFUSED]		= "refused",
+};
+
+static u32 ipoib_peer_hash(const void *data, u32 len, u32 seed)
+{
+	return jhash2(data, sizeof(struct ipoib_lladdr) / sizeof(u32), seed);
+}
+
+static const struct rhashtable_params ipoib_peer_params = {
+	.key_len = sizeof_field(struct ipoib_peer, addr),
+	.key_offset = offsetof(struct ipoib_peer, addr),
+	.head_offset = offsetof(struct ipoib_peer, node),
+	.hashfn = ipoib_peer_hash,
+	.automatic_shrinking = true,
+};
+
+/* ---- the table ---- */
+
+/**
+ * ipoib_peer_find - find a peer
+ * @cm: connected mode of the interface
+ * @addr: its address, flags zero
+ *
+ * Context: RCU read side
+ * Return: the peer, valid as long as the caller stays there, or NULL
+ */
+struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
+				   const struct ipoib_lladdr *addr)
+{
+	return rhashtable_lookup(&cm->peers, addr, ipoib_peer_params);
+}
+
+static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	rhashtable_remove_fast(&cm->peers, &peer->node, ipoib_peer_params);
+	list_del(&peer->list);
+	cm->npeers--;
+	ipoib_object_gone(IPOIB_OBJECT_PEER, 1);
+	kfree_rcu(peer, rcu);
+}
+
+/* Nobody needs it now. What we know of it may still be worth something. */
+static bool ipoib_peer_is_spare(const struct ipoib_peer *peer)
+{
+	return !peer->users && list_empty(&peer->conns) &&
+	       list_empty(&peer->todo) && list_empty(&peer->resend) &&
+	       list_empty(&peer->waiting) &&
+	       (peer->state == IPOIB_PEER_IDLE ||
+		peer->state == IPOIB_PEER_REFUSED);
+}
+
+/*
+ * Anyone may make up addresses. At the limit those without connections make room,
+ * the list being turned round, so they do not keep others out.
+ */
+static bool ipoib_peer_make_room(struct ipoib_cm *cm)
+{
+	struct ipoib_peer *peer;
+	unsigned int i;
+
+	lockdep_assert_held(&cm->lock);
+	for (i = 0; i < IPOIB_PEER_LOOK && cm->npeers >= IPOIB_PEER_MAX; i++) {
+		peer = list_first_entry(&cm->peer_list, struct ipoib_peer,
+					list);
+		if (ipoib_peer_is_spare(peer))
+			ipoib_peer_free(cm, peer);
+		else
+			list_move_tail(&peer->list, &cm->peer_list);
+	}
+	return cm->npeers < IPOIB_PEER_MAX;
+}
+
+static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
+					  const struct ipoib_lladdr *addr)
+{
+	struct ipoib_peer *peer;
+
+	lockdep_assert_held(&cm->lock);
+	if (!ipoib_peer_make_room(cm))
+		return NULL;
+	peer = kzalloc(sizeof(*peer), GFP_ATOMIC);
+	if (!peer)
+		return NULL;
+	peer->addr = *addr;
+	peer->sid = IPOIB_SID_RFC;
+	peer->used = jiffies;
+	__skb_queue_head_init(&peer->parked);
+	INIT_LIST_HEAD(&peer->conns);
+	INIT_LIST_HEAD(&peer->resend);
+	INIT_LIST_HEAD(&peer->waiting);
+	INIT_LIST_HEAD(&peer->todo);
+	if (rhashtable_insert_fast(&cm->peers, &peer->node,
+				   ipoib_peer_params)) {
+		kfree(peer);
+		return NULL;
+	}
+	list_add_tail(&peer->list, &cm->peer_list);
+	cm->npeers++;
+	ipoib_object_made(IPOIB_OBJECT_PEER);
+	return peer;
+}
+
+/**
+ * __ipoib_peer_get - find a peer or make it
+ * @cm: connected mode of the interface
+ * @addr: its address, flags zero
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: the peer, not counted, or NULL
+ */
+struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
+				    const struct ipoib_lladdr *addr)
+{
+	struct ipoib_peer *peer;
+
+	lockdep_assert_held(&cm->lock);
+	peer = rhashtable_lookup_fast(&cm->peers, addr, ipoib_peer_params);
+	return peer ?: ipoib_peer_make(cm, addr);
+}
+
+/**
+ * ipoib_peer_get - find a peer or make it
+ * @cm: connected mode of the interface
+ * @addr: its address, flags zero
+ *
+ * Context: any but hard interrupt
+ * Return: the peer, to be put by ipoib_peer_put(), or NULL
+ */
+struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
+				  const struct ipoib_lladdr *addr)
+{
+	struct ipoib_peer *peer;
+
+	spin_lock_bh(&cm->lock);
+	peer = __ipoib_peer_get(cm, addr);
+	if (peer)
+		peer->users++;
+	spin_unlock_bh(&cm->lock);
+	return peer;
+}
+
+/**
+ * ipoib_peer_put - undo ipoib_peer_get()
+ * @cm: connected mode of the interface
+ * @peer: the peer; gone if it was known by a request only, of which nothing is
+ *	left
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	spin_lock_bh(&cm->lock);
+	peer->users--;
+	if (!peer->sent_to && !peer->failures && ipoib_peer_is_spare(peer))
+		ipoib_peer_free(cm, peer);
+	spin_unlock_bh(&cm->lock);
+}
+
+/* ---- how we stand with one ---- */
+
+/* Frames that waited for a connection go, over whatever there is now. */
+static void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	if (skb_queue_empty(&peer->parked))
+		return;
+	if (!ipoib_peer_is_behind(peer))
+		list_add_tail(&peer->resend, &cm->resend);
+	RCU_INIT_POINTER(peer->tx, NULL);
+	queue_work(cm->wq, &cm->resend_work);
+}
+
+/* The connection chosen is there for all, but not before what has waited. */
+static void ipoib_peer_publish(struct ipoib_peer *peer)
+{
+	struct ipoib_conn *conn = peer->chosen;
+
+	rcu_assign_pointer(peer->tx, ipoib_peer_is_behind(peer) ? NULL : conn);
+}
+
+/**
+ * ipoib_peer_failed - no connection could be made
+ * @cm: connected mode of the interface
+ * @peer: the peer; served over UD until the pause is over
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	unsigned long pause;
+
+	lockdep_assert_held(&cm->lock);
+	pause = IPOIB_CM_RETRY_MIN << min(peer->failures, 10u);
+	peer->failures++;
+	peer->state = IPOIB_PEER_REFUSED;
+	WRITE_ONCE(peer->retry_at, jiffies +
+		   min_t(unsigned long, pause, IPOIB_CM_RETRY_MAX));
+	ipoib_peer_resend(cm, peer);
+}
+
+/**
+ * ipoib_peer_want - have a connection made
+ * @cm: connected mode of the interface
+ * @peer: to this peer
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	if (!ipoib_peer_is_connecting(peer))
+		peer->hope_until = jiffies + IPOIB_CM_HOPE;
+	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
+	if (list_empty(&peer->todo) && !peer->postponed)
+		list_add_tail(&peer->todo, &cm->todo);
+	queue_work(cm->wq, &cm->connect_work);
+}
+
+/**
+ * ipoib_conn_use - send on a connection from now on
+ * @conn: an established connection
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_use(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	lockdep_assert_held(&cm->lock);
+	peer->chosen = conn;
+	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
+	peer->tried = 0;
+	peer->stale = false;
+	ipoib_peer_resend(cm, peer);
+	ipoib_peer_publish(peer);
+}
+
+/**
+ * ipoib_conn_carries - something has arrived on a connection
+ * @conn: the connection
+ *
+ * That it was established proves nothing: messages of the CM take another way.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_carries(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	WRITE_ONCE(conn->carried, true);
+	if (peer->chosen == conn) {
+		peer->failures = 0;
+		peer->barren = false;
+	}
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * ipoib_peer_is_barren - whether no connection is relied upon for now
+ * @peer: the peer
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: true if so
+ */
+bool ipoib_peer_is_barren(const struct ipoib_peer *peer)
+{
+	return peer->barren && peer->state == IPOIB_PEER_REFUSED &&
+	       time_before(jiffies, peer->retry_at);
+}
+
+/*
+ * We have sent on it to no avail. A peer that leaves before we have sent anything
+ * may have any reason, and with UC nobody knows what has arrived.
+ */
+static bool ipoib_conn_was_barren(const struct ipoib_conn *conn)
+{
+	if (conn->carried)
+		return false;
+	return READ_ONCE(conn->fatal) ||
+	       (READ_ONCE(conn->left) && conn->ring.head &&
+		conn->transport == IPOIB_TRANSPORT_RC);
+}
+
+/* Is something under way that may end with a connection to send on? */
+static bool ipoib_peer_hopes(const struct ipoib_peer *peer)
+{
+	const struct ipoib_conn *conn;
+
+	if (peer->making || peer->postponed || !list_empty(&peer->todo))
+		return true;
+	list_for_each_entry(conn, &peer->conns, peer_list)
+		if (conn->state == IPOIB_CONN_CONNECTING ||
+		    (conn->state == IPOIB_CONN_ACCEPTING && conn->two_way))
+			return true;
+	return false;
+}
+
+/**
+ * ipoib_peer_settle - see whether a connection may still come of it
+ * @cm: connected mode of the interface
+ * @peer: the peer
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	if (peer->state == IPOIB_PEER_CONNECTING && !ipoib_peer_hopes(peer))
+		ipoib_peer_failed(cm, peer);
+}
+
+/**
+ * ipoib_peer_lost - a connection is no more: what does that mean for sending?
+ * @cm: connected mode of the interface
+ * @peer: the peer
+ * @conn: what was one of its connections
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct ipoib_conn *conn)
+{
+	lockdep_assert_held(&cm->lock);
+	ipoib_peer_resend(cm, peer);
+	if (peer->chosen == conn) {
+		peer->chosen = NULL;
+		RCU_INIT_POINTER(peer->tx, NULL);
+		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+		peer->barren = ipoib_conn_was_barren(conn);
+		if (peer->barren)
+			ipoib_peer_failed(cm, peer);
+	} else {
+		ipoib_peer_settle(cm, peer);
+	}
+}
+
+/**
+ * ipoib_peer_age_all - give up on those that do not answer, forget the unused
+ * @cm: connected mode of the interface
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_age_all(struct ipoib_cm *cm)
+{
+	struct ipoib_peer *peer, *tmp;
+
+	lockdep_assert_held(&cm->lock);
+	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list) {
+		if (peer->state == IPOIB_PEER_YIELDED &&
+		    time_after(jiffies, peer->retry_at))
+			ipoib_peer_failed(cm, peer);
+		if (ipoib_peer_is_spare(peer) &&
+		    time_after(jiffies, peer->used + IPOIB_PEER_UNUSED))
+			ipoib_peer_free(cm, peer);
+	}
+}
+
+/**
+ * ipoib_peer_forget_all - begin anew with all of them
+ * @cm: connected mode of the interface
+ * @dropped: what waited is added here
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
+{
+	struct ipoib_peer *peer;
+
+	lockdep_assert_held(&cm->lock);
+	list_for_each_entry(peer, &cm->peer_list, list) {
+		ipoib_object_unpark(&peer->parked, dropped);
+		list_del_init(&peer->resend);
+		list_del_init(&peer->todo);
+		peer->postponed = false;
+		peer->state = IPOIB_PEER_IDLE;
+		peer->failures = 0;
+		peer->barren = false;
+	}
+}
+
+/* ---- frames that wait ---- */
+
+/**
+ * ipoib_peer_park - let a frame wait for a connection
+ * @cm: connected mode of the interface
+ * @peer: the peer it is for
+ * @skb: the frame, consumed
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct sk_buff *skb)
+{
+	unsigned int most = ipoib_peer_is_behind(peer) ? IPOIB_CM_BACKLOG :
+							 IPOIB_CM_PARKED;
+
+	lockdep_assert_held(&cm->lock);
+	if (skb_queue_len(&peer->parked) >= most) {
+		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
+		return;
+	}
+	ipoib_object_park(&peer->parked, skb);
+	if (ipoib_peer_is_behind(peer) || !list_empty(&peer->waiting))
+		return;
+	list_add_tail(&peer->waiting, &cm->waiting);
+	queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE);
+}
+
+/*
+ * Take what waited for one peer. With the transmit lock held until it has been
+ * sent, and the connection published before it is released, nothing overtakes.
+ */
+static void ipoib_peer_take_parked(struct ipoib_dev *priv,
+				 struct sk_buff_head *frames)
+{
+	struct ipoib_cm *cm = priv->cm;
+	struct ipoib_peer *peer;
+
+	spin_lock(&cm->lock);
+	peer = list_first_entry_or_null(&cm->resend, struct ipoib_peer, resend);
+	if (peer) {
+		list_del_init(&peer->resend);
+		ipoib_object_unpark(&peer->parked, frames);
+		ipoib_peer_publish(peer);
+	}
+	spin_unlock(&cm->lock);
+}
+
+static void ipoib_peer_resend_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, resend_work);
+
+	while (!list_empty_careful(&cm->resend)) {
+		ipoib_dev_xmit_taken(cm->priv, ipoib_peer_take_parked);
+		cond_resched();
+	}
+}
+
+/*
+ * Frames that have waited long enough for a connection go another way, and if
+ * there is none their senders are told what UD takes.
+ */
+static void ipoib_peer_hope_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, hope_work);
+	struct ipoib_peer *peer, *tmp;
+	bool more;
+
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry_safe(peer, tmp, &cm->waiting, waiting) {
+		if (!skb_queue_empty(&peer->parked) &&
+		    time_before(jiffies, peer->hope_until))
+			continue;
+		list_del_init(&peer->waiting);
+		ipoib_peer_resend(cm, peer);
+	}
+	more = !list_empty(&cm->waiting);
+	spin_unlock_bh(&cm->lock);
+	if (more)
+		queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE / 8);
+}
+
+/* ---- debugfs ---- */
+
+static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
+{
+	seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u",
+		   ipoib_conn_states[conn->state],
+		   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
+		   conn->active ? "active" : "passive",
+		   conn->two_way ? "both" : "one", conn->mtu,
+		   conn->qp->qp_num,
+		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
+		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
+		   skb_queue_len_lockless(&conn->backlog));
+	ipoib_apm_show(file, conn);
+	seq_putc(file, '\n');
+}
+
+/**
+ * ipoib_peer_show - a peer and its connections, for debugfs
+ * @file: where to
+ * @peer: the peer
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
+{
+	struct ipoib_conn *conn;
+
+	seq_printf(file, "peer: 0x%06x %pI6\n",
+		   ipoib_lladdr_qpn(&peer->addr), peer->addr.gid);
+	seq_printf(file, "  state: %s\n", ipoib_peer_states[peer->state]);
+	seq_printf(file, "  service_id: 0x%02x\n", peer->sid);
+	seq_printf(file, "  failures: %u\n", peer->failures);
+	list_for_each_entry(conn, &peer->conns, peer_list)
+		ipoib_conn_show(file, conn);
+}
+
+/* ---- interface comes and goes ---- */
+
+/**
+ * ipoib_peer_init - prepare for peers
+ * @cm: connected mode of the interface
+ *
+ * Context: may sleep
+ * Return: 0 or -ENOMEM
+ */
+int ipoib_peer_init(struct ipoib_cm *cm)
+{
+	INIT_LIST_HEAD(&cm->peer_list);
+	INIT_LIST_HEAD(&cm->todo);
+	INIT_LIST_HEAD(&cm->resend);
+	INIT_LIST_HEAD(&cm->waiting);
+	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
+	INIT_DELAYED_WORK(&cm->hope_work, ipoib_peer_hope_work);
+	return rhashtable_init(&cm->peers, &ipoib_peer_params);
+}
+
+/**
+ * ipoib_peer_exit - undo ipoib_peer_init()
+ * @cm: connected mode of the interface, without connections, and nobody sends
+ *
+ * Context: process
+ */
+void ipoib_peer_exit(struct ipoib_cm *cm)
+{
+	struct ipoib_peer *peer, *tmp;
+
+	cancel_delayed_work_sync(&cm->hope_work);
+	flush_work(&cm->resend_work);
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list)
+		ipoib_peer_free(cm, peer);
+	spin_unlock_bh(&cm->lock);
+	rhashtable_destroy(&cm->peers);
+}

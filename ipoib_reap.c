@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connected mode: the end of connections.
+ *
+ * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which
+ * anything may call that finds a reason to, in any context but a hard
+ * interrupt: here, because it is not used, stuck or silent, or because there are too
+ * many. After that two works, without RTNL, say good-bye for it and take it
+ * apart. Nothing else frees connections, so whoever holds a pointer need only be
+ * known to them: senders by RCU, the completion handlers by their fence, callbacks
+ * of the CM by ib_destroy_cm_id().
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+
+#include "ipoib.h"
+#include "ipoib_cm.h"
+#include "ipoib_trace.h"
+
+/* How often connections are looked at. */
+#define IPOIB_CM_AGE		(2 * HZ)
+/* A send that has not completed for so long: the connection is stuck. */
+#define IPOIB_CM_STUCK		(3 * HZ)
+/*
+ * An RTU that has not come for so long will not come any more. Nor will a REP, unless
+ * the peer has asked for patience (MRA): of that it may ask for hours.
+ */
+#define IPOIB_CM_LATE		(6 * HZ)
+/* UC tells of no loss: after so long without a sign of life begin anew. */
+#define IPOIB_UC_SILENCE	(30 * HZ)
+/* A connection not used for so long goes if there is need for room. */
+#define IPOIB_CM_SPARE		(5 * HZ)
+/* How many are looked at for that. */
+#define IPOIB_CM_LOOK		64
+/* The longest wait for the CM to be done with a connection. */
+#define IPOIB_CM_PARTING	(2 * HZ)
+/* The longest wait for the HCA to give all work requests back. */
+#define IPOIB_CM_DRAIN		HZ
+/* What connections share is given back after so long without any. */
+#define IPOIB_CM_RELEASE	(10 * HZ)
+
+static unsigned int ipoib_cm_max_conns = 12000;
+module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
+MODULE_PARM_DESC(cm_max_connections,
+		 "Most connections of an interface (HCAs with shared receive queues)");
+
+static unsigned int ipoib_cm_max_own = 128;
+module_param_named(max_nonsrq_conn_qp, ipoib_cm_max_own, uint, 0444);
+MODULE_PARM_DESC(max_nonsrq_conn_qp,
+		 "Most connections of an interface (HCAs without)");
+
+static unsigned int ipoib_cm_idle = 120;
+module_param_named(cm_idle_seconds, ipoib_cm_idle, uint, 0644);
+MODULE_PARM_DESC(cm_idle_seconds,
+		 "A connection not used for so long is closed");
+
+/* ---- closing ---- */
+
+/* Many that close at a time are dealt out. */
+static void ipoib_reap_part(struct ipoib_cm *cm)
+{
+	unsigned int i = cm->next_parter++ % IPOIB_CM_PARTERS;
+
+	lockdep_assert_held(&cm->lock);
+	queue_work(cm->wq, &cm->parter[i].work);
+}
+
+/**
+ * __ipoib_conn_close - hand a connection to the reaper
+ * @conn: any that is not being made
+ *
+ * It is unpublished here: no sender finds it from now on. What waits for it goes
+ * another way.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void __ipoib_conn_close(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	lockdep_assert_held(&cm->lock);
+	if (conn->state == IPOIB_CONN_CLOSING)
+		return;
+	WRITE_ONCE(conn->state, IPOIB_CONN_CLOSING);
+	list_del_init(&conn->peer_list);
+	list_move_tail(&conn->list, &cm->closing);
+	ipoib_conn_shut(conn);
+	ipoib_peer_lost(cm, conn->peer, conn);
+	conn->peer->parting++;
+	ipoib_reap_part(cm);
+}
+
+/**
+ * ipoib_conn_close - hand a connection to the reaper
+ * @conn: any that is not being made
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_close(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	__ipoib_conn_close(conn);
+	spin_unlock_bh(&cm->lock);
+}
+
+/* ---- how many there may be ---- */
+
+/* With those that are made while others still go. */
+static unsigned int ipoib_cm_slack(unsigned int limit)
+{
+	return limit + limit / 16 + 1;
+}
+
+/* Without SRQ each connection's receives have places of their own in the CQ. */
+static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
+{
+	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
+
+	/* Such that ipoib_cm_slack() of it is not more than that. */
+	return min(ipoib_cm_max_own, room ? (room - 1) * 16 / 17 : 0);
+}
+
+static unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
+{
+	unsigned int most = IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(cm->priv) *
+			    9 / 10;
+
+	if (!ipoib_cm_has_srq(cm->priv))
+		return min(most, ipoib_cm_limit_own(cm));
+	return min(most, READ_ONCE(ipoib_cm_max_conns));
+}
+
+/**
+ * ipoib_cm_most - the most connections there can be at a time
+ * @cm: connected mode of the interface, on an HCA without SRQ
+ *
+ * Return: how many
+ */
+unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
+{
+	return ipoib_cm_slack(ipoib_cm_limit(cm));
+}
+
+/*
+ * Close the one that was used least recently, more or less: the list is turned
+ * round, and the first that has not been used for a while goes.
+ */
+static bool ipoib_cm_evict(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn;
+	unsigned int i;
+
+	lockdep_assert_held(&cm->lock);
+	for (i = 0; i < IPOIB_CM_LOOK && !list_empty(&cm->conns); i++) {
+		conn = list_first_entry(&cm->conns, struct ipoib_conn, list);
+		if (conn->state == IPOIB_CONN_ESTABLISHED &&
+		    time_after(jiffies, READ_ONCE(conn->used) +
+			       IPOIB_CM_SPARE)) {
+			ipoib_stat_add(cm->priv, IPOIB_CM_REAPED, 1);
+			__ipoib_conn_close(conn);
+			return true;
+		}
+		list_move_tail(&conn->list, &cm->conns);
+	}
+	return false;
+}
+
+/**
+ * ipoib_cm_make_room - count one more connection, if there may be one more
+ * @cm: connected mode of the interface
+ * @peer: its other end
+ *
+ * At the limit one that is not in use makes room. It takes a moment until that
+ * is freed, so there may be a few more for as long.
+ *
+ * Context: any but hard interrupt
+ * Return: whether it has been counted
+ */
+bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	unsigned int limit = ipoib_cm_limit(cm);
+	bool room;
+
+	spin_lock_bh(&cm->lock);
+	room = cm->up && (cm->nconns < limit ||
+			  (cm->nconns < ipoib_cm_slack(limit) &&
+			   ipoib_cm_evict(cm)));
+	if (room) {
+		cm->nconns++;
+		peer->users++;
+	}
+	spin_unlock_bh(&cm->lock);
+	return room;
+}
+
+/* ---- ageing ---- */
+
+static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
+{
+	unsigned long idle = READ_ONCE(ipoib_cm_idle);
+
+	/* The one who asked decides, if he is there to. */
+	if (!conn->active)
+		idle *= 4;
+	return time_after(jiffies, READ_ONCE(conn->used) + idle * HZ);
+}
+
+static bool ipoib_conn_is_stuck(const struct ipoib_conn *conn)
+{
+	return conn->ring.slots && ipoib_ring_used(&conn->ring) &&
+	       time_after(jiffies, READ_ONCE(conn->progress) + IPOIB_CM_STUCK);
+}
+
+/* Nothing comes from a peer that we send to: is it there? UC would not tell. */
+static bool ipoib_conn_is_silent(const struct ipoib_conn *conn)
+{
+	return conn->transport == IPOIB_TRANSPORT_UC && conn->ring.slots &&
+	       time_after(READ_ONCE(conn->used), READ_ONCE(conn->seen) +
+			  IPOIB_UC_SILENCE);
+}
+
+/* Why a connection that is being made has to go; NULL if it may stay. */
+static const char *ipoib_conn_late(const struct ipoib_conn *conn)
+{
+	if (time_before_eq(jiffies, conn->created + IPOIB_CM_LATE))
+		return NULL;
+	return conn->state == IPOIB_CONN_CONNECTING ? "unanswered" : "late";
+}
+
+/* Why a connection has to go; NULL if it may stay. */
+static const char *ipoib_conn_doom(struct ipoib_conn *conn)
+{
+	if (READ_ONCE(conn->fatal))
+		return "failed";
+	if (conn->state != IPOIB_CONN_ESTABLISHED)
+		return ipoib_conn_late(conn);
+	if (ipoib_conn_is_stuck(conn)) {
+		WRITE_ONCE(conn->fatal, true);
+		return "stuck";
+	}
+	if (ipoib_conn_is_silent(conn))
+		return "silent";
+	return ipoib_conn_is_idle(conn) ? "idle" : NULL;
+}
+
+static enum ipoib_stat ipoib_conn_doom_stat(const char *why)
+{
+	if (!strcmp(why, "idle"))
+		return IPOIB_CM_REAPED;
+	return strcmp(why, "unanswered") ? IPOIB_CM_ERRORS : IPOIB_CM_REFUSED;
+}
+
+static void ipoib_reap_age_conns(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn, *tmp;
+	const char *why;
+
+	lockdep_assert_held(&cm->lock);
+	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
+		why = ipoib_conn_doom(conn);
+		if (!why)
+			continue;
+		trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, why,
+				 0);
+		ipoib_stat_add(cm->priv, ipoib_conn_doom_stat(why), 1);
+		__ipoib_conn_close(conn);
+	}
+}
+
+/* Give the memory back if there has been no connection for a while. */
+static void ipoib_reap_release(struct ipoib_cm *cm)
+{
+	mutex_lock(&cm->mutex);
+	spin_lock_bh(&cm->lock);
+	if (cm->nconns)
+		cm->empty_at = jiffies;
+	spin_unlock_bh(&cm->lock);
+	/*
+	 * One may be counted now, but it has to come by the mutex to use what
+	 * is released.
+	 */
+	if (time_after_eq(jiffies, cm->empty_at + IPOIB_CM_RELEASE))
+		ipoib_cm_rx_release(cm);
+	ipoib_cm_rx_shrink(cm);
+	mutex_unlock(&cm->mutex);
+}
+
+static struct ipoib_conn *ipoib_reap_next_early(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn, *found = NULL;
+
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry(conn, &cm->conns, list) {
+		if (!READ_ONCE(conn->early) ||
+		    conn->state != IPOIB_CONN_ACCEPTING)
+			continue;
+		WRITE_ONCE(conn->early, false);
+		conn->tended = true;
+		found = conn;
+		break;
+	}
+	spin_unlock_bh(&cm->lock);
+	return found;
+}
+
+/* Data is as good as an RTU, which may have been lost. */
+static void ipoib_reap_tell_early(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn;
+
+	while ((conn = ipoib_reap_next_early(cm))) {
+		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
+		/* From here on the reaper may free it. */
+		smp_store_release(&conn->tended, false);
+	}
+}
+
+static void ipoib_reap_age_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, age_work);
+
+	spin_lock_bh(&cm->lock);
+	ipoib_reap_age_conns(cm);
+	ipoib_peer_age_all(cm);
+	spin_unlock_bh(&cm->lock);
+	ipoib_reap_tell_early(cm);
+	ipoib_apm_rearm(cm);
+	ipoib_reap_release(cm);
+	if (!READ_ONCE(cm->leaving))
+		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
+}
+
+/* ---- the reaper ---- */
+
+static struct ipoib_conn *ipoib_reap_next_closing(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn;
+
+	spin_lock_bh(&cm->lock);
+	conn = list_first_entry_or_null(&cm->closing, struct ipoib_conn, list);
+	if (conn)
+		list_del_init(&conn->list);
+	spin_unlock_bh(&cm->lock);
+	return conn;
+}
+
+/* The reaper's now. The peer may be asked for another one. */
+static void ipoib_conn_parted(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	list_add_tail(&conn->list, &cm->dead);
+	peer->parting--;
+	if (peer->postponed && !peer->parting) {
+		peer->postponed = false;
+		list_add_tail(&peer->todo, &cm->todo);
+		queue_work(cm->wq, &cm->connect_work);
+	}
+	spin_unlock_bh(&cm->lock);
+}
+
+/*
+ * First step, and soon, for the peer may be asked for another connection at
+ * once: it is told, and the QP stops.
+ */
+static void ipoib_reap_part_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_parter,
+					   work)->cm;
+	struct ipoib_conn *conn;
+
+	while ((conn = ipoib_reap_next_closing(cm))) {
+		conn->die_at = jiffies + IPOIB_CM_PARTING;
+		ipoib_conn_part(conn);
+		ipoib_conn_parted(conn);
+		cond_resched();
+	}
+	mod_delayed_work(cm->wq, &cm->reap_work, 0);
+}
+
+static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
+{
+	/* Pairs with ipoib_conn_connect(). */
+	if (smp_load_acquire(&conn->asking))
+		return false;
+	/* Pairs with ipoib_reap_tell_early() and ipoib_apm_rearm(). */
+	if (smp_load_acquire(&conn->tended))
+		return false;
+	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->hurry) ||
+	       time_after(jiffies, conn->die_at);
+}
+
+static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
+{
+	return (!conn->ring.slots || !ipoib_ring_used(&conn->ring)) &&
+	       ipoib_cm_rx_done(conn);
+}
+
+/* The HCA gives back what it had, which takes a moment at most. */
+static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying)
+{
+	unsigned long deadline = jiffies + IPOIB_CM_DRAIN;
+	struct ipoib_conn *conn;
+
+	list_for_each_entry(conn, dying, list) {
+		while (!ipoib_conn_is_drained(conn) &&
+		       time_before(jiffies, deadline))
+			usleep_range(100, 200);
+		if (!ipoib_conn_is_drained(conn))
+			netdev_warn(cm->priv->netdev,
+				    "timing out; %u sends not completed on QP %u\n",
+				    conn->ring.slots ?
+				    ipoib_ring_used(&conn->ring) : 0,
+				    conn->qp->qp_num);
+	}
+}
+
+/* Second step, when the CM is done with them. */
+static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	if (list_empty(dying))
+		return;
+	/* No sender that had found one holds it after this. */
+	synchronize_net();
+	/* No callback of the CM runs after this. */
+	list_for_each_entry(conn, dying, list)
+		ipoib_conn_destroy_id(conn->id);
+	ipoib_reap_drain(cm, dying);
+	/* Nor do the completion handlers look at them after this. */
+	list_for_each_entry(conn, dying, list)
+		set_bit(conn->cq, cm->tx_ready);
+	ipoib_cm_poll_fence(&cm->tx_poll);
+	ipoib_cm_poll_fence(&cm->rx_poll);
+	list_for_each_entry_safe(conn, tmp, dying, list)
+		ipoib_conn_free(conn);
+}
+
+/* Until the CM is done with a connection its QPN must not be used again. */
+static void ipoib_reap_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, reap_work);
+	struct ipoib_conn *conn, *tmp;
+	LIST_HEAD(dying);
+	LIST_HEAD(dead);
+
+	spin_lock_bh(&cm->lock);
+	list_splice_init(&cm->dead, &dead);
+	spin_unlock_bh(&cm->lock);
+	list_for_each_entry_safe(conn, tmp, &dead, list)
+		if (ipoib_conn_may_die(conn))
+			list_move_tail(&conn->list, &dying);
+	ipoib_reap_end(cm, &dying);
+	if (list_empty(&dead))
+		return;
+	spin_lock_bh(&cm->lock);
+	list_splice(&dead, &cm->dead);
+	spin_unlock_bh(&cm->lock);
+	queue_delayed_work(cm->wq, &cm->reap_work, HZ / 10);
+}
+
+static void ipoib_reap_flush_parters(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_CM_PARTERS; i++)
+		flush_work(&cm->parter[i].work);
+}
+
+static bool ipoib_reap_is_empty(struct ipoib_cm *cm)
+{
+	bool empty;
+
+	spin_lock_bh(&cm->lock);
+	empty = !cm->nconns;
+	spin_unlock_bh(&cm->lock);
+	return empty;
+}
+
+/**
+ * ipoib_reap_all - wait until nothing is left of any connection
+ * @cm: connected mode of the interface, down
+ *
+ * That is without the time that the CM waits for who does not answer.
+ *
+ * Context: process; RTNL may be held
+ */
+void ipoib_reap_all(struct ipoib_cm *cm)
+{
+	WRITE_ONCE(cm->hurry, true);
+	while (!ipoib_reap_is_empty(cm)) {
+		ipoib_reap_flush_parters(cm);
+		mod_delayed_work(cm->wq, &cm->reap_work, 0);
+		flush_delayed_work(&cm->reap_work);
+	}
+	WRITE_ONCE(cm->hurry, false);
+}
+
+/* ---- interface comes and goes ---- */
+
+/**
+ * ipoib_reap_start - look at connections from now on
+ * @cm: connected mode of the interface
+ */
+void ipoib_reap_start(struct ipoib_cm *cm)
+{
+	queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
+}
+
+/**
+ * ipoib_reap_init - prepare for the end of connections
+ * @cm: connected mode of the interface
+ */
+void ipoib_reap_init(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	INIT_LIST_HEAD(&cm->closing);
+	INIT_LIST_HEAD(&cm->dead);
+	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);
+	INIT_DELAYED_WORK(&cm->age_work, ipoib_reap_age_work);
+	for (i = 0; i < IPOIB_CM_PARTERS; i++) {
+		cm->parter[i].cm = cm;
+		INIT_WORK(&cm->parter[i].work, ipoib_reap_part_work);
+	}
+}
+
+/**
+ * ipoib_reap_exit - end what is left, and ageing
+ * @cm: connected mode of the interface, down for good
+ *
+ * Context: process, without RTNL
+ */
+void ipoib_reap_exit(struct ipoib_cm *cm)
+{
+	WRITE_ONCE(cm->leaving, true);
+	ipoib_reap_all(cm);
+	cancel_delayed_work_sync(&cm->age_work);
+	ipoib_reap_flush_parters(cm);
+	cancel_delayed_work_sync(&cm->reap_work);
+}
