@@ -39,6 +39,7 @@ CASES=(
 	"many_cost C13,C35 each costs little memory"
 	"many_others C35 other peers do not notice"
 	"idle C20 connections that nobody uses end, and their memory is given back"
+	"down C19 an interface with many goes down at once, and none is left"
 )
 
 setup()
@@ -256,6 +257,19 @@ idle()
 	check_num "kB that are left" "$left" -lt $((COST / 4 + 1000))
 	check "connection" connect 3 2
 	check "ping" ping_lossless 3 "$(ip4 2)" 10
+}
+
+down()
+{
+	local ms
+
+	make_up "$FIRST" "$BATCH"
+	ms=$(now_ms)
+	check "down" node_ip 2 link set ib0 down
+	ms=$(($(now_ms) - ms))
+	note "$BATCH connections: $ms ms"
+	check_num "milliseconds" "$ms" -lt "$(scaled 1000)"
+	check "none is left" slowwait 60 all_gone 2
 }
 
 ktap_main "$@"

@@ -157,6 +157,7 @@ full_sender()
 not_full()
 {
 	set_parameter sendonly_full N
+	check "the group that a sender keeps goes" slowwait 5 sa_group_gone "$MGID"
 	group_join 3 239.50.0.2
 	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.50.0.2)"
 	udp_to 2 239.50.0.2 7200 3
