@@ -156,6 +156,7 @@ enum {
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
+	IPOIB_FLAG_FOREIGN,	/* groups of it were left to user space */
 	IPOIB_FLAG_GATE,	/* the gate to the SA has opened */
 };
 
@@ -586,6 +587,7 @@ struct ipoib_mcast {
  * @routes_pause: jiffies of the last pause after a failure; under mcast_lock
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
+ * @foreign_at: jiffies: when to look at those again; multicast work only
  * @mcast_gate: waits for the gate
  * @mcast_work: multicast work
  * @path_lock: see "Locking and lifetime"
@@ -675,6 +677,7 @@ struct ipoib_dev {
 	unsigned long routes_pause;
 	bool scope_search;
 	bool umcast;
+	unsigned long foreign_at;
 	struct ipoib_gate_wait mcast_gate;
 	struct delayed_work mcast_work;
 

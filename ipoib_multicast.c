@@ -404,17 +404,14 @@ static void ipoib_mcast_work(struct work_struct *work)
 	/* Queued by somebody who has not seen yet that the interface goes down. */
 	if (READ_ONCE(priv->mcast_closed))
 		return;
-	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags))
-		ipoib_listener_sync(priv);
+	ipoib_listener_step(priv);
 	ipoib_mcast_unstarve(priv);
 	ipoib_mcast_scan(priv);
 	while ((mcast = ipoib_mcast_next(priv, &now)))
 		ipoib_mcast_step(mcast, &now);
 	delay = ipoib_router_step(priv);
+	delay = min(delay, ipoib_listener_delay(priv));
 	delay = min(delay, ipoib_mcast_scan(priv));
-	/* Memory ran out in the resync. */
-	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
-		delay = min(delay, (unsigned long)HZ / 10);
 	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		queue_delayed_work(priv->wq, &priv->mcast_work, delay);
 }

@@ -89,7 +89,8 @@ void ipoib_group_release(struct ipoib_mcast *mcast, enum ipoib_stat why);
 const char *ipoib_group_state_name(const struct ipoib_mcast *mcast);
 
 /* ipoib_listener.c */
-void ipoib_listener_sync(struct ipoib_dev *priv);
+void ipoib_listener_step(struct ipoib_dev *priv);
+unsigned long ipoib_listener_delay(struct ipoib_dev *priv);
 
 /* ipoib_member.c */
 const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv);
