@@ -545,7 +545,31 @@ static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
 	       rec->mtu == mcast->rec.mtu && rec->sl == mcast->rec.sl;
 }
 
-/* Still there. If it is another group of the same name, join that. */
+/*
+ * It is another group of the same name, and the SA has made us a member of it. If
+ * we have no memory for that now it is none of the SA's business: we ask again.
+ */
+static void ipoib_member_renew(struct ipoib_mcast *mcast)
+{
+	int err;
+
+	mcast->fresh.port_gid = mcast->rec.port_gid;
+	if (ipoib_reason_judge(mcast, &mcast->fresh)) {
+		ipoib_member_gone(mcast, IPOIB_REREAD_SET);
+		return;
+	}
+	err = ipoib_member_take(mcast, &mcast->fresh, mcast->held);
+	if (!err) {
+		ipoib_member_is_member(mcast);
+		return;
+	}
+	mcast->reason = IPOIB_REASON_LOCAL;
+	ipoib_reason_log(mcast, "renewal", err);
+	ipoib_reason_retry_later(mcast);
+	ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+}
+
+/* Still there. */
 static void ipoib_member_stands(struct ipoib_mcast *mcast,
 				enum ipoib_reread how)
 {
@@ -556,16 +580,10 @@ static void ipoib_member_stands(struct ipoib_mcast *mcast,
 		ipoib_member_is_member(mcast);
 		return;
 	}
-	if (how == IPOIB_REREAD_GET) {
+	if (how == IPOIB_REREAD_GET)
 		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
-		return;
-	}
-	mcast->fresh.port_gid = mcast->rec.port_gid;
-	if (ipoib_reason_judge(mcast, &mcast->fresh) ||
-	    ipoib_member_take(mcast, &mcast->fresh, mcast->held))
-		ipoib_member_gone(mcast, how);
 	else
-		ipoib_member_is_member(mcast);
+		ipoib_member_renew(mcast);
 }
 
 static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
