@@ -133,8 +133,9 @@
  *	saying good-bye, the reaper, ageing, which also rearms connections that
  *	have migrated. None needs RTNL, so it may be held where the reaper is
  *	waited for: ipoib_cm_exit() and ipoib_cm_let_go().
- * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
- *	the SA, and the subscriptions to its reports.
+ * &ipoib_agent.sm_work, &ipoib_agent.info_work, &ipoib_agent.sub_work
+ * (system_unbound_wq): the address of the SA, what it can do, and the subscriptions
+ *	to its reports.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
  * @pmtu_work (system_unbound_wq): tells senders of packets that are too long;
@@ -805,6 +806,9 @@ void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
 void ipoib_mcast_turn(struct ipoib_dev *priv, int status);
+
+/* ipoib_group.c */
+void ipoib_mcast_rethink(struct ipoib_dev *priv);
 
 /* ipoib_listener.c */
 void ipoib_mcast_resync(struct ipoib_dev *priv);

@@ -22,7 +22,13 @@
  */
 static bool ipoib_sendonly_full;
 
-static void ipoib_sendonly_full_changed(struct ipoib_dev *priv)
+/**
+ * ipoib_mcast_rethink - another JoinState may be wanted of groups
+ * @priv: the interface
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_rethink(struct ipoib_dev *priv)
 {
 	ipoib_mcast_todo_all(priv);
 	ipoib_mcast_kick(priv, 0);
@@ -34,7 +40,7 @@ static int ipoib_sendonly_full_set(const char *val,
 	int err = param_set_bool(val, kp);
 
 	if (!err)
-		ipoib_agent_each_dev(ipoib_sendonly_full_changed);
+		ipoib_agent_tell_all(ipoib_mcast_rethink);
 	return err;
 }
 

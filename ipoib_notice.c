@@ -82,13 +82,8 @@ static bool ipoib_sub_complete(const struct ipoib_agent *agent)
 /* What happened before the subscription was complete has to be asked for. */
 static void ipoib_sub_completed(struct ipoib_agent *agent)
 {
-	struct ipoib_dev *priv;
-
 	WRITE_ONCE(agent->sub_warned, false);
-	spin_lock_bh(&agent->lock);
-	list_for_each_entry(priv, &agent->devs, agent_list)
-		ipoib_mcast_review(priv);
-	spin_unlock_bh(&agent->lock);
+	ipoib_agent_tell(agent, ipoib_mcast_review);
 }
 
 static void ipoib_sub_take(struct ipoib_sub *sub, int status)

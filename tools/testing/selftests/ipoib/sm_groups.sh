@@ -24,6 +24,7 @@ CASES=(
 	"unmade U16,U20 if a new SM has no broadcast group the carrier goes"
 	"made_by_member U16,U22,U52 if somebody on the link makes it the interfaces are told, and come up at once"
 	"full_sender U50 the administrator may have senders keep their groups: SendOnlyFullMember"
+	"full_again U50 and have them do so, too, when the SM has been restarted"
 	"not_full U50 and take that back"
 	"silent_sm U54,A14 an SM that takes over and asks nobody to register again knows all members soon"
 	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
@@ -152,6 +153,24 @@ full_sender()
 	group_leave
 	check "the listener is gone" slowwait 5 sa_is_no_member 3 "$MGID"
 	check "the group stays" stays 1000 sa_group_exists "$MGID"
+}
+
+# It is asked what it can do while it is not answering yet.
+full_again()
+{
+	local mgid
+
+	mgid=$(mgid4 239.50.0.4)
+	set_parameter sendonly_full Y
+	group_join 3 239.50.0.4
+	check "a listener" slowwait 5 sa_is_full_member 3 "$mgid"
+	udp_to 2 239.50.0.4 7200 3
+	check "JoinState" slowwait 5 join_state_is 2 "$mgid" 0x8
+	opensm_kill
+	opensm_start
+	udp_to 2 239.50.0.4 7200 3
+	check "again" slowwait 20 join_state_is 2 "$mgid" 0x8
+	group_leave
 }
 
 not_full()
