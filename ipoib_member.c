@@ -586,22 +586,36 @@ static void ipoib_member_stands(struct ipoib_mcast *mcast,
 		ipoib_member_renew(mcast);
 }
 
+/*
+ * What does the SA mean by that: that we are no member? To say what we are would not
+ * make a missing broadcast group, of which the SA says that components are missing.
+ */
+static bool ipoib_member_is_gone(int status, enum ipoib_reread how)
+{
+	switch (status) {
+	case -ENOENT:
+	case -EINVAL:
+		return true;
+	case -EBADMSG:
+	case -EACCES:
+	case -EADDRNOTAVAIL:
+		return how == IPOIB_REREAD_SET;
+	default:
+		return false;
+	}
+}
+
 static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
 {
 	enum ipoib_reread how = mcast->checking;
 
-	switch (status) {
-	case 0:
+	if (!status) {
 		ipoib_member_stands(mcast, how);
-		break;
-	case -ENOENT:
-	case -EINVAL:
+	} else if (ipoib_member_is_gone(status, how)) {
 		ipoib_member_gone(mcast, how);
-		break;
-	default:
+	} else {
 		ipoib_reason_retry_later(mcast);
 		ipoib_member_reread(mcast, how);
-		break;
 	}
 }
 

@@ -28,6 +28,7 @@ CASES=(
 	"not_full U50 and take that back"
 	"silent_sm U54,A14 an SM that takes over and asks nobody to register again knows all members soon"
 	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
+	"silent_unmade U16,U20 if it has no broadcast group the carrier goes"
 	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
 	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
 	"many_left U56 of two hundred groups that are left at once the SA is told once each"
@@ -223,6 +224,22 @@ silent_sender()
 	check "all are members" slowwait 15 members_known 1 2 3
 }
 
+# It is not joined, but told that we are a member.
+silent_unmade()
+{
+	partitions "Default=0x7fff : ALL=full;"
+	OPENSM_CONF="no_clients_rereg TRUE"
+	opensm_kill 1
+	opensm_start 2
+	check "no carrier" slowwait 15 all_down
+	partitions "Default=0x7fff, ipoib : ALL=full;"
+	OPENSM_CONF=
+	opensm_kill 2
+	opensm_start 1
+	check "all are members" slowwait 20 members_known 1 2 3
+	check "carrier" wait_carrier
+	check "ping" wait_ping 2 3
+}
 
 # mlids MGID...: those that the SA has
 mlids()
