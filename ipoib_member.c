@@ -619,16 +619,27 @@ static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
 	}
 }
 
-/* Why was a join refused? Or, after silence: is there an SA again? */
+/* Is that no answer of the SA, or one for later? All others are a sign of life. */
+static bool ipoib_member_is_silence(int status)
+{
+	return status == -ETIMEDOUT || status == -EINTR || status == -EIO ||
+	       status == -EBUSY;
+}
+
+/* After silence: is there an SA again? */
+static void ipoib_member_probed(struct ipoib_mcast *mcast, int status)
+{
+	if (ipoib_member_is_silence(status))
+		ipoib_member_failed(mcast, IPOIB_REASON_NO_ANSWER, status);
+	else
+		ipoib_member_ask_join(mcast, mcast->asked);
+}
+
+/* Why was a join refused? */
 static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 {
-	bool probed = mcast->reason == IPOIB_REASON_NO_ANSWER;
-	enum ipoib_reason reason = IPOIB_REASON_NO_ANSWER;
+	enum ipoib_reason reason = IPOIB_REASON_REFUSED;
 
-	if (probed && (!status || status == -ENOENT)) {
-		ipoib_member_ask_join(mcast, mcast->asked);
-		return;
-	}
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
 		/* A new SM, and we were faster than who listens. */
 		if (mcast->held)
@@ -636,9 +647,10 @@ static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 		ipoib_member_set_absent(mcast);
 		return;
 	}
-	if (status == -ENOENT)
-		reason = ipoib_group_is_broadcast(mcast) ?
-			 IPOIB_REASON_MISSING : IPOIB_REASON_REFUSED;
+	if (ipoib_member_is_silence(status))
+		reason = IPOIB_REASON_NO_ANSWER;
+	else if (status == -ENOENT && ipoib_group_is_broadcast(mcast))
+		reason = IPOIB_REASON_MISSING;
 	else if (!status)
 		reason = ipoib_reason_judge(mcast, &mcast->fresh) ?:
 			 IPOIB_REASON_REFUSED;
@@ -662,6 +674,8 @@ void ipoib_member_was_read(struct ipoib_mcast *mcast)
 {
 	if (mcast->state == IPOIB_MCAST_CHECKING)
 		ipoib_member_checked(mcast, mcast->read_status);
+	else if (mcast->reason == IPOIB_REASON_NO_ANSWER)
+		ipoib_member_probed(mcast, mcast->read_status);
 	else
 		ipoib_member_explain(mcast, mcast->read_status);
 }
