@@ -591,6 +591,8 @@ struct ipoib_mcast {
  * @foreign_at: jiffies: when to look at those again; multicast work only
  * @mcast_gate: waits for the gate
  * @mcast_work: multicast work
+ * @formers: memberships to be ended that wait for the gate; ordered works only
+ * @former_work: asks for them
  * @path_lock: see "Locking and lifetime"
  * @path_list: all of @paths
  * @npaths: length of @path_list
@@ -681,6 +683,8 @@ struct ipoib_dev {
 	unsigned long foreign_at;
 	struct ipoib_gate_wait mcast_gate;
 	struct delayed_work mcast_work;
+	struct list_head formers;
+	struct delayed_work former_work;
 
 	spinlock_t path_lock; /* paths and their queues */
 	struct list_head path_list;
@@ -867,6 +871,7 @@ void ipoib_sa_register(void);
 void ipoib_sa_unregister(void);
 
 /* ipoib_former.c */
+void ipoib_former_init(struct ipoib_dev *priv);
 void ipoib_former_end(struct ipoib_dev *priv,
 		      const struct ib_sa_mcmember_rec *rec,
 		      ib_sa_comp_mask mask);

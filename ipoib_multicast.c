@@ -485,6 +485,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->group_leaving);
 	ipoib_gate_wait_init(&priv->mcast_gate, ipoib_mcast_gate_open);
 	INIT_DELAYED_WORK(&priv->mcast_work, ipoib_mcast_work);
+	ipoib_former_init(priv);
 	return rhashtable_init(&priv->groups, &ipoib_mcast_params);
 }
 
