@@ -570,6 +570,7 @@ struct ipoib_mcast {
  * @group_list: all of @groups
  * @group_todo: groups the multicast work has to look at
  * @group_starved: groups that wait for the gate
+ * @gate_shut: one of them has found it shut since it last opened; multicast work only
  * @group_leaving: groups to be left when the SA has dealt with others
  * @ngroups: length of @group_list
  * @nsend: those of them that are only sent to
@@ -663,6 +664,7 @@ struct ipoib_dev {
 	struct list_head group_list;
 	struct list_head group_todo;
 	struct list_head group_starved;
+	bool gate_shut;
 	struct list_head group_leaving;
 	unsigned int ngroups;
 	unsigned int nsend;

@@ -96,6 +96,7 @@ bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 	mcast->slot = ipoib_gate_enter(&priv->agent->gate, &priv->mcast_gate);
 	if (mcast->slot)
 		return true;
+	priv->gate_shut = true;
 	spin_lock_bh(&priv->mcast_lock);
 	list_del(&mcast->todo);
 	list_add_tail(&mcast->todo, &priv->group_starved);
@@ -112,13 +113,31 @@ static void ipoib_mcast_gate_open(struct ipoib_gate_wait *wait)
 	ipoib_mcast_kick(priv, 0);
 }
 
-static void ipoib_mcast_unstarve(struct ipoib_dev *priv)
+/*
+ * Look at some of the groups that wait for the gate, unless it has been found shut
+ * since it last opened: who has found that will be told. Some, for of thousands each
+ * answer lets few through.
+ *
+ * Context: multicast work
+ * Return: false if there are none to be looked at
+ */
+static bool ipoib_mcast_unstarve(struct ipoib_dev *priv)
 {
-	if (!test_and_clear_bit(IPOIB_FLAG_GATE, &priv->flags))
-		return;
+	struct ipoib_mcast *mcast, *tmp;
+	unsigned int n = 0;
+	LIST_HEAD(some);
+
+	if (priv->gate_shut)
+		return false;
 	spin_lock_bh(&priv->mcast_lock);
-	list_splice_init(&priv->group_starved, &priv->group_todo);
+	list_for_each_entry_safe(mcast, tmp, &priv->group_starved, todo) {
+		list_move_tail(&mcast->todo, &some);
+		if (++n == IPOIB_GATE_MAX)
+			break;
+	}
+	list_splice(&some, &priv->group_todo);
 	spin_unlock_bh(&priv->mcast_lock);
+	return n;
 }
 
 /* ---- many leaves ---- */
@@ -393,22 +412,34 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 	return next;
 }
 
+/* Do what there is to be done for all groups that can be asked for. */
+static void ipoib_mcast_steps(struct ipoib_dev *priv)
+{
+	struct ipoib_mcast_view now;
+	struct ipoib_mcast *mcast;
+	bool more;
+
+	if (test_and_clear_bit(IPOIB_FLAG_GATE, &priv->flags))
+		priv->gate_shut = false;
+	do {
+		more = ipoib_mcast_unstarve(priv);
+		while ((mcast = ipoib_mcast_next(priv, &now)))
+			ipoib_mcast_step(mcast, &now);
+	} while (more);
+}
+
 static void ipoib_mcast_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev, mcast_work);
-	struct ipoib_mcast_view now;
-	struct ipoib_mcast *mcast;
 	unsigned long delay;
 
 	/* Queued by somebody who has not seen yet that the interface goes down. */
 	if (READ_ONCE(priv->mcast_closed))
 		return;
 	ipoib_listener_step(priv);
-	ipoib_mcast_unstarve(priv);
 	ipoib_mcast_scan(priv);
-	while ((mcast = ipoib_mcast_next(priv, &now)))
-		ipoib_mcast_step(mcast, &now);
+	ipoib_mcast_steps(priv);
 	delay = ipoib_router_step(priv);
 	delay = min(delay, ipoib_listener_delay(priv));
 	delay = min(delay, ipoib_mcast_scan(priv));
