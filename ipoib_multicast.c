@@ -148,7 +148,9 @@ static bool ipoib_mcast_unstarve(struct ipoib_dev *priv)
 /*
  * ib_sa tells nobody that the SA has answered to a leave, and sends it again
  * each 0.3 s until then: of hundreds at once most would be sent twice. So after
- * some the others wait until the SA has answered something of ours.
+ * some the others wait until the SA has answered something of ours. If it does not
+ * answer to that either it is busy, or dead: some more are left, and it is asked
+ * again. Nobody waits for that: an interface that goes down leaves all at once.
  */
 static bool ipoib_mcast_may_leave(struct ipoib_mcast *mcast)
 {
@@ -181,7 +183,7 @@ static bool ipoib_mcast_may_leave(struct ipoib_mcast *mcast)
 /**
  * ipoib_mcast_turn - the SA has dealt with what was sent to it, or is silent
  * @priv: the interface
- * @status: 0 or negative error; then the rest is left without more ado
+ * @status: 0; negative error if it cannot be asked: the rest is left without more ado
  *
  * Context: any but hard interrupt
  */

@@ -153,7 +153,7 @@ static void ipoib_query_turn_answer(void *context, int status,
 {
 	struct ipoib_query *query = context;
 
-	ipoib_mcast_turn(query->priv, status);
+	ipoib_mcast_turn(query->priv, 0);
 	ipoib_query_free(query);
 }
 
@@ -163,7 +163,7 @@ static void ipoib_query_turn_answer(void *context, int status,
  *
  * It is told again that we are a member, which changes nothing. A mere question
  * may overtake: OpenSM's readers go before those who change something.
- * ipoib_mcast_turn() is called with the answer if 0 is returned.
+ * ipoib_mcast_turn() is called when it has answered, or not in time, if 0 is returned.
  *
  * Context: multicast work
  * Return: 0 or negative error
