@@ -120,8 +120,8 @@ static void ipoib_sub_answer(void *context, int status,
 		ipoib_sub_later(agent, 0);
 		return;
 	}
-	/* A silent SM is not a refusal: it may be starting. */
-	if (answer)
+	/* A silent SM is not a refusal: it may be starting. Nor is a busy one. */
+	if (answer && status != -EBUSY)
 		ipoib_sub_warn(agent, "the SA refuses a subscription", status);
 	ipoib_sub_back_off(agent);
 }
@@ -349,9 +349,10 @@ static void ipoib_sub_subscribe(struct ipoib_agent *agent)
 
 	err = ipoib_notice_register(agent);
 	if (err) {
-		ipoib_sub_warn(agent,
-			       "somebody else on this port takes its reports",
-			       err);
+		/* ib_mad says so if the method is in use. */
+		ipoib_sub_warn(agent, err == -EINVAL ?
+			       "somebody else on this port takes its reports" :
+			       "cannot take reports", err);
 		ipoib_sub_back_off(agent);
 		return;
 	}
