@@ -472,6 +472,7 @@ enum ipoib_reread {
  * @void_at: jiffies: when a membership was given up since the SA does not know
  *	it; multicast work only
  * @rests: it is too early after that to join again; multicast work only
+ * @rest_at: jiffies: when to look whether it still is; multicast work only
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, see ipoib_reason.c
  * @logged: reason last logged, so that each is logged once
@@ -514,6 +515,7 @@ struct ipoib_mcast {
 	unsigned long retry_at;
 	unsigned long void_at;
 	bool rests;
+	unsigned long rest_at;
 	unsigned int backoff;
 	u8 reason;
 	u8 logged;
@@ -864,6 +866,7 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec);
+u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
 int ipoib_sa_join_again(struct ipoib_dev *priv,
 			struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
 			int (*answer)(int status,

@@ -14,17 +14,12 @@
  * umcast: a group that user space has joined on this port is its own. Where there
  * is no SA, on RoCE, nobody knows what user space has joined.
  *
- * ib_sa also knows a group that is being left, until the SA has answered: ours it
- * may be, from before the interface was last down. It has no JoinState then.
+ * One that we have just left ourselves may seem to be such a group for a moment.
  */
-static bool ipoib_listener_is_foreign(struct ipoib_dev *priv, union ib_gid *mgid)
+static bool ipoib_listener_is_foreign(const struct ipoib_dev *priv,
+				      const union ib_gid *mgid)
 {
-	struct ib_sa_mcmember_rec rec;
-
-	return READ_ONCE(priv->umcast) &&
-	       rdma_cap_ib_mcast(priv->ca, priv->port) &&
-	       !ib_sa_get_mcmember_rec(priv->ca, priv->port, mgid, &rec) &&
-	       rec.join_state;
+	return READ_ONCE(priv->umcast) && ipoib_sa_held(priv, mgid);
 }
 
 /* One address of the stack's list. Foreign scopes and P_Keys are not ours. */

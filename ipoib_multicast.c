@@ -255,11 +255,20 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
 /*
  * ib_sa grants a join by itself if it takes the port for a member. It leaves a
  * group by a work of its own: asked again before that has begun it would grant
- * what we have just given up since it is void.
+ * what we have just given up since it is void. If others on the port are members, too,
+ * it will do that as long as they are, and nothing helps but to doubt it.
  */
-static bool ipoib_mcast_rests(const struct ipoib_mcast *mcast)
+static bool ipoib_mcast_rests(struct ipoib_mcast *mcast, u8 want)
 {
-	return jiffies - mcast->void_at < IPOIB_MCAST_REST;
+	unsigned long now = jiffies, ago = now - mcast->void_at;
+
+	if (ago >= IPOIB_MCAST_REST_MAX)
+		return false;
+	if (ago >= IPOIB_MCAST_REST &&
+	    !(ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
+		return false;
+	mcast->rest_at = now + IPOIB_MCAST_REST;
+	return true;
 }
 
 /* Not a member. A new listener does not wait for the sender's retry. */
@@ -273,7 +282,7 @@ static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
 	if (now->state == IPOIB_MCAST_ABSENT && now->want == mcast->asked &&
 	    !now->reread)
 		due = false;
-	mcast->rests = due && ipoib_mcast_rests(mcast);
+	mcast->rests = due && ipoib_mcast_rests(mcast, now->want);
 	if (due && !mcast->rests && ipoib_mcast_may_join(mcast))
 		ipoib_member_join(mcast, now->want);
 }
@@ -361,8 +370,7 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
 	if (mcast->rests)
-		delay = min(delay, ipoib_mcast_until(mcast->void_at +
-						     IPOIB_MCAST_REST));
+		delay = min(delay, ipoib_mcast_until(mcast->rest_at));
 	else if (waits && list_empty(&mcast->todo) &&
 		 ipoib_mcast_may_join(mcast))
 		delay = min(delay, ipoib_mcast_until(mcast->retry_at));

@@ -20,10 +20,12 @@
 #define IPOIB_SEND_UNUSED	(60 * HZ)
 /* How long frames wait for an answer of the SA. */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
-/* How long ib_sa may take to notice that we have given a membership up. */
+/* How often it is looked whether ib_sa has noticed what we have given up. */
 #define IPOIB_MCAST_REST	(HZ / 50)
-/* How long after that a join that is granted is doubted. */
-#define IPOIB_MCAST_DOUBT	HZ
+/* How long it may take to. */
+#define IPOIB_MCAST_REST_MAX	HZ
+/* How long after we have given up a join that is granted is doubted. */
+#define IPOIB_MCAST_DOUBT	(2 * HZ)
 
 static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 	.key_len = sizeof_field(struct ipoib_mcast, mgid),
