@@ -20,6 +20,8 @@
 #define IPOIB_MCAST_SPREAD	50
 /* How long a membership is believed to stand if the SA reports nothing. */
 #define IPOIB_MCAST_BELIEF	(10 * HZ)
+/* Less than half of what jiffies of 32 bits can count, whatever HZ is. */
+#define IPOIB_MCAST_DAY		(24ul * 3600 * HZ)
 
 /**
  * ipoib_mcast_kick - have the work run
@@ -399,6 +401,31 @@ static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
 	return delay;
 }
 
+/* What is a day ago stays that. */
+static void ipoib_mcast_keep_past(unsigned long *at)
+{
+	unsigned long now = jiffies;
+
+	if (time_after(now, READ_ONCE(*at) + IPOIB_MCAST_DAY))
+		WRITE_ONCE(*at, now - IPOIB_MCAST_DAY);
+}
+
+/*
+ * Jiffies of 32 bits come round: after 25 days or more what is past would be in the
+ * future again, and frames would go by the broadcast group for as long. So look at
+ * groups once a day. Return: jiffies until then
+ */
+static unsigned long ipoib_mcast_keep_time(struct ipoib_mcast *mcast)
+{
+	if (IS_ENABLED(CONFIG_64BIT))
+		return ULONG_MAX;
+	ipoib_mcast_keep_past(&mcast->settled_at);
+	ipoib_mcast_keep_past(&mcast->grace_at);
+	ipoib_mcast_keep_past(&mcast->used);
+	ipoib_mcast_keep_past(&mcast->retry_at);
+	return IPOIB_MCAST_DAY;
+}
+
 /* Put groups whose time has come on the todo list, and find the next time. */
 static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 {
@@ -407,6 +434,7 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
+		next = min(next, ipoib_mcast_keep_time(mcast));
 		delay = ipoib_mcast_belief(mcast);
 		delay = min(delay, ipoib_mcast_delay(mcast));
 		if (!delay) {
