@@ -273,17 +273,24 @@ static bool ipoib_mcast_rests(struct ipoib_mcast *mcast, u8 want)
 	return true;
 }
 
-/* Not a member. A new listener does not wait for the sender's retry. */
+/* Is it time to ask? A new listener does not wait for the sender's retry. */
+static bool ipoib_mcast_is_due(const struct ipoib_mcast *mcast,
+			       const struct ipoib_mcast_view *now)
+{
+	if (now->state == IPOIB_MCAST_IDLE || now->want != mcast->asked)
+		return true;
+	/* Nobody sends to a missing group: it is not asked for. */
+	if (now->state == IPOIB_MCAST_ABSENT && !now->reread)
+		return false;
+	return ipoib_mcast_is_time(mcast);
+}
+
+/* Not a member. */
 static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
 				  const struct ipoib_mcast_view *now)
 {
-	bool due = now->state == IPOIB_MCAST_IDLE ||
-		   now->want != mcast->asked || ipoib_mcast_is_time(mcast);
+	bool due = ipoib_mcast_is_due(mcast, now);
 
-	/* Nobody sends to a missing group: it is not asked for. */
-	if (now->state == IPOIB_MCAST_ABSENT && now->want == mcast->asked &&
-	    !now->reread)
-		due = false;
 	mcast->rests = due && ipoib_mcast_rests(mcast, now->want);
 	if (due && !mcast->rests && ipoib_mcast_may_join(mcast))
 		ipoib_member_join(mcast, now->want);

@@ -108,7 +108,6 @@ enum ipoib_reason ipoib_reason_judge(struct ipoib_mcast *mcast,
 void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int err);
 void ipoib_reason_retry_later(struct ipoib_mcast *mcast);
 bool ipoib_reason_is_final(enum ipoib_reason reason);
-bool ipoib_reason_is_refusal(const struct ipoib_mcast *mcast);
 const char *ipoib_reason_text(const struct ipoib_mcast *mcast);
 
 /* ipoib_router.c */
