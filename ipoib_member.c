@@ -234,7 +234,7 @@ static void ipoib_member_is_member(struct ipoib_mcast *mcast)
 	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
 	if (ipoib_group_is_broadcast(mcast))
 		ipoib_member_link_up(mcast->priv);
-	ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+	ipoib_group_send(mcast);
 }
 
 /* ---- not to have joined ---- */
@@ -262,7 +262,7 @@ static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast_lock);
 	/* To the routers, or dropped: the sender decides. */
-	ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+	ipoib_group_send(mcast);
 }
 
 /* At the greatest scope the search rests for a while before it starts anew. */
@@ -312,8 +312,10 @@ static void ipoib_member_failed(struct ipoib_mcast *mcast,
 	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
 	ipoib_member_heed_news(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
-	ipoib_group_release(mcast, final ? IPOIB_TX_GROUP_FAIL :
-					   IPOIB_TX_PACKETS);
+	if (final)
+		ipoib_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
+	else
+		ipoib_group_send(mcast);
 	if (final && ipoib_group_is_broadcast(mcast))
 		ipoib_member_link_down(mcast);
 }

@@ -301,14 +301,13 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 			     const struct ipoib_mcast_view *now)
 {
 	if (!now->want) {
-		/* A frame that has come just now makes it anew. */
 		if (ipoib_mcast_may_leave(mcast))
-			ipoib_group_remove(mcast, IPOIB_TX_PACKETS);
+			ipoib_group_remove(mcast);
 		return;
 	}
 	if (ipoib_group_is_slow(mcast) &&
 	    !skb_queue_empty_lockless(&mcast->queue))
-		ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+		ipoib_group_send(mcast);
 	switch (now->state) {
 	case IPOIB_MCAST_JOINING:
 		if (now->answered)
@@ -538,7 +537,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 	clear_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	rcu_assign_pointer(priv->broadcast, NULL);
 	list_for_each_entry_safe(mcast, tmp, &priv->group_list, list)
-		ipoib_group_remove(mcast, IPOIB_TX_FLUSHED);
+		ipoib_group_flush(mcast);
 	if (priv->agent)
 		ipoib_gate_forget(&priv->agent->gate, &priv->mcast_gate);
 	ipoib_query_cancel(priv);

@@ -76,7 +76,8 @@ unsigned long ipoib_mcast_spread(void);
 struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
 				    u8 user);
-void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why);
+void ipoib_group_remove(struct ipoib_mcast *mcast);
+void ipoib_group_flush(struct ipoib_mcast *mcast);
 void ipoib_group_add_user(struct ipoib_mcast *mcast, u8 user);
 void ipoib_group_drop_user(struct ipoib_mcast *mcast, u8 user);
 u8 ipoib_group_want(const struct ipoib_mcast *mcast);
@@ -87,7 +88,8 @@ bool ipoib_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_group_is_slow(const struct ipoib_mcast *mcast);
 void ipoib_group_set_state(struct ipoib_mcast *mcast,
 			   enum ipoib_mcast_state state);
-void ipoib_group_release(struct ipoib_mcast *mcast, enum ipoib_stat why);
+void ipoib_group_send(struct ipoib_mcast *mcast);
+void ipoib_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
 const char *ipoib_group_state_name(const struct ipoib_mcast *mcast);
 
 /* ipoib_listener.c */
