@@ -473,6 +473,8 @@ enum ipoib_reread {
  *	it; multicast work only
  * @rests: it is too early after that to join again; multicast work only
  * @rest_at: jiffies: when to look whether it still is; multicast work only
+ * @belief: jiffies for which a member's group is believed to stand without reports
+ * @absences: how often in a row there was no such group
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, see ipoib_reason.c
  * @logged: reason last logged, so that each is logged once
@@ -516,6 +518,8 @@ struct ipoib_mcast {
 	unsigned long void_at;
 	bool rests;
 	unsigned long rest_at;
+	unsigned long belief;
+	unsigned int absences;
 	unsigned int backoff;
 	u8 reason;
 	u8 logged;

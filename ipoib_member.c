@@ -17,8 +17,9 @@
 
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
-/* How long it is believed that a group is missing, without and with reports. */
+/* How long it is believed that a group is missing, without reports and with them. */
 #define IPOIB_ABSENT		(HZ / 2)
+#define IPOIB_ABSENT_DOUBLED	3	/* times, at most */
 #define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
 /* How long those who listened may take to say so to a new SM. */
@@ -188,6 +189,8 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
 		return err;
 	}
 	mcast->rec = *rec;
+	mcast->belief = IPOIB_MCAST_BELIEF;
+	mcast->absences = 0;
 	WRITE_ONCE(mcast->held, state);
 	if (!settled)
 		WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
@@ -239,18 +242,28 @@ static void ipoib_member_is_member(struct ipoib_mcast *mcast)
 
 /* ---- not to have joined ---- */
 
+/* Jiffies until the next frame has us look whether there is such a group. */
+static unsigned long ipoib_member_absence(struct ipoib_mcast *mcast)
+{
+	struct ipoib_agent *agent = mcast->priv->agent;
+	unsigned int n = mcast->absences;
+
+	if (agent && ipoib_notice_on(agent))
+		return IPOIB_ABSENT_REPORTED;
+	mcast->absences = min(n + 1, IPOIB_ABSENT_DOUBLED + 0u);
+	return (unsigned long)IPOIB_ABSENT << n;
+}
+
 /* Nobody listens, or no longer: what we knew of the group is void. */
 static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	bool reported = priv->agent && ipoib_notice_on(priv->agent);
 
 	ipoib_member_void(mcast);
 	mcast->reason = IPOIB_REASON_MISSING;
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
-	WRITE_ONCE(mcast->retry_at, jiffies +
-		   (reported ? IPOIB_ABSENT_REPORTED : IPOIB_ABSENT));
+	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_member_absence(mcast));
 	ipoib_group_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast_lock);
 	mcast->parked = true;

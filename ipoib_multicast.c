@@ -18,8 +18,8 @@
 
 /* Milliseconds over which nodes spread what an event has them all do. */
 #define IPOIB_MCAST_SPREAD	50
-/* How long a membership is believed to stand if the SA reports nothing. */
-#define IPOIB_MCAST_BELIEF	(10 * HZ)
+/* How long a membership is believed to stand if the SA reports nothing, at most. */
+#define IPOIB_MCAST_BELIEF_MAX	(60 * HZ)
 /* Less than half of what jiffies of 32 bits can count, whatever HZ is. */
 #define IPOIB_MCAST_DAY		(24ul * 3600 * HZ)
 
@@ -387,7 +387,8 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 
 /*
  * A membership that does not keep its group: without reports we have to look from
- * time to time whether it has gone, or become another one. Jiffies until then.
+ * time to time whether it has gone, or become another one. What has stood for long
+ * is looked at less often, else all nodes together ask too much. Jiffies until then.
  */
 static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
 {
@@ -399,11 +400,16 @@ static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
 	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
 		return ULONG_MAX;
 	/* Reports may end without anybody telling us. */
-	if (ipoib_notice_on(agent))
+	if (ipoib_notice_on(agent)) {
 		WRITE_ONCE(mcast->retry_at, jiffies);
-	delay = ipoib_mcast_until(mcast->retry_at + IPOIB_MCAST_BELIEF);
-	if (!delay)
+		mcast->belief = IPOIB_MCAST_BELIEF;
+	}
+	delay = ipoib_mcast_until(mcast->retry_at + mcast->belief);
+	if (!delay) {
 		mcast->reread = IPOIB_REREAD_GET;
+		mcast->belief = min(mcast->belief * 2,
+				    IPOIB_MCAST_BELIEF_MAX + 0ul);
+	}
 	return delay;
 }
 

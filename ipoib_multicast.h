@@ -20,6 +20,8 @@
 #define IPOIB_SEND_UNUSED	(60 * HZ)
 /* How long frames wait for an answer of the SA. */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
+/* How long a membership is believed to stand at first if the SA reports nothing. */
+#define IPOIB_MCAST_BELIEF	(10 * HZ)
 /* How often it is looked whether ib_sa has noticed what we have given up. */
 #define IPOIB_MCAST_REST	(HZ / 50)
 /* How long it may take to. */

@@ -67,6 +67,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 {
 	mcast->backoff = 0;
+	mcast->absences = 0;
 	if (mcast->state != IPOIB_MCAST_BACKOFF &&
 	    mcast->state != IPOIB_MCAST_ABSENT)
 		return;
@@ -115,6 +116,7 @@ static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
 	     ipoib_mcast_joins_full(mcast)))
 		return;
 	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
+	mcast->belief = IPOIB_MCAST_BELIEF;
 	ipoib_mcast_todo(mcast);
 }
 
@@ -160,6 +162,7 @@ void ipoib_mcast_doubt(struct ipoib_dev *priv)
 		    !ipoib_group_is_busy(mcast->state))
 			continue;
 		mcast->reread = IPOIB_REREAD_SET;
+		mcast->belief = IPOIB_MCAST_BELIEF;
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
 		ipoib_mcast_todo(mcast);
 	}
