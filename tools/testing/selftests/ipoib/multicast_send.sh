@@ -536,9 +536,10 @@ umcast()
 	check "this one is not" mcg_absent 2 "$mgid"
 	# what we leave ib_sa knows until that has been answered
 	kill -STOP "${OPENSM_PID[1]}"
-	in_node 2 ip link set ib0 down
-	in_node 2 ip link set ib0 up
+	node_ip 2 link set ib0 down
+	node_ip 2 link set ib0 up
 	kill -CONT "${OPENSM_PID[1]}"
+	node_ip 2 addr replace "$(ip6 2)/64" dev ib0 nodad
 	check "up again, our groups are joined" slowwait 15 mcg_is 2 "$(mgid4 224.0.0.1)" state member
 	check "that one, too" slowwait 15 mcg_is 2 "$(mgid4 239.25.0.2)" state member
 	check "and user space's is not" mcg_absent 2 "$mgid"
