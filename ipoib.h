@@ -133,8 +133,9 @@
  *	saying good-bye, the reaper, ageing, which also rearms connections that
  *	have migrated. None needs RTNL, so it may be held where the reaper is
  *	waited for: ipoib_cm_exit() and ipoib_cm_let_go().
- * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
- *	the SA, and the subscriptions to its reports.
+ * &ipoib_agent.sm_work, &ipoib_agent.info_work, &ipoib_agent.sub_work
+ * (system_unbound_wq): the address of the SA, what it can do, and the subscriptions
+ *	to its reports.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
  * @pmtu_work (system_unbound_wq): tells senders of packets that are too long;
@@ -156,6 +157,7 @@ enum {
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
+	IPOIB_FLAG_FOREIGN,	/* groups of it were left to user space */
 	IPOIB_FLAG_GATE,	/* the gate to the SA has opened */
 };
 
@@ -470,6 +472,9 @@ enum ipoib_reread {
  * @void_at: jiffies: when a membership was given up since the SA does not know
  *	it; multicast work only
  * @rests: it is too early after that to join again; multicast work only
+ * @rest_at: jiffies: when to look whether it still is; multicast work only
+ * @belief: jiffies for which a member's group is believed to stand without reports
+ * @absences: how often in a row there was no such group
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, see ipoib_reason.c
  * @logged: reason last logged, so that each is logged once
@@ -512,6 +517,9 @@ struct ipoib_mcast {
 	unsigned long retry_at;
 	unsigned long void_at;
 	bool rests;
+	unsigned long rest_at;
+	unsigned long belief;
+	unsigned int absences;
 	unsigned int backoff;
 	u8 reason;
 	u8 logged;
@@ -568,6 +576,7 @@ struct ipoib_mcast {
  * @group_list: all of @groups
  * @group_todo: groups the multicast work has to look at
  * @group_starved: groups that wait for the gate
+ * @gate_shut: one of them has found it shut since it last opened; multicast work only
  * @group_leaving: groups to be left when the SA has dealt with others
  * @ngroups: length of @group_list
  * @nsend: those of them that are only sent to
@@ -586,8 +595,11 @@ struct ipoib_mcast {
  * @routes_pause: jiffies of the last pause after a failure; under mcast_lock
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
+ * @foreign_at: jiffies: when to look at those again; multicast work only
  * @mcast_gate: waits for the gate
  * @mcast_work: multicast work
+ * @formers: memberships to be ended that wait for the gate; ordered works only
+ * @former_work: asks for them
  * @path_lock: see "Locking and lifetime"
  * @path_list: all of @paths
  * @npaths: length of @path_list
@@ -658,6 +670,7 @@ struct ipoib_dev {
 	struct list_head group_list;
 	struct list_head group_todo;
 	struct list_head group_starved;
+	bool gate_shut;
 	struct list_head group_leaving;
 	unsigned int ngroups;
 	unsigned int nsend;
@@ -675,8 +688,11 @@ struct ipoib_dev {
 	unsigned long routes_pause;
 	bool scope_search;
 	bool umcast;
+	unsigned long foreign_at;
 	struct ipoib_gate_wait mcast_gate;
 	struct delayed_work mcast_work;
+	struct list_head formers;
+	struct delayed_work former_work;
 
 	spinlock_t path_lock; /* paths and their queues */
 	struct list_head path_list;
@@ -803,6 +819,9 @@ int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
 void ipoib_mcast_turn(struct ipoib_dev *priv, int status);
 
+/* ipoib_group.c */
+void ipoib_mcast_rethink(struct ipoib_dev *priv);
+
 /* ipoib_listener.c */
 void ipoib_mcast_resync(struct ipoib_dev *priv);
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
@@ -851,6 +870,7 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec);
+u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
 int ipoib_sa_join_again(struct ipoib_dev *priv,
 			struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
 			int (*answer)(int status,
@@ -860,6 +880,7 @@ void ipoib_sa_register(void);
 void ipoib_sa_unregister(void);
 
 /* ipoib_former.c */
+void ipoib_former_init(struct ipoib_dev *priv);
 void ipoib_former_end(struct ipoib_dev *priv,
 		      const struct ib_sa_mcmember_rec *rec,
 		      ib_sa_comp_mask mask);

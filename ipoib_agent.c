@@ -439,6 +439,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 	INIT_LIST_HEAD(&agent->devs);
 	INIT_LIST_HEAD(&agent->requests);
 	INIT_DELAYED_WORK(&agent->sm_work, ipoib_agent_sm_work);
+	ipoib_query_info_init(agent);
 	ipoib_gate_init(&agent->gate, IPOIB_GATE_MAX);
 	ipoib_notice_init(agent);
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL,
@@ -463,6 +464,7 @@ static void ipoib_agent_destroy(struct ipoib_agent *agent)
 	spin_lock_bh(&agent->lock);
 	agent->closing = true;
 	spin_unlock_bh(&agent->lock);
+	cancel_delayed_work_sync(&agent->info_work);
 	ib_unregister_mad_agent(agent->mad);
 	WARN_ON_ONCE(!list_empty(&agent->requests));
 	/* An answer may have queued it again; it does nothing now. */
@@ -515,22 +517,35 @@ void ipoib_agent_put(struct ipoib_agent *agent)
 }
 
 /**
- * ipoib_agent_each_dev - tell all interfaces that can ask an SA
+ * ipoib_agent_tell - tell the interfaces of a port
+ * @agent: its agent
+ * @tell: called for each that is up, with a lock held; must not ask
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_agent_tell(struct ipoib_agent *agent,
+		      void (*tell)(struct ipoib_dev *priv))
+{
+	struct ipoib_dev *priv;
+
+	spin_lock_bh(&agent->lock);
+	list_for_each_entry(priv, &agent->devs, agent_list)
+		tell(priv);
+	spin_unlock_bh(&agent->lock);
+}
+
+/**
+ * ipoib_agent_tell_all - tell all interfaces that can ask an SA
  * @tell: called for each that is up, with locks held; must not ask
  *
  * Context: may sleep
  */
-void ipoib_agent_each_dev(void (*tell)(struct ipoib_dev *priv))
+void ipoib_agent_tell_all(void (*tell)(struct ipoib_dev *priv))
 {
 	struct ipoib_agent *agent;
-	struct ipoib_dev *priv;
 
 	mutex_lock(&ipoib_agents_lock);
-	list_for_each_entry(agent, &ipoib_agents, list) {
-		spin_lock_bh(&agent->lock);
-		list_for_each_entry(priv, &agent->devs, agent_list)
-			tell(priv);
-		spin_unlock_bh(&agent->lock);
-	}
+	list_for_each_entry(agent, &ipoib_agents, list)
+		ipoib_agent_tell(agent, tell);
 	mutex_unlock(&ipoib_agents_lock);
 }

@@ -158,7 +158,9 @@ struct ipoib_sub {
  * @sub_closed: nothing more is done about subscriptions
  * @sub_work: notice work
  * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
- * @full_sendonly: the SA knows SendOnlyFullMember
+ * @full_sendonly: the SA knows SendOnlyFullMember, or did when it last answered
+ * @info_pause: milliseconds until that is asked again if there is no answer
+ * @info_work: asks it
  */
 struct ipoib_agent {
 	struct list_head list;
@@ -187,6 +189,8 @@ struct ipoib_agent {
 	__be64 last_tid;
 
 	bool full_sendonly;
+	unsigned int info_pause;
+	struct delayed_work info_work;
 };
 
 /* ipoib_agent.c */
@@ -194,7 +198,9 @@ struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port);
 void ipoib_agent_put(struct ipoib_agent *agent);
 void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
 void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
-void ipoib_agent_each_dev(void (*tell)(struct ipoib_dev *priv));
+void ipoib_agent_tell(struct ipoib_agent *agent,
+		      void (*tell)(struct ipoib_dev *priv));
+void ipoib_agent_tell_all(void (*tell)(struct ipoib_dev *priv));
 void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
 int ipoib_agent_ask(struct ipoib_agent *agent,
 		    const struct ipoib_question *question);
@@ -224,6 +230,7 @@ int ipoib_query_refresh(const struct ipoib_mcast *mcast,
 int ipoib_query_turn(const struct ipoib_mcast *mcast);
 int ipoib_query_groups(struct ipoib_dev *priv);
 void ipoib_query_cancel(struct ipoib_dev *priv);
+void ipoib_query_info_init(struct ipoib_agent *agent);
 void ipoib_query_info(struct ipoib_agent *agent);
 bool ipoib_query_full_sendonly(struct ipoib_dev *priv);
 

@@ -24,7 +24,9 @@
  *
  * All nodes of a partition may have to do this at once, each for all of its groups.
  * So these joins go through the gate to the SA like others, a little later on each
- * node. Only if the interface is to go nothing waits at the gate.
+ * node. Those that find it closed wait in line, and one work looks from time to time
+ * whether it is open: not each of thousands for itself. Only if the interface is to
+ * go nothing waits at the gate.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -33,12 +35,15 @@
 
 #define IPOIB_FORMER_TRIES	50
 #define IPOIB_FORMER_PAUSE	(HZ / 50)
-/* Milliseconds over which nodes, and those at a closed gate, spread. */
+/* How often those in line look at the gate. */
+#define IPOIB_FORMER_POLL	(HZ / 50)
+/* Milliseconds over which nodes spread. */
 #define IPOIB_FORMER_SPREAD	50
 
 /**
  * struct ipoib_former - a membership to be ended
  * @work: joins again
+ * @line: in &ipoib_dev.formers, while it waits at the gate
  * @priv: the interface, held by &ipoib_dev.queries
  * @rec: what to join
  * @mask: component mask
@@ -47,6 +52,7 @@
  */
 struct ipoib_former {
 	struct delayed_work work;
+	struct list_head line;
 	struct ipoib_dev *priv;
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
@@ -57,12 +63,6 @@ struct ipoib_former {
 static bool ipoib_former_is_going(const struct ipoib_former *former)
 {
 	return former->priv->netdev->reg_state != NETREG_REGISTERED;
-}
-
-static void ipoib_former_later(struct ipoib_former *former, unsigned long delay)
-{
-	delay += msecs_to_jiffies(get_random_u32_below(IPOIB_FORMER_SPREAD));
-	queue_delayed_work(former->priv->wq, &former->work, delay);
 }
 
 static bool ipoib_former_enter(struct ipoib_former *former)
@@ -112,21 +112,60 @@ static int ipoib_former_answer(int status, struct ib_sa_multicast *member)
 	return -ECANCELED;
 }
 
-static void ipoib_former_work(struct work_struct *work)
+/* The interface may be gone when this returns, but for its works. */
+static void ipoib_former_ask(struct ipoib_former *former)
 {
-	struct ipoib_former *former = container_of(to_delayed_work(work),
-						   struct ipoib_former, work);
-
-	if (!ipoib_former_enter(former)) {
-		ipoib_former_later(former, IPOIB_FORMER_PAUSE);
-		return;
-	}
 	former->tries--;
 	if (!ipoib_sa_join_again(former->priv, &former->rec, former->mask,
 				 ipoib_former_answer, former))
 		return;
 	ipoib_former_leave(former);
 	ipoib_former_free(former);
+}
+
+static void ipoib_former_work(struct work_struct *work)
+{
+	struct ipoib_former *former = container_of(to_delayed_work(work),
+						   struct ipoib_former, work);
+	struct ipoib_dev *priv = former->priv;
+
+	if (list_empty(&priv->formers) && ipoib_former_enter(former)) {
+		ipoib_former_ask(former);
+		return;
+	}
+	list_add_tail(&former->line, &priv->formers);
+	queue_delayed_work(priv->wq, &priv->former_work, IPOIB_FORMER_POLL);
+}
+
+/*
+ * The line has no lock, since the queue of these works is an ordered one. That goes
+ * after this work has ended, which is not queued unless somebody is in line.
+ */
+static void ipoib_former_line_work(struct work_struct *work)
+{
+	struct ipoib_dev *priv = container_of(to_delayed_work(work),
+					      struct ipoib_dev, former_work);
+	struct ipoib_former *former, *tmp;
+
+	list_for_each_entry_safe(former, tmp, &priv->formers, line) {
+		if (!ipoib_former_enter(former)) {
+			queue_delayed_work(priv->wq, &priv->former_work,
+					   IPOIB_FORMER_POLL);
+			break;
+		}
+		list_del(&former->line);
+		ipoib_former_ask(former);
+	}
+}
+
+/**
+ * ipoib_former_init - get ready to end memberships
+ * @priv: the interface
+ */
+void ipoib_former_init(struct ipoib_dev *priv)
+{
+	INIT_LIST_HEAD(&priv->formers);
+	INIT_DELAYED_WORK(&priv->former_work, ipoib_former_line_work);
 }
 
 /**
@@ -145,6 +184,7 @@ void ipoib_former_end(struct ipoib_dev *priv,
 		      ib_sa_comp_mask mask)
 {
 	struct ipoib_former *former = kzalloc(sizeof(*former), GFP_KERNEL);
+	unsigned int spread;
 
 	if (!former)
 		return;
@@ -155,5 +195,6 @@ void ipoib_former_end(struct ipoib_dev *priv,
 	former->tries = IPOIB_FORMER_TRIES;
 	refcount_inc(&priv->queries);
 	ipoib_object_made(IPOIB_OBJECT_QUERY);
-	ipoib_former_later(former, 0);
+	spread = get_random_u32_below(IPOIB_FORMER_SPREAD);
+	queue_delayed_work(priv->wq, &former->work, msecs_to_jiffies(spread));
 }

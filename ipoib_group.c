@@ -22,7 +22,13 @@
  */
 static bool ipoib_sendonly_full;
 
-static void ipoib_sendonly_full_changed(struct ipoib_dev *priv)
+/**
+ * ipoib_mcast_rethink - another JoinState may be wanted of groups
+ * @priv: the interface
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_rethink(struct ipoib_dev *priv)
 {
 	ipoib_mcast_todo_all(priv);
 	ipoib_mcast_kick(priv, 0);
@@ -34,7 +40,7 @@ static int ipoib_sendonly_full_set(const char *val,
 	int err = param_set_bool(val, kp);
 
 	if (!err)
-		ipoib_agent_each_dev(ipoib_sendonly_full_changed);
+		ipoib_agent_tell_all(ipoib_mcast_rethink);
 	return err;
 }
 
@@ -267,40 +273,44 @@ struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid)
 }
 
 /**
- * ipoib_group_release - let go the frames that wait for a group
+ * ipoib_group_send - send the frames that wait for a group
  * @mcast: the group
- * @why: IPOIB_TX_PACKETS to send them, or the reason to drop them
+ *
+ * Context: multicast work
+ */
+void ipoib_group_send(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	unsigned int n;
+
+	n = ipoib_dev_xmit_parked(priv, &priv->mcast_lock, &mcast->queue);
+	spin_lock_bh(&priv->mcast_lock);
+	priv->nqueued -= n;
+	spin_unlock_bh(&priv->mcast_lock);
+}
+
+/**
+ * ipoib_group_drop - drop the frames that wait for a group
+ * @mcast: the group
+ * @why: reason
  *
  * Context: multicast work, or with it stopped
  */
-void ipoib_group_release(struct ipoib_mcast *mcast, enum ipoib_stat why)
+void ipoib_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	struct sk_buff_head frames;
-	unsigned int n;
 
 	__skb_queue_head_init(&frames);
-	if (why == IPOIB_TX_PACKETS)
-		n = ipoib_dev_xmit_parked(priv, &priv->mcast_lock,
-					  &mcast->queue);
 	spin_lock_bh(&priv->mcast_lock);
-	if (why != IPOIB_TX_PACKETS) {
-		n = skb_queue_len(&mcast->queue);
-		ipoib_object_unpark(&mcast->queue, &frames);
-	}
-	priv->nqueued -= n;
+	priv->nqueued -= skb_queue_len(&mcast->queue);
+	ipoib_object_unpark(&mcast->queue, &frames);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_drop_list(priv, &frames, why);
 }
 
-/**
- * ipoib_group_remove - leave a group for good
- * @mcast: the group; freed
- * @why: what becomes of frames that wait, see ipoib_group_release()
- *
- * Context: multicast work, or with it stopped
- */
-void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why)
+/* Leave a group for good; nobody finds it any more. */
+static void ipoib_group_leave(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	u8 users;
@@ -323,10 +333,39 @@ void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why)
 	if (users & IPOIB_USER_ROUTE)
 		ipoib_router_seen(priv, &mcast->mgid);
 	spin_unlock_bh(&priv->mcast_lock);
-	ipoib_group_release(mcast, why);
+}
+
+static void ipoib_group_free(struct ipoib_mcast *mcast)
+{
 	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
 	ipoib_object_gone(IPOIB_OBJECT_GROUP, 1);
 	kfree_rcu(mcast, rcu);
+}
+
+/**
+ * ipoib_group_remove - leave a group that nobody needs
+ * @mcast: the group; freed. A frame that has come just now makes it anew
+ *
+ * Context: multicast work
+ */
+void ipoib_group_remove(struct ipoib_mcast *mcast)
+{
+	ipoib_group_leave(mcast);
+	ipoib_group_send(mcast);
+	ipoib_group_free(mcast);
+}
+
+/**
+ * ipoib_group_flush - leave a group as the interface goes down
+ * @mcast: the group; freed, with the frames that wait
+ *
+ * Context: multicast work stopped
+ */
+void ipoib_group_flush(struct ipoib_mcast *mcast)
+{
+	ipoib_group_leave(mcast);
+	ipoib_group_drop(mcast, IPOIB_TX_FLUSHED);
+	ipoib_group_free(mcast);
 }
 
 /* ---- states ---- */

@@ -3,19 +3,23 @@
  * The groups that the stack listens to: its list of link-layer addresses, and
  * the groups of it that are left to user space (umcast).
  */
+#include <linux/jiffies.h>
+
 #include "ipoib_multicast.h"
+
+/* How often groups that are left to user space are looked at. */
+#define IPOIB_FOREIGN_POLL	HZ
 
 /*
  * umcast: a group that user space has joined on this port is its own. Where there
  * is no SA, on RoCE, nobody knows what user space has joined.
+ *
+ * One that we have just left ourselves may seem to be such a group for a moment.
  */
-static bool ipoib_listener_is_foreign(struct ipoib_dev *priv, union ib_gid *mgid)
+static bool ipoib_listener_is_foreign(const struct ipoib_dev *priv,
+				      const union ib_gid *mgid)
 {
-	struct ib_sa_mcmember_rec rec;
-
-	return READ_ONCE(priv->umcast) &&
-	       rdma_cap_ib_mcast(priv->ca, priv->port) &&
-	       !ib_sa_get_mcmember_rec(priv->ca, priv->port, mgid, &rec);
+	return READ_ONCE(priv->umcast) && ipoib_sa_held(priv, mgid);
 }
 
 /* One address of the stack's list. Foreign scopes and P_Keys are not ours. */
@@ -29,8 +33,10 @@ static void ipoib_listener_add(struct ipoib_dev *priv, const u8 *lladdr)
 	if (!ipoib_mgid_on_link(&mgid, &priv->broadcast_mgid))
 		return;
 	mcast = ipoib_group_lookup(priv, mgid.raw);
-	if (!mcast && ipoib_listener_is_foreign(priv, &mgid))
+	if (!mcast && ipoib_listener_is_foreign(priv, &mgid)) {
+		set_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
 		return;
+	}
 	if (!mcast)
 		mcast = ipoib_group_add(priv, mgid.raw, IPOIB_USER_LISTEN);
 	if (!mcast) {
@@ -52,18 +58,14 @@ static void ipoib_listener_drop(struct ipoib_mcast *mcast)
 	ipoib_group_drop_user(mcast, IPOIB_USER_LISTEN);
 }
 
-/**
- * ipoib_listener_sync - follow the stack's list, and its flags (U54, U56)
- * @priv: the interface
- *
- * Context: multicast work
- */
-void ipoib_listener_sync(struct ipoib_dev *priv)
+static void ipoib_listener_sync(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
 	struct netdev_hw_addr *ha;
 	struct ipoib_mcast *mcast;
 
+	clear_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
+	priv->foreign_at = jiffies + IPOIB_FOREIGN_POLL;
 	netif_addr_lock_bh(dev);
 	spin_lock(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list)
@@ -76,6 +78,43 @@ void ipoib_listener_sync(struct ipoib_dev *priv)
 	spin_unlock(&priv->mcast_lock);
 	netif_addr_unlock_bh(dev);
 	ipoib_router_sync(priv);
+}
+
+/**
+ * ipoib_listener_step - follow the stack's list, and its flags (U54, U56)
+ * @priv: the interface
+ *
+ * Nobody tells when user space leaves a group that was left to it, nor when ib_sa
+ * has noticed that we have left one: so that is looked at again.
+ *
+ * Context: multicast work
+ */
+void ipoib_listener_step(struct ipoib_dev *priv)
+{
+	bool again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
+		     time_after_eq(jiffies, priv->foreign_at);
+
+	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
+		ipoib_listener_sync(priv);
+}
+
+/**
+ * ipoib_listener_delay - when to go through the stack's list again
+ * @priv: the interface
+ *
+ * Context: multicast work
+ * Return: jiffies until ipoib_listener_step() is to be called, or ULONG_MAX
+ */
+unsigned long ipoib_listener_delay(struct ipoib_dev *priv)
+{
+	unsigned long now = jiffies;
+
+	/* Memory ran out. */
+	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
+		return HZ / 10;
+	if (!test_bit(IPOIB_FLAG_FOREIGN, &priv->flags))
+		return ULONG_MAX;
+	return time_after(priv->foreign_at, now) ? priv->foreign_at - now : 0;
 }
 
 /**

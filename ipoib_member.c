@@ -17,8 +17,9 @@
 
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
-/* How long it is believed that a group is missing, without and with reports. */
+/* How long it is believed that a group is missing, without reports and with them. */
 #define IPOIB_ABSENT		(HZ / 2)
+#define IPOIB_ABSENT_DOUBLED	3	/* times, at most */
 #define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
 /* How long those who listened may take to say so to a new SM. */
@@ -188,6 +189,8 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
 		return err;
 	}
 	mcast->rec = *rec;
+	mcast->belief = IPOIB_MCAST_BELIEF;
+	mcast->absences = 0;
 	WRITE_ONCE(mcast->held, state);
 	if (!settled)
 		WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
@@ -234,23 +237,33 @@ static void ipoib_member_is_member(struct ipoib_mcast *mcast)
 	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
 	if (ipoib_group_is_broadcast(mcast))
 		ipoib_member_link_up(mcast->priv);
-	ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+	ipoib_group_send(mcast);
 }
 
 /* ---- not to have joined ---- */
+
+/* Jiffies until the next frame has us look whether there is such a group. */
+static unsigned long ipoib_member_absence(struct ipoib_mcast *mcast)
+{
+	struct ipoib_agent *agent = mcast->priv->agent;
+	unsigned int n = mcast->absences;
+
+	if (agent && ipoib_notice_on(agent))
+		return IPOIB_ABSENT_REPORTED;
+	mcast->absences = min(n + 1, IPOIB_ABSENT_DOUBLED + 0u);
+	return (unsigned long)IPOIB_ABSENT << n;
+}
 
 /* Nobody listens, or no longer: what we knew of the group is void. */
 static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	bool reported = priv->agent && ipoib_notice_on(priv->agent);
 
 	ipoib_member_void(mcast);
 	mcast->reason = IPOIB_REASON_MISSING;
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
-	WRITE_ONCE(mcast->retry_at, jiffies +
-		   (reported ? IPOIB_ABSENT_REPORTED : IPOIB_ABSENT));
+	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_member_absence(mcast));
 	ipoib_group_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast_lock);
 	mcast->parked = true;
@@ -262,7 +275,7 @@ static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast_lock);
 	/* To the routers, or dropped: the sender decides. */
-	ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+	ipoib_group_send(mcast);
 }
 
 /* At the greatest scope the search rests for a while before it starts anew. */
@@ -312,8 +325,10 @@ static void ipoib_member_failed(struct ipoib_mcast *mcast,
 	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
 	ipoib_member_heed_news(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
-	ipoib_group_release(mcast, final ? IPOIB_TX_GROUP_FAIL :
-					   IPOIB_TX_PACKETS);
+	if (final)
+		ipoib_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
+	else
+		ipoib_group_send(mcast);
 	if (final && ipoib_group_is_broadcast(mcast))
 		ipoib_member_link_down(mcast);
 }
@@ -545,7 +560,31 @@ static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
 	       rec->mtu == mcast->rec.mtu && rec->sl == mcast->rec.sl;
 }
 
-/* Still there. If it is another group of the same name, join that. */
+/*
+ * It is another group of the same name, and the SA has made us a member of it. If
+ * we have no memory for that now it is none of the SA's business: we ask again.
+ */
+static void ipoib_member_renew(struct ipoib_mcast *mcast)
+{
+	int err;
+
+	mcast->fresh.port_gid = mcast->rec.port_gid;
+	if (ipoib_reason_judge(mcast, &mcast->fresh)) {
+		ipoib_member_gone(mcast, IPOIB_REREAD_SET);
+		return;
+	}
+	err = ipoib_member_take(mcast, &mcast->fresh, mcast->held);
+	if (!err) {
+		ipoib_member_is_member(mcast);
+		return;
+	}
+	mcast->reason = IPOIB_REASON_LOCAL;
+	ipoib_reason_log(mcast, "renewal", err);
+	ipoib_reason_retry_later(mcast);
+	ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+}
+
+/* Still there. */
 static void ipoib_member_stands(struct ipoib_mcast *mcast,
 				enum ipoib_reread how)
 {
@@ -556,47 +595,66 @@ static void ipoib_member_stands(struct ipoib_mcast *mcast,
 		ipoib_member_is_member(mcast);
 		return;
 	}
-	if (how == IPOIB_REREAD_GET) {
+	if (how == IPOIB_REREAD_GET)
 		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
-		return;
-	}
-	mcast->fresh.port_gid = mcast->rec.port_gid;
-	if (ipoib_reason_judge(mcast, &mcast->fresh) ||
-	    ipoib_member_take(mcast, &mcast->fresh, mcast->held))
-		ipoib_member_gone(mcast, how);
 	else
-		ipoib_member_is_member(mcast);
+		ipoib_member_renew(mcast);
+}
+
+/*
+ * What does the SA mean by that: that we are no member? To say what we are would not
+ * make a missing broadcast group, of which the SA says that components are missing.
+ */
+static bool ipoib_member_is_gone(int status, enum ipoib_reread how)
+{
+	switch (status) {
+	case -ENOENT:
+	case -EINVAL:
+		return true;
+	case -EBADMSG:
+	case -EACCES:
+	case -EADDRNOTAVAIL:
+		return how == IPOIB_REREAD_SET;
+	default:
+		return false;
+	}
 }
 
 static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
 {
 	enum ipoib_reread how = mcast->checking;
 
-	switch (status) {
-	case 0:
+	if (!status) {
 		ipoib_member_stands(mcast, how);
-		break;
-	case -ENOENT:
-	case -EINVAL:
+	} else if (ipoib_member_is_gone(status, how)) {
 		ipoib_member_gone(mcast, how);
-		break;
-	default:
+	} else {
 		ipoib_reason_retry_later(mcast);
 		ipoib_member_reread(mcast, how);
-		break;
 	}
 }
 
-/* Why was a join refused? Or, after silence: is there an SA again? */
+/* Is that no answer of the SA, or one for later? All others are a sign of life. */
+static bool ipoib_member_is_silence(int status)
+{
+	return status == -ETIMEDOUT || status == -EINTR || status == -EIO ||
+	       status == -EBUSY;
+}
+
+/* After silence: is there an SA again? */
+static void ipoib_member_probed(struct ipoib_mcast *mcast, int status)
+{
+	if (ipoib_member_is_silence(status))
+		ipoib_member_failed(mcast, IPOIB_REASON_NO_ANSWER, status);
+	else
+		ipoib_member_ask_join(mcast, mcast->asked);
+}
+
+/* Why was a join refused? */
 static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 {
-	bool probed = mcast->reason == IPOIB_REASON_NO_ANSWER;
-	enum ipoib_reason reason = IPOIB_REASON_NO_ANSWER;
+	enum ipoib_reason reason = IPOIB_REASON_REFUSED;
 
-	if (probed && (!status || status == -ENOENT)) {
-		ipoib_member_ask_join(mcast, mcast->asked);
-		return;
-	}
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
 		/* A new SM, and we were faster than who listens. */
 		if (mcast->held)
@@ -604,9 +662,10 @@ static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 		ipoib_member_set_absent(mcast);
 		return;
 	}
-	if (status == -ENOENT)
-		reason = ipoib_group_is_broadcast(mcast) ?
-			 IPOIB_REASON_MISSING : IPOIB_REASON_REFUSED;
+	if (ipoib_member_is_silence(status))
+		reason = IPOIB_REASON_NO_ANSWER;
+	else if (status == -ENOENT && ipoib_group_is_broadcast(mcast))
+		reason = IPOIB_REASON_MISSING;
 	else if (!status)
 		reason = ipoib_reason_judge(mcast, &mcast->fresh) ?:
 			 IPOIB_REASON_REFUSED;
@@ -630,6 +689,8 @@ void ipoib_member_was_read(struct ipoib_mcast *mcast)
 {
 	if (mcast->state == IPOIB_MCAST_CHECKING)
 		ipoib_member_checked(mcast, mcast->read_status);
+	else if (mcast->reason == IPOIB_REASON_NO_ANSWER)
+		ipoib_member_probed(mcast, mcast->read_status);
 	else
 		ipoib_member_explain(mcast, mcast->read_status);
 }

@@ -18,8 +18,10 @@
 
 /* Milliseconds over which nodes spread what an event has them all do. */
 #define IPOIB_MCAST_SPREAD	50
-/* How long a membership is believed to stand if the SA reports nothing. */
-#define IPOIB_MCAST_BELIEF	(10 * HZ)
+/* How long a membership is believed to stand if the SA reports nothing, at most. */
+#define IPOIB_MCAST_BELIEF_MAX	(60 * HZ)
+/* Less than half of what jiffies of 32 bits can count, whatever HZ is. */
+#define IPOIB_MCAST_DAY		(24ul * 3600 * HZ)
 
 /**
  * ipoib_mcast_kick - have the work run
@@ -96,6 +98,7 @@ bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 	mcast->slot = ipoib_gate_enter(&priv->agent->gate, &priv->mcast_gate);
 	if (mcast->slot)
 		return true;
+	priv->gate_shut = true;
 	spin_lock_bh(&priv->mcast_lock);
 	list_del(&mcast->todo);
 	list_add_tail(&mcast->todo, &priv->group_starved);
@@ -112,13 +115,31 @@ static void ipoib_mcast_gate_open(struct ipoib_gate_wait *wait)
 	ipoib_mcast_kick(priv, 0);
 }
 
-static void ipoib_mcast_unstarve(struct ipoib_dev *priv)
+/*
+ * Look at some of the groups that wait for the gate, unless it has been found shut
+ * since it last opened: who has found that will be told. Some, for of thousands each
+ * answer lets few through.
+ *
+ * Context: multicast work
+ * Return: false if there are none to be looked at
+ */
+static bool ipoib_mcast_unstarve(struct ipoib_dev *priv)
 {
-	if (!test_and_clear_bit(IPOIB_FLAG_GATE, &priv->flags))
-		return;
+	struct ipoib_mcast *mcast, *tmp;
+	unsigned int n = 0;
+	LIST_HEAD(some);
+
+	if (priv->gate_shut)
+		return false;
 	spin_lock_bh(&priv->mcast_lock);
-	list_splice_init(&priv->group_starved, &priv->group_todo);
+	list_for_each_entry_safe(mcast, tmp, &priv->group_starved, todo) {
+		list_move_tail(&mcast->todo, &some);
+		if (++n == IPOIB_GATE_MAX)
+			break;
+	}
+	list_splice(&some, &priv->group_todo);
 	spin_unlock_bh(&priv->mcast_lock);
+	return n;
 }
 
 /* ---- many leaves ---- */
@@ -129,7 +150,9 @@ static void ipoib_mcast_unstarve(struct ipoib_dev *priv)
 /*
  * ib_sa tells nobody that the SA has answered to a leave, and sends it again
  * each 0.3 s until then: of hundreds at once most would be sent twice. So after
- * some the others wait until the SA has answered something of ours.
+ * some the others wait until the SA has answered something of ours. If it does not
+ * answer to that either it is busy, or dead: some more are left, and it is asked
+ * again. Nobody waits for that: an interface that goes down leaves all at once.
  */
 static bool ipoib_mcast_may_leave(struct ipoib_mcast *mcast)
 {
@@ -162,7 +185,7 @@ static bool ipoib_mcast_may_leave(struct ipoib_mcast *mcast)
 /**
  * ipoib_mcast_turn - the SA has dealt with what was sent to it, or is silent
  * @priv: the interface
- * @status: 0 or negative error; then the rest is left without more ado
+ * @status: 0; negative error if it cannot be asked: the rest is left without more ado
  *
  * Context: any but hard interrupt
  */
@@ -234,25 +257,41 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
 /*
  * ib_sa grants a join by itself if it takes the port for a member. It leaves a
  * group by a work of its own: asked again before that has begun it would grant
- * what we have just given up since it is void.
+ * what we have just given up since it is void. If others on the port are members, too,
+ * it will do that as long as they are, and nothing helps but to doubt it.
  */
-static bool ipoib_mcast_rests(const struct ipoib_mcast *mcast)
+static bool ipoib_mcast_rests(struct ipoib_mcast *mcast, u8 want)
 {
-	return jiffies - mcast->void_at < IPOIB_MCAST_REST;
+	unsigned long now = jiffies, ago = now - mcast->void_at;
+
+	if (ago >= IPOIB_MCAST_REST_MAX)
+		return false;
+	if (ago >= IPOIB_MCAST_REST &&
+	    !(ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
+		return false;
+	mcast->rest_at = now + IPOIB_MCAST_REST;
+	return true;
 }
 
-/* Not a member. A new listener does not wait for the sender's retry. */
+/* Is it time to ask? A new listener does not wait for the sender's retry. */
+static bool ipoib_mcast_is_due(const struct ipoib_mcast *mcast,
+			       const struct ipoib_mcast_view *now)
+{
+	if (now->state == IPOIB_MCAST_IDLE || now->want != mcast->asked)
+		return true;
+	/* Nobody sends to a missing group: it is not asked for. */
+	if (now->state == IPOIB_MCAST_ABSENT && !now->reread)
+		return false;
+	return ipoib_mcast_is_time(mcast);
+}
+
+/* Not a member. */
 static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
 				  const struct ipoib_mcast_view *now)
 {
-	bool due = now->state == IPOIB_MCAST_IDLE ||
-		   now->want != mcast->asked || ipoib_mcast_is_time(mcast);
+	bool due = ipoib_mcast_is_due(mcast, now);
 
-	/* Nobody sends to a missing group: it is not asked for. */
-	if (now->state == IPOIB_MCAST_ABSENT && now->want == mcast->asked &&
-	    !now->reread)
-		due = false;
-	mcast->rests = due && ipoib_mcast_rests(mcast);
+	mcast->rests = due && ipoib_mcast_rests(mcast, now->want);
 	if (due && !mcast->rests && ipoib_mcast_may_join(mcast))
 		ipoib_member_join(mcast, now->want);
 }
@@ -262,14 +301,13 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 			     const struct ipoib_mcast_view *now)
 {
 	if (!now->want) {
-		/* A frame that has come just now makes it anew. */
 		if (ipoib_mcast_may_leave(mcast))
-			ipoib_group_remove(mcast, IPOIB_TX_PACKETS);
+			ipoib_group_remove(mcast);
 		return;
 	}
 	if (ipoib_group_is_slow(mcast) &&
 	    !skb_queue_empty_lockless(&mcast->queue))
-		ipoib_group_release(mcast, IPOIB_TX_PACKETS);
+		ipoib_group_send(mcast);
 	switch (now->state) {
 	case IPOIB_MCAST_JOINING:
 		if (now->answered)
@@ -340,8 +378,7 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
 	if (mcast->rests)
-		delay = min(delay, ipoib_mcast_until(mcast->void_at +
-						     IPOIB_MCAST_REST));
+		delay = min(delay, ipoib_mcast_until(mcast->rest_at));
 	else if (waits && list_empty(&mcast->todo) &&
 		 ipoib_mcast_may_join(mcast))
 		delay = min(delay, ipoib_mcast_until(mcast->retry_at));
@@ -350,7 +387,8 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 
 /*
  * A membership that does not keep its group: without reports we have to look from
- * time to time whether it has gone, or become another one. Jiffies until then.
+ * time to time whether it has gone, or become another one. What has stood for long
+ * is looked at less often, else all nodes together ask too much. Jiffies until then.
  */
 static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
 {
@@ -362,12 +400,42 @@ static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
 	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
 		return ULONG_MAX;
 	/* Reports may end without anybody telling us. */
-	if (ipoib_notice_on(agent))
+	if (ipoib_notice_on(agent)) {
 		WRITE_ONCE(mcast->retry_at, jiffies);
-	delay = ipoib_mcast_until(mcast->retry_at + IPOIB_MCAST_BELIEF);
-	if (!delay)
+		mcast->belief = IPOIB_MCAST_BELIEF;
+	}
+	delay = ipoib_mcast_until(mcast->retry_at + mcast->belief);
+	if (!delay) {
 		mcast->reread = IPOIB_REREAD_GET;
+		mcast->belief = min(mcast->belief * 2,
+				    IPOIB_MCAST_BELIEF_MAX + 0ul);
+	}
 	return delay;
+}
+
+/* What is a day ago stays that. */
+static void ipoib_mcast_keep_past(unsigned long *at)
+{
+	unsigned long now = jiffies;
+
+	if (time_after(now, READ_ONCE(*at) + IPOIB_MCAST_DAY))
+		WRITE_ONCE(*at, now - IPOIB_MCAST_DAY);
+}
+
+/*
+ * Jiffies of 32 bits come round: after 25 days or more what is past would be in the
+ * future again, and frames would go by the broadcast group for as long. So look at
+ * groups once a day. Return: jiffies until then
+ */
+static unsigned long ipoib_mcast_keep_time(struct ipoib_mcast *mcast)
+{
+	if (IS_ENABLED(CONFIG_64BIT))
+		return ULONG_MAX;
+	ipoib_mcast_keep_past(&mcast->settled_at);
+	ipoib_mcast_keep_past(&mcast->grace_at);
+	ipoib_mcast_keep_past(&mcast->used);
+	ipoib_mcast_keep_past(&mcast->retry_at);
+	return IPOIB_MCAST_DAY;
 }
 
 /* Put groups whose time has come on the todo list, and find the next time. */
@@ -378,6 +446,7 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
+		next = min(next, ipoib_mcast_keep_time(mcast));
 		delay = ipoib_mcast_belief(mcast);
 		delay = min(delay, ipoib_mcast_delay(mcast));
 		if (!delay) {
@@ -393,28 +462,37 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 	return next;
 }
 
+/* Do what there is to be done for all groups that can be asked for. */
+static void ipoib_mcast_steps(struct ipoib_dev *priv)
+{
+	struct ipoib_mcast_view now;
+	struct ipoib_mcast *mcast;
+	bool more;
+
+	if (test_and_clear_bit(IPOIB_FLAG_GATE, &priv->flags))
+		priv->gate_shut = false;
+	do {
+		more = ipoib_mcast_unstarve(priv);
+		while ((mcast = ipoib_mcast_next(priv, &now)))
+			ipoib_mcast_step(mcast, &now);
+	} while (more);
+}
+
 static void ipoib_mcast_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev, mcast_work);
-	struct ipoib_mcast_view now;
-	struct ipoib_mcast *mcast;
 	unsigned long delay;
 
 	/* Queued by somebody who has not seen yet that the interface goes down. */
 	if (READ_ONCE(priv->mcast_closed))
 		return;
-	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags))
-		ipoib_listener_sync(priv);
-	ipoib_mcast_unstarve(priv);
+	ipoib_listener_step(priv);
 	ipoib_mcast_scan(priv);
-	while ((mcast = ipoib_mcast_next(priv, &now)))
-		ipoib_mcast_step(mcast, &now);
+	ipoib_mcast_steps(priv);
 	delay = ipoib_router_step(priv);
+	delay = min(delay, ipoib_listener_delay(priv));
 	delay = min(delay, ipoib_mcast_scan(priv));
-	/* Memory ran out in the resync. */
-	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
-		delay = min(delay, (unsigned long)HZ / 10);
 	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		queue_delayed_work(priv->wq, &priv->mcast_work, delay);
 }
@@ -465,7 +543,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 	clear_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	rcu_assign_pointer(priv->broadcast, NULL);
 	list_for_each_entry_safe(mcast, tmp, &priv->group_list, list)
-		ipoib_group_remove(mcast, IPOIB_TX_FLUSHED);
+		ipoib_group_flush(mcast);
 	if (priv->agent)
 		ipoib_gate_forget(&priv->agent->gate, &priv->mcast_gate);
 	ipoib_query_cancel(priv);
@@ -488,6 +566,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->group_leaving);
 	ipoib_gate_wait_init(&priv->mcast_gate, ipoib_mcast_gate_open);
 	INIT_DELAYED_WORK(&priv->mcast_work, ipoib_mcast_work);
+	ipoib_former_init(priv);
 	return rhashtable_init(&priv->groups, &ipoib_mcast_params);
 }
 

@@ -20,10 +20,14 @@
 #define IPOIB_SEND_UNUSED	(60 * HZ)
 /* How long frames wait for an answer of the SA. */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
-/* How long ib_sa may take to notice that we have given a membership up. */
+/* How long a membership is believed to stand at first if the SA reports nothing. */
+#define IPOIB_MCAST_BELIEF	(10 * HZ)
+/* How often it is looked whether ib_sa has noticed what we have given up. */
 #define IPOIB_MCAST_REST	(HZ / 50)
-/* How long after that a join that is granted is doubted. */
-#define IPOIB_MCAST_DOUBT	HZ
+/* How long it may take to. */
+#define IPOIB_MCAST_REST_MAX	HZ
+/* How long after we have given up a join that is granted is doubted. */
+#define IPOIB_MCAST_DOUBT	(2 * HZ)
 
 static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 	.key_len = sizeof_field(struct ipoib_mcast, mgid),
@@ -74,7 +78,8 @@ unsigned long ipoib_mcast_spread(void);
 struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
 				    u8 user);
-void ipoib_group_remove(struct ipoib_mcast *mcast, enum ipoib_stat why);
+void ipoib_group_remove(struct ipoib_mcast *mcast);
+void ipoib_group_flush(struct ipoib_mcast *mcast);
 void ipoib_group_add_user(struct ipoib_mcast *mcast, u8 user);
 void ipoib_group_drop_user(struct ipoib_mcast *mcast, u8 user);
 u8 ipoib_group_want(const struct ipoib_mcast *mcast);
@@ -85,11 +90,13 @@ bool ipoib_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_group_is_slow(const struct ipoib_mcast *mcast);
 void ipoib_group_set_state(struct ipoib_mcast *mcast,
 			   enum ipoib_mcast_state state);
-void ipoib_group_release(struct ipoib_mcast *mcast, enum ipoib_stat why);
+void ipoib_group_send(struct ipoib_mcast *mcast);
+void ipoib_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
 const char *ipoib_group_state_name(const struct ipoib_mcast *mcast);
 
 /* ipoib_listener.c */
-void ipoib_listener_sync(struct ipoib_dev *priv);
+void ipoib_listener_step(struct ipoib_dev *priv);
+unsigned long ipoib_listener_delay(struct ipoib_dev *priv);
 
 /* ipoib_member.c */
 const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv);
@@ -105,7 +112,6 @@ enum ipoib_reason ipoib_reason_judge(struct ipoib_mcast *mcast,
 void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int err);
 void ipoib_reason_retry_later(struct ipoib_mcast *mcast);
 bool ipoib_reason_is_final(enum ipoib_reason reason);
-bool ipoib_reason_is_refusal(const struct ipoib_mcast *mcast);
 const char *ipoib_reason_text(const struct ipoib_mcast *mcast);
 
 /* ipoib_router.c */

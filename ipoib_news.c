@@ -67,6 +67,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 {
 	mcast->backoff = 0;
+	mcast->absences = 0;
 	if (mcast->state != IPOIB_MCAST_BACKOFF &&
 	    mcast->state != IPOIB_MCAST_ABSENT)
 		return;
@@ -115,6 +116,7 @@ static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
 	     ipoib_mcast_joins_full(mcast)))
 		return;
 	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
+	mcast->belief = IPOIB_MCAST_BELIEF;
 	ipoib_mcast_todo(mcast);
 }
 
@@ -160,6 +162,7 @@ void ipoib_mcast_doubt(struct ipoib_dev *priv)
 		    !ipoib_group_is_busy(mcast->state))
 			continue;
 		mcast->reread = IPOIB_REREAD_SET;
+		mcast->belief = IPOIB_MCAST_BELIEF;
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
 		ipoib_mcast_todo(mcast);
 	}
@@ -174,13 +177,15 @@ void ipoib_mcast_doubt(struct ipoib_dev *priv)
  * @mgid: its MGID, of any link
  *
  * Who has sent to the routers now sends to the group (U53). Who thinks to be a
- * member has missed that it went: it may have another MLID now (A26).
+ * member has missed that it went: it may have another MLID now (A26). Most reports
+ * are of groups that are of no interest here, and cost nothing more.
  *
  * Context: any but hard interrupt
  */
 void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
+	bool kick;
 
 	if (!ipoib_mgid_on_link(mgid, &priv->broadcast_mgid))
 		return;
@@ -191,8 +196,10 @@ void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
 		ipoib_mcast_retry_now(mcast);
 	}
 	ipoib_router_seen(priv, mgid);
+	kick = mcast || priv->routing;
 	spin_unlock_bh(&priv->mcast_lock);
-	ipoib_mcast_kick(priv, 0);
+	if (kick)
+		ipoib_mcast_kick(priv, 0);
 }
 
 /**
@@ -209,15 +216,18 @@ void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
 void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
+	bool doubt;
 
 	spin_lock_bh(&priv->mcast_lock);
 	mcast = ipoib_group_lookup(priv, mgid->raw);
-	if (mcast && (READ_ONCE(mcast->held) ||
-		      (ipoib_group_is_busy(mcast->state) &&
-		       !ipoib_mcast_joins_full(mcast)))) {
+	doubt = mcast && (READ_ONCE(mcast->held) ||
+			  (ipoib_group_is_busy(mcast->state) &&
+			   !ipoib_mcast_joins_full(mcast)));
+	if (doubt) {
 		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
 		ipoib_mcast_todo(mcast);
 	}
 	spin_unlock_bh(&priv->mcast_lock);
-	ipoib_mcast_kick(priv, 0);
+	if (doubt)
+		ipoib_mcast_kick(priv, 0);
 }

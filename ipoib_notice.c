@@ -82,13 +82,8 @@ static bool ipoib_sub_complete(const struct ipoib_agent *agent)
 /* What happened before the subscription was complete has to be asked for. */
 static void ipoib_sub_completed(struct ipoib_agent *agent)
 {
-	struct ipoib_dev *priv;
-
 	WRITE_ONCE(agent->sub_warned, false);
-	spin_lock_bh(&agent->lock);
-	list_for_each_entry(priv, &agent->devs, agent_list)
-		ipoib_mcast_review(priv);
-	spin_unlock_bh(&agent->lock);
+	ipoib_agent_tell(agent, ipoib_mcast_review);
 }
 
 static void ipoib_sub_take(struct ipoib_sub *sub, int status)
@@ -125,8 +120,8 @@ static void ipoib_sub_answer(void *context, int status,
 		ipoib_sub_later(agent, 0);
 		return;
 	}
-	/* A silent SM is not a refusal: it may be starting. */
-	if (answer)
+	/* A silent SM is not a refusal: it may be starting. Nor is a busy one. */
+	if (answer && status != -EBUSY)
 		ipoib_sub_warn(agent, "the SA refuses a subscription", status);
 	ipoib_sub_back_off(agent);
 }
@@ -354,9 +349,10 @@ static void ipoib_sub_subscribe(struct ipoib_agent *agent)
 
 	err = ipoib_notice_register(agent);
 	if (err) {
-		ipoib_sub_warn(agent,
-			       "somebody else on this port takes its reports",
-			       err);
+		/* ib_mad says so if the method is in use. */
+		ipoib_sub_warn(agent, err == -EINVAL ?
+			       "somebody else on this port takes its reports" :
+			       "cannot take reports", err);
 		ipoib_sub_back_off(agent);
 		return;
 	}

@@ -6,6 +6,7 @@
  * ipoib_router.c.
  */
 #include <linux/mm.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "ipoib.h"
@@ -13,6 +14,9 @@
 #define IPOIB_QUERY_TIMEOUT	250
 #define IPOIB_QUERY_RETRIES	3
 #define IPOIB_QUERY_LIST_TIMEOUT	2000
+/* Milliseconds: first and longest pause until it is asked again what the SA can do. */
+#define IPOIB_INFO_PAUSE_MIN	500
+#define IPOIB_INFO_PAUSE_MAX	16000
 
 /**
  * struct ipoib_query - a question of an interface under way
@@ -149,7 +153,7 @@ static void ipoib_query_turn_answer(void *context, int status,
 {
 	struct ipoib_query *query = context;
 
-	ipoib_mcast_turn(query->priv, status);
+	ipoib_mcast_turn(query->priv, 0);
 	ipoib_query_free(query);
 }
 
@@ -159,7 +163,7 @@ static void ipoib_query_turn_answer(void *context, int status,
  *
  * It is told again that we are a member, which changes nothing. A mere question
  * may overtake: OpenSM's readers go before those who change something.
- * ipoib_mcast_turn() is called with the answer if 0 is returned.
+ * ipoib_mcast_turn() is called when it has answered, or not in time, if 0 is returned.
  *
  * Context: multicast work
  * Return: 0 or negative error
@@ -270,31 +274,63 @@ void ipoib_query_cancel(struct ipoib_dev *priv)
 
 /* ---- what the SA can do ---- */
 
+static void ipoib_query_info_take(struct ipoib_agent *agent, u32 mask)
+{
+	bool full = mask & IB_SA_CAP_MASK2_SENDONLY_FULL_MEM_SUPPORT;
+
+	if (READ_ONCE(agent->full_sendonly) == full)
+		return;
+	WRITE_ONCE(agent->full_sendonly, full);
+	ipoib_agent_tell(agent, ipoib_mcast_rethink);
+}
+
+/* Soon at first: an SM that starts answers after its first sweep. */
+static void ipoib_query_info_later(struct ipoib_agent *agent)
+{
+	unsigned int pause = READ_ONCE(agent->info_pause);
+
+	WRITE_ONCE(agent->info_pause, min(pause * 2, IPOIB_INFO_PAUSE_MAX + 0u));
+	/* Up to half as much again, so that nodes do not ask in step. */
+	pause += get_random_u32_below(pause / 2 + 1);
+	spin_lock_bh(&agent->lock);
+	if (!agent->closing)
+		queue_delayed_work(system_unbound_wq, &agent->info_work,
+				   msecs_to_jiffies(pause));
+	spin_unlock_bh(&agent->lock);
+}
+
+/* Without an answer it is believed to be able to do what it was. */
 static void ipoib_query_info_answer(void *context, int status,
 				    const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_agent *agent = context;
 	struct ib_class_port_info info;
 	const struct ib_sa_mad *mad;
-	u32 mask = 0;
 
-	if (!status) {
+	switch (status) {
+	case 0:
 		mad = (const void *)answer->recv_buf.mad;
 		memcpy(&info, mad->data, sizeof(info));
-		mask = ib_get_cpi_capmask2(&info);
+		ipoib_query_info_take(agent, ib_get_cpi_capmask2(&info));
+		break;
+	case -EINTR:
+		/* Cancelled: who did asks anew. */
+		break;
+	case -ETIMEDOUT:
+	case -EIO:
+	case -EBUSY:
+		ipoib_query_info_later(agent);
+		break;
+	default:
+		/* Not even to say so. */
+		ipoib_query_info_take(agent, 0);
+		break;
 	}
-	WRITE_ONCE(agent->full_sendonly,
-		   mask & IB_SA_CAP_MASK2_SENDONLY_FULL_MEM_SUPPORT);
 }
 
-/**
- * ipoib_query_info - ask what the SA can do
- * @agent: the agent
- *
- * Context: process, may sleep
- */
-void ipoib_query_info(struct ipoib_agent *agent)
+static void ipoib_query_info_ask(struct ipoib_agent *agent)
 {
+	int err;
 	struct ipoib_question question = {
 		.method = IB_MGMT_METHOD_GET,
 		.attr = IB_SA_ATTR_CLASS_PORTINFO,
@@ -305,7 +341,41 @@ void ipoib_query_info(struct ipoib_agent *agent)
 		.context = agent,
 	};
 
-	ipoib_agent_ask(agent, &question);
+	err = ipoib_agent_ask(agent, &question);
+	/* Without an SM there is nothing to do: it comes with an event. */
+	if (err && err != -EAGAIN)
+		ipoib_query_info_later(agent);
+}
+
+static void ipoib_query_info_work(struct work_struct *work)
+{
+	struct ipoib_agent *agent = container_of(to_delayed_work(work),
+						 struct ipoib_agent, info_work);
+
+	ipoib_query_info_ask(agent);
+}
+
+/**
+ * ipoib_query_info - ask what the SA can do, which may be another one
+ * @agent: the agent
+ *
+ * Context: process, may sleep
+ */
+void ipoib_query_info(struct ipoib_agent *agent)
+{
+	WRITE_ONCE(agent->info_pause, IPOIB_INFO_PAUSE_MIN);
+	ipoib_agent_cancel(agent, agent);
+	cancel_delayed_work_sync(&agent->info_work);
+	ipoib_query_info_ask(agent);
+}
+
+/**
+ * ipoib_query_info_init - get ready to ask what the SA can do
+ * @agent: the agent
+ */
+void ipoib_query_info_init(struct ipoib_agent *agent)
+{
+	INIT_DELAYED_WORK(&agent->info_work, ipoib_query_info_work);
 }
 
 /**

@@ -67,22 +67,12 @@ const char *ipoib_reason_text(const struct ipoib_mcast *mcast)
  * ipoib_reason_is_final - whether a reason is a decision of the SA
  * @reason: the reason
  *
- * Return: true if what we held is void
+ * Return: true if what we held is void; false if there is no answer or the HCA has
+ * no room
  */
 bool ipoib_reason_is_final(enum ipoib_reason reason)
 {
 	return ipoib_reason_rules[reason].final;
-}
-
-/**
- * ipoib_reason_is_refusal - whether the SA has decided that we are no member
- * @mcast: the group, in IPOIB_MCAST_BACKOFF
- *
- * Return: true if so, false if there is no answer or the HCA has no room
- */
-bool ipoib_reason_is_refusal(const struct ipoib_mcast *mcast)
-{
-	return ipoib_reason_rules[READ_ONCE(mcast->reason)].final;
 }
 
 /**

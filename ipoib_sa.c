@@ -286,6 +286,28 @@ static void ipoib_sa_leave(struct ipoib_dev *priv,
 }
 
 /**
+ * ipoib_sa_held - what ib_sa takes the port for in a group
+ * @priv: the interface
+ * @mgid: the group
+ *
+ * It clears that before it sends a leave, and knows the group until the leave has
+ * been answered.
+ *
+ * Context: any
+ * Return: JoinState of all its users together; 0 if it is no member, and on RoCE
+ */
+u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
+{
+	struct ib_sa_mcmember_rec rec;
+	union ib_gid gid = *mgid;
+
+	if (!rdma_cap_ib_mcast(priv->ca, priv->port) ||
+	    ib_sa_get_mcmember_rec(priv->ca, priv->port, &gid, &rec))
+		return 0;
+	return rec.join_state;
+}
+
+/**
  * ipoib_sa_join_again - join a group that is not one of the interface any more
  * @priv: the interface
  * @rec: the join

@@ -225,8 +225,8 @@ static enum ipoib_sender_fate ipoib_sender_decide(struct ipoib_mcast *mcast,
 	if (mcast->state != IPOIB_MCAST_BACKOFF)
 		return ipoib_sender_wait(mcast, skb, why);
 	*why = IPOIB_TX_GROUP_FAIL;
-	return ipoib_reason_is_refusal(mcast) ? IPOIB_FATE_DROP :
-						IPOIB_FATE_SEND;
+	return ipoib_reason_is_final(READ_ONCE(mcast->reason)) ?
+	       IPOIB_FATE_DROP : IPOIB_FATE_SEND;
 }
 
 static enum ipoib_sender_fate ipoib_sender_slow(struct ipoib_dev *priv,

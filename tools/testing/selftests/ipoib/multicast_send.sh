@@ -534,6 +534,15 @@ umcast()
 	group_join 2 239.25.0.1 239.25.0.2
 	check "another group is joined" slowwait 5 mcg_is 2 "$(mgid4 239.25.0.2)" state member
 	check "this one is not" mcg_absent 2 "$mgid"
+	# what we leave ib_sa knows until that has been answered
+	kill -STOP "${OPENSM_PID[1]}"
+	node_ip 2 link set ib0 down
+	node_ip 2 link set ib0 up
+	kill -CONT "${OPENSM_PID[1]}"
+	node_ip 2 addr replace "$(ip6 2)/64" dev ib0 nodad
+	check "up again, our groups are joined" slowwait 15 mcg_is 2 "$(mgid4 224.0.0.1)" state member
+	check "that one, too" slowwait 15 mcg_is 2 "$(mgid4 239.25.0.2)" state member
+	check "and user space's is not" mcg_absent 2 "$mgid"
 	in_node 2 sh -c 'echo 0 > /sys/class/net/ib0/umcast'
 	check "without umcast it is" slowwait 5 mcg_is 2 "$mgid" state member
 	group_leave

@@ -24,9 +24,11 @@ CASES=(
 	"unmade U16,U20 if a new SM has no broadcast group the carrier goes"
 	"made_by_member U16,U22,U52 if somebody on the link makes it the interfaces are told, and come up at once"
 	"full_sender U50 the administrator may have senders keep their groups: SendOnlyFullMember"
+	"full_again U50 and have them do so, too, when the SM has been restarted"
 	"not_full U50 and take that back"
 	"silent_sm U54,A14 an SM that takes over and asks nobody to register again knows all members soon"
 	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
+	"silent_unmade U16,U20 if it has no broadcast group the carrier goes"
 	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
 	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
 	"many_left U56 of two hundred groups that are left at once the SA is told once each"
@@ -154,6 +156,24 @@ full_sender()
 	check "the group stays" stays 1000 sa_group_exists "$MGID"
 }
 
+# It is asked what it can do while it is not answering yet.
+full_again()
+{
+	local mgid
+
+	mgid=$(mgid4 239.50.0.4)
+	set_parameter sendonly_full Y
+	group_join 3 239.50.0.4
+	check "a listener" slowwait 5 sa_is_full_member 3 "$mgid"
+	udp_to 2 239.50.0.4 7200 3
+	check "JoinState" slowwait 5 join_state_is 2 "$mgid" 0x8
+	opensm_kill
+	opensm_start
+	udp_to 2 239.50.0.4 7200 3
+	check "again" slowwait 20 join_state_is 2 "$mgid" 0x8
+	group_leave
+}
+
 not_full()
 {
 	set_parameter sendonly_full N
@@ -205,6 +225,22 @@ silent_sender()
 	check "all are members" slowwait 15 members_known 1 2 3
 }
 
+# It is not joined, but told that we are a member.
+silent_unmade()
+{
+	partitions "Default=0x7fff : ALL=full;"
+	OPENSM_CONF="no_clients_rereg TRUE"
+	opensm_kill 1
+	opensm_start 2
+	check "no carrier" slowwait 15 all_down
+	partitions "Default=0x7fff, ipoib : ALL=full;"
+	OPENSM_CONF=
+	opensm_kill 2
+	opensm_start 1
+	check "all are members" slowwait 20 members_known 1 2 3
+	check "carrier" wait_carrier
+	check "ping" wait_ping 2 3
+}
 
 # mlids MGID...: those that the SA has
 mlids()
