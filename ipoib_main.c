@@ -257,18 +257,28 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
 	return IPOIB_HARD_LEN;
 }
 
-/* Source of a frame. A frame on its way out holds its destination instead. */
+/* Octets that those have room for who ask for the source of a frame. */
+#define IPOIB_PARSE_LEN		sizeof(__be64)
+
+/*
+ * Source of a frame. A frame on its way out holds its destination instead.
+ *
+ * Not all of the address: nfnetlink_log and nfnetlink_queue have 8 octets for it,
+ * on their stacks, and so has the ring of a packet socket, where the frame itself
+ * comes next. The last 8 of the GID tell who sent it: the GUID of the port.
+ */
 static int ipoib_header_parse(const struct sk_buff *skb,
 			      const struct net_device *dev,
 			      unsigned char *haddr)
 {
 	const struct ipoib_header *header = (const void *)skb_mac_header(skb);
+	const void *lladdr = &header->lladdr;
 
 	if (skb->pkt_type == PACKET_OUTGOING)
-		memcpy(haddr, dev->dev_addr, IPOIB_LLADDR_LEN);
-	else
-		memcpy(haddr, &header->lladdr, IPOIB_LLADDR_LEN);
-	return IPOIB_LLADDR_LEN;
+		lladdr = dev->dev_addr;
+	memcpy(haddr, lladdr + IPOIB_LLADDR_LEN - IPOIB_PARSE_LEN,
+	       IPOIB_PARSE_LEN);
+	return IPOIB_PARSE_LEN;
 }
 
 IPOIB_HEADER_PARSE(ipoib_header_parse)
