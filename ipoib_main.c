@@ -733,7 +733,10 @@ struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 	err = register_netdev(dev);
 	if (err)
 		goto exit_dev;
+	/* Whoever sees it registered may rename it, which renames the files. */
+	rtnl_lock();
 	ipoib_debugfs_add(priv);
+	rtnl_unlock();
 	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
 	pr_debug("ipoib: %s created\n", dev->name);
 	return priv;
@@ -756,7 +759,9 @@ tell:
  */
 void ipoib_dev_destroy(struct ipoib_dev *priv)
 {
+	rtnl_lock();
 	ipoib_debugfs_remove(priv);
+	rtnl_unlock();
 	unregister_netdev(priv->netdev);
 	ipoib_dev_exit(priv);
 	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
