@@ -105,6 +105,7 @@ static void ipoib_port_take(struct ipoib_dev *priv,
 	WRITE_ONCE(priv->local_lid, port->lid);
 	WRITE_ONCE(priv->lmc, port->lmc);
 	priv->max_mtu = port->max_mtu;
+	WRITE_ONCE(priv->link_mbps, port->mbps);
 	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
 	/* NAPI compares with it, and is off if it changes */
 	if (memcmp(&priv->local_gid, &port->gid, sizeof(port->gid)))

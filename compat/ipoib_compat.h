@@ -81,6 +81,11 @@ typedef int ipoib_num_paths_t;
 #define ethtool_puts(data, str)	ethtool_sprintf(data, "%s", str)
 #endif
 
+/* The speed XDR is 6.7. The value is that of the PortInfo attribute (IBTA). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define IB_SPEED_XDR	256
+#endif
+
 /* A workqueue says since 6.17 whether it is bound to a CPU. */
 #ifndef WQ_PERCPU
 #define WQ_PERCPU	0
