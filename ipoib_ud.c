@@ -583,9 +583,13 @@ static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 	ipoib_ud_move(priv, IB_QPS_ERR);
 	ipoib_ud_drain(priv);
 	err = ipoib_ud_move(priv, IB_QPS_RESET);
-	if (!err)
-		ipoib_ud_release(priv);
-	return err;
+	if (err)
+		return err;
+	/* What was completed since the last look is none of the QP's next life. */
+	ipoib_ud_rx_drain(priv->rxq);
+	ipoib_ud_tx_drain(priv->txq);
+	ipoib_ud_release(priv);
+	return 0;
 }
 
 /**
