@@ -436,6 +436,17 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode)
 	return 0;
 }
 
+/* RFC 4391 section 9.1.1 (U36, U38). */
+static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
+{
+	struct ipoib_lladdr addr;
+
+	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
+	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num,
+			 &priv->local_gid);
+	dev_addr_set(priv->netdev, (const u8 *)&addr);
+}
+
 /**
  * ipoib_dev_set_transport - choose the transports of connected mode
  * @priv: the interface
@@ -454,7 +465,7 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 	err = ipoib_cm_transport_set(priv, word);
 	if (err || was == ipoib_cm_flags(priv))
 		return err;
-	ipoib_dev_set_address(priv);
+	ipoib_dev_set_lladdr(priv);
 	call_netdevice_notifiers(NETDEV_CHANGEADDR, priv->netdev);
 	return 0;
 }
@@ -490,11 +501,12 @@ void ipoib_dev_next_scope(struct ipoib_dev *priv)
 
 /**
  * ipoib_dev_set_address - derive link-layer and broadcast address
- * @priv: the interface; GID, QPN and P_Key are known
+ * @priv: the interface, stopped; GID, QPN and P_Key are known
  *
- * RFC 4391 section 9.1.1 (U36, U38) and section 4 (U4 to U9). The
- * administrator gives the link another scope by the broadcast address (U15);
- * the rest of that address is not for him to choose.
+ * For the latter see RFC 4391 section 4 (U4 to U9). The administrator gives the
+ * link another scope by the broadcast address (U15); the rest of that address is
+ * not for him to choose. Receiving and the multicast work go by the MGID, so it
+ * does not change while they run.
  *
  * Context: RTNL held, or before registration
  */
@@ -503,10 +515,7 @@ void ipoib_dev_set_address(struct ipoib_dev *priv)
 	struct net_device *dev = priv->netdev;
 	struct ipoib_lladdr addr;
 
-	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
-	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num,
-			 &priv->local_gid);
-	dev_addr_set(dev, (const u8 *)&addr);
+	ipoib_dev_set_lladdr(priv);
 	ipoib_mgid_broadcast(&priv->broadcast_mgid,
 			     ipoib_dev_scope(dev) ?: ipoib_scope ?:
 			     IPOIB_SCOPE_LINK_LOCAL,
