@@ -171,6 +171,17 @@ static void ipoib_ctl_announce(struct ipoib_dev *priv)
 
 /* ---- the control work ---- */
 
+/*
+ * Start an interface that is running: the stack has groups, with addresses of the
+ * scope that the link had. It may have been given another at any time since.
+ */
+static int ipoib_ctl_up(struct ipoib_dev *priv)
+{
+	if (ipoib_dev_address_moved(priv))
+		ipoib_dev_change_address(priv);
+	return ipoib_dev_up(priv);
+}
+
 /* Look at the port again; what changed may need a restart, or a new name. */
 static int ipoib_ctl_port(struct ipoib_dev *priv,
 			  const struct ipoib_port *port)
@@ -189,7 +200,7 @@ static int ipoib_ctl_port(struct ipoib_dev *priv,
 	if (netif_running(priv->netdev) &&
 	    test_bit(IPOIB_FLAG_PKEY, &priv->flags) &&
 	    !test_bit(IPOIB_FLAG_UP, &priv->flags))
-		err = ipoib_dev_up(priv);
+		err = ipoib_ctl_up(priv);
 	ipoib_mcast_rejoin(priv);
 	return err;
 }
@@ -216,9 +227,7 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 	if (!test_bit(IPOIB_FLAG_UP, &priv->flags))
 		return 0;
 	ipoib_dev_down(priv);
-	if (ipoib_dev_address_moved(priv))
-		ipoib_dev_change_address(priv);
-	return ipoib_dev_up(priv);
+	return ipoib_ctl_up(priv);
 }
 
 /* There is no broadcast group of this scope; what about the next (U15)? */
@@ -229,8 +238,7 @@ static int ipoib_ctl_scope(struct ipoib_dev *priv)
 		return 0;
 	ipoib_dev_down(priv);
 	ipoib_dev_next_scope(priv);
-	ipoib_dev_change_address(priv);
-	return ipoib_dev_up(priv);
+	return ipoib_ctl_up(priv);
 }
 
 static int ipoib_ctl_mtu(struct ipoib_dev *priv)
