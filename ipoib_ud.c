@@ -516,10 +516,11 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 
 	cancel_delayed_work_sync(&priv->ah_work);
 	synchronize_net();
-	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
-		ipoib_ah_free(ah);
+	/* One that could not be emptied may still use handles and buffers. */
 	if (!ib_destroy_qp(priv->txq->qp))
 		ipoib_object_gone(IPOIB_OBJECT_QP, 1);
+	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
+		ipoib_ah_free(ah);
 	if (priv->rxq->pool)
 		ipoib_ud_release(priv);
 	ipoib_ud_rx_exit(priv->rxq);
