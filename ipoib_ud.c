@@ -204,11 +204,12 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	last->wr.next = NULL;
 	if (ipoib_ud_signal(txq))
 		last->wr.send_flags |= IB_SEND_SIGNALED;
+	/* Now, as what fails is taken back, perhaps before the call returns. */
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->count,
+			   batch->bytes);
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
 	if (unlikely(err))
 		ipoib_ud_post_failed(txq, err, bad);
-	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->count,
-			   batch->bytes);
 	batch->count = 0;
 	batch->bytes = 0;
 	batch->awaited = false;
