@@ -186,16 +186,17 @@ static int ipoib_ctl_up(struct ipoib_dev *priv)
 static int ipoib_ctl_port(struct ipoib_dev *priv,
 			  const struct ipoib_port *port)
 {
-	union ib_gid gid = priv->local_gid;
+	bool gid_changed = memcmp(&priv->local_gid, &port->gid,
+				  sizeof(port->gid));
 	u16 pkey = priv->pkey;
 	int err = 0;
 
 	if (ipoib_port_changed(priv, port))
 		ipoib_dev_down(priv);
 	ipoib_port_take(priv, port);
-	if (memcmp(&gid, &priv->local_gid, sizeof(gid)))
+	if (gid_changed)
 		ipoib_ctl_announce_later(priv);
-	if (pkey != priv->pkey || memcmp(&gid, &priv->local_gid, sizeof(gid)))
+	if (gid_changed || pkey != priv->pkey)
 		ipoib_dev_change_address(priv);
 	if (netif_running(priv->netdev) &&
 	    test_bit(IPOIB_FLAG_PKEY, &priv->flags) &&
