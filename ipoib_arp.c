@@ -230,35 +230,46 @@ static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb)
 		ipoib_object_park(&path->queue, skb);
 }
 
-/* No usable address handle. Consumes @skb unless it can be sent after all. */
-static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
-				 const u8 *gid)
+/*
+ * Have the fabric asked, if that is due. The frame waits if there is no address
+ * handle, or others wait: false.
+ */
+static bool ipoib_path_pass(struct ipoib_path *path, struct sk_buff *skb,
+			    struct sk_buff_head *dropped)
 {
-	struct ipoib_path *path;
-	struct sk_buff_head dropped;
-	bool known, query, send = false;
+	bool known = rcu_access_pointer(path->ah);
+	bool query = (!known || path->stale) && ipoib_path_may_query(path);
+	bool send = known && skb_queue_empty(&path->queue);
 
-	__skb_queue_head_init(&dropped);
-	spin_lock(&priv->path_lock);
-	path = ipoib_path_find(priv, gid);
-	if (!path) {
-		ipoib_drop(priv, skb, priv->npaths < IPOIB_PATH_MAX ?
-			   IPOIB_TX_MAP : IPOIB_TX_PATH_CAP);
-		goto unlock;
-	}
-	known = rcu_access_pointer(path->ah);
-	query = (!known || path->stale) && ipoib_path_may_query(path);
+	lockdep_assert_held(&path->priv->path_lock);
 	if (query) {
 		path->state = IPOIB_PATH_RESOLVING;
 		path->asked_at = jiffies;
 	}
 	/* The frame waits before the query is made, which may fail at once. */
-	send = known && skb_queue_empty(&path->queue);
 	if (!send)
 		ipoib_path_wait(path, skb);
 	if (query)
-		ipoib_path_query(path, &dropped);
-unlock:
+		ipoib_path_query(path, dropped);
+	return send;
+}
+
+/* No usable address handle. Consumes @skb unless it can be sent after all. */
+static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
+				 const u8 *gid)
+{
+	struct sk_buff_head dropped;
+	struct ipoib_path *path;
+	bool send = false;
+
+	__skb_queue_head_init(&dropped);
+	spin_lock(&priv->path_lock);
+	path = ipoib_path_find(priv, gid);
+	if (path)
+		send = ipoib_path_pass(path, skb, &dropped);
+	else
+		ipoib_drop(priv, skb, priv->npaths < IPOIB_PATH_MAX ?
+			   IPOIB_TX_MAP : IPOIB_TX_PATH_CAP);
 	spin_unlock(&priv->path_lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	return send;

@@ -7,6 +7,7 @@
  * between. ipoib/objects has the balance of objects of the module.
  */
 #include <linux/debugfs.h>
+#include <linux/rtnetlink.h>
 #include <linux/seq_file.h>
 
 #include "ipoib_multicast.h"
@@ -163,10 +164,13 @@ static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv,
 
 /**
  * ipoib_debugfs_add - make the files of an interface
- * @priv: the interface
+ * @priv: the interface, registered
+ *
+ * Context: RTNL held, which keeps its name; no reader of the files takes it
  */
 void ipoib_debugfs_add(struct ipoib_dev *priv)
 {
+	ASSERT_RTNL();
 	priv->debugfs_mcg = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
 	priv->debugfs_path = ipoib_debugfs_file(priv, "path",
 						&ipoib_path_fops);
@@ -180,9 +184,12 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
  * @priv: the interface
  *
  * Waits for readers.
+ *
+ * Context: RTNL held
  */
 void ipoib_debugfs_remove(struct ipoib_dev *priv)
 {
+	ASSERT_RTNL();
 	debugfs_remove(priv->debugfs_mcg);
 	debugfs_remove(priv->debugfs_path);
 	debugfs_remove(priv->debugfs_cm);

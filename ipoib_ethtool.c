@@ -105,6 +105,8 @@ static unsigned int ipoib_lane_mbps(u16 speed)
 		return 50000;
 	case IB_SPEED_NDR:
 		return 100000;
+	case IB_SPEED_XDR:
+		return 200000;
 	default:
 		return 0;
 	}
@@ -135,7 +137,7 @@ static int ipoib_ethtool_link(struct net_device *dev,
 	cmd->base.autoneg = AUTONEG_ENABLE;
 	if (!netif_carrier_ok(dev))
 		return 0;
-	cmd->base.speed = priv->link_mbps ?: SPEED_UNKNOWN;
+	cmd->base.speed = READ_ONCE(priv->link_mbps) ?: SPEED_UNKNOWN;
 	cmd->base.duplex = DUPLEX_FULL;
 	return 0;
 }

@@ -105,6 +105,7 @@ static void ipoib_port_take(struct ipoib_dev *priv,
 	WRITE_ONCE(priv->local_lid, port->lid);
 	WRITE_ONCE(priv->lmc, port->lmc);
 	priv->max_mtu = port->max_mtu;
+	WRITE_ONCE(priv->link_mbps, port->mbps);
 	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
 	/* NAPI compares with it, and is off if it changes */
 	if (memcmp(&priv->local_gid, &port->gid, sizeof(port->gid)))
@@ -170,25 +171,37 @@ static void ipoib_ctl_announce(struct ipoib_dev *priv)
 
 /* ---- the control work ---- */
 
+/*
+ * Start an interface that is running: the stack has groups, with addresses of the
+ * scope that the link had. It may have been given another at any time since.
+ */
+static int ipoib_ctl_up(struct ipoib_dev *priv)
+{
+	if (ipoib_dev_address_moved(priv))
+		ipoib_dev_change_address(priv);
+	return ipoib_dev_up(priv);
+}
+
 /* Look at the port again; what changed may need a restart, or a new name. */
 static int ipoib_ctl_port(struct ipoib_dev *priv,
 			  const struct ipoib_port *port)
 {
-	union ib_gid gid = priv->local_gid;
+	bool gid_changed = memcmp(&priv->local_gid, &port->gid,
+				  sizeof(port->gid));
 	u16 pkey = priv->pkey;
 	int err = 0;
 
 	if (ipoib_port_changed(priv, port))
 		ipoib_dev_down(priv);
 	ipoib_port_take(priv, port);
-	if (memcmp(&gid, &priv->local_gid, sizeof(gid)))
+	if (gid_changed)
 		ipoib_ctl_announce_later(priv);
-	if (pkey != priv->pkey || memcmp(&gid, &priv->local_gid, sizeof(gid)))
+	if (gid_changed || pkey != priv->pkey)
 		ipoib_dev_change_address(priv);
 	if (netif_running(priv->netdev) &&
 	    test_bit(IPOIB_FLAG_PKEY, &priv->flags) &&
 	    !test_bit(IPOIB_FLAG_UP, &priv->flags))
-		err = ipoib_dev_up(priv);
+		err = ipoib_ctl_up(priv);
 	ipoib_mcast_rejoin(priv);
 	return err;
 }
@@ -215,9 +228,7 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 	if (!test_bit(IPOIB_FLAG_UP, &priv->flags))
 		return 0;
 	ipoib_dev_down(priv);
-	if (ipoib_dev_address_moved(priv))
-		ipoib_dev_change_address(priv);
-	return ipoib_dev_up(priv);
+	return ipoib_ctl_up(priv);
 }
 
 /* There is no broadcast group of this scope; what about the next (U15)? */
@@ -228,8 +239,7 @@ static int ipoib_ctl_scope(struct ipoib_dev *priv)
 		return 0;
 	ipoib_dev_down(priv);
 	ipoib_dev_next_scope(priv);
-	ipoib_dev_change_address(priv);
-	return ipoib_dev_up(priv);
+	return ipoib_ctl_up(priv);
 }
 
 static int ipoib_ctl_mtu(struct ipoib_dev *priv)

@@ -257,18 +257,28 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
 	return IPOIB_HARD_LEN;
 }
 
-/* Source of a frame. A frame on its way out holds its destination instead. */
+/* Octets that those have room for who ask for the source of a frame. */
+#define IPOIB_PARSE_LEN		sizeof(__be64)
+
+/*
+ * Source of a frame. A frame on its way out holds its destination instead.
+ *
+ * Not all of the address: nfnetlink_log and nfnetlink_queue have 8 octets for it,
+ * on their stacks, and so has the ring of a packet socket, where the frame itself
+ * comes next. The last 8 of the GID tell who sent it: the GUID of the port.
+ */
 static int ipoib_header_parse(const struct sk_buff *skb,
 			      const struct net_device *dev,
 			      unsigned char *haddr)
 {
 	const struct ipoib_header *header = (const void *)skb_mac_header(skb);
+	const void *lladdr = &header->lladdr;
 
 	if (skb->pkt_type == PACKET_OUTGOING)
-		memcpy(haddr, dev->dev_addr, IPOIB_LLADDR_LEN);
-	else
-		memcpy(haddr, &header->lladdr, IPOIB_LLADDR_LEN);
-	return IPOIB_LLADDR_LEN;
+		lladdr = dev->dev_addr;
+	memcpy(haddr, lladdr + IPOIB_LLADDR_LEN - IPOIB_PARSE_LEN,
+	       IPOIB_PARSE_LEN);
+	return IPOIB_PARSE_LEN;
 }
 
 IPOIB_HEADER_PARSE(ipoib_header_parse)
@@ -426,6 +436,17 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode)
 	return 0;
 }
 
+/* RFC 4391 section 9.1.1 (U36, U38). */
+static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
+{
+	struct ipoib_lladdr addr;
+
+	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
+	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num,
+			 &priv->local_gid);
+	dev_addr_set(priv->netdev, (const u8 *)&addr);
+}
+
 /**
  * ipoib_dev_set_transport - choose the transports of connected mode
  * @priv: the interface
@@ -444,7 +465,7 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 	err = ipoib_cm_transport_set(priv, word);
 	if (err || was == ipoib_cm_flags(priv))
 		return err;
-	ipoib_dev_set_address(priv);
+	ipoib_dev_set_lladdr(priv);
 	call_netdevice_notifiers(NETDEV_CHANGEADDR, priv->netdev);
 	return 0;
 }
@@ -480,11 +501,12 @@ void ipoib_dev_next_scope(struct ipoib_dev *priv)
 
 /**
  * ipoib_dev_set_address - derive link-layer and broadcast address
- * @priv: the interface; GID, QPN and P_Key are known
+ * @priv: the interface, stopped; GID, QPN and P_Key are known
  *
- * RFC 4391 section 9.1.1 (U36, U38) and section 4 (U4 to U9). The
- * administrator gives the link another scope by the broadcast address (U15);
- * the rest of that address is not for him to choose.
+ * For the latter see RFC 4391 section 4 (U4 to U9). The administrator gives the
+ * link another scope by the broadcast address (U15); the rest of that address is
+ * not for him to choose. Receiving and the multicast work go by the MGID, so it
+ * does not change while they run.
  *
  * Context: RTNL held, or before registration
  */
@@ -493,10 +515,7 @@ void ipoib_dev_set_address(struct ipoib_dev *priv)
 	struct net_device *dev = priv->netdev;
 	struct ipoib_lladdr addr;
 
-	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
-	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num,
-			 &priv->local_gid);
-	dev_addr_set(dev, (const u8 *)&addr);
+	ipoib_dev_set_lladdr(priv);
 	ipoib_mgid_broadcast(&priv->broadcast_mgid,
 			     ipoib_dev_scope(dev) ?: ipoib_scope ?:
 			     IPOIB_SCOPE_LINK_LOCAL,
@@ -723,7 +742,10 @@ struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 	err = register_netdev(dev);
 	if (err)
 		goto exit_dev;
+	/* Whoever sees it registered may rename it, which renames the files. */
+	rtnl_lock();
 	ipoib_debugfs_add(priv);
+	rtnl_unlock();
 	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
 	pr_debug("ipoib: %s created\n", dev->name);
 	return priv;
@@ -746,7 +768,9 @@ tell:
  */
 void ipoib_dev_destroy(struct ipoib_dev *priv)
 {
+	rtnl_lock();
 	ipoib_debugfs_remove(priv);
+	rtnl_unlock();
 	unregister_netdev(priv->netdev);
 	ipoib_dev_exit(priv);
 	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);

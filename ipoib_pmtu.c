@@ -43,12 +43,15 @@ static bool ipoib_pmtu_prepare(struct sk_buff *skb)
 	       pskb_may_pull(skb, sizeof(struct ipv6hdr));
 }
 
-/* A few times a second. Only the work asks. */
+/*
+ * A few times a second. Only the work asks. The first span begins at 0, which a clock
+ * of 32 bits comes to five minutes after the boot.
+ */
 static bool ipoib_pmtu_may_answer(struct ipoib_dev *priv)
 {
 	unsigned long now = jiffies;
 
-	if (time_after(now, priv->pmtu_since + IPOIB_PMTU_WINDOW)) {
+	if (now - priv->pmtu_since > IPOIB_PMTU_WINDOW) {
 		priv->pmtu_since = now;
 		priv->pmtu_answers = 0;
 	}

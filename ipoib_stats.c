@@ -118,6 +118,18 @@ void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n)
 	put_cpu_ptr(priv->stats);
 }
 
+/*
+ * u64_stats_add() takes no negative number where a long has 32 bits. Interrupts are
+ * off there; elsewhere they are not, and adding has to be one operation.
+ */
+static void ipoib_stat_change(u64_stats_t *val, s64 n)
+{
+	if (IS_ENABLED(CONFIG_64BIT))
+		u64_stats_add(val, n);
+	else
+		u64_stats_set(val, u64_stats_read(val) + n);
+}
+
 /**
  * ipoib_stat_traffic - count frames and their octets
  * @priv: the interface
@@ -136,9 +148,9 @@ void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets,
 	unsigned long flags;
 
 	flags = u64_stats_update_begin_irqsave(&stats->syncp);
-	u64_stats_add(&stats->val[packets], npackets);
-	u64_stats_add(&stats->val[packets + IPOIB_RX_BYTES - IPOIB_RX_PACKETS],
-		      nbytes);
+	ipoib_stat_change(&stats->val[packets], npackets);
+	ipoib_stat_change(&stats->val[packets + IPOIB_RX_BYTES -
+				      IPOIB_RX_PACKETS], nbytes);
 	u64_stats_update_end_irqrestore(&stats->syncp, flags);
 	put_cpu_ptr(priv->stats);
 }

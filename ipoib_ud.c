@@ -204,11 +204,12 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	last->wr.next = NULL;
 	if (ipoib_ud_signal(txq))
 		last->wr.send_flags |= IB_SEND_SIGNALED;
+	/* Now, as what fails is taken back, perhaps before the call returns. */
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->count,
+			   batch->bytes);
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
 	if (unlikely(err))
 		ipoib_ud_post_failed(txq, err, bad);
-	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->count,
-			   batch->bytes);
 	batch->count = 0;
 	batch->bytes = 0;
 	batch->awaited = false;
@@ -516,10 +517,11 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 
 	cancel_delayed_work_sync(&priv->ah_work);
 	synchronize_net();
-	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
-		ipoib_ah_free(ah);
+	/* One that could not be emptied may still use handles and buffers. */
 	if (!ib_destroy_qp(priv->txq->qp))
 		ipoib_object_gone(IPOIB_OBJECT_QP, 1);
+	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
+		ipoib_ah_free(ah);
 	if (priv->rxq->pool)
 		ipoib_ud_release(priv);
 	ipoib_ud_rx_exit(priv->rxq);
@@ -583,9 +585,13 @@ static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 	ipoib_ud_move(priv, IB_QPS_ERR);
 	ipoib_ud_drain(priv);
 	err = ipoib_ud_move(priv, IB_QPS_RESET);
-	if (!err)
-		ipoib_ud_release(priv);
-	return err;
+	if (err)
+		return err;
+	/* What was completed since the last look is none of the QP's next life. */
+	ipoib_ud_rx_drain(priv->rxq);
+	ipoib_ud_tx_drain(priv->txq);
+	ipoib_ud_release(priv);
+	return 0;
 }
 
 /**

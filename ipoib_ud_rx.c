@@ -464,7 +464,7 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 
 /**
  * ipoib_ud_rx_drain - take back receives that were flushed
- * @rxq: the queue; its QP is in the error state, its handler disabled
+ * @rxq: the queue; its QP is in the error state or RESET, its handler disabled
  *
  * Context: RTNL held
  * Return: whether all are back

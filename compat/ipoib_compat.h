@@ -25,9 +25,14 @@
 #include <net/page_pool.h>
 #endif
 
-/* Until 6.7 a pool whose pages are handed out in pieces had to say so. */
+/*
+ * Until 6.7 a pool whose pages are handed out in pieces had to say so, and there was
+ * none on machines of 32 bits with longer DMA addresses (PAE, LPAE).
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
 #define IPOIB_PP_FLAGS	PP_FLAG_PAGE_FRAG
+static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
+	      "ib_ipoib needs Linux 6.7 on this machine");
 #else
 #define IPOIB_PP_FLAGS	0
 #endif
@@ -79,6 +84,11 @@ typedef int ipoib_num_paths_t;
 /* ethtool_puts() is 6.8. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define ethtool_puts(data, str)	ethtool_sprintf(data, "%s", str)
+#endif
+
+/* The speed XDR is 6.7. The value is that of the PortInfo attribute (IBTA). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define IB_SPEED_XDR	256
 #endif
 
 /* A workqueue says since 6.17 whether it is bound to a CPU. */

@@ -22,6 +22,7 @@ CASES=(
 	"broadcast:0x8035 U25,A36 RARP travels broadcast"
 	"unicast:1:2:0x88ca U26 TIPC's EtherType travels"
 	"unicast:1:2:0x0801 U26 an EtherType nobody heard of travels"
+	"port_of_source A37 a packet socket is told the GUID of the port that a frame came from"
 	"on_the_wire U23,U24,U26 the encapsulation header is EtherType and zero"
 	"counted U26 the frames are counted as sent, not as dropped"
 	"wrong_node U37 a node that is not addressed gets nothing"
@@ -56,6 +57,16 @@ broadcast()
 	wait "$LISTENER" || fail "not all of 3 frames came to node 3"
 	wait "$two" || fail "not all of 3 frames came to node 2"
 	check_eq "pkttype" "$(received 2 | word pkttype)" 1
+}
+
+# Of a broadcast, which has a GRH. No more than 8 octets: that is the room there is.
+port_of_source()
+{
+	listen 2 0x8035 3 5000
+	check "send" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x8035 "$HELLO" 3
+	wait "$LISTENER" || fail "not all of 3 frames came: $(received 2)"
+	check_eq "length" "$(received 2 | word halen)" 8
+	check_eq "source" "$(received 2 | word addr)" "$(lladdr 1 | cut -c 25-)"
 }
 
 on_the_wire()

@@ -26,6 +26,7 @@ CASES=(
 	"stable:flap U46 loss of the link keeps the address"
 	"parent B13 the HCA is the parent device"
 	"driver_info B17 ethtool -i names ib_ipoib and the HCA"
+	"link_settings B20 ethtool tells the speed of the port, which is unknown without carrier"
 )
 
 setup()
@@ -159,6 +160,24 @@ driver_info()
 	check_eq "driver" "$(sed -n 's/^driver: //p' <<< "$info")" ib_ipoib
 	check_eq "bus-info" "$(sed -n 's/^bus-info: //p' <<< "$info")" \
 		"$(bus_info 2)"
+}
+
+link_settings()
+{
+	local shown speed
+
+	# "100 Gb/sec (4X EDR)"
+	speed=$(port_attr 2 rate | awk '{ print $1 * 1000 }')
+	shown=$(in_node 2 ethtool ib0)
+	check_num "speed of the port" "$speed" -gt 0
+	check_eq "speed" "$(sed -n 's/^\s*Speed: //p' <<< "$shown")" "${speed}Mb/s"
+	check_eq "duplex" "$(sed -n 's/^\s*Duplex: //p' <<< "$shown")" Full
+	check_eq "in sysfs" "$(in_node 2 cat /sys/class/net/ib0/speed)" "$speed"
+	link_down 3
+	check "no carrier" slowwait 10 no_carrier 3
+	check_eq "without carrier" "$(in_node 3 cat /sys/class/net/ib0/speed)" -1
+	link_up 3
+	check "carrier is back" wait_carrier 3
 }
 
 ktap_main "$@"

@@ -20,6 +20,7 @@ CASES=(
 	"full_again U9 full membership is back, and with it everybody"
 	"gone U21,A16 without a P_Key at index 0 there is no carrier, and the log says so"
 	"back U21,A16 when it is there again the interface comes up by itself at once"
+	"scope_meanwhile U8,U15 a scope that the link gets while there is no P_Key is that of its groups, too"
 	"moved A16,U21 when the P_Key moves and another takes its place, the link is that of the other one"
 	"former U56,A24 and the SA has the ports in no group of the former link any more"
 	"moved_back A16,U21 and the former one when it is back in its place"
@@ -172,6 +173,34 @@ back()
 	check "carrier" slowwait 3 has_carrier 2
 	check "ping" wait_ping 1 2
 	check "ping" wait_ping 3 2
+}
+
+# link_scope NODE SCOPE: gives it to the link
+link_scope()
+{
+	node_ip "$1" link set ib0 broadcast \
+		"00:ff:ff:ff:ff:1$2:40:1b:92:34:00:00:00:00:00:00:ff:ff:ff:ff"
+}
+
+# all_hosts_scope NODE SCOPE: the stack has 224.0.0.1 in that scope
+all_hosts_scope()
+{
+	in_node "$1" grep -q "ib0 .* 00ffffffff1${2}401b9234000000000000""00000001\$" \
+		/proc/net/dev_mcast
+}
+
+# OpenSM makes no group of scope 5: the stack's list has to do.
+scope_meanwhile()
+{
+	check "take the P_Key" pkeys_set 2 0=0
+	check "no carrier" slowwait 5 no_carrier 2
+	check "give a scope" link_scope 2 5
+	check_not "a group of that scope" all_hosts_scope 2 5
+	check "give the P_Key back" pkeys_set 2 0=0x9234
+	check "the group is of that scope" slowwait 5 all_hosts_scope 2 5
+	check "give the former scope" link_scope 2 2
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2
 }
 
 # on_link NODE PKEY: the interface is on that partition's link
