@@ -285,6 +285,7 @@ static int ipoib_conn_accept(struct ib_cm_id *id,
 	if (IS_ERR(conn))
 		return IB_CM_REJ_NO_QP;
 	conn->id = id;
+	conn->from = request->way;
 	conn->mtu = request->mtu;
 	conn->two_way = two_way;
 	conn->apm.wanted = request->failover == IPOIB_FAILOVER_ACCEPTED;
@@ -350,9 +351,10 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
  * ipoib_conn_check - whether a peer is who it says
  * @conn: a connection that the peer asked for
  *
- * Anyone may claim an address in a request. What we would send goes to this
- * connection's LID or MAC address, so that must be the one that the fabric has
- * for the GID.
+ * Anyone may claim an address in a request. It must have come from the LID or MAC
+ * address that the fabric has for the GID, and the connection must lead there: on
+ * InfiniBand ib_cm takes that from what the request says, which with the right LID
+ * and any QPN would have all that we send thrown away.
  *
  * Context: process, or bottom half
  * Return: true if it is, false if not or not known yet
@@ -365,6 +367,7 @@ bool ipoib_conn_check(struct ipoib_conn *conn)
 	if (!conn->checked)
 		conn->checked = ipoib_way_to(priv, conn->peer->addr.gid,
 					     &way) &&
+				ipoib_way_is_same(priv, &way, &conn->from) &&
 				ipoib_way_is_same(priv, &way, &conn->way);
 	return conn->checked;
 }

@@ -372,6 +372,7 @@ struct ipoib_apm {
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
  * @id: identifier of the CM
+ * @from: where the peer's request has come from
  * @way: where the connection goes, at first
  * @apm: its second way
  * @psn: first PSN of the packets to us
@@ -416,6 +417,7 @@ struct ipoib_conn {
 	bool tended;
 	bool carried;
 	struct ib_cm_id *id;
+	struct ipoib_way from;
 	struct ipoib_way way;
 	struct ipoib_apm apm;
 	u32 psn;
