@@ -348,6 +348,22 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 }
 
 /**
+ * ipoib_conn_is_theirs - whether a request has come from where its peer is
+ * @conn: a connection that was asked for; where it leads to need not be known
+ *
+ * Context: process, or bottom half
+ * Return: true if it has, false if not or not known yet
+ */
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	struct ipoib_way way;
+
+	return ipoib_way_to(priv, conn->peer->addr.gid, &way) &&
+	       ipoib_way_is_same(priv, &way, &conn->from);
+}
+
+/**
  * ipoib_conn_check - whether a peer is who it says
  * @conn: a connection that the peer asked for
  *
@@ -362,13 +378,11 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 bool ipoib_conn_check(struct ipoib_conn *conn)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
-	struct ipoib_way way;
 
 	if (!conn->checked)
-		conn->checked = ipoib_way_to(priv, conn->peer->addr.gid,
-					     &way) &&
-				ipoib_way_is_same(priv, &way, &conn->from) &&
-				ipoib_way_is_same(priv, &way, &conn->way);
+		conn->checked = ipoib_conn_is_theirs(conn) &&
+				ipoib_way_is_same(priv, &conn->from,
+						  &conn->way);
 	return conn->checked;
 }
 

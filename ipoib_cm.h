@@ -654,6 +654,7 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
 void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac);
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data);
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
 bool ipoib_conn_check(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);

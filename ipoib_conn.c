@@ -523,14 +523,18 @@ static struct ipoib_conn *ipoib_conn_make_active(struct ipoib_cm *cm,
 	return conn;
 }
 
-/* Has the peer asked for one meanwhile, that will do? */
+/*
+ * Has the peer asked for one meanwhile, that will do? What others have asked for in
+ * its name does not keep us from asking.
+ */
 static bool ipoib_peer_was_faster(const struct ipoib_peer *peer)
 {
 	const struct ipoib_conn *conn;
 
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (!conn->active && conn->two_way &&
-		    (conn->state == IPOIB_CONN_ACCEPTING || conn->checked))
+		    (conn->checked || (conn->state == IPOIB_CONN_ACCEPTING &&
+				       ipoib_conn_is_theirs(conn))))
 			return true;
 	return false;
 }

@@ -341,7 +341,8 @@ static bool ipoib_peer_hopes(const struct ipoib_peer *peer)
 		return true;
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING ||
-		    (conn->state == IPOIB_CONN_ACCEPTING && conn->two_way))
+		    (conn->state == IPOIB_CONN_ACCEPTING && conn->two_way &&
+		     ipoib_conn_is_theirs(conn)))
 			return true;
 	return false;
 }
