@@ -185,24 +185,34 @@ static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 	       !ipoib_way_is_same(cm->priv, &way, &request->way);
 }
 
+/* What has the peer that a request may not replace? Returns 0 or the reason. */
+static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			   const struct ipoib_cm_request *request)
+{
+	lockdep_assert_held(&cm->lock);
+	if (ipoib_cm_forged(cm, peer, request)) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
+		return IB_CM_REJ_INVALID_LID;
+	}
+	if (ipoib_peer_crosses(cm, peer)) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	}
+	return 0;
+}
+
 /* Room for one more from this peer. Returns 0 or the reason to refuse. */
 static int ipoib_cm_admit(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			  const struct ipoib_cm_request *request)
 {
-	int reason = 0;
+	int reason;
 
 	spin_lock_bh(&cm->lock);
 	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
 		reason = IB_CM_REJ_NO_RESOURCES;
-	else if (ipoib_cm_forged(cm, peer, request))
-		reason = IB_CM_REJ_INVALID_LID;
-	else if (ipoib_peer_crosses(cm, peer))
-		reason = IB_CM_REJ_CONSUMER_DEFINED;
+	else
+		reason = ipoib_cm_object(cm, peer, request);
 	spin_unlock_bh(&cm->lock);
-	if (reason == IB_CM_REJ_CONSUMER_DEFINED)
-		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
-	else if (reason == IB_CM_REJ_INVALID_LID)
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 	if (!reason && !ipoib_cm_make_room(cm, peer))
 		reason = IB_CM_REJ_NO_RESOURCES;
 	return reason;
@@ -222,16 +232,18 @@ static bool ipoib_conn_replaced(const struct ipoib_conn *old)
 
 /*
  * A request of ours may have gone out since ipoib_cm_admit() looked, and have
- * to be given way to. Returns whether the connection was taken.
+ * to be given way to, or not be what this one crosses. Returns 0, and from then on
+ * the peer has the connection, or the reason to refuse it.
  */
-static bool ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn)
+static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
+			     const struct ipoib_cm_request *request)
 {
 	struct ipoib_conn *old, *tmp;
-	bool crosses;
+	int reason;
 
 	spin_lock_bh(&cm->lock);
-	crosses = ipoib_peer_crosses(cm, conn->peer);
-	if (crosses)
+	reason = ipoib_cm_object(cm, conn->peer, request);
+	if (reason)
 		goto unlock;
 	list_for_each_entry_safe(old, tmp, &conn->peer->conns, peer_list) {
 		if (ipoib_conn_replaced(old))
@@ -246,7 +258,7 @@ static bool ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn)
 	list_add_tail(&conn->peer_list, &conn->peer->conns);
 unlock:
 	spin_unlock_bh(&cm->lock);
-	return !crosses;
+	return reason;
 }
 
 static int ipoib_conn_send_rep(struct ipoib_conn *conn,
@@ -289,10 +301,10 @@ static int ipoib_conn_accept(struct ib_cm_id *id,
 	conn->mtu = request->mtu;
 	conn->two_way = two_way;
 	conn->apm.wanted = request->failover == IPOIB_FAILOVER_ACCEPTED;
-	if (!ipoib_conn_enlist(cm, conn)) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
+	err = ipoib_conn_enlist(cm, conn, request);
+	if (err) {
 		ipoib_conn_free(conn);
-		return IB_CM_REJ_CONSUMER_DEFINED;
+		return err;
 	}
 	/* The CM has made it, the reaper destroys it. */
 	ipoib_object_made(IPOIB_OBJECT_CM_ID);
