@@ -243,6 +243,8 @@ enum ipoib_peer_state {
  * @plain: it refused us when we had an alternate path: the next request has none
  * @barren: the last connection we sent on carried nothing: one that the peer makes
  *	is not relied upon before @retry_at either
+ * @silent: the last connection we sent on ended in silence, and nothing has come
+ *	from the peer since
  * @hope_until: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
@@ -253,9 +255,10 @@ enum ipoib_peer_state {
  * @list: in &ipoib_cm.peer_list
  * @todo: in &ipoib_cm.todo or &ipoib_cm.held, or empty
  * @used: jiffies of the last frame that had no connection
+ * @seen: jiffies of the last frame that has come on an unreliable connection
  * @rcu: frees it
  *
- * All but @tx and @used under &ipoib_cm.lock.
+ * All but @tx, @used and @seen under &ipoib_cm.lock.
  */
 struct ipoib_peer {
 	struct rhash_head node;
@@ -270,6 +273,7 @@ struct ipoib_peer {
 	bool barren;
 	bool plain;
 	bool stale;
+	bool silent;
 	bool making;
 	bool postponed;
 	unsigned int parting;
@@ -284,6 +288,7 @@ struct ipoib_peer {
 	struct list_head list;
 	struct list_head todo;
 	unsigned long used;
+	unsigned long seen;
 	struct rcu_head rcu;
 };
 
@@ -377,7 +382,9 @@ struct ipoib_apm {
  * @apm: its second way
  * @psn: first PSN of the packets to us
  * @created: jiffies
- * @seen: jiffies of the last frame received
+ * @heard: &ipoib_peer.seen as the ageing work has last found it
+ * @heard_head: head of @ring then
+ * @asked_at: jiffies when that last found nothing sent after @heard
  * @die_at: jiffies by which the reaper stops to wait; reaper only
  * @bufs: own receive buffers, on an HCA without SRQ
  * @last_wqe: the SRQ is done with the QP
@@ -422,7 +429,9 @@ struct ipoib_conn {
 	struct ipoib_apm apm;
 	u32 psn;
 	unsigned long created;
-	unsigned long seen;
+	unsigned long heard;
+	u32 heard_head;
+	unsigned long asked_at;
 	unsigned long die_at;
 	struct ipoib_cm_bufs *bufs;
 	struct completion last_wqe;

@@ -225,7 +225,6 @@ static struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm)
 	conn->psn = get_random_u32() & 0xffffff;
 	conn->created = jiffies;
 	conn->used = jiffies;
-	conn->seen = jiffies;
 	conn->progress = jiffies;
 	spin_lock_init(&conn->tx_lock);
 	__skb_queue_head_init(&conn->backlog);
@@ -336,6 +335,7 @@ struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
 	if (!conn)
 		goto uncount;
 	conn->peer = peer;
+	conn->heard = READ_ONCE(peer->seen);
 	conn->transport = transport;
 	err = ipoib_conn_share(conn);
 	if (err)

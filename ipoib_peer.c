@@ -132,6 +132,7 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 	peer->addr = *addr;
 	peer->sid = IPOIB_SID_RFC;
 	peer->used = jiffies;
+	peer->seen = jiffies;
 	__skb_queue_head_init(&peer->parked);
 	INIT_LIST_HEAD(&peer->conns);
 	INIT_LIST_HEAD(&peer->resend);
@@ -276,6 +277,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 
 	lockdep_assert_held(&cm->lock);
+	conn->asked_at = jiffies;
 	peer->chosen = conn;
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	peer->tried = 0;
@@ -427,6 +429,7 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 		peer->state = IPOIB_PEER_IDLE;
 		peer->failures = 0;
 		peer->barren = false;
+		peer->silent = false;
 	}
 }
 

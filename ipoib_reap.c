@@ -26,8 +26,12 @@
  * the peer has asked for patience (MRA): of that it may ask for hours.
  */
 #define IPOIB_CM_LATE		(6 * HZ)
-/* UC tells of no loss: after so long without a sign of life begin anew. */
+/*
+ * UC tells of no loss: after so long without an answer begin anew, and sooner if it
+ * has been for nothing just before.
+ */
 #define IPOIB_UC_SILENCE	(30 * HZ)
+#define IPOIB_UC_DOUBT		(6 * HZ)
 /* A connection not used for so long goes if there is need for room. */
 #define IPOIB_CM_SPARE		(5 * HZ)
 /* How many are looked at for that. */
@@ -213,12 +217,45 @@ static bool ipoib_conn_is_stuck(const struct ipoib_conn *conn)
 	       time_after(jiffies, READ_ONCE(conn->progress) + IPOIB_CM_STUCK);
 }
 
-/* Nothing comes from a peer that we send to: is it there? UC would not tell. */
-static bool ipoib_conn_is_silent(const struct ipoib_conn *conn)
+/*
+ * Note whether something has come since the last look, or nothing been sent. With a
+ * connection for each direction it comes by the other one.
+ */
+static bool ipoib_conn_is_answered(struct ipoib_conn *conn)
 {
-	return conn->transport == IPOIB_TRANSPORT_UC && conn->ring.slots &&
-	       time_after(READ_ONCE(conn->used), READ_ONCE(conn->seen) +
-			  IPOIB_UC_SILENCE);
+	u32 head = READ_ONCE(conn->ring.head);
+	struct ipoib_peer *peer = conn->peer;
+	unsigned long seen = READ_ONCE(peer->seen);
+
+	if (seen != conn->heard) {
+		conn->heard = seen;
+		conn->heard_head = head;
+		peer->silent = false;
+	}
+	return head == conn->heard_head;
+}
+
+/*
+ * Nothing comes from a peer that we send to: is it there? UC would not tell. Once that
+ * may be what a flow is like, or a peer that has lost its end. If nothing comes with
+ * the next connection either, it is taken for one that carries nothing.
+ */
+static bool ipoib_conn_went_silent(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	unsigned long limit;
+
+	if (conn->transport != IPOIB_TRANSPORT_UC || !conn->ring.slots)
+		return false;
+	if (ipoib_conn_is_answered(conn))
+		conn->asked_at = jiffies;
+	limit = peer->silent ? IPOIB_UC_DOUBT : IPOIB_UC_SILENCE;
+	if (time_before_eq(jiffies, conn->asked_at + limit))
+		return false;
+	if (peer->silent)
+		WRITE_ONCE(conn->fatal, true);
+	peer->silent = true;
+	return true;
 }
 
 /* Why a connection that is being made has to go; NULL if it may stay. */
@@ -240,7 +277,7 @@ static const char *ipoib_conn_doom(struct ipoib_conn *conn)
 		WRITE_ONCE(conn->fatal, true);
 		return "stuck";
 	}
-	if (ipoib_conn_is_silent(conn))
+	if (ipoib_conn_went_silent(conn))
 		return "silent";
 	return ipoib_conn_is_idle(conn) ? "idle" : NULL;
 }
