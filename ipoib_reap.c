@@ -203,7 +203,9 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 {
-	unsigned long idle = READ_ONCE(ipoib_cm_idle);
+	/* Four times as many jiffies are still a time to come. */
+	unsigned long idle = min_t(unsigned long, READ_ONCE(ipoib_cm_idle),
+				   MAX_JIFFY_OFFSET / HZ / 4);
 
 	/* The one who asked decides, if he is there to. */
 	if (!conn->active)
