@@ -49,8 +49,9 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 	wr.num_sge = nsge;
 	wr.wr_id = conn->ring.head - 1;
 	if (unlikely(ib_post_send(conn->qp, &wr, NULL))) {
-		/* The frame stays in the ring until the reaper flushes it. */
-		ipoib_stat_add(priv, IPOIB_TX_POST, 1);
+		/* Nothing would complete it, and the reaper waits for what is there. */
+		skb = ipoib_ring_take_back(&conn->ring);
+		ipoib_drop(priv, skb, IPOIB_TX_POST);
 		WRITE_ONCE(conn->fatal, true);
 		return;
 	}

@@ -258,6 +258,26 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 	return nsge;
 }
 
+/**
+ * ipoib_ring_take_back - undo the last ipoib_ring_fill()
+ * @ring: ring whose last slot has not been posted
+ *
+ * Context: transmit lock of the queue held
+ * Return: the frame, which is the caller's again, or NULL if the slot held a copy
+ */
+struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
+{
+	u32 head = ring->head - 1;
+	struct ipoib_tx_slot *slot = &ring->slots[head & ring->mask];
+	struct sk_buff *skb = slot->skb;
+
+	if (skb)
+		ipoib_ring_unmap(ring, slot);
+	slot->skb = NULL;
+	WRITE_ONCE(ring->head, head);
+	return skb;
+}
+
 static void ipoib_ring_release(struct ipoib_ring *ring,
 			       struct ipoib_tx_slot *slot, int budget)
 {
