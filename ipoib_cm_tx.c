@@ -159,6 +159,8 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 	spin_lock(&conn->tx_lock);
 	ipoib_conn_drain_locked(conn);
 	spin_unlock(&conn->tx_lock);
+	if (unlikely(READ_ONCE(conn->fatal)))
+		ipoib_conn_close(conn);
 }
 
 static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
