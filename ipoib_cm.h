@@ -359,7 +359,8 @@ struct ipoib_apm {
  * @shut: nothing is sent any more
  * @backlog: frames that wait for room in @ring, with their encapsulation header
  * @ring: sends; there are no slots on a connection we do not send on
- * @progress: jiffies when a send last completed, or the ring was last empty
+ * @progress: jiffies when a send last completed, or the ring was last empty;
+ *	written before the ring is
  * @state: under &ipoib_cm.lock
  * @transport: RC or UC
  * @active: we asked for it

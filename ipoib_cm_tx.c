@@ -194,8 +194,9 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 	else if (unlikely(!READ_ONCE(conn->carried)) &&
 		 conn->transport == IPOIB_TRANSPORT_RC)
 		ipoib_conn_carries(conn);
-	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
+	/* Before the slots: ipoib_conn_is_stuck() reads in the other order. */
 	WRITE_ONCE(conn->progress, jiffies);
+	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
 	ipoib_conn_drain(conn);
 }
 

@@ -215,8 +215,14 @@ static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 
 static bool ipoib_conn_is_stuck(const struct ipoib_conn *conn)
 {
-	return conn->ring.slots && ipoib_ring_used(&conn->ring) &&
-	       time_after(jiffies, READ_ONCE(conn->progress) + IPOIB_CM_STUCK);
+	if (!conn->ring.slots || !ipoib_ring_used(&conn->ring))
+		return false;
+	/*
+	 * Pairs with ipoib_ring_fill() and ipoib_ring_complete(): the time is not
+	 * of before what was seen of the ring.
+	 */
+	smp_rmb();
+	return time_after(jiffies, READ_ONCE(conn->progress) + IPOIB_CM_STUCK);
 }
 
 /*

@@ -254,7 +254,8 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 			return nsge;
 		}
 	}
-	WRITE_ONCE(ring->head, ring->head + 1);
+	/* Who sees the slot filled sees what its sender wrote before. */
+	smp_store_release(&ring->head, ring->head + 1);
 	return nsge;
 }
 
