@@ -153,7 +153,7 @@ static bool ipoib_conn_wins(const struct ipoib_cm *cm,
 		return false;
 	if (conn->state != IPOIB_CONN_CONNECTING &&
 	    !(conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
-	      time_before(jiffies, conn->created + IPOIB_CM_CROSSING)))
+	      jiffies - conn->created < IPOIB_CM_CROSSING))
 		return false;
 	ipoib_cm_own_addr(cm, &own);
 	return !ipoib_lladdr_less(&own, &conn->peer->addr);
