@@ -139,34 +139,37 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 }
 
 /*
- * RFC 4755 section 3.3 (C17): of two requests that cross, that of the
- * numerically greater address is taken. A request of ours that has been taken
- * a moment ago still crosses one that was sent before the peer knew of it; a
- * peer with a connection for each direction has no such doubts.
+ * Have we asked for one that a request may have crossed? One that has been granted
+ * a moment ago still crosses what was sent before the peer knew of it. A peer that
+ * wants a connection for each direction needs what it asks for besides ours.
  */
-static bool ipoib_conn_wins(const struct ipoib_cm *cm,
-			    const struct ipoib_conn *conn)
+static bool ipoib_conn_crosses(const struct ipoib_conn *conn, bool two_way)
 {
-	struct ipoib_lladdr own;
-
 	if (!conn->active)
 		return false;
-	if (conn->state != IPOIB_CONN_CONNECTING &&
-	    !(conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
-	      jiffies - conn->created < IPOIB_CM_CROSSING))
-		return false;
-	ipoib_cm_own_addr(cm, &own);
-	return !ipoib_lladdr_less(&own, &conn->peer->addr);
+	if (conn->state == IPOIB_CONN_CONNECTING)
+		return two_way;
+	return conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
+	       jiffies - conn->created < IPOIB_CM_CROSSING;
 }
 
-/* Is there a connection that a request of this peer has to give way to? */
-static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
+/*
+ * Is there a connection that a request of this peer has to give way to? RFC 4755
+ * section 3.3 (C17): of two that cross, that of the numerically greater address is
+ * taken.
+ */
+static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			       bool two_way)
 {
+	struct ipoib_lladdr own;
 	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
+	ipoib_cm_own_addr(cm, &own);
+	if (ipoib_lladdr_less(&own, &peer->addr))
+		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (ipoib_conn_wins(cm, conn))
+		if (ipoib_conn_crosses(conn, two_way))
 			return true;
 	return false;
 }
@@ -194,7 +197,7 @@ static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		return IB_CM_REJ_INVALID_LID;
 	}
-	if (ipoib_peer_crosses(cm, peer)) {
+	if (ipoib_peer_crosses(cm, peer, request->sid == IPOIB_SID_RFC)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
 		return IB_CM_REJ_CONSUMER_DEFINED;
 	}
