@@ -248,17 +248,20 @@ static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
 	reason = ipoib_cm_object(cm, conn->peer, request);
 	if (reason)
 		goto unlock;
+	conn->state = IPOIB_CONN_ACCEPTING;
+	conn->accepting = true;
+	cm->naccepting++;
+	list_add_tail(&conn->list, &cm->conns);
+	/* Before others go, lest the peer be without hope for a moment. */
+	list_add_tail(&conn->peer_list, &conn->peer->conns);
 	list_for_each_entry_safe(old, tmp, &conn->peer->conns, peer_list) {
+		if (old == conn)
+			continue;
 		if (ipoib_conn_replaced(old))
 			__ipoib_conn_close(old);
 		else if (old->state == IPOIB_CONN_CONNECTING)
 			old->crossed = conn->two_way;
 	}
-	conn->state = IPOIB_CONN_ACCEPTING;
-	conn->accepting = true;
-	cm->naccepting++;
-	list_add_tail(&conn->list, &cm->conns);
-	list_add_tail(&conn->peer_list, &conn->peer->conns);
 unlock:
 	spin_unlock_bh(&cm->lock);
 	return reason;
