@@ -229,7 +229,8 @@ enum ipoib_peer_state {
  * @chosen: connection to send on
  * @state: written under &ipoib_cm.lock
  * @offers: transports the peer offers, from the flags of its address
- * @sid: first octet of the service ID it takes, as far as we know
+ * @sid: first octet of the service ID it takes, as far as we know: not beyond the
+ *	connection, for who has just come up may be known by the wrong one
  * @sent_to: there was a frame for it that had no connection; else we know it
  *	by its requests only
  * @making: a connection is being made, and not in @conns yet

@@ -567,6 +567,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	struct sa_path_rec rec;
 	bool needless;
 	int err;
+	u8 sid;
 
 	if (transport < 0 ||
 	    !ipoib_path_record(cm->priv, peer->addr.gid, &rec) ||
@@ -578,7 +579,8 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 		return;
 	spin_lock_bh(&cm->lock);
 	conn->state = IPOIB_CONN_CONNECTING;
-	conn->two_way = peer->sid == IPOIB_SID_RFC;
+	sid = peer->sid;
+	conn->two_way = sid == IPOIB_SID_RFC;
 	conn->asking = true;
 	list_add_tail(&conn->list, &cm->conns);
 	needless = ipoib_peer_needs_none(cm, peer);
@@ -588,7 +590,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_unlock_bh(&cm->lock);
 	if (!needless) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REQUESTS, 1);
-		err = ipoib_conn_ask(conn, &rec, peer->sid);
+		err = ipoib_conn_ask(conn, &rec, sid);
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request",
 				 err);
 		if (err)

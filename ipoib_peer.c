@@ -380,6 +380,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+		peer->sid = IPOIB_SID_RFC;
 		peer->barren = ipoib_conn_was_barren(conn);
 		if (peer->barren)
 			ipoib_peer_failed(cm, peer);
@@ -427,6 +428,8 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 		list_del_init(&peer->todo);
 		peer->postponed = false;
 		peer->state = IPOIB_PEER_IDLE;
+		peer->sid = IPOIB_SID_RFC;
+		peer->tried = 0;
 		peer->failures = 0;
 		peer->barren = false;
 		peer->silent = false;
