@@ -132,8 +132,9 @@ static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
 /* Sends under way on a connection, and frames that wait for one to complete. */
 #define IPOIB_CM_RING		32
 #define IPOIB_CM_BACKLOG	256
-/* Frames too long for UD that wait for a connection. */
+/* Frames too long for UD that wait for a connection, and frames of all peers that wait. */
 #define IPOIB_CM_PARKED		32
+#define IPOIB_CM_PARKED_ALL	512
 /* Connections whose sends complete into one CQ at most, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
 #define IPOIB_CM_CQS		128
@@ -508,6 +509,7 @@ struct ipoib_cm_parter {
  * @lock: protects peers and the state of connections
  * @peer_list: all of @peers
  * @npeers: how many
+ * @nparked: frames in &ipoib_peer.parked of all of them
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
  * @naccepting: how many have &ipoib_conn.accepting
@@ -552,6 +554,7 @@ struct ipoib_cm {
 	spinlock_t lock; /* peers, states of connections */
 	struct list_head peer_list;
 	unsigned int npeers;
+	unsigned int nparked;
 	struct list_head conns;
 	unsigned int nconns;
 	unsigned int naccepting;
@@ -621,6 +624,8 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
 bool ipoib_peer_is_barren(const struct ipoib_peer *peer);
+void ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct sk_buff *skb);
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb);
 void ipoib_peer_age_all(struct ipoib_cm *cm);

@@ -389,6 +389,15 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	}
 }
 
+/* Whoever calls this sends or drops them. */
+static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			      struct sk_buff_head *to)
+{
+	lockdep_assert_held(&cm->lock);
+	cm->nparked -= skb_queue_len(&peer->parked);
+	ipoib_object_unpark(&peer->parked, to);
+}
+
 /**
  * ipoib_peer_age_all - give up on those that do not answer, forget the unused
  * @cm: connected mode of the interface
@@ -423,7 +432,7 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(peer, &cm->peer_list, list) {
-		ipoib_object_unpark(&peer->parked, dropped);
+		ipoib_peer_unhold(cm, peer, dropped);
 		list_del_init(&peer->resend);
 		list_del_init(&peer->todo);
 		peer->postponed = false;
@@ -439,10 +448,28 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 /* ---- frames that wait ---- */
 
 /**
- * ipoib_peer_park - let a frame wait for a connection
+ * ipoib_peer_hold - have a frame wait
+ * @cm: connected mode of the interface
+ * @peer: the peer it is for
+ * @skb: the frame
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct sk_buff *skb)
+{
+	lockdep_assert_held(&cm->lock);
+	cm->nparked++;
+	ipoib_object_park(&peer->parked, skb);
+}
+
+/**
+ * ipoib_peer_park - let a frame wait for a connection, if there is room
  * @cm: connected mode of the interface
  * @peer: the peer it is for
  * @skb: the frame, consumed
+ *
+ * What senders have under way to many peers at once is bounded over all of them.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -453,11 +480,12 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 							 IPOIB_CM_PARKED;
 
 	lockdep_assert_held(&cm->lock);
-	if (skb_queue_len(&peer->parked) >= most) {
+	if (skb_queue_len(&peer->parked) >= most ||
+	    cm->nparked >= IPOIB_CM_PARKED_ALL) {
 		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
 		return;
 	}
-	ipoib_object_park(&peer->parked, skb);
+	ipoib_peer_hold(cm, peer, skb);
 	if (ipoib_peer_is_behind(peer) || !list_empty(&peer->waiting))
 		return;
 	list_add_tail(&peer->waiting, &cm->waiting);
@@ -469,7 +497,7 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
  * sent, and the connection published before it is released, nothing overtakes.
  */
 static void ipoib_peer_take_parked(struct ipoib_dev *priv,
-				 struct sk_buff_head *frames)
+				   struct sk_buff_head *frames)
 {
 	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_peer *peer;
@@ -478,7 +506,7 @@ static void ipoib_peer_take_parked(struct ipoib_dev *priv,
 	peer = list_first_entry_or_null(&cm->resend, struct ipoib_peer, resend);
 	if (peer) {
 		list_del_init(&peer->resend);
-		ipoib_object_unpark(&peer->parked, frames);
+		ipoib_peer_unhold(cm, peer, frames);
 		ipoib_peer_publish(peer);
 	}
 	spin_unlock(&cm->lock);
