@@ -379,6 +379,7 @@ struct ipoib_apm {
  * @tended: the ageing work is at it: the reaper waits
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
+ * @ran: the QP may have taken receives from the SRQ
  * @id: identifier of the CM
  * @from: where the peer's request has come from
  * @way: where the connection goes, at first
@@ -426,6 +427,7 @@ struct ipoib_conn {
 	bool early;
 	bool tended;
 	bool carried;
+	bool ran;
 	struct ib_cm_id *id;
 	struct ipoib_way from;
 	struct ipoib_way way;

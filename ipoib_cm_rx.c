@@ -768,13 +768,16 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
  * ipoib_cm_rx_done - whether all receives of a connection have come back
  * @conn: the connection; its QP is in the error state
  *
+ * A QP that has come no further than INIT, as that of a request which is refused,
+ * takes nothing from the SRQ, and not each HCA tells then that it is done with it.
+ *
  * Return: true if so
  */
 bool ipoib_cm_rx_done(struct ipoib_conn *conn)
 {
 	if (conn->bufs)
 		return !ipoib_cm_bufs_posted(conn->bufs);
-	return completion_done(&conn->last_wqe);
+	return !conn->ran || completion_done(&conn->last_wqe);
 }
 
 /**

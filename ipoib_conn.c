@@ -182,6 +182,7 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	ipoib_apm_rtr(conn, &attr, &mask);
+	conn->ran = true;
 	return ib_modify_qp(conn->qp, &attr, mask);
 }
 
