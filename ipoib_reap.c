@@ -567,6 +567,7 @@ void ipoib_reap_init(struct ipoib_cm *cm)
 {
 	unsigned int i;
 
+	cm->empty_at = jiffies;
 	INIT_LIST_HEAD(&cm->closing);
 	INIT_LIST_HEAD(&cm->dead);
 	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);
