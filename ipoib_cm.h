@@ -43,6 +43,7 @@ extern const struct seq_operations ipoib_cm_sops;
 int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
+int ipoib_cm_listen_again(struct ipoib_dev *priv);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
@@ -69,6 +70,11 @@ static inline void ipoib_cm_exit(struct ipoib_dev *priv)
 
 static inline void ipoib_cm_start(struct ipoib_dev *priv)
 {
+}
+
+static inline int ipoib_cm_listen_again(struct ipoib_dev *priv)
+{
+	return 0;
 }
 
 static inline void ipoib_cm_stop(struct ipoib_dev *priv)
