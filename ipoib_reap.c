@@ -201,6 +201,45 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 /* ---- ageing ---- */
 
+/**
+ * enum ipoib_doom - why a connection has to go
+ * @IPOIB_DOOM_NONE: it may stay
+ * @IPOIB_DOOM_FAILED: it has failed, or its QP has
+ * @IPOIB_DOOM_UNANSWERED: our request was not answered
+ * @IPOIB_DOOM_LATE: the RTU has not come
+ * @IPOIB_DOOM_STUCK: a send does not complete
+ * @IPOIB_DOOM_SILENT: nothing comes from the peer, on UC
+ * @IPOIB_DOOM_IDLE: nobody uses it
+ */
+enum ipoib_doom {
+	IPOIB_DOOM_NONE,
+	IPOIB_DOOM_FAILED,
+	IPOIB_DOOM_UNANSWERED,
+	IPOIB_DOOM_LATE,
+	IPOIB_DOOM_STUCK,
+	IPOIB_DOOM_SILENT,
+	IPOIB_DOOM_IDLE,
+};
+
+/**
+ * struct ipoib_doom_info - what is told of it
+ * @name: in traces
+ * @stat: counter
+ */
+struct ipoib_doom_info {
+	const char *name;
+	enum ipoib_stat stat;
+};
+
+static const struct ipoib_doom_info ipoib_dooms[] = {
+	[IPOIB_DOOM_FAILED]	= { "failed", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
+	[IPOIB_DOOM_LATE]	= { "late", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_SILENT]	= { "silent", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_IDLE]	= { "idle", IPOIB_CM_REAPED },
+};
+
 static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 {
 	/* Four times as many jiffies are still a time to come. */
@@ -266,50 +305,43 @@ static bool ipoib_conn_went_silent(struct ipoib_conn *conn)
 	return true;
 }
 
-/* Why a connection that is being made has to go; NULL if it may stay. */
-static const char *ipoib_conn_late(const struct ipoib_conn *conn)
+/* Of one that is being made. */
+static enum ipoib_doom ipoib_conn_late(const struct ipoib_conn *conn)
 {
 	if (time_before_eq(jiffies, conn->created + IPOIB_CM_LATE))
-		return NULL;
-	return conn->state == IPOIB_CONN_CONNECTING ? "unanswered" : "late";
+		return IPOIB_DOOM_NONE;
+	return conn->state == IPOIB_CONN_CONNECTING ? IPOIB_DOOM_UNANSWERED :
+						      IPOIB_DOOM_LATE;
 }
 
-/* Why a connection has to go; NULL if it may stay. */
-static const char *ipoib_conn_doom(struct ipoib_conn *conn)
+static enum ipoib_doom ipoib_conn_doom(struct ipoib_conn *conn)
 {
 	if (READ_ONCE(conn->fatal))
-		return "failed";
+		return IPOIB_DOOM_FAILED;
 	if (conn->state != IPOIB_CONN_ESTABLISHED)
 		return ipoib_conn_late(conn);
 	if (ipoib_conn_is_stuck(conn)) {
 		WRITE_ONCE(conn->fatal, true);
-		return "stuck";
+		return IPOIB_DOOM_STUCK;
 	}
 	if (ipoib_conn_went_silent(conn))
-		return "silent";
-	return ipoib_conn_is_idle(conn) ? "idle" : NULL;
-}
-
-static enum ipoib_stat ipoib_conn_doom_stat(const char *why)
-{
-	if (!strcmp(why, "idle"))
-		return IPOIB_CM_REAPED;
-	return strcmp(why, "unanswered") ? IPOIB_CM_ERRORS : IPOIB_CM_REFUSED;
+		return IPOIB_DOOM_SILENT;
+	return ipoib_conn_is_idle(conn) ? IPOIB_DOOM_IDLE : IPOIB_DOOM_NONE;
 }
 
 static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
-	const char *why;
+	enum ipoib_doom why;
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
 		why = ipoib_conn_doom(conn);
-		if (!why)
+		if (why == IPOIB_DOOM_NONE)
 			continue;
-		trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, why,
-				 0);
-		ipoib_stat_add(cm->priv, ipoib_conn_doom_stat(why), 1);
+		trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid,
+				 ipoib_dooms[why].name, 0);
+		ipoib_stat_add(cm->priv, ipoib_dooms[why].stat, 1);
 		__ipoib_conn_close(conn);
 	}
 }
