@@ -139,34 +139,37 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 }
 
 /*
- * RFC 4755 section 3.3 (C17): of two requests that cross, that of the
- * numerically greater address is taken. A request of ours that has been taken
- * a moment ago still crosses one that was sent before the peer knew of it; a
- * peer with a connection for each direction has no such doubts.
+ * Have we asked for one that a request may have crossed? One that has been granted
+ * a moment ago still crosses what was sent before the peer knew of it. A peer that
+ * wants a connection for each direction needs what it asks for besides ours.
  */
-static bool ipoib_conn_wins(const struct ipoib_cm *cm,
-			    const struct ipoib_conn *conn)
+static bool ipoib_conn_crosses(const struct ipoib_conn *conn, bool two_way)
 {
-	struct ipoib_lladdr own;
-
 	if (!conn->active)
 		return false;
-	if (conn->state != IPOIB_CONN_CONNECTING &&
-	    !(conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
-	      time_before(jiffies, conn->created + IPOIB_CM_CROSSING)))
-		return false;
-	ipoib_cm_own_addr(cm, &own);
-	return !ipoib_lladdr_less(&own, &conn->peer->addr);
+	if (conn->state == IPOIB_CONN_CONNECTING)
+		return two_way;
+	return conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
+	       jiffies - conn->created < IPOIB_CM_CROSSING;
 }
 
-/* Is there a connection that a request of this peer has to give way to? */
-static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
+/*
+ * Is there a connection that a request of this peer has to give way to? RFC 4755
+ * section 3.3 (C17): of two that cross, that of the numerically greater address is
+ * taken.
+ */
+static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			       bool two_way)
 {
+	struct ipoib_lladdr own;
 	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
+	ipoib_cm_own_addr(cm, &own);
+	if (ipoib_lladdr_less(&own, &peer->addr))
+		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (ipoib_conn_wins(cm, conn))
+		if (ipoib_conn_crosses(conn, two_way))
 			return true;
 	return false;
 }
@@ -185,24 +188,34 @@ static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 	       !ipoib_way_is_same(cm->priv, &way, &request->way);
 }
 
+/* What has the peer that a request may not replace? Returns 0 or the reason. */
+static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			   const struct ipoib_cm_request *request)
+{
+	lockdep_assert_held(&cm->lock);
+	if (ipoib_cm_forged(cm, peer, request)) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
+		return IB_CM_REJ_INVALID_LID;
+	}
+	if (ipoib_peer_crosses(cm, peer, request->sid == IPOIB_SID_RFC)) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	}
+	return 0;
+}
+
 /* Room for one more from this peer. Returns 0 or the reason to refuse. */
 static int ipoib_cm_admit(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			  const struct ipoib_cm_request *request)
 {
-	int reason = 0;
+	int reason;
 
 	spin_lock_bh(&cm->lock);
 	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
 		reason = IB_CM_REJ_NO_RESOURCES;
-	else if (ipoib_cm_forged(cm, peer, request))
-		reason = IB_CM_REJ_INVALID_LID;
-	else if (ipoib_peer_crosses(cm, peer))
-		reason = IB_CM_REJ_CONSUMER_DEFINED;
+	else
+		reason = ipoib_cm_object(cm, peer, request);
 	spin_unlock_bh(&cm->lock);
-	if (reason == IB_CM_REJ_CONSUMER_DEFINED)
-		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
-	else if (reason == IB_CM_REJ_INVALID_LID)
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 	if (!reason && !ipoib_cm_make_room(cm, peer))
 		reason = IB_CM_REJ_NO_RESOURCES;
 	return reason;
@@ -222,31 +235,36 @@ static bool ipoib_conn_replaced(const struct ipoib_conn *old)
 
 /*
  * A request of ours may have gone out since ipoib_cm_admit() looked, and have
- * to be given way to. Returns whether the connection was taken.
+ * to be given way to, or not be what this one crosses. Returns 0, and from then on
+ * the peer has the connection, or the reason to refuse it.
  */
-static bool ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn)
+static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
+			     const struct ipoib_cm_request *request)
 {
 	struct ipoib_conn *old, *tmp;
-	bool crosses;
+	int reason;
 
 	spin_lock_bh(&cm->lock);
-	crosses = ipoib_peer_crosses(cm, conn->peer);
-	if (crosses)
+	reason = ipoib_cm_object(cm, conn->peer, request);
+	if (reason)
 		goto unlock;
+	conn->state = IPOIB_CONN_ACCEPTING;
+	conn->accepting = true;
+	cm->naccepting++;
+	list_add_tail(&conn->list, &cm->conns);
+	/* Before others go, lest the peer be without hope for a moment. */
+	list_add_tail(&conn->peer_list, &conn->peer->conns);
 	list_for_each_entry_safe(old, tmp, &conn->peer->conns, peer_list) {
+		if (old == conn)
+			continue;
 		if (ipoib_conn_replaced(old))
 			__ipoib_conn_close(old);
 		else if (old->state == IPOIB_CONN_CONNECTING)
 			old->crossed = conn->two_way;
 	}
-	conn->state = IPOIB_CONN_ACCEPTING;
-	conn->accepting = true;
-	cm->naccepting++;
-	list_add_tail(&conn->list, &cm->conns);
-	list_add_tail(&conn->peer_list, &conn->peer->conns);
 unlock:
 	spin_unlock_bh(&cm->lock);
-	return !crosses;
+	return reason;
 }
 
 static int ipoib_conn_send_rep(struct ipoib_conn *conn,
@@ -285,13 +303,14 @@ static int ipoib_conn_accept(struct ib_cm_id *id,
 	if (IS_ERR(conn))
 		return IB_CM_REJ_NO_QP;
 	conn->id = id;
+	conn->from = request->way;
 	conn->mtu = request->mtu;
 	conn->two_way = two_way;
 	conn->apm.wanted = request->failover == IPOIB_FAILOVER_ACCEPTED;
-	if (!ipoib_conn_enlist(cm, conn)) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
+	err = ipoib_conn_enlist(cm, conn, request);
+	if (err) {
 		ipoib_conn_free(conn);
-		return IB_CM_REJ_CONSUMER_DEFINED;
+		return err;
 	}
 	/* The CM has made it, the reaper destroys it. */
 	ipoib_object_made(IPOIB_OBJECT_CM_ID);
@@ -347,12 +366,29 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 }
 
 /**
+ * ipoib_conn_is_theirs - whether a request has come from where its peer is
+ * @conn: a connection that was asked for; where it leads to need not be known
+ *
+ * Context: process, or bottom half
+ * Return: true if it has, false if not or not known yet
+ */
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	struct ipoib_way way;
+
+	return ipoib_way_to(priv, conn->peer->addr.gid, &way) &&
+	       ipoib_way_is_same(priv, &way, &conn->from);
+}
+
+/**
  * ipoib_conn_check - whether a peer is who it says
  * @conn: a connection that the peer asked for
  *
- * Anyone may claim an address in a request. What we would send goes to this
- * connection's LID or MAC address, so that must be the one that the fabric has
- * for the GID.
+ * Anyone may claim an address in a request. It must have come from the LID or MAC
+ * address that the fabric has for the GID, and the connection must lead there: on
+ * InfiniBand ib_cm takes that from what the request says, which with the right LID
+ * and any QPN would have all that we send thrown away.
  *
  * Context: process, or bottom half
  * Return: true if it is, false if not or not known yet
@@ -360,12 +396,11 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 bool ipoib_conn_check(struct ipoib_conn *conn)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
-	struct ipoib_way way;
 
 	if (!conn->checked)
-		conn->checked = ipoib_way_to(priv, conn->peer->addr.gid,
-					     &way) &&
-				ipoib_way_is_same(priv, &way, &conn->way);
+		conn->checked = ipoib_conn_is_theirs(conn) &&
+				ipoib_way_is_same(priv, &conn->from,
+						  &conn->way);
 	return conn->checked;
 }
 

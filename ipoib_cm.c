@@ -327,11 +327,32 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 	if (!cm || !cm->offers)
 		return;
 	err = ipoib_cm_listen(cm);
-	if (err)
+	if (err) {
 		netdev_warn(priv->netdev, "cannot listen for connections: %d\n",
 			    err);
+		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
+	}
 	WRITE_ONCE(cm->up, true);
 	ipoib_reap_start(cm);
+}
+
+/**
+ * ipoib_cm_listen_again - take requests, if that has failed before
+ * @priv: the interface, up or not
+ *
+ * Our address offers what is refused until then.
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error if it has failed again
+ */
+int ipoib_cm_listen_again(struct ipoib_dev *priv)
+{
+	struct ipoib_cm *cm = priv->cm;
+
+	ASSERT_RTNL();
+	if (!cm || !cm->up || cm->listen[0])
+		return 0;
+	return ipoib_cm_listen(cm);
 }
 
 /**

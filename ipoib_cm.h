@@ -43,6 +43,7 @@ extern const struct seq_operations ipoib_cm_sops;
 int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
+int ipoib_cm_listen_again(struct ipoib_dev *priv);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
@@ -69,6 +70,11 @@ static inline void ipoib_cm_exit(struct ipoib_dev *priv)
 
 static inline void ipoib_cm_start(struct ipoib_dev *priv)
 {
+}
+
+static inline int ipoib_cm_listen_again(struct ipoib_dev *priv)
+{
+	return 0;
 }
 
 static inline void ipoib_cm_stop(struct ipoib_dev *priv)
@@ -132,8 +138,9 @@ static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
 /* Sends under way on a connection, and frames that wait for one to complete. */
 #define IPOIB_CM_RING		32
 #define IPOIB_CM_BACKLOG	256
-/* Frames too long for UD that wait for a connection. */
+/* Frames too long for UD that wait for a connection, and frames of all peers that wait. */
 #define IPOIB_CM_PARKED		32
+#define IPOIB_CM_PARKED_ALL	512
 /* Connections whose sends complete into one CQ at most, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
 #define IPOIB_CM_CQS		128
@@ -229,7 +236,8 @@ enum ipoib_peer_state {
  * @chosen: connection to send on
  * @state: written under &ipoib_cm.lock
  * @offers: transports the peer offers, from the flags of its address
- * @sid: first octet of the service ID it takes, as far as we know
+ * @sid: first octet of the service ID it takes, as far as we know: not beyond the
+ *	connection, for who has just come up may be known by the wrong one
  * @sent_to: there was a frame for it that had no connection; else we know it
  *	by its requests only
  * @making: a connection is being made, and not in @conns yet
@@ -243,6 +251,8 @@ enum ipoib_peer_state {
  * @plain: it refused us when we had an alternate path: the next request has none
  * @barren: the last connection we sent on carried nothing: one that the peer makes
  *	is not relied upon before @retry_at either
+ * @silent: the last connection we sent on ended in silence, and nothing has come
+ *	from the peer since
  * @hope_until: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
@@ -253,9 +263,10 @@ enum ipoib_peer_state {
  * @list: in &ipoib_cm.peer_list
  * @todo: in &ipoib_cm.todo or &ipoib_cm.held, or empty
  * @used: jiffies of the last frame that had no connection
+ * @seen: jiffies of the last frame that has come on an unreliable connection
  * @rcu: frees it
  *
- * All but @tx and @used under &ipoib_cm.lock.
+ * All but @tx, @used and @seen under &ipoib_cm.lock.
  */
 struct ipoib_peer {
 	struct rhash_head node;
@@ -270,6 +281,7 @@ struct ipoib_peer {
 	bool barren;
 	bool plain;
 	bool stale;
+	bool silent;
 	bool making;
 	bool postponed;
 	unsigned int parting;
@@ -284,6 +296,7 @@ struct ipoib_peer {
 	struct list_head list;
 	struct list_head todo;
 	unsigned long used;
+	unsigned long seen;
 	struct rcu_head rcu;
 };
 
@@ -354,7 +367,8 @@ struct ipoib_apm {
  * @shut: nothing is sent any more
  * @backlog: frames that wait for room in @ring, with their encapsulation header
  * @ring: sends; there are no slots on a connection we do not send on
- * @progress: jiffies when a send last completed, or the ring was last empty
+ * @progress: jiffies when a send last completed, or the ring was last empty;
+ *	written before the ring is
  * @state: under &ipoib_cm.lock
  * @transport: RC or UC
  * @active: we asked for it
@@ -371,12 +385,16 @@ struct ipoib_apm {
  * @tended: the ageing work is at it: the reaper waits
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
+ * @ran: the QP may have taken receives from the SRQ
  * @id: identifier of the CM
+ * @from: where the peer's request has come from
  * @way: where the connection goes, at first
  * @apm: its second way
  * @psn: first PSN of the packets to us
  * @created: jiffies
- * @seen: jiffies of the last frame received
+ * @heard: &ipoib_peer.seen as the ageing work has last found it
+ * @heard_head: head of @ring then
+ * @asked_at: jiffies when that last found nothing sent after @heard
  * @die_at: jiffies by which the reaper stops to wait; reaper only
  * @bufs: own receive buffers, on an HCA without SRQ
  * @last_wqe: the SRQ is done with the QP
@@ -415,12 +433,16 @@ struct ipoib_conn {
 	bool early;
 	bool tended;
 	bool carried;
+	bool ran;
 	struct ib_cm_id *id;
+	struct ipoib_way from;
 	struct ipoib_way way;
 	struct ipoib_apm apm;
 	u32 psn;
 	unsigned long created;
-	unsigned long seen;
+	unsigned long heard;
+	u32 heard_head;
+	unsigned long asked_at;
 	unsigned long die_at;
 	struct ipoib_cm_bufs *bufs;
 	struct completion last_wqe;
@@ -495,6 +517,7 @@ struct ipoib_cm_parter {
  * @lock: protects peers and the state of connections
  * @peer_list: all of @peers
  * @npeers: how many
+ * @nparked: frames in &ipoib_peer.parked of all of them
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
  * @naccepting: how many have &ipoib_conn.accepting
@@ -539,6 +562,7 @@ struct ipoib_cm {
 	spinlock_t lock; /* peers, states of connections */
 	struct list_head peer_list;
 	unsigned int npeers;
+	unsigned int nparked;
 	struct list_head conns;
 	unsigned int nconns;
 	unsigned int naccepting;
@@ -608,6 +632,8 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
 bool ipoib_peer_is_barren(const struct ipoib_peer *peer);
+void ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct sk_buff *skb);
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb);
 void ipoib_peer_age_all(struct ipoib_cm *cm);
@@ -652,6 +678,7 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
 void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac);
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data);
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
 bool ipoib_conn_check(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);

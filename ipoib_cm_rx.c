@@ -321,6 +321,21 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 	return skb;
 }
 
+/*
+ * Sends on UC complete wherever they go; only what comes from the peer tells that it
+ * is there. The ageing work compares with what was sent, so to the jiffy.
+ */
+static void ipoib_cm_rx_heard(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	unsigned long now = jiffies;
+
+	if (READ_ONCE(peer->seen) != now)
+		WRITE_ONCE(peer->seen, now);
+	if (unlikely(!READ_ONCE(conn->carried)))
+		ipoib_conn_carries(conn);
+}
+
 static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 			      struct ipoib_cm_bufs *bufs,
 			      const struct ib_wc *wc,
@@ -348,11 +363,8 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);
-	ipoib_touch(&conn->seen);
-	/* Sends on UC complete wherever they go. */
-	if (unlikely(!READ_ONCE(conn->carried)) &&
-	    conn->transport == IPOIB_TRANSPORT_UC)
-		ipoib_conn_carries(conn);
+	if (conn->transport == IPOIB_TRANSPORT_UC)
+		ipoib_cm_rx_heard(conn);
 	ipoib_dev_rx(cm->priv, &cm->rx_poll.napi, skb);
 }
 
@@ -756,13 +768,16 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
  * ipoib_cm_rx_done - whether all receives of a connection have come back
  * @conn: the connection; its QP is in the error state
  *
+ * A QP that has come no further than INIT, as that of a request which is refused,
+ * takes nothing from the SRQ, and not each HCA tells then that it is done with it.
+ *
  * Return: true if so
  */
 bool ipoib_cm_rx_done(struct ipoib_conn *conn)
 {
 	if (conn->bufs)
 		return !ipoib_cm_bufs_posted(conn->bufs);
-	return completion_done(&conn->last_wqe);
+	return !conn->ran || completion_done(&conn->last_wqe);
 }
 
 /**

@@ -49,8 +49,9 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 	wr.num_sge = nsge;
 	wr.wr_id = conn->ring.head - 1;
 	if (unlikely(ib_post_send(conn->qp, &wr, NULL))) {
-		/* The frame stays in the ring until the reaper flushes it. */
-		ipoib_stat_add(priv, IPOIB_TX_POST, 1);
+		/* Nothing would complete it, and the reaper waits for what is there. */
+		skb = ipoib_ring_take_back(&conn->ring);
+		ipoib_drop(priv, skb, IPOIB_TX_POST);
 		WRITE_ONCE(conn->fatal, true);
 		return;
 	}
@@ -142,7 +143,7 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	WRITE_ONCE(conn->shut, true);
 	while ((skb = __skb_dequeue(&conn->backlog))) {
 		skb_push(skb, IPOIB_LLADDR_LEN);
-		ipoib_object_park(&conn->peer->parked, skb);
+		ipoib_peer_hold(conn->cm, conn->peer, skb);
 	}
 	spin_unlock(&conn->tx_lock);
 }
@@ -158,6 +159,8 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 	spin_lock(&conn->tx_lock);
 	ipoib_conn_drain_locked(conn);
 	spin_unlock(&conn->tx_lock);
+	if (unlikely(READ_ONCE(conn->fatal)))
+		ipoib_conn_close(conn);
 }
 
 static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
@@ -191,8 +194,9 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 	else if (unlikely(!READ_ONCE(conn->carried)) &&
 		 conn->transport == IPOIB_TRANSPORT_RC)
 		ipoib_conn_carries(conn);
-	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
+	/* Before the slots: ipoib_conn_is_stuck() reads in the other order. */
 	WRITE_ONCE(conn->progress, jiffies);
+	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
 	ipoib_conn_drain(conn);
 }
 

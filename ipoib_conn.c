@@ -182,6 +182,7 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	ipoib_apm_rtr(conn, &attr, &mask);
+	conn->ran = true;
 	return ib_modify_qp(conn->qp, &attr, mask);
 }
 
@@ -225,7 +226,6 @@ static struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm)
 	conn->psn = get_random_u32() & 0xffffff;
 	conn->created = jiffies;
 	conn->used = jiffies;
-	conn->seen = jiffies;
 	conn->progress = jiffies;
 	spin_lock_init(&conn->tx_lock);
 	__skb_queue_head_init(&conn->backlog);
@@ -336,6 +336,7 @@ struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
 	if (!conn)
 		goto uncount;
 	conn->peer = peer;
+	conn->heard = READ_ONCE(peer->seen);
 	conn->transport = transport;
 	err = ipoib_conn_share(conn);
 	if (err)
@@ -523,14 +524,18 @@ static struct ipoib_conn *ipoib_conn_make_active(struct ipoib_cm *cm,
 	return conn;
 }
 
-/* Has the peer asked for one meanwhile, that will do? */
+/*
+ * Has the peer asked for one meanwhile, that will do? What others have asked for in
+ * its name does not keep us from asking.
+ */
 static bool ipoib_peer_was_faster(const struct ipoib_peer *peer)
 {
 	const struct ipoib_conn *conn;
 
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (!conn->active && conn->two_way &&
-		    (conn->state == IPOIB_CONN_ACCEPTING || conn->checked))
+		    (conn->checked || (conn->state == IPOIB_CONN_ACCEPTING &&
+				       ipoib_conn_is_theirs(conn))))
 			return true;
 	return false;
 }
@@ -563,6 +568,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	struct sa_path_rec rec;
 	bool needless;
 	int err;
+	u8 sid;
 
 	if (transport < 0 ||
 	    !ipoib_path_record(cm->priv, peer->addr.gid, &rec) ||
@@ -574,7 +580,8 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 		return;
 	spin_lock_bh(&cm->lock);
 	conn->state = IPOIB_CONN_CONNECTING;
-	conn->two_way = peer->sid == IPOIB_SID_RFC;
+	sid = peer->sid;
+	conn->two_way = sid == IPOIB_SID_RFC;
 	conn->asking = true;
 	list_add_tail(&conn->list, &cm->conns);
 	needless = ipoib_peer_needs_none(cm, peer);
@@ -584,7 +591,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_unlock_bh(&cm->lock);
 	if (!needless) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REQUESTS, 1);
-		err = ipoib_conn_ask(conn, &rec, peer->sid);
+		err = ipoib_conn_ask(conn, &rec, sid);
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request",
 				 err);
 		if (err)

@@ -271,7 +271,7 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	bool restart, recover;
-	int err = 0, err_restart = 0, err_link;
+	int err = 0, err_restart = 0, err_link, err_listen;
 
 	clear_bit(IPOIB_CTL_LINK, &priv->ctl_events);
 	restart = test_and_clear_bit(IPOIB_CTL_RESTART, &priv->ctl_events);
@@ -285,8 +285,9 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	else if (recover && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		ipoib_ud_recover(priv);
 	err_link = ipoib_ctl_link(priv);
+	err_listen = ipoib_cm_listen_again(priv);
 	ipoib_ctl_announce(priv);
-	return err ?: err_restart ?: err_link;
+	return err ?: err_restart ?: err_link ?: err_listen;
 }
 
 /**

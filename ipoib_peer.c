@@ -132,6 +132,7 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 	peer->addr = *addr;
 	peer->sid = IPOIB_SID_RFC;
 	peer->used = jiffies;
+	peer->seen = jiffies;
 	__skb_queue_head_init(&peer->parked);
 	INIT_LIST_HEAD(&peer->conns);
 	INIT_LIST_HEAD(&peer->resend);
@@ -276,6 +277,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 
 	lockdep_assert_held(&cm->lock);
+	conn->asked_at = jiffies;
 	peer->chosen = conn;
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	peer->tried = 0;
@@ -341,7 +343,8 @@ static bool ipoib_peer_hopes(const struct ipoib_peer *peer)
 		return true;
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING ||
-		    (conn->state == IPOIB_CONN_ACCEPTING && conn->two_way))
+		    (conn->state == IPOIB_CONN_ACCEPTING && conn->two_way &&
+		     ipoib_conn_is_theirs(conn)))
 			return true;
 	return false;
 }
@@ -377,12 +380,22 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+		peer->sid = IPOIB_SID_RFC;
 		peer->barren = ipoib_conn_was_barren(conn);
 		if (peer->barren)
 			ipoib_peer_failed(cm, peer);
 	} else {
 		ipoib_peer_settle(cm, peer);
 	}
+}
+
+/* Whoever calls this sends or drops them. */
+static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			      struct sk_buff_head *to)
+{
+	lockdep_assert_held(&cm->lock);
+	cm->nparked -= skb_queue_len(&peer->parked);
+	ipoib_object_unpark(&peer->parked, to);
 }
 
 /**
@@ -419,23 +432,44 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(peer, &cm->peer_list, list) {
-		ipoib_object_unpark(&peer->parked, dropped);
+		ipoib_peer_unhold(cm, peer, dropped);
 		list_del_init(&peer->resend);
 		list_del_init(&peer->todo);
 		peer->postponed = false;
 		peer->state = IPOIB_PEER_IDLE;
+		peer->sid = IPOIB_SID_RFC;
+		peer->tried = 0;
 		peer->failures = 0;
 		peer->barren = false;
+		peer->silent = false;
 	}
 }
 
 /* ---- frames that wait ---- */
 
 /**
- * ipoib_peer_park - let a frame wait for a connection
+ * ipoib_peer_hold - have a frame wait
+ * @cm: connected mode of the interface
+ * @peer: the peer it is for
+ * @skb: the frame
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct sk_buff *skb)
+{
+	lockdep_assert_held(&cm->lock);
+	cm->nparked++;
+	ipoib_object_park(&peer->parked, skb);
+}
+
+/**
+ * ipoib_peer_park - let a frame wait for a connection, if there is room
  * @cm: connected mode of the interface
  * @peer: the peer it is for
  * @skb: the frame, consumed
+ *
+ * What senders have under way to many peers at once is bounded over all of them.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -446,11 +480,12 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 							 IPOIB_CM_PARKED;
 
 	lockdep_assert_held(&cm->lock);
-	if (skb_queue_len(&peer->parked) >= most) {
+	if (skb_queue_len(&peer->parked) >= most ||
+	    cm->nparked >= IPOIB_CM_PARKED_ALL) {
 		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
 		return;
 	}
-	ipoib_object_park(&peer->parked, skb);
+	ipoib_peer_hold(cm, peer, skb);
 	if (ipoib_peer_is_behind(peer) || !list_empty(&peer->waiting))
 		return;
 	list_add_tail(&peer->waiting, &cm->waiting);
@@ -462,7 +497,7 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
  * sent, and the connection published before it is released, nothing overtakes.
  */
 static void ipoib_peer_take_parked(struct ipoib_dev *priv,
-				 struct sk_buff_head *frames)
+				   struct sk_buff_head *frames)
 {
 	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_peer *peer;
@@ -471,7 +506,7 @@ static void ipoib_peer_take_parked(struct ipoib_dev *priv,
 	peer = list_first_entry_or_null(&cm->resend, struct ipoib_peer, resend);
 	if (peer) {
 		list_del_init(&peer->resend);
-		ipoib_object_unpark(&peer->parked, frames);
+		ipoib_peer_unhold(cm, peer, frames);
 		ipoib_peer_publish(peer);
 	}
 	spin_unlock(&cm->lock);

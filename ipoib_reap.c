@@ -26,8 +26,12 @@
  * the peer has asked for patience (MRA): of that it may ask for hours.
  */
 #define IPOIB_CM_LATE		(6 * HZ)
-/* UC tells of no loss: after so long without a sign of life begin anew. */
+/*
+ * UC tells of no loss: after so long without an answer begin anew, and sooner if it
+ * has been for nothing just before.
+ */
 #define IPOIB_UC_SILENCE	(30 * HZ)
+#define IPOIB_UC_DOUBT		(6 * HZ)
 /* A connection not used for so long goes if there is need for room. */
 #define IPOIB_CM_SPARE		(5 * HZ)
 /* How many are looked at for that. */
@@ -197,9 +201,50 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 /* ---- ageing ---- */
 
+/**
+ * enum ipoib_doom - why a connection has to go
+ * @IPOIB_DOOM_NONE: it may stay
+ * @IPOIB_DOOM_FAILED: it has failed, or its QP has
+ * @IPOIB_DOOM_UNANSWERED: our request was not answered
+ * @IPOIB_DOOM_LATE: the RTU has not come
+ * @IPOIB_DOOM_STUCK: a send does not complete
+ * @IPOIB_DOOM_SILENT: nothing comes from the peer, on UC
+ * @IPOIB_DOOM_IDLE: nobody uses it
+ */
+enum ipoib_doom {
+	IPOIB_DOOM_NONE,
+	IPOIB_DOOM_FAILED,
+	IPOIB_DOOM_UNANSWERED,
+	IPOIB_DOOM_LATE,
+	IPOIB_DOOM_STUCK,
+	IPOIB_DOOM_SILENT,
+	IPOIB_DOOM_IDLE,
+};
+
+/**
+ * struct ipoib_doom_info - what is told of it
+ * @name: in traces
+ * @stat: counter
+ */
+struct ipoib_doom_info {
+	const char *name;
+	enum ipoib_stat stat;
+};
+
+static const struct ipoib_doom_info ipoib_dooms[] = {
+	[IPOIB_DOOM_FAILED]	= { "failed", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
+	[IPOIB_DOOM_LATE]	= { "late", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_SILENT]	= { "silent", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_IDLE]	= { "idle", IPOIB_CM_REAPED },
+};
+
 static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 {
-	unsigned long idle = READ_ONCE(ipoib_cm_idle);
+	/* Four times as many jiffies are still a time to come. */
+	unsigned long idle = min_t(unsigned long, READ_ONCE(ipoib_cm_idle),
+				   MAX_JIFFY_OFFSET / HZ / 4);
 
 	/* The one who asked decides, if he is there to. */
 	if (!conn->active)
@@ -209,62 +254,94 @@ static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 
 static bool ipoib_conn_is_stuck(const struct ipoib_conn *conn)
 {
-	return conn->ring.slots && ipoib_ring_used(&conn->ring) &&
-	       time_after(jiffies, READ_ONCE(conn->progress) + IPOIB_CM_STUCK);
+	if (!conn->ring.slots || !ipoib_ring_used(&conn->ring))
+		return false;
+	/*
+	 * Pairs with ipoib_ring_fill() and ipoib_ring_complete(): the time is not
+	 * of before what was seen of the ring.
+	 */
+	smp_rmb();
+	return time_after(jiffies, READ_ONCE(conn->progress) + IPOIB_CM_STUCK);
 }
 
-/* Nothing comes from a peer that we send to: is it there? UC would not tell. */
-static bool ipoib_conn_is_silent(const struct ipoib_conn *conn)
+/*
+ * Note whether something has come since the last look, or nothing been sent. With a
+ * connection for each direction it comes by the other one.
+ */
+static bool ipoib_conn_is_answered(struct ipoib_conn *conn)
 {
-	return conn->transport == IPOIB_TRANSPORT_UC && conn->ring.slots &&
-	       time_after(READ_ONCE(conn->used), READ_ONCE(conn->seen) +
-			  IPOIB_UC_SILENCE);
+	u32 head = READ_ONCE(conn->ring.head);
+	struct ipoib_peer *peer = conn->peer;
+	unsigned long seen = READ_ONCE(peer->seen);
+
+	if (seen != conn->heard) {
+		conn->heard = seen;
+		conn->heard_head = head;
+		peer->silent = false;
+	}
+	return head == conn->heard_head;
 }
 
-/* Why a connection that is being made has to go; NULL if it may stay. */
-static const char *ipoib_conn_late(const struct ipoib_conn *conn)
+/*
+ * Nothing comes from a peer that we send to: is it there? UC would not tell. Once that
+ * may be what a flow is like, or a peer that has lost its end. If nothing comes with
+ * the next connection either, it is taken for one that carries nothing.
+ */
+static bool ipoib_conn_went_silent(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	unsigned long limit;
+
+	if (conn->transport != IPOIB_TRANSPORT_UC || !conn->ring.slots)
+		return false;
+	if (ipoib_conn_is_answered(conn))
+		conn->asked_at = jiffies;
+	limit = peer->silent ? IPOIB_UC_DOUBT : IPOIB_UC_SILENCE;
+	if (time_before_eq(jiffies, conn->asked_at + limit))
+		return false;
+	if (peer->silent)
+		WRITE_ONCE(conn->fatal, true);
+	peer->silent = true;
+	return true;
+}
+
+/* Of one that is being made. */
+static enum ipoib_doom ipoib_conn_late(const struct ipoib_conn *conn)
 {
 	if (time_before_eq(jiffies, conn->created + IPOIB_CM_LATE))
-		return NULL;
-	return conn->state == IPOIB_CONN_CONNECTING ? "unanswered" : "late";
+		return IPOIB_DOOM_NONE;
+	return conn->state == IPOIB_CONN_CONNECTING ? IPOIB_DOOM_UNANSWERED :
+						      IPOIB_DOOM_LATE;
 }
 
-/* Why a connection has to go; NULL if it may stay. */
-static const char *ipoib_conn_doom(struct ipoib_conn *conn)
+static enum ipoib_doom ipoib_conn_doom(struct ipoib_conn *conn)
 {
 	if (READ_ONCE(conn->fatal))
-		return "failed";
+		return IPOIB_DOOM_FAILED;
 	if (conn->state != IPOIB_CONN_ESTABLISHED)
 		return ipoib_conn_late(conn);
 	if (ipoib_conn_is_stuck(conn)) {
 		WRITE_ONCE(conn->fatal, true);
-		return "stuck";
+		return IPOIB_DOOM_STUCK;
 	}
-	if (ipoib_conn_is_silent(conn))
-		return "silent";
-	return ipoib_conn_is_idle(conn) ? "idle" : NULL;
-}
-
-static enum ipoib_stat ipoib_conn_doom_stat(const char *why)
-{
-	if (!strcmp(why, "idle"))
-		return IPOIB_CM_REAPED;
-	return strcmp(why, "unanswered") ? IPOIB_CM_ERRORS : IPOIB_CM_REFUSED;
+	if (ipoib_conn_went_silent(conn))
+		return IPOIB_DOOM_SILENT;
+	return ipoib_conn_is_idle(conn) ? IPOIB_DOOM_IDLE : IPOIB_DOOM_NONE;
 }
 
 static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
-	const char *why;
+	enum ipoib_doom why;
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
 		why = ipoib_conn_doom(conn);
-		if (!why)
+		if (why == IPOIB_DOOM_NONE)
 			continue;
-		trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, why,
-				 0);
-		ipoib_stat_add(cm->priv, ipoib_conn_doom_stat(why), 1);
+		trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid,
+				 ipoib_dooms[why].name, 0);
+		ipoib_stat_add(cm->priv, ipoib_dooms[why].stat, 1);
 		__ipoib_conn_close(conn);
 	}
 }
@@ -522,6 +599,7 @@ void ipoib_reap_init(struct ipoib_cm *cm)
 {
 	unsigned int i;
 
+	cm->empty_at = jiffies;
 	INIT_LIST_HEAD(&cm->closing);
 	INIT_LIST_HEAD(&cm->dead);
 	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);

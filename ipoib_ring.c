@@ -254,8 +254,29 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 			return nsge;
 		}
 	}
-	WRITE_ONCE(ring->head, ring->head + 1);
+	/* Who sees the slot filled sees what its sender wrote before. */
+	smp_store_release(&ring->head, ring->head + 1);
 	return nsge;
+}
+
+/**
+ * ipoib_ring_take_back - undo the last ipoib_ring_fill()
+ * @ring: ring whose last slot has not been posted
+ *
+ * Context: transmit lock of the queue held
+ * Return: the frame, which is the caller's again, or NULL if the slot held a copy
+ */
+struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
+{
+	u32 head = ring->head - 1;
+	struct ipoib_tx_slot *slot = &ring->slots[head & ring->mask];
+	struct sk_buff *skb = slot->skb;
+
+	if (skb)
+		ipoib_ring_unmap(ring, slot);
+	slot->skb = NULL;
+	WRITE_ONCE(ring->head, head);
+	return skb;
 }
 
 static void ipoib_ring_release(struct ipoib_ring *ring,

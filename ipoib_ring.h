@@ -5,9 +5,10 @@
  * A ring is an array of slots with a free-running head, moved by the sender
  * under its queue's transmit lock, and a free-running tail, moved by the
  * completion handler. A slot owns a frame from ipoib_ring_fill() until
- * ipoib_ring_complete() or ipoib_ring_flush(). The ring knows no QP and no
- * transport: datagram and connected mode each post from rings of their own,
- * so a stuck peer of one never eats the slots of the other.
+ * ipoib_ring_complete() or ipoib_ring_flush(), unless ipoib_ring_take_back()
+ * comes first. The ring knows no QP and no transport: datagram and connected mode
+ * each post from rings of their own, so a stuck peer of one never eats the slots
+ * of the other.
  */
 #ifndef IPOIB_RING_H
 #define IPOIB_RING_H
@@ -141,6 +142,7 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 void ipoib_ring_exit(struct ipoib_ring *ring);
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		    struct ib_sge *sge);
+struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring);
 void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 			 struct ipoib_tx_done *done);
 void ipoib_ring_flush(struct ipoib_ring *ring);

@@ -311,6 +311,27 @@ static void copies_apart(struct kunit *test)
 						       IPOIB_TX_COPY, 17 * i));
 }
 
+/* What was not posted is as if it had never been filled. */
+static void take_back(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0xffffffff);
+	struct sk_buff *skb = ring_frame_frags(100, 3, 500);
+
+	ipoib_ring_fill(ring, ring_frame(10, 0), fixture->sge);
+	ipoib_ring_fill(ring, skb, fixture->sge);
+	KUNIT_EXPECT_EQ(test, ring->head, 1u);
+	KUNIT_EXPECT_PTR_EQ(test, ipoib_ring_take_back(ring), skb);
+	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
+	KUNIT_EXPECT_PTR_EQ(test, ring->slots[0].skb, NULL);
+	KUNIT_EXPECT_EQ(test, ring->slots[0].nmapped, 0u);
+	KUNIT_EXPECT_EQ(test, ring->head, 0u);
+	/* Of a copy the frame is gone. */
+	KUNIT_EXPECT_PTR_EQ(test, ipoib_ring_take_back(ring), NULL);
+	KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), 0u);
+	kfree_skb(skb);
+}
+
 static void flush(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -340,6 +361,7 @@ static struct kunit_case ipoib_ring_cases[] = {
 	KUNIT_CASE(fill_linearizes),
 	KUNIT_CASE(fill_complete_wrap),
 	KUNIT_CASE(copies_apart),
+	KUNIT_CASE(take_back),
 	KUNIT_CASE(flush),
 	{}
 };

@@ -31,6 +31,8 @@ CASES=(
 	"bad:sgid=ff12401bffff00000000000000000001 C35 or in the name of a group"
 	"refusal_data C16 each refusal carried the private data"
 	"victim C35 a request in the name of a peer leaves that peer's connection alone"
+	"imposter_late C35 nor, while there is none, does one keep ours from being made"
+	"imposter_ready C35 nor is sent on what was made like that"
 	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
 	"flood C13,C35 a flood of requests is bounded"
 	"flood_ends C13,C35 and leaves nothing behind"
@@ -149,6 +151,46 @@ victim()
 	check_num "REJ" "$(answers "$CM_REJ")" -ge 1
 	check "ping" ping_lossless 2 "$(ip4 3)" 10
 	check_eq "further requests" "$(cm_stat 3 cm_requests)$(cm_stat 2 cm_requests)" "$before"
+}
+
+# By node 1 in the name of node 3, and with its LID; the CM waits for the RTU
+imposter()
+{
+	forged "$1" "slid=$(lid_hex 3)" "sgid=$(port_gid_hex 3)" retries=f \
+		"private=00$(lladdr_qpn 3)00010000"
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+}
+
+# Node 3 is in datagram mode, for its own request would help.
+imposter_late()
+{
+	local before
+
+	check "no connection" in_mode connected rc 2 3
+	check "node 3 asks for none" set_mode 3 datagram
+	imposter late
+	before=$(cm_stat 2 cm_requests)
+	check "ping" slowwait 5 ping_ok 2 "$(ip4 3)"
+	check "asks" busywait 3000 cm_stat_is 2 cm_requests -gt "$before"
+	check "connection" connect 2 3
+}
+
+# As good as any other, but for where it comes from. What would be sent on it comes
+# to a QP that node 3 has not.
+imposter_ready()
+{
+	local before
+
+	check "no connection" in_mode connected rc 2 3
+	before=$(cm_stat 2 cm_accepted)
+	imposter ready
+	cm_messages "$CM_REP" "$(from 2)" -f cm.comm -f cm.remote | sort -u > "$TESTDIR/reps"
+	"$LIB_DIR/cm_forge.py" rtu "comm=$(printf %x "$COMM")" \
+		"private=00$(lladdr_qpn 3)00010000" < "$TESTDIR/reps" | to_qp1
+	check "ready" busywait 5000 cm_stat_is 2 cm_accepted -gt "$before"
+	check "ping" ping_lossless 2 "$(ip4 3)" 10
+	check "connection" connect 2 3
+	check "nothing is left of it" in_mode connected rc 2 3
 }
 
 not_listed()

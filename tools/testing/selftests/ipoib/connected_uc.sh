@@ -26,6 +26,7 @@ CASES=(
 	"one_connection C4,C5,C8 one connection for both directions"
 	"stream:1:2:ip4 C8 TCP over IPv4"
 	"lossy_uc C8 lost messages are lost whole, and the connection goes on"
+	"black_hole C8 if connections carry nothing, and nobody tells, all goes over UD"
 	"both C8,C11 who offers both gets the one its peer offers"
 )
 
@@ -52,6 +53,26 @@ lossy_uc()
 	check_eq "answers to 100" "$out" 90
 	check "nothing lost afterwards" ping_lossless 1 "$(ip4 2)" 20
 	check_eq "connections" "$(conn_count 1 2)" 1
+}
+
+given_up()
+{
+	ping_ok 1 "$(ip4 2)"
+	peer_state_is 1 2 refused
+}
+
+# What node 1 sends on connections is lost; node 2 asks for none. Half a minute for the
+# first, less for the next.
+black_hole()
+{
+	check "no connection" in_mode connected uc 1 2
+	check "node 2 asks for none" set_mode 2 datagram
+	check "connection" connect 1 2
+	knob_set 1 drop_every_rc 1
+	check_not "ping" ping_ok 1 "$(ip4 2)"
+	check "given up" slowwait 90 given_up
+	knob_set 1 drop_every_rc 0
+	check "ping" ping_ok 1 "$(ip4 2)"
 }
 
 both()

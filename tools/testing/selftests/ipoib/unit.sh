@@ -37,6 +37,7 @@ CASES=(
 	"ring:fill_linearizes - a frame of too many fragments is made linear"
 	"ring:fill_complete_wrap - a ring fills to the last slot and empties in parts, across the wrap"
 	"ring:copies_apart - copies of frames in flight do not overlap"
+	"ring:take_back - a frame that was not posted is taken out again"
 	"ring:flush - a flush frees all frames"
 	"record:pack U54 a group's record has all its fields in their octets"
 	"record:pack_range - values with too many bits do not touch their neighbours"
