@@ -474,7 +474,7 @@ enum ipoib_reread {
  * @rests: it is too early after that to join again; multicast work only
  * @rest_at: jiffies: when to look whether it still is; multicast work only
  * @belief: jiffies for which a member's group is believed to stand without reports
- * @absences: how often in a row there was no such group
+ * @absences: how often in a row there was no such group, at most a few
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, see ipoib_reason.c
  * @logged: reason last logged, so that each is logged once

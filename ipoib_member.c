@@ -189,8 +189,8 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
 		return err;
 	}
 	mcast->rec = *rec;
-	mcast->belief = IPOIB_MCAST_BELIEF;
-	mcast->absences = 0;
+	WRITE_ONCE(mcast->belief, IPOIB_MCAST_BELIEF);
+	WRITE_ONCE(mcast->absences, 0);
 	WRITE_ONCE(mcast->held, state);
 	if (!settled)
 		WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
@@ -246,11 +246,11 @@ static void ipoib_member_is_member(struct ipoib_mcast *mcast)
 static unsigned long ipoib_member_absence(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
-	unsigned int n = mcast->absences;
+	unsigned int n = READ_ONCE(mcast->absences);
 
 	if (agent && ipoib_notice_on(agent))
 		return IPOIB_ABSENT_REPORTED;
-	mcast->absences = min(n + 1, IPOIB_ABSENT_DOUBLED + 0u);
+	WRITE_ONCE(mcast->absences, min(n + 1, IPOIB_ABSENT_DOUBLED + 0u));
 	return (unsigned long)IPOIB_ABSENT << n;
 }
 

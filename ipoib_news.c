@@ -67,7 +67,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 {
 	mcast->backoff = 0;
-	mcast->absences = 0;
+	WRITE_ONCE(mcast->absences, 0);
 	if (mcast->state != IPOIB_MCAST_BACKOFF &&
 	    mcast->state != IPOIB_MCAST_ABSENT)
 		return;
