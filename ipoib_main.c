@@ -265,7 +265,8 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
  *
  * Not all of the address: nfnetlink_log and nfnetlink_queue have 8 octets for it,
  * on their stacks, and so has the ring of a packet socket, where the frame itself
- * comes next. The last 8 of the GID tell who sent it: the GUID of the port.
+ * comes next. The last 8 of the GID tell who sent it: the GUID of the port. Of a
+ * frame without GRH that is not known.
  */
 static int ipoib_header_parse(const struct sk_buff *skb,
 			      const struct net_device *dev,
@@ -273,11 +274,14 @@ static int ipoib_header_parse(const struct sk_buff *skb,
 {
 	const struct ipoib_header *header = (const void *)skb_mac_header(skb);
 	const void *lladdr = &header->lladdr;
+	const void *guid;
 
 	if (skb->pkt_type == PACKET_OUTGOING)
 		lladdr = dev->dev_addr;
-	memcpy(haddr, lladdr + IPOIB_LLADDR_LEN - IPOIB_PARSE_LEN,
-	       IPOIB_PARSE_LEN);
+	guid = lladdr + IPOIB_LLADDR_LEN - IPOIB_PARSE_LEN;
+	if (!memchr_inv(guid, 0, IPOIB_PARSE_LEN))
+		return 0;
+	memcpy(haddr, guid, IPOIB_PARSE_LEN);
 	return IPOIB_PARSE_LEN;
 }
 
