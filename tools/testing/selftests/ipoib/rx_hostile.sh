@@ -130,7 +130,7 @@ header_only()
 	check "send" to_node2 08000000
 	check "send" to_node2 86dd0000
 	check "send" to_node2 08060000
-	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
+	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5 -i 0.3
 }
 
 # all counters of something wrong with what was received
