@@ -22,6 +22,8 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 	spin_lock_bh(&priv->mcast_lock);
 	if (status == -ENETRESET) {
 		mcast->lost = true;
+		/* A question to the former SM that ends now costs no pause. */
+		WRITE_ONCE(mcast->backoff, 0);
 		/* All nodes have lost theirs: the link itself comes first. */
 		mcast->retry_at = jiffies;
 		if (!ipoib_group_is_broadcast(mcast))
@@ -161,6 +163,8 @@ void ipoib_mcast_doubt(struct ipoib_dev *priv)
 		if (mcast->state != IPOIB_MCAST_MEMBER &&
 		    !ipoib_group_is_busy(mcast->state))
 			continue;
+		/* A question to the former SM that ends now costs no pause. */
+		WRITE_ONCE(mcast->backoff, 0);
 		mcast->reread = IPOIB_REREAD_SET;
 		mcast->belief = IPOIB_MCAST_BELIEF;
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
