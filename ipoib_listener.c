@@ -11,15 +11,19 @@
 #define IPOIB_FOREIGN_POLL	HZ
 
 /*
- * umcast: a group that user space has joined on this port is its own. Where there
- * is no SA, on RoCE, nobody knows what user space has joined.
+ * umcast: a group that user space receives by on this port is its own, whatever we
+ * send to it. Where there is no SA, on RoCE, nobody knows what user space has joined.
  *
  * One that we have just left ourselves may seem to be such a group for a moment.
  */
 static bool ipoib_listener_is_foreign(const struct ipoib_dev *priv,
+				      const struct ipoib_mcast *mcast,
 				      const union ib_gid *mgid)
 {
-	return READ_ONCE(priv->umcast) && ipoib_sa_held(priv, mgid);
+	if (mcast && mcast->users & IPOIB_USER_LISTEN)
+		return false;
+	return READ_ONCE(priv->umcast) &&
+	       ipoib_sa_held(priv, mgid) & IPOIB_JOIN_FULL;
 }
 
 /* One address of the stack's list. Foreign scopes and P_Keys are not ours. */
@@ -33,7 +37,7 @@ static void ipoib_listener_add(struct ipoib_dev *priv, const u8 *lladdr)
 	if (!ipoib_mgid_on_link(&mgid, &priv->broadcast_mgid))
 		return;
 	mcast = ipoib_group_lookup(priv, mgid.raw);
-	if (!mcast && ipoib_listener_is_foreign(priv, &mgid)) {
+	if (ipoib_listener_is_foreign(priv, mcast, &mgid)) {
 		set_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
 		return;
 	}

@@ -534,6 +534,9 @@ umcast()
 	group_join 2 239.25.0.1 239.25.0.2
 	check "another group is joined" slowwait 5 mcg_is 2 "$(mgid4 239.25.0.2)" state member
 	check "this one is not" mcg_absent 2 "$mgid"
+	# nor is it taken for that by who sends to it
+	udp_to 2 239.25.0.1 7250 3 100000
+	check "we are no receiver of it" stays 2500 mcg_is 2 "$mgid" users s
 	# what we leave ib_sa knows until that has been answered
 	kill -STOP "${OPENSM_PID[1]}"
 	node_ip 2 link set ib0 down
