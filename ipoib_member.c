@@ -556,7 +556,9 @@ static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
 static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
 				   const struct ib_sa_mcmember_rec *rec)
 {
-	return rec->mlid == mcast->rec.mlid && rec->qkey == mcast->rec.qkey &&
+	/* A renewal may have failed half way. */
+	return mcast->attached == !!(mcast->held & IPOIB_JOIN_RECEIVES) &&
+	       rec->mlid == mcast->rec.mlid && rec->qkey == mcast->rec.qkey &&
 	       rec->mtu == mcast->rec.mtu && rec->sl == mcast->rec.sl;
 }
 
@@ -566,11 +568,13 @@ static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
  */
 static void ipoib_member_renew(struct ipoib_mcast *mcast)
 {
+	enum ipoib_reason reason;
 	int err;
 
 	mcast->fresh.port_gid = mcast->rec.port_gid;
-	if (ipoib_reason_judge(mcast, &mcast->fresh)) {
-		ipoib_member_gone(mcast, IPOIB_REREAD_SET);
+	reason = ipoib_reason_judge(mcast, &mcast->fresh);
+	if (reason) {
+		ipoib_member_failed(mcast, reason, -EINVAL);
 		return;
 	}
 	err = ipoib_member_take(mcast, &mcast->fresh, mcast->held);
@@ -638,7 +642,7 @@ static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
 static bool ipoib_member_is_silence(int status)
 {
 	return status == -ETIMEDOUT || status == -EINTR || status == -EIO ||
-	       status == -EBUSY;
+	       status == -EBUSY || status == -ENOBUFS;
 }
 
 /* After silence: is there an SA again? */

@@ -319,6 +319,7 @@ static void ipoib_query_info_answer(void *context, int status,
 	case -ETIMEDOUT:
 	case -EIO:
 	case -EBUSY:
+	case -ENOBUFS:
 		ipoib_query_info_later(agent);
 		break;
 	default:
