@@ -894,6 +894,8 @@ int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
 
 /* ipoib_event.c */
 void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event);
+void ipoib_ctl_post_later(struct ipoib_dev *priv, unsigned int event,
+			  unsigned long delay);
 void ipoib_ctl_work(struct work_struct *work);
 void ipoib_event_handler(struct ib_event_handler *handler,
 			 struct ib_event *event);

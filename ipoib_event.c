@@ -36,9 +36,24 @@ void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event)
 	mod_delayed_work(system_unbound_wq, &priv->ctl_work, 0);
 }
 
+/**
+ * ipoib_ctl_post_later - have the control work do something, but not now
+ * @priv: the interface
+ * @event: IPOIB_CTL_ bit
+ * @delay: jiffies; it is done sooner if there is something else to do
+ *
+ * Context: any
+ */
+void ipoib_ctl_post_later(struct ipoib_dev *priv, unsigned int event,
+			  unsigned long delay)
+{
+	set_bit(event, &priv->ctl_events);
+	queue_delayed_work(system_unbound_wq, &priv->ctl_work, delay);
+}
+
 /*
  * What failed, for lack of memory most likely, is tried again without waiting
- * for an event: looking at the port does all that is still to be done.
+ * for an event.
  */
 static void ipoib_ctl_again(struct ipoib_dev *priv, int err)
 {
@@ -48,7 +63,6 @@ static void ipoib_ctl_again(struct ipoib_dev *priv, int err)
 	}
 	priv->ctl_pause = clamp(priv->ctl_pause * 2, IPOIB_CTL_PAUSE_MIN + 0u,
 				IPOIB_CTL_PAUSE_MAX + 0u);
-	set_bit(IPOIB_CTL_PORT, &priv->ctl_events);
 	queue_delayed_work(system_unbound_wq, &priv->ctl_work,
 			   msecs_to_jiffies(priv->ctl_pause));
 }
@@ -217,8 +231,12 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
 	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl_events))
 		return 0;
 	err = priv->fabric->port_read(priv, port);
-	if (err && !priv->ctl_pause)
-		netdev_warn(priv->netdev, "cannot query port: %d\n", err);
+	if (err) {
+		set_bit(IPOIB_CTL_PORT, &priv->ctl_events);
+		if (!priv->ctl_pause)
+			netdev_warn(priv->netdev, "cannot query port: %d\n",
+				    err);
+	}
 	*fresh = !err;
 	return err;
 }
@@ -271,7 +289,7 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	bool restart, recover;
-	int err = 0, err_restart = 0, err_link, err_listen;
+	int err = 0, err_link, err_listen;
 
 	clear_bit(IPOIB_CTL_LINK, &priv->ctl_events);
 	restart = test_and_clear_bit(IPOIB_CTL_RESTART, &priv->ctl_events);
@@ -281,13 +299,16 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	if (test_and_clear_bit(IPOIB_CTL_SCOPE, &priv->ctl_events))
 		err = ipoib_ctl_scope(priv) ?: err;
 	if (restart)
-		err_restart = ipoib_ctl_restart(priv);
+		err = ipoib_ctl_restart(priv) ?: err;
 	else if (recover && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		ipoib_ud_recover(priv);
+	/* Looking at the port again does all that is still to be done. */
+	if (err)
+		set_bit(IPOIB_CTL_PORT, &priv->ctl_events);
 	err_link = ipoib_ctl_link(priv);
 	err_listen = ipoib_cm_listen_again(priv);
 	ipoib_ctl_announce(priv);
-	return err ?: err_restart ?: err_link ?: err_listen;
+	return err ?: err_link ?: err_listen;
 }
 
 /**
