@@ -256,6 +256,7 @@ enum ipoib_peer_state {
  * @hope_until: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
+ * @nparked: those of @parked that are counted in &ipoib_cm.nparked
  * @conns: its connections, by &ipoib_conn.peer_list
  * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
  *	waits behind; or empty
@@ -290,6 +291,7 @@ struct ipoib_peer {
 	unsigned int failures;
 	unsigned long hope_until;
 	struct sk_buff_head parked;
+	unsigned int nparked;
 	struct list_head conns;
 	struct list_head resend;
 	struct list_head waiting;
@@ -517,7 +519,7 @@ struct ipoib_cm_parter {
  * @lock: protects peers and the state of connections
  * @peer_list: all of @peers
  * @npeers: how many
- * @nparked: frames in &ipoib_peer.parked of all of them
+ * @nparked: frames of all of them that wait for a connection
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
  * @naccepting: how many have &ipoib_conn.accepting
@@ -632,8 +634,7 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
 bool ipoib_peer_is_barren(const struct ipoib_peer *peer);
-void ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		     struct sk_buff *skb);
+void ipoib_peer_hold(struct ipoib_peer *peer, struct sk_buff *skb);
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb);
 void ipoib_peer_age_all(struct ipoib_cm *cm);
@@ -649,6 +650,7 @@ unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
 bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
+void ipoib_conn_fail(struct ipoib_conn *conn);
 void ipoib_reap_all(struct ipoib_cm *cm);
 void ipoib_reap_start(struct ipoib_cm *cm);
 void ipoib_reap_init(struct ipoib_cm *cm);

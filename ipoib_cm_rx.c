@@ -377,8 +377,7 @@ static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 		netdev_warn(conn->cm->priv->netdev,
 			    "failed recv event on a connection (status=%d, wrid=%llu vend_err %#x)\n",
 			    wc->status, wc->wr_id, wc->vendor_err);
-	WRITE_ONCE(conn->fatal, true);
-	ipoib_conn_close(conn);
+	ipoib_conn_fail(conn);
 }
 
 /* Its buffers have been read: whoever refills may have the slot. */

@@ -122,7 +122,7 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 	}
 	spin_unlock(&conn->tx_lock);
 	if (unlikely(READ_ONCE(conn->fatal)))
-		ipoib_conn_close(conn);
+		ipoib_conn_fail(conn);
 	return !shut;
 }
 
@@ -143,7 +143,7 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	WRITE_ONCE(conn->shut, true);
 	while ((skb = __skb_dequeue(&conn->backlog))) {
 		skb_push(skb, IPOIB_LLADDR_LEN);
-		ipoib_peer_hold(conn->cm, conn->peer, skb);
+		ipoib_peer_hold(conn->peer, skb);
 	}
 	spin_unlock(&conn->tx_lock);
 }
@@ -160,7 +160,7 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 	ipoib_conn_drain_locked(conn);
 	spin_unlock(&conn->tx_lock);
 	if (unlikely(READ_ONCE(conn->fatal)))
-		ipoib_conn_close(conn);
+		ipoib_conn_fail(conn);
 }
 
 static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
@@ -176,12 +176,10 @@ static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 	if (wc->status == IB_WC_WR_FLUSH_ERR &&
 	    READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
 		return;
-	ipoib_stat_add(conn->cm->priv, IPOIB_CM_ERRORS, 1);
-	WRITE_ONCE(conn->fatal, true);
 	netdev_dbg(conn->cm->priv->netdev,
 		   "connection to %pI6 failed (status=%d vend_err %#x)\n",
 		   conn->peer->addr.gid, wc->status, wc->vendor_err);
-	ipoib_conn_close(conn);
+	ipoib_conn_fail(conn);
 }
 
 static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)

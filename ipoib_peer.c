@@ -394,7 +394,8 @@ static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			      struct sk_buff_head *to)
 {
 	lockdep_assert_held(&cm->lock);
-	cm->nparked -= skb_queue_len(&peer->parked);
+	cm->nparked -= peer->nparked;
+	peer->nparked = 0;
 	ipoib_object_unpark(&peer->parked, to);
 }
 
@@ -448,19 +449,28 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 /* ---- frames that wait ---- */
 
 /**
- * ipoib_peer_hold - have a frame wait
- * @cm: connected mode of the interface
+ * ipoib_peer_hold - have a frame wait that was taken for a connection
  * @peer: the peer it is for
  * @skb: the frame
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		     struct sk_buff *skb)
+void ipoib_peer_hold(struct ipoib_peer *peer, struct sk_buff *skb)
 {
-	lockdep_assert_held(&cm->lock);
-	cm->nparked++;
 	ipoib_object_park(&peer->parked, skb);
+}
+
+/* It waits for a connection, but not for long. */
+static void ipoib_peer_park_hoping(struct ipoib_cm *cm, struct ipoib_peer *peer,
+				   struct sk_buff *skb)
+{
+	cm->nparked++;
+	peer->nparked++;
+	ipoib_object_park(&peer->parked, skb);
+	if (!list_empty(&peer->waiting))
+		return;
+	list_add_tail(&peer->waiting, &cm->waiting);
+	queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE);
 }
 
 /**
@@ -469,27 +479,25 @@ void ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer,
  * @peer: the peer it is for
  * @skb: the frame, consumed
  *
- * What senders have under way to many peers at once is bounded over all of them.
+ * What waits for connections to many peers at once is bounded over all of them. What
+ * is behind frames that are on their way out is not part of that.
  *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb)
 {
-	unsigned int most = ipoib_peer_is_behind(peer) ? IPOIB_CM_BACKLOG :
-							 IPOIB_CM_PARKED;
+	unsigned int len = skb_queue_len(&peer->parked);
+	bool behind = ipoib_peer_is_behind(peer);
 
 	lockdep_assert_held(&cm->lock);
-	if (skb_queue_len(&peer->parked) >= most ||
-	    cm->nparked >= IPOIB_CM_PARKED_ALL) {
+	if (behind && len < IPOIB_CM_BACKLOG)
+		ipoib_object_park(&peer->parked, skb);
+	else if (!behind && len < IPOIB_CM_PARKED &&
+		 cm->nparked < IPOIB_CM_PARKED_ALL)
+		ipoib_peer_park_hoping(cm, peer, skb);
+	else
 		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
-		return;
-	}
-	ipoib_peer_hold(cm, peer, skb);
-	if (ipoib_peer_is_behind(peer) || !list_empty(&peer->waiting))
-		return;
-	list_add_tail(&peer->waiting, &cm->waiting);
-	queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE);
 }
 
 /*

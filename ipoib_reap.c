@@ -109,6 +109,73 @@ void ipoib_conn_close(struct ipoib_conn *conn)
 	spin_unlock_bh(&cm->lock);
 }
 
+/**
+ * enum ipoib_doom - why a connection has to go
+ * @IPOIB_DOOM_NONE: it may stay
+ * @IPOIB_DOOM_FAILED: it has failed, or its QP has
+ * @IPOIB_DOOM_UNANSWERED: our request was not answered
+ * @IPOIB_DOOM_LATE: the RTU has not come
+ * @IPOIB_DOOM_STUCK: a send does not complete
+ * @IPOIB_DOOM_SILENT: nothing comes from the peer, on UC
+ * @IPOIB_DOOM_IDLE: nobody uses it
+ */
+enum ipoib_doom {
+	IPOIB_DOOM_NONE,
+	IPOIB_DOOM_FAILED,
+	IPOIB_DOOM_UNANSWERED,
+	IPOIB_DOOM_LATE,
+	IPOIB_DOOM_STUCK,
+	IPOIB_DOOM_SILENT,
+	IPOIB_DOOM_IDLE,
+};
+
+/**
+ * struct ipoib_doom_info - what is told of it
+ * @name: in traces
+ * @stat: counter
+ */
+struct ipoib_doom_info {
+	const char *name;
+	enum ipoib_stat stat;
+};
+
+static const struct ipoib_doom_info ipoib_dooms[] = {
+	[IPOIB_DOOM_FAILED]	= { "failed", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
+	[IPOIB_DOOM_LATE]	= { "late", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_SILENT]	= { "silent", IPOIB_CM_ERRORS },
+	[IPOIB_DOOM_IDLE]	= { "idle", IPOIB_CM_REAPED },
+};
+
+/* Say why, count it, and have it go. */
+static void ipoib_conn_doomed(struct ipoib_conn *conn, enum ipoib_doom why)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+
+	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
+			 ipoib_dooms[why].name, 0);
+	ipoib_stat_add(priv, ipoib_dooms[why].stat, 1);
+	__ipoib_conn_close(conn);
+}
+
+/**
+ * ipoib_conn_fail - hand a connection that has failed to the reaper
+ * @conn: any that is not being made; it is counted once
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_fail(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	WRITE_ONCE(conn->fatal, true);
+	spin_lock_bh(&cm->lock);
+	if (conn->state != IPOIB_CONN_CLOSING)
+		ipoib_conn_doomed(conn, IPOIB_DOOM_FAILED);
+	spin_unlock_bh(&cm->lock);
+}
+
 /* ---- how many there may be ---- */
 
 /* With those that are made while others still go. */
@@ -200,45 +267,6 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /* ---- ageing ---- */
-
-/**
- * enum ipoib_doom - why a connection has to go
- * @IPOIB_DOOM_NONE: it may stay
- * @IPOIB_DOOM_FAILED: it has failed, or its QP has
- * @IPOIB_DOOM_UNANSWERED: our request was not answered
- * @IPOIB_DOOM_LATE: the RTU has not come
- * @IPOIB_DOOM_STUCK: a send does not complete
- * @IPOIB_DOOM_SILENT: nothing comes from the peer, on UC
- * @IPOIB_DOOM_IDLE: nobody uses it
- */
-enum ipoib_doom {
-	IPOIB_DOOM_NONE,
-	IPOIB_DOOM_FAILED,
-	IPOIB_DOOM_UNANSWERED,
-	IPOIB_DOOM_LATE,
-	IPOIB_DOOM_STUCK,
-	IPOIB_DOOM_SILENT,
-	IPOIB_DOOM_IDLE,
-};
-
-/**
- * struct ipoib_doom_info - what is told of it
- * @name: in traces
- * @stat: counter
- */
-struct ipoib_doom_info {
-	const char *name;
-	enum ipoib_stat stat;
-};
-
-static const struct ipoib_doom_info ipoib_dooms[] = {
-	[IPOIB_DOOM_FAILED]	= { "failed", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
-	[IPOIB_DOOM_LATE]	= { "late", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_SILENT]	= { "silent", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_IDLE]	= { "idle", IPOIB_CM_REAPED },
-};
 
 static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 {
@@ -337,12 +365,8 @@ static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
 		why = ipoib_conn_doom(conn);
-		if (why == IPOIB_DOOM_NONE)
-			continue;
-		trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid,
-				 ipoib_dooms[why].name, 0);
-		ipoib_stat_add(cm->priv, ipoib_dooms[why].stat, 1);
-		__ipoib_conn_close(conn);
+		if (why != IPOIB_DOOM_NONE)
+			ipoib_conn_doomed(conn, why);
 	}
 }
 
