@@ -182,8 +182,9 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	ipoib_apm_rtr(conn, &attr, &mask);
-	conn->ran = true;
-	return ib_modify_qp(conn->qp, &attr, mask);
+	err = ib_modify_qp(conn->qp, &attr, mask);
+	conn->ran = !err;
+	return err;
 }
 
 static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
@@ -719,14 +720,15 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 }
 
 /*
- * The peer does not know the service ID: it may know the other (fallback, C21).
- * Returns whether that is worth a try.
+ * The peer does not know the service ID that we asked by: it may know the other
+ * (fallback, C21). Returns whether that is worth a try.
  */
-static bool ipoib_peer_other_sid(struct ipoib_peer *peer)
+static bool ipoib_conn_other_sid(const struct ipoib_conn *conn)
 {
-	peer->tried |= peer->sid == IPOIB_SID_RFC ? 1 : 2;
-	peer->sid = peer->sid == IPOIB_SID_RFC ? IPOIB_SID_LINUX :
-						 IPOIB_SID_RFC;
+	struct ipoib_peer *peer = conn->peer;
+
+	peer->tried |= conn->two_way ? 1 : 2;
+	peer->sid = conn->two_way ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
 	if (peer->tried != 3)
 		return true;
 	peer->tried = 0;
@@ -743,14 +745,17 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
 	spin_lock_bh(&cm->lock);
 	again = conn->state == IPOIB_CONN_CONNECTING &&
 		peer->state == IPOIB_PEER_CONNECTING &&
-		(!sid || ipoib_peer_other_sid(peer));
+		(!sid || ipoib_conn_other_sid(conn));
 	if (again) {
 		ipoib_peer_want(cm, peer);
 		__ipoib_conn_close(conn);
 	}
 	spin_unlock_bh(&cm->lock);
-	if (!again)
-		ipoib_conn_give_up(conn);
+	if (again)
+		return;
+	if (sid)
+		ipoib_stat_add(cm->priv, IPOIB_CM_REFUSED, 1);
+	ipoib_conn_give_up(conn);
 }
 
 /*
@@ -844,6 +849,10 @@ static void ipoib_conn_left(struct ipoib_conn *conn)
  * ipoib_conn_event - what the CM tells of a connection
  * @id: its identifier, which is destroyed by the reaper alone
  * @event: what has come, or has not come; requests go to ipoib_cm_listen()'s callback
+ *
+ * ib_destroy_cm_id() waits for this, but not if what it tells is that a message was
+ * sent in vain (the events named ERROR): then the connection may be freed as soon as
+ * it has been closed, so that is the last thing done to it.
  *
  * Context: process
  * Return: 0
