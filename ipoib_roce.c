@@ -48,6 +48,9 @@ static const unsigned int ipoib_roce_timeout_ms[] = { 10, 100, 1000 };
 /* Queries for paths. Nothing here waits for RTNL. */
 static struct workqueue_struct *ipoib_roce_wq;
 
+/* Bounds those that are open: of all interfaces, as the host has one table. */
+static struct ipoib_gate ipoib_roce_gate;
+
 /* All interfaces: changed under RTNL, read under RTNL or RCU. */
 static LIST_HEAD(ipoib_roce_devs);
 
@@ -81,7 +84,7 @@ enum {
  */
 struct ipoib_roce_pick {
 	int rank;
-	unsigned int index;
+	int index;
 	union ib_gid gid;
 	const void *entry;
 	const struct net_device *ndev;
@@ -179,6 +182,30 @@ static void ipoib_roce_pick_gid(struct ipoib_dev *priv, unsigned int count,
 }
 
 /**
+ * ipoib_roce_is_ours - whether an entry of a GID table is that of our link
+ * @priv: the interface
+ * @attr: the entry, or NULL
+ *
+ * The table has the same link-local GID for the untagged link and each VLAN.
+ *
+ * Context: any
+ */
+bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
+			const struct ib_gid_attr *attr)
+{
+	bool ours;
+
+	if (!attr || attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP ||
+	    memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)))
+		return false;
+	rcu_read_lock();
+	ours = rdma_read_gid_attr_ndev_rcu(attr) ==
+	       READ_ONCE(priv->roce->ndev);
+	rcu_read_unlock();
+	return ours;
+}
+
+/**
  * ipoib_roce_gid_attr - our entry of the port's GID table
  * @priv: the interface
  *
@@ -193,7 +220,7 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 				 READ_ONCE(priv->roce->gid_index));
 	if (IS_ERR(attr))
 		return ERR_PTR(-ENODEV);
-	if (!memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)))
+	if (ipoib_roce_is_ours(priv, attr))
 		return attr;
 	rdma_put_gid_attr(attr);
 	return ERR_PTR(-ENODEV);
@@ -286,7 +313,7 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 		return err;
 	ipoib_roce_pick_gid(priv, attr.gid_tbl_len, &pick);
 	WRITE_ONCE(roce->ndev, pick.ndev);
-	WRITE_ONCE(roce->gid_index, pick.index);
+	WRITE_ONCE(roce->gid_index, pick.rank ? pick.index : -1);
 	ipoib_roce_note_ndev(roce, &pick);
 	ipoib_roce_report(priv, &pick);
 	port->active = attr.state == IB_PORT_ACTIVE && pick.rank &&
@@ -469,6 +496,9 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 
 	if (!err && !ipoib_roce_on_link(&query->addr))
 		err = -ENETUNREACH;
+	/* The broadcast address of a subnet looks like any other. */
+	if (!err && is_multicast_ether_addr(query->addr.dst_dev_addr))
+		err = -EADDRNOTAVAIL;
 	if (!err)
 		ipoib_roce_make_path(query, &rec);
 	if (query->attr)
@@ -565,9 +595,8 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 	if (!roce)
 		return -ENOMEM;
 	roce->priv = priv;
-	ipoib_gate_init(&roce->gate, IPOIB_ROCE_GATE_MAX);
 	priv->roce = roce;
-	priv->gate = &roce->gate;
+	priv->gate = &ipoib_roce_gate;
 	ipoib_roce_group_init(roce);
 	rtnl_lock();
 	list_add_tail_rcu(&roce->list, &ipoib_roce_devs);
@@ -634,7 +663,9 @@ static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)
 		break;
 	case NETDEV_PRE_CHANGEADDR:
 		ipoib_roce_let_go(roce->priv);
-		break;
+		/* If nothing comes of it; else that is told, too. */
+		ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT, HZ);
+		return;
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEADDR:
@@ -761,6 +792,7 @@ int ipoib_roce_register(void)
 {
 	int err;
 
+	ipoib_gate_init(&ipoib_roce_gate, IPOIB_ROCE_GATE_MAX);
 	ipoib_roce_wq = alloc_workqueue("ipoib_roce", WQ_UNBOUND, 0);
 	if (!ipoib_roce_wq)
 		return -ENOMEM;

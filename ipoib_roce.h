@@ -30,7 +30,7 @@ struct net_device;
 #define IPOIB_ROCE_IPV4_GROUP	0xefff4391
 
 /*
- * Paths of an interface that may be looked for at a time. An address that does not
+ * Paths of all interfaces that may be looked for at a time. An address that does not
  * answer stays in the host's neighbour table for three times as long as we wait, and
  * the table takes 512 (gc_thresh2) before the kernel has to make room.
  */
@@ -46,12 +46,11 @@ enum {
  * @priv: the interface
  * @list: in the list of all of them
  * @flags: see the enum above
- * @gid_index: where the port has our GID
+ * @gid_index: where the port has our GID, or -1
  * @ndev: net_device of the port or of its VLAN, to compare with only: no
  *	reference is held
  * @ndev_name: its name when the port was last read; under @lock
  * @ndev_mtu: its MTU then; under @lock
- * @gate: bounds open queries for paths
  * @reported_mtu: MTU of the port last logged as small; under RTNL
  * @reported_lack: what was last logged to be missing for a GID; control work
  *	only
@@ -66,13 +65,12 @@ struct ipoib_roce {
 	struct ipoib_dev *priv;
 	struct list_head list;
 	unsigned long flags;
-	unsigned int gid_index;
+	int gid_index;
 	const struct net_device *ndev;
 	char ndev_name[IFNAMSIZ];
 	unsigned int ndev_mtu;
 	unsigned int reported_mtu;
 	int reported_lack;
-	struct ipoib_gate gate;
 
 	spinlock_t lock; /* ndev_name, ndev_mtu, todo, joined */
 	struct list_head todo;
@@ -82,6 +80,8 @@ struct ipoib_roce {
 };
 
 /* ipoib_roce.c */
+bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
+			const struct ib_gid_attr *attr);
 const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
 
 /* ipoib_roce_conn.c */

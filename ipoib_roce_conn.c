@@ -3,28 +3,11 @@
  * What connections of a RoCE port need that those of an InfiniBand port do not.
  * These are operations of ipoib_fabric.h.
  */
-#include <linux/rcupdate.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 
 #include "ipoib.h"
 #include "ipoib_roce.h"
-
-/* The table has the same link-local GID for the untagged link and each VLAN. */
-static bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
-			       const struct ib_gid_attr *attr)
-{
-	bool ours;
-
-	if (!attr || attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP ||
-	    memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)))
-		return false;
-	rcu_read_lock();
-	ours = rdma_read_gid_attr_ndev_rcu(attr) ==
-	       READ_ONCE(priv->roce->ndev);
-	rcu_read_unlock();
-	return ours;
-}
 
 /**
  * ipoib_roce_conn_check - whether a request has come by our link, and fits it
@@ -40,11 +23,13 @@ static bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
 int ipoib_roce_conn_check(struct ipoib_dev *priv,
 			  const struct ib_cm_req_event_param *req)
 {
-	int mtu = READ_ONCE(priv->port_mtu) + IPOIB_ENCAP_LEN;
+	int most = READ_ONCE(priv->port_mtu) + IPOIB_ENCAP_LEN;
+	int mtu = ib_mtu_enum_to_int(req->primary_path->mtu);
 
 	if (!ipoib_roce_is_ours(priv, req->ppath_sgid_attr))
 		return IB_CM_REJ_INVALID_GID;
-	if (ib_mtu_enum_to_int(req->primary_path->mtu) > mtu)
+	/* Nor is any number an MTU. */
+	if (mtu < 0 || mtu > most)
 		return IB_CM_REJ_INVALID_MTU;
 	return 0;
 }

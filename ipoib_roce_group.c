@@ -101,21 +101,27 @@ static struct net_device *ipoib_roce_ndev(struct ipoib_dev *priv)
 		return NULL;
 	rcu_read_lock();
 	ndev = rdma_read_gid_attr_ndev_rcu(attr);
+	/* RTNL keeps only those that are still registered. */
+	if (IS_ERR(ndev) || ndev->reg_state != NETREG_REGISTERED)
+		ndev = NULL;
 	rcu_read_unlock();
 	rdma_put_gid_attr(attr);
-	if (IS_ERR(ndev) || ndev->reg_state != NETREG_REGISTERED)
-		return NULL;
 	return ndev;
 }
 
+/* It does not say whether there was memory for it. */
 static int ipoib_roce_ipv4_join(struct net_device *ndev, __be32 addr)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
+	struct ip_mc_list *group;
 
 	if (!in_dev)
 		return -ENODEV;
 	ip_mc_inc_group(in_dev, addr);
-	return 0;
+	group = rtnl_dereference(in_dev->mc_list);
+	while (group && group->multiaddr != addr)
+		group = rtnl_dereference(group->next_rcu);
+	return group ? 0 : -ENOMEM;
 }
 
 static void ipoib_roce_ipv4_leave(struct net_device *ndev, __be32 addr)
