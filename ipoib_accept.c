@@ -9,6 +9,7 @@
  * Callbacks of the CM as in ipoib_conn.c.
  */
 #include <linux/etherdevice.h>
+#include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
@@ -102,7 +103,7 @@ static int ipoib_cm_check_path(const struct ipoib_cm *cm,
 		return IB_CM_REJ_INVALID_GID;
 	/* Nobody asks himself, and no group asks for a connection. */
 	if (!memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
-	    path->dgid.raw[0] == 0xff)
+	    rdma_is_multicast_addr((void *)path->dgid.raw))
 		return IB_CM_REJ_INVALID_GID;
 	return priv->fabric->conn_check ? priv->fabric->conn_check(priv, req) :
 					  0;
@@ -148,7 +149,7 @@ static bool ipoib_conn_crosses(const struct ipoib_conn *conn, bool two_way)
 	if (!conn->active)
 		return false;
 	if (conn->state == IPOIB_CONN_CONNECTING)
-		return two_way;
+		return two_way && conn->two_way;
 	return conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
 	       jiffies - conn->created < IPOIB_CM_CROSSING;
 }
