@@ -181,7 +181,8 @@ static bool ipoib_dev_has_addr(struct net_device *dev,
 						   in->sin_addr.s_addr,
 						   RT_SCOPE_HOST);
 	case AF_INET6:
-		return IS_ENABLED(CONFIG_IPV6) &&
+		/* With ipv6.disable=1 it has no table of addresses. */
+		return IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled() &&
 		       ipv6_chk_addr(dev_net(dev), &in6->sin6_addr, dev, 1);
 	default:
 		return false;
