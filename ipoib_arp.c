@@ -28,6 +28,8 @@
 #define IPOIB_PATH_RETRY_MAX	(8 * HZ)
 /* How long frames wait for the SA to be asked; its answer takes that long, too. */
 #define IPOIB_PATH_PATIENCE	HZ
+/* How many paths are looked at to find one that may give way. */
+#define IPOIB_PATH_LOOK		64
 /* Failures in a row after which senders are told, as many as ARP and ND try. */
 #define IPOIB_PATH_HOPELESS	3
 
@@ -73,6 +75,47 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 	return path;
 }
 
+/* Take a path out of the table; its frames go to @dropped. */
+static void ipoib_path_unlink(struct ipoib_path *path,
+			      struct sk_buff_head *dropped)
+{
+	struct ipoib_dev *priv = path->priv;
+
+	lockdep_assert_held(&priv->path_lock);
+	rhashtable_remove_fast(&priv->paths, &path->node, ipoib_path_params);
+	list_del_init(&path->list);
+	priv->npaths--;
+	list_del_init(&path->starved);
+	ipoib_object_unpark(&path->queue, dropped);
+}
+
+/*
+ * The table is full: paths that were not found give way, the oldest ones first. Of
+ * addresses that nobody has anybody may invent as many as he likes.
+ */
+static bool ipoib_path_make_room(struct ipoib_dev *priv)
+{
+	struct sk_buff_head none;
+	struct ipoib_path *path;
+	unsigned int n;
+
+	__skb_queue_head_init(&none);
+	for (n = 0; n < IPOIB_PATH_LOOK; n++) {
+		path = list_first_entry(&priv->path_list, struct ipoib_path,
+					list);
+		if (path->state == IPOIB_PATH_FAILED &&
+		    !rcu_access_pointer(path->ah) &&
+		    skb_queue_empty(&path->queue)) {
+			ipoib_path_unlink(path, &none);
+			ipoib_path_put(path);
+			return true;
+		}
+		/* Others are looked at the next time. */
+		list_move_tail(&path->list, &priv->path_list);
+	}
+	return false;
+}
+
 /* Find the path to @gid or make one. Caller holds path_lock. */
 static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid)
 {
@@ -82,7 +125,7 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid)
 	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
 	if (path)
 		return path;
-	if (priv->npaths >= IPOIB_PATH_MAX) {
+	if (priv->npaths >= IPOIB_PATH_MAX && !ipoib_path_make_room(priv)) {
 		netdev_warn_once(priv->netdev, "more than %u paths\n",
 				 IPOIB_PATH_MAX);
 		return NULL;
@@ -99,20 +142,6 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid)
 	priv->npaths++;
 	ipoib_object_made(IPOIB_OBJECT_PATH);
 	return path;
-}
-
-/* Take a path out of the table; its frames go to @dropped. */
-static void ipoib_path_unlink(struct ipoib_path *path,
-			      struct sk_buff_head *dropped)
-{
-	struct ipoib_dev *priv = path->priv;
-
-	lockdep_assert_held(&priv->path_lock);
-	rhashtable_remove_fast(&priv->paths, &path->node, ipoib_path_params);
-	list_del_init(&path->list);
-	priv->npaths--;
-	list_del_init(&path->starved);
-	ipoib_object_unpark(&path->queue, dropped);
 }
 
 static void ipoib_path_set_failed(struct ipoib_path *path,
@@ -563,6 +592,10 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 		path->state = IPOIB_PATH_IDLE;
 	} else if (path && path->state == IPOIB_PATH_VALID &&
 		   changed(&path->rec, now)) {
+		WRITE_ONCE(path->retry_at, jiffies);
+		WRITE_ONCE(path->stale, true);
+	} else if (path && path->state == IPOIB_PATH_RESOLVING && now) {
+		/* The answer that is on its way may be of before. */
 		WRITE_ONCE(path->retry_at, jiffies);
 		WRITE_ONCE(path->stale, true);
 	}
