@@ -472,8 +472,8 @@ spoofed()
 
 	[[ $counter != [pq]key ]] || before=$(drops 2 "$counter")
 	listen 2 0x88b5 1 10000
-	[ "$1" = good ] || by_hand data=88b50000cafe07 "$1"
-	by_hand data=88b50000cafe08
+	[ "$1" = good ] || check "send" by_hand data=88b50000cafe07 "$1"
+	check "send" by_hand data=88b50000cafe08
 	wait "$LISTENER" || fail "the good one was not delivered"
 	check_eq "data" "$(received 2 | word data)" cafe08
 	[[ $counter != [pq]key ]] || check_eq "counted" $(($(drops 2 "$counter") - before)) 1
@@ -516,13 +516,15 @@ paths_sought()
 # Nothing of a frame makes a path: node 2 knows its peers already.
 flood_sgid()
 {
-	local before
+	local before packets
 
 	check "ping" wait_ping 1 2
 	check "ping" wait_ping 3 2
 	before=$(paths 2)
-	by_hand data=88b50000cafe08 vary=sgid count=10000
+	packets=$(counter 2 rx_packets)
+	check "send" by_hand data=88b50000cafe08 vary=sgid count=10000
 	well
+	check_num "received" $(($(counter 2 rx_packets) - packets)) -ge 1000
 	check_eq "paths" "$(paths 2)" "$before"
 }
 
@@ -535,7 +537,7 @@ flood_arp()
 	clock=$(sed 's/.*\[\(.*\)\].*/\1/' "$TRACING/trace_clock")
 	arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
 	paths_trace
-	by_hand data="$arp" vary=arp count=2000
+	check "send" by_hand data="$arp" vary=arp count=2000
 	well
 	paths_traced 0
 	most=$(paths_sought)

@@ -260,7 +260,7 @@ mac()
 # Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
 vlan()
 {
-	local node
+	local node qps
 
 	case $1 in
 	own)
@@ -283,13 +283,27 @@ vlan()
 		check "the connection is there" ping_lossless 91 10.8.0.2 5 -s 20000 -i 0.1
 		;;
 	ends)
+		qps=$(rc_qps)
+		check_num "QPs of both links" "$qps" -ge 4
 		echo '*' > "$PARAM"
+		check "its QPs go" slowwait 10 rc_qps_are -le $((qps - 2))
 		ip link del v1
 		ip link del v2
 		check "the untagged link's connection is there" connect 1 2
 		long_pings 3
 		;;
 	esac
+}
+
+# rc_qps: of all nodes
+rc_qps()
+{
+	rdma res show qp | grep -cE 'type (RC|UC)'
+}
+
+rc_qps_are()
+{
+	test "$(rc_qps)" "$@"
 }
 
 vlan_up()
@@ -355,11 +369,12 @@ removed()
 unload()
 {
 	check "connection" connect 1 2
+	check_num "QPs" "$(rc_qps)" -ge 2
 	background 1 ping -q -i 0.01 -s 20000 "$(ip4 2)" > /dev/null 2>&1
 	background 2 ping -q -i 0.01 -s 20000 "$(ip6 1)" > /dev/null 2>&1
 	check "unload" driver_unload
 	background_stop
-	check_eq "QPs" "$(rdma res show qp | grep -E 'type (RC|UC)')" ""
+	check_eq "QPs" "$(rc_qps)" 0
 }
 
 ktap_main "$@"
