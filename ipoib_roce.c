@@ -189,6 +189,7 @@ static void ipoib_roce_pick_gid(struct ipoib_dev *priv, unsigned int count,
  * The table has the same link-local GID for the untagged link and each VLAN.
  *
  * Context: any
+ * Return: true if it is
  */
 bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
 			const struct ib_gid_attr *attr)
