@@ -332,13 +332,18 @@ background()
 	BACKGROUND+=($!)
 }
 
+# Seen of iperf3: it waits for itself for ever when it is told to end.
 background_stop()
 {
-	local pid
+	local pid patience
 
 	for pid in "${BACKGROUND[@]}"; do
 		kill "$pid" 2> /dev/null
+		(nap $((10 * SLOW)); kill -KILL "$pid") 2> /dev/null &
+		patience=$!
 		wait "$pid" 2> /dev/null
+		kill "$patience" 2> /dev/null
+		wait "$patience" 2> /dev/null
 	done
 	BACKGROUND=()
 }
