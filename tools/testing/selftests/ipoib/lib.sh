@@ -332,18 +332,26 @@ background()
 	BACKGROUND+=($!)
 }
 
+# ended_within MILLISECONDS PID: it ends, and the shell takes note
+ended_within()
+{
+	local end=$(($(now_ms) + $1 * SLOW))
+
+	while kill -0 "$2" 2> /dev/null; do
+		[ "$(now_ms)" -lt $end ] || return 1
+		nap 0.01
+	done
+}
+
 # Seen of iperf3: it waits for itself for ever when it is told to end.
 background_stop()
 {
-	local pid patience
+	local pid
 
 	for pid in "${BACKGROUND[@]}"; do
 		kill "$pid" 2> /dev/null
-		(nap $((10 * SLOW)); kill -KILL "$pid") 2> /dev/null &
-		patience=$!
+		ended_within 10000 "$pid" || kill -KILL "$pid" 2> /dev/null
 		wait "$pid" 2> /dev/null
-		kill "$patience" 2> /dev/null
-		wait "$patience" 2> /dev/null
 	done
 	BACKGROUND=()
 }
