@@ -229,6 +229,31 @@ static enum ipoib_sender_fate ipoib_sender_decide(struct ipoib_mcast *mcast,
 	       IPOIB_FATE_DROP : IPOIB_FATE_SEND;
 }
 
+/* The group of RFC 4291 section 2.7.1 that Neighbour Solicitations go to? */
+static bool ipoib_sender_is_nd(const u8 *mgid)
+{
+	static const u8 nodes[] = { 0, 0, 0, 0, 0, 1, 0xff };
+	const struct ipoib_mgid *parts = (const void *)mgid;
+
+	return parts->signature == cpu_to_be16(IPOIB_MGID_SIG_IPV6) &&
+	       !memcmp(parts->group, nodes, sizeof(nodes));
+}
+
+/*
+ * There are too many groups. The broadcast group reaches whoever listens, too, but
+ * everybody else as well: that is for what nothing works without.
+ */
+static enum ipoib_sender_fate ipoib_sender_capped(struct ipoib_dev *priv,
+						  const u8 *mgid,
+						  enum ipoib_stat *why)
+{
+	if (priv->nsend < IPOIB_MCAST_SEND_MAX &&
+	    priv->ngroups < IPOIB_MCAST_MAX)
+		return IPOIB_FATE_DROP;
+	*why = IPOIB_TX_GROUP_CAP;
+	return ipoib_sender_is_nd(mgid) ? IPOIB_FATE_SEND : IPOIB_FATE_DROP;
+}
+
 static enum ipoib_sender_fate ipoib_sender_slow(struct ipoib_dev *priv,
 						struct sk_buff *skb,
 						const u8 *mgid,
@@ -247,9 +272,8 @@ static enum ipoib_sender_fate ipoib_sender_slow(struct ipoib_dev *priv,
 		mcast = ipoib_group_add(priv, mgid, IPOIB_USER_SEND);
 	if (mcast)
 		fate = ipoib_sender_decide(mcast, skb, why);
-	else if (priv->nsend >= IPOIB_MCAST_SEND_MAX ||
-		 priv->ngroups >= IPOIB_MCAST_MAX)
-		*why = IPOIB_TX_GROUP_CAP;
+	else
+		fate = ipoib_sender_capped(priv, mgid, why);
 	spin_unlock(&priv->mcast_lock);
 	if (fate == IPOIB_FATE_WAITS)
 		ipoib_mcast_kick(priv, 0);

@@ -566,7 +566,7 @@ idle()
 
 bounded()
 {
-	local i n
+	local i n via
 
 	klog_mark bounded
 	node_ip 1 route add 224.0.0.0/4 dev ib0
@@ -581,6 +581,10 @@ bounded()
 	check_num "refused and counted" "$(xstat 1 tx_drop_too_many_groups)" -ge $((1000 / SLOW))
 	check_eq "lines of the log" "$(klog | grep -c 'too many multicast groups')" 1
 	check "others work" wait_ping 1 2
+	node_ip 3 addr add fd09::3:9977/64 dev ib0 nodad
+	via=$(xstat 1 tx_via_broadcast)
+	check "a neighbour is found whose group there is no room for" slowwait 5 ping_ok 1 fd09::3:9977
+	check_num "by the broadcast group" "$(xstat 1 tx_via_broadcast)" -gt "$via"
 }
 
 ktap_main "$@"
