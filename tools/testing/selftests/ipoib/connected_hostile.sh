@@ -323,7 +323,8 @@ patience()
 	ask_nobody 424444
 	answer_last 424444 mra wait=1f
 	check "given up" slowwait 15 cm_stat_is 2 cm_refused -gt "$before"
-	check_num "repetitions" "$(cm_messages "$CM_REQ" cm.sid=0100000000424444 -f n | wc -l)" -le 4
+	# a slow kernel's answer may come after one more
+	check_num "repetitions" "$(cm_messages "$CM_REQ" cm.sid=0100000000424444 -f n | wc -l)" -le $((3 + SLOW))
 	asked_nothing_more
 }
 
