@@ -79,7 +79,7 @@ memory()
 	check "ping" ping_lossless 1 "$(ip4 2)" 5 -s 60000
 	note "kB less: $((before - $(available_kb)))"
 	check_num "pages" $(($(receive_pages 1) + $(receive_pages 2))) -le 1024
-	check_num "receives" "$(receives 2)" -eq $few
+	check_num "receives" "$(receives 2)" -eq "$few"
 	tcp_stream 1 2 ip4 -P 8
 	note "kB less: $((before - $(available_kb)))"
 	check "no connection" all_apart
