@@ -590,12 +590,10 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 	if (path && path->state == IPOIB_PATH_FAILED && now) {
 		path->failures = 0;
 		path->state = IPOIB_PATH_IDLE;
-	} else if (path && path->state == IPOIB_PATH_VALID &&
-		   changed(&path->rec, now)) {
-		WRITE_ONCE(path->retry_at, jiffies);
-		WRITE_ONCE(path->stale, true);
-	} else if (path && path->state == IPOIB_PATH_RESOLVING && now) {
-		/* The answer that is on its way may be of before. */
+	} else if (path && ((path->state == IPOIB_PATH_VALID &&
+			     changed(&path->rec, now)) ||
+			    (path->state == IPOIB_PATH_RESOLVING && now))) {
+		/* An answer that is on its way may be of before. */
 		WRITE_ONCE(path->retry_at, jiffies);
 		WRITE_ONCE(path->stale, true);
 	}

@@ -634,7 +634,6 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
 bool ipoib_peer_is_barren(const struct ipoib_peer *peer);
-void ipoib_peer_hold(struct ipoib_peer *peer, struct sk_buff *skb);
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb);
 void ipoib_peer_age_all(struct ipoib_cm *cm);

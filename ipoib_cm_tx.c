@@ -143,7 +143,7 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	WRITE_ONCE(conn->shut, true);
 	while ((skb = __skb_dequeue(&conn->backlog))) {
 		skb_push(skb, IPOIB_LLADDR_LEN);
-		ipoib_peer_hold(conn->peer, skb);
+		ipoib_object_park(&conn->peer->parked, skb);
 	}
 	spin_unlock(&conn->tx_lock);
 }

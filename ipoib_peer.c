@@ -448,18 +448,6 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 
 /* ---- frames that wait ---- */
 
-/**
- * ipoib_peer_hold - have a frame wait that was taken for a connection
- * @peer: the peer it is for
- * @skb: the frame
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_peer_hold(struct ipoib_peer *peer, struct sk_buff *skb)
-{
-	ipoib_object_park(&peer->parked, skb);
-}
-
 /* It waits for a connection, but not for long. */
 static void ipoib_peer_park_hoping(struct ipoib_cm *cm, struct ipoib_peer *peer,
 				   struct sk_buff *skb)
