@@ -249,6 +249,9 @@ static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
 	reason = ipoib_cm_object(cm, conn->peer, request);
 	if (reason)
 		goto unlock;
+	/* If we know it by the other one, that was before it listened to both. */
+	if (request->sid == IPOIB_SID_RFC)
+		conn->peer->sid = IPOIB_SID_RFC;
 	conn->state = IPOIB_CONN_ACCEPTING;
 	conn->accepting = true;
 	cm->naccepting++;

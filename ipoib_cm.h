@@ -236,8 +236,8 @@ enum ipoib_peer_state {
  * @chosen: connection to send on
  * @state: written under &ipoib_cm.lock
  * @offers: transports the peer offers, from the flags of its address
- * @sid: first octet of the service ID it takes, as far as we know: not beyond the
- *	connection, for who has just come up may be known by the wrong one
+ * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
+ *	has done either; the other one is tried if it does not know that any more
  * @sent_to: there was a frame for it that had no connection; else we know it
  *	by its requests only
  * @making: a connection is being made, and not in @conns yet

@@ -380,7 +380,6 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
-		peer->sid = IPOIB_SID_RFC;
 		peer->barren = ipoib_conn_was_barren(conn);
 		if (peer->barren)
 			ipoib_peer_failed(cm, peer);
