@@ -394,6 +394,7 @@ struct ipoib_apm {
  * @apm: its second way
  * @psn: first PSN of the packets to us
  * @created: jiffies
+ * @aged: @used as the ageing work has last found it
  * @heard: &ipoib_peer.seen as the ageing work has last found it
  * @heard_head: head of @ring then
  * @asked_at: jiffies when that last found nothing sent after @heard
@@ -442,6 +443,7 @@ struct ipoib_conn {
 	struct ipoib_apm apm;
 	u32 psn;
 	unsigned long created;
+	unsigned long aged;
 	unsigned long heard;
 	u32 heard_head;
 	unsigned long asked_at;

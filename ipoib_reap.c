@@ -34,7 +34,7 @@
 #define IPOIB_UC_DOUBT		(6 * HZ)
 /* A connection not used for so long goes if there is need for room. */
 #define IPOIB_CM_SPARE		(5 * HZ)
-/* How many are looked at for that. */
+/* How many in use are passed over for that. */
 #define IPOIB_CM_LOOK		64
 /* The longest wait for the CM to be done with a connection. */
 #define IPOIB_CM_PARTING	(2 * HZ)
@@ -214,26 +214,31 @@ unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
 	return ipoib_cm_slack(ipoib_cm_limit(cm));
 }
 
+/* Not used for a while: it may go if there is need for room. */
+static bool ipoib_conn_is_spare(const struct ipoib_conn *conn)
+{
+	return conn->state == IPOIB_CONN_ESTABLISHED &&
+	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_SPARE);
+}
+
 /*
- * Close the one that was used least recently, more or less: the list is turned
- * round, and the first that has not been used for a while goes.
+ * Close the one that was used least recently: ipoib_reap_age_conns() keeps the list
+ * in that order. Those in front that it has not seen since are few.
  */
 static bool ipoib_cm_evict(struct ipoib_cm *cm)
 {
+	unsigned int look = IPOIB_CM_LOOK;
 	struct ipoib_conn *conn;
-	unsigned int i;
 
 	lockdep_assert_held(&cm->lock);
-	for (i = 0; i < IPOIB_CM_LOOK && !list_empty(&cm->conns); i++) {
-		conn = list_first_entry(&cm->conns, struct ipoib_conn, list);
-		if (conn->state == IPOIB_CONN_ESTABLISHED &&
-		    time_after(jiffies, READ_ONCE(conn->used) +
-			       IPOIB_CM_SPARE)) {
+	list_for_each_entry(conn, &cm->conns, list) {
+		if (ipoib_conn_is_spare(conn)) {
 			ipoib_stat_add(cm->priv, IPOIB_CM_REAPED, 1);
 			__ipoib_conn_close(conn);
 			return true;
 		}
-		list_move_tail(&conn->list, &cm->conns);
+		if (!--look)
+			break;
 	}
 	return false;
 }
@@ -357,17 +362,33 @@ static enum ipoib_doom ipoib_conn_doom(struct ipoib_conn *conn)
 	return ipoib_conn_is_idle(conn) ? IPOIB_DOOM_IDLE : IPOIB_DOOM_NONE;
 }
 
+/* Note whether it has been used since the last look. One that is being made is in use. */
+static bool ipoib_conn_was_used(struct ipoib_conn *conn)
+{
+	unsigned long used = READ_ONCE(conn->used);
+	bool was_used = conn->state != IPOIB_CONN_ESTABLISHED ||
+			conn->aged != used;
+
+	conn->aged = used;
+	return was_used;
+}
+
+/* Those used since the last time go to the end: see ipoib_cm_evict(). */
 static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
 	enum ipoib_doom why;
+	LIST_HEAD(used);
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
 		why = ipoib_conn_doom(conn);
 		if (why != IPOIB_DOOM_NONE)
 			ipoib_conn_doomed(conn, why);
+		else if (ipoib_conn_was_used(conn))
+			list_move_tail(&conn->list, &used);
 	}
+	list_splice_tail(&used, &cm->conns);
 }
 
 /* Give the memory back if there has been no connection for a while. */
