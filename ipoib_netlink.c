@@ -50,6 +50,7 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 			     struct netlink_ext_ack *extack)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
+	int err = 0;
 
 	if (!data)
 		return 0;
@@ -58,14 +59,15 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 		NL_SET_ERR_MSG(extack, "the P_Key of an interface is fixed");
 		return -EINVAL;
 	}
-	if (data[IFLA_IPOIB_UMCAST])
+	if (data[IFLA_IPOIB_MODE])
+		err = ipoib_link_set_mode(priv,
+					  nla_get_u16(data[IFLA_IPOIB_MODE]),
+					  extack);
+	/* Last, for it cannot fail: all is done or nothing. */
+	if (!err && data[IFLA_IPOIB_UMCAST])
 		ipoib_mcast_set_umcast(priv,
 				       nla_get_u16(data[IFLA_IPOIB_UMCAST]));
-	if (data[IFLA_IPOIB_MODE])
-		return ipoib_link_set_mode(priv,
-					   nla_get_u16(data[IFLA_IPOIB_MODE]),
-					   extack);
-	return 0;
+	return err;
 }
 
 /* The interface of a port stays as long as the port: nothing to delete. */
