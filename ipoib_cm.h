@@ -54,6 +54,8 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 int ipoib_cm_params_check(void);
+int ipoib_cm_register(void);
+void ipoib_cm_unregister(void);
 void ipoib_apm_answered(struct ipoib_path *path, int status,
 			const struct sa_path_rec *rec);
 
@@ -124,6 +126,15 @@ static inline int ipoib_cm_transport_set(struct ipoib_dev *priv,
 static inline int ipoib_cm_params_check(void)
 {
 	return 0;
+}
+
+static inline int ipoib_cm_register(void)
+{
+	return 0;
+}
+
+static inline void ipoib_cm_unregister(void)
+{
 }
 
 static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
@@ -652,6 +663,7 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_fail(struct ipoib_conn *conn);
+void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_reap_all(struct ipoib_cm *cm);
 void ipoib_reap_start(struct ipoib_cm *cm);
 void ipoib_reap_init(struct ipoib_cm *cm);

@@ -835,9 +835,12 @@ static int __init ipoib_init(void)
 	err = ipoib_roce_register();
 	if (err)
 		goto unregister_sa;
-	err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	err = ipoib_cm_register();
 	if (err)
 		goto unregister_roce;
+	err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	if (err)
+		goto unregister_cm;
 	err = rtnl_link_register(&ipoib_link_ops);
 	if (err)
 		goto unregister_notifier;
@@ -850,6 +853,8 @@ unregister_link:
 	rtnl_link_unregister(&ipoib_link_ops);
 unregister_notifier:
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+unregister_cm:
+	ipoib_cm_unregister();
 unregister_roce:
 	ipoib_roce_unregister();
 unregister_sa:
@@ -863,6 +868,7 @@ static void __exit ipoib_exit(void)
 	ipoib_hca_unregister();
 	rtnl_link_unregister(&ipoib_link_ops);
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+	ipoib_cm_unregister();
 	ipoib_roce_unregister();
 	ipoib_sa_unregister();
 	ipoib_debugfs_exit();

@@ -271,6 +271,31 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	return room;
 }
 
+/**
+ * ipoib_reap_peer - a neighbour is no more: close what nobody uses (C20)
+ * @cm: connected mode of the interface
+ * @addr: its link-layer address, flags zero
+ *
+ * What is in use stays: several IP addresses may have one link-layer address (C5).
+ *
+ * Context: RCU read side
+ */
+void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
+{
+	struct ipoib_conn *conn, *tmp;
+	struct ipoib_peer *peer;
+
+	spin_lock_bh(&cm->lock);
+	peer = ipoib_peer_find(cm, addr);
+	if (!peer)
+		goto unlock;
+	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
+		if (ipoib_conn_is_spare(conn))
+			ipoib_conn_doomed(conn, IPOIB_DOOM_IDLE);
+unlock:
+	spin_unlock_bh(&cm->lock);
+}
+
 /* ---- ageing ---- */
 
 static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
