@@ -18,6 +18,7 @@
 void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 {
 	struct ipoib_dev *priv = mcast->priv;
+	unsigned long spread;
 
 	spin_lock_bh(&priv->mcast_lock);
 	if (status == -ENETRESET) {
@@ -25,9 +26,10 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 		/* A question to the former SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
 		/* All nodes have lost theirs: the link itself comes first. */
-		mcast->retry_at = jiffies;
-		if (!ipoib_group_is_broadcast(mcast))
-			mcast->retry_at += ipoib_mcast_spread();
+		spread = ipoib_mcast_spread();
+		if (ipoib_group_is_broadcast(mcast))
+			spread /= 4;
+		mcast->retry_at = jiffies + spread;
 	} else {
 		mcast->answered = true;
 		mcast->status = status;

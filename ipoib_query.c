@@ -17,6 +17,8 @@
 /* Milliseconds: first and longest pause until it is asked again what the SA can do. */
 #define IPOIB_INFO_PAUSE_MIN	500
 #define IPOIB_INFO_PAUSE_MAX	16000
+/* Milliseconds over which the first questions of all nodes are spread. */
+#define IPOIB_INFO_SPREAD	100
 
 /**
  * struct ipoib_query - a question of an interface under way
@@ -284,6 +286,15 @@ static void ipoib_query_info_take(struct ipoib_agent *agent, u32 mask)
 	ipoib_agent_tell(agent, ipoib_mcast_rethink);
 }
 
+static void ipoib_query_info_in(struct ipoib_agent *agent, unsigned int ms)
+{
+	spin_lock_bh(&agent->lock);
+	if (!agent->closing)
+		queue_delayed_work(system_unbound_wq, &agent->info_work,
+				   msecs_to_jiffies(ms));
+	spin_unlock_bh(&agent->lock);
+}
+
 /* Soon at first: an SM that starts answers after its first sweep. */
 static void ipoib_query_info_later(struct ipoib_agent *agent)
 {
@@ -291,12 +302,7 @@ static void ipoib_query_info_later(struct ipoib_agent *agent)
 
 	WRITE_ONCE(agent->info_pause, min(pause * 2, IPOIB_INFO_PAUSE_MAX + 0u));
 	/* Up to half as much again, so that nodes do not ask in step. */
-	pause += get_random_u32_below(pause / 2 + 1);
-	spin_lock_bh(&agent->lock);
-	if (!agent->closing)
-		queue_delayed_work(system_unbound_wq, &agent->info_work,
-				   msecs_to_jiffies(pause));
-	spin_unlock_bh(&agent->lock);
+	ipoib_query_info_in(agent, pause + get_random_u32_below(pause / 2 + 1));
 }
 
 /* Without an answer it is believed to be able to do what it was. */
@@ -360,6 +366,9 @@ static void ipoib_query_info_work(struct work_struct *work)
  * ipoib_query_info - ask what the SA can do, which may be another one
  * @agent: the agent
  *
+ * After a short time at random: all nodes of the subnet want to know that now, and
+ * some of them have lost their link.
+ *
  * Context: process, may sleep
  */
 void ipoib_query_info(struct ipoib_agent *agent)
@@ -367,7 +376,7 @@ void ipoib_query_info(struct ipoib_agent *agent)
 	WRITE_ONCE(agent->info_pause, IPOIB_INFO_PAUSE_MIN);
 	ipoib_agent_cancel(agent, agent);
 	cancel_delayed_work_sync(&agent->info_work);
-	ipoib_query_info_ask(agent);
+	ipoib_query_info_in(agent, get_random_u32_below(IPOIB_INFO_SPREAD));
 }
 
 /**
