@@ -593,6 +593,7 @@ struct ipoib_mcast {
  * @routes_asked: they are being listed; under mcast_lock
  * @routes_at: jiffies: when to list them again if the SA reports nothing
  * @routes_pause: jiffies of the last pause after a failure; under mcast_lock
+ * @routes_failed: that they could not be listed has been said; under mcast_lock
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
  * @foreign_at: jiffies: when to look at those again; multicast work only
@@ -686,6 +687,7 @@ struct ipoib_dev {
 	bool routes_asked;
 	unsigned long routes_at;
 	unsigned long routes_pause;
+	bool routes_failed;
 	bool scope_search;
 	bool umcast;
 	unsigned long foreign_at;

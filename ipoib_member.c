@@ -633,6 +633,8 @@ static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
 	} else if (ipoib_member_is_gone(status, how)) {
 		ipoib_member_gone(mcast, how);
 	} else {
+		/* We are what we were, and the log is for what changes (U58). */
+		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
 		ipoib_reason_retry_later(mcast);
 		ipoib_member_reread(mcast, how);
 	}

@@ -81,9 +81,15 @@ static void ipoib_router_again(struct ipoib_dev *priv, unsigned long delay)
 	priv->routes_at = jiffies + delay;
 }
 
-/* The SA has not listed them, and might go on like that. */
-static void ipoib_router_back_off(struct ipoib_dev *priv)
+/* The SA has not listed them, and might go on like that: said once (U58). */
+static void ipoib_router_failed(struct ipoib_dev *priv, int err)
 {
+	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
+	if (!priv->routes_failed)
+		netdev_warn(priv->netdev,
+			    "cannot list the multicast groups to route: %d; trying again\n",
+			    err);
+	priv->routes_failed = true;
 	priv->routes_pause = clamp(priv->routes_pause * 2,
 				   IPOIB_ROUTES_RETRY + 0ul,
 				   IPOIB_ROUTES_POLL + 0ul);
@@ -142,6 +148,7 @@ static void ipoib_router_take(struct ipoib_dev *priv,
 
 	lockdep_assert_held(&priv->mcast_lock);
 	priv->routes_pause = 0;
+	priv->routes_failed = false;
 	list_for_each_entry(mcast, &priv->group_list, list)
 		mcast->listed = ipoib_group_is_broadcast(mcast);
 	for (; n; n--, mgids++)
@@ -169,7 +176,7 @@ void ipoib_router_listed(struct ipoib_dev *priv, int status,
 	if (priv->routing && !status)
 		ipoib_router_take(priv, mgids, n);
 	else if (priv->routing)
-		ipoib_router_back_off(priv);
+		ipoib_router_failed(priv, status);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);
 }
