@@ -349,6 +349,7 @@ enum ipoib_alt_state {
  *	path_lock
  * @failures: failed queries in a row, or as good as that; under path_lock
  * @rec: last path record, under path_lock
+ * @odd: it takes less than the link, and that has been said; query's answer only
  * @alt: record of a second way, see ipoib_apm.c; under path_lock, as all of it
  * @alt_state: what is known of it
  * @alt_asked_at: jiffies: when the fabric was asked for it
@@ -376,6 +377,7 @@ struct ipoib_path {
 	unsigned long retry_at;
 	unsigned int failures;
 	struct sa_path_rec rec;
+	bool odd;
 	struct sa_path_rec alt;
 	enum ipoib_alt_state alt_state;
 	unsigned long alt_asked_at;

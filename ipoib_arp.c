@@ -468,6 +468,26 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 	return old;
 }
 
+/*
+ * A path that takes less than the link promises loses what is long and nothing else,
+ * and nobody tells: say so, once for each time that it becomes so.
+ */
+static void ipoib_path_judge(struct ipoib_path *path,
+			     const struct sa_path_rec *rec)
+{
+	struct ipoib_dev *priv = path->priv;
+	int link = READ_ONCE(priv->mcast_mtu);
+	int mtu = ipoib_mtu_from_ib(rec->mtu);
+	bool odd = mtu < link ||
+		   (rec->rate && ib_rate_to_mbps(rec->rate) <= 0);
+
+	if (odd && !path->odd && net_ratelimit())
+		netdev_warn(priv->netdev,
+			    "path to %pI6 has MTU %d (the link %d), rate code %u: long packets may be lost\n",
+			    path->gid.raw, mtu, link, rec->rate);
+	path->odd = odd;
+}
+
 /**
  * ipoib_path_done - the fabric has answered
  * @path: the path; the reference of the query is consumed
@@ -498,10 +518,12 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	hopeless = path->failures >= IPOIB_PATH_HOPELESS;
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_ah_retire(priv, old);
-	if (IS_ERR(ah))
+	if (IS_ERR(ah)) {
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
-	else
+	} else {
+		ipoib_path_judge(path, rec);
 		ipoib_dev_xmit_parked(priv, &priv->path_lock, &path->queue);
+	}
 	if (hopeless)
 		ipoib_path_reject(priv, &dropped);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);

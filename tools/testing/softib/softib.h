@@ -400,6 +400,7 @@ struct softib_knob {
  * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
  *	next; 0: it has no SRQs
  * @no_apm: the HCA that is plugged in next has no automatic path migration
+ * @mtu_cap: the MTU that ports here say they can do, 0: the fabric's
  * @mcast_limit: number of multicast groups an HCA here may attach
  * @link_off: the link was put down by hand, by port [F]
  * @knob: what the debugfs files of the fault knobs refer to
@@ -419,9 +420,10 @@ struct softib_node {
 	u32 cut_next;
 	u32 srq_sge;
 	u32 no_apm;
+	u32 mtu_cap;
 	u32 mcast_limit;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 9];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 10];
 };
 
 /**

@@ -25,6 +25,8 @@
  *                    messages of connections that fit in a packet
  * softibK/srq_sge    SGEs of a receive of an SRQ, or 0: no SRQs. What the HCA
  *                    says of itself when it is plugged in the next time
+ * softibK/mtu_cap    the MTU that its ports say they can do, as the code of IBTA (4 is
+ *                    2048); 0: what they can
  * softibK/no_apm     1: no automatic path migration; the same
  *
  * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
@@ -405,6 +407,7 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last + 6, "rnr_next", &node->rnr_next);
 	softib_knob_add(node, last + 7, "long_next", &node->long_next);
 	softib_knob_add(node, last + 8, "cut_next", &node->cut_next);
+	softib_knob_add(node, last + 9, "mtu_cap", &node->mtu_cap);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,

@@ -127,6 +127,8 @@ static void softib_sma_pi_get(struct softib_port *port, u32 local_port,
 	pi->resv_resptimevalue = 8;
 	pi->localphyerrors_overrunerrors = 0x88;
 	softib_link_get(&port->link, smp);
+	if (port->dev->node->mtu_cap)
+		pi->inittypereply_mtucap = port->dev->node->mtu_cap;
 }
 
 static void softib_sma_pi_apply(struct softib_port *port,

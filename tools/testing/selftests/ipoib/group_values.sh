@@ -11,12 +11,15 @@
 #	+---------------+
 
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
 
 CASES=(
 	"values:0x00000b1b:0 U13,U18,U40 the SM's defaults: Q_Key 0xb1b, SL 0"
 	"values:0x80005a5a:0 U10,U18,U40,U61 a controlled Q_Key, given while the driver runs"
 	"values:0x00001234:3 U13,U18,U40,U42 another Q_Key and SL 3, given while the driver runs"
 	"groups_follow U40,U55 a multicast group that was joined before has the new values too"
+	"path_mtu U28 a path that takes less than the link is told of, once"
 	"other_subnet A12 what goes to another subnet has a GRH with the whole GID, and goes to the router"
 	"scope U4,U8,U15,A2 with a broadcast address of scope 5 that is the group that is joined"
 	"pkey U9,U41,A16,A17 a P_Key at index 0 is the one used, bit 15 set"
@@ -83,6 +86,30 @@ groups_follow()
 	check "the group is joined anew" slowwait 15 sa_is_full_member 1 "$mgid"
 	check_eq "Q_Key" "$(sa_field "$mgid" qkey)" "$(sa_field "$BROADCAST_MGID" qkey)"
 	check_eq "SL" "$(sa_field "$mgid" SL)" "$(sa_field "$BROADCAST_MGID" SL)"
+}
+
+# path_told NODE: that the path of node 1 there takes 1020
+path_told()
+{
+	ping_ok 1 "$(ip4 "$1")"
+	klog | grep -q "path to $(mgid_full "$(port_gid "$1")") has MTU 1020 (the link 2044)"
+}
+
+# Node 3 has no link then, of course, but the others know it still.
+path_mtu()
+{
+	check "ping" wait_ping 1 3
+	klog_mark path_mtu
+	knob_set 3 mtu_cap 3
+	new_sm "Default=0x7fff, ipoib : ALL=full;"
+	check "told" slowwait 15 path_told 3
+	in_node 1 ping -n -q -c 20 -i 0.05 "$(ip4 3)" > /dev/null
+	# node 2 may have looked for it, too
+	check_num "lines of the log" "$(klog | grep -c 'path to .* has MTU')" -le 2
+	knob_set 3 mtu_cap 0
+	new_sm "Default=0x7fff, ipoib : ALL=full;"
+	check "carrier" wait_carrier
+	check "ping" wait_ping 1 3
 }
 
 # A neighbour there is one that ARP has found by a link over several subnets.
