@@ -182,13 +182,13 @@ received()
 	sed 1d "$TESTDIR/recv.$1"
 }
 
-# udp_listen NODE ADDRESS PORT COUNT MS: the same for datagrams; received NODE
-# prints how many came
+# udp_listen NODE ADDRESS PORT COUNT MS [gap]: the same for datagrams; received NODE
+# prints how many came (and with "gap" the longest time between two, in ms)
 udp_listen()
 {
 	local log=$TESTDIR/recv.$1
 
-	spawn "$1" udp_group recv ib0 "${@:2:3}" $(($5 * SLOW)) > "$log" &
+	spawn "$1" udp_group recv ib0 "${@:2:3}" $(($5 * SLOW)) "${@:6}" > "$log" &
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the receiver does not start"

@@ -4,9 +4,11 @@
  *
  * usage: udp_group join IF GROUP...
  *            join each group on IF, print "ready", stay until killed
- *        udp_group recv IF ADDR PORT COUNT TIMEOUT_MS
+ *        udp_group recv IF ADDR PORT COUNT TIMEOUT_MS [gap]
  *            bind ADDR (joined on IF if it is multicast) and PORT, print "ready"
- *            and then the number of datagrams got; 0 if COUNT came, else 1
+ *            and then the number of datagrams got; 0 if COUNT came, else 1. With
+ *            "gap" also the longest time between two of them, in ms, and SIGTERM
+ *            ends it as the timeout does
  *        udp_group send IF ADDR PORT SIZE COUNT [INTERVAL_US]
  *            send COUNT datagrams of SIZE octets; broadcast allowed
  *
@@ -16,6 +18,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,10 +101,25 @@ static long now_ms(void)
 	return ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+/* The longest gap, after a datagram that has come at *last before, or 0 */
+static long longest_gap(long gap, long *last)
+{
+	long now = now_ms(), was = *last;
+
+	*last = now;
+	return was && now - was > gap ? now - was : gap;
+}
+
 static int do_recv(char **argv, unsigned int ifindex)
 {
 	int want = atoi(argv[2]), got = 0, one = 1, size = 8 << 20, fd;
-	long end = now_ms() + atol(argv[3]);
+	long end = now_ms() + atol(argv[3]), gap = 0, last = 0;
+	struct sigaction ends = { .sa_handler = nothing };
 	char buf[65536];
 	union addr a;
 	socklen_t len = parse(argv[0], atoi(argv[1]), ifindex, &a);
@@ -113,6 +131,8 @@ static int do_recv(char **argv, unsigned int ifindex)
 		die("bind");
 	if (is_group(&a))
 		join(fd, &a, ifindex);
+	if (argv[4])
+		sigaction(SIGTERM, &ends, NULL);
 	puts("ready");
 	while (got < want) {
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -120,10 +140,15 @@ static int do_recv(char **argv, unsigned int ifindex)
 
 		if (left <= 0 || poll(&pfd, 1, left) <= 0)
 			break;
-		if (recv(fd, buf, sizeof(buf), 0) >= 0)
-			got++;
+		if (recv(fd, buf, sizeof(buf), 0) < 0)
+			continue;
+		got++;
+		gap = longest_gap(gap, &last);
 	}
-	printf("%d\n", got);
+	if (argv[4])
+		printf("%d %ld\n", got, gap);
+	else
+		printf("%d\n", got);
 	return got < want;
 }
 
@@ -164,7 +189,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3 && ifindex && !strcmp(argv[1], "join"))
 		do_join(argc - 3, argv + 3, ifindex);
-	if (argc == 7 && ifindex && !strcmp(argv[1], "recv"))
+	if ((argc == 7 || (argc == 8 && !strcmp(argv[7], "gap"))) && ifindex &&
+	    !strcmp(argv[1], "recv"))
 		return do_recv(argv + 3, ifindex);
 	if (argc >= 7 && ifindex && !strcmp(argv[1], "send"))
 		return do_send(argc - 3, argv + 3, ifindex);
