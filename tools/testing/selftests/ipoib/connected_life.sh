@@ -129,8 +129,8 @@ no_srq()
 	replug 2 0
 	check "connection" connect 1 2
 	check_num "receives" "$(receives 2)" -eq 8
-	check "ping" ping_lossless 1 "$(ip4 2)" 50 -s 60000
-	check "ping back" ping_lossless 2 "$(ip6 1)" 50 -s 60000
+	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 60000
+	check "ping back" ping_lossless 2 "$(ip6 1)" 20 -s 60000
 	tcp_stream 1 2 ip4
 	check_eq "connections" "$(conn_count 1 2)" 1
 	replug 2 32
