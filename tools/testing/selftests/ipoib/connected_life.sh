@@ -17,6 +17,7 @@
 CASES=(
 	"ifdown C19 down ends the connection with a DREQ, up makes it anew"
 	"idle C20 a connection that nobody uses ends"
+	"neighbour C20 it ends at once if its neighbour does, but not while it is used"
 	"memory C13,C20 few receives are posted for a connection that is idle, none without"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"no_srq C13 an HCA without shared receive queues has connections, too"
@@ -60,6 +61,31 @@ idle()
 	check "node 2 has none" slowwait 30 all_gone 2
 	echo 120 > "$param"
 	check_num "counted" "$(($(cm_stat 1 cm_reaped) + $(cm_stat 2 cm_reaped)))" -ge 1
+	check "and comes back" connect 1 2
+}
+
+# unused_for NODE PEER SECONDS
+unused_for()
+{
+	conns "$1" "$2" | grep -qE "idle=($3|[1-9][0-9])s"
+}
+
+neighbour()
+{
+	local before
+
+	check "connection" connect 1 2
+	background 1 ping -n -q -i 0.1 "$(ip4 2)" > /dev/null
+	before=$(cm_stat 1 cm_requests)
+	node_ip 1 neigh flush dev ib0
+	check "one in use stays" stays 1000 conn_count_is 1 2 1
+	check_eq "requests for another one" "$(cm_stat 1 cm_requests)" "$before"
+	group_leave "${BACKGROUND[-1]}"
+	check "not used" slowwait 30 unused_for 1 2 '[6-9]'
+	before=$(cm_stat 1 cm_reaped)
+	node_ip 1 neigh flush dev ib0
+	check "ended" busywait 2000 conn_count_is 1 2 0
+	check_eq "counted" "$(cm_stat 1 cm_reaped)" $((before + 1))
 	check "and comes back" connect 1 2
 }
 
