@@ -476,7 +476,9 @@ static void ipoib_path_judge(struct ipoib_path *path,
 			     const struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = path->priv;
-	int link = READ_ONCE(priv->mcast_mtu);
+	/* What the port itself does not take is told elsewhere. */
+	int link = min_t(int, READ_ONCE(priv->mcast_mtu),
+			 READ_ONCE(priv->port_mtu));
 	int mtu = ipoib_mtu_from_ib(rec->mtu);
 	bool odd = mtu < link ||
 		   (rec->rate && ib_rate_to_mbps(rec->rate) <= 0);

@@ -219,7 +219,7 @@ static bool ipoib_cm_is_nd(const struct sk_buff *skb)
 	int offset = IPOIB_HARD_LEN + sizeof(struct ipv6hdr);
 	const struct ipv6hdr *ip6;
 	struct ipv6hdr _ip6;
-	__be16 fragment = 0;
+	__be16 fragment;
 	const u8 *type;
 	u8 next, _type;
 
@@ -228,7 +228,7 @@ static bool ipoib_cm_is_nd(const struct sk_buff *skb)
 		return false;
 	next = ip6->nexthdr;
 	offset = ipv6_skip_exthdr(skb, offset, &next, &fragment);
-	if (offset < 0 || next != IPPROTO_ICMPV6 || fragment & htons(~7))
+	if (offset < 0 || next != IPPROTO_ICMPV6)
 		return false;
 	type = skb_header_pointer(skb, offset, sizeof(_type), &_type);
 	return type && *type >= NDISC_ROUTER_SOLICITATION &&
