@@ -29,6 +29,7 @@ CASES=(
 	"stream:2:1:ip6 C1 TCP over IPv6, node 2 to node 1"
 	"lossy C33 one packet in fifty is lost and no connection is, nor much time"
 	"rnr C33 nor if a peer has no receives for a while"
+	"latency C12 a connection is made within a few milliseconds"
 )
 
 setup()
@@ -86,6 +87,27 @@ echoes_within()
 	longest=$(ping_longest 1 "$(ip4 2)" "${@:2}") || { fail "echoes are lost"; return; }
 	note "longest: $longest ms"
 	check_num "milliseconds" "$longest" -lt "$(scaled "$1")"
+}
+
+# Both ends are ours. Node 2 asks for none: nothing crosses.
+latency()
+{
+	local i times middle
+
+	check "node 2 asks for none" set_mode 2 datagram
+	capture_start latency
+	for ((i = 0; i < 10; i++)); do
+		check "none" set_mode 1 datagram
+		check "connected" set_mode 1 connected
+		check "connection" connect 1 2
+	done
+	capture_stop
+	times=$(setup_times)
+	middle=$(median <<< "$times")
+	note "from REQ to RTU, microseconds: $(sort -n <<< "$times" | tr '\n' ' ')"
+	check_num "connections" "$(wc -l <<< "$times")" -eq 10
+	check_num "microseconds" "$middle" -lt $(($(scaled 25) * 1000))
+	check "node 2 back" set_mode 2 connected
 }
 
 same_connection_begin()

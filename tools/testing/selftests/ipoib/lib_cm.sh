@@ -146,6 +146,26 @@ cm_from()
 	cm_messages "$2" "$(from "$1")" -f "$3" | sort -u
 }
 
+# setup_times: of each connection made in the capture, the microseconds from its first REQ
+# to its RTU
+setup_times()
+{
+	local unit=1
+
+	# the number that a capture with nanoseconds begins with
+	[ "$(head -c 1 "$CAPTURE")" != M ] || unit=1000
+	frames mad.class=07 -f t -f mad.attr -f cm.comm | awk -v unit="$unit" '
+		{ split($1, t, "."); us = t[1] * 1000000 + t[2] / unit }
+		$2 == "'"$CM_REQ"'" && !($3 in asked) { asked[$3] = us }
+		$2 == "'"$CM_RTU"'" && ($3 in asked) { printf "%d\n", us - asked[$3]; delete asked[$3] }'
+}
+
+# median: of the numbers of standard input, one a line
+median()
+{
+	sort -n | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }'
+}
+
 # private_data NODE MTU: of a message that it sends
 private_data()
 {
