@@ -139,3 +139,55 @@ stream()
 	check_num "frames on the connection" $(($(cm_stat "$1" cm_tx_packets) - before)) -gt $((100 / SLOW))
 	check_eq "still one connection" "$(conn_count 1 2)" 1
 }
+
+# What is not IP goes over UD, whatever connection there is.
+other_types()
+{
+	check "connection" connect 1 2
+	capture_start types
+	listen 2 0x88b5 3 5000
+	check "send" in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 0123456789ab 3
+	wait "$LISTENER" || fail "not all of 3 frames came"
+	capture_stop
+	check_num "over UD" "$(frame_count type=88b5 op=64 "$(from 1)")" -eq 3
+	check_eq "on the connection" "$(frames -f n type=88b5 op!=64)" ""
+}
+
+# A neighbour that is doubted is asked by unicast, after a second.
+unicast_ns()
+{
+	local delay=/proc/sys/net/ipv6/neigh/ib0/delay_first_probe_time
+
+	check "connection" connect 1 2
+	check "ping" ping_ok 1 "$(ip6 2)"
+	in_node 1 sh -c "echo 1 > $delay"
+	capture_start ns
+	check "doubt" node_ip 1 neigh change "$(ip6 2)" dev ib0 nud stale
+	in_node 1 bash -c "echo > /dev/udp/$(ip6 2)/9"
+	check "NS by unicast" slowwait 6 frame_seen op=64 icmp6.type=135 "$(from 1)" "$(to 2)"
+	check "NA" busywait 2000 frame_seen op=64 icmp6.type=136 "$(from 2)" "$(to 1)"
+	capture_stop
+	in_node 1 sh -c "echo 5 > $delay"
+	check_eq "ND on the connection" "$(frames -f n op!=64 icmp6.type=135; frames -f n op!=64 icmp6.type=136)" ""
+}
+
+# options_before TYPE: an ICMPv6 message of node 1 to node 2 behind hop-by-hop options, in hex
+options_before()
+{
+	printf '60000000 002000ff fd09%028x fd09%028x 3a00010400000000 %02x00000000000000 fd09%028x\n' 1 2 "$1" 2 | tr -d ' '
+}
+
+# Types 135 and 128
+extended_ns()
+{
+	check "connection" connect 1 2
+	capture_start extended
+	check "NS" in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x86dd "$(options_before 135)" 3
+	capture_stop
+	check_num "NS over UD" "$(frame_count type=86dd op=64 "$(from 1)" "$(to 2)")" -ge 3
+	check_eq "NS on the connection" "$(frames -f n type=86dd op=04 "$(from 1)")" ""
+	capture_start extended_echo
+	check "echo" in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x86dd "$(options_before 128)" 3
+	capture_stop
+	check_num "echo on the connection" "$(frame_count type=86dd op=04 "$(from 1)")" -eq 3
+}
