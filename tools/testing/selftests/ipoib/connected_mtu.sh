@@ -24,7 +24,10 @@ CASES=(
 	"words_wrong B5 and no other"
 	"netlink B14 the same by ip link, which shows it"
 	"mtu_follows B6,B33,C24 the MTU follows the mode"
+	"mtu_before B6,B33 so does one that was set in datagram mode, and the log says so"
 	"mtu_stays B6,B33 an MTU that was set stays"
+	"mode_refused B14 ip link tells why connected mode is refused, and nothing changes"
+	"mode_vetoed B5,B6 nor does anything if somebody minds the MTU"
 	"mtu_least C23 an MTU less than IP needs is refused in both modes"
 	"transports C8 cm_transport takes its five words"
 	"transports_wrong C8,C9 and no other, nor none in connected mode"
@@ -107,6 +110,68 @@ mtu_stays()
 	check_not "too large" node_ip 1 link set ib0 mtu 65521
 	check "datagram" set_mode 1 datagram
 	check_not "too large for datagram mode" node_ip 1 link set ib0 mtu 9000
+}
+
+mtu_before()
+{
+	check "set" node_ip 1 link set ib0 mtu 1500
+	check "connected" set_mode 1 connected
+	check_eq "MTU" "$(link_mtu 1)" 1500
+	check "a message" grep -q 'MTU stays 1500 as it was set; connected mode takes up to 65520' <<< "$(klog)"
+	check "1500" ping_ok 1 "$(ip4 2)" -s 1472 -M 'do'
+	check_not "1501" ping_ok 1 "$(ip4 2)" -s 1473 -M 'do'
+	check "datagram" set_mode 1 datagram
+	check_eq "MTU" "$(link_mtu 1)" 1500
+	check "all that the port can do" node_ip 1 link set ib0 mtu 2044
+	check "connected" set_mode 1 connected
+	check_eq "MTU" "$(link_mtu 1)" 2044
+	check "all there is" node_ip 1 link set ib0 mtu 65520
+	check "datagram" set_mode 1 datagram
+	check_eq "MTU" "$(link_mtu 1)" 2044
+}
+
+# unchanged NODE: it is in datagram mode
+unchanged()
+{
+	check_eq "mode" "$(net_file "$1" mode)" datagram
+	check "ip shows it" grep -q 'mode datagram' <<< "$(node_ip "$1" -d link show dev ib0)"
+	check_eq "MTU" "$(link_mtu "$1")" 2044
+}
+
+# Node 3 offers no transport.
+mode_refused()
+{
+	local before out
+
+	before=$(lladdr 3)
+	out=$(node_ip 3 link set ib0 type ipoib mode connected umcast 1 2>&1) && fail "accepted"
+	check "why" grep -q 'no connected mode on this port' <<< "$out"
+	unchanged 3
+	check_eq "address" "$(lladdr 3)" "$before"
+	check_eq "umcast" "$(net_file 3 umcast)" 0
+	check "ping" ping_ok 1 "$(ip4 3)"
+}
+
+# A team has its ports keep their MTU.
+mode_vetoed()
+{
+	local out
+
+	node_ip 2 link add team0 type team || { check_skip "the kernel has no team"; return; }
+	check "down" node_ip 2 link set ib0 down
+	check "a port of it" node_ip 2 link set ib0 master team0
+	check_not "sysfs" set_mode 2 connected
+	out=$(node_ip 2 link set ib0 type ipoib mode connected 2>&1) && fail "accepted"
+	check "why" grep -q 'the MTU of the mode was refused' <<< "$out"
+	unchanged 2
+	check "no port" node_ip 2 link set ib0 nomaster
+	node_ip 2 link del team0
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	check "connected" set_mode 2 connected
+	check_eq "MTU" "$(link_mtu 2)" 65520
+	check "datagram" set_mode 2 datagram
+	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
 }
 
 # IPv4 needs 68, IPv6 1280, below which it leaves the interface alone.
