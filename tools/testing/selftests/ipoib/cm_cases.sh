@@ -191,3 +191,39 @@ extended_ns()
 	capture_stop
 	check_num "echo on the connection" "$(frame_count type=86dd op=04 "$(from 1)")" -eq 3
 }
+
+# datagram_begin: node 2 is in datagram mode, and node 1 has a connection to it
+datagram_begin()
+{
+	check "node 2" set_mode 2 datagram
+	check "connection" connect 1 2
+	BEFORE=$(cm_stat 2 cm_rx_packets)
+	UD_ONLY=$(cm_stat 2 cm_tx_packets)
+}
+
+# datagram_end FRAMES: at least so many came on the connection, and none went
+datagram_end()
+{
+	check_num "frames on the connection" $(($(cm_stat 2 cm_rx_packets) - BEFORE)) -ge "$1"
+	check_eq "from node 2" "$(cm_stat 2 cm_tx_packets)" "$UD_ONLY"
+	check "node 2 back" set_mode 2 connected
+	check "connection" connect 1 2
+}
+
+# from_datagram FAMILY
+from_datagram()
+{
+	datagram_begin
+	check "ping" ping_lossless 1 "$("$1" 2)" 10
+	check "large" ping_lossless 1 "$("$1" 2)" 5 -s 1900 -M 'do'
+	check "ping back" ping_lossless 2 "$("$1" 1)" 5 -s 1900 -M 'do'
+	datagram_end 20
+}
+
+# datagram_stream FROM TO FAMILY: TCP, and node 2 is in datagram mode
+datagram_stream()
+{
+	datagram_begin
+	tcp_stream "$1" "$2" "$3"
+	datagram_end 20
+}

@@ -21,7 +21,6 @@ CASES=(
 	"memory C13,C20 few receives are posted for a connection that is idle, none without"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"no_srq C13 an HCA without shared receive queues has connections, too"
-	"from_datagram C30 a node in datagram mode takes packets on a connection"
 )
 
 setup()
@@ -161,19 +160,6 @@ no_srq()
 	check_eq "connections" "$(conn_count 1 2)" 1
 	replug 2 32
 	check "connection" connect 1 2
-}
-
-from_datagram()
-{
-	local before
-
-	check "node 2" in_mode datagram rc 2
-	check "connection" connect 1 2
-	before=$(cm_stat 2 cm_rx_packets)
-	check "ping" ping_lossless 1 "$(ip4 2)" 10
-	check "large" ping_lossless 1 "$(ip4 2)" 5 -s 1900 -M 'do'
-	check_num "frames on the connection" $(($(cm_stat 2 cm_rx_packets) - before)) -ge 15
-	check "node 2 back" in_mode connected rc 2
 }
 
 ktap_main "$@"

@@ -30,6 +30,8 @@ CASES=(
 	"other_types C22 what is not IP goes over UD"
 	"unicast_ns C32 so do Neighbour Solicitations to one node, and their answers"
 	"extended_ns C22,C32 those behind an extension header, too, unlike other ICMPv6"
+	"from_datagram:ip4 C30 a node in datagram mode takes packets on a connection"
+	"from_datagram:ip6 C30 the same over IPv6"
 	"lossy C33 one packet in fifty is lost and no connection is, nor much time"
 	"rnr C33 nor if a peer has no receives for a while"
 	"latency C12 a connection is made within a few milliseconds"
