@@ -34,6 +34,10 @@ CASES=(
 	"imposter_late C35 nor, while there is none, does one keep ours from being made"
 	"imposter_ready C35 nor is sent on what was made like that"
 	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
+	"second C14 a second connection of a peer replaces the first, which is ended"
+	"second_early C14 so it does one that is not ready yet"
+	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
+	"rtu:wrong C15 so is one with another QPN"
 	"flood C13,C35 a flood of requests is bounded"
 	"flood_ends C13,C35 and leaves nothing behind"
 	"dreq_storm C35 a storm of DREQs ends no connection"
@@ -191,6 +195,93 @@ imposter_ready()
 	check "ping" ping_lossless 2 "$(ip4 3)" 10
 	check "connection" connect 2 3
 	check "nothing is left of it" in_mode connected rc 2 3
+}
+
+# conns_of QPN: node 2's connections that are not closing, to the peer of that QPN
+conns_of()
+{
+	cm_view 2 | awk -v qpn="0x$1" '/^peer:/ { on = $2 == qpn } /connection:/ && on { print $2, $4, $5 }'
+}
+
+conns_of_are()
+{
+	[ "$(conns_of "$1")" = "$2" ]
+}
+
+# peer_asks NAME QPN: node 1, as that peer, for a connection, into a capture that goes on.
+# Sets REP to the communication ID of the answer, REP_QPN to its QPN.
+peer_asks()
+{
+	capture_start "$1"
+	forge "private=00${2}00010000" retries=f
+	read -r REP REP_QPN <<< "$(busywait 3000 granted_now)"
+	[ -n "$REP" ] || fail "not granted"
+}
+
+granted_now()
+{
+	cm_messages "$CM_REP" "$(from 2)" "cm.remote=$(printf '%08x' "$COMM")" -f cm.comm -f cm.qpn |
+		sort -u | grep .
+}
+
+# peer_ready PRIVATE_DATA: the RTU to that
+peer_ready()
+{
+	"$LIB_DIR/cm_forge.py" rtu "comm=$(printf %x "$COMM")" "private=$1" <<< "$REP $(printf %x "$COMM")" | to_qp1
+}
+
+# peer_leaves QPN: it says good-bye, and nothing is left
+peer_leaves()
+{
+	"$LIB_DIR/cm_forge.py" dreq "comm=$(printf %x "$COMM")" "remote=$REP" "qpn=$REP_QPN" | to_qp1
+	check "gone" busywait 3000 conns_of_are "$1" ""
+}
+
+# second_of QPN: the same peer asks by another communication ID and QPN. What it had goes.
+second_of()
+{
+	peer_asks "second.$1" "$1"
+	peer_ready "00${1}00010000"
+	check "one connection" busywait 3000 conns_of_are "$1" "established passive both"
+}
+
+second()
+{
+	local first
+
+	peer_asks first 00a1a1
+	peer_ready 0000a1a100010000
+	check "the first" busywait 3000 conns_of_are 00a1a1 "established passive both"
+	capture_stop
+	first=$REP
+	second_of 00a1a1
+	check "the first is ended" busywait 3000 frame_seen "mad.attr=$CM_DREQ" "cm.comm=$first" "$(from 2)"
+	capture_stop
+	peer_leaves 00a1a1
+}
+
+second_early()
+{
+	peer_asks first_early 00a2a2
+	check "the first" conns_of_are 00a2a2 "accepting passive both"
+	capture_stop
+	second_of 00a2a2
+	capture_stop
+	peer_leaves 00a2a2
+}
+
+rtu()
+{
+	local before private=
+
+	[ "$1" = none ] || private=0000424300010000
+	before=$(cm_stat 2 cm_bad_private_data)
+	peer_asks "rtu$1" 00b1b1
+	peer_ready "$private"
+	check "one way only" busywait 3000 conns_of_are 00b1b1 "established passive one"
+	capture_stop
+	check_num "counted" $(($(cm_stat 2 cm_bad_private_data) - before)) -eq 1
+	peer_leaves 00b1b1
 }
 
 not_listed()
