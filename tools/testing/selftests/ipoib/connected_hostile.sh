@@ -41,6 +41,7 @@ CASES=(
 	"flood C13,C35 a flood of requests is bounded"
 	"flood_ends C13,C35 and leaves nothing behind"
 	"dreq_storm C35 a storm of DREQs ends no connection"
+	"dreq_known C35 DREQs that end a connection end it once, and it is made anew"
 	"stale_request C14,C35 who is told that his QPN is stale asks again by another, once"
 	"wrong_reply C15,C35 a REP with another QPN than was asked is refused"
 	"patience C35 who is asked for patience for hours has some for seconds"
@@ -339,6 +340,52 @@ dreq_storm()
 	check "send" to_qp1 < "$TESTDIR/dreqs"
 	check "ping" ping_lossless 2 "$(ip4 3)" 20
 	check_eq "requests" "$(cm_stat 2 cm_requests)$(cm_stat 3 cm_requests)" "$before"
+}
+
+# Sets KNOWN: a DREQ to node 2, with all that its connection to node 3 goes by
+known_dreq()
+{
+	local comm remote qpn
+
+	check "no connection" in_mode connected rc 2 3
+	capture_start known
+	check "connection" connect 2 3
+	check "one connection" slowwait 15 known_settled
+	capture_stop
+	qpn=$(conns 2 3 | sed -n 's/.* qp=0x\([0-9a-f]*\).*/\1/p')
+	read -r comm remote <<< "$(cm_messages "$CM_REP" "$(from 2)" -f cm.remote -f cm.comm)"
+	[ -n "$comm" ] || read -r comm remote <<< "$(cm_messages "$CM_REP" "$(from 3)" -f cm.comm -f cm.remote)"
+	KNOWN=$("$LIB_DIR/cm_forge.py" dreq "comm=$comm" "remote=$remote" "qpn=$qpn")
+	OLD=qp=0x$qpn
+}
+
+known_settled()
+{
+	ping_ok 2 "$(ip4 3)"
+	[ "$(conns 2 3 | wc -l)" -eq 1 ] && [ "$(conns 3 2 | wc -l)" -eq 1 ] &&
+		conn_count_is 2 3 1 && conn_count_is 3 2 1
+}
+
+only_one()
+{
+	grep -qx 'connections: 1' <<< "$(cm_view 3)"
+}
+
+dreq_known()
+{
+	local before
+
+	known_dreq
+	before=$(($(cm_stat 2 cm_requests) + $(cm_stat 3 cm_requests)))
+	yes "$KNOWN" | head -n 300 > "$TESTDIR/dreqs"
+	check "send" to_qp1 < "$TESTDIR/dreqs"
+	check "it ends" slowwait 5 not_listed "$OLD"
+	check "another" slowwait 15 known_settled
+	check "ping" ping_lossless 2 "$(ip4 3)" 20 -s 5000
+	before=$(($(cm_stat 2 cm_requests) + $(cm_stat 3 cm_requests) - before))
+	check_num "requests" "$before" -ge 1
+	check_num "requests" "$before" -le 3
+	check "nothing else is left" slowwait 10 only_one
 }
 
 # ask_nobody QPN: node 2 asks for a connection to that QPN, which node 3's HCA has not,
