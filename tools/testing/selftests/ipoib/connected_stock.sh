@@ -22,6 +22,7 @@ CASES=(
 	"modes:datagram:datagram C2,C22 ours in datagram mode, stock in datagram mode"
 	"modes:datagram:connected C2,C30 ours in datagram mode, stock in connected mode"
 	"fallback C12,C21 the service ID of the RFC is tried first, then that of stock"
+	"remembered C12,C21 at the next connection that of stock is tried first"
 	"modes:connected:datagram C2,C30 ours in connected mode, stock in datagram mode"
 	"modes:connected:connected C2,C30 both in connected mode"
 	"directions C13,C14 towards stock there is one connection for each direction"
@@ -141,8 +142,26 @@ fallback()
 	check "connection" connect 1 3
 	capture_stop
 	own="slid=$(lid_hex 1)"
+	check_eq "service ID at first" "$(cm_messages "$CM_REQ" "$own" -f cm.sid | head -n 1)" "0100000000$(lladdr_qpn 3)"
 	check_eq "service ID at last" "$(cm_messages "$CM_REQ" "$own" -f cm.sid | tail -n 1)" "1000000000$(lladdr_qpn 3)"
 	check_num "grants" "$(cm_messages "$CM_REP" "slid=$(lid_hex 3)" -f slid | sort -u | wc -l)" -eq 1
+}
+
+# What fallback has left ends, for nobody uses it.
+remembered()
+{
+	local own param=/sys/module/ib_ipoib/parameters/cm_idle_seconds
+
+	check "connection" connect 1 3
+	echo 1 > "$param"
+	check "it ends" slowwait 30 all_gone 1
+	echo 120 > "$param"
+	capture_start remembered
+	check "connection" connect 1 3
+	capture_stop
+	own="slid=$(lid_hex 1)"
+	check_eq "service IDs" "$(cm_messages "$CM_REQ" "$own" -f cm.sid | sort -u)" "1000000000$(lladdr_qpn 3)"
+	check_eq "refusals" "$(cm_messages "$CM_REJ" -f n)" ""
 }
 
 large()
