@@ -23,7 +23,10 @@ CASES=(
 	"doubled_messages C14 doubled messages make no second connection"
 	"short_message C35 a message too short for a header is counted, and no more"
 	"long_message C26,C35 one that does not fit the receives ends the connection, the next is made"
-	"stalled C33 a peer that reads no more stalls no other"
+	"stalled C33 a peer that reads no more stalls no other, whatever waits for it"
+	"stalled_ends C33 its connection is given up within seconds"
+	"stalled_back C33 it has another when it reads again"
+	"failed_sends B19 what fails on a connection counts as an error, and not as sent"
 	"removed C19 an HCA that is pulled out takes its connections along"
 )
 
@@ -148,18 +151,88 @@ settled_after_ping()
 	settled
 }
 
-# Nothing that node 2 sends on connections arrives: neither do its answers.
+# datagrams ADDRESS OCTETS COUNT TIMES: so many each time, from a socket of its own, for
+# what one has sent and is still there is bounded
+datagrams()
+{
+	local i
+
+	for ((i = 0; i < $4; i++)); do
+		in_node 1 udp_group send ib0 "$1" 9 "$2" "$3" || return 1
+	done
+}
+
+# full_for NODE: the queue of node 1's connection to it
+full_for()
+{
+	conns 1 "$1" | grep -q 'used=32 waiting=256'
+}
+
+# Node 2 finds no receive, and says so for ever.
 stalled()
 {
+	local full
+
 	check "connection" connect 1 2
 	check "connection" connect 1 3
+	full=$(cm_stat 1 tx_drop_cm_queue_full)
+	ERRORS=$(cm_stat 1 cm_errors)
+	OLD=$(conns 1 2 | grep -o 'qp=0x[0-9a-f]*')
+	knob_set 2 rnr_next 1000000
+	STALLED=$(now_ms)
+	datagrams "$(ip4 2)" 100 200 3 &
+	check "all that may waits" busywait 2500 full_for 2
+	check "the other peer" ping_lossless 1 "$(ip4 3)" 20
+	check "all the while" full_for 2
+	check "nor do long packets" ping_lossless 1 "$(ip4 3)" 3 -s 20000
+	wait "$!"
+	check_num "dropped, and counted" $(($(cm_stat 1 tx_drop_cm_queue_full) - full)) -ge 100
+}
+
+stalled_ends()
+{
+	check "counted" slowwait 10 cm_stat_is 1 cm_errors -gt "$ERRORS"
+	note "ended after $(($(now_ms) - STALLED)) ms"
+	check "ended" not_listed "$OLD"
+}
+
+not_listed()
+{
+	! conns 1 | grep -q "$1"
+}
+
+on_connection()
+{
+	local before
+
+	before=$(cm_stat 1 cm_tx_packets)
+	ping_ok 1 "$(ip4 2)" || return 1
+	[ "$(cm_stat 1 cm_tx_packets)" -gt "$before" ]
+}
+
+stalled_back()
+{
+	knob_set 2 rnr_next 0
+	check "back again" slowwait 20 on_connection
+	check "nothing lost" ping_lossless 1 "$(ip4 2)" 10 -s 5000
+	check "one connection" slowwait 15 settled
+}
+
+# Nothing that node 2 sends on connections arrives, so it acknowledges nothing.
+failed_sends()
+{
+	local errors packets
+
+	check "connection" connect 1 2
+	errors=$(cm_stat 1 tx_completion_errors)
+	packets=$(counter 1 tx_packets)
 	knob_set 2 drop_every_rc 1
-	background 1 ping -n -q -f -s 1000 "$(ip4 2)" > /dev/null
-	check "the other peer" ping_lossless 1 "$(ip4 3)" 50
-	background_stop
+	datagrams "$(ip4 2)" 100 20 1
+	check "errors" slowwait 10 cm_stat_is 1 tx_completion_errors -ge $((errors + 20))
 	knob_set 2 drop_every_rc 0
-	check "back again" slowwait 20 ping_ok 1 "$(ip4 2)"
-	check "nothing lost" ping_lossless 1 "$(ip4 2)" 10
+	# a neighbour may have been asked for
+	check_num "sent" $(($(counter 1 tx_packets) - packets)) -le 5
+	check "one connection" slowwait 15 settled_after_ping
 }
 
 removed()
