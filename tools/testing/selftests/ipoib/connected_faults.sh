@@ -20,6 +20,10 @@ CASES=(
 	"refused_later C35 but asked again after a while"
 	"silent C30,C35 while a peer does not answer packets go over UD"
 	"lost_messages C12 lost messages of the CM are sent again"
+	"doubled_data:rc C33 packets that come twice are delivered once"
+	"delayed_data:rc C33 those that come late are waited for, TCP goes on"
+	"doubled_data:uc C8 on UC TCP goes on, too"
+	"delayed_data:uc C8 and if they come late"
 	"doubled_messages C14 doubled messages make no second connection"
 	"short_message C35 a message too short for a header is counted, and no more"
 	"long_message C26,C35 one that does not fit the receives ends the connection, the next is made"
@@ -98,6 +102,64 @@ lost_messages()
 		knob_set 1 drop_next_mad 0
 		knob_set 2 drop_next_mad 0
 	done
+}
+
+# same_begin TRANSPORT: nodes 1 and 2 have a connection, which is to stay
+same_begin()
+{
+	check "mode" in_mode connected "$1" 1 2
+	check "connection" connect 1 2
+	check "connection" connect 2 1
+	check "one connection" slowwait 15 settled
+	SAME="$(cm_stat 1 cm_requests) $(cm_stat 2 cm_requests) $(cm_stat 1 cm_errors) $(cm_stat 2 cm_errors)"
+}
+
+same_end()
+{
+	check "nothing lost afterwards" ping_lossless 1 "$(ip4 2)" 10
+	check_eq "requests and errors" \
+		"$(cm_stat 1 cm_requests) $(cm_stat 2 cm_requests) $(cm_stat 1 cm_errors) $(cm_stat 2 cm_errors)" "$SAME"
+}
+
+# knobs NAME VALUE: of nodes 1 and 2
+knobs()
+{
+	knob_set 1 "$1" "$2"
+	knob_set 2 "$1" "$2"
+}
+
+# UC does not tell a packet that comes twice from another one.
+doubled_data()
+{
+	local out twice
+
+	same_begin "$1"
+	knobs dup_every_rc 2
+	out=$(in_node 1 ping -n -c 30 -i 0.01 -w $((10 * SLOW)) "$(ip4 2)" 2>&1)
+	check "ping" ping_complete 30 <<< "$out"
+	twice=$(grep -c 'DUP!' <<< "$out")
+	if [ "$1" = rc ]; then
+		check_eq "twice" "$twice" 0
+	else
+		check_num "twice" "$twice" -ge 5
+	fi
+	tcp_stream 1 2 ip4 -t 1
+	knobs dup_every_rc 0
+	same_end
+}
+
+# RC sends again what was not answered within 67 ms.
+delayed_data()
+{
+	same_begin "$1"
+	knobs delay_ms_rc 5
+	tcp_stream 1 2 ip4 -t 1
+	knobs delay_ms_rc 50
+	check "ping" ping_lossless 1 "$(ip4 2)" 10 -s 5000
+	knobs delay_ms_rc 0
+	check "late ones come" slowwait 5 ping_lossless 1 "$(ip4 2)" 5
+	same_end
+	[ "$1" = rc ] || check "back" in_mode connected rc 1 2
 }
 
 doubled_messages()
