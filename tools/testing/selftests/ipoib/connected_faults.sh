@@ -19,7 +19,10 @@ CASES=(
 	"refused_backoff C35 and is not asked with every packet"
 	"refused_later C35 but asked again after a while"
 	"silent C30,C35 while a peer does not answer packets go over UD"
+	"silent_long C34,C35 those too long for UD are answered with what it takes, and not at once"
+	"silent_bound C35 no more than 32 of them wait for a peer, the others are counted"
 	"lost_messages C12 lost messages of the CM are sent again"
+	"lost_message_long C12,C34 and what was too long for UD meanwhile arrives, and is seen once"
 	"doubled_data:rc C33 packets that come twice are delivered once"
 	"delayed_data:rc C33 those that come late are waited for, TCP goes on"
 	"doubled_data:uc C8 on UC TCP goes on, too"
@@ -32,6 +35,7 @@ CASES=(
 	"stalled_back C33 it has another when it reads again"
 	"failed_sends B19 what fails on a connection counts as an error, and not as sent"
 	"removed C19 an HCA that is pulled out takes its connections along"
+	"silent_bound_all C35 no more than 512 packets wait for all peers that do not answer"
 )
 
 setup()
@@ -89,6 +93,54 @@ silent()
 	check "one connection" slowwait 15 settled
 }
 
+# silence_begin: node 2's CM says nothing from now on, and node 1 has no connection to it
+silence_begin()
+{
+	all_apart || fail "connections stay"
+	knob_set 2 drop_every_mad 1
+}
+
+# What was learned of routes is forgotten.
+silence_end()
+{
+	knob_set 2 drop_every_mad 0
+	node_ip 1 route flush cache
+	node_ip 2 route flush cache
+	check "one connection" slowwait 20 settled_after_ping
+}
+
+silent_long()
+{
+	local answered out start
+
+	silence_begin
+	answered=$(cm_stat 1 tx_too_long_answered)
+	start=$(now_ms)
+	out=$(in_node 1 ping -n -c 1 -W $((4 * SLOW)) -M 'do' -s 4000 "$(ip4 2)" 2>&1)
+	note "answered after $(($(now_ms) - start)) ms: $(grep -i mtu <<< "$out")"
+	check "what UD takes" grep -qi 'mtu *= *2044' <<< "$out"
+	check_num "milliseconds" $(($(now_ms) - start)) -ge 1000
+	check_num "answers" $(($(cm_stat 1 tx_too_long_answered) - answered)) -eq 1
+	# the answers have to wait for that, too
+	check "in fragments" slowwait 5 ping_ok 1 "$(ip4 2)" -s 4000
+	check "in fragments" ping_lossless 1 "$(ip4 2)" 5 -s 4000
+	silence_end
+}
+
+# 2100 octets are more than UD takes.
+silent_bound()
+{
+	local full long
+
+	silence_begin
+	full=$(cm_stat 1 tx_drop_cm_queue_full)
+	long=$(cm_stat 1 tx_drop_too_long)
+	datagrams "$(ip4 2)" 2100 25 2
+	check_num "dropped at once" $(($(cm_stat 1 tx_drop_cm_queue_full) - full)) -eq 18
+	check "the others later" busywait 4000 cm_stat_is 1 tx_drop_too_long -eq $((long + 32))
+	silence_end
+}
+
 lost_messages()
 {
 	local n
@@ -102,6 +154,36 @@ lost_messages()
 		knob_set 1 drop_next_mad 0
 		knob_set 2 drop_next_mad 0
 	done
+}
+
+# requests_tapped: what tcpdump has seen of them, by their number
+requests_tapped()
+{
+	sed -n 's/.*echo request.* seq \([0-9]*\).*/\1/p' "$TESTDIR/taps" | sort
+}
+
+tapped()
+{
+	[ "$(requests_tapped | wc -l)" -ge "$1" ]
+}
+
+# Node 2's first answer is lost, so all three wait for the next.
+lost_message_long()
+{
+	local long
+
+	all_apart || fail "connections stay"
+	background 1 tcpdump -i ib0 -n -l --immediate-mode icmp > "$TESTDIR/taps" 2> "$TESTDIR/taps.err"
+	check "tcpdump" busywait 10000 grep -q listening "$TESTDIR/taps.err"
+	long=$(cm_stat 1 tx_drop_too_long)
+	knob_set 2 drop_next_mad 1
+	check "ping" ping_lossless 1 "$(ip4 2)" 3 -M 'do' -s 4000 -i 0.1
+	knob_set 2 drop_next_mad 0
+	check "requests seen" busywait 3000 tapped 3
+	background_stop
+	check_eq "seen twice" "$(requests_tapped | uniq -d)" ""
+	check_eq "too long" "$(cm_stat 1 tx_drop_too_long)" "$long"
+	check "one connection" slowwait 15 settled
 }
 
 # same_begin TRANSPORT: nodes 1 and 2 have a connection, which is to stay
@@ -320,6 +402,42 @@ given_up()
 {
 	ping_ok 1 "$(ip4 2)"
 	not_listed "$1"
+}
+
+# By one process: all is over before the first have waited for long.
+TO_ALL='
+import socket
+for i in range(1, 25):
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    for _ in range(32):
+        sender.sendto(bytes(2100), (f"10.9.8.{i}", 9))
+'
+
+# 24 peers that node 2's HCA has not, each with as many as may wait for it. They are
+# remembered for a while, with node 2's GID, so nothing comes after this.
+silent_bound_all()
+{
+	local full gid long i
+
+	silence_begin
+	full=$(cm_stat 1 tx_drop_cm_queue_full)
+	long=$(cm_stat 1 tx_drop_too_long)
+	gid=$(port_gid_hex 2 | sed 's/../:&/g')
+	for ((i = 1; i <= 24; i++)); do
+		printf 'neigh replace 10.9.8.%d dev ib0 lladdr 80:ab:00:%02x%s\n' "$i" "$i" "$gid"
+	done | host 1 -i ip -n node1 -batch -
+	in_node 1 python3 -c "$TO_ALL" || fail "cannot send"
+	full=$(($(cm_stat 1 tx_drop_cm_queue_full) - full))
+	check_num "dropped at once" "$full" -ge 1
+	check_num "dropped at once" "$full" -le 256
+	check "the others later" busywait 8000 cm_stat_is 1 tx_drop_too_long -eq $((long + 24 * 32 - full))
+	note "dropped at once: $full"
+	for ((i = 1; i <= 24; i++)); do
+		echo "neigh del 10.9.8.$i dev ib0"
+	done | host 1 -i ip -n node1 -batch -
+	knob_set 2 drop_every_mad 0
+	node_ip 1 route flush cache
+	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
 }
 
 ktap_main "$@"
