@@ -21,18 +21,18 @@ COMM=4096
 
 CASES=(
 	"works C1,C2 long packets go on a reliable connection, both ways and both families"
-	"datagram_peer C11,C30 a peer in datagram mode answers on the connection"
+	"datagram_peer C11,C30 a peer in datagram mode takes packets on the connection, and answers over UD"
 	"lossy:rc C33 with one frame in fifty lost on the Ethernet no echo and no connection is"
 	"lossy:uc C8 on an unreliable connection echoes are, but not the connection"
-	"ethernet_mtu:1024 C25,C28 with the Ethernet's MTU the connection is made anew, and takes as much as before"
-	"ethernet_mtu:ipv6 C25 even IPv6, which a datagram of 1020 is too small for"
-	"ethernet_mtu:2048 C25,C28 so it is when that grows again"
+	"ethernet_mtu:1024 U28 with the Ethernet's MTU the connection is made anew, and takes as much as before"
+	"ethernet_mtu:ipv6 U28 even IPv6, which a datagram of 1020 is too small for"
+	"ethernet_mtu:2048 U28 so it is when that grows again"
 	"path_mtu C35 a request for longer packets than the Ethernet takes is refused"
 	"gid:other C19 with another GID of a node its connection is made anew"
 	"gid:back C19 and with its old one"
 	"mac:other C19 with another MAC address of its port, too"
 	"mac:back C19 and with its old one"
-	"vlan:own C3 an interface on a VLAN has a connection of its own"
+	"vlan:own C4,A18 an interface on a VLAN has a connection of its own"
 	"vlan:request C35 a request for that from another VLAN is refused"
 	"vlan:ends C19 and the connection ends with the VLAN"
 	"port_down C19 a port that is down ends it, in the end"
@@ -72,9 +72,17 @@ works()
 
 datagram_peer()
 {
+	local answers got sent
+
 	check "node 2" in_mode datagram rc 2
 	check "connection" connect 1 2
+	got=$(cm_stat 2 cm_rx_packets)
+	sent=$(cm_stat 2 cm_tx_packets)
+	answers=$(cm_stat 1 cm_rx_packets)
 	check "ping" ping_lossless 1 "$(ip4 2)" 5 -s 1900
+	check_num "came on the connection" $(($(cm_stat 2 cm_rx_packets) - got)) -ge 5
+	check_eq "sent on it by node 2" "$(cm_stat 2 cm_tx_packets)" "$sent"
+	check_eq "answers on it" "$(cm_stat 1 cm_rx_packets)" "$answers"
 	check "node 2 back" in_mode connected rc 2
 	check "connection" connect 1 2
 }
