@@ -22,6 +22,7 @@ PEERS=${PEERS:-1000}
 BATCH=$((128 / SLOW))
 # The QPNs made up
 FIRST=$((0x100000))
+LAST=$((0x300000))
 LRU_OLD=$((0x200000))
 LRU_NEW=$((0x200100))
 LRU_MORE=$((0x200200))
@@ -208,17 +209,23 @@ lru_real()
 	background_stop
 }
 
-many()
+# make_up_all FIRST: PEERS of them
+make_up_all()
 {
 	local batch have=0
 
-	limit 12000
-	MEMORY=$(kernel_kb)
 	while [ "$have" -lt "$PEERS" ] && [ "$RET" -eq 0 ]; do
 		batch=$((PEERS - have < BATCH ? PEERS - have : BATCH))
-		make_up $((FIRST + have)) "$batch"
+		make_up $(($1 + have)) "$batch"
 		have=$((have + batch))
 	done
+}
+
+many()
+{
+	limit 12000
+	MEMORY=$(kernel_kb)
+	make_up_all "$FIRST"
 	COST=$(($(kernel_kb) - MEMORY))
 	check_eq "connections" "$(made_up "$FIRST" "$PEERS")" "$PEERS"
 	check_num "QPs" "$(rdma res show qp link "$(ibdev 2)/1" | grep -c 'type RC')" -ge "$PEERS"
@@ -263,11 +270,12 @@ down()
 {
 	local ms
 
-	make_up "$FIRST" "$BATCH"
+	make_up_all "$LAST"
+	check_eq "connections" "$(made_up "$LAST" "$PEERS")" "$PEERS"
 	ms=$(now_ms)
 	check "down" node_ip 2 link set ib0 down
 	ms=$(($(now_ms) - ms))
-	note "$BATCH connections: $ms ms"
+	note "$PEERS connections: $ms ms"
 	check_num "milliseconds" "$ms" -lt "$(scaled 1000)"
 	check "none is left" slowwait 60 all_gone 2
 }
