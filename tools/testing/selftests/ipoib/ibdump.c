@@ -531,7 +531,7 @@ struct pcap_rec {
 int main(int argc, char **argv)
 {
 	char *fields[16], *conds[32];
-	int nfields = 0, nconds = 0, i, swap;
+	int nfields = 0, nconds = 0, i, swap, digits;
 	static uint8_t buf[1 << 16];
 	static struct frame f;
 	unsigned long n = 0;
@@ -553,6 +553,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	swap = hdr[0] == 0xd4c3b2a1 || hdr[0] == 0x4d3cb2a1;
+	/* of nanoseconds, or microseconds */
+	digits = hdr[0] == 0xa1b23c4d || hdr[0] == 0x4d3cb2a1 ? 9 : 6;
 	linktype = swap ? ntohl(hdr[5]) : hdr[5];
 	if (linktype != LINKTYPE_INFINIBAND && linktype != LINKTYPE_ETHERNET) {
 		fprintf(stderr, "ibdump: %s: neither InfiniBand nor Ethernet\n", argv[1]);
@@ -568,7 +570,8 @@ int main(int argc, char **argv)
 		f.p = buf;
 		f.left = len;
 		add(&f, "n", "%lu", ++n);
-		add(&f, "t", "%u.%06u", swap ? ntohl(r.sec) : r.sec, swap ? ntohl(r.frac) : r.frac);
+		add(&f, "t", "%u.%0*u", swap ? ntohl(r.sec) : r.sec, digits,
+		    swap ? ntohl(r.frac) : r.frac);
 		if (linktype == LINKTYPE_ETHERNET)
 			decode_ethernet(&f);
 		else
