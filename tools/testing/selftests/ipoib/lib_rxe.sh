@@ -252,6 +252,17 @@ no_member()
 	! is_member "$@"
 }
 
+# is_sender NODE MGID: nobody but the driver knows
+is_sender()
+{
+	mcg_is "$1" "$2" join_state 4
+}
+
+sender_gone()
+{
+	mcg_absent "$@"
+}
+
 group_gone()
 {
 	local node

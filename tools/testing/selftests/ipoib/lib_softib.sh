@@ -9,6 +9,7 @@
 #	ibdev, bus_info, port_attr, netdev		their names
 #	link_down, link_up, hca_remove, hca_add		faults
 #	group_*, is_member, no_member			the groups as they are
+#	is_sender, sender_gone				who only sends to them
 #	from, to, to_group, FROM_KEY			frames of a capture
 #	cm_delay					a slow fabric
 #	ud_to, ud_to_group				arguments for ud_verbs
@@ -190,6 +191,17 @@ is_member()
 }
 
 no_member()
+{
+	sa_is_no_member "$@"
+}
+
+# is_sender NODE MGID: it is known to send to it; with lib_mcast.sh
+is_sender()
+{
+	sa_is_member "$@"
+}
+
+sender_gone()
 {
 	sa_is_no_member "$@"
 }
