@@ -14,7 +14,10 @@
 # shellcheck source=lib_mcast.sh
 . "$LIB_DIR/lib_mcast.sh"
 
+# Groups that are sent to once, again and again, and once without a listener.
 IDLE=239.24.0.1
+BUSY=239.24.0.2
+ALONE=239.24.0.3
 
 CASES=(
 	"all_hosts U54 all nodes answer a ping of 224.0.0.1 and ff02::1"
@@ -23,7 +26,7 @@ CASES=(
 	"program:239.26.0.1 U6,U50,U54 socat to 239/8: all datagrams arrive, by the group that the RFC says"
 	"program:ff0e-2601 U6,U50,U54 to ff0e::/16, too"
 	"dhcp A37,U19 a DHCP client with a packet socket gets an address from dnsmasq"
-	"idle A29,A30 a sender of a minute ago is no member any more, but of the groups that are always held"
+	"idle A29,A30 a sender is no member a minute after its last datagram, but of the groups that are always held"
 	"bounded - a program that sends to 3000 groups is stopped at a limit, counted and logged once"
 )
 
@@ -35,14 +38,37 @@ setup()
 	idle_begins
 }
 
-# Long before it is looked at: nothing is sent to that group any more.
+# Long before it is looked at, beside all else.
 idle_begins()
 {
-	group_join 3 "$IDLE"
+	group_join 3 "$IDLE" "$BUSY"
 	IDLE_LISTENER=$JOINER
 	slowwait 5 is_member 3 "$(mgid4 "$IDLE")" || ktap_bail "no listener"
+	slowwait 5 is_member 3 "$(mgid4 "$BUSY")" || ktap_bail "no listener"
+	background 1 udp_group send ib0 "$BUSY" 7016 100 1000 18000000
+	IDLE_START=$(now_ms)
 	udp_to 1 "$IDLE" 7015 1
+	udp_to 1 "$ALONE" 7017 1
 	slowwait 5 is_sender 1 "$(mgid4 "$IDLE")" || ktap_bail "no sender"
+	slowwait 5 is_sender 1 "$(mgid4 "$BUSY")" || ktap_bail "no sender"
+	idle_watch > "$TESTDIR/idle" &
+	BACKGROUND+=("$!")
+}
+
+# Every few seconds a line: milliseconds since then, and node 1's JoinState of each
+idle_watch()
+{
+	local ms group states
+
+	while true; do
+		ms=$(($(now_ms) - IDLE_START))
+		states=
+		for group in "$IDLE" "$BUSY" "$ALONE"; do
+			states+=" $(mcg 1 "$(mgid4 "$group")" join_state | grep . || echo -)"
+		done
+		echo "$ms$states"
+		nap 3
+	done
 }
 
 diagnose()
@@ -238,6 +264,14 @@ dhcp()
 	[ "$RET" -eq 0 ] || note "$(cat "$TESTDIR/dnsmasq")"
 }
 
+# idle_was FROM_MS TO_MS COLUMN STATES: so it was all that time
+idle_was()
+{
+	awk -v from="$1" -v to="$2" -v column="$3" -v states="^($4)\$" '
+		$1 >= from && $1 < to { n++; if ($column !~ states) { print; bad = 1 } }
+		END { exit bad || !n }' "$TESTDIR/idle"
+}
+
 idle()
 {
 	local mgid
@@ -245,10 +279,18 @@ idle()
 	mgid=$(mgid4 "$IDLE")
 	check "sender only" slowwait 90 sender_gone 1 "$mgid"
 	check "the driver has forgotten it" slowwait 5 mcg_absent 1 "$mgid"
+	check "it was one for a minute" idle_was 0 55000 2 4
+	# it would be one again with the datagram after 72 s
+	check "who sends again and again is one then, too" slowwait 10 idle_was 63000 72000 3 4
+	check "and was, all the time" idle_was 0 1000000 3 4
+	check "and the fabric says so" is_sender 1 "$(mgid4 "$BUSY")"
+	check "a group without a listener was known for a minute" idle_was 0 55000 4 '[04]'
+	check "and is forgotten" slowwait 5 mcg_absent 1 "$(mgid4 "$ALONE")"
 	check "listener" is_member 3 "$mgid"
 	check "broadcast group" is_member 1 "$BROADCAST_MGID"
 	check "all-hosts" is_member 1 "$(mgid4 224.0.0.1)"
 	group_leave "$IDLE_LISTENER"
+	[ "$RET" -eq 0 ] || note "$(cat "$TESTDIR/idle")"
 }
 
 bounded()
