@@ -166,6 +166,26 @@ static void decode_nd(struct frame *f, unsigned int type)
 		add_hex(f, "nd.opthex", f->p + 2, 8 * f->p[1] - 2);
 }
 
+/* IGMPv3 and MLDv2, RFC 3376 and RFC 3810: the first group that a report is about */
+static void decode_report(struct frame *f, const char *key, int af)
+{
+	size_t len = af == AF_INET ? 4 : 16;
+
+	if (f->left >= 4 + len)
+		add_addr(f, key, af, f->p + 4);
+}
+
+static void decode_igmp(struct frame *f)
+{
+	const uint8_t *p = take(f, 8, "igmp");
+
+	if (!p)
+		return;
+	add(f, "igmp.type", "%u", p[0]);
+	if (p[0] == 34)
+		decode_report(f, "igmp.group", AF_INET);
+}
+
 static void decode_ip4(struct frame *f)
 {
 	const uint8_t *p = take(f, 20, "ip4");
@@ -185,6 +205,8 @@ static void decode_ip4(struct frame *f)
 		return;
 	if (proto == 1)
 		decode_icmp(f, "icmp");
+	else if (proto == 2)
+		decode_igmp(f);
 	else if (proto == 17 || proto == 6)
 		decode_ports(f);
 }
@@ -212,8 +234,11 @@ static void decode_ip6(struct frame *f)
 		const uint8_t *icmp = f->p;
 
 		decode_icmp(f, "icmp6");
-		if (f->p != icmp)
-			decode_nd(f, icmp[0]);
+		if (f->p == icmp)
+			return;
+		if (icmp[0] == 143)
+			decode_report(f, "mld.group", AF_INET6);
+		decode_nd(f, icmp[0]);
 	} else if (next == 17 || next == 6) {
 		decode_ports(f);
 	}

@@ -108,3 +108,13 @@ udp_to()
 {
 	in_node "$1" udp_group send ib0 "$2" "$3" 100 "$4" "${5:-1000}"
 }
+
+# xstat_grows NODE NAME GROUP: a datagram makes it grow
+xstat_grows()
+{
+	local before
+
+	before=$(xstat "$1" "$2")
+	udp_to "$1" "$3" 6998 1
+	xstat_is "$1" "$2" -gt "$before"
+}

@@ -118,16 +118,6 @@ to_routers()
 	check "the routers are gone" slowwait 5 mcg_is 1 "$rmgid" state absent
 }
 
-# xstat_grows NODE NAME GROUP: a datagram makes it grow
-xstat_grows()
-{
-	local before
-
-	before=$(xstat "$1" "$2")
-	udp_to "$1" "$3" 6998 1
-	xstat_is "$1" "$2" -gt "$before"
-}
-
 link_local()
 {
 	local group mgid before
@@ -149,6 +139,7 @@ link_local()
 reports()
 {
 	check "no listener" sa_group_gone "$(mgid4 224.0.0.22)"
+	check "nor of MLD's" sa_group_gone "$(mgid6 16)"
 	capture_start reports
 	group_join 1 239.20.9.9 ff05::2099
 	check "both reports" busywait 5000 reports_seen
@@ -158,7 +149,10 @@ reports()
 
 reports_seen()
 {
-	frame_seen ip.proto=2 && frame_seen dgid="$BROADCAST_MGID" ip6.next=58
+	local where=("$(from 1)" "dgid=$BROADCAST_MGID")
+
+	frame_seen "${where[@]}" igmp.type=34 igmp.group=239.20.9.9 &&
+		frame_seen "${where[@]}" icmp6.type=143 mld.group=ff05::2099
 }
 
 # in_order N: the capture has the datagrams 0 to N-1 to port 7006, once each

@@ -14,11 +14,16 @@
 # shellcheck source=lib_mcast.sh
 . "$LIB_DIR/lib_mcast.sh"
 
+ROUTERS4=$(mgid4 224.0.0.2)
+ROUTERS6=$(mgid6 2)
+
 CASES=(
 	"lists U57,A25 all groups of the link are joined as NonMember"
 	"foreign U57,A25 groups of another scope, signature or partition are not"
 	"receives:239.40.0.1 U57 frames to an IPv4 group that the router has not joined reach it"
 	"receives:ff05-4001 U57 IPv6, too"
+	"reports:1 U49,U57 the router gets IGMP and MLD reports of others, sent to all"
+	"reports:2 U49,U57 and by the all-routers groups, if there are such"
 	"appears U57,A25,A26 a new group is joined when it appears, without polling"
 	"disappears U57,A26 and given up when it goes"
 	"not_kept U57,A33 the router keeps no group alive"
@@ -125,6 +130,57 @@ receives()
 	capture_stop
 	check_eq "group" "$(frames -f dgid dport=7100 | sort -u)" "$mgid"
 	group_leave
+}
+
+# reports_heard N: node 2 was handed the reports on the groups 239.40.7.N and ff05::407N
+reports_heard()
+{
+	received 2 | grep "proto=0800 .*data=4.\{47\}22.\{6\}.*ef28070$1" &&
+		received 2 | grep "proto=86dd .*data=6.\{95\}8f.*ff050\{24\}407$1"
+}
+
+# reports_by MGID4 MGID6 N: they were sent to these groups
+reports_by()
+{
+	local from
+
+	from=$(from 3)
+	frame_seen "$from" "dgid=$1" igmp.type=34 "igmp.group=239.40.7.$3" &&
+		frame_seen "$from" "dgid=$2" icmp6.type=143 "mld.group=ff05::407$3"
+}
+
+# routers_appear: node 1 is one, node 2 hears what is for it, and node 3 knows
+routers_appear()
+{
+	group_join 1 224.0.0.2 ff02::2
+	check "router's state" slowwait 5 join_state_is 2 "$ROUTERS4" 0x2
+	check "of IPv6, too" slowwait 5 join_state_is 2 "$ROUTERS6" 0x2
+	check "node 3 knows" slowwait 5 xstat_grows 3 tx_via_all_routers 239.40.7.9
+	check "of IPv6, too" slowwait 5 xstat_grows 3 tx_via_all_routers ff05::4079
+}
+
+# reports N
+reports()
+{
+	local by=("$BROADCAST_MGID" "$BROADCAST_MGID") router=
+
+	check "no all-routers group" sa_group_gone "$ROUTERS4"
+	check "nor of IPv6" sa_group_gone "$ROUTERS6"
+	if [ "$1" -eq 2 ]; then
+		routers_appear
+		router=$JOINER
+		by=("$ROUTERS4" "$ROUTERS6")
+	fi
+	capture_start reports
+	listen 2 3 1000 $((10000 * SLOW))
+	group_join 3 "239.40.7.$1" "ff05::407$1"
+	check "node 2 hears them" busywait 5000 reports_heard "$1"
+	check "sent as they should be" busywait 3000 reports_by "${by[@]}" "$1"
+	capture_stop
+	group_leave "$LISTENER"
+	group_leave
+	[ -z "$router" ] || group_leave "$router"
+	check "no routers are left" slowwait 5 sa_group_gone "$ROUTERS6"
 }
 
 appears()
