@@ -24,10 +24,14 @@ CASES=(
 	"receives:ff05-4001 U57 IPv6, too"
 	"reports:1 U49,U57 the router gets IGMP and MLD reports of others, sent to all"
 	"reports:2 U49,U57 and by the all-routers groups, if there are such"
-	"appears U57,A25,A26 a new group is joined when it appears, without polling"
-	"disappears U57,A26 and given up when it goes"
-	"not_kept U57,A33 the router keeps no group alive"
-	"listens A27,A3 a group that the router itself listens to is a full membership, and NonMember after"
+	"appears:239.40.1.1 U57,A25,A26 a new IPv4 group is joined when it appears, without polling"
+	"disappears:239.40.1.1 U57,A26 and given up when it goes"
+	"appears:ff05-4011 U57,A25,A26 an IPv6 group, too"
+	"disappears:ff05-4011 U57,A26 and given up"
+	"not_kept:239.40.2.1 U57,A33 the router keeps no IPv4 group alive"
+	"not_kept:ff05-4021 U57,A33 and no IPv6 group"
+	"listens:239.40.3.1 A27,A3 an IPv4 group that the router itself listens to is a full membership, and NonMember after"
+	"listens:ff05-4031 A27,A3 and an IPv6 group"
 	"promisc U57 IFF_PROMISC does the same"
 	"new_sm U57 after a restart of the SM all groups are joined again"
 	"flag_goes U57,A33 without the flag only what is listened to stays"
@@ -187,9 +191,9 @@ appears()
 {
 	local mgid reads
 
-	mgid=$(mgid4 239.40.1.1)
+	mgid=$(mgid_of "$1")
 	reads=$(xstat 2 mcast_record_reads)
-	group_join 3 239.40.1.1
+	group_join 3 "$(group_of "$1")"
 	check "joined" busywait 2000 mcg_is 2 "$mgid" join_state 2
 	check_eq "lists asked for" "$(xstat 2 mcast_record_reads)" "$reads"
 }
@@ -197,15 +201,15 @@ appears()
 disappears()
 {
 	group_leave
-	check "given up" busywait 3000 mcg_absent 2 "$(mgid4 239.40.1.1)"
+	check "given up" busywait 3000 mcg_absent 2 "$(mgid_of "$1")"
 }
 
 not_kept()
 {
 	local mgid
 
-	mgid=$(mgid4 239.40.2.1)
-	group_join 3 239.40.2.1
+	mgid=$(mgid_of "$1")
+	group_join 3 "$(group_of "$1")"
 	check "joined" slowwait 5 join_state_is 2 "$mgid" 0x2
 	group_leave
 	check "gone" slowwait 5 sa_group_gone "$mgid"
@@ -213,13 +217,14 @@ not_kept()
 
 listens()
 {
-	local mgid other
+	local group mgid other
 
-	mgid=$(mgid4 239.40.3.1)
-	group_join 3 239.40.3.1
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	group_join 3 "$group"
 	other=$JOINER
 	check "router" slowwait 5 join_state_is 2 "$mgid" 0x2
-	group_join 2 239.40.3.1
+	group_join 2 "$group"
 	check "listener" slowwait 5 join_state_is 2 "$mgid" 0x1
 	group_leave
 	check "router again" slowwait 5 join_state_is 2 "$mgid" 0x2
