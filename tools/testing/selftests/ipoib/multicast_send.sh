@@ -31,13 +31,20 @@ CASES=(
 	"reports U49,U57 IGMP and MLD reports go out though nobody listens"
 	"appears:239.20.2.1 U53,A6 a listener that appears gets what was sent to all, on a tree of its own"
 	"appears:ff05-2021 U53,A6 the IPv6 one, too"
-	"disappears A6,A32 when the last listener goes, so do the sender's state and the group"
-	"other_mlid A26 a group made anew has another MLID, which the sender uses"
-	"first_packet U50 the first packet to a group with a listener arrives 39 times of 40"
-	"order U50 what is sent while the group is being joined arrives once and in order"
-	"to_full U54,A3 a sender becomes a listener without a pause in what it sends"
-	"from_full A3,A31 and a sender again"
-	"umcast B8 with umcast a group that user space has joined on the port is left to it"
+	"disappears:239.20.3.1 A6,A32 when the last listener goes, so do the sender's state and the group"
+	"disappears:ff05-2031 A6,A32 of an IPv6 group, too"
+	"other_mlid:239.20.4.1:239.20.4.2 A26 an IPv4 group made anew has another MLID, which the sender uses"
+	"other_mlid:ff05-2041:ff05-2042 A26 and an IPv6 group"
+	"first_packet:4:40 U50 the first packet to an IPv4 group with a listener arrives 39 times of 40"
+	"first_packet:6:20 U50 and to an IPv6 group 19 times of 20"
+	"order:239.22.0.1 U50 what is sent while the group is being joined arrives once, in order and without delay"
+	"order:ff05-2201 U50 IPv6, too"
+	"to_full:239.23.0.1 U54,A3 a sender becomes a listener without a pause in what it sends"
+	"from_full:239.23.0.1 A3,A31 and a sender again"
+	"to_full:ff05-2301 U54,A3 of an IPv6 group, too"
+	"from_full:ff05-2301 A3,A31 and again"
+	"umcast:239.25.0.1:239.25.0.2 B8 with umcast a group that user space has joined on the port is left to it"
+	"umcast:ff05-2501:ff05-2502 B8 an IPv6 group, too"
 )
 
 setup()
@@ -185,12 +192,13 @@ appears()
 
 disappears()
 {
-	local mgid
+	local group mgid
 
-	mgid=$(mgid4 239.20.3.1)
-	group_join 2 239.20.3.1
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	group_join 2 "$group"
 	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
-	udp_to 1 239.20.3.1 7007 5
+	udp_to 1 "$group" 7007 5
 	check "member" busywait 5000 mcg_is 1 "$mgid" state member
 	group_leave
 	check "no group" slowwait 5 sa_group_gone "$mgid"
@@ -198,23 +206,24 @@ disappears()
 	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" 0
 }
 
+# other_mlid GROUP OTHER: which takes its MLID
 other_mlid()
 {
-	local mgid first second other
+	local group mgid first second other
 
-	mgid=$(mgid4 239.20.4.1)
-	group_join 2 239.20.4.1
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	group_join 2 "$group"
 	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
-	udp_to 1 239.20.4.1 7008 5
+	udp_to 1 "$group" 7008 5
 	check "member" busywait 5000 mcg_is 1 "$mgid" state member
 	first=$(sa_field "$mgid" mlid)
 	group_leave
 	check "no group" slowwait 5 sa_group_gone "$mgid"
-	# somebody else takes the MLID
-	group_join 3 239.20.4.2
+	group_join 3 "$(group_of "$2")"
 	other=$JOINER
-	check "another group" slowwait 5 sa_is_full_member 3 "$(mgid4 239.20.4.2)"
-	group_join 2 239.20.4.1
+	check "another group" slowwait 5 sa_is_full_member 3 "$(mgid_of "$2")"
+	group_join 2 "$group"
 	check "a listener again" slowwait 5 sa_is_full_member 2 "$mgid"
 	second=$(sa_field "$mgid" mlid)
 	[ "$first" != "$second" ] || fail "the MLID has not changed: $first"
@@ -222,54 +231,83 @@ other_mlid()
 	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" "$((second))"
 	nap 0.3
 	capture_start mlid
-	udp_to 1 239.20.4.1 7009 5
+	udp_to 1 "$group" 7009 5
 	capture_stop
 	check_eq "DLID" "$(frames -f dlid dport=7009 | sort -u)" "${second#0x}"
 	group_leave "$other"
 	group_leave
 }
 
-# first_packet: each time another group
+# first_group FAMILY I: each time another one
+first_group()
+{
+	local -A net=([4]=239.21.0. [6]=ff05-21:)
+
+	echo "${net[$1]}$2"
+}
+
+# first_packet FAMILY TIMES
 first_packet()
 {
 	local i got=0 group
 
-	for ((i = 1; i <= 40; i++)); do
-		group=239.21.0.$i
-		udp_listen 2 "$group" 7010 1 4000
-		busywait 3000 mcg_is 2 "$(mgid4 "$group")" state member ||
+	for ((i = 1; i <= $2; i++)); do
+		group=$(first_group "$1" "$i")
+		udp_listen 2 "$(group_of "$group")" 7010 1 4000
+		busywait 3000 mcg_is 2 "$(mgid_of "$group")" state member ||
 			fail "no listener to $group"
-		udp_to 1 "$group" 7010 1
+		udp_to 1 "$(group_of "$group")" 7010 1
 		wait "$LISTENER" && got=$((got + 1))
 	done
-	note "$got of 40 first packets arrived"
-	check_num "first packets" "$got" -ge 39
+	note "$got of $2 first packets arrived"
+	check_num "first packets" "$got" -ge $(($2 - 1))
 }
 
+# pace CONDITION...: milliseconds of the longest pause between such frames, and of all
+pace()
+{
+	frames -f t "$@" | awk '
+		NR == 1 { first = last = $1 }
+		{ gap = $1 - last > gap ? $1 - last : gap; last = $1 }
+		END { printf "%d %d\n", gap * 1000, (last - first) * 1000 }'
+}
+
+# Sent one every 5 ms. What is held back until the group has settled makes a pause, and
+# what is still held when the sender has ended makes all of it longer.
 order()
 {
-	udp_listen 2 239.22.0.1 7011 101 3000
-	busywait 3000 sa_is_full_member 2 "$(mgid4 239.22.0.1)"
+	local group gap span start took
+
+	group=$(group_of "$1")
+	udp_listen 2 "$group" 7011 101 3000
+	busywait 3000 sa_is_full_member 2 "$(mgid_of "$1")"
 	capture_start order
-	udp_to 1 239.22.0.1 7011 100 5000
+	start=$(now_ms)
+	udp_to 1 "$group" 7011 100 5000
+	took=$(($(now_ms) - start))
 	wait "$LISTENER"
 	capture_stop
 	check_eq "datagrams received, of 100" "$(received 2)" 100
 	check_eq "datagrams in order" "$(frames -f number dport=7011)" "$(seq 0 99)"
 	check_eq "trees" "$(frames -f dgid dport=7011 | sort -u | wc -l)" 2
+	read -r gap span < <(pace dport=7011)
+	note "sent in $took ms, on the wire in $span ms, the longest pause $gap ms"
+	check_num "longest pause" "$gap" -lt "$(scaled 100)"
+	check_num "all of it" "$span" -le "$took"
 }
 
 to_full()
 {
-	local mgid sender
+	local group mgid sender
 
-	mgid=$(mgid4 239.23.0.1)
-	udp_listen 2 239.23.0.1 7012 201 5000
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	udp_listen 2 "$group" 7012 201 5000
 	busywait 3000 sa_is_full_member 2 "$mgid"
-	background 1 udp_group send ib0 239.23.0.1 7012 100 200 $((10000 * SLOW))
+	background 1 udp_group send ib0 "$group" 7012 100 200 $((10000 * SLOW))
 	sender=${BACKGROUND[-1]}
 	check "sends" busywait 3000 mcg_is 1 "$mgid" join_state 4
-	group_join 1 239.23.0.1
+	group_join 1 "$group"
 	check "listens" busywait 3000 mcg_is 1 "$mgid" join_state 1
 	check "and is no sender only" slowwait 3 join_state_is 1 "$mgid" 0x1
 	wait "$sender"
@@ -284,12 +322,13 @@ join_state_is()
 
 from_full()
 {
-	local mgid sender
+	local group mgid sender
 
-	mgid=$(mgid4 239.23.0.1)
-	udp_listen 2 239.23.0.1 7013 201 5000
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	udp_listen 2 "$group" 7013 201 5000
 	busywait 3000 sa_is_full_member 2 "$mgid"
-	background 1 udp_group send ib0 239.23.0.1 7013 100 200 $((10000 * SLOW))
+	background 1 udp_group send ib0 "$group" 7013 100 200 $((10000 * SLOW))
 	sender=${BACKGROUND[-1]}
 	busywait 3000 mcg_is 1 "$mgid" join_state 1
 	group_leave
@@ -303,24 +342,30 @@ from_full()
 # joined_by_cm NODE GROUP: a program joins it by the RDMA CM, not by an IP socket
 joined_by_cm()
 {
-	spawn "$1" mckey -m "$2" -b "$(ip4 "$1")" -p 0x0002 > "$TESTDIR/mckey" 2>&1 &
+	local own=ip4
+
+	[[ $2 != *:* ]] || own=ip6
+	spawn "$1" mckey -m "$2" -b "$($own "$1")" -p 0x0002 > "$TESTDIR/mckey" 2>&1 &
 	BACKGROUND+=("$!")
 }
 
+# umcast GROUP OTHER
 umcast()
 {
-	local mgid
+	local group mgid other
 
-	mgid=$(mgid4 239.25.0.1)
+	group=$(group_of "$1")
+	mgid=$(mgid_of "$1")
+	other=$(mgid_of "$2")
 	in_node 2 sh -c 'echo 1 > /sys/class/net/ib0/umcast'
 	check_eq "umcast" "$(in_node 2 cat /sys/class/net/ib0/umcast)" 1
-	joined_by_cm 2 239.25.0.1
+	joined_by_cm 2 "$group"
 	check "user space is a member" slowwait 10 sa_is_full_member 2 "$mgid"
-	group_join 2 239.25.0.1 239.25.0.2
-	check "another group is joined" slowwait 5 mcg_is 2 "$(mgid4 239.25.0.2)" state member
+	group_join 2 "$group" "$(group_of "$2")"
+	check "another group is joined" slowwait 5 mcg_is 2 "$other" state member
 	check "this one is not" mcg_absent 2 "$mgid"
 	# nor is it taken for that by who sends to it
-	udp_to 2 239.25.0.1 7250 3 100000
+	udp_to 2 "$group" 7250 3 100000
 	check "we are no receiver of it" stays 2500 mcg_is 2 "$mgid" users s
 	# what we leave ib_sa knows until that has been answered
 	kill -STOP "${OPENSM_PID[1]}"
@@ -329,7 +374,7 @@ umcast()
 	kill -CONT "${OPENSM_PID[1]}"
 	node_ip 2 addr replace "$(ip6 2)/64" dev ib0 nodad
 	check "up again, our groups are joined" slowwait 15 mcg_is 2 "$(mgid4 224.0.0.1)" state member
-	check "that one, too" slowwait 15 mcg_is 2 "$(mgid4 239.25.0.2)" state member
+	check "that one, too" slowwait 15 mcg_is 2 "$other" state member
 	check "and user space's is not" mcg_absent 2 "$mgid"
 	in_node 2 sh -c 'echo 0 > /sys/class/net/ib0/umcast'
 	check "without umcast it is" slowwait 5 mcg_is 2 "$mgid" state member
