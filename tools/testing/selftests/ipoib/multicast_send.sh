@@ -43,6 +43,7 @@ CASES=(
 	"from_full:239.23.0.1 A3,A31 and a sender again"
 	"to_full:ff05-2301 U54,A3 of an IPv6 group, too"
 	"from_full:ff05-2301 A3,A31 and again"
+	"tshark_reads U48,U50,A21,A35 tshark sees the join as SendOnlyNonMember, and MGID, MLID and Q_Key of what is sent"
 	"umcast:239.25.0.1:239.25.0.2 B8 with umcast a group that user space has joined on the port is left to it"
 	"umcast:ff05-2501:ff05-2502 B8 an IPv6 group, too"
 )
@@ -337,6 +338,64 @@ from_full()
 	wait "$sender"
 	wait "$LISTENER"
 	check_eq "datagrams of 200" "$(received 2)" 200
+}
+
+# sent_to_group GROUP: of its own, no longer to all
+sent_to_group()
+{
+	udp_to 1 "$(group_of "$1")" 7022 1
+	frame_seen dport=7022 "dgid=$(mgid_of "$1")"
+}
+
+# tshark_data GROUP PORT: versions of tshark differ in how they write a number
+tshark_data()
+{
+	local mgid dgid dlid qkey rows
+
+	mgid=$(mgid_of "$1")
+	rows=$(tshark_rows "udp.dstport=$2" infiniband.grh.dgid infiniband.lrh.dlid infiniband.deth.q_key)
+	check_eq "datagrams to $1" "$(wc -l <<< "$rows")" 5
+	check_eq "destinations" "$(sort -u <<< "$rows" | wc -l)" 1
+	read -r dgid dlid qkey <<< "$rows"
+	check_eq "MGID" "$dgid" "$mgid"
+	check_eq "MLID" "$((dlid))" "$(($(sa_field "$mgid" mlid)))"
+	check_eq "Q_Key" "$((qkey))" "$(($(group_field qkey)))"
+}
+
+# tshark_joins GROUP: the JoinState of each SubnAdmSet of its record
+tshark_joins()
+{
+	local method state
+
+	tshark_rows "infiniband.mcmemberrecord.mgid=$(mgid_of "$1")" infiniband.mad.method \
+		infiniband.mcmemberrecord.joinstate |
+		while read -r method state; do
+			[ $((method)) -ne 2 ] || echo $((state))
+		done
+}
+
+tshark_reads()
+{
+	local group port=7023
+
+	group_join 2 239.27.0.1 ff05::2701
+	for group in 239.27.0.1 ff05-2701; do
+		check "a listener" slowwait 5 sa_is_full_member 2 "$(mgid_of "$group")"
+	done
+	capture_start tshark
+	for group in 239.27.0.1 ff05-2701; do
+		check "sends to it" slowwait 5 sent_to_group "$group"
+		udp_to 1 "$(group_of "$group")" $((port++)) 5
+	done
+	capture_stop
+	check "tshark" tshark_read udp.dstport infiniband.grh.dgid infiniband.lrh.dlid infiniband.deth.q_key \
+		infiniband.mad.method infiniband.mcmemberrecord.mgid infiniband.mcmemberrecord.joinstate
+	port=7023
+	for group in 239.27.0.1 ff05-2701; do
+		tshark_data "$group" $((port++))
+		check_eq "JoinState of $group" "$(tshark_joins "$group" | sort -u)" 4
+	done
+	group_leave
 }
 
 # joined_by_cm NODE GROUP: a program joins it by the RDMA CM, not by an IP socket
