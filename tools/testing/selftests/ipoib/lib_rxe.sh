@@ -99,6 +99,17 @@ port_up()
 		ktap_bail "no soft-RoCE device for node $node"
 }
 
+port_is_active()
+{
+	[[ $(port_attr "$1" state) == 4:* ]]
+}
+
+# What the ports have joined, and counters of the devices
+fabric_files()
+{
+	printf '%s\n' /proc/net/igmp6 /sys/class/infiniband/rxe*/ports/1/{state,hw_counters/*}
+}
+
 # Each takes a second to make, in an emulator.
 fabric_most()
 {

@@ -12,6 +12,7 @@
 #	is_sender, sender_gone				who only sends to them
 #	from, to, to_group, FROM_KEY			frames of a capture
 #	cm_delay					a slow fabric
+#	port_is_active, fabric_files			what is read of it
 #	ud_to, ud_to_group				arguments for ud_verbs
 #
 # Functions that only a fabric with a subnet manager has are in lib_sm.sh.
@@ -74,6 +75,12 @@ ports_are_active()
 wait_ports_active()
 {
 	slowwait 30 ports_are_active || ktap_bail "not all ports became ACTIVE"
+}
+
+# fabric_files: names of those that tell of it
+fabric_files()
+{
+	printf '%s\n' "$DEBUGFS"/{summary,*/counters}
 }
 
 # fabric_most N: how many nodes a test should take that wants N, or many

@@ -8,7 +8,7 @@
 #	node1 <=====> node2 <=====> node3	ping, UDP, TCP, multicast
 #	  |             |             |
 #	+-+-------------+-------------+-+	while settings change, interfaces
-#	|            switch             |	go down and up, move, are read,
+#	|          the fabric           |	go down and up, move, are read,
 #	+-------------------------------+	links flap, the SM comes and goes
 
 . "$(dirname "$0")/lib.sh"
@@ -54,7 +54,8 @@ diagnose()
 		note "node $node: $(node_ip "$node" -o link show dev ib0)"
 		note "$(node_ip "$node" neigh show dev ib0)"
 	done
-	note "$(tail -n 100 /sys/kernel/debug/ipoib/* "$DEBUGFS"/*/counters 2>&1 | grep -v ' 0$')"
+	# shellcheck disable=SC2046 # names without spaces
+	note "$(tail -n 100 /sys/kernel/debug/ipoib/* $(fabric_files) 2>&1 | grep -v ' 0$')"
 }
 
 # ---- actors: each does one thing again and again until the storm is over ----
@@ -102,7 +103,7 @@ act_read()
 		cat /proc/net/{dev,dev_mcast,igmp,igmp6,arp}
 		ethtool -S ib0; ethtool -i ib0; ethtool ib0
 		ip -s -d link show ib0; ip -s neigh' "$dir"
-	for file in /sys/kernel/debug/ipoib/* "$DEBUGFS"/{summary,*/counters}; do
+	for file in /sys/kernel/debug/ipoib/* $(fabric_files); do
 		[ ! -r "$file" ] || cat "$file"
 	done
 	return 0
