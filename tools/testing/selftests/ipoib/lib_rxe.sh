@@ -346,3 +346,68 @@ ud_to_group()
 {
 	UD_TO=(-g "$1")
 }
+
+# ---- paths, as the driver traces them ----
+
+TRACING=/sys/kernel/tracing
+
+# paths_traced 0|1: go on or pause
+paths_traced()
+{
+	echo "$1" > "$TRACING/events/ipoib/ipoib_path/enable" || fail "no trace of paths"
+}
+
+# Each event with a number and not a time: clocks of two CPUs may differ. Another clock
+# empties the trace.
+paths_trace()
+{
+	TRACE_CLOCK=$(sed 's/.*\[\(.*\)\].*/\1/' "$TRACING/trace_clock")
+	echo counter > "$TRACING/trace_clock" || fail "no such clock"
+	: > "$TRACING/trace"
+	paths_traced 1
+}
+
+paths_untrace()
+{
+	paths_traced 0
+	echo "$TRACE_CLOCK" > "$TRACING/trace_clock"
+}
+
+# path_events GID WHAT: how often that is in the trace; the GID in 32 hex digits
+path_events()
+{
+	grep -c "ipoib_path: .* $(sed 's/..../&:/g; s/:$//' <<< "$1") $2" "$TRACING/trace"
+}
+
+path_event()
+{
+	[ "$(path_events "$1" "$2")" -gt 0 ]
+}
+
+# neigh_set NODE ADDRESS GID: has ib0 send what is for that address to that GID
+neigh_set()
+{
+	node_ip "$1" neigh replace "$2" dev ib0 nud permanent \
+		lladdr "$(sed 's/../&:/g; s/:$//' <<< "00004391$3")"
+}
+
+# no_way GID ERRNO: node 1, which has a neighbour there, looks for it in vain, and this
+# is why
+no_way()
+{
+	local address=10.9.0.77
+
+	neigh_set 1 "$address" "$1"
+	paths_trace
+	check_not "answer" ping_ok 1 "$address"
+	check "refused with $2" busywait 3000 path_event "$1" "answer status=-$2"
+	check_eq "found" "$(path_events "$1" "answer status=0")" 0
+	paths_untrace
+	node_ip 1 neigh del "$address" dev ib0
+}
+
+# gid_there NODE TEXT: the port's table has a GID with that in it
+gid_there()
+{
+	host "$1" sh -c "cat /sys/class/infiniband/$(ibdev "$1")/ports/1/gids/*" | grep -q "$2"
+}

@@ -17,7 +17,7 @@ FABRIC=rxe
 . "$LIB_DIR/lib_mcast.sh"
 
 PARAM=/sys/module/ib_ipoib/parameters/roce
-TRACING=/sys/kernel/tracing
+GROUP=239.23.23.23
 
 CASES=(
 	"tshark_reads U3,U37,U40 tshark reads the frames, with the P_Key, QPs and Q_Key that they should have"
@@ -28,7 +28,10 @@ CASES=(
 	"port_down B31 the Ethernet port down takes the carrier, up brings it back"
 	"no_address - without the port's link-local address there is no carrier, and a message why"
 	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
-	"gid_changes U46,U47 with the port's address the link-layer address changes, peers find it"
+	"gid_changes U46,U47 with the port's address, and not before, the link-layer address changes, peers find it"
+	"cached U51 fifty echoes to a known node ask for no path"
+	"neighbour_lost - a neighbour that does not answer any more is looked for anew"
+	"family - a GID of the other family is not on the link"
 	"path_follows - a neighbour's new MAC address is used with the next frame, and so is its old one"
 	"vlan:own - an interface on a VLAN is a link of its own"
 	"vlan:deleted - it lives through its VLAN being down, deleted and made again"
@@ -284,6 +287,49 @@ path_follows()
 	check "ping" wait_ping 1 2
 }
 
+# What is known is forgotten at first, so that the trace is seen to show a query.
+cached()
+{
+	local gid
+
+	gid=$(port_gid_hex 2)
+	node_ip 1 link set ib0 down
+	node_ip 1 link set ib0 up
+	node_ip 1 addr replace "$(ip6 1)/64" dev ib0 nodad
+	paths_trace
+	check "ping" wait_ping 1 2
+	check_num "queries at first" "$(path_events "$gid" query)" -ge 1
+	: > "$TRACING/trace"
+	check "ping" ping_lossless 1 "$(ip4 2)" 50
+	check_eq "queries" "$(path_events "$gid" query)" 0
+	paths_untrace
+	check_eq "MAC address" "$(dmac 1 2)" "$(eth_mac 2)"
+}
+
+neighbour_lost()
+{
+	local gid entry
+
+	gid=$(port_gid_hex 2)
+	entry=("$(port_gid 2)" dev "$(eth 1)")
+	ip neigh replace "${entry[@]}" lladdr "$(eth_mac 2)" nud reachable
+	check "ping" wait_ping 1 2
+	paths_trace
+	check "ping" ping_ok 1 "$(ip4 2)"
+	check_eq "queries while it is there" "$(path_events "$gid" query)" 0
+	check "lost" ip neigh change "${entry[@]}" nud failed
+	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
+	check "a query" busywait 3000 path_event "$gid" "query status=0"
+	check "it is found" busywait 3000 path_event "$gid" "answer status=0"
+	paths_untrace
+}
+
+family()
+{
+	no_way 00000000000000000000ffff0a090002 97
+	check "ping" wait_ping 1 2
+}
+
 # vlan_add NODE: VLAN 100 of its Ethernet port
 vlan_add()
 {
@@ -502,20 +548,6 @@ well()
 	check "and in IPv6" slowwait 5 ping_lossless 1 "$(ip6 2)" 20
 }
 
-# Whether paths are looked for is traced, each event with a number and not a time:
-# clocks of two CPUs may differ.
-paths_traced()
-{
-	echo "$1" > "$TRACING/events/ipoib/ipoib_path/enable" || fail "no trace of paths"
-}
-
-paths_trace()
-{
-	echo counter > "$TRACING/trace_clock" || fail "no such clock"
-	: > "$TRACING/trace"
-	paths_traced 1
-}
-
 # paths_sought: the most that were looked for at a time
 paths_sought()
 {
@@ -543,18 +575,17 @@ flood_sgid()
 # has made room for another question, so there may seem to be a few more than 128.
 flood_arp()
 {
-	local arp="080600000020080014040001" most clock
+	local arp="080600000020080014040001" most
 
-	clock=$(sed 's/.*\[\(.*\)\].*/\1/' "$TRACING/trace_clock")
 	arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
 	paths_trace
 	check "send" by_hand data="$arp" vary=arp count=2000
 	well
 	paths_traced 0
 	most=$(paths_sought)
+	paths_untrace
 	check_num "paths looked for at a time" "$most" -ge 100
 	check_num "paths looked for at a time" "$most" -le 140
-	echo "$clock" > "$TRACING/trace_clock"
 }
 
 flood()
