@@ -27,6 +27,7 @@ CASES=(
 	"small_mtu:grows - with the Ethernet's MTU it grows, and IPv6 works"
 	"port_down B31 the Ethernet port down takes the carrier, up brings it back"
 	"no_address - without the port's link-local address there is no carrier, and a message why"
+	"global - a global address is not used, not even for want of another"
 	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
 	"gid_changes U46,U47 with the port's address, and not before, the link-layer address changes, peers find it"
 	"cached U51 fifty echoes to a known node ask for no path"
@@ -165,6 +166,25 @@ no_address()
 	check "ping" wait_ping 1 2
 }
 
+global()
+{
+	local before
+
+	before=$(lladdr 2)
+	ip addr add 2001:db8::4391/64 dev "$(eth 2)" nodad
+	check "in the table" slowwait 5 gid_there 2 2001:0db8
+	check "not used" stays 500 lladdr_is 2 "$before"
+	ip addr del "$(port_gid 2)/64" dev "$(eth 2)"
+	check "carrier goes" slowwait 5 no_carrier 2
+	check "a message" busywait 3000 klog_has 'roc2 has no IPv6 link-local'
+	check "no carrier" stays 500 no_carrier 2
+	ip addr add "$(port_gid 2)/64" dev "$(eth 2)" nodad
+	check "carrier" wait_carrier 2
+	check "the address" lladdr_is 2 "$before"
+	ip addr del 2001:db8::4391/64 dev "$(eth 2)"
+	check "ping" wait_ping 1 2
+}
+
 lladdr_is_not()
 {
 	[ "$(lladdr "$1")" != "$2" ]
@@ -239,6 +259,8 @@ gid_changes()
 	doubt 1
 	check "ping" wait_ping 1 2
 	ip addr add fe80::4391/64 dev "$(eth 2)" nodad
+	check "in the table" slowwait 5 gid_there 2 fe80:.*:4391
+	check "the one in use is kept" stays 500 lladdr_is 2 "$before"
 	ip addr del "$(port_gid 2)/64" dev "$(eth 2)"
 	check "a new address" slowwait 5 lladdr_is_not 2 "$before"
 	check "that of the port" lladdr_ends 2 fe800000000000000000000000004391
