@@ -25,6 +25,9 @@ CASES=(
 	"small_mtu:ipv4 U1 IPv4 works there"
 	"small_mtu:ipv6 - IPv6 is refused with a message"
 	"small_mtu:grows - with the Ethernet's MTU it grows, and IPv6 works"
+	"low_mtu:gone B31 an Ethernet of less than 1280 has no IPv6: no carrier, and a message why"
+	"low_mtu:back U54 when it grows again, so have its GID and all memberships come back"
+	"low_mtu:flap U54 nor does a moment of it cost a membership"
 	"port_down B31 the Ethernet port down takes the carrier, up brings it back"
 	"no_address - without the port's link-local address there is no carrier, and a message why"
 	"global - a global address is not used, not even for want of another"
@@ -139,6 +142,40 @@ small_mtu()
 klog_has()
 {
 	klog | grep -q "$1"
+}
+
+# in_groups NODE: it listens to broadcast, and to what low_mtu has it listen to
+in_groups()
+{
+	is_member "$1" "$BROADCAST_MGID" && is_member "$1" "$(mgid4 "$GROUP")"
+}
+
+low_mtu()
+{
+	local dev
+
+	dev=$(eth 2)
+	case $1 in
+	gone)
+		group_join 2 "$GROUP"
+		check "member" slowwait 5 in_groups 2
+		check "MTU" ip link set "$dev" mtu 1200
+		check "carrier goes" slowwait 5 no_carrier 2
+		check "a message" busywait 3000 klog_has 'waiting for a GID: roc2 has IPv6 disabled'
+		check "node 1 keeps its own" has_carrier 1
+		;;
+	back) check "MTU" ip link set "$dev" mtu 2200 ;;
+	flap) check "MTU" ip -batch - <<< "link set $dev mtu 1200"$'\n'"link set $dev mtu 2200" ;;
+	esac
+	[ "$1" != gone ] || return
+	check "GID" slowwait 5 lladdr_ends 2 "$(port_gid_hex 2)"
+	check "carrier" wait_carrier 2
+	check "members" slowwait 5 in_groups 2
+	check "MTU" slowwait 5 mtu_is 2 2044
+	node_ip 2 addr replace "$(ip6 2)/64" dev ib0 nodad
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 2 3
+	[ "$1" != flap ] || group_leave
 }
 
 port_down()
