@@ -39,6 +39,7 @@ CASES=(
 	"path_follows - a neighbour's new MAC address is used with the next frame, and so is its old one"
 	"vlan:own - an interface on a VLAN is a link of its own"
 	"vlan:deleted - it lives through its VLAN being down, deleted and made again"
+	"vlan:mtu - a VLAN whose MTU is less than its port's has a smaller one, and a message why"
 	"vlan:apart - frames of the untagged link are dropped there, and its own there"
 	"vlan:tagged - its frames have the tag"
 	"member:broadcast U54 the port is in the broadcast group's address on the Ethernet"
@@ -442,6 +443,23 @@ vlan()
 		node_ip 92 link set ib0 up
 		check "carrier" wait_carrier 92
 		check "ping" slowwait 5 ping_ok 91 10.8.0.2
+		;;
+	mtu)
+		for node in 1 2; do
+			ip link set "v$node" mtu 1500
+		done
+		check "MTU" slowwait 5 mtu_is 91 1020
+		check "MTU" slowwait 5 mtu_is 92 1020
+		check "a message" busywait 3000 klog_has 'ib0: MTU 1020, as v1 has MTU 1500'
+		check "max" ping_lossless 91 10.8.0.2 5 -M 'do' -s $((1020 - 28))
+		check_not "max + 1" ping_ok 91 10.8.0.2 -M 'do' -s $((1020 - 27))
+		check_eq "MTU of the untagged link" "$(link_mtu 1)" 2044
+		for node in 1 2; do
+			ip link set "v$node" mtu 2200
+		done
+		check "MTU" slowwait 5 mtu_is 91 2044
+		check "MTU" slowwait 5 mtu_is 92 2044
+		check "ping" ping_lossless 91 10.8.0.2 5 -M 'do' -s $((2044 - 28))
 		;;
 	apart)
 		apart 1 92
