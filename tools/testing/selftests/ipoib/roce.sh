@@ -47,6 +47,9 @@ CASES=(
 	"member:counted U56 what two have joined stays until both have left"
 	"member:down U56 down leaves all, up joins again"
 	"snooping U54 multicast comes through a switch that snoops"
+	"scope:5 U4,U8,U15 nodes with broadcast addresses of scope 5 are a link of their own"
+	"scope:2 U4,U8,U15 and again on that of scope 2"
+	"privileged U60,U61 an unprivileged program cannot have the link's Q_Key"
 	"spoofed:good U40 a frame made by hand is delivered, to show that the others could be"
 	"spoofed:qkey=0x0b1b U40,U61 with another Q_Key it is dropped"
 	"spoofed:pkey=0x1234 U41 with another P_Key it is dropped"
@@ -589,6 +592,56 @@ snooping()
 	group_leave
 	snoops 0
 	in_switch sysctl -qw net.ipv6.conf.br0.disable_ipv6=1
+}
+
+# scope_set NODE SCOPE: down takes the IPv6 address
+scope_set()
+{
+	node_ip "$1" link set ib0 down
+	node_ip "$1" link set ib0 broadcast \
+		"00:ff:ff:ff:ff:1$2:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff" || fail "node $1"
+	node_ip "$1" link set ib0 up
+	node_ip "$1" addr replace "$(ip6 "$1")/64" dev ib0 nodad
+	check "carrier" wait_carrier "$1"
+	check "member" slowwait 5 is_member "$1" "ff1$2:401b:ffff::ffff:ffff"
+}
+
+scope()
+{
+	local group=239.24.24.24 other=$((7 - $1))
+
+	scope_set 1 "$1"
+	scope_set 2 "$1"
+	group_join 2 "$group"
+	check "member" slowwait 5 is_member 2 "$(mgid4 "$group" ffff "$1")"
+	check "of no other scope" slowwait 5 no_member 2 "$(mgid4 "$group" ffff "$other")"
+	check "of no other scope" slowwait 5 no_member 2 "ff1$other:401b:ffff::ffff:ffff"
+	group_leave
+	node_ip 1 neigh flush dev ib0
+	check "ping" wait_ping 1 2
+	case $1 in
+	5) check_not "node 3 on its own link" ping_ok 1 "$(ip4 3)" ;;
+	2) check "ping" wait_ping 1 3 ;;
+	esac
+}
+
+# ud_nobody QKEY: one without privileges sends node 2 a frame that nobody takes
+ud_nobody()
+{
+	ud_to 2
+	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+		ud_verbs "$(ibdev 1)" "${UD_TO[@]}" -q 0xfefefe -d fefe -Q "$1" 2>&1
+}
+
+privileged()
+{
+	local qkey
+
+	qkey=$(group_field qkey)
+	ud_to 2
+	check "root" ud_send 1 "${UD_TO[@]}" -q 0xfefefe -d fefe -Q "$qkey"
+	check "nobody, with another one" ud_nobody $((qkey & 0x7fffffff))
+	check_eq "nobody" "$(ud_nobody "$qkey")" "ud_verbs: INIT: Operation not permitted"
 }
 
 # by_hand [KEY=VALUE]...: to node 2's QP, as from node 1's port
