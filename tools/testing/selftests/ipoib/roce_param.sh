@@ -16,12 +16,12 @@ FABRIC=rxe
 PARAM=/sys/module/ib_ipoib/parameters/roce
 
 CASES=(
-	"default_none - without the parameter no RoCE port has an interface"
-	"pattern:rxe1:1 - a name selects that device"
-	"pattern:rxe[23]:23 - a pattern selects those it fits"
-	"pattern:rxe3,rxe1:13 - a list selects each"
-	"pattern:*:123 - * selects all"
-	"pattern:none*: - what fits none selects none"
+	"default_none B1 without the parameter no RoCE port has an interface"
+	"pattern:rxe1:1 B1 a name selects that device"
+	"pattern:rxe[23]:23 B1 a pattern selects those it fits"
+	"pattern:rxe3,rxe1:13 B1 a list selects each"
+	"pattern:*:123 B1 * selects all"
+	"pattern:none*: B1 what fits none selects none"
 	"bad_values - a bad value is refused with a message, and nothing changes"
 	"not_for_others U60 nobody but root may change it"
 	"under_traffic A8 what is no longer selected goes under traffic, the others stay"
