@@ -37,7 +37,13 @@ CASES=(
 	"mapped:multicast U2,U54 and multicast"
 	"mapped:connected C1,C2 and connected mode"
 	"mapped:igmp U54,U56 of which the Ethernet ports are members"
+	"mapped:moved U46,U47 with another IPv4 address of the port, and not before, there is another GID"
+	"mapped:routed - a GID behind a router is not on the link"
+	"mapped:family - nor is one of the other family"
 	"mapped:back U46,U47 with IPv6 again the GIDs are link-local again"
+	"low_mtu:gid - an Ethernet of less than 1280 has no IPv6, so the GIDs are IPv4-mapped"
+	"low_mtu:ping U1 IPv4 works there, as multicast does"
+	"low_mtu:back U46,U47,U54 when it grows again, GIDs and memberships are as before"
 )
 
 setup()
@@ -100,6 +106,7 @@ connected()
 		check "connected" set_mode "$node" connected
 	done
 	check "connection" slowwait 15 connected_up
+	check_eq "connections of node 2" "$(conn_count 2)" 1
 	check "IPv4" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s 60000 -i 0.1
 	check "IPv6" ping_lossless 2 "$(ip6 1)" 20 -M 'do' -s 60000 -i 0.1
 	check_eq "errors" "$(cm_stat 1 cm_errors)" 0
@@ -155,6 +162,54 @@ reloaded()
 	note "and the other way: $(($(now_ms) - start)) ms"
 }
 
+# ethernet_mtu MTU: of both
+ethernet_mtu()
+{
+	host 1 ip link set roc1 mtu "$1"
+	host 2 ip link set roc2 mtu "$1"
+}
+
+low_mtu()
+{
+	local node
+
+	case $1 in
+	gid)
+		ethernet_mtu 1200
+		check "node 1's" slowwait 10 lladdr_ends 1 ffff0a080001
+		check "node 2's" slowwait 10 lladdr_ends 2 ffff0a080002
+		check "carrier" wait_carrier 1 2
+		check "MTU" slowwait 5 mtu_is 1 1020
+		;;
+	ping)
+		check "ping" slowwait 30 ping_ok 1 "$(ip4 2)"
+		check "ping" slowwait 30 ping_ok 2 "$(ip4 1)"
+		check "lossless" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s $((1020 - 28))
+		multicast 4
+		check "node 2 is member" igmp_member 2
+		;;
+	back)
+		ethernet_mtu 2200
+		for node in 1 2; do
+			check "GID" slowwait 10 lladdr_ends "$node" "$(port_gid_hex "$node")"
+			check "carrier" wait_carrier "$node"
+			check "member" slowwait 5 is_member "$node" "$BROADCAST_MGID"
+			check "no member" slowwait 5 igmp_no_member "$node"
+			check "MTU" slowwait 5 mtu_is "$node" 2044
+			node_ip "$node" addr replace "$(ip6 "$node")/64" dev ib0 nodad
+		done
+		check "ping" wait_ping 1 2 30
+		check "ping" wait_ping 2 1 30
+		multicast 4
+		;;
+	esac
+}
+
+mtu_is()
+{
+	[ "$(link_mtu "$1")" = "$2" ]
+}
+
 # ethernet_ipv6 0|1: on the Ethernet ports of both
 ethernet_ipv6()
 {
@@ -195,6 +250,12 @@ mapped()
 		node_ip 2 link set ib0 up
 		check "node 2 is member" slowwait 5 igmp_member 2
 		;;
+	moved)
+		moved_to 3/25 2/24
+		moved_to 2/24 3/25
+		;;
+	routed) routed ;;
+	family) no_way "$(port_gid_hex 2)" 97 ;;
 	back)
 		ethernet_ipv6 1
 		check "node 1's" slowwait 10 lladdr_ends 1 "$(port_gid_hex 1)"
@@ -203,6 +264,36 @@ mapped()
 		check "ping" wait_ping 1 2 30
 		;;
 	esac
+}
+
+# moved_to NEW OLD: node 2's port has 10.8.0.NEW in place of 10.8.0.OLD
+moved_to()
+{
+	local before
+
+	before=$(lladdr 2 | tail -c 9)
+	host 2 ip addr add "10.8.0.$1" dev roc2
+	check "in the table" slowwait 5 gid_there 2 "ffff:0a08:000${1%/*}"
+	check "the one in use is kept" stays 500 lladdr_ends 2 "$before"
+	host 2 ip addr del "10.8.0.$2" dev roc2
+	check "a new one" slowwait 10 lladdr_ends 2 "ffff0a08000${1%/*}"
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 1 2 30
+	check "ping" wait_ping 2 1 30
+}
+
+# Guest 2 would be the router. An echo to it is the last frame of the capture.
+routed()
+{
+	host 1 ip route add 10.7.0.0/24 via 10.8.0.2 dev roc1
+	check "there is a route" ip route get 10.7.0.5
+	capture_start routed
+	no_way 00000000000000000000ffff0a070005 101
+	check "ping" ping_ok 1 "$(ip4 2)"
+	busywait 5000 frame_seen icmp.type=8 "ip.dst=$(ip4 2)" || fail "no echo captured"
+	capture_kill
+	check_eq "frames to it" "$(frames -f n ip.dst=10.9.0.77)" ""
+	host 1 ip route del 10.7.0.0/24 via 10.8.0.2 dev roc1
 }
 
 # The one IPv4 group of all groups, 239.255.67.145, on the Ethernet port.
