@@ -43,7 +43,7 @@ cm_stat_is()
 # cm_view NODE: the debugfs file with the peers and connections of a node
 cm_view()
 {
-	cat "/sys/kernel/debug/ipoib/ib0.$(stat -Lc %i "/run/netns/node$1")_cm"
+	host "$1" cat "/sys/kernel/debug/ipoib/ib0.$(host "$1" stat -Lc %i "/run/netns/node$1")_cm"
 }
 
 # conns NODE [TO]: its connections that are not closing, to node TO if given, one
