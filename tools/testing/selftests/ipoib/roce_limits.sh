@@ -1,0 +1,185 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# What others, and programs here, can make an interface on RoCE keep is limited.
+#
+#	17000 nodes that do not exist <---- node1
+#	                                      |
+#	                                    node2 <== RC ==> node3
+#	                                      |                |
+#	                                   +--+----------------+--+
+#	                                   |        bridge        |
+#	                                   +----------------------+
+
+FABRIC=rxe
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+PARAM=/sys/module/ib_ipoib/parameters
+# Of an interface
+PATHS=16384
+FLOOD=0
+
+CASES=(
+	"paths:limited - an interface has 16384 paths, beyond that frames are dropped, counted and logged once"
+	"paths:known - nodes that it knows do not notice"
+	"paths:room - paths that were not found give way to others"
+	"paths:gone - down forgets all of them"
+	"limit:default B2 a node has 128 connections by default"
+	"limit:refused C11,C16,C35 beyond the limit a request is refused with \"no resources\""
+	"limit:ud C11,C30 that peer is served over UD, both ways, and loses nothing"
+	"limit:own C11,C35 nor does the node ask for a connection of its own"
+	"limit:room C20,C35 the connection that is not used any more makes room"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no ping"
+	wait_ping 3 2 || ktap_bail "no ping"
+}
+
+# flood COUNT: so many frames of node 1, each to a GID of its own
+flood()
+{
+	in_node 1 "$LIB_DIR/gid_flood.py" ib0 "$FLOOD" "$1" || fail "cannot send"
+	FLOOD=$((FLOOD + $1))
+}
+
+# path_count NODE: those it has, or looks for
+path_count()
+{
+	grep -c GID: "$(path_file "$1")"
+}
+
+# Those that were not found meanwhile make room.
+beyond()
+{
+	flood 1000
+	xstat_is 1 tx_drop_too_many_paths -gt 0
+}
+
+# newcomer GID: it gets a place. Each of its frames has some of the paths looked at,
+# all of them have all.
+newcomer()
+{
+	in_node 1 raw_frame send ib0 "00004391$1" 0x88b5 cafe 300
+	grep -q "$(sed 's/..../&:/g; s/:$//' <<< "$1")" "$(path_file 1)"
+}
+
+paths()
+{
+	local start
+
+	case $1 in
+	limited)
+		start=$(now_ms)
+		flood "$PATHS"
+		note "$PATHS frames: $(($(now_ms) - start)) ms"
+		check_num "paths" "$(path_count 1)" -ge $((PATHS - 10))
+		# no subshell: it counts
+		for _ in {1..20}; do
+			! beyond || break
+		done
+		check_num "dropped" "$(xstat 1 tx_drop_too_many_paths)" -gt 0
+		check_eq "paths" "$(path_count 1)" "$PATHS"
+		check_eq "messages" "$(klog | grep -c "ib0: more than $PATHS paths")" 1
+		;;
+	known)
+		check "ping" ping_lossless 1 "$(ip4 2)" 20
+		check "ping" ping_lossless 2 "$(ip6 1)" 20
+		check_eq "paths" "$(path_count 1)" "$PATHS"
+		;;
+	room)
+		start=$(now_ms)
+		check "a place" slowwait 30 newcomer fe8000000000000000009999000000ab
+		note "$(($(now_ms) - start)) ms"
+		check_eq "paths" "$(path_count 1)" "$PATHS"
+		;;
+	gone)
+		start=$(now_ms)
+		node_ip 1 link set ib0 down
+		note "$(($(now_ms) - start)) ms"
+		check_eq "paths" "$(path_count 1)" 0
+		node_ip 1 link set ib0 up
+		node_ip 1 addr replace "$(ip6 1)/64" dev ib0 nodad
+		check "ping" wait_ping 1 2
+		check "ping" wait_ping 1 3
+		;;
+	esac
+}
+
+asked_and_refused()
+{
+	ping_ok 1 "$(ip4 2)"
+	peer_state_is 1 2 refused
+}
+
+# limited_to N: the driver loaded anew, with so many connections, and node 3 has one
+# that it uses all the time
+limited_to()
+{
+	driver_unload
+	driver_load max_nonsrq_conn_qp="$1"
+	nodes_up
+	wait_carrier || fail "no carrier"
+	check "connected" in_mode connected rc 1 2 3
+	check "ping" wait_ping 1 2
+	check "connection" connect 3 2
+	background 3 ping -n -q -i 0.2 "$(ip4 2)" > /dev/null
+}
+
+# idle_for NODE SECONDS: none of its connections has been used for so long
+idle_for()
+{
+	conns "$1" | awk -v least="$2" '
+		{ match($0, /idle=[0-9]+/) }
+		substr($0, RSTART + 5, RLENGTH - 5) + 0 < least { busy = 1 }
+		END { exit busy }'
+}
+
+limit()
+{
+	local before
+
+	case $1 in
+	default) check_eq "limit" "$(< "$PARAM/max_nonsrq_conn_qp")" 128 ;;
+	refused)
+		limited_to 1
+		before=$(cm_stat 2 cm_rejected)
+		capture_start refused
+		check "node 1 is refused" slowwait 10 asked_and_refused
+		capture_stop
+		check_num "counted" "$(cm_stat 2 cm_rejected)" -gt "$before"
+		check_eq "reasons" "$(cm_from 2 "$CM_REJ" cm.reason)" 3
+		check_eq "private data" "$(cm_from 2 "$CM_REJ" cm.private)" "$(private_data 2 65524)"
+		check_eq "grants" "$(cm_messages "$CM_REP" "$(from 2)" "$(to 1)" -f n)" ""
+		check_eq "node 3's connection" "$(conn_count 2 3)" 1
+		;;
+	ud)
+		check "ping" ping_lossless 1 "$(ip4 2)" 50
+		check "ping back" ping_lossless 2 "$(ip6 1)" 50
+		check "in fragments" slowwait 5 ping_ok 1 "$(ip4 2)" -s 8000
+		check "in fragments" ping_lossless 1 "$(ip4 2)" 10 -s 8000
+		check_eq "connections of node 1" "$(conn_count 1)" 0
+		;;
+	own)
+		check_eq "connections of node 2 to node 1" "$(conns 2 1)" ""
+		check_eq "all of node 2" "$(cm_view 2 | sed -n 's/^connections: //p')" 1
+		;;
+	room)
+		background_stop
+		check "not used for a while" slowwait 20 idle_for 2 6
+		# and forget that it was refused
+		check "connected" in_mode connected rc 1
+		check "connection" connect 1 2
+		check_num "all of node 2" "$(cm_view 2 | sed -n 's/^connections: //p')" -le 2
+		check "ping" ping_lossless 1 "$(ip4 2)" 10 -s 3000
+		;;
+	esac
+}
+
+ktap_main "$@"
