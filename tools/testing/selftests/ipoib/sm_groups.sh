@@ -26,7 +26,7 @@ CASES=(
 	"full_sender U50 the administrator may have senders keep their groups: SendOnlyFullMember"
 	"full_again U50 and have them do so, too, when the SM has been restarted"
 	"not_full U50 and take that back"
-	"silent_sm U54,A14 an SM that takes over and asks nobody to register again knows all members soon"
+	"silent_sm U54,A14,U52 an SM that takes over and asks nobody to register again knows all members soon"
 	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
 	"silent_unmade U16,U20 if it has no broadcast group the carrier goes"
 	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
@@ -197,6 +197,8 @@ members_known()
 
 silent_sm()
 {
+	local node
+
 	group_join 3 239.50.0.3
 	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.50.0.3)"
 	udp_to 1 239.50.0.3 7201 3
@@ -204,6 +206,9 @@ silent_sm()
 	opensm_kill 1
 	opensm_start 2
 	check "all are members" slowwait 15 members_known 1 2 3
+	for node in 1 2 3; do
+		check "node $node" slowwait 10 subscribed "$node"
+	done
 	check "of the group" slowwait 10 sa_is_full_member 3 "$(mgid4 239.50.0.3)"
 	check "ping" wait_ping 1 3
 }
