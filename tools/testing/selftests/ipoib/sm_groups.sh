@@ -355,6 +355,8 @@ many_left()
 	check_num "leaves" "$n" -ge 200
 	# ib_sa repeats those that a slow machine does not answer in time
 	check_num "leaves" "$n" -le $((200 + 100 * SLOW))
+	check_eq "JoinStates" "$(frames -f mc.mgid -f mc.join mad.class=03 mad.method=15 "slid=$(lid_hex 3)" |
+		sed -n 's/^ff12:401b:ffff::f35:.* //p' | sort -u)" 1
 }
 
 mgids_of_53()
