@@ -213,15 +213,15 @@ zeros()
 	printf '%0*d' $(($1 * 2)) 0
 }
 
-# group_create NODE MGID QKEY MTU SLFLOWHOP: a program there joins it, and says all that it
-# takes to make it. All in hex; MTU with its selector, 84 is 2048 octets. The rest is 10
-# Gb/s, scope and JoinState (IBTA 15.2.5.17)
+# group_create NODE MGID QKEY MTU SLFLOWHOP [PKEY]: a program there joins it, and says all
+# that it takes to make it. All in hex; MTU with its selector, 84 is 2048 octets. The rest
+# is 10 Gb/s, scope and JoinState (IBTA 15.2.5.17)
 group_create()
 {
 	local mask=00000000000173f7 answer
 
 	answer=$(mad_send "$1" 1 1 2000 "01030202$(zeros 4)0000000000000001""0038$(zeros 6)$(zeros 24)$mask""\
-$2""$(port_gid_hex "$1")$3""0000""${4}00""ffff""8300""$5""21") || return 1
+$2""$(port_gid_hex "$1")$3""0000""${4}00""${6:-ffff}""8300""$5""21") || return 1
 	[ "${answer:8:4}" = 0000 ] || { echo "status ${answer:8:4}"; return 1; }
 }
 

@@ -16,6 +16,7 @@
 . "$LIB_DIR/lib_mcast.sh"
 
 MGID=$(mgid4 239.50.0.1)
+LAX=
 
 CASES=(
 	"missing U16,U58,A14 without a broadcast group there is no carrier, and one line says why"
@@ -36,6 +37,10 @@ CASES=(
 	"misfit:m:MTU U55,U58 MTU"
 	"misfit:s:SL U55,U58 SL"
 	"misfit:h:hop U55,U58 hop limit"
+	"misfit:p:P_Key U55,U58 P_Key"
+	"misfit_sender:q U55,A35 nothing is sent to one that has another Q_Key, and that is counted"
+	"misfit_sender:m U55 nor to one that has a smaller MTU"
+	"misfit_sender:p U55 nor to one that has another P_Key"
 	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
 	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
@@ -364,31 +369,74 @@ mgids_of_53()
 	[ "$(sa_mgids | grep -c '^ff12:401b:ffff::f35:')" -eq "$1" ]
 }
 
-# misfit WHAT TEXT: the SA makes such a group only if it is told not to look
-misfit()
+pkey_is_there()
 {
-	local qkey=00000b1b mtu=84 sl_hop=00000000 n mgid
+	grep -qx "$2" "/sys/class/infiniband/$(ibdev "$1")/ports/1/pkeys/"*
+}
+
+# lax_sm: an SA that makes groups as they are asked for, and a second P_Key
+lax_sm()
+{
+	[ -z "$LAX" ] || return 0
+	LAX=y
+	partitions "Default=0x7fff, ipoib : ALL=full;" "Some=0x1234 : ALL=full;"
+	OPENSM_CONF="ipoib_mcgroup_creation_validation FALSE"
+	opensm_kill
+	opensm_start
+	OPENSM_CONF=
+	check "members" slowwait 15 members_known 1 2 3
+	check "P_Key" slowwait 10 pkey_is_there 1 0x9234
+}
+
+# misfit_made WHAT: node 1 makes such a group. Sets GROUP and MGID
+misfit_made()
+{
+	local qkey=00000b1b mtu=84 sl_hop=00000000 pkey=ffff n
 
 	case $1 in
 	q) n=1 qkey=00000b1c ;;
 	m) n=2 mtu=83 ;;
 	s) n=3 sl_hop=10000000 ;;
 	h) n=4 sl_hop=00000007 ;;
+	p) n=5 pkey=9234 ;;
 	esac
-	OPENSM_CONF="ipoib_mcgroup_creation_validation FALSE"
-	opensm_kill
-	opensm_start
-	OPENSM_CONF=
-	check "members" slowwait 15 members_known 1 2 3
-	mgid=$(mgid4 "239.56.0.$n")
+	lax_sm
+	GROUP=239.56.0.$n
+	MGID=$(mgid4 "$GROUP")
+	sa_group_exists "$MGID" || check "made" group_create 1 \
+		ff12401bffff0000000000000f38000"$n" "$qkey" "$mtu" "$sl_hop" "$pkey"
+}
+
+# misfit WHAT TEXT
+misfit()
+{
+	local GROUP MGID
+
+	misfit_made "$1"
 	klog_mark misfit
-	check "made" group_create 1 ff12401bffff0000000000000f38000"$n" "$qkey" "$mtu" "$sl_hop"
-	group_join 3 "239.56.0.$n"
-	check "refused" slowwait 5 mcg_is 3 "$mgid" state backoff
-	check "no member" stays 1500 sa_is_no_member 3 "$mgid"
+	group_join 3 "$GROUP"
+	check "refused" slowwait 5 mcg_is 3 "$MGID" state backoff
+	check "no member" stays 1500 sa_is_no_member 3 "$MGID"
 	check_eq "lines of the log" \
-		"$(klog | grep -c "failed for $(mgid_full "$mgid"),.*has not the $2.*of the link")" 1
+		"$(klog | grep -cE "failed for $(mgid_full "$MGID"),.*has (not the|another) $2")" 1
 	group_leave
+}
+
+# The first datagram waits, and may be sent to all if the answer takes long.
+misfit_sender()
+{
+	local GROUP MGID before
+
+	misfit_made "$1"
+	udp_to 2 "$GROUP" 7206 1
+	check "refused" slowwait 5 mcg_is 2 "$MGID" state backoff
+	before=$(xstat 2 tx_drop_group_failed)
+	capture_start misfit_sender
+	udp_to 2 "$GROUP" 7207 10
+	capture_stop
+	check_num "dropped" $(($(xstat 2 tx_drop_group_failed) - before)) -ge 10
+	check_eq "sent" "$(frame_count dport=7207)" 0
+	check "no sender" sa_is_no_member 2 "$MGID"
 }
 
 # silent_lines: groups whose join has failed as the SA does not answer, one for each line
