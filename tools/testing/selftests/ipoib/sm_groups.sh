@@ -32,6 +32,7 @@ CASES=(
 	"silent_unmade U16,U20 if it has no broadcast group the carrier goes"
 	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
 	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
+	"other_mlids U51,A26 an SM that gives a group another MLID is believed: what is sent goes there, and arrives"
 	"many_left U56 of two hundred groups that are left at once the SA is told once each"
 	"misfit:q:Q_Key U55,U58 a listener does not join a group whose Q_Key is not the link's, and says so"
 	"misfit:m:MTU U55,U58 MTU"
@@ -338,6 +339,54 @@ restart()
 	wait "$LISTENER"
 	note "node 3 got $got of 400"
 	check_num "datagrams" "$got" -ge 300
+}
+
+# crowd COUNT: as many groups of the administrator, which an SM gives the first MLIDs
+crowd()
+{
+	local i lines=()
+
+	for ((i = 1; i <= $1; i++)); do
+		printf -v "lines[$i]" 'mgid=ff12:401b::f39:%x,mtu=4,rate=3' "$i"
+	done
+	partitions "Default=0x7fff, ipoib :" "${lines[@]}" "ALL=full;"
+}
+
+mlid_is()
+{
+	[ "$(($(mcg "$1" "$2" mlid)))" -eq "$(($3))" ]
+}
+
+# The nodes ask for the MLIDs that they know; these are taken.
+other_mlids()
+{
+	local mgid was now
+
+	mgid=$(mgid4 239.58.0.1)
+	group_join 3 239.58.0.1
+	check "a listener" slowwait 5 sa_is_full_member 3 "$mgid"
+	udp_to 2 239.58.0.1 7301 3
+	check "a sender" slowwait 5 mcg_is 2 "$mgid" state member
+	was=$(sa_field "$mgid" mlid)
+	crowd $((was - 0xc000))
+	opensm_kill
+	opensm_start
+	check "member again" slowwait 15 sa_is_full_member 3 "$mgid"
+	now=$(sa_field "$mgid" mlid)
+	note "MLID was $was, is $now"
+	check_num "MLID" $((now)) -ne $((was))
+	check "the listener's" slowwait 5 mlid_is 3 "$mgid" "$now"
+	check "the sender's" slowwait 10 mlid_is 2 "$mgid" "$now"
+	check "by its own tree" slowwait 10 by_own_tree 2 239.58.0.1
+	udp_listen 3 239.58.0.1 7302 10 5000
+	capture_start other_mlids
+	udp_to 2 239.58.0.1 7302 10
+	wait "$LISTENER" || fail "node 3 got $(received 3) of 10"
+	capture_stop
+	check_eq "group and MLID" "$(frames -f dgid -f dlid dport=7302 | sort -u)" \
+		"$mgid $(printf '%04x' "$((now))")"
+	group_leave
+	partitions "Default=0x7fff, ipoib : ALL=full;"
 }
 
 # The RDMA core repeats a leave that is not answered in 0.3 s.
