@@ -40,9 +40,13 @@ known_paths()
 	check "ping" ping_lossless 3 "$(ip6 1)" 100
 }
 
+# Nodes 3 and 4 have never spoken with each other.
 new_peer()
 {
-	ping_ok 3 "$(ip4 4)" && note "it was known already"
+	node_ip 3 neigh flush dev ib0
+	node_ip 4 neigh flush dev ib0
+	check_not "IPv4" ping_ok 3 "$(ip4 4)"
+	check_not "IPv6" ping_ok 4 "$(ip6 3)"
 	check "the others go on" ping_lossless 1 "$(ip4 3)" 20
 }
 
