@@ -16,6 +16,7 @@ MGID=$(mgid4 239.3.3.3)
 
 CASES=(
 	"known_paths U51 with the SM dead, nodes that know each other still speak"
+	"dead U51 and go on to, without a loss, for as long as it is dead"
 	"new_peer U35 a node that is not known cannot be resolved, and harms nobody"
 	"restart U17,U54 a restarted SM finds all members again"
 	"resolved U35 and the new peer is reached"
@@ -38,6 +39,23 @@ known_paths()
 	opensm_kill
 	check "ping" ping_lossless 1 "$(ip4 3)" 100
 	check "ping" ping_lossless 3 "$(ip6 1)" 100
+}
+
+# ping_for SECONDS FROM ADDRESS: ten times a second
+ping_for()
+{
+	ping_lossless "$2" "$3" $(($1 * 10)) -i 0.1 -w $(($1 * 2 + 10 * SLOW))
+}
+
+# SM_DEAD: seconds, more of them in runs by hand
+dead()
+{
+	local other
+
+	ping_for "${SM_DEAD:-10}" 3 "$(ip6 1)" > "$TESTDIR/dead" &
+	other=$!
+	check "IPv4" ping_for "${SM_DEAD:-10}" 1 "$(ip4 3)"
+	wait "$other" || fail "IPv6: $(tail -n 3 "$TESTDIR/dead")"
 }
 
 # Nodes 3 and 4 have never spoken with each other.
