@@ -20,6 +20,8 @@ CASES=(
 	"full_again U9 full membership is back, and with it everybody"
 	"gone U21,A16 without a P_Key at index 0 there is no carrier, and the log says so"
 	"back U21,A16 when it is there again the interface comes up by itself at once"
+	"elsewhere U21,A16 with index 0 empty there is no carrier though the P_Key stands elsewhere, and the log says so"
+	"elsewhere_back U21,A16 when it is at index 0 again the interface comes up by itself at once"
 	"scope_meanwhile U8,U15 a scope that the link gets while there is no P_Key is that of its groups, too"
 	"moved A16,U21 when the P_Key moves and another takes its place, the link is that of the other one"
 	"former U56,A24 and the SA has the ports in no group of the former link any more"
@@ -173,6 +175,23 @@ back()
 	check "carrier" slowwait 3 has_carrier 2
 	check "ping" wait_ping 1 2
 	check "ping" wait_ping 3 2
+}
+
+elsewhere()
+{
+	check "move it" pkeys_set 2 0=0 20=0x9234
+	check "no carrier" slowwait 5 no_carrier 2
+	check "and stays so" stays 1000 no_carrier 2
+	check "it is in the table" pkey_is 2 20 0x9234
+	check_not "node 2 is unreachable" ping_ok 1 "$(ip4 2)"
+	check_eq "lines of the log" "$(klog | grep -c 'no valid key at index 0')" 1
+}
+
+elsewhere_back()
+{
+	check "move it back" pkeys_set 2 0=0x9234 20=0
+	check "carrier" slowwait 3 has_carrier 2
+	check "ping" wait_ping 1 2
 }
 
 # link_scope NODE SCOPE: gives it to the link
