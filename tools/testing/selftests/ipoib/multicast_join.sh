@@ -198,6 +198,7 @@ leave()
 	done
 	check "node 2 has left" slowwait 5 no_member 2 "$MGID"
 	check "node 3 has left" slowwait 5 no_member 3 "$MGID"
+	check "the group has gone" slowwait 5 group_gone "$MGID"
 }
 
 rejoin()
