@@ -397,6 +397,7 @@ struct softib_knob {
  * @rnr_next: find no receive for the next N messages of connections
  * @long_next: find the receives of the next N too short
  * @cut_next: send a few octets only of the next N that fit in a packet
+ * @short_next_mad: send only the first half of the next N MADs to QP1
  * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
  *	next; 0: it has no SRQs
  * @no_apm: the HCA that is plugged in next has no automatic path migration
@@ -418,12 +419,13 @@ struct softib_node {
 	u32 rnr_next;
 	u32 long_next;
 	u32 cut_next;
+	u32 short_next_mad;
 	u32 srq_sge;
 	u32 no_apm;
 	u32 mtu_cap;
 	u32 mcast_limit;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 10];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 11];
 };
 
 /**

@@ -14,6 +14,8 @@
 
 /* What is left of a message that is cut: less than any header. */
 #define SOFTIB_CUT	3
+/* And of a MAD: all headers and a notice, without the rest of its 256 octets. */
+#define SOFTIB_CUT_MAD	136
 
 struct softib_delayed {
 	struct list_head list;
@@ -155,6 +157,16 @@ static void softib_fault_cut(struct softib_node *node,
 	frame->ss.total_len = SOFTIB_CUT;
 }
 
+static void softib_fault_short(struct softib_node *node,
+			       struct softib_frame *frame)
+{
+	if (frame->dqpn != 1 || frame->len <= SOFTIB_CUT_MAD ||
+	    !softib_fault_hit(&node->short_next_mad))
+		return;
+	frame->len = SOFTIB_CUT_MAD;
+	frame->ss.total_len = SOFTIB_CUT_MAD;
+}
+
 /**
  * softib_fault_frame() - do to a frame what the knobs say
  * @port: sending port
@@ -172,6 +184,8 @@ bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame)
 
 	if (class == SOFTIB_CLASS_RC)
 		softib_fault_cut(node, frame);
+	if (class == SOFTIB_CLASS_MAD)
+		softib_fault_short(node, frame);
 	seen = atomic_inc_return(&fault->seen);
 	ms = READ_ONCE(fault->delay_ms);
 	if (softib_fault_hit(&fault->drop_next) ||

@@ -23,6 +23,8 @@
  * softibK/long_next  find the receives of the next N messages too short
  * softibK/cut_next   send no more than three octets of each of the next N
  *                    messages of connections that fit in a packet
+ * softibK/short_next_mad  send 136 octets only of each of the next N MADs to
+ *                    QP1
  * softibK/srq_sge    SGEs of a receive of an SRQ, or 0: no SRQs. What the HCA
  *                    says of itself when it is plugged in the next time
  * softibK/mtu_cap    the MTU that its ports say they can do, as the code of IBTA (4 is
@@ -408,6 +410,8 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last + 7, "long_next", &node->long_next);
 	softib_knob_add(node, last + 8, "cut_next", &node->cut_next);
 	softib_knob_add(node, last + 9, "mtu_cap", &node->mtu_cap);
+	softib_knob_add(node, last + 10, "short_next_mad",
+			&node->short_next_mad);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,
