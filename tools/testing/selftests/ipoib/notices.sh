@@ -33,7 +33,11 @@ CASES=(
 	"not_ours:class:04 U52 what is of another class is not looked at"
 	"not_ours:version:01 U52 nor of another version"
 	"not_ours:method:0a U52 nor of another method"
-	"repeated U52 a report that comes twice is acted on once, and answered twice"
+	"repeated U52 a report that comes twice is acted on once, and answered twice; with another TID it is another one"
+	"unasked:81:0038 U52 what answers no question changes nothing: a record"
+	"unasked:81:0003 U52 a subscription"
+	"unasked:86:0002 U52 an answer to a report"
+	"unasked_long U52 and one in segments, which the core hands to who takes reports, is counted"
 	"afterwards U52,U53 after all that reports are acted on as before"
 	"down U52 the subscription ends with the interface"
 	"up U52 and comes back with it"
@@ -89,7 +93,8 @@ answers()
 report()
 {
 	local -A is=([class]=03 [version]=02 [method]=06 [status]=0000 [attribute]=0002
-		[modifier]=00000000 [rmpp]=$(zeros 12) [type]=84000004 [trap]=0042
+		[modifier]=00000000 [tid]=0000000012345678
+		[rmpp]=$(zeros 12) [type]=84000004 [trap]=0042
 		[gid]=ff12401bffff000000000000ef1e0001)
 	local word
 
@@ -97,7 +102,7 @@ report()
 		is[${word%%:*}]=${word#*:}
 	done
 	printf '01%s%s%s%s0000' "${is[class]}" "${is[version]}" "${is[method]}" "${is[status]}"
-	printf '0000000012345678%s0000%s' "${is[attribute]}" "${is[modifier]}"
+	printf '%s%s0000%s' "${is[tid]}" "${is[attribute]}" "${is[modifier]}"
 	# RMPP header, the rest of the SA's; type, trap, LID of the issuer
 	printf '%s%s%s%s0001%s' "${is[rmpp]}" "$(zeros 20)" "${is[type]}" "${is[trap]}" "$(zeros 8)"
 	printf '%s%s\n' "${is[gid]}" "$(zeros 168)"
@@ -173,6 +178,60 @@ repeated()
 	check "both answered" mad_send 1 2 1 2000 "$data" "$data"
 	check "acted on" busywait 1000 xstat_is 2 sa_reports -gt "$good"
 	check_eq "acted on" "$(xstat 2 sa_reports)" $((good + 1))
+	# the other half of the TID is that of who sends
+	check "all answered" mad_send 1 2 1 2000 "$data" "$(report tid:0000000012345679)" \
+		"$(report tid:0000000012345679)"
+	check "acted on" busywait 1000 xstat_is 2 sa_reports -gt $((good + 2))
+	check_eq "acted on" "$(xstat 2 sa_reports)" $((good + 3))
+}
+
+# own_tid: of a question that node 2 asks the SA about a group that there is not
+own_tid()
+{
+	capture_start own_tid
+	udp_to 2 "$1" 6999 1
+	check "nobody listens" busywait 3000 mcg_is 2 "$(mgid4 "$1")" state absent
+	capture_stop
+	OWN_TID=$(frames -f mad.tid mad.class=03 mad.method=01 mad.attr=0038 "slid=$(lid_hex 2)" | tail -n 1)
+	[ -n "$OWN_TID" ] || fail "no question"
+}
+
+# One with the TID of a question that has been answered, and one with the next.
+answer_twice()
+{
+	local next
+
+	printf -v next '%s%08x' "${OWN_TID:0:8}" $(((0x${OWN_TID:8} + 1) & 0xffffffff))
+	mad_send 1 2 1 0 "$(report "$@" tid:"$OWN_TID")" "$(report "$@" tid:"$next")" "$(report trap:0099)"
+}
+
+unasked()
+{
+	local group=239.30.1.$((0x$1 + 0x$2))
+
+	own_tid "$group"
+	ignored answer_twice "method:$1" "attribute:$2"
+	check "still subscribed" subscribed 2
+	check "nobody listens" mcg_is 2 "$(mgid4 "$group")" state absent
+}
+
+# to_agents COUNT: a segment of an answer, to each of the clients of the RDMA core that have
+# come after the one that asks. One of these takes reports.
+to_agents()
+{
+	local i tid mads=()
+
+	for ((i = 1; i <= $1; i++)); do
+		printf -v tid '%08x00000001' $((0x${OWN_TID:0:8} + i))
+		mads+=("$(report method:86 "tid:$tid" rmpp:010101000000000100000000)")
+	done
+	mad_send 1 2 1 0 "${mads[@]}"
+}
+
+unasked_long()
+{
+	own_tid 239.30.1.1
+	ignored to_agents 100
 }
 
 # Node 2 sends to nobody, and to a listener as soon as it is told.
