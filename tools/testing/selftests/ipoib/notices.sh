@@ -41,6 +41,8 @@ CASES=(
 	"afterwards U52,U53 after all that reports are acted on as before"
 	"down U52 the subscription ends with the interface"
 	"up U52 and comes back with it"
+	"lost U52 a subscription that does not reach the SM is asked for again"
+	"refused U52,U58 nor does a refusal, or silence, end it; the refusal is told once"
 	"new_sm U52 a restarted SM is subscribed to again"
 	"sm_dead U52 with a dead SM down takes less than a second, and up works when it is back"
 	"port_gone A34 a port out of service is no path any more"
@@ -262,6 +264,65 @@ up()
 	node_ip 2 link set ib0 up
 	check "again" slowwait 10 subscribed 2
 	wait_carrier 2 || fail "no carrier"
+}
+
+inform_tids()
+{
+	frames -f mad.tid mad.class=03 mad.method=02 mad.attr=0003 "slid=$(lid_hex 2)" | uniq
+}
+
+lost()
+{
+	local before
+
+	node_ip 2 link set ib0 down
+	check "ended" slowwait 5 unsubscribed 2
+	before=$(drops 2 fault)
+	capture_start lost
+	knob_set 2 drop_next_mad 6
+	node_ip 2 link set ib0 up
+	check "subscribed" slowwait 15 subscribed 2
+	capture_stop
+	check_eq "lost" $(($(drops 2 fault) - before)) 6
+	check_num "questions" "$(inform_tids | wc -l)" -gt 4
+	check "carrier" wait_carrier 2
+}
+
+# deny: the next question for a subscription, in the name of an SM that is stopped
+deny()
+{
+	local tid file=$TESTDIR/denied
+
+	capture_sync
+	tid=$(inform_tids | tail -n 1)
+	[ -n "$tid" ] && [ "$tid" != "$(cat "$file" 2> /dev/null)" ] || return 1
+	echo "$tid" > "$file"
+	mad_send 1 2 1 0 "$(report method:81 status:0700 attribute:0003 "tid:$tid")"
+}
+
+# refusals N: so many are in the log
+refusals()
+{
+	[ "$(klog | grep -c 'the SA refuses a subscription')" -eq "$1" ]
+}
+
+refused()
+{
+	node_ip 2 link set ib0 down
+	check "ended" slowwait 5 unsubscribed 2
+	klog_mark refused
+	kill -STOP "${OPENSM_PID[1]}"
+	capture_start refused
+	node_ip 2 link set ib0 up
+	check "refuse" busywait 5000 deny
+	check "told" busywait 1000 refusals 1
+	check "asked again, refuse" busywait 5000 deny
+	check "asked again" busywait 5000 deny
+	capture_stop
+	kill -CONT "${OPENSM_PID[1]}"
+	check "subscribed" slowwait 20 subscribed 2
+	check "told once" refusals 1
+	check "carrier" wait_carrier 2
 }
 
 new_sm()
