@@ -47,6 +47,9 @@ CASES=(
 	"sm_dead U52 with a dead SM down takes less than a second, and up works when it is back"
 	"port_gone A34 a port out of service is no path any more"
 	"port_back A34 one in service is found at once"
+	"no_port U35 a hundred frames to a port that the SA does not know are a few questions to it"
+	"in_service A34,U52 when it is reported the next frame asks at once, and not before"
+	"no_group U51 a hundred to a group that there is not are a few questions, too"
 	"taken U52,U53,A26 a port whose reports somebody else takes says so once, and works without"
 )
 
@@ -377,6 +380,58 @@ port_back()
 	link_up 3
 	check "carrier" wait_carrier 3
 	check "ping" wait_ping 2 3 20
+}
+
+# asks NODE ATTRIBUTE: how often it has asked the SA for such, in the capture
+asks()
+{
+	frame_count mad.class=03 "mad.attr=$2" mad.method!=86 "slid=$(lid_hex "$1")"
+}
+
+# A path that was not found is looked for after 0.1, 0.2, 0.4 s and so on.
+no_port()
+{
+	node_ip 2 neigh replace 10.9.0.88 dev ib0 nud permanent \
+		lladdr 80:00:00:48:fe:80:00:00:00:00:00:00:00:00:00:00:00:00:de:ad
+	capture_start no_port
+	udp_to 2 10.9.0.88 6995 100 15000
+	capture_stop
+	check_num "questions" "$(asks 2 0035)" -ge 2
+	check_num "questions" "$(asks 2 0035)" -le $((8 + 2 * (SLOW - 1)))
+}
+
+# asks_again FAILURES: has the SA said so often that there is no such port? If not, try.
+asks_again()
+{
+	udp_to 2 10.9.0.88 6995 1
+	xstat_is 2 path_failures -ge "$1"
+}
+
+in_service()
+{
+	local before
+
+	before=$(xstat 2 path_failures)
+	check "the next question" busywait 12000 asks_again $((before + 1))
+	before=$(xstat 2 path_queries)
+	udp_to 2 10.9.0.88 6995 20 20000
+	check_eq "questions after a failure" "$(xstat 2 path_queries)" "$before"
+	check "in service" mad_send 1 2 1 2000 "$(report trap:0040 gid:fe80"$(zeros 12)"dead)"
+	udp_to 2 10.9.0.88 6995 1
+	check "asks" busywait 1000 xstat_is 2 path_queries -gt "$before"
+	node_ip 2 neigh del 10.9.0.88 dev ib0
+}
+
+# The group, and the all-routers group: each is a join that is refused, and the reading of
+# the record, which says why.
+no_group()
+{
+	check "subscribed" slowwait 10 subscribed 2
+	capture_start no_group
+	udp_to 2 239.30.0.4 6999 100 10000
+	capture_stop
+	check_num "questions" "$(asks 2 0038)" -ge 1
+	check_num "questions" "$(asks 2 0038)" -le 4
 }
 
 # They are free a moment after the subscription has ended.
