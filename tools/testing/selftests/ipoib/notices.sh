@@ -15,6 +15,8 @@
 # shellcheck source=lib_mcast.sh
 . "$LIB_DIR/lib_mcast.sh"
 
+TRACING=/sys/kernel/tracing
+
 CASES=(
 	"subscribes U52,A6 each port subscribes to traps 64 to 67"
 	"answers U52 a report is acted on and answered"
@@ -50,6 +52,7 @@ CASES=(
 	"no_port U35 a hundred frames to a port that the SA does not know are a few questions to it"
 	"in_service A34,U52 when it is reported the next frame asks at once, and not before"
 	"no_group U51 a hundred to a group that there is not are a few questions, too"
+	"traced B21 each state of a group is traced, and in debugfs with the lines that stock has"
 	"taken U52,U53,A26 a port whose reports somebody else takes says so once, and works without"
 )
 
@@ -432,6 +435,31 @@ no_group()
 	capture_stop
 	check_num "questions" "$(asks 2 0038)" -ge 1
 	check_num "questions" "$(asks 2 0038)" -le 4
+}
+
+# mcast_trace MGID: the states it has been in
+mcast_trace()
+{
+	sed -n "s/.* ib0 $(mgid_full "$1") \(.*\) status=.*/\1/p" "$TRACING/trace"
+}
+
+traced()
+{
+	local mgid
+
+	mgid=$(mgid4 239.30.0.5)
+	: > "$TRACING/trace"
+	echo 1 > "$TRACING/events/ipoib/ipoib_mcast/enable" || fail "no trace of groups"
+	group_join 2 239.30.0.5
+	check "joined" busywait 5000 mcg_is 2 "$mgid" state member
+	check_num "created" "$(mcg 2 "$mgid" created)" -gt 0
+	check "frames that wait" mcg_is 2 "$mgid" queuelen 0
+	check "complete" mcg_is 2 "$mgid" complete yes
+	check "send only" mcg_is 2 "$mgid" send_only no
+	group_leave
+	check "left" busywait 5000 mcg_absent 2 "$mgid"
+	echo 0 > "$TRACING/events/ipoib/ipoib_mcast/enable"
+	check_eq "states" "$(mcast_trace "$mgid" | tr '\n' ' ')" "joining member idle "
 }
 
 # They are free a moment after the subscription has ended.
