@@ -54,6 +54,8 @@ CASES=(
 	"no_group U51 a hundred to a group that there is not are a few questions, too"
 	"traced B21 each state of a group is traced, and in debugfs with the lines that stock has"
 	"taken U52,U53,A26 a port whose reports somebody else takes says so once, and works without"
+	"taken_router U57,A25 a router finds by lists which groups have come and gone"
+	"given_back U52 and when they are free again it subscribes"
 )
 
 setup()
@@ -493,8 +495,27 @@ taken()
 	group_leave "${BACKGROUND[-1]}"
 	group_leave "${BACKGROUND[-2]}"
 	group_leave "${BACKGROUND[-3]}"
+}
+
+# Each ten seconds
+taken_router()
+{
+	group_join 3 239.30.9.3
+	check "a group" slowwait 5 sa_is_full_member 3 "$(mgid4 239.30.9.3)"
+	node_ip 2 link set ib0 allmulticast on
+	check "joined" slowwait 5 mcg_is 2 "$(mgid4 239.30.9.3)" join_state 2
+	group_leave
+	group_join 3 239.30.9.4
+	check "one that has come" slowwait 12 mcg_is 2 "$(mgid4 239.30.9.4)" join_state 2
+	check "one that has gone" slowwait 2 mcg_absent 2 "$(mgid4 239.30.9.3)"
+	node_ip 2 link set ib0 allmulticast off
+	group_leave
+}
+
+given_back()
+{
 	kill "$(cat "$TESTDIR/taker.pid")"
-	check "and when they are free again, subscribed" slowwait 30 subscribed 2
+	check "subscribed" slowwait 30 subscribed 2
 }
 
 # remade GROUP OTHER: the listener leaves, OTHER gets its MLID, and it has another one
