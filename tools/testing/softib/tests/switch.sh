@@ -41,6 +41,7 @@ CASES=(
 	"drop_next V drop_next_ud drops so many"
 	"dup V dup_every_ud doubles"
 	"delay V delay_ms_ud delays, in order"
+	"short_mad V short_next_mad cuts so many MADs to QP 1, and no others"
 	"mcast_limit V mcast_limit limits the groups of an HCA"
 )
 
@@ -129,6 +130,23 @@ delay()
 	check_num "ms at least" "$min" -ge 196
 	check_eq "order" "$(sed -n 's/.*icmp_seq=\([0-9]*\) .*/\1/p' <<< "$out" |
 		sort -nc 2>&1)" ""
+}
+
+# Requests of a class that nobody serves, SNMP tunnelling; on the wire a MAD has 32 octets more
+short_mad()
+{
+	local mad=0108010100000000000000000000000
+
+	knob_set 1 short_next_mad 2
+	capture_start short_mad
+	# SubnGet(NodeInfo)
+	check "to QP 0" mad_send 1 2 0 2000 "01010101$(zeros 4)$(zeros 8)0011"
+	check "to QP 1" mad_send 1 2 1 0 "${mad}1" "${mad}2" "${mad}3"
+	capture_stop
+	check "to QP 0" frames_all pktlen 288 mad.class=01 mad.attr=0011 "slid=$(lid_hex 1)" "dlid=$(lid_hex 2)"
+	check_eq "to QP 1" "$(frames -f pktlen mad.class=08 "slid=$(lid_hex 1)")" "168
+168
+288"
 }
 
 mcast_limit()
