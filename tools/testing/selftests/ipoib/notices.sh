@@ -229,11 +229,12 @@ unasked()
 # come after the one that asks. One of these takes reports.
 to_agents()
 {
-	local i tid mads=()
+	local i tid mad mads=()
 
+	mad=$(report method:86 tid:TID rmpp:010101000000000100000000)
 	for ((i = 1; i <= $1; i++)); do
 		printf -v tid '%08x00000001' $((0x${OWN_TID:0:8} + i))
-		mads+=("$(report method:86 "tid:$tid" rmpp:010101000000000100000000)")
+		mads+=("${mad/TID/$tid}")
 	done
 	mad_send 1 2 1 0 "${mads[@]}"
 }
