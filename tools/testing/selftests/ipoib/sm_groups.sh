@@ -20,6 +20,7 @@ LAX=
 
 CASES=(
 	"missing U16,U58,A14 without a broadcast group there is no carrier, and one line says why"
+	"first_tries U16 the first tries come after tenths of a second, then more and more rarely, and two nodes keep no step"
 	"rests U16 tries become rare, but never rarer than documented"
 	"made U16,U22,A13 when the administrator makes it all interfaces come up by themselves"
 	"unmade U16,U20 if a new SM has no broadcast group the carrier goes"
@@ -42,6 +43,7 @@ CASES=(
 	"misfit_sender:q U55,A35 nothing is sent to one that has another Q_Key, and that is counted"
 	"misfit_sender:m U55 nor to one that has a smaller MTU"
 	"misfit_sender:p U55 nor to one that has another P_Key"
+	"silent_tries U20 an SA that is silent is asked anew, one question after the other"
 	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
 	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
@@ -87,6 +89,57 @@ retries_late()
 
 	ms=$(retry_in "$1")
 	[ -n "$ms" ] && [ "$ms" -gt "$2" ]
+}
+
+# asked NODE CONDITION...: when it has asked for the broadcast group, in milliseconds; a
+# question that is repeated counts once
+asked()
+{
+	frames -f mad.tid -f t mad.class=03 mad.attr=0038 "mc.mgid=$BROADCAST_MGID" \
+		"slid=$(lid_hex "$1")" "${@:2}" | awk '!seen[$1]++ { printf "%.0f\n", $2 * 1000 }'
+}
+
+# pauses: between the times of standard input
+pauses()
+{
+	awk 'NR > 1 { print $1 - last } { last = $1 }'
+}
+
+# enough COUNT COMMAND...: so many lines
+enough()
+{
+	[ "$("${@:2}" | wc -l)" -ge "$1" ]
+}
+
+# growing NODE: it has tried seven times, and the last three pauses are each longer by a
+# fifth than the one before
+growing()
+{
+	asked "$1" mad.method=02 | pauses | awk '
+		{ grown = $1 > last * 1.2 ? grown + 1 : 0; last = $1 }
+		END { exit NR < 6 || grown < 2 }'
+}
+
+# Pauses of 0.1, 0.2, 0.4, 0.8 s, each up to half as much longer. When a port has
+# subscribed to the SA's reports, soon after the first try, it begins again.
+first_tries()
+{
+	local two three
+
+	node_ip 2 link set ib0 down
+	node_ip 3 link set ib0 down
+	capture_start first_tries
+	node_ip 2 link set ib0 up
+	node_ip 3 link set ib0 up
+	check "node 2 tries more and more rarely" slowwait 10 growing 2
+	check "node 3 tries more and more rarely" slowwait 10 growing 3
+	capture_stop
+	two=$(asked 2 mad.method=02 | pauses | tr '\n' ' ')
+	three=$(asked 3 mad.method=02 | pauses | tr '\n' ' ')
+	note "pauses of node 2: $two; of node 3: $three"
+	check_num "first pause" "${two%% *}" -le $((200 + $(scaled 100)))
+	check_num "first pause" "${three%% *}" -le $((200 + $(scaled 100)))
+	[ "$two" != "$three" ] || fail "in step"
 }
 
 # Every 8 s, and up to half as much again
@@ -486,6 +539,39 @@ misfit_sender()
 	check_num "dropped" $(($(xstat 2 tx_drop_group_failed) - before)) -ge 10
 	check_eq "sent" "$(frame_count dport=7207)" 0
 	check "no sender" sa_is_no_member 2 "$MGID"
+}
+
+# at_least MILLISECONDS TIME...: all of them
+at_least()
+{
+	local ms
+
+	for ms in "${@:2}"; do
+		[ "$ms" -ge "$1" ] || return 1
+	done
+}
+
+# ib_sa repeats a join for three seconds. Then it is asked whether the SA answers again, for
+# a second each time.
+silent_tries()
+{
+	local pauses
+
+	node_ip 3 link set ib0 down
+	check "no member" slowwait 5 sa_is_no_member 3 "$BROADCAST_MGID"
+	capture_start silent_tries
+	kill -STOP "${OPENSM_PID[1]}"
+	node_ip 3 link set ib0 up
+	check "tries" slowwait 15 enough 4 asked 3 mad.method!=15
+	check "the next is visible" slowwait 5 retries_late 3 50
+	capture_stop
+	kill -CONT "${OPENSM_PID[1]}"
+	mapfile -t pauses < <(asked 3 mad.method!=15 | pauses)
+	note "intervals: ${pauses[*]}"
+	check_num "after the join" "${pauses[0]}" -ge 3000
+	# a pause of 0.1 s or more
+	check "after others" at_least 1090 "${pauses[@]:1}"
+	check "member again" slowwait 15 members_known 3
 }
 
 # silent_lines: groups whose join has failed as the SA does not answer, one for each line
