@@ -39,7 +39,6 @@ CASES=(
 	"unasked:81:0038 U52 what answers no question changes nothing: a record"
 	"unasked:81:0003 U52 a subscription"
 	"unasked:86:0002 U52 an answer to a report"
-	"unasked_long U52 and one in segments, which the core hands to who takes reports, is counted"
 	"afterwards U52,U53 after all that reports are acted on as before"
 	"down U52 the subscription ends with the interface"
 	"up U52 and comes back with it"
@@ -223,26 +222,6 @@ unasked()
 	ignored answer_twice "method:$1" "attribute:$2"
 	check "still subscribed" subscribed 2
 	check "nobody listens" mcg_is 2 "$(mgid4 "$group")" state absent
-}
-
-# to_agents COUNT: a segment of an answer, to each of the clients of the RDMA core that have
-# come after the one that asks. One of these takes reports.
-to_agents()
-{
-	local i tid mad mads=()
-
-	mad=$(report method:86 tid:TID rmpp:010101000000000100000000)
-	for ((i = 1; i <= $1; i++)); do
-		printf -v tid '%08x00000001' $((0x${OWN_TID:0:8} + i))
-		mads+=("${mad/TID/$tid}")
-	done
-	mad_send 1 2 1 0 "${mads[@]}"
-}
-
-unasked_long()
-{
-	own_tid 239.30.1.1
-	ignored to_agents 100
 }
 
 # Node 2 sends to nobody, and to a listener as soon as it is told.
