@@ -35,6 +35,9 @@ setup()
 	wait_ping 1 2 || ktap_bail "no ping"
 	wait_ping 1 3 || ktap_bail "no ping"
 	bond_up || ktap_bail "no bond"
+	# how soon a neighbour that is not heard of is doubted: 15 to 45 s else
+	in_node 1 sysctl -qw net.ipv4.neigh.ib0.base_reachable_time_ms=1000 \
+		net.ipv6.neigh.ib0.base_reachable_time_ms=1000
 }
 
 bond_up()
