@@ -20,10 +20,8 @@ CASES=(
 	"groups B40,U54 a group that is joined on the bond is joined by the interface in use"
 	"over:datagram B40 when its link goes the bond goes over to the other one, and peers follow"
 	"back:datagram B40 and back again"
-	"silent:datagram B40 peers find it even if it cannot tell them"
 	"over:connected B40 in connected mode, too"
 	"back:connected B40 and back"
-	"silent:connected B40 and unannounced"
 	"refused B40 a bridge, a VLAN and a macvlan are Ethernet's"
 	"unload A8,B40 the driver can be unloaded under a bond, which goes with it"
 )
@@ -35,9 +33,6 @@ setup()
 	wait_ping 1 2 || ktap_bail "no ping"
 	wait_ping 1 3 || ktap_bail "no ping"
 	bond_up || ktap_bail "no bond"
-	# how soon a neighbour that is not heard of is doubted: 15 to 45 s else
-	in_node 1 sysctl -qw net.ipv4.neigh.ib0.base_reachable_time_ms=1000 \
-		net.ipv6.neigh.ib0.base_reachable_time_ms=1000
 }
 
 bond_up()
@@ -117,7 +112,7 @@ over()
 	check "before" slowwait 10 ping_ok 1 "$(ip4 2)"
 	link_down 2
 	check "the other one" slowwait 5 in_use ib1
-	answered_within "$(scaled 2000)"
+	answered_within 5000
 	connected_if "$1"
 }
 
@@ -143,28 +138,10 @@ back()
 	check "carrier" slowwait 10 in_node 2 grep -q 1 /sys/class/net/ib0/carrier
 	link_down 3
 	check "the first one" slowwait 5 in_use ib0
-	answered_within "$(scaled 2000)"
+	answered_within 5000
 	connected_if "$1"
 	link_up 3
 	check "carrier" slowwait 10 in_node 2 grep -q 1 /sys/class/net/ib1/carrier
-}
-
-# What tells peers is lost: they have to notice that nothing is answered.
-silent()
-{
-	knob_set 3 drop_every_ud 1
-	link_down 2
-	check "the other one" slowwait 5 in_use ib1
-	check_not "told" busywait 1000 ping_ok 1 "$(ip4 2)"
-	knob_set 3 drop_every_ud 0
-	check "IPv4" slowwait 20 ping_ok 1 "$(ip4 2)"
-	check "IPv6" slowwait 20 ping_ok 1 "$(ip6 2)"
-	connected_if "$1"
-	link_up 2
-	check "carrier" slowwait 10 in_node 2 grep -q 1 /sys/class/net/ib0/carrier
-	in_node 2 sh -c 'echo ib0 > /sys/class/net/bond0/bonding/active_slave'
-	check "as before" slowwait 5 in_use ib0
-	check "and reached" slowwait 20 ping_ok 1 "$(ip4 2)"
 }
 
 refused()
