@@ -68,7 +68,9 @@
  * &ipoib_cm.lock
  *	peers, the state of connections, frames that wait for one. Taken in
  *	the transmit path only if there is no connection to a peer that could
- *	have one. &ipoib_dev.path_lock may be taken under it.
+ *	have one. &ipoib_dev.path_lock may be taken under it. It is taken where
+ *	the stack tells of a neighbour, which may be under the lock of its table:
+ *	so under this one nothing of neighbours is asked.
  * &ipoib_conn.tx_lock
  *	head of the ring of one connection and the queue behind it. Taken in
  *	the transmit path and by the handler of its completions.

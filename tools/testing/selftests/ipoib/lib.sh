@@ -101,6 +101,11 @@ port_attr()
 	host "$1" cat "/sys/class/infiniband/$(ibdev "$1")/ports/1/$2"
 }
 
+port_is_active()
+{
+	[[ $(port_attr "$1" state) == 4:* ]]
+}
+
 # The port GUID, 16 hex digits
 port_guid()
 {

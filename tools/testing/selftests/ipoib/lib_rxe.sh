@@ -99,11 +99,6 @@ port_up()
 		ktap_bail "no soft-RoCE device for node $node"
 }
 
-port_is_active()
-{
-	[[ $(port_attr "$1" state) == 4:* ]]
-}
-
 # What the ports have joined, and counters of the devices
 fabric_files()
 {

@@ -12,7 +12,7 @@
 #	is_sender, sender_gone				who only sends to them
 #	from, to, to_group, FROM_KEY			frames of a capture
 #	cm_delay					a slow fabric
-#	port_is_active, fabric_files			what is read of it
+#	fabric_files					what is read of it
 #	ud_to, ud_to_group				arguments for ud_verbs
 #
 # Functions that only a fabric with a subnet manager has are in lib_sm.sh.
@@ -57,11 +57,6 @@ netdev()
 }
 
 # ---- from nothing to active ports, and back ----
-
-port_is_active()
-{
-	[[ $(port_attr "$1" state) == 4:* ]]
-}
 
 ports_are_active()
 {
