@@ -207,6 +207,11 @@ static int ipoib_sa_errno(u16 status)
 		return 0;
 	if (status & IB_MGMT_MAD_STATUS_BUSY)
 		return -EBUSY;
+	switch (status & IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE) {
+	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD:
+	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB:
+		return -EOPNOTSUPP;
+	}
 	if (class && class < ARRAY_SIZE(class_errno))
 		return class_errno[class];
 	return -EPROTO;

@@ -640,11 +640,15 @@ static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
 	}
 }
 
-/* Is that no answer of the SA, or one for later? All others are a sign of life. */
+/*
+ * Is that no answer of the SA, or one for later? All others are a sign of life. That
+ * there is no such question is what the kernel of an SA's node says when the SA has gone.
+ */
 static bool ipoib_member_is_silence(int status)
 {
 	return status == -ETIMEDOUT || status == -EINTR || status == -EIO ||
-	       status == -EBUSY || status == -ENOBUFS;
+	       status == -EBUSY || status == -ENOBUFS ||
+	       status == -EOPNOTSUPP;
 }
 
 /* After silence: is there an SA again? */

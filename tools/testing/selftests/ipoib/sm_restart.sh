@@ -21,6 +21,7 @@ CASES=(
 	"restart U17,U54 a restarted SM finds all members again"
 	"resolved U35 and the new peer is reached"
 	"no_loss U51 a restart of the SM loses no packet between nodes that know each other"
+	"storm U51,U58 an SM that dies over and over, before it has answered, costs no carrier and no packet"
 	"no_leave A3 a restarted SM is not told of groups left that it has not heard of"
 	"failover U17,U54 when the master dies the standby takes over, all members with it"
 	"new_lids U35,U39 nodes whose LIDs changed reach each other again"
@@ -101,6 +102,37 @@ no_loss()
 	wait "$ping"
 	check "no loss" ping_complete 250 < "$out" || note "$(tail -n 3 "$out")"
 	check "all are members again" slowwait 15 all_members
+}
+
+carrier_losses()
+{
+	local node
+
+	for node in 1 2 3 4; do
+		in_node "$node" cat /sys/class/net/ib0/carrier_down_count
+	done | xargs
+}
+
+# Where there is no SM any more, the kernel of its node says that it knows no such question.
+storm()
+{
+	local out=$TESTDIR/ping before ping i
+
+	before=$(carrier_losses)
+	capture_start storm
+	ip netns exec node1 ping -n -i 0.02 "$(ip4 3)" > "$out" &
+	ping=$!
+	for ((i = 0; i < 10; i++)); do
+		opensm_kill
+		opensm_start
+	done
+	check "all are members again" slowwait 15 all_members
+	kill -INT "$ping"
+	wait "$ping"
+	capture_stop
+	check_eq "losses of the carrier" "$(carrier_losses)" "$before"
+	check "no packet is lost" grep -q ', 0% packet loss' "$out" || note "$(tail -n 3 "$out")"
+	check_num "questions to nobody" "$(frames -f mad.status mad.class=03 mad.attr=0038 mad.status=000c | wc -l)" -gt 0
 }
 
 no_leave()
