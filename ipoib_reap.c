@@ -10,6 +10,7 @@
  * known to them: senders by RCU, the completion handlers by their fence, callbacks
  * of the CM by ib_destroy_cm_id().
  */
+#include <linux/async.h>
 #include <linux/delay.h>
 #include <linux/module.h>
 
@@ -567,10 +568,29 @@ static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying)
 	}
 }
 
+static void ipoib_reap_free(void *conn, async_cookie_t cookie)
+{
+	ipoib_conn_free(conn);
+}
+
+/*
+ * HCAs take their time to destroy a QP (rdmavt waits for RCU), and thousands may end
+ * at once. So that happens side by side.
+ */
+static void ipoib_reap_free_all(struct list_head *dying)
+{
+	ASYNC_DOMAIN_EXCLUSIVE(freeing);
+	struct ipoib_conn *conn, *tmp;
+
+	list_for_each_entry_safe(conn, tmp, dying, list)
+		async_schedule_domain(ipoib_reap_free, conn, &freeing);
+	async_synchronize_full_domain(&freeing);
+}
+
 /* Second step, when the CM is done with them. */
 static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying)
 {
-	struct ipoib_conn *conn, *tmp;
+	struct ipoib_conn *conn;
 
 	if (list_empty(dying))
 		return;
@@ -585,8 +605,7 @@ static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying)
 		set_bit(conn->cq, cm->tx_ready);
 	ipoib_cm_poll_fence(&cm->tx_poll);
 	ipoib_cm_poll_fence(&cm->rx_poll);
-	list_for_each_entry_safe(conn, tmp, dying, list)
-		ipoib_conn_free(conn);
+	ipoib_reap_free_all(dying);
 }
 
 /* Until the CM is done with a connection its QPN must not be used again. */
