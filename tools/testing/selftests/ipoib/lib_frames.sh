@@ -183,7 +183,7 @@ received()
 }
 
 # udp_listen NODE ADDRESS PORT COUNT MS [gap]: the same for datagrams; received NODE
-# prints how many came (and with "gap" the longest time between two, in ms)
+# prints how many came (and with "gap" how many in a row did not, at most)
 udp_listen()
 {
 	local log=$TESTDIR/recv.$1

@@ -7,8 +7,8 @@
  *        udp_group recv IF ADDR PORT COUNT TIMEOUT_MS [gap]
  *            bind ADDR (joined on IF if it is multicast) and PORT, print "ready"
  *            and then the number of datagrams got; 0 if COUNT came, else 1. With
- *            "gap" also the longest time between two of them, in ms, and SIGTERM
- *            ends it as the timeout does
+ *            "gap" also how many in a row did not come, at most, of those numbered
+ *            from 0 to COUNT - 1, and SIGTERM ends it as the timeout does
  *        udp_group send IF ADDR PORT SIZE COUNT [INTERVAL_US]
  *            send COUNT datagrams of SIZE octets; broadcast allowed
  *
@@ -106,19 +106,29 @@ static void nothing(int signal)
 	(void)signal;
 }
 
-/* The longest gap, after a datagram that has come at *last before, or 0 */
-static long longest_gap(long gap, long *last)
+/* The longest gap, now that number no has come where *next was due */
+static int longest_gap(int gap, int *next, int no)
 {
-	long now = now_ms(), was = *last;
+	int missing = no - *next;
 
-	*last = now;
-	return was && now - was > gap ? now - was : gap;
+	if (missing >= 0)
+		*next = no + 1;
+	return missing > gap ? missing : gap;
+}
+
+static int number(const char *buf)
+{
+	uint32_t no;
+
+	memcpy(&no, buf, sizeof(no));
+	return ntohl(no);
 }
 
 static int do_recv(char **argv, unsigned int ifindex)
 {
 	int want = atoi(argv[2]), got = 0, one = 1, size = 8 << 20, fd;
-	long end = now_ms() + atol(argv[3]), gap = 0, last = 0;
+	long end = now_ms() + atol(argv[3]);
+	int gap = 0, next = 0;
 	struct sigaction ends = { .sa_handler = nothing };
 	char buf[65536];
 	union addr a;
@@ -143,10 +153,11 @@ static int do_recv(char **argv, unsigned int ifindex)
 		if (recv(fd, buf, sizeof(buf), 0) < 0)
 			continue;
 		got++;
-		gap = longest_gap(gap, &last);
+		if (argv[4])
+			gap = longest_gap(gap, &next, number(buf));
 	}
 	if (argv[4])
-		printf("%d %ld\n", got, gap);
+		printf("%d %d\n", got, longest_gap(gap, &next, want));
 	else
 		printf("%d\n", got);
 	return got < want;
