@@ -16,6 +16,7 @@
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <net/dst.h>
+#include <net/neighbour.h>
 
 #include "ipoib.h"
 #include "ipoib_trace.h"
@@ -420,6 +421,28 @@ static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 	return ipoib_ah_create(priv, &attr);
 }
 
+/*
+ * The link-layer address of the neighbour a frame was for leads nowhere. The stack may
+ * believe in it for most of a minute, if what told of another one was lost (the failover
+ * of a bond): so it asks for it now, with the next packet.
+ */
+static void ipoib_path_doubt_neigh(struct sk_buff *skb,
+				   const struct ipoib_lladdr *to)
+{
+	u8 addr[MAX_ADDR_LEN] __aligned(sizeof(unsigned long));
+	struct dst_entry *dst = skb_dst(skb);
+	struct neighbour *neigh;
+
+	neigh = dst ? dst_neigh_lookup_skb(dst, skb) : NULL;
+	if (!neigh)
+		return;
+	neigh_ha_snapshot(addr, neigh, neigh->dev);
+	if (neigh->dev->addr_len == sizeof(*to) &&
+	    !memcmp(addr, to, sizeof(*to)))
+		neigh_update(neigh, NULL, NUD_FAILED, 0, 0);
+	neigh_release(neigh);
+}
+
 /* Drop frames and tell their senders, as is done for a dead neighbour. */
 static void ipoib_path_reject(struct ipoib_dev *priv,
 			      struct sk_buff_head *frames)
@@ -434,6 +457,7 @@ static void ipoib_path_reject(struct ipoib_dev *priv,
 		skb_pull(skb, IPOIB_HARD_LEN);
 		skb_reset_network_header(skb);
 		memset(skb->cb, 0, sizeof(skb->cb));
+		ipoib_path_doubt_neigh(skb, &header->lladdr);
 		dst_link_failure(skb);
 	}
 	local_bh_enable();

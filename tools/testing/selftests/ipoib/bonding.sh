@@ -20,8 +20,10 @@ CASES=(
 	"groups B40,U54 a group that is joined on the bond is joined by the interface in use"
 	"over:datagram B40 when its link goes the bond goes over to the other one, and peers follow"
 	"back:datagram B40 and back again"
+	"silent:datagram B40 peers find it soon even if it cannot tell them"
 	"over:connected B40 in connected mode, too"
 	"back:connected B40 and back"
+	"silent:connected B40 and unannounced"
 	"refused B40 a bridge, a VLAN and a macvlan are Ethernet's"
 	"unload A8,B40 the driver can be unloaded under a bond, which goes with it"
 )
@@ -142,6 +144,27 @@ back()
 	connected_if "$1"
 	link_up 3
 	check "carrier" slowwait 10 in_node 2 grep -q 1 /sys/class/net/ib1/carrier
+}
+
+# What tells peers is lost. The stack would believe in the old address for up to 53 s, but
+# nothing leads there.
+silent()
+{
+	check "before" slowwait 10 ping_ok 1 "$(ip4 2)"
+	check "before" slowwait 10 ping_ok 1 "$(ip6 2)"
+	knob_set 3 drop_every_ud 1
+	link_down 2
+	check "the other one" slowwait 5 in_use ib1
+	check_not "told" busywait 1000 ping_ok 1 "$(ip4 2)"
+	knob_set 3 drop_every_ud 0
+	check "IPv4" slowwait 15 ping_ok 1 "$(ip4 2)"
+	check "IPv6" slowwait 15 ping_ok 1 "$(ip6 2)"
+	connected_if "$1"
+	link_up 2
+	check "carrier" slowwait 10 in_node 2 grep -q 1 /sys/class/net/ib0/carrier
+	in_node 2 sh -c 'echo ib0 > /sys/class/net/bond0/bonding/active_slave'
+	check "as before" slowwait 5 in_use ib0
+	check "and reached" slowwait 5 ping_ok 1 "$(ip4 2)"
 }
 
 refused()
