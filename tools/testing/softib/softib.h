@@ -317,7 +317,8 @@ struct softib_link {
  * @armed: a fault knob of this node is set: leave the fast path
  * @live: async events may be dispatched; cleared, then synchronize_rcu(),
  *        before the device is unregistered
- * @leaving: being unregistered: management datagrams are no longer answered
+ * @leaving: being unregistered: management datagrams are no longer answered, and
+ *	those to be sent are flushed
  * @plugged: cabled to the switch [F]
  * @sl2vl: VL of each SL [F]
  * @pkeys: P_Key table [F]

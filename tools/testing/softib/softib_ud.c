@@ -32,6 +32,9 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 	struct softib_port *port = qp_to_softib_port(qp);
 	struct softib_frame frame;
 
+	/* An HCA that is pulled out gives back what it is handed, or all would time out. */
+	if (unlikely(READ_ONCE(port->leaving)) && qp->ibqp.qp_num <= 1)
+		return IB_WC_WR_FLUSH_ERR;
 	/* MADs are spared: tests are after the users of other QPs. */
 	if (unlikely(READ_ONCE(port->armed)) && qp->ibqp.qp_num > 1 &&
 	    softib_fault_hit(&port->dev->node->fail_send))
