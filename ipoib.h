@@ -107,7 +107,8 @@
  *	this order: unpublished; the peer told and the QP put into the error
  *	state; the CM's time of waiting; a grace period; ib_destroy_cm_id(),
  *	which waits for callbacks; all work requests given back; a round of
- *	each handler; QP and memory freed.
+ *	each handler; QP and memory freed, side by side by the kernel's async
+ *	calls, for which the reaper waits.
  * &struct ipoib_peer
  *	is found by link-layer address in a hash table under RCU, and freed
  *	after a grace period if it has neither connections nor other users, all
