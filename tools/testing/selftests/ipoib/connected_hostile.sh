@@ -335,6 +335,8 @@ dreq_storm()
 {
 	local before
 
+	check "connection" connect 2 3
+	check "one connection" slowwait 15 known_settled
 	before=$(cm_stat 2 cm_requests)$(cm_stat 3 cm_requests)
 	"$LIB_DIR/cm_forge.py" dreq count=1000 comm=1 remote=1 qpn=1 > "$TESTDIR/dreqs"
 	check "send" to_qp1 < "$TESTDIR/dreqs"
