@@ -207,6 +207,7 @@ static int ipoib_sa_errno(u16 status)
 		return 0;
 	if (status & IB_MGMT_MAD_STATUS_BUSY)
 		return -EBUSY;
+	/* There may be no SA: then the kernel of its node answers. */
 	switch (status & IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE) {
 	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD:
 	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB:
