@@ -11,11 +11,10 @@
  *
  * All of this runs in the NAPI handler of the queue, or while it is disabled.
  */
-#include <linux/if_vlan.h>
 #include <linux/slab.h>
-#include <rdma/ib_addr.h>
 
 #include "ipoib.h"
+#include "ipoib_wc.h"
 
 #define IPOIB_RX_HEAD_LEN	(sizeof(struct ib_grh) + IPOIB_ENCAP_LEN)
 
@@ -23,11 +22,13 @@ static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
 
 /**
  * struct ipoib_rx_tally - what one poll received
+ * @port: what completions are read by
  * @packets: frames for the stack
  * @bytes: their octets with the encapsulation header
  * @multicast: those that came from a multicast group
  */
 struct ipoib_rx_tally {
+	struct ipoib_wc_port port;
 	unsigned int packets;
 	unsigned int bytes;
 	unsigned int multicast;
@@ -112,73 +113,25 @@ static void ipoib_rx_refill_work(struct work_struct *work)
 	ipoib_ud_schedule(&rxq->napi);
 }
 
-/*
- * An IPv4 header of RoCE lies in the second half of the place of the GRH. It
- * becomes a GRH as far as we look at one.
- */
-static void ipoib_rx_make_grh(const struct ib_wc *wc, struct ib_grh *grh)
+/* Fields that other contexts change are read once for a poll. */
+static void ipoib_rx_read_port(const struct ipoib_dev *priv,
+			       struct ipoib_wc_port *port)
 {
-	union ib_gid sgid, dgid;
-
-	if (likely(!(wc->wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE) ||
-		   wc->network_hdr_type != RDMA_NETWORK_IPV4))
-		return;
-	if (ib_get_gids_from_rdma_hdr((const union rdma_network_hdr *)grh,
-				      RDMA_NETWORK_IPV4, &sgid, &dgid))
-		return;
-	grh->sgid = sgid;
-	grh->dgid = dgid;
+	port->roce = priv->roce;
+	port->lmc = READ_ONCE(priv->lmc);
+	port->lid = READ_ONCE(priv->local_lid);
+	port->qpn = priv->txq->qp->qp_num;
+	port->gid = priv->local_gid;
+	port->broadcast_mgid = priv->broadcast_mgid;
 }
 
-/*
- * A RoCE port takes frames from all its VLANs for each of its QPs, and groups
- * have the same MGIDs on each.
- */
-static bool ipoib_rx_is_foreign(const struct ipoib_dev *priv,
-				const struct ib_wc *wc)
-{
-	u16 vid = wc->wc_flags & IB_WC_WITH_VLAN ?
-		  wc->vlan_id & VLAN_VID_MASK : 0;
-
-	return vid != priv->vid;
-}
-
-/* Own frames to a group come back where the HCA loops them. */
-static bool ipoib_rx_is_echo(const struct ipoib_dev *priv,
-			     const struct ib_wc *wc, const struct ib_grh *grh)
-{
-	if (wc->src_qp != priv->txq->qp->qp_num ||
-	    !ipoib_lid_is_same_port(wc->slid, READ_ONCE(priv->local_lid),
-				    READ_ONCE(priv->lmc)))
-		return false;
-	return !(wc->wc_flags & IB_WC_GRH) ||
-	       !memcmp(&grh->sgid, &priv->local_gid, sizeof(grh->sgid));
-}
-
+/* As far as the frame tells it. */
 static void ipoib_rx_set_source(struct ipoib_lladdr *lladdr,
 				const struct ib_wc *wc,
-				const struct ib_grh *grh)
+				const struct ipoib_wc_info *info)
 {
 	lladdr->flags_qpn = cpu_to_be32(wc->src_qp & IPOIB_QPN_MASK);
-	if (wc->wc_flags & IB_WC_GRH)
-		memcpy(lladdr->gid, grh->sgid.raw, sizeof(lladdr->gid));
-	else
-		memset(lladdr->gid, 0, sizeof(lladdr->gid));
-}
-
-static u8 ipoib_rx_packet_type(const struct ipoib_dev *priv,
-			       const struct ib_wc *wc,
-			       const struct ib_grh *grh)
-{
-	if (!(wc->wc_flags & IB_WC_GRH))
-		return PACKET_HOST;
-	if (grh->dgid.raw[0] == 0xff)
-		return memcmp(&grh->dgid, &priv->broadcast_mgid,
-			      sizeof(grh->dgid)) ? PACKET_MULTICAST :
-						   PACKET_BROADCAST;
-	/* An IPv4 link has one group, that of all nodes. */
-	return rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw) ?
-	       PACKET_BROADCAST : PACKET_HOST;
+	memcpy(lladdr->gid, info->sgid.raw, sizeof(lladdr->gid));
 }
 
 /*
@@ -212,20 +165,25 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq,
 static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 			   u16 index, struct ipoib_rx_tally *tally)
 {
-	struct ib_grh *grh = ipoib_bufs_va(&rxq->heads, index);
+	union rdma_network_hdr *hdr = ipoib_bufs_va(&rxq->heads, index);
 	struct ipoib_dev *priv = rxq->priv;
 	struct ipoib_header *header;
+	struct ipoib_wc_info info;
 	struct sk_buff *skb;
 
 	ib_dma_sync_single_for_cpu(priv->ca,
 				   ipoib_bufs_dma(&rxq->heads, index),
 				   IPOIB_RX_HEAD_LEN, DMA_FROM_DEVICE);
-	ipoib_rx_make_grh(wc, grh);
-	if (unlikely(ipoib_rx_is_foreign(priv, wc))) {
+	ipoib_wc_read(&tally->port, wc, hdr, &info);
+	/*
+	 * A RoCE port takes frames from all its VLANs for each of its QPs, and
+	 * groups have the same MGIDs on each.
+	 */
+	if (unlikely(info.vid != priv->vid)) {
 		ipoib_stat_add(priv, IPOIB_RX_VLAN, 1);
 		return;
 	}
-	if (unlikely(ipoib_rx_is_echo(priv, wc, grh))) {
+	if (unlikely(info.own)) {
 		ipoib_stat_add(priv, IPOIB_RX_ECHO, 1);
 		return;
 	}
@@ -236,9 +194,9 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		return;
 	}
 	header = (struct ipoib_header *)skb->data;
-	ipoib_rx_set_source(&header->lladdr, wc, grh);
-	memcpy(&header->encap, grh + 1, IPOIB_ENCAP_LEN);
-	skb->pkt_type = ipoib_rx_packet_type(priv, wc, grh);
+	ipoib_rx_set_source(&header->lladdr, wc, &info);
+	memcpy(&header->encap, hdr + 1, IPOIB_ENCAP_LEN);
+	skb->pkt_type = info.pkt_type;
 	if (wc->wc_flags & IB_WC_IP_CSUM_OK &&
 	    priv->netdev->features & NETIF_F_RXCSUM)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
@@ -297,6 +255,7 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 	struct ipoib_rx_tally tally = {};
 	int done = 0, want, i, n;
 
+	ipoib_rx_read_port(rxq->priv, &tally.port);
 	while (done < budget) {
 		want = min_t(int, budget - done, IPOIB_POLL_WC);
 		n = ib_poll_cq(rxq->cq, want, rxq->wc);

@@ -14,5 +14,6 @@
 extern struct kunit_suite ipoib_wire_suite;
 extern struct kunit_suite ipoib_ring_suite;
 extern struct kunit_suite ipoib_record_suite;
+extern struct kunit_suite ipoib_wc_suite;
 
 #endif /* IPOIB_SUITES_H */

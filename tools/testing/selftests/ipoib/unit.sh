@@ -45,6 +45,18 @@ CASES=(
 	"record:mgids U57 a table of records is read to its end and not beyond"
 	"record:notice_sound U52 reports of ports and groups are taken for what they are"
 	"record:notice_unsound U52 reports that make no sense are not"
+	"wc:wc_mlx4_ib - what mlx4 writes of a datagram on InfiniBand is read right"
+	"wc:wc_mlx4_roce_untagged F6 on Ethernet mlx4 says VLAN 0xffff of a frame without a tag: it is of no VLAN"
+	"wc:wc_mlx4_roce_tagged F6 and of a tagged one its VLAN"
+	"wc:wc_mlx4_roce_ipv4 F10 an IPv4 header is known where mlx4 does not tell of it"
+	"wc:wc_mlx5_ib - what mlx5 writes on InfiniBand is read right"
+	"wc:wc_mlx5_roce F6,F10 and on Ethernet"
+	"wc:wc_irdma F6,F10 so is what irdma writes"
+	"wc:wc_bnxt_re F10 with bnxt_re, which sets no flag, the header is known, and others with our QPN are not taken for us"
+	"wc:wc_rxe F6,F10 what soft-RoCE writes is read right"
+	"wc:wc_rdmavt - so is what hfi1 and softib write"
+	"wc:wc_own_by_gid F17 with a GRH an own frame is known by its GID, whatever its LID is"
+	"wc:wc_no_header F10 octets that are no header are not taken for one"
 	"complete - these are all, and each suite passed"
 )
 
@@ -86,12 +98,17 @@ record()
 	check_eq "result" "$(result record "$1")" "ok $1"
 }
 
+wc()
+{
+	check_eq "result" "$(result wc "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a receive completion of a UD QP and the 40 octets in front of the message
+ * say about a frame: its VLAN, its source, its kind of destination, and whether it
+ * is our own.
+ *
+ * Providers differ in which fields of &struct ib_wc they fill in, so this knows what
+ * each of them leaves out. It has no side effects and is tested by itself, with the
+ * completions of each provider, in tools/testing/kunit/.
+ */
+#ifndef IPOIB_WC_H
+#define IPOIB_WC_H
+
+#include <linux/if_packet.h>
+#include <linux/if_vlan.h>
+#include <linux/string.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_verbs.h>
+
+#include "ipoib_wire.h"
+
+/**
+ * struct ipoib_wc_port - the port and the QP that a frame has come to
+ * @roce: it is a RoCE port
+ * @lmc: LID mask control
+ * @lid: LID, 0 on RoCE
+ * @qpn: QPN of the QP that sends our datagrams
+ * @gid: GID that they are sent from
+ * @broadcast_mgid: MGID of the broadcast group
+ */
+struct ipoib_wc_port {
+	bool roce;
+	u8 lmc;
+	u16 lid;
+	u32 qpn;
+	union ib_gid gid;
+	union ib_gid broadcast_mgid;
+};
+
+/**
+ * enum ipoib_wc_net - the network header of a frame
+ * @IPOIB_WC_NET_NONE: it has none, or it is not known
+ * @IPOIB_WC_NET_GRH: a GRH, or the IPv6 header of RoCE v2, which looks the same
+ * @IPOIB_WC_NET_IPV4: an IPv4 header, in the last 20 of the 40 octets
+ */
+enum ipoib_wc_net {
+	IPOIB_WC_NET_NONE,
+	IPOIB_WC_NET_GRH,
+	IPOIB_WC_NET_IPV4,
+};
+
+/**
+ * struct ipoib_wc_info - what is known of a frame
+ * @net: its network header
+ * @own: it is an own frame to a group, which the HCA has looped
+ * @pkt_type: PACKET_HOST, PACKET_MULTICAST or PACKET_BROADCAST
+ * @vid: its VLAN, 0 if it has none
+ * @sgid: its source, zero if it has no network header; an IPv4 address is mapped
+ */
+struct ipoib_wc_info {
+	enum ipoib_wc_net net;
+	bool own;
+	u8 pkt_type;
+	u16 vid;
+	union ib_gid sgid;
+};
+
+/* The VLAN of a frame without a tag, as mlx4 writes it; the RDMA core takes it so, too. */
+#define IPOIB_WC_UNTAGGED	0xffff
+
+static inline u16 ipoib_wc_vid(const struct ib_wc *wc)
+{
+	if (!(wc->wc_flags & IB_WC_WITH_VLAN) ||
+	    wc->vlan_id == IPOIB_WC_UNTAGGED)
+		return 0;
+	return wc->vlan_id & VLAN_VID_MASK;
+}
+
+/*
+ * A frame of RoCE always has a network header, though bnxt_re does not set
+ * IB_WC_GRH. Neither bnxt_re nor mlx4 tells its type: the header itself does.
+ */
+static inline enum ipoib_wc_net
+ipoib_wc_roce_net(const struct ib_wc *wc, const union rdma_network_hdr *hdr)
+{
+	if (wc->wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE)
+		return wc->network_hdr_type == RDMA_NETWORK_IPV4 ?
+		       IPOIB_WC_NET_IPV4 : IPOIB_WC_NET_GRH;
+	switch (ib_get_rdma_header_version(hdr)) {
+	case 4:
+		return IPOIB_WC_NET_IPV4;
+	case 6:
+		return IPOIB_WC_NET_GRH;
+	default:
+		return IPOIB_WC_NET_NONE;
+	}
+}
+
+static inline enum ipoib_wc_net
+ipoib_wc_net(const struct ipoib_wc_port *port, const struct ib_wc *wc,
+	     const union rdma_network_hdr *hdr)
+{
+	if (port->roce)
+		return ipoib_wc_roce_net(wc, hdr);
+	return wc->wc_flags & IB_WC_GRH ? IPOIB_WC_NET_GRH : IPOIB_WC_NET_NONE;
+}
+
+/*
+ * QPN and GID are enough. The LID is for frames without a GRH only: after a change
+ * the HCA uses the new one before the driver has read it. On RoCE it is always 0.
+ */
+static inline bool ipoib_wc_own(const struct ipoib_wc_port *port,
+				const struct ib_wc *wc,
+				const struct ipoib_wc_info *info)
+{
+	if (wc->src_qp != port->qpn)
+		return false;
+	if (info->net != IPOIB_WC_NET_NONE)
+		return !memcmp(&info->sgid, &port->gid, sizeof(port->gid));
+	return !port->roce &&
+	       ipoib_lid_is_same_port(wc->slid, port->lid, port->lmc);
+}
+
+static inline u8 ipoib_wc_pkt_type(const struct ipoib_wc_port *port,
+				   const union ib_gid *dgid)
+{
+	if (dgid->raw[0] == 0xff)
+		return memcmp(dgid, &port->broadcast_mgid, sizeof(*dgid)) ?
+		       PACKET_MULTICAST : PACKET_BROADCAST;
+	/* An IPv4 link has one group, that of all nodes. */
+	return rdma_is_multicast_addr((struct in6_addr *)dgid->raw) ?
+	       PACKET_BROADCAST : PACKET_HOST;
+}
+
+/**
+ * ipoib_wc_read - read a receive completion
+ * @port: the port that the frame has come to
+ * @wc: the completion, successful
+ * @hdr: the 40 octets in front of the message
+ * @info: filled in
+ *
+ * Context: any
+ */
+static inline void ipoib_wc_read(const struct ipoib_wc_port *port,
+				 const struct ib_wc *wc,
+				 const union rdma_network_hdr *hdr,
+				 struct ipoib_wc_info *info)
+{
+	union ib_gid dgid = {};
+
+	info->vid = ipoib_wc_vid(wc);
+	info->net = ipoib_wc_net(port, wc, hdr);
+	switch (info->net) {
+	case IPOIB_WC_NET_GRH:
+		info->sgid = hdr->ibgrh.sgid;
+		dgid = hdr->ibgrh.dgid;
+		break;
+	case IPOIB_WC_NET_IPV4:
+		if (!ib_get_gids_from_rdma_hdr(hdr, RDMA_NETWORK_IPV4,
+					       &info->sgid, &dgid))
+			break;
+		info->net = IPOIB_WC_NET_NONE;
+		fallthrough;
+	case IPOIB_WC_NET_NONE:
+		memset(&info->sgid, 0, sizeof(info->sgid));
+		break;
+	}
+	info->pkt_type = ipoib_wc_pkt_type(port, &dgid);
+	info->own = ipoib_wc_own(port, wc, info);
+}
+
+#endif /* IPOIB_WC_H */
