@@ -17,8 +17,8 @@ declare -A boot_seconds=([stock]=25 [debug]=75 [kcsan]=75)
 # How many times as long as on a stock kernel a test takes, if it was not measured
 declare -A slowness=([stock]=1 [debug]=4 [kcsan]=4)
 # A system's tests are divided among guests of about so many seconds, if there are several
-# side by side.
-part_seconds=600
+# side by side; more on kernels that take long to boot.
+declare -A part_seconds=([stock]=600 [debug]=900 [kcsan]=900)
 # On each commit the debug kernel's debuggers are seen to work, one of each kind; which
 # bugs they find is for the night (vm/planted).
 rig_ci=all:fixed@leak@sleep@rcu@out_of_bounds
@@ -167,7 +167,7 @@ parts_for()
 		seconds_of "$kernel" "$fabric" "$spec"
 		all=$((all + seconds))
 	done
-	echo $(((all + part_seconds - 1) / part_seconds))
+	echo $(((all + ${part_seconds[$kernel]} - 1) / ${part_seconds[$kernel]}))
 }
 
 # plan_guests SUITE KERNEL FABRIC DRIVER LIMIT SPEC...
