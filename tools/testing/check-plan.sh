@@ -262,12 +262,12 @@ plan_full()
 
 plan_rig()
 {
-	local kernel rig
+	local kernel rig tools=(klog-scan.test check.test vm-selftest-stock)
 
+	[ ! -x "$VM_DIR/tools.test" ] || tools+=(tools.test)
 	for kernel in "${kernels[@]}"; do
 		if [ "$kernel" = stock ]; then
-			plan_tools rig-stock "${suites[0]}" "${suites[0]}" stock klog-scan.test \
-				check.test vm-selftest-stock
+			plan_tools rig-stock "${suites[0]}" "${suites[0]}" stock "${tools[@]}"
 		else
 			rig=vm-selftest-$kernel
 			[ "$what$kernel" != cidebug ] || rig+=@$rig_ci
