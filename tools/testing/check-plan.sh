@@ -433,7 +433,7 @@ progress()
 		}
 		END {
 			wide = count < jobs ? count : jobs
-			pace = gone > 60 ? spent * wide / gone : 1
+			pace = gone * 10 > all ? spent * wide / gone : 1
 			rest = (all - gone) / wide
 			for (name in left) {
 				if (left[name] > rest)
