@@ -89,7 +89,7 @@
  * @SOFTIB_DROP_MTU: payload above the MTU of the link
  * @SOFTIB_DROP_DLID: arrived at a port whose LID it is not
  * @SOFTIB_DROP_GID: GRH with a DGID that is not the port's
- * @SOFTIB_DROP_NO_GRH: multicast without a GRH
+ * @SOFTIB_DROP_NO_GRH: without a GRH, where multicast and some ports need one
  * @SOFTIB_DROP_NO_GROUP: no QP attached to the group at this port
  * @SOFTIB_DROP_PKEY: P_Key mismatch, or limited to limited
  * @SOFTIB_DROP_QKEY: Q_Key mismatch
@@ -251,6 +251,24 @@ struct softib_fault {
 	atomic_t seen;
 };
 
+/**
+ * enum softib_csum - what an HCA does about checksums of datagrams
+ * @SOFTIB_CSUM_NONE: nothing, and does not say so
+ * @SOFTIB_CSUM_LSO_QP: computes them for QPs with IB_QP_CREATE_IPOIB_UD_LSO only (mlx5)
+ * @SOFTIB_CSUM_ANY_QP: computes them for all, and knows that flag (mlx4)
+ * @SOFTIB_CSUM_CLAIMED: says it does, never does, and refuses the flag (mlx5 with only its
+ *	enhanced offloads)
+ */
+enum softib_csum {
+	SOFTIB_CSUM_NONE,
+	SOFTIB_CSUM_LSO_QP,
+	SOFTIB_CSUM_ANY_QP,
+	SOFTIB_CSUM_CLAIMED,
+};
+
+/* Completion vectors whose CQs are counted. */
+#define SOFTIB_VECTORS_SHOWN	16
+
 struct softib_dev;
 struct softib_rc;
 
@@ -352,12 +370,34 @@ struct softib_port {
  * @node: the place in the fabric it fills
  * @nports: ports in use
  * @port: the ports
+ * @csum: of &enum softib_csum
+ * @fatal: it has failed as a whole
+ * @srq_mutex: guards @srqs
+ * @srqs: shared receive queues
+ * @vector_cqs: CQs that the kernel's users have made, by completion vector
  */
 struct softib_dev {
 	struct rvt_dev_info rdi;
 	struct softib_node *node;
 	int nports;
 	struct softib_port port[SOFTIB_MAX_PORTS];
+	u32 csum;
+	bool fatal;
+	struct mutex srq_mutex;	/* srqs */
+	struct list_head srqs;
+	atomic_t vector_cqs[SOFTIB_VECTORS_SHOWN];
+};
+
+/**
+ * struct softib_srq - a shared receive queue
+ * @rvt: rdmavt's part, the ib_srq first of all
+ * @list: in &softib_dev.srqs
+ * @dead: gives out no receives any more
+ */
+struct softib_srq {
+	struct rvt_srq rvt;
+	struct list_head list;
+	bool dead;
 };
 
 /**
@@ -366,12 +406,24 @@ struct softib_dev {
  * @work: runs the send engine later
  * @idle: woken when the engine leaves a QP that is being reset
  * @rc: all that softib_rc.c keeps
+ * @create_flags: IB_QP_CREATE_ flags it was made with
+ * @event_handler: where its events go
+ * @last_wqe: tells late that it needs no receive of an SRQ any more
+ * @last_lost: it never tells
+ * @held: a receive of an SRQ comes back no earlier than that is told
+ * @held_wr_id: which
  */
 struct softib_qp {
 	struct rvt_qp *qp;
 	struct work_struct work;
 	wait_queue_head_t idle;
 	struct softib_rc *rc;
+	u32 create_flags;
+	void (*event_handler)(struct ib_event *event, void *context);
+	struct delayed_work last_wqe;
+	bool last_lost;
+	bool held;
+	u64 held_wr_id;
 };
 
 /**
@@ -404,6 +456,19 @@ struct softib_knob {
  * @no_apm: the HCA that is plugged in next has no automatic path migration
  * @mtu_cap: the MTU that ports here say they can do, 0: the fabric's
  * @mcast_limit: number of multicast groups an HCA here may attach
+ * @csum: &enum softib_csum of the HCA that is plugged in next
+ * @steering: that one says it has IB_DEVICE_MANAGED_FLOW_STEERING
+ * @no_mcast: that one has no multicast
+ * @grh_required: the ports of that one require a GRH
+ * @no_uc: refuse UC QPs
+ * @refuse_flags: refuse QPs with one of these IB_QP_CREATE_ flags
+ * @refuse_error: the error of those, and of @sq_bytes; 0: the usual one
+ * @sq_bytes: octets that a send queue may have, 0: any
+ * @fail_attach: refuse the next N attachments to groups
+ * @fail_detach: refuse the next N detachments
+ * @fail_srq: refuse the next N shared receive queues
+ * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
+ * @lose_last_wqe: the next N never do
  * @link_off: the link was put down by hand, by port [F]
  * @knob: what the debugfs files of the fault knobs refer to
  */
@@ -425,6 +490,19 @@ struct softib_node {
 	u32 no_apm;
 	u32 mtu_cap;
 	u32 mcast_limit;
+	u32 csum;
+	u32 steering;
+	u32 no_mcast;
+	u32 grh_required;
+	u32 no_uc;
+	u32 refuse_flags;
+	u32 refuse_error;
+	u32 sq_bytes;
+	u32 fail_attach;
+	u32 fail_detach;
+	u32 fail_srq;
+	u32 last_wqe_ms;
+	u32 lose_last_wqe;
 	bool link_off[SOFTIB_MAX_PORTS];
 	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 11];
 };
@@ -593,6 +671,16 @@ static inline void softib_port_drop(struct softib_port *port,
 bool softib_hca_objects(struct softib_dev *dev, char *text, size_t size);
 int softib_hca_add(struct softib_node *node);
 void softib_hca_del(struct softib_node *node);
+
+/* softib_verbs.c */
+int softib_enable_driver(struct ib_device *ibdev);
+void softib_qp_hold(struct rvt_qp *qp);
+void softib_srqs_die(struct softib_dev *dev);
+void softib_hca_die(struct softib_dev *dev);
+void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props);
+void *softib_csum_tx(const struct rvt_qp *qp, int send_flags,
+		     struct softib_frame *frame);
+int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame);
 
 /* softib_port.c */
 int softib_port_init(struct softib_dev *dev, int num);

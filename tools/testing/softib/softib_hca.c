@@ -216,10 +216,13 @@ static const struct ib_device_ops softib_ops = {
 	.driver_id = RDMA_DRIVER_QIB,
 
 	.device_group = &softib_attr_group,
+	.enable_driver = softib_enable_driver,
 	.get_dev_fw_str = softib_get_fw_str,
 	.modify_device = softib_modify_device,
 	.port_groups = softib_port_groups,
 	.process_mad = softib_process_mad,
+
+	INIT_RDMA_OBJ_SIZE(ib_srq, softib_srq, rvt.ibsrq),
 };
 
 static const struct rvt_driver_provided softib_driver_f = {
@@ -263,6 +266,9 @@ static void softib_hca_props(struct softib_dev *dev)
 		IB_DEVICE_MEM_MGT_EXTENSIONS;
 	if (!dev->node->no_apm)
 		props->device_cap_flags |= IB_DEVICE_AUTO_PATH_MIG;
+	if (dev->node->steering)
+		props->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
+	softib_csum_caps(dev, props);
 	props->page_size_cap = PAGE_SIZE;
 	props->max_mr_size = ~0ULL;
 	props->max_fast_reg_page_list_len = 512;
@@ -286,7 +292,8 @@ static void softib_hca_props(struct softib_dev *dev)
 	props->atomic_cap = IB_ATOMIC_GLOB;
 	props->max_qp_rd_atom = SOFTIB_MAX_RD_ATOMIC;
 	props->max_qp_init_rd_atom = SOFTIB_MAX_RD_ATOMIC;
-	props->max_mcast_grp = dev->node->mcast_limit;
+	props->max_mcast_grp = dev->node->no_mcast ?
+			       0 : dev->node->mcast_limit;
 	props->max_mcast_qp_attach = 1024;
 	props->max_total_mcast_qp_attach = props->max_mcast_grp *
 					   props->max_mcast_qp_attach;
@@ -310,6 +317,8 @@ static void softib_hca_params(struct softib_dev *dev)
 	params->nports = dev->nports;
 	params->npkeys = SOFTIB_NPKEYS;
 	params->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
+	if (dev->node->grh_required)
+		params->core_cap_flags |= RDMA_CORE_CAP_IB_GRH_REQUIRED;
 	params->max_mad_size = IB_MGMT_MAD_SIZE;
 	params->max_rdma_atomic = SOFTIB_MAX_RD_ATOMIC;
 	dev->rdi.post_parms = softib_post_parms;
@@ -381,6 +390,8 @@ int softib_hca_add(struct softib_node *node)
 	dev = rdi_to_softib(rdi);
 	dev->node = node;
 	dev->nports = softib_fabric->nports;
+	mutex_init(&dev->srq_mutex);
+	INIT_LIST_HEAD(&dev->srqs);
 	ret = softib_hca_set_up(dev);
 	if (ret) {
 		rvt_dealloc_device(rdi);

@@ -30,6 +30,14 @@
  * softibK/mtu_cap    the MTU that its ports say they can do, as the code of IBTA (4 is
  *                    2048); 0: what they can
  * softibK/no_apm     1: no automatic path migration; the same
+ * softibK/csum, steering, no_mcast, grh_required  what the HCA that is plugged in the
+ *                    next time is like: see softib_node in softib.h, as of all below
+ * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
+ * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
+ * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
+ * softibK/srq_error  write 1: all SRQs of the kernel's users die
+ * softibK/fatal      write 1: the HCA dies, until it is pulled out
+ * softibK/cq_vectors  how many CQs the kernel's users have made, by completion vector
  *
  * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
  * to the place, not to the HCA: they survive remove and add.
@@ -132,6 +140,58 @@ static int softib_mcast_limit_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(softib_mcast_limit_fops, softib_mcast_limit_get,
 			 softib_mcast_limit_set, "%llu\n");
+
+static int softib_zero_get(void *data, u64 *value)
+{
+	*value = 0;
+	return 0;
+}
+
+/* Have something of an HCA die, if there is an HCA. */
+static int softib_kill(struct softib_node *node, u64 value,
+		       void (*die)(struct softib_dev *dev))
+{
+	int ret = 0;
+
+	if (value != 1)
+		return -EINVAL;
+	mutex_lock(&softib_fabric->mutex);
+	if (node->dev)
+		die(node->dev);
+	else
+		ret = -ENODEV;
+	mutex_unlock(&softib_fabric->mutex);
+	return ret;
+}
+
+static int softib_srq_error_set(void *data, u64 value)
+{
+	return softib_kill(data, value, softib_srqs_die);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_srq_error_fops, softib_zero_get,
+			 softib_srq_error_set, "%llu\n");
+
+static int softib_fatal_set(void *data, u64 value)
+{
+	return softib_kill(data, value, softib_hca_die);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_fatal_fops, softib_zero_get, softib_fatal_set,
+			 "%llu\n");
+
+static int softib_vectors_show(struct seq_file *seq, void *unused)
+{
+	struct softib_node *node = seq->private;
+	int i;
+
+	mutex_lock(&softib_fabric->mutex);
+	for (i = 0; node->dev && i < SOFTIB_VECTORS_SHOWN &&
+	     i < node->dev->rdi.ibdev.num_comp_vectors; i++)
+		seq_printf(seq, "%d %d\n", i,
+			   atomic_read(&node->dev->vector_cqs[i]));
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(softib_vectors);
 
 /* Copy a word from user space. Return: 0 or a negative errno. */
 static int softib_read_word(char *word, size_t size, const char __user *buf,
@@ -390,6 +450,40 @@ static void softib_knobs_class(struct softib_node *node, int class)
 	softib_knob_add(node, class * 4 + 3, name, &fault->delay_ms);
 }
 
+/* What the HCA is like. Frames do not depend on it, so no port is armed for it. */
+static void softib_knobs_verbs(struct softib_node *node)
+{
+	const struct {
+		const char *name;
+		u32 *value;
+	} knobs[] = {
+		{ "csum", &node->csum },
+		{ "steering", &node->steering },
+		{ "no_mcast", &node->no_mcast },
+		{ "grh_required", &node->grh_required },
+		{ "no_uc", &node->no_uc },
+		{ "refuse_flags", &node->refuse_flags },
+		{ "refuse_error", &node->refuse_error },
+		{ "sq_bytes", &node->sq_bytes },
+		{ "fail_attach", &node->fail_attach },
+		{ "fail_detach", &node->fail_detach },
+		{ "fail_srq", &node->fail_srq },
+		{ "last_wqe_ms", &node->last_wqe_ms },
+		{ "lose_last_wqe", &node->lose_last_wqe },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(knobs); i++)
+		debugfs_create_u32(knobs[i].name, 0600, node->dir,
+				   knobs[i].value);
+	debugfs_create_file_unsafe("srq_error", 0200, node->dir, node,
+				   &softib_srq_error_fops);
+	debugfs_create_file_unsafe("fatal", 0200, node->dir, node,
+				   &softib_fatal_fops);
+	debugfs_create_file("cq_vectors", 0400, node->dir, node,
+			    &softib_vectors_fops);
+}
+
 static void softib_knobs_node(struct softib_node *node)
 {
 	int last = SOFTIB_CLASS_MAX * 4;
@@ -412,6 +506,7 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last + 9, "mtu_cap", &node->mtu_cap);
 	softib_knob_add(node, last + 10, "short_next_mad",
 			&node->short_next_mad);
+	softib_knobs_verbs(node);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,

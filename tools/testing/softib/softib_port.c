@@ -79,13 +79,15 @@ void softib_port_event(struct softib_port *port, enum ib_event_type event)
  * @port_num: port number, from 1
  * @props: attributes, zeroed and in part filled in
  *
- * Return: 0
+ * Return: 0, or -EIO of an HCA that has failed.
  */
 int softib_port_query(struct rvt_dev_info *rdi, u32 port_num,
 		      struct ib_port_attr *props)
 {
 	struct softib_port *port = &rdi_to_softib(rdi)->port[port_num - 1];
 
+	if (READ_ONCE(port->dev->fatal))
+		return -EIO;
 	props->lid = READ_ONCE(port->lid);
 	props->lmc = port->lmc;
 	props->state = READ_ONCE(port->link.state);

@@ -246,13 +246,14 @@ void softib_qp_reset(struct rvt_qp *qp)
  * softib_qp_error() - a QP enters the error state
  * @qp: the QP
  *
- * rdmavt insists on it. It drops the buffers of a message that was coming in
- * itself, and schedules the engine, which flushes.
+ * rdmavt drops the buffers of a message that was coming in, and schedules the engine,
+ * which flushes.
  *
  * Context: r_lock and s_lock held.
  */
 void softib_qp_error(struct rvt_qp *qp)
 {
+	softib_qp_hold(qp);
 }
 
 /**

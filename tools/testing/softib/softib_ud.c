@@ -6,6 +6,8 @@
  * and softib_port_tx() delivers synchronously. So work requests complete in
  * order, one by one, and s_last alone is the engine's position.
  */
+#include <linux/slab.h>
+
 #include "softib.h"
 
 static void softib_ud_address(struct softib_frame *frame, struct rvt_qp *qp,
@@ -31,6 +33,7 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 {
 	struct softib_port *port = qp_to_softib_port(qp);
 	struct softib_frame frame;
+	void *copy;
 
 	/* An HCA that is pulled out gives back what it is handed, or all would time out. */
 	if (unlikely(READ_ONCE(port->leaving)) && qp->ibqp.qp_num <= 1)
@@ -57,7 +60,9 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 	frame.ss.total_len = wqe->length;
 	frame.ss.sge = wqe->sg_list[0];
 	frame.ss.sg_list = wqe->sg_list + 1;
+	copy = softib_csum_tx(qp, wqe->wr.send_flags, &frame);
 	softib_port_tx(port, &frame);
+	kfree(copy);
 	return IB_WC_SUCCESS;
 }
 
@@ -189,13 +194,14 @@ static void softib_ud_complete(struct softib_port *port, struct rvt_qp *qp,
 		.slid = frame->slid,
 		.sl = frame->sl,
 		.port_num = port->num,
+		.wc_flags = softib_csum_rx(qp, frame),
 	};
 
 	if (!test_and_clear_bit(RVT_R_WRID_VALID, &qp->r_aflags))
 		return;
 	if (frame->opcode == IB_OPCODE_UD_SEND_ONLY_WITH_IMMEDIATE) {
 		wc.ex.imm_data = frame->imm;
-		wc.wc_flags = IB_WC_WITH_IMM;
+		wc.wc_flags |= IB_WC_WITH_IMM;
 	}
 	if (frame->has_grh)
 		wc.wc_flags |= IB_WC_GRH;

@@ -16,6 +16,8 @@ static bool softib_port_link_ok(const struct softib_port *port,
 {
 	u8 state = READ_ONCE(port->link.state);
 
+	if (unlikely(READ_ONCE(port->dev->fatal)))
+		return false;
 	if (likely(state == IB_PORT_ACTIVE))
 		return true;
 	/* Subnet management runs as soon as there is a physical link. */
@@ -136,6 +138,10 @@ static void softib_port_rx_unicast(struct softib_port *port,
 	}
 	if (frame->has_grh && !softib_port_has_gid(port, &frame->grh.dgid))
 		return softib_port_drop(port, SOFTIB_DROP_GID);
+	/* MADs are let through: the SM's have none. */
+	if (!frame->has_grh && frame->dqpn > 1 &&
+	    rdma_is_grh_required(&port->dev->rdi.ibdev, port->num))
+		return softib_port_drop(port, SOFTIB_DROP_NO_GRH);
 	qp = rvt_lookup_qpn(&port->dev->rdi, &port->ibp, frame->dqpn);
 	if (!qp)
 		return softib_port_drop(port, SOFTIB_DROP_NO_QP);

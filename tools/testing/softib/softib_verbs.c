@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What HCAs are like that are not rdmavt: verbs that are refused, flags of QPs, checksums
+ * of datagrams, shared receive queues that die, an HCA that dies as a whole.
+ *
+ * rdmavt's functions cannot be called by name. ib_core calls ops.enable_driver when they
+ * are in place and before the first client sees the HCA; there they are saved, and replaced
+ * by those of this file.
+ */
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <net/checksum.h>
+
+#include "softib.h"
+
+/* Encapsulation header of IPoIB, in front of the packet. */
+#define SOFTIB_ENCAP_LEN	4
+/* Octets of a work request but for its scatter-gather list, as mlx5 has them. */
+#define SOFTIB_WQE_HEAD		64
+
+/* The same for all HCAs. */
+static struct ib_device_ops softib_rvt;
+
+static struct softib_srq *ib_to_softib_srq(struct ib_srq *srq)
+{
+	return container_of(srq, struct softib_srq, rvt.ibsrq);
+}
+
+static bool softib_is_dead(struct ib_device *ibdev)
+{
+	return unlikely(READ_ONCE(ib_to_softib(ibdev)->fatal));
+}
+
+/* ---- queue pairs ---- */
+
+/* Flags of IB_QP_CREATE_ that the HCA says it knows. */
+static u32 softib_flags_known(const struct softib_dev *dev)
+{
+	u32 known = IB_QP_CREATE_NETDEV_USE;
+
+	if (dev->csum == SOFTIB_CSUM_LSO_QP || dev->csum == SOFTIB_CSUM_ANY_QP)
+		known |= IB_QP_CREATE_IPOIB_UD_LSO;
+	if (dev->rdi.dparms.props.device_cap_flags &
+	    IB_DEVICE_MANAGED_FLOW_STEERING)
+		known |= IB_QP_CREATE_NETIF_QP;
+	return known;
+}
+
+/* A send queue takes a power of two of octets. */
+static bool softib_sq_too_large(const struct softib_node *node,
+				const struct ib_qp_cap *cap)
+{
+	u32 wqe = ALIGN(SOFTIB_WQE_HEAD + 16 * cap->max_send_sge, 64);
+	u32 limit = READ_ONCE(node->sq_bytes);
+
+	return limit && cap->max_send_wr &&
+	       roundup_pow_of_two((u64)cap->max_send_wr * wqe) > limit;
+}
+
+static int softib_check_qp(struct softib_dev *dev,
+			   const struct ib_qp_init_attr *attr)
+{
+	struct softib_node *node = dev->node;
+	int err = READ_ONCE(node->refuse_error);
+
+	/* ib_mad's, without which nothing works. */
+	if (attr->qp_type == IB_QPT_SMI || attr->qp_type == IB_QPT_GSI)
+		return 0;
+	if (READ_ONCE(dev->fatal))
+		return -EIO;
+	if (attr->qp_type == IB_QPT_UC && READ_ONCE(node->no_uc))
+		return -EOPNOTSUPP;
+	if (attr->create_flags & ~softib_flags_known(dev))
+		return -EOPNOTSUPP;
+	if (attr->create_flags & READ_ONCE(node->refuse_flags))
+		return err ? -err : -EOPNOTSUPP;
+	if (softib_sq_too_large(node, &attr->cap))
+		return err ? -err : -ENOMEM;
+	return 0;
+}
+
+static void softib_last_wqe_work(struct work_struct *work)
+{
+	struct softib_qp *priv = container_of(to_delayed_work(work),
+					      struct softib_qp, last_wqe);
+	struct ib_qp *ibqp = &priv->qp->ibqp;
+	struct ib_event event = {
+		.device = ibqp->device,
+		.event = IB_EVENT_QP_LAST_WQE_REACHED,
+		.element.qp = ibqp,
+	};
+	struct ib_wc wc = {
+		.wr_id = priv->held_wr_id,
+		.status = IB_WC_WR_FLUSH_ERR,
+		.opcode = IB_WC_RECV,
+		.qp = ibqp,
+	};
+
+	if (priv->held)
+		rvt_cq_enter(ibcq_to_rvtcq(ibqp->recv_cq), &wc, true);
+	priv->event_handler(&event, ibqp->qp_context);
+}
+
+static void softib_qp_event(struct ib_event *event, void *context)
+{
+	struct softib_qp *priv;
+	u32 ms;
+
+	priv = qp_to_softib_qp(ibqp_to_rvtqp(event->element.qp));
+	if (event->event != IB_EVENT_QP_LAST_WQE_REACHED || !priv->last_lost) {
+		ms = qp_to_softib(priv->qp)->node->last_wqe_ms;
+		if (event->event == IB_EVENT_QP_LAST_WQE_REACHED && ms)
+			queue_delayed_work(softib_fabric->wq, &priv->last_wqe,
+					   msecs_to_jiffies(ms));
+		else
+			priv->event_handler(event, context);
+	}
+}
+
+/**
+ * softib_qp_hold() - a QP with a shared receive queue enters the error state
+ * @qp: the QP
+ *
+ * If the event that it needs no receive any more is to come late or not at all, neither
+ * does the receive come back earlier that a message has taken which was coming in.
+ *
+ * Context: r_lock and s_lock held.
+ */
+void softib_qp_hold(struct rvt_qp *qp)
+{
+	struct softib_qp *priv = qp_to_softib_qp(qp);
+	struct softib_dev *dev = qp_to_softib(qp);
+
+	if (!qp->ibqp.srq)
+		return;
+	priv->last_lost = dev->fatal ||
+			  softib_fault_hit(&dev->node->lose_last_wqe);
+	if (!priv->last_lost && !READ_ONCE(dev->node->last_wqe_ms))
+		return;
+	priv->held = test_and_clear_bit(RVT_R_WRID_VALID, &qp->r_aflags);
+	priv->held_wr_id = qp->r_wr_id;
+}
+
+static int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
+			    struct ib_udata *udata)
+{
+	struct softib_dev *dev = ib_to_softib(ibqp->device);
+	u32 flags = attr->create_flags;
+	struct softib_qp *priv;
+	int ret;
+
+	ret = softib_check_qp(dev, attr);
+	if (ret)
+		return ret;
+	attr->create_flags &= IB_QP_CREATE_NETDEV_USE;
+	ret = softib_rvt.create_qp(ibqp, attr, udata);
+	attr->create_flags = flags;
+	if (ret)
+		return ret;
+	priv = qp_to_softib_qp(ibqp_to_rvtqp(ibqp));
+	priv->create_flags = flags;
+	INIT_DELAYED_WORK(&priv->last_wqe, softib_last_wqe_work);
+	priv->event_handler = ibqp->event_handler;
+	if (priv->event_handler)
+		ibqp->event_handler = softib_qp_event;
+	return 0;
+}
+
+static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
+			    int mask, struct ib_udata *udata)
+{
+	/* What takes a QP down is said to have worked. */
+	if (softib_is_dead(ibqp->device) &&
+	    !(mask & IB_QP_STATE && (attr->qp_state == IB_QPS_ERR ||
+				     attr->qp_state == IB_QPS_RESET)))
+		return -EIO;
+	return softib_rvt.modify_qp(ibqp, attr, mask, udata);
+}
+
+static int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
+			   int mask, struct ib_qp_init_attr *init)
+{
+	if (softib_is_dead(ibqp->device))
+		return -EIO;
+	return softib_rvt.query_qp(ibqp, attr, mask, init);
+}
+
+static int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct softib_qp *priv = qp_to_softib_qp(ibqp_to_rvtqp(ibqp));
+
+	cancel_delayed_work_sync(&priv->last_wqe);
+	return softib_rvt.destroy_qp(ibqp, udata);
+}
+
+static int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+			    const struct ib_send_wr **bad)
+{
+	if (softib_is_dead(ibqp->device)) {
+		*bad = wr;
+		return -EIO;
+	}
+	return softib_rvt.post_send(ibqp, wr, bad);
+}
+
+static int softib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+			    const struct ib_recv_wr **bad)
+{
+	if (softib_is_dead(ibqp->device)) {
+		*bad = wr;
+		return -EIO;
+	}
+	return softib_rvt.post_recv(ibqp, wr, bad);
+}
+
+/* ---- multicast ---- */
+
+static int softib_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	struct softib_dev *dev = ib_to_softib(ibqp->device);
+
+	if (READ_ONCE(dev->fatal))
+		return -EIO;
+	if (softib_fault_hit(&dev->node->fail_attach))
+		return -ENOMEM;
+	return softib_rvt.attach_mcast(ibqp, gid, lid);
+}
+
+static int softib_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
+{
+	struct softib_node *node = ib_to_softib(ibqp->device)->node;
+
+	if (softib_fault_hit(&node->fail_detach))
+		return -ENOMEM;
+	return softib_rvt.detach_mcast(ibqp, gid, lid);
+}
+
+/* ---- completion queues ---- */
+
+static int softib_create_cq(struct ib_cq *ibcq,
+			    const struct ib_cq_init_attr *attr,
+			    softib_cq_udata *udata)
+{
+	struct softib_dev *dev = ib_to_softib(ibcq->device);
+
+	if (READ_ONCE(dev->fatal))
+		return -EIO;
+	if (!udata && attr->comp_vector < SOFTIB_VECTORS_SHOWN)
+		atomic_inc(&dev->vector_cqs[attr->comp_vector]);
+	return softib_rvt.create_cq(ibcq, attr, udata);
+}
+
+/* ---- shared receive queues ---- */
+
+static int softib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr,
+			     struct ib_udata *udata)
+{
+	struct softib_dev *dev = ib_to_softib(ibsrq->device);
+	struct softib_srq *srq = ib_to_softib_srq(ibsrq);
+	int ret;
+
+	if (READ_ONCE(dev->fatal))
+		return -EIO;
+	if (softib_fault_hit(&dev->node->fail_srq))
+		return -ENOMEM;
+	ret = softib_rvt.create_srq(ibsrq, attr, udata);
+	if (ret)
+		return ret;
+	mutex_lock(&dev->srq_mutex);
+	list_add_tail(&srq->list, &dev->srqs);
+	mutex_unlock(&dev->srq_mutex);
+	return 0;
+}
+
+static int softib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct softib_dev *dev = ib_to_softib(ibsrq->device);
+	struct softib_srq *srq = ib_to_softib_srq(ibsrq);
+
+	mutex_lock(&dev->srq_mutex);
+	list_del(&srq->list);
+	mutex_unlock(&dev->srq_mutex);
+	return softib_rvt.destroy_srq(ibsrq, udata);
+}
+
+/* A dead one takes what is posted, and uses none of it. */
+static int softib_post_srq_recv(struct ib_srq *ibsrq,
+				const struct ib_recv_wr *wr,
+				const struct ib_recv_wr **bad)
+{
+	if (softib_is_dead(ibsrq->device)) {
+		*bad = wr;
+		return -EIO;
+	}
+	if (READ_ONCE(ib_to_softib_srq(ibsrq)->dead))
+		return 0;
+	return softib_rvt.post_srq_recv(ibsrq, wr, bad);
+}
+
+static void softib_srq_die(struct softib_srq *srq)
+{
+	struct ib_srq *ibsrq = &srq->rvt.ibsrq;
+	struct rvt_krwq *kwq = srq->rvt.rq.kwq;
+	struct ib_event event = {
+		.device = ibsrq->device,
+		.event = IB_EVENT_SRQ_ERR,
+		.element.srq = ibsrq,
+	};
+	unsigned long flags;
+
+	if (srq->dead || srq->rvt.ip)
+		return;
+	WRITE_ONCE(srq->dead, true);
+	spin_lock_irqsave(&kwq->c_lock, flags);
+	kwq->tail = READ_ONCE(kwq->head);
+	kwq->count = 0;
+	spin_unlock_irqrestore(&kwq->c_lock, flags);
+	if (ibsrq->event_handler)
+		ibsrq->event_handler(&event, ibsrq->srq_context);
+}
+
+/**
+ * softib_srqs_die() - all shared receive queues of the kernel's users fail
+ * @dev: the HCA
+ *
+ * Context: sleeps.
+ */
+void softib_srqs_die(struct softib_dev *dev)
+{
+	struct softib_srq *srq;
+
+	mutex_lock(&dev->srq_mutex);
+	list_for_each_entry(srq, &dev->srqs, list)
+		softib_srq_die(srq);
+	mutex_unlock(&dev->srq_mutex);
+}
+
+/* ---- the end of an HCA ---- */
+
+static void softib_qp_die(struct rvt_qp *qp, u64 unused)
+{
+	spin_lock_irq(&qp->r_lock);
+	spin_lock(&qp->s_hlock);
+	spin_lock(&qp->s_lock);
+	rvt_error_qp(qp, IB_WC_WR_FLUSH_ERR);
+	spin_unlock(&qp->s_lock);
+	spin_unlock(&qp->s_hlock);
+	spin_unlock_irq(&qp->r_lock);
+}
+
+/**
+ * softib_hca_die() - an HCA fails as a whole
+ * @dev: the HCA
+ *
+ * No frame comes or goes any more. What is posted to a queue of a QP is flushed, by
+ * software as it were; a shared receive queue keeps what it has, and no QP tells that it
+ * needs none of it any more. Only what takes things down still works.
+ *
+ * Context: the fabric's mutex held; sleeps.
+ */
+void softib_hca_die(struct softib_dev *dev)
+{
+	struct ib_event event = {
+		.device = &dev->rdi.ibdev,
+		.event = IB_EVENT_DEVICE_FATAL,
+	};
+
+	lockdep_assert_held(&softib_fabric->mutex);
+	if (dev->fatal)
+		return;
+	WRITE_ONCE(dev->fatal, true);
+	rvt_qp_iter(&dev->rdi, 0, softib_qp_die);
+	ib_dispatch_event(&event);
+}
+
+/* ---- checksums ---- */
+
+/**
+ * softib_csum_caps() - what an HCA says of its checksums
+ * @dev: the HCA
+ * @props: where
+ */
+void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props)
+{
+	dev->csum = READ_ONCE(dev->node->csum);
+	if (dev->csum != SOFTIB_CSUM_NONE)
+		props->device_cap_flags |= IB_DEVICE_UD_IP_CSUM;
+	if (dev->csum == SOFTIB_CSUM_LSO_QP || dev->csum == SOFTIB_CSUM_ANY_QP)
+		props->kernel_cap_flags |= IBK_UD_TSO;
+}
+
+/* Does the HCA look at the checksums of the datagrams of this QP? */
+static bool softib_csum_on(const struct rvt_qp *qp)
+{
+	switch (qp_to_softib(qp)->csum) {
+	case SOFTIB_CSUM_LSO_QP:
+		return qp_to_softib_qp(qp)->create_flags &
+		       IB_QP_CREATE_IPOIB_UD_LSO;
+	case SOFTIB_CSUM_ANY_QP:
+		return qp->ibqp.qp_num > 1;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Where the checksum of a TCP segment or UDP datagram is that came with a whole IPv4
+ * header. Return: NULL if it is something else.
+ */
+static __sum16 *softib_csum_find(u8 *frame, u32 len, struct iphdr **iph,
+				 u32 *l4_len)
+{
+	struct iphdr *ip = (void *)(frame + SOFTIB_ENCAP_LEN);
+	u32 head, total;
+	void *l4;
+
+	if (len < SOFTIB_ENCAP_LEN + sizeof(*ip) ||
+	    get_unaligned_be16(frame) != ETH_P_IP || ip->version != 4)
+		return NULL;
+	head = ip->ihl * 4;
+	total = ntohs(ip->tot_len);
+	if (head < sizeof(*ip) || total > len - SOFTIB_ENCAP_LEN ||
+	    ip->frag_off & htons(IP_MF | IP_OFFSET))
+		return NULL;
+	*iph = ip;
+	l4 = (u8 *)ip + head;
+	if (ip->protocol == IPPROTO_TCP && total >= head + sizeof(struct tcphdr)) {
+		*l4_len = total - head;
+		return &((struct tcphdr *)l4)->check;
+	}
+	if (ip->protocol == IPPROTO_UDP && total >= head + sizeof(struct udphdr)) {
+		*l4_len = total - head;
+		return &((struct udphdr *)l4)->check;
+	}
+	return NULL;
+}
+
+static __sum16 softib_csum_compute(const struct iphdr *ip, u32 l4_len)
+{
+	const void *l4 = (const u8 *)ip + ip->ihl * 4;
+
+	return csum_tcpudp_magic(ip->saddr, ip->daddr, l4_len, ip->protocol,
+				 csum_partial(l4, l4_len, 0));
+}
+
+static u8 *softib_csum_copy(const struct softib_frame *frame)
+{
+	struct softib_payload from;
+	u8 *copy;
+
+	copy = kmalloc(frame->len, GFP_ATOMIC);
+	if (!copy)
+		return NULL;
+	softib_payload_init(&from, frame);
+	softib_payload_read(&from, copy, frame->len);
+	return copy;
+}
+
+/**
+ * softib_csum_tx() - compute the checksums of a datagram, if they are asked for
+ * @qp: the QP it is sent by
+ * @send_flags: of the work request
+ * @frame: the datagram; has a copy of the payload afterwards if there was something to do
+ *
+ * Context: any.
+ * Return: the copy, to be freed with kfree(), or NULL.
+ */
+void *softib_csum_tx(const struct rvt_qp *qp, int send_flags,
+		     struct softib_frame *frame)
+{
+	struct iphdr *ip;
+	__sum16 *check;
+	u32 l4_len;
+	u8 *copy;
+
+	if (likely(!(send_flags & IB_SEND_IP_CSUM)) || !softib_csum_on(qp))
+		return NULL;
+	copy = softib_csum_copy(frame);
+	if (!copy)
+		return NULL;
+	check = softib_csum_find(copy, frame->len, &ip, &l4_len);
+	if (check) {
+		*check = 0;
+		*check = softib_csum_compute(ip, l4_len) ?: CSUM_MANGLED_0;
+		softib_frame_linear(frame, copy, frame->len);
+	}
+	return copy;
+}
+
+/**
+ * softib_csum_rx() - look at the checksums of a datagram
+ * @qp: the QP it came to
+ * @frame: the datagram
+ *
+ * Context: any.
+ * Return: IB_WC_IP_CSUM_OK if the QP does so and they are right, else 0.
+ */
+int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame)
+{
+	struct iphdr *ip;
+	__sum16 *check;
+	int flags = 0;
+	u32 l4_len;
+	u8 *copy;
+
+	if (likely(!softib_csum_on(qp)))
+		return 0;
+	copy = softib_csum_copy(frame);
+	if (!copy)
+		return 0;
+	check = softib_csum_find(copy, frame->len, &ip, &l4_len);
+	if (check && !ip_fast_csum(ip, ip->ihl) &&
+	    (!*check || !softib_csum_compute(ip, l4_len)))
+		flags = IB_WC_IP_CSUM_OK;
+	kfree(copy);
+	return flags;
+}
+
+/* ---- taking rdmavt's place ---- */
+
+/**
+ * softib_enable_driver() - put this file's verbs in front of rdmavt's
+ * @ibdev: the HCA; called again when it moves to another network namespace
+ *
+ * Return: 0
+ */
+int softib_enable_driver(struct ib_device *ibdev)
+{
+	struct softib_dev *dev = ib_to_softib(ibdev);
+	struct ib_device_ops *ops = &ibdev->ops;
+
+	if (ops->create_qp == softib_create_qp)
+		return 0;
+	softib_rvt = *ops;
+	ops->create_qp = softib_create_qp;
+	ops->modify_qp = softib_modify_qp;
+	ops->query_qp = softib_query_qp;
+	ops->destroy_qp = softib_destroy_qp;
+	ops->post_send = softib_post_send;
+	ops->post_recv = softib_post_recv;
+	ops->attach_mcast = softib_attach_mcast;
+	ops->detach_mcast = softib_detach_mcast;
+	ops->create_cq = softib_create_cq;
+	ops->create_srq = softib_create_srq;
+	ops->destroy_srq = softib_destroy_srq;
+	ops->post_srq_recv = softib_post_srq_recv;
+	if (dev->node->no_mcast) {
+		ops->attach_mcast = NULL;
+		ops->detach_mcast = NULL;
+	}
+	return 0;
+}
