@@ -469,6 +469,7 @@ struct softib_knob {
  * @fail_srq: refuse the next N shared receive queues
  * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
  * @lose_last_wqe: the next N never do
+ * @ack_times: QPs wait so many times as long for an ACK, 0: once
  * @link_off: the link was put down by hand, by port [F]
  * @knob: what the debugfs files of the fault knobs refer to
  */
@@ -503,6 +504,7 @@ struct softib_node {
 	u32 fail_srq;
 	u32 last_wqe_ms;
 	u32 lose_last_wqe;
+	u32 ack_times;
 	bool link_off[SOFTIB_MAX_PORTS];
 	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 11];
 };

@@ -35,6 +35,7 @@
  * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
+ * softibK/ack_times  QPs wait so many times as long for an ACK
  * softibK/srq_error  write 1: all SRQs of the kernel's users die
  * softibK/fatal      write 1: the HCA dies, until it is pulled out
  * softibK/cq_vectors  how many CQs the kernel's users have made, by completion vector
@@ -470,6 +471,7 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "fail_srq", &node->fail_srq },
 		{ "last_wqe_ms", &node->last_wqe_ms },
 		{ "lose_last_wqe", &node->lose_last_wqe },
+		{ "ack_times", &node->ack_times },
 	};
 	int i;
 

@@ -173,12 +173,19 @@ static int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 			    int mask, struct ib_udata *udata)
 {
+	u32 times = READ_ONCE(ib_to_softib(ibqp->device)->node->ack_times);
+	struct rvt_qp *qp = ibqp_to_rvtqp(ibqp);
+	int ret;
+
 	/* What takes a QP down is said to have worked. */
 	if (softib_is_dead(ibqp->device) &&
 	    !(mask & IB_QP_STATE && (attr->qp_state == IB_QPS_ERR ||
 				     attr->qp_state == IB_QPS_RESET)))
 		return -EIO;
-	return softib_rvt.modify_qp(ibqp, attr, mask, udata);
+	ret = softib_rvt.modify_qp(ibqp, attr, mask, udata);
+	if (!ret && mask & IB_QP_TIMEOUT && times)
+		qp->timeout_jiffies *= times;
+	return ret;
 }
 
 static int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
