@@ -361,12 +361,25 @@ reject:
 	return -EINVAL;
 }
 
+/*
+ * A listener also gets the service ID resolution requests (SIDR_REQ) for its service
+ * ID, each with an identifier of its own. An error has the CM refuse the request and
+ * destroy that identifier; zero would leave it to the driver.
+ */
 static int ipoib_cm_listen_event(struct ib_cm_id *id,
 				 const struct ib_cm_event *event)
 {
-	if (event->event != IB_CM_REQ_RECEIVED)
+	struct ipoib_cm *cm = id->context;
+
+	switch (event->event) {
+	case IB_CM_REQ_RECEIVED:
+		return ipoib_cm_requested(id, event);
+	case IB_CM_SIDR_REQ_RECEIVED:
+		ipoib_stat_add(cm->priv, IPOIB_CM_SIDR, 1);
+		return -EINVAL;
+	default:
 		return 0;
-	return ipoib_cm_requested(id, event);
+	}
 }
 
 /**

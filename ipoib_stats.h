@@ -62,7 +62,9 @@ struct rtnl_link_stats64;
  * @IPOIB_CM_REFUSED: of those, refused or not answered
  * @IPOIB_CM_ACCEPTED: connections granted to peers
  * @IPOIB_CM_REJECTS: refused to peers
- * @IPOIB_CM_CROSSED: of those, because a request of ours had priority
+ * @IPOIB_CM_SIDR: service ID resolution requests, which are refused; they are not
+ *	in IPOIB_CM_REJECTS
+ * @IPOIB_CM_CROSSED: of IPOIB_CM_REJECTS, because a request of ours had priority
  * @IPOIB_CM_BAD_DATA: messages of the CM with bad private data
  * @IPOIB_CM_REAPED: connections closed because they were not used
  * @IPOIB_CM_ERRORS: connections closed because they failed
@@ -114,6 +116,7 @@ enum ipoib_stat {
 	IPOIB_CM_REFUSED,
 	IPOIB_CM_ACCEPTED,
 	IPOIB_CM_REJECTS,
+	IPOIB_CM_SIDR,
 	IPOIB_CM_CROSSED,
 	IPOIB_CM_BAD_DATA,
 	IPOIB_CM_REAPED,

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Prints, in hex, a message of the CM as nobody should send it.
 
-	cm_forge.py req|dreq [count=N] [KEY=VALUE]...
+	cm_forge.py req|dreq|sidr [count=N] [KEY=VALUE]...
 	cm_forge.py rtu|rep|rej|mra [KEY=VALUE]... < "REMOTE COMM" of each message answered
 
 For ud_verbs to send it to QP 1. Values are hexadecimal. REQ: comm (communication
 ID), sid (service ID), guid (of the HCA), qpn, service (0 RC, 1 UC, 2 RD), pkey,
 slid, dlid, sgid, dgid (32 digits), private (of any length), wait (for an answer, as
-the CM has times), retries. DREQ: comm, remote (communication IDs), qpn. With
+the CM has times), retries. DREQ: comm, remote (communication IDs), qpn. SIDR_REQ: comm
+(request ID), pkey, sid, private. With
 count=N, decimal, N messages, each with its own communication IDs and, in the private
 data, QPN. The others answer messages that are given by the communication ID of their
 sender and ours, both in hex. RTU: to a REP, with the private data of the REQ: comm and
@@ -20,7 +21,8 @@ import struct
 import sys
 
 HEADER = struct.Struct(">BBBBHHQHHI")
-ATTRIBUTE = {"req": 0x10, "mra": 0x11, "rej": 0x12, "rep": 0x13, "rtu": 0x14, "dreq": 0x15}
+ATTRIBUTE = {"req": 0x10, "mra": 0x11, "rej": 0x12, "rep": 0x13, "rtu": 0x14, "dreq": 0x15,
+             "sidr": 0x17}
 
 
 def request(arg, i):
@@ -93,6 +95,17 @@ def disconnect(arg, i):
     return body
 
 
+def resolve(arg, i):
+    """The 232 octets of the Ith SIDR_REQ."""
+    body = bytearray(232)
+    struct.pack_into(">IH2xQ", body, 0, arg("comm", 1) + i, arg("pkey", 0xffff), arg("sid"))
+    put_private(body, 16, arg, 0)
+    return body
+
+
+MAKE = {"req": request, "dreq": disconnect, "sidr": resolve}
+
+
 class Arguments:
     """KEY=VALUE words."""
 
@@ -125,9 +138,8 @@ def main():
             remote, comm = (int(word, 16) for word in line.split())
             show(kind, comm, ANSWERS[kind](arg, comm, remote))
         return
-    make = request if kind == "req" else disconnect
     for i in range(int(arg.text("count", "1"))):
-        show(kind, arg("comm", 1) + i, make(arg, i))
+        show(kind, arg("comm", 1) + i, MAKE[kind](arg, i))
 
 
 main()

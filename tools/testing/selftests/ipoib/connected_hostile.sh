@@ -29,6 +29,9 @@ CASES=(
 	"bad:service=1 C8,C35 so is UC if only RC is offered"
 	"bad:sgid=own C35 so is one in our own name"
 	"bad:sgid=ff12401bffff00000000000000000001 C35 or in the name of a group"
+	"sidr:01 F2 SIDR_REQs to the RFC's service ID are refused and leave nothing behind"
+	"sidr:10 F2 so are those to Linux' own"
+	"sidr_user F2 so is that of a user without rights"
 	"refusal_data C16 each refusal carried the private data"
 	"victim C35 a request in the name of a peer leaves that peer's connection alone"
 	"imposter_late C35 nor, while there is none, does one keep ours from being made"
@@ -131,6 +134,62 @@ bad()
 	check_num "REJ" "$(answers "$CM_REJ")" -ge 1
 	check_eq "REP" "$(answers "$CM_REP")" 0
 	check_num "counted" "$(cm_stat 2 cm_rejected)" -gt "$before"
+}
+
+# sidr_answers STATUS: SIDR_REPs of node 2 in the capture
+sidr_answers()
+{
+	cm_messages "$CM_SIDR_REP" "$(from 2)" "cm.status=$1" -f cm.comm | sort -u | wc -l
+}
+
+sidr_answered()
+{
+	[ "$(sidr_answers 2)" -ge "$1" ]
+}
+
+# sidr_send FIRST_OCTET COUNT: SIDR_REQs of node 1 to node 2, each with an ID of its own,
+# 250 at a time, for which QP 1 has receives, so that none is lost
+sidr_send()
+{
+	local i before
+
+	before=$(cm_stat 2 cm_sidr_rejected)
+	for ((i = 250; i <= $2; i += 250)); do
+		COMM=$((COMM + 4096))
+		"$LIB_DIR/cm_forge.py" sidr count=250 "comm=$(printf %x "$COMM")" \
+			"sid=${1}00000000$(lladdr_qpn 2)" | to_qp1 || fail "cannot send"
+		busywait 5000 cm_stat_is 2 cm_sidr_rejected -ge $((before + i)) || return
+	done
+}
+
+# Each identifier that is kept takes more than half a kilobyte. The first of them may
+# have the kernel's caches grow.
+sidr()
+{
+	local before
+
+	capture_start "sidr$1"
+	sidr_send "$1" 250
+	check "refused" busywait 5000 sidr_answered 250
+	capture_stop
+	before=$(kernel_kb)
+	check "counted" sidr_send "$1" 2000
+	note "kernel memory: $(($(kernel_kb) - before)) kB"
+	check_num "kB for 2000 requests" $(($(kernel_kb) - before)) -lt 700
+}
+
+# ucma is for any user; its service ID may be any.
+sidr_user()
+{
+	local before
+
+	modprobe rdma_ucm || fail "no rdma_ucm"
+	before=$(cm_stat 2 cm_sidr_rejected)
+	check_eq "answer" "$(timeout $((10 * SLOW)) setpriv --reuid 65534 --regid 65534 --clear-groups \
+		sidr_user "$(port_gid 1)" "$(port_gid 2)" "0x0100000000$(lladdr_qpn 2)")" \
+		"RDMA_CM_EVENT_UNREACHABLE 2"
+	check_num "counted" "$(cm_stat 2 cm_sidr_rejected)" -gt "$before"
+	modprobe -r rdma_ucm
 }
 
 # The kernel's CM does that by itself, and does not always say so.

@@ -317,7 +317,9 @@ static void decode_cm(struct frame *f, unsigned int attr)
 	if (!p)
 		return;
 	add(f, "cm.comm", "%08x", be(p, 4));
-	if (attr != 0x10)
+	if (attr == 0x18)
+		add(f, "cm.status", "%u", p[4]);
+	else if (attr != 0x10 && attr != 0x17)
 		add(f, "cm.remote", "%08x", be(p + 4, 4));
 	if (attr == 0x10) {
 		add(f, "cm.sid", "%08x%08x", be(p + 8, 4), be(p + 12, 4));

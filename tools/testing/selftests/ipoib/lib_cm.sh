@@ -12,6 +12,7 @@
 	CM_REP=0013
 	CM_RTU=0014
 	CM_DREQ=0015
+	CM_SIDR_REP=0018
 }
 
 # net_file NODE NAME: reads a file in /sys/class/net/ib0

@@ -14,7 +14,7 @@ tools_build()
 	local prog
 
 	mkdir -p "$TOOLS"
-	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take umad_send; do
+	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take umad_send sidr_user; do
 		[ "$TOOLS/$prog" -nt "$LIB_DIR/$prog.c" ] && continue
 		if [ "$LIB_DIR/$prog" -nt "$LIB_DIR/$prog.c" ]; then
 			cp "$LIB_DIR/$prog" "$TOOLS/"
@@ -22,6 +22,7 @@ tools_build()
 		fi
 		case $prog in
 		ud_verbs) cc -O1 -o "$TOOLS/$prog" "$LIB_DIR/$prog.c" -libverbs ;;
+		sidr_user) cc -O1 -o "$TOOLS/$prog" "$LIB_DIR/$prog.c" -lrdmacm ;;
 		*) cc -O1 -o "$TOOLS/$prog" "$LIB_DIR/$prog.c" ;;
 		esac || ktap_bail "cannot compile $prog"
 	done
