@@ -25,15 +25,22 @@ LIB_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 KTAP_FILE=$(basename "$0" .sh)
 IPOIB_DRIVER=${IPOIB_DRIVER:-ours}
 FABRIC=${FABRIC:-softib}
-TESTDIR=$(mktemp -d "/tmp/ipoib.$KTAP_FILE.XXXX")
-TOOLS=${IPOIB_TOOLS:-/tmp/ipoib-selftest-tools}
+
+# shellcheck source=lib_ktap.sh
+. "$LIB_DIR/lib_ktap.sh"
+# shellcheck source=lib_needs.sh
+. "$LIB_DIR/lib_needs.sh"
+! MISSING=$(missing_need "$KTAP_FILE") || ktap_skip_all "$MISSING"
+
+# No name in /tmp that others could have made first: these programs run as root. In the
+# guest, where they are compiled, IPOIB_TOOLS is the directory that all tests share.
+TESTDIR=$(mktemp -d "/tmp/ipoib.$KTAP_FILE.XXXXXX") || exit
+TOOLS=${IPOIB_TOOLS:-$TESTDIR/tools}
 FABRIC_N=0
 PATH=$TOOLS:$PATH
 LC_ALL=C
 declare -a NODES_UP=() BACKGROUND=()
 
-# shellcheck source=lib_ktap.sh
-. "$LIB_DIR/lib_ktap.sh"
 # shellcheck source=lib_sm.sh
 . "$LIB_DIR/lib_sm.sh"
 # shellcheck source=lib_frames.sh

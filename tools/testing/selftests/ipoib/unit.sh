@@ -9,8 +9,13 @@
 
 LIB_DIR=$(cd "$(dirname "$0")" && pwd)
 KTAP_FILE=unit
+# shellcheck disable=SC2034 # for lib_needs.sh
+FABRIC=${FABRIC:-softib}
 # shellcheck source=lib_ktap.sh
 . "$LIB_DIR/lib_ktap.sh"
+# shellcheck source=lib_needs.sh
+. "$LIB_DIR/lib_needs.sh"
+! MISSING=$(missing_need unit) || ktap_skip_all "$MISSING"
 
 CASES=(
 	"wire:lladdr_octets U3,U36 a link-layer address has flags, QPN and GID in their octets"
@@ -60,8 +65,9 @@ CASES=(
 	"complete - these are all, and each suite passed"
 )
 
-LOG=$(mktemp /tmp/ipoib.unit.XXXX)
-trap 'modprobe -qr ipoib_kunit; rm -f "$LOG"' EXIT
+TESTDIR=$(mktemp -d /tmp/ipoib.unit.XXXXXX) || exit
+LOG=$TESTDIR/log
+trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 
 setup()
 {
