@@ -9,6 +9,7 @@
 #	HASH/boot/	what boots it, made by ./initramfs
 #	build/KEY/	the scratch build directory of a worktree, for ./build
 #	kernel/FLAVOUR-HASH/	a kernel made by ./kernel, trixie only
+#	kernel/tree-NAME/	one made of a source tree of the user's
 #	root		a link to the root/ last asked for
 # and, for all suites, run/: one directory per run whose log was kept.
 
@@ -27,6 +28,15 @@ die()
 {
 	echo "${0##*/}: $*" >&2
 	exit "${VM_DIE_STATUS:-1}"
+}
+
+# usage: the comment at the head of the script
+usage()
+{
+	awk 'NR < 3 { next }
+		!/^#/ { exit }
+		/^# shellcheck / { next }
+		{ sub(/^# ?/, ""); if (begun || $0 != "") { print; begun = 1 } }' "$0"
 }
 
 # Everything below needs root: chroot, mounts in a private namespace, and files
@@ -54,12 +64,76 @@ check_suite()
 	esac
 }
 
+# A kernel is stock, debug, kcsan, or made of the source tree at a path that has a
+# slash, with the debuggers of one of these if it stands before a colon:
+#
+#	/home/me/linux	./linux	debug:../rdma
+
+# kernel_tree KERNEL: the path, or nothing
+kernel_tree()
+{
+	local tree=$1
+
+	[[ $tree != debug:* && $tree != kcsan:* ]] || tree=${tree#*:}
+	[[ $tree != */* ]] || echo "$tree"
+}
+
+# kernel_flavour KERNEL: stock, debug or kcsan, what it is like
+kernel_flavour()
+{
+	case $1 in
+	debug | debug:*) echo debug ;;
+	kcsan | kcsan:*) echo kcsan ;;
+	*) echo stock ;;
+	esac
+}
+
+# kernel_name KERNEL: a word for names of files
+kernel_name()
+{
+	local tree flavour
+
+	tree=$(kernel_tree "$1")
+	flavour=$(kernel_flavour "$1")
+	if [ -z "$tree" ]; then
+		echo "$1"
+	else
+		tree=$(realpath "$tree")
+		echo "tree-${tree##*/}-$(cksum <<< "$tree" | cut -d ' ' -f 1)-$flavour"
+	fi
+}
+
+# kernel_path KERNEL: the same with an absolute path
+kernel_path()
+{
+	local tree
+
+	tree=$(kernel_tree "$1")
+	if [ -z "$tree" ]; then
+		echo "$1"
+	else
+		echo "${1%"$tree"}$(realpath "$tree")"
+	fi
+}
+
 # check_kernel SUITE KERNEL
 check_kernel()
 {
+	local tree
+
+	tree=$(kernel_tree "$2")
+	if [ -n "$tree" ]; then
+		[ -e "$tree/drivers/infiniband/core/Makefile" ] ||
+			die "$tree is no source tree of Linux"
+		[[ $(realpath "$tree") != *[:[:space:]]* ]] ||
+			die "a colon or a blank is in the path $tree"
+		[ "$1" = "$VM_KERNEL_SUITE" ] ||
+			die "a kernel is made in $VM_KERNEL_SUITE, not in $1"
+		return
+	fi
 	case " $VM_KERNELS " in
 	*" $2 "*) ;;
-	*) die "unknown kernel '$2' (there are: $VM_KERNELS)" ;;
+	*) die "unknown kernel '$2' (there are: $VM_KERNELS, and [debug:|kcsan:]PATH of a source tree)" ;;
 	esac
 	[ "$2" = stock ] || [ "$1" = "$VM_KERNEL_SUITE" ] ||
 		die "the $2 kernel is made of $VM_KERNEL_SUITE, not of $1"
@@ -84,7 +158,7 @@ kernel_release()
 	echo "$newest"
 }
 
-# in_root ROOT [HOSTDIR:MOUNTPOINT]... -- COMMAND...
+# in_root ROOT [HOSTDIR:MOUNTPOINT[:ro]]... -- COMMAND...
 # Runs COMMAND in ROOT, in a mount namespace of its own with /proc and /dev, so
 # that nothing of this shows outside, not even to a guest served from ROOT.
 in_root()
@@ -95,8 +169,11 @@ in_root()
 		mount -t proc proc "$root/proc"
 		mount --rbind /dev "$root/dev"
 		while [ "$1" != -- ]; do
-			mkdir -p "$root/${1#*:}"
-			mount --bind "${1%%:*}" "$root/${1#*:}"
+			to=${1#*:}
+			to=$root/${to%:ro}
+			[ -d "$to" ] || mkdir -p "$to"
+			mount --bind "${1%%:*}" "$to"
+			[[ $1 != *:ro ]] || mount -o remount,bind,ro "$to"
 			shift
 		done
 		shift
