@@ -53,7 +53,7 @@ system_name()
 {
 	local name=$1
 
-	[ "$2" = stock ] || name+=-$2
+	[ "$2" = stock ] || name+=-$(kernel_name "$2")
 	[ "$3" = softib ] || name+=-$3
 	[ "$4" = ours ] || name+=-reference
 	echo "$name"
@@ -262,9 +262,11 @@ plan_full()
 
 plan_rig()
 {
-	local kernel rig tools=(klog-scan.test check.test vm-selftest-stock)
+	local kernel rig file tools=(check.test vm-selftest-stock)
 
-	[ ! -x "$VM_DIR/tools.test" ] || tools+=(tools.test)
+	for file in "$VM_DIR"/*.test; do
+		tools+=("${file##*/}")
+	done
 	for kernel in "${kernels[@]}"; do
 		if [ "$kernel" = stock ]; then
 			plan_tools rig-stock "${suites[0]}" "${suites[0]}" stock "${tools[@]}"
