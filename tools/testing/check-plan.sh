@@ -21,7 +21,7 @@ declare -A slowness=([stock]=1 [debug]=4 [kcsan]=4)
 declare -A part_seconds=([stock]=600 [debug]=900 [kcsan]=900)
 # On each commit the debug kernel's debuggers are seen to work, one of each kind; which
 # bugs they find is for the night (vm/planted).
-rig_ci=all:fixed@leak@sleep@rcu@out_of_bounds
+rig_ci=--one-guest@all:fixed@leak@sleep@rcu@out_of_bounds
 
 declare -A times=()
 
