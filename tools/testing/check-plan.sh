@@ -101,13 +101,14 @@ share_of()
 		suite == "trixie" && (parts == 2 || place % 2)'
 }
 
-# make_list GOAL SUITE KERNEL: a list of the Makefile of the tests
+# make_list GOAL SUITE KERNEL: a list of the Makefile of the tests, by the make of the suite
+# that is there first
 make_list()
 {
 	local system=$2
 
 	[ "$3" = stock ] || system+=-$3
-	in_root "$(suite_root "$2")" "$VM_REPO:src" -- \
+	in_root "$(suite_root "$VM_QEMU_SUITE")" "$VM_REPO:src" -- \
 		make -s -C /src/tools/testing/selftests/ipoib "$1" "SYSTEM=$system" ||
 		die "cannot list the tests ($1)"
 }
@@ -262,14 +263,15 @@ plan_full()
 
 plan_rig()
 {
-	local kernel rig file tools=(check.test vm-selftest-stock)
+	local kernel rig file suite=${suites[0]} tools=(check.test vm-selftest-stock)
 
+	[[ " ${suites[*]} " != *" $VM_DEFAULT_SUITE "* ]] || suite=$VM_DEFAULT_SUITE
 	for file in "$VM_DIR"/*.test; do
 		tools+=("${file##*/}")
 	done
 	for kernel in "${kernels[@]}"; do
 		if [ "$kernel" = stock ]; then
-			plan_tools rig-stock "${suites[0]}" "${suites[0]}" stock "${tools[@]}"
+			plan_tools rig-stock "$suite" "$suite" stock "${tools[@]}"
 		else
 			rig=vm-selftest-$kernel
 			[ "$what$kernel" != cidebug ] || rig+=@$rig_ci
