@@ -37,15 +37,16 @@ load_times()
 # seconds_of KERNEL FABRIC SPEC: as measured, or a guess. Sets seconds.
 seconds_of()
 {
-	local spec
+	local spec flavour
 
+	flavour=$(kernel_flavour "$1")
 	for spec in "$3" "${3%%@*}"; do
-		seconds=${times[$1 $2 $spec]:-}
+		seconds=${times[$flavour $2 $spec]:-}
 		[ -z "$seconds" ] || return 0
 		seconds=${times[stock $2 $spec]:-${times[stock softib $spec]:-}}
-		[ -z "$seconds" ] || { seconds=$((seconds * ${slowness[$1]})); return; }
+		[ -z "$seconds" ] || { seconds=$((seconds * ${slowness[$flavour]})); return; }
 	done
-	seconds=$((40 * ${slowness[$1]}))
+	seconds=$((40 * ${slowness[$flavour]}))
 }
 
 # system_name SUITE KERNEL FABRIC DRIVER
@@ -107,7 +108,7 @@ make_list()
 {
 	local system=$2
 
-	[ "$3" = stock ] || system+=-$3
+	[ "$3" = stock ] || system+=-$(kernel_name "$3")
 	in_root "$(suite_root "$VM_QEMU_SUITE")" "$VM_REPO:src" -- \
 		make -s -C /src/tools/testing/selftests/ipoib "$1" "SYSTEM=$system" ||
 		die "cannot list the tests ($1)"
@@ -160,15 +161,16 @@ divide()
 # parts_for KERNEL FABRIC SPEC...
 parts_for()
 {
-	local kernel=$1 fabric=$2 spec seconds all=0
+	local kernel=$1 fabric=$2 most spec seconds all=0
 
 	shift 2
+	most=${part_seconds[$(kernel_flavour "$kernel")]}
 	[ "$jobs" -gt 1 ] || { echo 1; return; }
 	for spec in "$@"; do
 		seconds_of "$kernel" "$fabric" "$spec"
 		all=$((all + seconds))
 	done
-	echo $(((all + ${part_seconds[$kernel]} - 1) / ${part_seconds[$kernel]}))
+	echo $(((all + most - 1) / most))
 }
 
 # plan_guests SUITE KERNEL FABRIC DRIVER LIMIT SPEC...
@@ -272,7 +274,7 @@ plan_rig()
 	for kernel in "${kernels[@]}"; do
 		if [ "$kernel" = stock ]; then
 			plan_tools rig-stock "$suite" "$suite" stock "${tools[@]}"
-		else
+		elif [ -z "$(kernel_tree "$kernel")" ]; then
 			rig=vm-selftest-$kernel
 			[ "$what$kernel" != cidebug ] || rig+=@$rig_ci
 			plan_tools "rig-$kernel" "$VM_KERNEL_SUITE-$kernel" "$VM_KERNEL_SUITE" \

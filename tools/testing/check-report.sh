@@ -226,7 +226,7 @@ write_times()
 		sed -n '/^#/p' "$here/check-times"
 		{
 			awk '!/^#/ { print $1, $2, $3, $4, "old" }' "$here/check-times"
-			cat "${files[@]}" | sed -n 's/^{"system":"[^"]*","kernel":"\([^"]*\)","fabric":"\([^"]*\)","test":"[^"]*","spec":"\([^"]*\)","seconds":\([0-9]*\)}.*$/\1 \2 \3 \4 new/p'
+			cat "${files[@]}" | sed -n 's/^{"system":"[^"]*","kernel":"\(stock\|debug\|kcsan\)","fabric":"\([^"]*\)","test":"[^"]*","spec":"\([^"]*\)","seconds":\([0-9]*\)}.*$/\1 \2 \3 \4 new/p'
 		} | sort -k 1,3 -k 5,5 -k 4,4n | awk '
 			function tell() {
 				if (n)
