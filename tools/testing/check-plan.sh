@@ -247,6 +247,8 @@ plan_quick()
 {
 	local list fabric
 
+	# several guests for each place: none is long alone in the end
+	part_seconds=([stock]=200 [debug]=600 [kcsan]=600)
 	for fabric in softib rxe; do
 		mapfile -t list < <(make_list "list_quick_$fabric" "$1" "$2")
 		plan_guests "$1" "$2" "$fabric" ours "$limit" "${list[@]}"
