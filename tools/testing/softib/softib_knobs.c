@@ -21,6 +21,8 @@
  * softibK/rnr_next   find no receive for the next N messages of connections; for
  *                    RC these are as many RNR NAKs
  * softibK/long_next  find the receives of the next N messages too short
+ * softibK/half_lid   begin a message, and no more, on each RC connection with the port
+ *                    of this LID; it keeps a receive of the shared receive queue
  * softibK/cut_next   send no more than three octets of each of the next N
  *                    messages of connections that fit in a packet
  * softibK/short_next_mad  send 136 octets only of each of the next N MADs to
@@ -193,6 +195,20 @@ static int softib_vectors_show(struct seq_file *seq, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(softib_vectors);
+static int softib_half_lid_set(void *data, u64 value)
+{
+	struct softib_node *node = data;
+
+	if (value > U16_MAX)
+		return -ERANGE;
+	mutex_lock(&softib_fabric->mutex);
+	if (node->dev)
+		softib_resp_half(node->dev, value);
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_half_lid_fops, NULL, softib_half_lid_set,
+			 "%llu\n");
 
 /* Copy a word from user space. Return: 0 or a negative errno. */
 static int softib_read_word(char *word, size_t size, const char __user *buf,
@@ -511,6 +527,8 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knobs_verbs(node);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
+	debugfs_create_file_unsafe("half_lid", 0200, node->dir, node,
+				   &softib_half_lid_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,
 			    &softib_counters_fops);
 	debugfs_create_file("link", 0600, node->dir, &node->link_off[0],

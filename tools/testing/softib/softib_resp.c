@@ -308,6 +308,36 @@ static bool softib_resp_write_begin(struct rvt_qp *qp,
 	return true;
 }
 
+static void softib_resp_begin_half(struct rvt_qp *qp, u64 lid)
+{
+	if (!softib_is_rc(qp) || !qp->ibqp.srq ||
+	    rdma_ah_get_dlid(&qp->remote_ah_attr) != lid)
+		return;
+	spin_lock_irq(&qp->r_lock);
+	if (ib_rvt_state_ops[qp->state] & RVT_PROCESS_RECV_OK &&
+	    !softib_rc_goes_on(qp->r_state) && softib_resp_get_buffer(qp) > 0) {
+		qp->r_rcv_len = 0;
+		qp->r_state = IB_OPCODE_RC_SEND_FIRST;
+		qp->r_psn = (qp->r_psn + 1) & 0xffffff;
+	}
+	spin_unlock_irq(&qp->r_lock);
+}
+
+/**
+ * softib_resp_half() - begin a message that does not end on each connection of a port
+ * @dev: HCA that receives
+ * @lid: the port, at the other end of RC connections with a shared receive queue
+ *
+ * Each of them takes a receive, as for the first packet of a message, and keeps it. One
+ * that finds none, or is within a message, is left as it is.
+ *
+ * Context: process.
+ */
+void softib_resp_half(struct softib_dev *dev, u16 lid)
+{
+	rvt_qp_iter(&dev->rdi, lid, softib_resp_begin_half);
+}
+
 static bool softib_resp_has_imm(const struct softib_frame *frame)
 {
 	const u8 op = frame->opcode & ~RVT_OPCODE_QP_MASK;
