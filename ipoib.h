@@ -812,6 +812,9 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid);
 bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec);
+bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
+			struct sa_path_rec *rec);
+void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid);
 
 /* ipoib_pmtu.c */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,

@@ -176,17 +176,36 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
 }
 
 /*
- * A request in the name of a peer that has a connection would end that one. It
- * comes from where the fabric says that the peer is, or it is not the peer's.
+ * Does a path record that is in doubt for no reason say that a peer is elsewhere than
+ * a request in its name has come from? A record that is being fetched anew says
+ * nothing: the peer may have got another LID.
+ */
+static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
+				  const struct ipoib_peer *peer,
+				  const struct ipoib_cm_request *request)
+{
+	struct sa_path_rec rec;
+	struct ipoib_way way;
+
+	if (!ipoib_path_current(cm->priv, peer->addr.gid, &rec))
+		return false;
+	ipoib_way_of_rec(&way, &rec);
+	return !ipoib_way_is_same(cm->priv, &way, &request->way);
+}
+
+/*
+ * A request in the name of a peer that has a connection comes from where the fabric
+ * says that the peer is, or it is not the peer's. If it is the record that is not true
+ * any more, the peer's next request finds it in doubt, or fetched anew.
  */
 static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 			    const struct ipoib_cm_request *request)
 {
-	struct ipoib_way way;
-
-	return !list_empty(&peer->conns) &&
-	       ipoib_way_to(cm->priv, peer->addr.gid, &way) &&
-	       !ipoib_way_is_same(cm->priv, &way, &request->way);
+	if (list_empty(&peer->conns) ||
+	    !ipoib_cm_is_elsewhere(cm, peer, request))
+		return false;
+	ipoib_path_contradicted(cm->priv, peer->addr.gid);
+	return true;
 }
 
 /* What has the peer that a request may not replace? Returns 0 or the reason. */
@@ -205,44 +224,50 @@ static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	return 0;
 }
 
-/* Room for one more from this peer. Returns 0 or the reason to refuse. */
+/* May there be one more that waits for its RTU? */
+static bool ipoib_cm_may_accept(struct ipoib_cm *cm,
+				const struct ipoib_way *way)
+{
+	lockdep_assert_held(&cm->lock);
+	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
+		return false;
+	if (ipoib_source_may_ask(cm, way))
+		return true;
+	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
+	return false;
+}
+
+/*
+ * Room for one more from this peer. Returns 0, with the share of the port that it came
+ * from, or the reason to refuse.
+ */
 static int ipoib_cm_admit(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			  const struct ipoib_cm_request *request)
+			  const struct ipoib_cm_request *request,
+			  struct ipoib_source **source)
 {
 	int reason;
 
 	spin_lock_bh(&cm->lock);
-	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
-		reason = IB_CM_REJ_NO_RESOURCES;
-	else
+	if (ipoib_cm_may_accept(cm, &request->way))
 		reason = ipoib_cm_object(cm, peer, request);
+	else
+		reason = IB_CM_REJ_NO_RESOURCES;
 	spin_unlock_bh(&cm->lock);
-	if (!reason && !ipoib_cm_make_room(cm, peer))
+	if (!reason &&
+	    !ipoib_cm_make_room_for(cm, peer, &request->way, source))
 		reason = IB_CM_REJ_NO_RESOURCES;
 	return reason;
 }
 
 /*
- * A new connection replaces what the peer had (RFC 4755 leaves a second one to
- * us, C14), but for a request of ours that waits for an answer, which will be a
- * refusal, and one that we need to send to a peer that wants one for each
- * direction.
- */
-static bool ipoib_conn_replaced(const struct ipoib_conn *old)
-{
-	return old->state != IPOIB_CONN_CONNECTING &&
-	       (!old->active || old->two_way);
-}
-
-/*
  * A request of ours may have gone out since ipoib_cm_admit() looked, and have
  * to be given way to, or not be what this one crosses. Returns 0, and from then on
- * the peer has the connection, or the reason to refuse it.
+ * the peer has the connection, beside what it had, or the reason to refuse it.
  */
 static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
 			     const struct ipoib_cm_request *request)
 {
-	struct ipoib_conn *old, *tmp;
+	struct ipoib_conn *old;
 	int reason;
 
 	spin_lock_bh(&cm->lock);
@@ -255,17 +280,12 @@ static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
 	conn->state = IPOIB_CONN_ACCEPTING;
 	conn->accepting = true;
 	cm->naccepting++;
+	conn->source->naccepting++;
 	list_add_tail(&conn->list, &cm->conns);
-	/* Before others go, lest the peer be without hope for a moment. */
-	list_add_tail(&conn->peer_list, &conn->peer->conns);
-	list_for_each_entry_safe(old, tmp, &conn->peer->conns, peer_list) {
-		if (old == conn)
-			continue;
-		if (ipoib_conn_replaced(old))
-			__ipoib_conn_close(old);
-		else if (old->state == IPOIB_CONN_CONNECTING)
+	list_for_each_entry(old, &conn->peer->conns, peer_list)
+		if (old->state == IPOIB_CONN_CONNECTING)
 			old->crossed = conn->two_way;
-	}
+	list_add_tail(&conn->peer_list, &conn->peer->conns);
 unlock:
 	spin_unlock_bh(&cm->lock);
 	return reason;
@@ -293,17 +313,31 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn,
 	return ib_send_cm_rep(conn->id, &rep);
 }
 
+/*
+ * Shall it be possible to send on it? Not to who is known to be somebody else, and not
+ * on more of one port than it may have addresses for: each takes a send queue.
+ */
+static bool ipoib_cm_sends(struct ipoib_cm *cm, const struct ipoib_peer *peer,
+			   const struct ipoib_cm_request *request,
+			   const struct ipoib_source *source)
+{
+	return request->sid == IPOIB_SID_RFC &&
+	       READ_ONCE(source->nconns) <= IPOIB_CM_SOURCE_SENDS &&
+	       !ipoib_cm_is_elsewhere(cm, peer, request);
+}
+
 /* Returns 0, and from then on the identifier is the connection's, or a reason. */
 static int ipoib_conn_accept(struct ib_cm_id *id,
 			     const struct ipoib_cm_request *request,
-			     struct ipoib_peer *peer)
+			     struct ipoib_peer *peer,
+			     struct ipoib_source *source)
 {
-	bool two_way = request->sid == IPOIB_SID_RFC;
 	struct ipoib_cm *cm = id->context;
+	bool two_way = ipoib_cm_sends(cm, peer, request, source);
 	struct ipoib_conn *conn;
 	int err;
 
-	conn = ipoib_conn_make(cm, peer, request->transport, two_way);
+	conn = ipoib_conn_make(cm, peer, source, request->transport, two_way);
 	if (IS_ERR(conn))
 		return IB_CM_REJ_NO_QP;
 	conn->id = id;
@@ -334,6 +368,7 @@ static int ipoib_cm_requested(struct ib_cm_id *id,
 {
 	struct ipoib_cm_request request;
 	struct ipoib_cm *cm = id->context;
+	struct ipoib_source *source;
 	struct ipoib_peer *peer;
 	int reason;
 
@@ -345,9 +380,9 @@ static int ipoib_cm_requested(struct ib_cm_id *id,
 		reason = IB_CM_REJ_NO_RESOURCES;
 		goto reject;
 	}
-	reason = ipoib_cm_admit(cm, peer, &request);
+	reason = ipoib_cm_admit(cm, peer, &request, &source);
 	if (!reason)
-		reason = ipoib_conn_accept(id, &request, peer);
+		reason = ipoib_conn_accept(id, &request, peer, source);
 	ipoib_peer_put(cm, peer);
 	if (!reason)
 		return 0;
@@ -421,25 +456,80 @@ bool ipoib_conn_check(struct ipoib_conn *conn)
 	return conn->checked;
 }
 
+/* Does an old connection lead to the port that a request has come from? */
+static bool ipoib_conn_leads_to(const struct ipoib_conn *old,
+				const struct ipoib_way *way)
+{
+	return ipoib_way_is_same(old->cm->priv,
+				 old->active ? &old->way : &old->from, way);
+}
+
+/*
+ * Does a connection that is ready take the place of another one of the peer? RFC 4755
+ * leaves a second one to us (C14). A request alone ends nothing: of any connection the
+ * request can be forged by a user of the peer's host, and where the path to the peer is
+ * not known, by any host. The RTU has the private data that proves that the peer's
+ * driver has sent it, and the connection comes from the port that the peer is known
+ * to be on, or the one that the old connection leads to.
+ *
+ * The driver that comes with Linux proves nothing; there only what is not used any more
+ * is replaced. A request of ours that waits for its answer will be refused, and one
+ * that we need to send to a peer which wants one for each direction stays.
+ */
+static bool ipoib_conn_replaces(const struct ipoib_conn *conn,
+				const struct ipoib_conn *old)
+{
+	if (old == conn || old->state == IPOIB_CONN_CONNECTING)
+		return false;
+	if (!conn->two_way)
+		return !old->active && !old->two_way &&
+		       ipoib_conn_is_spare(old) &&
+		       ipoib_conn_leads_to(old, &conn->from);
+	return (!old->active || old->two_way) &&
+	       (conn->checked || ipoib_conn_leads_to(old, &conn->from));
+}
+
+static void ipoib_conn_replace(struct ipoib_conn *conn)
+{
+	struct ipoib_conn *old, *tmp;
+
+	lockdep_assert_held(&conn->cm->lock);
+	list_for_each_entry_safe(old, tmp, &conn->peer->conns, peer_list)
+		if (ipoib_conn_replaces(conn, old))
+			__ipoib_conn_close(old);
+}
+
+/*
+ * The private data of an RTU (C15). Without it, or in place of an RTU that has not come,
+ * nothing says that the peer follows the RFC.
+ */
+static void ipoib_conn_take_rtu(struct ipoib_conn *conn,
+				const struct ipoib_cm_data *data)
+{
+	if (!conn->two_way)
+		return;
+	if (data && ipoib_cm_data_qpn(data) ==
+		    ipoib_lladdr_qpn(&conn->peer->addr))
+		return;
+	if (data)
+		ipoib_stat_add(conn->cm->priv, IPOIB_CM_BAD_DATA, 1);
+	conn->two_way = false;
+}
+
 /**
  * ipoib_conn_accepted - the peer is ready to use a connection that it asked for
  * @conn: the connection
- * @data: private data of its RTU, NULL if that was not needed
+ * @data: private data of its RTU, NULL if data came in place of that
  *
  * Context: process
  */
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data)
 {
-	u32 qpn = ipoib_lladdr_qpn(&conn->peer->addr);
 	struct ipoib_cm *cm = conn->cm;
 	bool check;
 
-	/* An RTU without private data: it does not follow the RFC (C15). */
-	if (data && ipoib_cm_data_qpn(data) != qpn && conn->two_way) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		conn->two_way = false;
-	}
+	ipoib_conn_take_rtu(conn, data);
 	check = conn->two_way && ipoib_conn_check(conn);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
@@ -450,6 +540,8 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 			ipoib_conn_use(conn);
 		else
 			ipoib_peer_settle(cm, conn->peer);
+		/* Now, as the peer has another one to send on. */
+		ipoib_conn_replace(conn);
 	}
 	spin_unlock_bh(&cm->lock);
 	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);

@@ -29,6 +29,8 @@
 #define IPOIB_PATH_RETRY_MAX	(8 * HZ)
 /* How long frames wait for the SA to be asked; its answer takes that long, too. */
 #define IPOIB_PATH_PATIENCE	HZ
+/* How long a record is taken for true against what messages of the CM say. */
+#define IPOIB_PATH_TRUST	(2 * HZ)
 /* How many paths are looked at to find one that may give way. */
 #define IPOIB_PATH_LOOK		64
 /* Failures in a row after which senders are told, as many as ARP and ND try. */
@@ -405,6 +407,54 @@ bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 		*rec = path->rec;
 	spin_unlock_bh(&priv->path_lock);
 	return path;
+}
+
+/**
+ * ipoib_path_current - the path record to a GID, if nothing speaks against it
+ * @priv: the interface
+ * @gid: the GID
+ * @rec: where it is copied to
+ *
+ * Context: any but hard interrupt
+ * Return: false if none is known, or it is being fetched anew, or shall be
+ */
+bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
+			struct sa_path_rec *rec)
+{
+	struct ipoib_path *path;
+	bool current_rec;
+
+	spin_lock_bh(&priv->path_lock);
+	path = ipoib_path_known(priv, gid);
+	current_rec = path && path->state == IPOIB_PATH_VALID && !path->stale;
+	if (current_rec)
+		*rec = path->rec;
+	spin_unlock_bh(&priv->path_lock);
+	return current_rec;
+}
+
+/**
+ * ipoib_path_contradicted - something came from a GID, but not from where its path leads
+ * @priv: the interface
+ * @gid: the GID
+ *
+ * Somebody lies, or the port has another address now: the next frame has the record
+ * fetched anew. Anyone can have that done, so not more often than once a while.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
+{
+	struct ipoib_path *path;
+
+	spin_lock_bh(&priv->path_lock);
+	path = ipoib_path_known(priv, gid);
+	if (path && path->state == IPOIB_PATH_VALID &&
+	    time_after(jiffies, path->asked_at + IPOIB_PATH_TRUST)) {
+		WRITE_ONCE(path->retry_at, jiffies);
+		WRITE_ONCE(path->stale, true);
+	}
+	spin_unlock_bh(&priv->path_lock);
 }
 
 static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,

@@ -344,13 +344,14 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 
 	if (!cm || !cm->offers)
 		return;
+	/* Before there are listeners: a request that comes at once is granted. */
+	WRITE_ONCE(cm->up, true);
 	err = ipoib_cm_listen(cm);
 	if (err) {
 		netdev_warn(priv->netdev, "cannot listen for connections: %d\n",
 			    err);
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	}
-	WRITE_ONCE(cm->up, true);
 	ipoib_reap_start(cm);
 }
 
@@ -507,6 +508,9 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 	ipoib_cm_stop(priv);
 	cm->offers = choice->offers;
 	cm->prefer = choice->prefer;
+	mutex_lock(&cm->mutex);
+	ipoib_cm_rx_fit(cm);
+	mutex_unlock(&cm->mutex);
 	if (up)
 		ipoib_cm_start(priv);
 	return 0;

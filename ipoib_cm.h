@@ -6,6 +6,7 @@
  * ipoib_peer.c	peers, and how we stand with each of them
  * ipoib_conn.c	making connections and asking for them: the messages of the CM
  * ipoib_accept.c	taking those that others ask for
+ * ipoib_source.c	how many of these each port of the fabric may have
  * ipoib_reap.c	the end of connections
  * ipoib_apm.c	a second path for them, and going over to it
  * ipoib_cm_tx.c	sending on a connection
@@ -155,6 +156,10 @@ static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
 /* Connections whose sends complete into one CQ at most, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
 #define IPOIB_CM_CQS		128
+/* Buckets of the table of ports that peers ask from. */
+#define IPOIB_CM_SOURCES	128
+/* Connections of one such port that have a send queue. */
+#define IPOIB_CM_SOURCE_SENDS	64
 /* Works that say good-bye side by side: they mostly wait for the HCA. */
 #define IPOIB_CM_PARTERS	8
 /* Pages of a receive buffer: a message of 65520 octets. */
@@ -166,9 +171,11 @@ static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
 /* Receives that an SRQ, or such a connection, begins with. */
 #define IPOIB_CM_SRQ_LEAST	IPOIB_CM_RING
 #define IPOIB_CM_OWN_LEAST	8
+/* The HCA tells when an SRQ has fewer receives left. */
+#define IPOIB_CM_SRQ_LOW	8
 /* Pages kept for the next receives. */
 #define IPOIB_CM_POOL_RING	1024
-/* A lost packet of RC is sent again after 67 ms, see ipoib_conn.c. */
+/* A lost packet of RC is sent again after 67 ms, at least, see ipoib_conn.c. */
 #define IPOIB_RC_TIMEOUT	14
 /* A peer without buffers is asked again for ever, see ipoib_conn.c. */
 #define IPOIB_RC_RNR_RETRY	7
@@ -191,6 +198,20 @@ enum ipoib_transport {
 struct ipoib_way {
 	u32 lid;
 	u8 mac[ETH_ALEN];
+};
+
+/**
+ * struct ipoib_source - a port of the fabric from which peers asked for connections
+ * @node: in &ipoib_cm.sources
+ * @key: the port; of several LIDs the lowest
+ * @nconns: connections that it asked for and that are not freed
+ * @naccepting: those of them that have &ipoib_conn.accepting
+ */
+struct ipoib_source {
+	struct hlist_node node;
+	struct ipoib_way key;
+	unsigned int nconns;
+	unsigned int naccepting;
 };
 
 /**
@@ -329,10 +350,11 @@ struct ipoib_cm_slot {
  * @nfree: how many
  * @size: number of slots
  * @depth: how many shall be posted
+ * @lost: how many may have been taken by QPs that are gone
  * @srq: what they are posted to, or
  * @qp: this
  *
- * @free, @nfree and @depth under &ipoib_cm_rx.lock.
+ * @free, @nfree, @depth and @lost under &ipoib_cm_rx.lock.
  */
 struct ipoib_cm_bufs {
 	struct ipoib_cm_slot *slots;
@@ -341,6 +363,7 @@ struct ipoib_cm_bufs {
 	unsigned int nfree;
 	unsigned int size;
 	unsigned int depth;
+	unsigned int lost;
 	struct ib_srq *srq;
 	struct ib_qp *qp;
 };
@@ -399,8 +422,9 @@ struct ipoib_apm {
  * @carried: something has arrived at the peer, as far as can be known; set under
  *	&ipoib_cm.lock
  * @ran: the QP may have taken receives from the SRQ
- * @id: identifier of the CM
+ * @id: identifier of the CM; NULL when that is destroyed
  * @from: where the peer's request has come from
+ * @source: that port's share of the connections, NULL on one that we asked for
  * @way: where the connection goes, at first
  * @apm: its second way
  * @psn: first PSN of the packets to us
@@ -409,7 +433,8 @@ struct ipoib_apm {
  * @heard: &ipoib_peer.seen as the ageing work has last found it
  * @heard_head: head of @ring then
  * @asked_at: jiffies when that last found nothing sent after @heard
- * @die_at: jiffies by which the reaper stops to wait; reaper only
+ * @die_at: jiffies by which the reaper stops to wait for the CM; reaper only
+ * @drain_by: jiffies by which it stops to wait for the HCA at once; reaper only
  * @bufs: own receive buffers, on an HCA without SRQ
  * @last_wqe: the SRQ is done with the QP
  * @cq: number of the CQ for sends
@@ -450,6 +475,7 @@ struct ipoib_conn {
 	bool ran;
 	struct ib_cm_id *id;
 	struct ipoib_way from;
+	struct ipoib_source *source;
 	struct ipoib_way way;
 	struct ipoib_apm apm;
 	u32 psn;
@@ -459,6 +485,7 @@ struct ipoib_conn {
 	u32 heard_head;
 	unsigned long asked_at;
 	unsigned long die_at;
+	unsigned long drain_by;
 	struct ipoib_cm_bufs *bufs;
 	struct completion last_wqe;
 	unsigned int cq;
@@ -473,7 +500,8 @@ struct ipoib_conn {
  * @bufs: its buffers
  * @pool: pages
  * @nsge: of a receive: one for the header, the others for a page each
- * @lock: protects the pool's side of allocation, @wr, @sge, @peak and what is free
+ * @lock: protects the pool's side of allocation, @wr, @sge, @peak, @done, @starved and
+ *	what is free
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists
  * @wc: scratch for polling
@@ -482,6 +510,12 @@ struct ipoib_conn {
  * @peak: the most there were since @shrunk_at
  * @shrunk_at: jiffies when the ageing work last looked at @peak
  * @refill: tries again after memory ran out
+ * @done: completions
+ * @done_armed: how many there were when the HCA was last told to tell if few receives
+ *	are left
+ * @starved: there were few though all are posted
+ * @low_at: jiffies when the SRQ last ran low
+ * @low: has more receives posted then
  */
 struct ipoib_cm_rx {
 	struct ib_cq *cq;
@@ -497,6 +531,11 @@ struct ipoib_cm_rx {
 	unsigned int peak;
 	unsigned long shrunk_at;
 	struct delayed_work refill;
+	unsigned int done;
+	unsigned int done_armed;
+	bool starved;
+	unsigned long low_at;
+	struct delayed_work low;
 };
 
 /**
@@ -536,6 +575,7 @@ struct ipoib_cm_parter {
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
  * @naccepting: how many have &ipoib_conn.accepting
+ * @sources: &struct ipoib_source by port
  * @todo: peers to be connected to
  * @held: those whose second path the SA is being asked for
  * @closing: connections that have not said good-bye yet
@@ -581,6 +621,7 @@ struct ipoib_cm {
 	struct list_head conns;
 	unsigned int nconns;
 	unsigned int naccepting;
+	struct hlist_head sources[IPOIB_CM_SOURCES];
 	struct list_head todo;
 	struct list_head held;
 	struct list_head closing;
@@ -659,10 +700,15 @@ void ipoib_conn_carries(struct ipoib_conn *conn);
 
 /* ipoib_reap.c */
 unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
+bool ipoib_conn_is_spare(const struct ipoib_conn *conn);
 bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
+bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			    const struct ipoib_way *way,
+			    struct ipoib_source **source);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_fail(struct ipoib_conn *conn);
+unsigned int ipoib_reap_idlest(struct ipoib_cm *cm);
 void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_reap_all(struct ipoib_cm *cm);
 void ipoib_reap_start(struct ipoib_cm *cm);
@@ -676,6 +722,7 @@ unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
 			  const struct ipoib_cm_data *theirs);
 struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
 				   struct ipoib_peer *peer,
+				   struct ipoib_source *source,
 				   enum ipoib_transport transport, bool sends);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
 void ipoib_conn_free(struct ipoib_conn *conn);
@@ -697,6 +744,14 @@ bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
 bool ipoib_conn_check(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
+
+/* ipoib_source.c */
+unsigned int ipoib_source_limit(unsigned int limit);
+bool ipoib_source_may_ask(struct ipoib_cm *cm, const struct ipoib_way *way);
+struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
+				      const struct ipoib_way *way);
+void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
+unsigned int ipoib_source_greatest(const struct ipoib_cm *cm);
 
 /* ipoib_apm.c */
 bool ipoib_apm_hold(struct ipoib_cm *cm, struct ipoib_peer *peer);
@@ -726,10 +781,12 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 /* ipoib_cm_rx.c */
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
 void ipoib_cm_rx_shrink(struct ipoib_cm *cm);
+void ipoib_cm_rx_fit(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
 bool ipoib_cm_rx_done(struct ipoib_conn *conn);
+void ipoib_cm_rx_lost(struct ipoib_conn *conn);
 void ipoib_cm_rx_remove(struct ipoib_conn *conn);
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);
 int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);

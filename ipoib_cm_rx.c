@@ -24,6 +24,10 @@
 #define IPOIB_CM_HEAD_SHIFT	6
 /* How often is looked whether there are more receives than needed. */
 #define IPOIB_CM_SHRINK		(2 * HZ)
+/* For how long those are kept that were added when the SRQ ran low. */
+#define IPOIB_CM_LOW_KEEP	(10 * HZ)
+/* How soon is looked again whether receives have come back. */
+#define IPOIB_CM_LOW_LOOK	HZ
 
 /**
  * struct ipoib_cm_tally - what one poll received
@@ -95,9 +99,12 @@ static u64 ipoib_cm_page_dma(const struct ipoib_cm *cm, struct page *page)
 	return page_pool_get_dma_addr(page);
 }
 
+/* What is lost counts as not posted, so that another one takes its place. */
 static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 {
-	return bufs->size - READ_ONCE(bufs->nfree);
+	unsigned int away = bufs->size - READ_ONCE(bufs->nfree);
+
+	return away - min(away, READ_ONCE(bufs->lost));
 }
 
 /* How many there should be more. */
@@ -106,7 +113,7 @@ static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm_bufs *bufs)
 	unsigned int posted = ipoib_cm_bufs_posted(bufs);
 	unsigned int depth = READ_ONCE(bufs->depth);
 
-	return depth > posted ? depth - posted : 0;
+	return depth > posted ? min(depth - posted, READ_ONCE(bufs->nfree)) : 0;
 }
 
 /* How many there are at least. UC loses what finds none: there, it is all. */
@@ -129,6 +136,7 @@ static void ipoib_cm_bufs_grow(struct ipoib_cm_rx *rx,
 {
 	lockdep_assert_held(&rx->lock);
 	rx->since++;
+	rx->done++;
 	rx->peak = max(rx->peak, rx->since);
 	if (rx->since >= bufs->depth / 2 && bufs->depth < bufs->size)
 		WRITE_ONCE(bufs->depth, bufs->depth + 1);
@@ -253,6 +261,74 @@ static void ipoib_cm_refill_work(struct work_struct *work)
 	struct ipoib_cm *cm = rx->srq->srq_context;
 
 	ipoib_ud_schedule(&cm->rx_poll.napi);
+}
+
+/* ---- receives that do not come back ---- */
+
+/* Have the HCA tell once when fewer receives are left. */
+static void ipoib_cm_srq_arm(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	struct ib_srq_attr attr = { .srq_limit = IPOIB_CM_SRQ_LOW };
+
+	if (rx->bufs.size > 2 * IPOIB_CM_SRQ_LOW &&
+	    ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT))
+		netdev_dbg(cm->priv->netdev, "SRQ has no limit\n");
+}
+
+/*
+ * A connection takes a receive with the first packet of a message and holds it until the
+ * last one, for ever if its peer is gone by then. What is held counts as posted, and
+ * only the HCA can tell it from what is not: it says when few are left. If less than
+ * half of the receives came back since it was told to, the others are held, so more are
+ * posted. Without a receive to be taken the HCA says nothing more, so it is looked
+ * again, until some have come back.
+ */
+static bool ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
+{
+	struct ipoib_cm_bufs *bufs = &rx->bufs;
+	unsigned int turned, least, posted;
+
+	lockdep_assert_held(&rx->lock);
+	turned = rx->done - rx->done_armed;
+	least = rx->starved ? IPOIB_CM_SRQ_LOW : bufs->depth / 2;
+	posted = ipoib_cm_bufs_posted(bufs);
+	rx->starved = turned < least && !bufs->nfree;
+	rx->done_armed = rx->done;
+	if (turned < least)
+		WRITE_ONCE(bufs->depth,
+			   min(max(bufs->depth, posted) + IPOIB_CM_SRQ_LEAST,
+			       bufs->size));
+	return rx->starved;
+}
+
+static void ipoib_cm_low_work(struct work_struct *work)
+{
+	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work),
+					      struct ipoib_cm_rx, low);
+	struct ipoib_cm *cm = rx->srq->srq_context;
+	bool starved;
+
+	/* What has come back is not held. */
+	ipoib_cm_poll_fence(&cm->rx_poll);
+	WRITE_ONCE(rx->low_at, jiffies);
+	spin_lock_bh(&rx->lock);
+	starved = ipoib_cm_srq_more(rx);
+	spin_unlock_bh(&rx->lock);
+	if (starved) {
+		ipoib_reap_idlest(cm);
+		queue_delayed_work(cm->wq, &rx->low, IPOIB_CM_LOW_LOOK);
+	}
+	/* With more posted, for an HCA may tell at once that there are few. */
+	ipoib_cm_poll_fence(&cm->rx_poll);
+	ipoib_cm_srq_arm(cm, rx);
+}
+
+static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
+{
+	struct ipoib_cm *cm = ctx;
+
+	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
+		queue_delayed_work(cm->wq, &cm->rx->low, 0);
 }
 
 static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
@@ -526,6 +602,7 @@ static int ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 static int ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_srq_init_attr attr = {
+		.event_handler = ipoib_cm_srq_event,
 		.srq_context = cm,
 		.attr.max_wr = rx->bufs.size,
 		.attr.max_sge = rx->nsge,
@@ -656,6 +733,8 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	rx->shrunk_at = jiffies;
 	spin_lock_init(&rx->lock);
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
+	INIT_DELAYED_WORK(&rx->low, ipoib_cm_low_work);
+	rx->low_at = jiffies - IPOIB_CM_LOW_KEEP;
 	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
 	ipoib_cm_rx_link(cm, rx);
 	err = ipoib_cm_rx_create(cm, rx);
@@ -664,6 +743,8 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	cm->rx = rx;
 	ipoib_cm_srq_fill(cm, rx);
 	ipoib_cm_polls_enable(cm);
+	if (rx->srq)
+		ipoib_cm_srq_arm(cm, rx);
 	return 0;
 
 exit_bufs:
@@ -689,6 +770,7 @@ void ipoib_cm_rx_shrink(struct ipoib_cm *cm)
 
 	lockdep_assert_held(&cm->mutex);
 	if (!rx || !rx->srq ||
+	    time_before(jiffies, READ_ONCE(rx->low_at) + IPOIB_CM_LOW_KEEP) ||
 	    time_before(jiffies, rx->shrunk_at + IPOIB_CM_SHRINK))
 		return;
 	rx->shrunk_at = jiffies;
@@ -700,6 +782,29 @@ void ipoib_cm_rx_shrink(struct ipoib_cm *cm)
 	WRITE_ONCE(rx->bufs.depth, max(depth, least));
 	rx->peak = 0;
 	spin_unlock_bh(&rx->lock);
+}
+
+/**
+ * ipoib_cm_rx_fit - post what the transports that are offered now need
+ * @cm: connected mode of the interface
+ *
+ * UC loses what finds no receive, so it is not left to the first messages.
+ *
+ * Context: &ipoib_cm.mutex held
+ */
+void ipoib_cm_rx_fit(struct ipoib_cm *cm)
+{
+	struct ipoib_cm_rx *rx = cm->rx;
+	unsigned int least;
+
+	lockdep_assert_held(&cm->mutex);
+	if (!rx || !rx->srq)
+		return;
+	least = ipoib_cm_bufs_least(cm, &rx->bufs, IPOIB_CM_SRQ_LEAST);
+	spin_lock_bh(&rx->lock);
+	WRITE_ONCE(rx->bufs.depth, max(rx->bufs.depth, least));
+	spin_unlock_bh(&rx->lock);
+	ipoib_ud_schedule(&cm->rx_poll.napi);
 }
 
 /**
@@ -715,6 +820,8 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	lockdep_assert_held(&cm->mutex);
 	if (!rx)
 		return;
+	/* No QP is left that could take receives and have this started. */
+	cancel_delayed_work_sync(&rx->low);
 	napi_disable(&cm->rx_poll.napi);
 	napi_disable(&cm->tx_poll.napi);
 	cancel_delayed_work_sync(&rx->refill);
@@ -777,6 +884,28 @@ bool ipoib_cm_rx_done(struct ipoib_conn *conn)
 	if (conn->bufs)
 		return !ipoib_cm_bufs_posted(conn->bufs);
 	return !conn->ran || completion_done(&conn->last_wqe);
+}
+
+/**
+ * ipoib_cm_rx_lost - a QP ends, and the HCA has not said that it is done with receives
+ * @conn: its connection
+ *
+ * A QP holds one receive of the SRQ at most, which its destruction may take along. Its
+ * slot is not used again, for nothing tells which one it was, until the SRQ is made
+ * anew.
+ *
+ * Context: process
+ */
+void ipoib_cm_rx_lost(struct ipoib_conn *conn)
+{
+	struct ipoib_cm_rx *rx = conn->cm->rx;
+
+	if (conn->bufs)
+		return;
+	spin_lock_bh(&rx->lock);
+	WRITE_ONCE(rx->bufs.lost, rx->bufs.lost + 1);
+	spin_unlock_bh(&rx->lock);
+	ipoib_ud_schedule(&conn->cm->rx_poll.napi);
 }
 
 /**

@@ -29,11 +29,15 @@
 /*
  * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
  * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
- * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
+ * all. HCAs that take longer to acknowledge (IBTA 9.7.6.1.3, Local CA ACK Delay) are given
+ * up to 268 ms, and fewer times, so that all tries end before the watchdog does
+ * (IPOIB_CM_STUCK). A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
  * it ask for 655 ms. Patience has no end on the side of the sender, whose
  * watchdog looks after connections that are stuck (ipoib_reap.c).
  */
 #define IPOIB_RC_RETRY		7
+#define IPOIB_RC_TIMEOUT_MOST	16
+#define IPOIB_RC_RETRY_LEAST	5
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* The CM: half a second for an answer, a packet on its way for 34 ms at most. */
 #define IPOIB_CM_RESPONSE	17
@@ -195,9 +199,11 @@ static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
 	if (err)
 		return err;
-	/* Whatever the peer had in mind for us. */
-	attr.timeout = IPOIB_RC_TIMEOUT;
-	attr.retry_cnt = IPOIB_RC_RETRY;
+	/* The CM adds the delay of the peer's HCA to the time that a packet needs. */
+	attr.timeout = clamp_t(u8, attr.timeout, IPOIB_RC_TIMEOUT,
+			       IPOIB_RC_TIMEOUT_MOST);
+	attr.retry_cnt = attr.timeout < IPOIB_RC_TIMEOUT_MOST ?
+			 IPOIB_RC_RETRY : IPOIB_RC_RETRY_LEAST;
 	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
 	ipoib_apm_rts(conn, &mask);
 	return ib_modify_qp(conn->qp, &attr, mask);
@@ -303,13 +309,16 @@ void ipoib_conn_end_accepting(struct ipoib_conn *conn)
 		return;
 	conn->accepting = false;
 	conn->cm->naccepting--;
+	conn->source->naccepting--;
 }
 
-static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer)
+static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			       struct ipoib_source *source)
 {
 	ipoib_peer_put(cm, peer);
 	spin_lock_bh(&cm->lock);
 	cm->nconns--;
+	ipoib_source_put(cm, source);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -317,6 +326,7 @@ static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * ipoib_conn_make - make a connection and its QP
  * @cm: connected mode of the interface
  * @peer: the other end
+ * @source: where it asked from, NULL if we ask
  * @transport: RC or UC
  * @sends: whether it shall be possible to send on it
  *
@@ -329,6 +339,7 @@ static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer)
  */
 struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
 				   struct ipoib_peer *peer,
+				   struct ipoib_source *source,
 				   enum ipoib_transport transport, bool sends)
 {
 	struct ipoib_conn *conn = ipoib_conn_alloc(cm);
@@ -337,6 +348,7 @@ struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
 	if (!conn)
 		goto uncount;
 	conn->peer = peer;
+	conn->source = source;
 	conn->heard = READ_ONCE(peer->seen);
 	conn->transport = transport;
 	err = ipoib_conn_share(conn);
@@ -354,7 +366,7 @@ unshare:
 free_conn:
 	kfree(conn);
 uncount:
-	ipoib_conn_uncount(cm, peer);
+	ipoib_conn_uncount(cm, peer, source);
 	return ERR_PTR(err);
 }
 
@@ -379,7 +391,7 @@ void ipoib_conn_free(struct ipoib_conn *conn)
 	spin_lock_bh(&conn->cm->lock);
 	ipoib_conn_end_accepting(conn);
 	spin_unlock_bh(&conn->cm->lock);
-	ipoib_conn_uncount(conn->cm, conn->peer);
+	ipoib_conn_uncount(conn->cm, conn->peer, conn->source);
 	kfree(conn);
 }
 
@@ -510,10 +522,10 @@ static struct ipoib_conn *ipoib_conn_make_active(struct ipoib_cm *cm,
 
 	id = ipoib_conn_create_id(cm, ipoib_conn_event, NULL);
 	if (IS_ERR(id)) {
-		ipoib_conn_uncount(cm, peer);
+		ipoib_conn_uncount(cm, peer, NULL);
 		return ERR_CAST(id);
 	}
-	conn = ipoib_conn_make(cm, peer, transport, true);
+	conn = ipoib_conn_make(cm, peer, NULL, transport, true);
 	if (IS_ERR(conn)) {
 		ipoib_conn_destroy_id(id);
 		return conn;
@@ -687,7 +699,8 @@ static bool ipoib_conn_is_superseded(struct ipoib_conn *conn)
 
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry(other, &conn->peer->conns, peer_list)
-		found |= conn->crossed && !other->active && other->two_way;
+		found |= conn->crossed && !other->active && other->two_way &&
+			 ipoib_conn_is_theirs(other);
 	spin_unlock_bh(&cm->lock);
 	return found;
 }

@@ -35,12 +35,22 @@
 #define IPOIB_UC_DOUBT		(6 * HZ)
 /* A connection not used for so long goes if there is need for room. */
 #define IPOIB_CM_SPARE		(5 * HZ)
+/*
+ * A connection on which nothing came for so long may be within a message, and hold a
+ * receive; how many of these are closed at a time where receives have run out.
+ */
+#define IPOIB_CM_HOLDING	(2 * HZ)
+#define IPOIB_CM_HOLDERS	32
 /* How many in use are passed over for that. */
 #define IPOIB_CM_LOOK		64
 /* The longest wait for the CM to be done with a connection. */
 #define IPOIB_CM_PARTING	(2 * HZ)
-/* The longest wait for the HCA to give all work requests back. */
+/*
+ * The longest wait for the HCA to give all work requests back while nothing else can be
+ * done, and how long it may take at all.
+ */
 #define IPOIB_CM_DRAIN		HZ
+#define IPOIB_CM_DRAIN_MOST	(30 * HZ)
 /* What connections share is given back after so long without any. */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 
@@ -119,6 +129,7 @@ void ipoib_conn_close(struct ipoib_conn *conn)
  * @IPOIB_DOOM_STUCK: a send does not complete
  * @IPOIB_DOOM_SILENT: nothing comes from the peer, on UC
  * @IPOIB_DOOM_IDLE: nobody uses it
+ * @IPOIB_DOOM_HOLDING: it may be what holds receives that others need
  */
 enum ipoib_doom {
 	IPOIB_DOOM_NONE,
@@ -128,6 +139,7 @@ enum ipoib_doom {
 	IPOIB_DOOM_STUCK,
 	IPOIB_DOOM_SILENT,
 	IPOIB_DOOM_IDLE,
+	IPOIB_DOOM_HOLDING,
 };
 
 /**
@@ -147,6 +159,7 @@ static const struct ipoib_doom_info ipoib_dooms[] = {
 	[IPOIB_DOOM_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
 	[IPOIB_DOOM_SILENT]	= { "silent", IPOIB_CM_ERRORS },
 	[IPOIB_DOOM_IDLE]	= { "idle", IPOIB_CM_REAPED },
+	[IPOIB_DOOM_HOLDING]	= { "holding", IPOIB_CM_REAPED },
 };
 
 /* Say why, count it, and have it go. */
@@ -215,33 +228,101 @@ unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
 	return ipoib_cm_slack(ipoib_cm_limit(cm));
 }
 
-/* Not used for a while: it may go if there is need for room. */
-static bool ipoib_conn_is_spare(const struct ipoib_conn *conn)
+/**
+ * ipoib_conn_is_spare - whether a connection has not been used for a while
+ * @conn: the connection
+ *
+ * Return: true if it may go where there is need for room
+ */
+bool ipoib_conn_is_spare(const struct ipoib_conn *conn)
 {
 	return conn->state == IPOIB_CONN_ESTABLISHED &&
 	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_SPARE);
 }
 
-/*
- * Close the one that was used least recently: ipoib_reap_age_conns() keeps the list
- * in that order. Those in front that it has not seen since are few.
- */
-static bool ipoib_cm_evict(struct ipoib_cm *cm)
+/* Nothing confirms that the one who asked for it is the peer. */
+static bool ipoib_conn_is_unverified(const struct ipoib_conn *conn)
 {
+	return !conn->active && !ipoib_conn_is_theirs(conn);
+}
+
+/*
+ * The spare connection that was used least recently, an unverified one first:
+ * ipoib_reap_age_conns() keeps the list in that order. Those in front that it has not
+ * seen since are few. Only those of @source, unless that is NULL.
+ */
+static struct ipoib_conn *
+ipoib_cm_find_spare(struct ipoib_cm *cm, const struct ipoib_source *source)
+{
+	struct ipoib_conn *conn, *found = NULL;
 	unsigned int look = IPOIB_CM_LOOK;
-	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(conn, &cm->conns, list) {
-		if (ipoib_conn_is_spare(conn)) {
-			ipoib_stat_add(cm->priv, IPOIB_CM_REAPED, 1);
-			__ipoib_conn_close(conn);
-			return true;
+		if ((!source || conn->source == source) &&
+		    ipoib_conn_is_spare(conn)) {
+			if (ipoib_conn_is_unverified(conn))
+				return conn;
+			found = found ?: conn;
 		}
 		if (!--look)
 			break;
 	}
-	return false;
+	return found;
+}
+
+/*
+ * A connection in use of a port that has the most, and at least twice as many as
+ * @source: that port alone would otherwise keep others out by using all of its share.
+ */
+static struct ipoib_conn *
+ipoib_cm_find_greedy(struct ipoib_cm *cm, const struct ipoib_source *source)
+{
+	unsigned int least = ipoib_source_greatest(cm);
+	unsigned int look = IPOIB_CM_LOOK;
+	struct ipoib_conn *conn;
+
+	lockdep_assert_held(&cm->lock);
+	if (least < 2 * (source ? source->nconns : 1))
+		return NULL;
+	list_for_each_entry(conn, &cm->conns, list) {
+		if (conn->state == IPOIB_CONN_ESTABLISHED && conn->source &&
+		    conn->source->nconns >= least)
+			return conn;
+		if (!--look)
+			break;
+	}
+	return NULL;
+}
+
+static bool ipoib_cm_evict(struct ipoib_conn *conn)
+{
+	if (!conn)
+		return false;
+	ipoib_stat_add(conn->cm->priv, IPOIB_CM_REAPED, 1);
+	__ipoib_conn_close(conn);
+	return true;
+}
+
+/* Room for one more of @source, or of our own. */
+static bool ipoib_cm_has_room(struct ipoib_cm *cm, unsigned int limit,
+			      const struct ipoib_source *source)
+{
+	lockdep_assert_held(&cm->lock);
+	if (!cm->up)
+		return false;
+	if (cm->nconns < limit)
+		return true;
+	return cm->nconns < ipoib_cm_slack(limit) &&
+	       (ipoib_cm_evict(ipoib_cm_find_spare(cm, NULL)) ||
+		ipoib_cm_evict(ipoib_cm_find_greedy(cm, source)));
+}
+
+static void ipoib_cm_count(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	cm->nconns++;
+	peer->users++;
 }
 
 /**
@@ -261,15 +342,112 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	bool room;
 
 	spin_lock_bh(&cm->lock);
-	room = cm->up && (cm->nconns < limit ||
-			  (cm->nconns < ipoib_cm_slack(limit) &&
-			   ipoib_cm_evict(cm)));
-	if (room) {
-		cm->nconns++;
-		peer->users++;
-	}
+	room = ipoib_cm_has_room(cm, limit, NULL);
+	if (room)
+		ipoib_cm_count(cm, peer);
 	spin_unlock_bh(&cm->lock);
 	return room;
+}
+
+/*
+ * The share of a port. Of those that it has, the one that was used least recently makes
+ * room for the next request.
+ */
+static struct ipoib_source *ipoib_cm_get_share(struct ipoib_cm *cm,
+					       const struct ipoib_way *way,
+					       unsigned int limit)
+{
+	struct ipoib_source *source = ipoib_source_get(cm, way);
+	unsigned int share = ipoib_source_limit(limit);
+
+	lockdep_assert_held(&cm->lock);
+	if (!source || source->nconns <= share)
+		return source;
+	if (source->nconns <= ipoib_cm_slack(share) &&
+	    ipoib_cm_evict(ipoib_cm_find_spare(cm, source)))
+		return source;
+	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
+	ipoib_source_put(cm, source);
+	return NULL;
+}
+
+/**
+ * ipoib_cm_make_room_for - count one more connection that a peer asks for
+ * @cm: connected mode of the interface
+ * @peer: its other end
+ * @way: the port of the fabric that it asks from
+ * @source: set to that port's share
+ *
+ * As ipoib_cm_make_room(), and no port has more than its share.
+ *
+ * Context: any but hard interrupt
+ * Return: whether it has been counted
+ */
+bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			    const struct ipoib_way *way,
+			    struct ipoib_source **source)
+{
+	unsigned int limit = ipoib_cm_limit(cm);
+	bool room;
+
+	spin_lock_bh(&cm->lock);
+	*source = ipoib_cm_get_share(cm, way, limit);
+	room = *source && ipoib_cm_has_room(cm, limit, *source);
+	if (room)
+		ipoib_cm_count(cm, peer);
+	else
+		ipoib_source_put(cm, *source);
+	spin_unlock_bh(&cm->lock);
+	return room;
+}
+
+static bool ipoib_conn_may_hold(const struct ipoib_conn *conn,
+				unsigned int least)
+{
+	unsigned int nconns = conn->source ? conn->source->nconns : 1;
+
+	return conn->state == IPOIB_CONN_ESTABLISHED && nconns >= least &&
+	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_HOLDING);
+}
+
+static unsigned int ipoib_reap_holders(struct ipoib_cm *cm, unsigned int least)
+{
+	struct ipoib_conn *conn, *tmp;
+	unsigned int n = 0;
+
+	lockdep_assert_held(&cm->lock);
+	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
+		if (n == IPOIB_CM_HOLDERS)
+			break;
+		if (!ipoib_conn_may_hold(conn, least))
+			continue;
+		ipoib_conn_doomed(conn, IPOIB_DOOM_HOLDING);
+		n++;
+	}
+	return n;
+}
+
+/**
+ * ipoib_reap_idlest - close connections that may hold receives
+ * @cm: connected mode of the interface
+ *
+ * A connection within a message holds a receive and brings no other one, so those that
+ * were used least recently are closed; if peers on one port have more than others,
+ * theirs.
+ *
+ * Context: any but hard interrupt
+ * Return: how many
+ */
+unsigned int ipoib_reap_idlest(struct ipoib_cm *cm)
+{
+	unsigned int n;
+
+	spin_lock_bh(&cm->lock);
+	n = ipoib_reap_holders(cm, ipoib_source_greatest(cm) / 2);
+	if (!n)
+		n = ipoib_reap_holders(cm, 0);
+	spin_unlock_bh(&cm->lock);
+	return n;
 }
 
 /**
@@ -549,22 +727,43 @@ static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
 	       ipoib_cm_rx_done(conn);
 }
 
-/* The HCA gives back what it had, which takes a moment at most. */
-static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying)
+/*
+ * The HCA has not given back what it had. A receive may be among that, and nothing
+ * brings it back when the QP is gone.
+ */
+static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
 {
-	unsigned long deadline = jiffies + IPOIB_CM_DRAIN;
-	struct ipoib_conn *conn;
+	if (net_ratelimit())
+		netdev_warn(conn->cm->priv->netdev,
+			    "timing out; %u sends not completed on QP %u\n",
+			    conn->ring.slots ?
+			    ipoib_ring_used(&conn->ring) : 0,
+			    conn->qp->qp_num);
+	if (!ipoib_cm_rx_done(conn))
+		ipoib_cm_rx_lost(conn);
+}
 
-	list_for_each_entry(conn, dying, list) {
+/*
+ * The HCA gives back what it had, which takes a moment at most. HCAs that are slow to
+ * tell that the last receive has been taken (IB_EVENT_QP_LAST_WQE_REACHED) have more
+ * time, but the others are not kept waiting any longer: those go back to @undrained.
+ */
+static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
+			     struct list_head *undrained)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	list_for_each_entry_safe(conn, tmp, dying, list) {
 		while (!ipoib_conn_is_drained(conn) &&
-		       time_before(jiffies, deadline))
+		       time_before(jiffies, conn->drain_by))
 			usleep_range(100, 200);
-		if (!ipoib_conn_is_drained(conn))
-			netdev_warn(cm->priv->netdev,
-				    "timing out; %u sends not completed on QP %u\n",
-				    conn->ring.slots ?
-				    ipoib_ring_used(&conn->ring) : 0,
-				    conn->qp->qp_num);
+		if (ipoib_conn_is_drained(conn))
+			continue;
+		if (!READ_ONCE(cm->hurry) &&
+		    time_before(jiffies, conn->drain_by + IPOIB_CM_DRAIN_MOST))
+			list_move_tail(&conn->list, undrained);
+		else
+			ipoib_conn_drain_timeout(conn);
 	}
 }
 
@@ -587,8 +786,19 @@ static void ipoib_reap_free_all(struct list_head *dying)
 	async_synchronize_full_domain(&freeing);
 }
 
-/* Second step, when the CM is done with them. */
-static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying)
+/* The CM is done with a connection, or has been. */
+static void ipoib_conn_end_id(struct ipoib_conn *conn)
+{
+	if (!conn->id)
+		return;
+	ipoib_conn_destroy_id(conn->id);
+	conn->id = NULL;
+	conn->drain_by = jiffies + IPOIB_CM_DRAIN;
+}
+
+/* Second step, when the CM is done with them. What is not drained stays. */
+static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying,
+			   struct list_head *undrained)
 {
 	struct ipoib_conn *conn;
 
@@ -598,8 +808,8 @@ static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying)
 	synchronize_net();
 	/* No callback of the CM runs after this. */
 	list_for_each_entry(conn, dying, list)
-		ipoib_conn_destroy_id(conn->id);
-	ipoib_reap_drain(cm, dying);
+		ipoib_conn_end_id(conn);
+	ipoib_reap_drain(cm, dying, undrained);
 	/* Nor do the completion handlers look at them after this. */
 	list_for_each_entry(conn, dying, list)
 		set_bit(conn->cq, cm->tx_ready);
@@ -623,7 +833,7 @@ static void ipoib_reap_work(struct work_struct *work)
 	list_for_each_entry_safe(conn, tmp, &dead, list)
 		if (ipoib_conn_may_die(conn))
 			list_move_tail(&conn->list, &dying);
-	ipoib_reap_end(cm, &dying);
+	ipoib_reap_end(cm, &dying, &dead);
 	if (list_empty(&dead))
 		return;
 	spin_lock_bh(&cm->lock);

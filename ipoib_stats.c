@@ -51,6 +51,7 @@ static const char * const ipoib_stat_names[] = {
 	[IPOIB_CM_REFUSED]	= "cm_refused",
 	[IPOIB_CM_ACCEPTED]	= "cm_accepted",
 	[IPOIB_CM_REJECTS]	= "cm_rejected",
+	[IPOIB_CM_PORT_FULL]	= "cm_rejected_port_full",
 	[IPOIB_CM_SIDR]		= "cm_sidr_rejected",
 	[IPOIB_CM_CROSSED]	= "cm_crossed",
 	[IPOIB_CM_BAD_DATA]	= "cm_bad_private_data",

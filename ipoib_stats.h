@@ -62,6 +62,8 @@ struct rtnl_link_stats64;
  * @IPOIB_CM_REFUSED: of those, refused or not answered
  * @IPOIB_CM_ACCEPTED: connections granted to peers
  * @IPOIB_CM_REJECTS: refused to peers
+ * @IPOIB_CM_PORT_FULL: of those, because peers on the port that they came from
+ *	have as many as one port may have
  * @IPOIB_CM_SIDR: service ID resolution requests, which are refused; they are not
  *	in IPOIB_CM_REJECTS
  * @IPOIB_CM_CROSSED: of IPOIB_CM_REJECTS, because a request of ours had priority
@@ -116,6 +118,7 @@ enum ipoib_stat {
 	IPOIB_CM_REFUSED,
 	IPOIB_CM_ACCEPTED,
 	IPOIB_CM_REJECTS,
+	IPOIB_CM_PORT_FULL,
 	IPOIB_CM_SIDR,
 	IPOIB_CM_CROSSED,
 	IPOIB_CM_BAD_DATA,

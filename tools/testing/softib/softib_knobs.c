@@ -195,6 +195,7 @@ static int softib_vectors_show(struct seq_file *seq, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(softib_vectors);
+
 static int softib_half_lid_set(void *data, u64 value)
 {
 	struct softib_node *node = data;

@@ -39,10 +39,20 @@ CASES=(
 	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
 	"second C14 a second connection of a peer replaces the first, which is ended"
 	"second_early C14 so it does one that is not ready yet"
+	"bare_request C14,F5 a second request alone does not end it"
+	"other_port C14,F5 nor does another port, where the path to the peer is not known"
+	"moved F5 a request from another LID is refused until the path is read anew, no longer"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
 	"rtu:wrong C15 so is one with another QPN"
 	"flood C13,C35 a flood of requests is bounded"
 	"flood_ends C13,C35 and leaves nothing behind"
+	"port_flood C35,F4 while a port floods with requests a peer keeps its connection and its rate"
+	"port_flood_new C35,F4 and a new peer gets one"
+	"port_share C35,F4 a port has no more than its share of the connections"
+	"port_share_new C35,F4 with the others a new peer gets one"
+	"port_share_lru C20,F4 of a port that has its share the one longest not used makes room"
+	"half C33,F3 messages that do not end, more than receives are posted, stall no other peer"
+	"half_all C33,F3 nor do as many as can be posted"
 	"dreq_storm C35 a storm of DREQs ends no connection"
 	"dreq_known C35 DREQs that end a connection end it once, and it is made anew"
 	"stale_request C14,C35 who is told that his QPN is stale asks again by another, once"
@@ -65,6 +75,10 @@ diagnose()
 	cm_diagnose 2
 }
 
+# The port that forges, and where the limits are set
+FORGER=1
+PARAM=/sys/module/ib_ipoib/parameters
+
 # forge [KEY=VALUE]...: a REQ of node 1 to node 2, but for what is said otherwise;
 # sgid=own is node 2's. Each has a communication ID of its own, so check cannot call this.
 forge()
@@ -78,10 +92,10 @@ forge()
 	done
 	"$LIB_DIR/cm_forge.py" req "comm=$(printf %x "$COMM")" \
 		"sid=0100000000$(lladdr_qpn 2)" "qpn=$(printf %x "$COMM")" \
-		"slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" \
-		"sgid=$(port_gid_hex 1)" "dgid=$(port_gid_hex 2)" \
+		"slid=$(lid_hex "$FORGER")" "dlid=$(lid_hex 2)" \
+		"sgid=$(port_gid_hex "$FORGER")" "dgid=$(port_gid_hex 2)" \
 		"private=0000424200010000" "${words[@]}" > "$TESTDIR/forged"
-	to_qp1 < "$TESTDIR/forged" || fail "cannot send"
+	to_qp1 "$FORGER" < "$TESTDIR/forged" || fail "cannot send"
 }
 
 # answers ATTR: of those messages, how many node 2 has sent into the capture
@@ -268,12 +282,12 @@ conns_of_are()
 	[ "$(conns_of "$1")" = "$2" ]
 }
 
-# peer_asks NAME QPN: node 1, as that peer, for a connection, into a capture that goes on.
-# Sets REP to the communication ID of the answer, REP_QPN to its QPN.
+# peer_asks NAME QPN [KEY=VALUE]...: node 1, as that peer, for a connection, into a capture
+# that goes on. Sets REP to the communication ID of the answer, REP_QPN to its QPN.
 peer_asks()
 {
 	capture_start "$1"
-	forge "private=00${2}00010000" retries=f
+	forge "private=00${2}00010000" retries=f "${@:3}"
 	read -r REP REP_QPN <<< "$(busywait 3000 granted_now)"
 	[ -n "$REP" ] || fail "not granted"
 }
@@ -284,10 +298,20 @@ granted_now()
 		sort -u | grep .
 }
 
+# rtu_message REMOTE COMM PRIVATE_DATA: in hex. By the shell alone, as a connection is given
+# up 6 s after the REP.
+rtu_message()
+{
+	local message
+
+	printf -v message '0107020300000000%016x00140000000000%02x%08x%s%s' "0x$2" 0 "0x$2" "$1" "$3"
+	printf '%s%0*d\n' "$message" $((512 - ${#message})) 0
+}
+
 # peer_ready PRIVATE_DATA: the RTU to that
 peer_ready()
 {
-	"$LIB_DIR/cm_forge.py" rtu "comm=$(printf %x "$COMM")" "private=$1" <<< "$REP $(printf %x "$COMM")" | to_qp1
+	rtu_message "$REP" "$(printf %x "$COMM")" "$1" | to_qp1 "$FORGER"
 }
 
 # peer_leaves QPN: it says good-bye, and nothing is left
@@ -328,6 +352,93 @@ second_early()
 	second_of 00a2a2
 	capture_stop
 	peer_leaves 00a2a2
+}
+
+# As a user of the peer's host may do it: a request without an RTU, and one whose RTU has
+# no private data. Soon, for the request is given up after 6 s without.
+bare_request()
+{
+	local comm first
+
+	peer_asks bare_first 00c1c1
+	peer_ready 0000c1c100010000
+	check "the first" busywait 3000 conns_of_are 00c1c1 "established passive both"
+	capture_stop
+	first="$REP $REP_QPN" comm=$COMM
+	peer_asks bare_second 00c1c1
+	check "still there" has_conn_of 00c1c1 "established passive both"
+	peer_ready ""
+	check "ready" busywait 3000 has_conn_of 00c1c1 "established passive one"
+	check "beside it" has_conn_of 00c1c1 "established passive both"
+	check_not "the first is ended" frame_seen "mad.attr=$CM_DREQ" "cm.comm=${first% *}" "$(from 2)"
+	capture_stop
+	"$LIB_DIR/cm_forge.py" dreq "comm=$(printf %x "$COMM")" "remote=$REP" "qpn=$REP_QPN" | to_qp1
+	check "the second leaves" busywait 3000 conns_of_are 00c1c1 "established passive both"
+	COMM=$comm
+	read -r REP REP_QPN <<< "$first"
+	peer_leaves 00c1c1
+}
+
+has_conn_of()
+{
+	conns_of "$1" | grep -qx "$2"
+}
+
+# A GID that no port has, so there is no path to it. Node 3 has all that it takes, but for
+# the LID.
+other_port()
+{
+	local first gid=fe800000000000000000000000c1c2c3 comm
+
+	peer_asks other_first 00c2c2 "sgid=$gid"
+	peer_ready 0000c2c200010000
+	check "the first" busywait 3000 conns_of_are 00c2c2 "established passive both"
+	capture_stop
+	first="$REP $REP_QPN" comm=$COMM
+	FORGER=3
+	peer_asks other_second 00c2c2 "sgid=$gid"
+	peer_ready 0000c2c200010000
+	check "beside it" busywait 3000 conns_of_are 00c2c2 \
+		$'established passive both\nestablished passive both'
+	capture_stop
+	"$LIB_DIR/cm_forge.py" dreq "comm=$(printf %x "$COMM")" "remote=$REP" "qpn=$REP_QPN" | to_qp1 3
+	FORGER=1
+	check "the second leaves" busywait 3000 conns_of_are 00c2c2 "established passive both"
+	COMM=$comm
+	read -r REP REP_QPN <<< "$first"
+	peer_leaves 00c2c2
+}
+
+# Node 1 stands for node 3 with another LID. What node 2 has to send to it reads the path
+# anew, so nothing is sent.
+moved()
+{
+	local asked old
+
+	check "connection" connect 2 3
+	old=$(conns 2 3 | grep -o 'qp=0x[0-9a-f]*')
+	asked=$(now_ms)
+	check "granted" slowwait 10 moved_granted
+	note "granted after $(($(now_ms) - asked)) ms"
+	check "the old one is still there" listed "$old"
+	check "and in use" ping_lossless 2 "$(ip4 3)" 10
+	check "the other is given up" slowwait 20 conns_are 1
+}
+
+conns_are()
+{
+	[ "$(conns 2 3 | wc -l)" -eq "$1" ]
+}
+
+listed()
+{
+	conns 2 3 | grep -q "$1"
+}
+
+moved_granted()
+{
+	forged moved "sgid=$(port_gid_hex 3)" "private=00$(lladdr_qpn 3)00010000"
+	[ "$(answers "$CM_REP")" -ge 1 ]
 }
 
 rtu()
@@ -388,6 +499,200 @@ flood_ends()
 {
 	check "gone" slowwait 30 few_left
 	check_num "peers" "$(cm_view 2 | sed -n 's/^peers: //p')" -le 4
+}
+
+# flood_on: node 1 asks for 300 connections each second, and is never ready
+flood_on()
+{
+	forge count=300 private=0005000000010000 retries=f
+	touch "$TESTDIR/flooding"
+	while [ -e "$TESTDIR/flooding" ]; do
+		to_qp1 < "$TESTDIR/forged"
+		nap 1
+	done &
+	FLOOD=$!
+}
+
+flood_off()
+{
+	rm -f "$TESTDIR/flooding"
+	wait "$FLOOD"
+}
+
+# rate: packets that node 3 has answered by node 2 in two seconds
+rate()
+{
+	in_node 3 ping -n -q -f -w 2 -s 4000 "$(ip4 2)" | sed -n 's/.* \([0-9]*\) received.*/\1/p'
+}
+
+port_flood()
+{
+	local alone during old rejected
+
+	check "connection" connect 3 2
+	old=$(conns 2 3 | grep -o 'qp=0x[0-9a-f]*')
+	alone=$(rate)
+	rejected=$(cm_stat 2 cm_rejected)
+	flood_on
+	check "flooded" busywait 10000 cm_stat_is 2 cm_rejected -gt $((rejected + 150))
+	during=$(rate)
+	flood_off
+	note "alone $alone packets in 2 s, during the flood $during; $(($(cm_stat 2 cm_rejected) - rejected)) refused"
+	check_num "rate" "$during" -ge $((alone / 2))
+	check "the same connection" listed "$old"
+}
+
+# Node 2 takes requests, and makes none: in datagram mode.
+port_flood_new()
+{
+	local rejected
+
+	check "no connection" in_mode connected rc 2 3
+	check "node 2 asks for none" set_mode 2 datagram
+	rejected=$(cm_stat 2 cm_rejected)
+	flood_on
+	check "flooded" busywait 10000 cm_stat_is 2 cm_rejected -gt $((rejected + 150))
+	check "connection" slowwait 5 connect_try 3 2
+	flood_off
+	check "that node 3 has made" conn_count_is 2 3 1
+	check "mode" set_mode 2 connected
+}
+
+# replied COUNT FILTER...: so many of its requests are granted or refused
+replied()
+{
+	[ "$(frames mad.class=07 "${@:2}" -f cm.remote | sort -u | wc -l)" -ge "$1" ]
+}
+
+# take NAME COUNT QPN: node 1, as peers of QPNs from there on, asks for so many, and is
+# ready for those that it gets
+take()
+{
+	local here comm remote
+
+	here=("$(from 2)" "$(to 1)")
+	capture_start "$1"
+	forge "count=$2" "private=00${3}00010000" "qpn=$3" retries=f wait=15
+	busywait 10000 replied "$2" "${here[@]}" || note "not all of $2 requests were answered"
+	cm_messages "$CM_REP" "${here[@]}" -f cm.comm -f cm.remote | sort -u | while read -r remote comm; do
+		rtu_message "$remote" "$comm" "00$(printf %06x $((16#$3 + 16#$comm - COMM)))00010000"
+	done > "$TESTDIR/rtus"
+	to_qp1 < "$TESTDIR/rtus"
+	capture_stop
+}
+
+# taken: connections that node 1's made-up peers have
+taken()
+{
+	cm_view 2 | awk '
+		/^peer:/ { on = $2 >= "0x060000" && $2 < "0x0a0000" }
+		/connection: established/ && on { n++ }
+		END { print n + 0 }'
+}
+
+taken_are()
+{
+	test "$(taken)" "$1" "$2"
+}
+
+# An eighth of 32 would be less than the least share, which is half of them.
+share()
+{
+	if [ "$FABRIC" = softib ]; then
+		echo 32 > "$PARAM/cm_max_connections"
+	else
+		echo 16 > "$PARAM/cm_max_per_port"
+	fi
+}
+
+port_share()
+{
+	local full i
+
+	check "no connection" in_mode connected rc 2 3
+	check "nothing is left" slowwait 20 all_gone 2
+	share
+	full=$(cm_stat 2 cm_rejected_port_full)
+	for i in 06 07 08; do
+		take "share$i" 20 "${i}0000"
+	done
+	check "connections" busywait 5000 taken_are -eq 16
+	check_num "refused, and counted" "$(cm_stat 2 cm_rejected_port_full)" -gt "$full"
+}
+
+port_share_new()
+{
+	check "node 2 asks for none" set_mode 2 datagram
+	check "connection" slowwait 10 connect_try 3 2
+	check_eq "those of the port" "$(taken)" 16
+	check "mode" set_mode 2 connected
+}
+
+# None of them has been used since it was made.
+port_share_lru()
+{
+	local reaped
+
+	nap 6
+	reaped=$(cm_stat 2 cm_reaped)
+	take share_lru 1 090000
+	check "the new one" busywait 5000 conns_of_are 090000 "established passive both"
+	check_num "closed to make room" "$(cm_stat 2 cm_reaped)" -gt "$reaped"
+	check_num "those of the port" "$(taken)" -le 16
+	echo 12000 > "$PARAM/cm_max_connections"
+	echo 0 > "$PARAM/cm_max_per_port"
+}
+
+# take_all COUNT: so many, 128 at a time
+take_all()
+{
+	local n=0
+
+	check "no connection" in_mode connected rc 2 3
+	check "nothing is left" slowwait 30 all_gone 2
+	echo 12000 > "$PARAM/cm_max_per_port"
+	while [ "$n" -lt "$1" ] && [ "$RET" -eq 0 ]; do
+		take "all$n" $(($1 - n < 128 ? $1 - n : 128)) "$(printf %06x $((0x070000 + n)))"
+		n=$((n + 128))
+		check "connections" busywait 10000 taken_are -ge $((n < $1 ? n : $1))
+	done
+	echo 0 > "$PARAM/cm_max_per_port"
+}
+
+# half_messages TIMES: one on each connection of node 1 to node 2, as long as there are
+# receives, and again when there may be more
+half_messages()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		knob_set 2 half_lid "$(port_lid 1)"
+		nap 0.1
+	done
+}
+
+half()
+{
+	take_all 40
+	half_messages 5
+	check "connection" slowwait 5 connect_try 3 2
+	check "nothing lost" ping_lossless 3 "$(ip4 2)" 100 -s 20000
+	check_num "connections with half a message" "$(taken)" -eq 40
+	check_num "receives" "$(receives 2)" -gt 40
+}
+
+# It takes a look or two until it is certain that nothing comes back.
+half_all()
+{
+	take_all 280
+	check "connection" connect 3 2
+	half_messages 20
+	check "not for long" slowwait 8 ping_ok 3 "$(ip4 2)" -s 20000
+	check "nothing lost" ping_lossless 3 "$(ip4 2)" 100 -s 20000
+	check "on the connection" conn_count_is 2 3 1
+	check_num "closed for it" "$(taken)" -lt 280
+	check "nothing is left" in_mode connected rc 2 3
+	check "nothing is left" slowwait 30 all_gone 2
 }
 
 dreq_storm()

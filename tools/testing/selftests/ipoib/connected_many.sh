@@ -48,6 +48,8 @@ setup()
 	fabric_up 3
 	wait_ping 1 2 || ktap_bail "no ping"
 	wait_ping 3 2 || ktap_bail "no ping"
+	# All that are made up are on one port.
+	echo 20000 > "$PARAM/cm_max_per_port"
 	in_mode connected rc 1 2 3 || ktap_bail "no connected mode"
 	connect 3 2 || ktap_bail "no connection"
 	node_ip 2 neigh flush dev ib0

@@ -32,6 +32,7 @@ CASES=(
 	"datagram_stream:2:1:ip6 C8,C30 and what TCP sends back to it"
 	"lossy_uc C8 lost messages are lost whole, and the connection goes on"
 	"black_hole C8 if connections carry nothing, and nobody tells, all goes over UD"
+	"later C8,F17 who offers UC later has all receives posted at once"
 	"both C8,C11 who offers both gets the one its peer offers"
 )
 
@@ -78,6 +79,16 @@ black_hole()
 	check "given up" slowwait 90 given_up
 	knob_set 1 drop_every_rc 0
 	check "ping" ping_ok 1 "$(ip4 2)"
+}
+
+# Its shared receive queue is there already.
+later()
+{
+	check "RC only" in_mode connected rc 1 2
+	check "connection" connect 1 2
+	check_num "receives" "$(receives 2)" -lt 256
+	check "RC and UC" set_transport 2 rc,uc
+	check "receives" busywait 5000 receives_are 2 -eq 256
 }
 
 both()

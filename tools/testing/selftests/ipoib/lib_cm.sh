@@ -176,11 +176,11 @@ private_data()
 # The Q_Key of QP 1 (IBTA 3.5.3).
 QP1_QKEY=0x80010000
 
-# to_qp1: node 1's HCA to node 2's CM, the messages of standard input
+# to_qp1 [FROM]: its HCA (node 1's) to node 2's CM, the messages of standard input
 to_qp1()
 {
 	ud_to 2
-	ud_verbs "$(ibdev 1)" "${UD_TO[@]}" -q 1 -Q "$QP1_QKEY" -d -
+	ud_verbs "$(ibdev "${1:-1}")" "${UD_TO[@]}" -q 1 -Q "$QP1_QKEY" -d -
 }
 
 # ping_longest FROM ADDRESS COUNT [ARG...]: as ping_lossless, and prints the longest time
