@@ -28,6 +28,11 @@ CASES=(
 	"crossing_skewed C17 also if one of them is late"
 )
 
+NEEDS=(
+	[crossing_works]=crossing
+	[crossing_code]=crossing_works
+)
+
 setup()
 {
 	local node

@@ -38,6 +38,13 @@ CASES=(
 	"silent_bound_all C35 no more than 512 packets wait for all peers that do not answer"
 )
 
+NEEDS=(
+	[refused_backoff]=refused
+	[refused_later]=refused_backoff
+	[stalled_ends]=stalled
+	[stalled_back]=stalled_ends
+)
+
 setup()
 {
 	fabric_up 3
@@ -228,6 +235,7 @@ doubled_data()
 	tcp_stream 1 2 ip4 -t 1
 	knobs dup_every_rc 0
 	same_end
+	[ "$1" = rc ] || check "back" in_mode connected rc 1 2
 }
 
 # RC sends again what was not answered within 67 ms.

@@ -45,8 +45,11 @@ CASES=(
 	"param C8 the module's cm_transport is what interfaces begin with, if it is such a word"
 )
 
+NEEDS=([switch_time]=switching)
+
 setup()
 {
+	FLIP_MS=0
 	fabric_up 3
 	wait_ping 1 2 || ktap_bail "no ping"
 	set_transport 3 none || ktap_bail "no cm_transport"
@@ -57,10 +60,30 @@ diagnose()
 	cm_diagnose 1
 }
 
+# in_datagram, in_connected: where cases begin; nodes 1 and 2
+in_datagram()
+{
+	local node
+
+	for node in 1 2; do
+		set_mode "$node" datagram || fail "node $node: no datagram mode"
+	done
+}
+
+in_connected()
+{
+	local node
+
+	for node in 1 2; do
+		set_mode "$node" connected || fail "node $node: no connected mode"
+	done
+}
+
 words()
 {
 	local file=/sys/class/net/ib0/mode
 
+	in_datagram
 	check "connected" in_node 1 sh -c "echo connected > $file"
 	check_eq "reads" "$(net_file 1 mode)" connected
 	check "again" in_node 1 sh -c "echo connected > $file"
@@ -75,6 +98,7 @@ words_wrong()
 {
 	local word
 
+	in_datagram
 	for word in "" connecte connected2 Connected 1 rc; do
 		check_not "'$word'" set_mode 1 "$word"
 	done
@@ -83,6 +107,7 @@ words_wrong()
 
 netlink()
 {
+	in_datagram
 	check "connected" node_ip 1 link set ib0 type ipoib mode connected
 	check_eq "sysfs" "$(net_file 1 mode)" connected
 	check "ip shows it" grep -q 'mode connected' <<< "$(node_ip 1 -d link show dev ib0)"
@@ -92,6 +117,7 @@ netlink()
 
 mtu_follows()
 {
+	in_datagram
 	check "connected" set_mode 1 connected
 	check_eq "MTU" "$(link_mtu 1)" 65520
 	check "datagram" set_mode 1 datagram
@@ -100,6 +126,7 @@ mtu_follows()
 
 mtu_stays()
 {
+	in_datagram
 	check "connected" set_mode 1 connected
 	check "set" node_ip 1 link set ib0 mtu 9000
 	check "datagram" set_mode 1 datagram
@@ -114,6 +141,7 @@ mtu_stays()
 
 mtu_before()
 {
+	in_datagram
 	check "set" node_ip 1 link set ib0 mtu 1500
 	check "connected" set_mode 1 connected
 	check_eq "MTU" "$(link_mtu 1)" 1500
@@ -198,6 +226,7 @@ transports()
 {
 	local word
 
+	in_datagram
 	for word in none rc uc rc,uc uc,rc; do
 		check "$word" set_transport 1 "$word"
 		check_eq "reads" "$(net_file 1 cm_transport)" "$word"
@@ -220,14 +249,9 @@ transports_wrong()
 	check_eq "MTU" "$(link_mtu 3)" 2044
 }
 
-# From here on nodes 1 and 2 are in connected mode.
 ud_peer()
 {
-	local node
-
-	for node in 1 2; do
-		check "connected" set_mode "$node" connected
-	done
+	in_connected
 	check_eq "flags" "$(lladdr 3 | cut -c 1-2)" 00
 	check "ping" ping_lossless 1 "$("ip$1" 3)" 10
 	check "ping back" ping_lossless 3 "$("ip$1" 1)" 10
@@ -246,8 +270,17 @@ too_long()
 	in_node 1 ping -n -c 2 -i 0.2 -W 1 -M 'do' -s 4000 "$("ip$1" 3)" 2>&1
 }
 
+# forget_pmtu: what was learned of routes
+forget_pmtu()
+{
+	in_node 1 ip -4 route flush cache
+	in_node 1 ip -6 route flush cache
+}
+
 pmtu4()
 {
+	in_connected
+	forget_pmtu
 	check "ping is told" grep -qi 'frag needed\|message too long' <<< "$(too_long 4)"
 	check_eq "route" "$(pmtu 4)" "mtu 2044"
 	check "in fragments" ping_lossless 1 "$(ip4 3)" 5 -s 4000
@@ -255,6 +288,8 @@ pmtu4()
 
 pmtu6()
 {
+	in_connected
+	forget_pmtu
 	check "ping is told" grep -qi 'too big\|message too long' <<< "$(too_long 6)"
 	check_eq "route" "$(pmtu 6)" "mtu 2044"
 	check "in fragments" ping_lossless 1 "$(ip6 3)" 5 -s 4000
@@ -262,8 +297,17 @@ pmtu6()
 
 pmtu_counted()
 {
-	check_num "answers" "$(cm_stat 1 tx_too_long_answered)" -ge 2
-	check_num "drops" "$(cm_stat 1 tx_drop_too_long)" -ge 2
+	local answers drops family
+
+	in_connected
+	forget_pmtu
+	answers=$(cm_stat 1 tx_too_long_answered)
+	drops=$(cm_stat 1 tx_drop_too_long)
+	for family in 4 6; do
+		check "told" grep -qi 'frag needed\|too big\|message too long' <<< "$(too_long "$family")"
+	done
+	check_num "answers" $(($(cm_stat 1 tx_too_long_answered) - answers)) -ge 2
+	check_num "drops" $(($(cm_stat 1 tx_drop_too_long) - drops)) -ge 2
 }
 
 # A route with a locked MTU learns nothing.
@@ -271,6 +315,7 @@ pmtu_limited()
 {
 	local answers drops ms
 
+	in_connected
 	node_ip 1 route add "$(ip4 3)/32" dev ib0 mtu lock 65520
 	answers=$(cm_stat 1 tx_too_long_answered)
 	drops=$(cm_stat 1 tx_drop_too_long)
@@ -288,6 +333,7 @@ pmtu_limited()
 
 pmtu_others()
 {
+	in_connected
 	check "connection" connect 1 2
 	check "65520" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 65492
 	check "65520, IPv6" ping_lossless 1 "$(ip6 2)" 5 -M 'do' -s 65472
@@ -297,6 +343,7 @@ tcp_ud_peer()
 {
 	local result
 
+	in_connected
 	result=$(iperf 1 3 -t 2) || { fail "iperf3: $result"; return; }
 	note "Mb/s: $result"
 	check_rate "${result% *}" 10
@@ -306,6 +353,7 @@ group_long()
 {
 	local before
 
+	in_connected
 	before=$(cm_stat 1 tx_drop_too_long)
 	in_node 1 udp_group send ib0 255.255.255.255 9 3000 1
 	check "drops" busywait 3000 cm_stat_is 1 tx_drop_too_long -gt "$before"
@@ -353,6 +401,7 @@ switching()
 {
 	local client i mode
 
+	in_connected
 	shell_start 1
 	shell_start 2
 	background 2 sh -c 'exec iperf3 -s -1 > /dev/null'

@@ -98,9 +98,10 @@ wrong_node()
 
 	listen 2 0x8035 5 3000
 	two=$LISTENER
-	listen 3 0x8035 1 1000
+	listen_marker 3 0x8035
 	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x8035 "$HELLO" 5
-	wait "$LISTENER" && fail "node 3 got $(received 3)"
+	in_node 1 raw_frame send ib0 "$(lladdr 3)" 0x8035 "$MARK"
+	first_is_marker 3
 	wait "$two" || fail "node 2 did not get its own"
 }
 

@@ -288,6 +288,24 @@ no_carrier()
 	! has_carrier "$@"
 }
 
+# no_interface NODE: it has none
+no_interface()
+{
+	! node_ip "$1" link show dev ib0 > /dev/null 2>&1
+}
+
+# mtu_is NODE MTU
+mtu_is()
+{
+	[ "$(link_mtu "$1")" = "$2" ]
+}
+
+# lladdr_ends NODE HEX: its link-layer address does
+lladdr_ends()
+{
+	[[ $(lladdr "$1") == *$2 ]]
+}
+
 # wait_carrier [NODE...]
 wait_carrier()
 {
@@ -385,6 +403,18 @@ ping_ok()
 	in_node "$node" ping -n -c 1 -W 1 -I ib0 "$@" "$addr" > /dev/null 2>&1
 }
 
+# unanswered FROM ADDRESS [ARG...]: no answer comes to an echo. There is no way there, so
+# no marker can end the wait; it is longer on slow kernels.
+unanswered()
+{
+	local node=$1 addr=$2 out
+
+	shift 2
+	out=$(in_node "$node" ping -n -c 1 -W "$SLOW" -I ib0 "$@" "$addr" 2>&1) || return 0
+	echo "$out"
+	return 1
+}
+
 # wait_ping FROM TO [SECONDS]: until both families answer
 wait_ping()
 {
@@ -465,7 +495,7 @@ iperf()
 	spawn "$to" iperf3 -s -1 > /dev/null 2>&1 &
 	server=$!
 	busywait 5000 iperf_listens "$to" || echo "the iperf3 server does not listen"
-	if ! in_node "$from" timeout 40 iperf3 -J \
+	if ! in_node "$from" timeout $((40 * SLOW)) iperf3 -J \
 		-c "$("${IPERF_ADDR:-ip4}" "$to")" "$@" > "$json" 2>&1; then
 		kill "$server"
 		head -c 500 "$json"

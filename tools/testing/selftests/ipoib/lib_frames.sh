@@ -172,7 +172,7 @@ listen()
 {
 	local log=$TESTDIR/recv.$1
 
-	spawn "$1" raw_frame recv ib0 "$2" "$3" "$4" > "$log" &
+	spawn "$1" raw_frame recv ib0 "$2" "$3" $(($4 * SLOW)) > "$log" &
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the listener does not start"
@@ -181,6 +181,26 @@ listen()
 received()
 {
 	sed 1d "$TESTDIR/recv.$1"
+}
+
+# A claim that a frame does not arrive needs an end. After the frame goes a marker by
+# the same way, which does arrive: what comes before it is there by then, and on a
+# slow machine all of that takes longer.
+
+# listen_marker NODE ETHERTYPE: for the marker, whose data MARK is from now on
+listen_marker()
+{
+	MARKER=$((MARKER + 1))
+	MARK=$(printf 'fefe0001%08x' $MARKER)
+	listen "$1" "$2" 1 10000
+}
+
+# first_is_marker NODE: and not the frame that was sent before it
+first_is_marker()
+{
+	wait "$LISTENER" || { fail "node $1 does not get the marker"; return 1; }
+	# short frames are padded on their way
+	check "node $1 gets the marker first" grep -q "data=$MARK" <<< "$(received "$1")"
 }
 
 # udp_listen NODE ADDRESS PORT COUNT MS [gap]: the same for datagrams; received NODE

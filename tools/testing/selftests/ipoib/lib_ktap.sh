@@ -10,6 +10,16 @@
 # them held and the kernel log stayed clean. ids are those of the tables in
 # Documentation/rfc-compliance.rst (U, A, C) and interface.rst (B), or "-".
 #
+# Each case begins with what setup makes. If it goes on with what another one leaves,
+# NEEDS says so: NEEDS=([CASE]=OTHER). The other one is run first where it was not, without
+# its checks counting, so that any case can be run alone, and none fails because
+# another one did. NEEDS=([CASE]=setup): it begins with nothing done yet. Setup runs again
+# after a case that failed, and where a case does not go on with what the one
+# before it leaves. "FILE --list" names the cases.
+#
+# IPOIB_FAIL=PATTERN makes those cases fail, and leave nodes without a driver: to show
+# that others do not mind.
+#
 # With IPOIB_DRIVER=stock a case listed in stock-known-failures is expected to
 # fail: it is XFAIL, and a pass of one listed as "always" is XPASS, a failure. One
 # listed as "harmful" (an oops, a hang) is not run. On a fabric other than softib a
@@ -30,7 +40,10 @@ KTAP_FAIL=0
 KTAP_XFAIL=0
 KTAP_XPASS=0
 KTAP_SKIPPED=0
-declare -A KTAP_SEEN
+declare -A KTAP_SEEN NEEDS
+# The case whose state this is, for the one that needs it; whether it is not setup's
+KTAP_LAST=setup
+KTAP_DIRTY=
 RET=0
 SKIP_REASON=
 
@@ -46,7 +59,7 @@ note()
 # Something without which no further case makes sense went wrong.
 ktap_bail()
 {
-	diagnose
+	ktap_diagnose
 	echo "Bail out! $*"
 	ktap_totals
 	exit $KSFT_FAIL
@@ -64,6 +77,12 @@ ktap_skip_all()
 diagnose()
 {
 	:
+}
+
+# All of it as comments: other lines are no KTAP, and nobody would show them.
+ktap_diagnose()
+{
+	diagnose 2>&1 | sed '/^#/!s/^/# /'
 }
 
 fail()
@@ -122,11 +141,13 @@ nap()
 	read -rt "$1" -u "$NAP_FD" || true
 }
 
+# Monotonic, to 10 ms: the wall clock may be set while somebody waits.
 now_ms()
 {
-	local t=${EPOCHREALTIME/./}
+	local t
 
-	echo $((t / 1000))
+	read -r t _ < /proc/uptime
+	echo $((10#${t/./} * 10))
 }
 
 # busywait MILLISECONDS COMMAND...: until it succeeds, or fail at the deadline.
@@ -163,16 +184,24 @@ slowwait()
 }
 
 # stays MILLISECONDS COMMAND...: it succeeds now and each time it is asked again
-# until then. For claims that something does not happen.
+# until then, five times at least. For states that nothing may change, where no frame
+# can end the wait: see first_is_marker. A slow machine gets more time to go wrong.
 stays()
 {
-	local end=$(($(now_ms) + $1))
+	local end=$(($(now_ms) + $1 * SLOW)) looks=0
 
 	shift
-	while [ "$(now_ms)" -lt $end ]; do
+	while [ "$(now_ms)" -lt $end ] || [ $looks -lt 5 ]; do
 		"$@" || return 1
+		looks=$((looks + 1))
 		nap 0.1
 	done
+}
+
+# klog_has PATTERN: a line since the last klog_mark
+klog_has()
+{
+	klog | grep -q "$1"
 }
 
 klog_mark()
@@ -283,13 +312,65 @@ ktap_judge()
 	fi
 }
 
+# ktap_leaves CASE: another one goes on with what it leaves, or the next one cannot
+ktap_leaves()
+{
+	local entry name last=
+
+	for entry in "${NEEDS[@]}"; do
+		[ "$entry" != "$1" ] || return 0
+	done
+	for entry in "${CASES[@]}"; do
+		name=${entry%% *}
+		[ "$last" != "$1" ] || [ "${NEEDS[$name]:-}" != setup ] || return 0
+		last=$name
+	done
+	return 1
+}
+
+ktap_call()
+{
+	local func args
+
+	IFS=: read -r func args <<< "$1"
+	IFS=: read -ra args <<< "$args"
+	"$func" "${args[@]}"
+}
+
+# What there is goes, and setup runs again.
+ktap_rebuild()
+{
+	note "setup runs again"
+	fabric_down > /dev/null 2>&1
+	! declare -F setup > /dev/null || setup
+	KTAP_LAST=setup
+	KTAP_DIRTY=
+}
+
+# ktap_prepare CASE: it finds what it needs
+ktap_prepare()
+{
+	local need=${NEEDS[$1]:-}
+
+	[ -z "$need" ] || [ "$need" != "$KTAP_LAST" ] || return 0
+	if [ -n "$KTAP_DIRTY" ] || [ "$need" = setup ]; then
+		ktap_rebuild
+	fi
+	if [ -z "$need" ] || [ "$need" = setup ]; then
+		return 0
+	fi
+	ktap_prepare "$need"
+	note "$1 goes on with what $need leaves"
+	ktap_call "$need"
+	KTAP_LAST=$need
+	KTAP_DIRTY=1
+}
+
 ktap_case()
 {
-	local func ids claim name args findings start
+	local ids claim name findings start
 
 	read -r name ids claim <<< "$1"
-	IFS=: read -r func args <<< "$name"
-	IFS=: read -ra args <<< "$args"
 	KTAP_NO=$((KTAP_NO + 1))
 	[ -z "${KTAP_SEEN[$name]:-}" ] || ktap_bail "two cases are named $name"
 	KTAP_SEEN[$name]=1
@@ -305,12 +386,28 @@ ktap_case()
 		ktap_judge "$name" "$name [$ids] $claim"
 		return
 	fi
+	klog_mark "before $name"
+	ktap_prepare "$name"
+	RET=0
+	SKIP_REASON=
 	klog_mark "$name"
 	start=$(now_ms)
-	"$func" "${args[@]}"
+	ktap_call "$name"
 	CASE_MS=$(($(now_ms) - start))
 	findings=$(klog_findings) && fail "the kernel log has: $findings"
-	[ $RET -eq 0 ] || diagnose
+	# shellcheck disable=SC2053 # a pattern it is
+	if [[ -n ${IPOIB_FAIL:-} && $name == $IPOIB_FAIL ]]; then
+		fail "made to fail, and leaves no driver"
+		module_gone ib_ipoib || driver_unload
+	fi
+	KTAP_LAST=$name
+	KTAP_DIRTY=
+	! ktap_leaves "$name" || KTAP_DIRTY=1
+	if [ $RET -ne 0 ]; then
+		ktap_diagnose
+		# what the stock driver fails is known, and so is what it leaves
+		known_failure "$name" > /dev/null || { KTAP_LAST=failed; KTAP_DIRTY=1; }
+	fi
 	ktap_judge "$name" "$name [$ids] $claim"
 }
 
@@ -320,11 +417,15 @@ ktap_totals()
 		"xpass:$KTAP_XPASS skip:$KTAP_SKIPPED error:0"
 }
 
-# ktap_main [CASE...]: run those cases, or all
+# ktap_main [CASE...]: run those cases, or all; --list: print their names
 ktap_main()
 {
 	local entry cases=() skips=0
 
+	if [ "${1:-}" = --list ]; then
+		printf '%s\n' "${CASES[@]%% *}"
+		exit 0
+	fi
 	for entry in "${CASES[@]}"; do
 		if [ $# -eq 0 ] || [[ " $* " == *" ${entry%% *} "* ]]; then
 			cases+=("$entry")

@@ -109,6 +109,16 @@ udp_to()
 	in_node "$1" udp_group send ib0 "$2" "$3" 100 "$4" "${5:-1000}"
 }
 
+# by_own_tree NODE GROUP: ten datagrams go to the group itself, none by the broadcast group
+by_own_tree()
+{
+	local before
+
+	before=$(xstat "$1" tx_via_broadcast)
+	udp_to "$1" "$2" 7301 10
+	xstat_is "$1" tx_via_broadcast -eq "$before"
+}
+
 # xstat_grows NODE NAME GROUP: a datagram makes it grow
 xstat_grows()
 {

@@ -394,7 +394,7 @@ no_way()
 
 	neigh_set 1 "$address" "$1"
 	paths_trace
-	check_not "answer" ping_ok 1 "$address"
+	check "answer" unanswered 1 "$address"
 	check "refused with $2" busywait 3000 path_event "$1" "answer status=-$2"
 	check_eq "found" "$(path_events "$1" "answer status=0")" 0
 	paths_untrace

@@ -87,6 +87,14 @@ opensm_stop_all()
 	done
 }
 
+# new_sm PARTITION...: a new SM with other ideas
+new_sm()
+{
+	opensm_stop
+	partitions "$@"
+	opensm_start
+}
+
 # opensm_reread [NODE]: make it read partitions.conf again and sweep
 opensm_reread()
 {
@@ -101,7 +109,7 @@ sa()
 	local node=$1
 
 	shift
-	timeout 20 saquery -C "$(ibdev "$node")" -P 1 --smkey "${SA_KEY:-1}" "$@"
+	timeout $((20 * SLOW)) saquery -C "$(ibdev "$node")" -P 1 --smkey "${SA_KEY:-1}" "$@"
 }
 
 # Records of the SA, a line each: key=value words; numbers as saquery has them.
@@ -167,6 +175,12 @@ sa_members()
 sa_join_state()
 {
 	sa_records 1 MCMR --mgid "$2" --gid "$(port_gid "$1")" | word JoinState
+}
+
+# join_state_is NODE MGID STATE
+join_state_is()
+{
+	[ "$(sa_join_state "$1" "$2")" = "$3" ]
 }
 
 sa_is_member()

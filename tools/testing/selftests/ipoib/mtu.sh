@@ -36,10 +36,10 @@ setup()
 	fabric_up 2 mtu=4096
 }
 
-# link GROUP MTU: of the group, and what it makes of the interfaces
-link()
+# group_is MTU: the broadcast group's, and the interfaces have what that makes of them
+group_is()
 {
-	local group=$1 mtu=${2%_again} node
+	local group=$1 mtu=$(($1 - 4)) node
 
 	if [ "$FIXTURE" != "$group" ]; then
 		group_mtu_set "$group"
@@ -55,15 +55,22 @@ link()
 	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
 }
 
-mtu_is()
+# link GROUP MTU: of the group, and what it makes of the interfaces
+link()
 {
-	[ "$(link_mtu "$1")" = "$2" ]
+	local node
+
+	group_is "$1"
+	for node in 1 2; do
+		check_eq "MTU of node $node" "$(link_mtu "$node")" "${2%_again}"
+	done
 }
 
 exact()
 {
 	local family=$1 mtu=$2 head=28
 
+	group_is $((mtu + 4))
 	[ "$family" = 6 ] && head=48
 	check "max" ping_lossless 1 "$("ip$family" 2)" 5 -M 'do' -s $((mtu - head))
 	check_not "max + 1" ping_ok 1 "$("ip$family" 2)" -M 'do' -s $((mtu - head + 1))
@@ -95,6 +102,7 @@ no_limits()
 
 admin_smaller()
 {
+	group_is 2048
 	check "set" set_mtu "$1"
 	check "max" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s $(($1 - 28))
 	check_not "max + 1" ping_ok 1 "$(ip4 2)" -M 'do' -s $(($1 - 27))
@@ -103,6 +111,7 @@ admin_smaller()
 
 admin_limits()
 {
+	group_is 2048
 	check "72" set_mtu 72
 	check "ping" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 44
 	check_not "71" node_ip 1 link set ib0 mtu 71
@@ -116,6 +125,7 @@ admin_limits()
 
 admin_beyond_group()
 {
+	group_is 2048
 	check "4092 is accepted" node_ip 1 link set ib0 mtu 4092
 	check "2044 is what it stays at" stays 1000 mtu_is 1 2044
 	check "max" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 2016
@@ -124,6 +134,7 @@ admin_beyond_group()
 
 mixed()
 {
+	group_is 2048
 	node_ip 1 link set ib0 mtu 1500
 	check "small to large" ping_lossless 1 "$(ip4 2)" 5 -s 1400
 	check "large to small, in fragments that are too long for the way back" \

@@ -195,8 +195,7 @@ program()
 	check "the other, too" slowwait 5 is_member 3 "$mgid"
 	check "first datagram" socat_send 1 "$group" datagram0
 	check "sender" busywait 5000 mcg_is 1 "$mgid" state member
-	# the time in which it still goes to all
-	nap 0.4
+	check "by its own tree" slowwait 5 by_own_tree 1 "$group"
 	capture_start program
 	for i in 1 2 3 4; do
 		check "datagram $i" socat_send 1 "$group" "datagram$i"

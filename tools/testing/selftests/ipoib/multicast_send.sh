@@ -230,7 +230,7 @@ other_mlid()
 	[ "$first" != "$second" ] || fail "the MLID has not changed: $first"
 	check "member again" busywait 5000 mcg_is 1 "$mgid" state member
 	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" "$((second))"
-	nap 0.3
+	check "by its own tree" slowwait 5 by_own_tree 1 "$group"
 	capture_start mlid
 	udp_to 1 "$group" 7009 5
 	capture_stop
@@ -314,11 +314,6 @@ to_full()
 	wait "$sender"
 	wait "$LISTENER"
 	check_eq "datagrams of 200" "$(received 2)" 200
-}
-
-join_state_is()
-{
-	[ "$(sa_join_state "$1" "$2")" = "$3" ]
 }
 
 from_full()

@@ -40,6 +40,15 @@ CASES=(
 	"unload A8 with the driver all connections go, under traffic"
 )
 
+NEEDS=(
+	[ethernet_mtu:ipv6]=ethernet_mtu:1024
+	[ethernet_mtu:2048]=ethernet_mtu:ipv6
+	[gid:back]=gid:other
+	[mac:back]=mac:other
+	[vlan:request]=vlan:own
+	[vlan:ends]=vlan:request
+)
+
 setup()
 {
 	fabric_up 2
@@ -200,11 +209,6 @@ path_mtu()
 joined_up()
 {
 	ping_ok 1 "$(ip4 2)" && [ "$(conn_count 1)" -eq 1 ] && [ "$(conn_count 2)" -eq 1 ]
-}
-
-lladdr_ends()
-{
-	[[ $(lladdr "$1") == *$2 ]]
 }
 
 # idle SECONDS: connections that are not used that long end, or four times as long

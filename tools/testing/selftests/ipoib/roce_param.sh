@@ -130,11 +130,6 @@ all_up()
 	check "ping" wait_ping 2 3
 }
 
-no_interface()
-{
-	! node_ip "$1" link show dev ib0 > /dev/null 2>&1
-}
-
 under_traffic()
 {
 	select_ports ''

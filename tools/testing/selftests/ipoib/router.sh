@@ -53,11 +53,6 @@ diagnose()
 	sa_records 1 -g
 }
 
-join_state_is()
-{
-	[ "$(sa_join_state "$1" "$2")" = "$3" ]
-}
-
 # Every group of our link is joined by node 2, somehow
 joins_all()
 {
@@ -128,7 +123,7 @@ receives()
 	check "router's state" slowwait 5 join_state_is 2 "$mgid" 0x2
 	udp_to 1 "$group" 7100 1
 	busywait 3000 mcg_is 1 "$mgid" state member
-	nap 0.4
+	check "by its own tree" slowwait 5 by_own_tree 1 "$group"
 	capture_start receives
 	check "frames" heard 2 10 udp_to 1 "$group" 7100 10
 	capture_stop
@@ -176,7 +171,7 @@ reports()
 		by=("$ROUTERS4" "$ROUTERS6")
 	fi
 	capture_start reports
-	listen 2 3 1000 $((10000 * SLOW))
+	listen 2 3 1000 10000
 	group_join 3 "239.40.7.$1" "ff05::407$1"
 	check "node 2 hears them" busywait 5000 reports_heard "$1"
 	check "sent as they should be" busywait 3000 reports_by "${by[@]}" "$1"
@@ -308,7 +303,7 @@ comes_and_goes()
 	capture_start routed
 	ip netns exec beyond udp_group send v0 239.40.6.2 7103 100 40 100000 &
 	sender=$!
-	nap 1
+	check "by the broadcast group" busywait 3000 frame_seen dport=7103 "dgid=$BROADCAST_MGID"
 	group_join 3 239.40.6.2
 	wait "$sender"
 	capture_stop

@@ -153,11 +153,6 @@ sm_dead_joining()
 	back
 }
 
-no_interface()
-{
-	! node_ip "$1" link show dev ib0 > /dev/null 2>&1
-}
-
 # The interface is the driver's to remove. After it ib_core waits for the leaves
 # that it still owes a subnet manager who is not there, a quarter of a minute for
 # each HCA; they go one after the other, the last one first.
