@@ -25,7 +25,7 @@ CASES=(
 	"bad:private=000042420000000a C23,C26 so is one of 10"
 	"bad:private=0000000000010000 C15,C35 a QPN of 0 is refused"
 	"bad:private=00ffffff00010000 C15,C35 so is that of a group"
-	"partition C35 a request for a partition that the port is not in is not granted"
+	"partition C35,F31,F33 a request for a partition that the port is not in comes to its CM, and is not granted"
 	"bad:service=1 C8,C35 so is UC if only RC is offered"
 	"bad:sgid=own C35 so is one in our own name"
 	"bad:sgid=ff12401bffff00000000000000000001 C35 or in the name of a group"
@@ -59,6 +59,11 @@ CASES=(
 	"wrong_reply C15,C35 a REP with another QPN than was asked is refused"
 	"patience C35 who is asked for patience for hours has some for seconds"
 	"afterwards C35 traffic goes on"
+)
+
+NEEDS=(
+	[refusal_data]=bad:sgid=ff12401bffff00000000000000000001
+	[flood_ends]=flood
 )
 
 setup()
@@ -206,11 +211,33 @@ sidr_user()
 	modprobe -r rdma_ucm
 }
 
-# The kernel's CM does that by itself, and does not always say so.
+# requests_heard: that have come to the CM of node 2's port
+requests_heard()
+{
+	host 2 cat "/sys/class/infiniband/$(ibdev 2)/ports/1/cm_rx_msgs/req"
+}
+
+requests_heard_are()
+{
+	test "$(requests_heard)" "$@"
+}
+
+# The kernel's CM does that by itself, and does not always say so. A request that is
+# granted ends the wait.
 partition()
 {
-	forged partition pkey=8123
-	check_eq "REP" "$(answers "$CM_REP")" 0
+	local before asked
+
+	before=$(requests_heard)
+	capture_start partition
+	forge pkey=8123
+	asked=$(printf '%08x' "$COMM")
+	check "the CM has it" busywait 3000 requests_heard_are -gt "$before"
+	forge
+	check "the next is granted" busywait 3000 frame_seen "mad.attr=$CM_REP" "$(from 2)" \
+		"cm.remote=$(printf '%08x' "$COMM")"
+	capture_stop
+	check_eq "REP" "$(cm_messages "$CM_REP" "$(from 2)" "cm.remote=$asked" -f n)" ""
 }
 
 refusal_data()
@@ -754,15 +781,21 @@ dreq_known()
 	check "nothing else is left" slowwait 10 only_one
 }
 
+# send_nobody ADDRESS QPN: node 2 sends to that QPN of node 3's HCA
+send_nobody()
+{
+	node_ip 2 neigh replace "$1" dev ib0 \
+		lladdr "$(sed 's/../&:/g; s/:$//' <<< "80$2$(port_gid_hex 3)")"
+	in_node 2 bash -c "echo > /dev/udp/$1/9"
+}
+
 # ask_nobody QPN: node 2 asks for a connection to that QPN, which node 3's HCA has not,
 # and hears nothing of it
 ask_nobody()
 {
 	knob_set 3 drop_every_mad 1
 	capture_start "nobody$1"
-	node_ip 2 neigh replace 10.9.9.9 dev ib0 \
-		lladdr "$(sed 's/../&:/g; s/:$//' <<< "80$1$(port_gid_hex 3)")"
-	in_node 2 bash -c 'echo > /dev/udp/10.9.9.9/9'
+	send_nobody 10.9.9.9 "$1"
 	check "asks" busywait 5000 asked "$1" 1
 }
 
@@ -801,8 +834,11 @@ stale_request()
 	check_eq "QPNs" "$(requests 424242 cm.qpn | sort -u | wc -l)" 2
 	answer_last 424242 rej reason=a
 	check "refused" busywait 2000 cm_stat_is 2 cm_refused -gt "$before"
-	nap 1
+	# what is asked for after that, of another one, is the end of the wait
+	send_nobody 10.9.9.8 424243
+	check "asks another" busywait 5000 asked 424243 1
 	check "asks no more" asked 424242 2
+	node_ip 2 neigh del 10.9.9.8 dev ib0
 	asked_nothing_more
 }
 
@@ -834,6 +870,7 @@ patience()
 
 afterwards()
 {
+	check "connection" connect 2 3
 	check "ping" ping_lossless 2 "$(ip4 3)" 50 -s 60000
 	check_eq "connections to node 3" "$(conn_count 2 3)" 1
 	check "link still up" has_carrier 2

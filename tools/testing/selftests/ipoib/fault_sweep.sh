@@ -57,6 +57,7 @@ step_cases()
 {
 	local entry kind name claim knob
 
+	CASES+=("told_tells F31 what counts as said: a warning of ours, with words of the step")
 	for entry in "${STEPS[@]}"; do
 		read -r name _ _ _ claim <<< "$entry"
 		for kind in "${FAULT_KINDS[@]}"; do
@@ -322,13 +323,39 @@ works_unloaded()
 
 # ---- the walk ----
 
-# Whether the kernel's log says that something went wrong
+# What the driver, or those below it, say of a step that went wrong
+declare -A WORDS=(
+	[load]='no memory|cannot|failed' [plug]='no memory for interfaces|cannot|failed'
+	[ifup]='cannot|QP|multicast join failed|send|agent' [join]='multicast join failed|too many'
+	[first]='failed send|post send failed|multicast join failed|more than|cannot'
+	[mtu]='MTU|cannot' [mode]='connected mode|listen|MTU|cannot' [connect]='recv|listen|QP|cannot'
+	[link]='cannot|multicast join failed|query' [ifdown]='QP|timing out|cannot'
+	[unplug]='QP|timing out|leaked|cannot' [unload]='leaked|timing out|QP'
+)
+
+# told MARK STEP: whether the kernel's log has a warning or worse since then, of us, with
+# words of that step
 told()
 {
-	dmesg | awk -v mark="$1" '
+	dmesg -l emerg,alert,crit,err,warn | awk -v mark="$1" -v words="${WORDS[$2]}" '
 		index($0, mark) { on = 1; next }
-		on && /softib|ib_ipoib|ipoib|ib[0-9]|infiniband/ { found = 1 }
+		on && /softib|ib_ipoib|ipoib|ib[0-9]|infiniband/ && $0 ~ words { found = 1 }
 		END { exit !found }'
+}
+
+# Whether told() can tell: a line that is no warning, and one of another matter, are no
+# answer, and one that is both a warning and of the step is.
+told_tells()
+{
+	local mark="fault $KTAP_FILE told $EPOCHREALTIME"
+
+	echo "<4>$mark" > /dev/kmsg
+	echo "<6>ib0: multicast join failed, but this is information" > /dev/kmsg
+	echo "<4>ib0: link becomes ready" > /dev/kmsg
+	echo "<4>eth0: multicast join failed" > /dev/kmsg
+	check_not "information, another matter, another interface" told "$mark" join
+	echo "<4>ib0: multicast join failed for ff12::1, status -12: no memory" > /dev/kmsg
+	check "a warning of the step" told "$mark" join
 }
 
 # in_time SECONDS COMMAND...: it succeeds before they are over; forks nothing itself
@@ -350,7 +377,7 @@ step_once()
 
 	shift
 	"${name}_prepare"
-	echo "$mark $name $*" > /dev/kmsg
+	echo "<4>$mark $name $*" > /dev/kmsg
 	"$@"
 	"${name}_act" > /dev/null 2> "$TESTDIR/act.err" || rc=$?
 	WORKED=
@@ -364,7 +391,7 @@ step_once()
 	fi
 	if [ "$rc" -ne 0 ]; then
 		REFUSED=$((REFUSED + 1))
-	elif told "$mark"; then
+	elif told "$mark" "$name"; then
 		LOGGED=$((LOGGED + 1))
 	else
 		fail "$name, $*: does not work, and nothing says so"

@@ -13,11 +13,14 @@ FABRIC=pair
 
 README=$LIB_DIR/../../../../README.md
 
+# shellcheck disable=SC2034 # for ktap_main
+NEEDS=([both:1]=both:2 [pings]=both:1 [mtu]=pings)
+
 CASES=(
 	"commands - there are commands for both machines, and for machine 1"
 	"both:2 - those for both machines succeed on machine 2"
 	"both:1 - and on machine 1"
-	"pings U1 and what machine 1 does then loses no packet, over IPv4 and IPv6"
+	"pings U1,F31 and what machine 1 does then loses no packet, over IPv4 and IPv6"
 	"mtu - the MTU is what it promises"
 )
 
@@ -63,8 +66,9 @@ pings()
 	# the reader is slower than this machine
 	check "carrier" slowwait 20 grep -q 1 /sys/class/net/ib0/carrier
 	while read -r line; do
+		check "a first answer" slowwait 20 ping -n -c 1 -W 1 "${line##* }"
 		# shellcheck disable=SC2086 # words they are
-		check "$line" slowwait 20 ping_line $line
+		check "$line" ping_line $line
 	done < <(block "on machine 1")
 }
 

@@ -20,17 +20,18 @@ CASES=(
 	"multicast:1 U27,A19 multicast with a GRH is delivered: to the broadcast group, as broadcast"
 	"multicast:2 U27,A19 to a group that the receiver is in, as multicast"
 	"reserved_ip U24 an IPv4 packet under a non-zero reserved field is answered"
-	"wrong_qkey U40 a frame with another Q_Key is not delivered"
-	"short:0 U23 a message without any octet is dropped"
-	"short:1 U23 one of 1 octet is dropped"
-	"short:3 U23 one of 3 octets is dropped"
+	"wrong_qkey U40,F33 a frame with another Q_Key is not delivered"
+	"short:0 U23,F33 a message without any octet is dropped"
+	"short:1 U23,F33 one of 1 octet is dropped"
+	"short:3 U23,F31,F33 one of 3 octets, one less than the header, is dropped"
 	"header_only U23 one of the 4 octets of the header does no harm"
 	"short_counted U23 what is dropped as too short is counted"
 	"garbage U23 nonsense under known EtherTypes does no harm"
-	"too_long U28 a message longer than the link's MTU does not stop reception"
+	"longest U28 the longest message that the link's MTU allows is delivered"
+	"too_long U28,F31 one that is longer, and that the port could send, is not cut, and does not stop reception"
 	"flood U23 five hundred bad frames do not exhaust the receive ring"
 	"odd_flags U36,U62 a neighbour whose address has all flag bits set is reached"
-	"odd_flags_arp U36,U62 its ARP is believed"
+	"odd_flags_arp U36,U62,F31 its ARP is believed: the address, flag bits included, is the neighbour's"
 )
 
 setup()
@@ -100,11 +101,13 @@ reserved_ip()
 	check "the answer" grep -q 'data=4500.*0000....00000001deadbeef' <<< "$(received 1)"
 }
 
+# not_delivered COMMAND...: what it sends, while a marker that goes the same way after it is
 not_delivered()
 {
-	listen 2 0x88b5 1 1000
+	listen_marker 2 0x88b5
 	check "send" "$@"
-	wait "$LISTENER" && fail "node 2 got $(received 2)"
+	check "send the marker" to_node2 "88b50000$MARK"
+	first_is_marker 2
 	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
 }
 
@@ -119,7 +122,7 @@ wrong_qkey()
 
 short()
 {
-	local data=88b5
+	local data=88b500
 
 	not_delivered to_node2 "${data:0:$((2 * $1))}"
 }
@@ -167,14 +170,35 @@ garbage()
 	check "and in IPv6" ping_lossless 1 "$(ip6 2)" 5
 }
 
+# of_octets N: a message of so many
+of_octets()
+{
+	printf '88b50000%0*d' $((($1 - 4) * 2)) 0
+}
+
+longest()
+{
+	listen 2 0x88b5 1 3000
+	check "2048 octets" to_node2 "$(of_octets 2048)"
+	wait "$LISTENER" || fail "not delivered"
+	check_eq "length" "$(received 2 | word len)" 2044
+}
+
+# The group's MTU is 2048, the links' 4096. What is longer than the group's may be dropped,
+# but not cut, and what comes after it arrives.
 too_long()
 {
-	local data
+	local octets
 
-	# 2048 octets fill the path; the longest there are
-	data=$(printf '88b50000%04088d' 0)
-	check "2048 octets" to_node2 "$data"
-	check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
+	for octets in 2049 4096; do
+		listen_marker 2 0x88b5
+		check "$octets octets" to_node2 "$(of_octets "$octets")"
+		check "send the marker" to_node2 "88b50000$MARK"
+		wait "$LISTENER" || { fail "node 2 does not get the marker"; return; }
+		grep -q "data=$MARK" <<< "$(received 2)" ||
+			check_eq "length" "$(received 2 | word len)" $((octets - 4))
+		check "node 2 is well" ping_lossless 1 "$(ip4 2)" 5
+	done
 }
 
 flood()
@@ -204,12 +228,26 @@ odd_flags_arp()
 
 	sha=$(odd_address)
 	node_ip 1 neigh flush dev ib0
-	ping_ok 1 "$(ip4 2)"
-	# a reply that nobody asked for updates an entry that there is
+	check "an entry" slowwait 5 ping_ok 1 "$(ip4 2)"
+	# a reply that nobody asked for updates an entry that there is, but none that has
+	# been updated within this time
+	in_node 1 sh -c 'echo 0 > /proc/sys/net/ipv4/neigh/ib0/locktime'
 	ud_to 1
 	check "send" ud_send 2 "${UD_TO[@]}" -q "0x$(lladdr_qpn 1)" -Q "$QKEY" \
 		-d "080600000020080014040002${sha}0a090002$(lladdr 1)0a090001"
+	check "the neighbour's address" busywait 3000 neighbour_has "$sha"
 	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
+	in_node 1 sh -c 'echo 100 > /proc/sys/net/ipv4/neigh/ib0/locktime'
+}
+
+# neighbour_has HEX: it is what node 1 has for node 2
+neighbour_has()
+{
+	local entry
+
+	entry=$(node_ip 1 neigh show "$(ip4 2)" dev ib0)
+	echo "$entry"
+	[[ ${entry//:/} == *"lladdr $1 "* ]]
 }
 
 ktap_main "$@"
