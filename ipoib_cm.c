@@ -656,6 +656,27 @@ void ipoib_cm_let_go(struct ipoib_dev *priv)
 }
 
 /**
+ * ipoib_cm_lose_gid - close all connections, as the port has lost their GID
+ * @priv: the interface
+ *
+ * The CM cannot send by that GID any more, but goes on to repeat what it has sent. So
+ * nothing is waited for.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_cm_lose_gid(struct ipoib_dev *priv)
+{
+	struct ipoib_cm *cm = priv->cm;
+
+	if (!cm)
+		return;
+	spin_lock_bh(&cm->lock);
+	ipoib_cm_close_all(cm);
+	ipoib_reap_unbind(cm);
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
  * ipoib_cm_exit - undo ipoib_cm_init()
  * @priv: the interface, down for good
  *

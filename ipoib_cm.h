@@ -48,6 +48,7 @@ int ipoib_cm_listen_again(struct ipoib_dev *priv);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
+void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
 bool ipoib_cm_is_on(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
@@ -89,6 +90,10 @@ static inline void ipoib_cm_flush(struct ipoib_dev *priv)
 }
 
 static inline void ipoib_cm_let_go(struct ipoib_dev *priv)
+{
+}
+
+static inline void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 {
 }
 
@@ -605,6 +610,7 @@ struct ipoib_cm_parter {
  * @empty_at: jiffies since when there is no connection
  * @leaving: the interface is being removed
  * @hurry: connections are taken apart without waiting for the CM
+ * @unbound: jiffies: so are those whose &ipoib_conn.die_at is not later
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
@@ -653,6 +659,7 @@ struct ipoib_cm {
 	unsigned long empty_at;
 	bool leaving;
 	bool hurry;
+	unsigned long unbound;
 };
 
 static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
@@ -711,6 +718,7 @@ void ipoib_conn_fail(struct ipoib_conn *conn);
 unsigned int ipoib_reap_idlest(struct ipoib_cm *cm);
 void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_reap_all(struct ipoib_cm *cm);
+void ipoib_reap_unbind(struct ipoib_cm *cm);
 void ipoib_reap_start(struct ipoib_cm *cm);
 void ipoib_reap_init(struct ipoib_cm *cm);
 void ipoib_reap_exit(struct ipoib_cm *cm);

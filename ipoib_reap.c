@@ -718,6 +718,7 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 	if (smp_load_acquire(&conn->tended))
 		return false;
 	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->hurry) ||
+	       !time_after(conn->die_at, READ_ONCE(conn->cm->unbound)) ||
 	       time_after(jiffies, conn->die_at);
 }
 
@@ -879,6 +880,21 @@ void ipoib_reap_all(struct ipoib_cm *cm)
 	WRITE_ONCE(cm->hurry, false);
 }
 
+/**
+ * ipoib_reap_unbind - take apart what closes now without waiting for the CM
+ * @cm: connected mode of the interface
+ *
+ * So the CM does not repeat its DREQs.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_reap_unbind(struct ipoib_cm *cm)
+{
+	lockdep_assert_held(&cm->lock);
+	WRITE_ONCE(cm->unbound, jiffies + IPOIB_CM_PARTING);
+	mod_delayed_work(cm->wq, &cm->reap_work, 0);
+}
+
 /* ---- interface comes and goes ---- */
 
 /**
@@ -899,6 +915,7 @@ void ipoib_reap_init(struct ipoib_cm *cm)
 	unsigned int i;
 
 	cm->empty_at = jiffies;
+	cm->unbound = jiffies;
 	INIT_LIST_HEAD(&cm->closing);
 	INIT_LIST_HEAD(&cm->dead);
 	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);

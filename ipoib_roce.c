@@ -45,6 +45,9 @@
  */
 static const unsigned int ipoib_roce_timeout_ms[] = { 10, 100, 1000 };
 
+/* How long the RDMA core may take to remove a GID whose address has gone. */
+#define IPOIB_ROCE_GID_PAUSE	(HZ / 4)
+
 /* Queries for paths. Nothing here waits for RTNL. */
 static struct workqueue_struct *ipoib_roce_wq;
 
@@ -331,10 +334,28 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	return 0;
 }
 
+/*
+ * By a GID that has gone the CM makes no address handle, hence sends no DREQ. It would
+ * repeat one that is under way, which soft-RoCE does not survive.
+ */
+static void ipoib_roce_check_gid(struct ipoib_dev *priv)
+{
+	const struct ib_gid_attr *attr;
+
+	if (!ipoib_roce_is_soft(priv))
+		return;
+	attr = ipoib_roce_gid_attr(priv);
+	if (IS_ERR(attr))
+		ipoib_cm_lose_gid(priv);
+	else
+		rdma_put_gid_attr(attr);
+}
+
 static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 {
 	switch (event) {
 	case IB_EVENT_GID_CHANGE:
+		ipoib_roce_check_gid(priv);
 		ipoib_path_stale(priv);
 		fallthrough;
 	case IB_EVENT_PORT_ACTIVE:
@@ -706,7 +727,11 @@ static struct notifier_block ipoib_roce_netdev_notifier = {
 	.priority = -1,
 };
 
-/* An address came or went: it may be that of our GID. */
+/*
+ * An address came or went: it may be that of our GID. Soft-RoCE must not be asked for
+ * anything by a GID that is about to go (ipoib_roce_is_soft()). The RDMA core says when
+ * it has gone; the GID that is made of the MAC address stays in the table, though.
+ */
 static int ipoib_roce_inet6_event(struct notifier_block *nb,
 				  unsigned long event, void *ptr)
 {
@@ -714,9 +739,15 @@ static int ipoib_roce_inet6_event(struct notifier_block *nb,
 	struct ipoib_roce *roce;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
-		if (READ_ONCE(roce->ndev) == ifa->idev->dev)
+	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list) {
+		if (READ_ONCE(roce->ndev) != ifa->idev->dev)
+			continue;
+		if (event == NETDEV_DOWN && ipoib_roce_is_soft(roce->priv))
+			ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT,
+					     IPOIB_ROCE_GID_PAUSE);
+		else
 			ipoib_ctl_post(roce->priv, IPOIB_CTL_PORT);
+	}
 	rcu_read_unlock();
 	return NOTIFY_DONE;
 }

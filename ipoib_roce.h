@@ -87,6 +87,7 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
 /* ipoib_roce_conn.c */
 int ipoib_roce_conn_check(struct ipoib_dev *priv,
 			  const struct ib_cm_req_event_param *req);
+bool ipoib_roce_is_soft(const struct ipoib_dev *priv);
 bool ipoib_roce_shares_receives(const struct ipoib_dev *priv);
 
 /* ipoib_roce_group.c */

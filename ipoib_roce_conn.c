@@ -35,18 +35,38 @@ int ipoib_roce_conn_check(struct ipoib_dev *priv,
 }
 
 /**
+ * ipoib_roce_is_soft - whether the HCA is soft-RoCE
+ * @priv: the interface
+ *
+ * It has faults that are worked around:
+ *
+ * - It forgets the receive that a message was being put into when its QP stops, does
+ *   not tell everywhere that a QP is done with its SRQ, and on UC reports a message
+ *   of which a packet was lost as a failed receive.
+ * - A datagram that cannot be sent, as the GID of its address handle has gone from
+ *   the port's table or there is no route, puts its QP into the error state. If that
+ *   is QP 1, ib_mad does not start it again: the CM is dead on that port until the
+ *   device is made anew. So connections end after the GID has gone, when the CM cannot
+ *   make an address handle.
+ *
+ * Context: any
+ * Return: whether it is
+ */
+bool ipoib_roce_is_soft(const struct ipoib_dev *priv)
+{
+	return priv->ca->ops.driver_id == RDMA_DRIVER_RXE;
+}
+
+/**
  * ipoib_roce_shares_receives - whether an HCA can be trusted with an SRQ
  * @priv: the interface
  *
- * soft-RoCE forgets the receive that a message was being put into when its QP
- * stops, does not tell everywhere that a QP is done with its SRQ, and on UC
- * reports a message of which a packet was lost as a failed receive. With
- * receives of its own a QP gives all of them back, and such a message is not
- * heard of.
+ * With receives of its own a QP of soft-RoCE gives all of them back, and a message
+ * of which a packet was lost is not heard of.
  *
  * Return: false for soft-RoCE
  */
 bool ipoib_roce_shares_receives(const struct ipoib_dev *priv)
 {
-	return priv->ca->ops.driver_id != RDMA_DRIVER_RXE;
+	return !ipoib_roce_is_soft(priv);
 }

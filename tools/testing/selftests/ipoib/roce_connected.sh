@@ -32,6 +32,7 @@ CASES=(
 	"gid:back C19 and with its old one"
 	"mac:other C19 with another MAC address of its port, too"
 	"mac:back C19 and with its old one"
+	"qp1 F19 however often the GID of a node changes under traffic, QP 1 stays alive"
 	"vlan:own C4,A18 an interface on a VLAN has a connection of its own"
 	"vlan:request C35 a request for that from another VLAN is refused"
 	"vlan:ends C19 and the connection ends with the VLAN"
@@ -57,9 +58,33 @@ setup()
 	connect 1 2 || ktap_bail "no connection"
 }
 
+# The cases after one that has ended with a dead QP 1 are about something else.
 diagnose()
 {
+	local node
+
 	cm_diagnose 1 2
+	for node in 1 2; do
+		note "QP 1 of node $node: $(gsi_state "$node")"
+		[ "$(gsi_state "$node")" = RTS ] || device_anew "$node"
+	done
+}
+
+device_anew()
+{
+	hca_remove "$1"
+	hca_add "$1"
+	node_move "$1"
+	node_config "$1"
+	wait_carrier "$1"
+	set_mode "$1" connected
+}
+
+# gsi_state NODE: of QP 1. Soft-RoCE puts it into the error state, for good, if a MAD
+# cannot be sent, because its GID has gone or the port is down.
+gsi_state()
+{
+	rdma res show qp link "$(ibdev "$1")" | sed -n 's/.* type GSI state \([A-Z]*\).*/\1/p'
 }
 
 # The socket of ping has room for three such packets only: not too many at a time.
@@ -267,6 +292,41 @@ mac()
 	ip link set "$(eth 2)" up
 	check "the address" slowwait 10 lladdr_ends 2 "${mac:9:2}${mac:12:2}${mac:15:2}"
 	anew
+}
+
+# Traffic both ways, so that connections are in use and are asked for all the time.
+qp1()
+{
+	local i bad
+
+	doubt 1
+	doubt 2
+	check "connection" slowwait 15 joined_up
+	background 1 ping -q -i 0.02 -s 1000 "$(ip4 2)" > /dev/null 2>&1
+	background 2 ping -q -i 0.02 -s 1000 "$(ip6 1)" > /dev/null 2>&1
+	for ((i = 1; i <= ${CHANGES:-3}; i++)); do
+		gid_set "fe80::43:$i"
+		check "carrier" wait_carrier 2
+		check "connection after change $i" slowwait 30 joined_up
+		bad="$(gsi_state 1)$(gsi_state 2)"
+		check_eq "states of QP 1 after change $i" "$bad" RTSRTS
+		[ "$bad" = RTSRTS ] || break
+	done
+	background_stop
+	gid_set "$(port_gid 2)"
+	[ $RET -ne 0 ] || anew
+}
+
+# gid_set ADDRESS: the only link-local one of node 2's port
+gid_set()
+{
+	local addr
+
+	ip addr add "$1/64" dev "$(eth 2)" nodad
+	ip -6 -o addr show dev "$(eth 2)" scope link | awk '{ print $4 }' | grep -v "^$1/" |
+	while read -r addr; do
+		ip addr del "$addr" dev "$(eth 2)"
+	done
 }
 
 # Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
