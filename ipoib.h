@@ -567,6 +567,10 @@ struct ipoib_mcast {
  * @pkey_index: where the port has it
  * @pkey_joined: where ib_sa has found it when groups were joined
  * @pkey_limited: the port is a limited member of the partition, which was logged
+ * @sendq_size: sends that the UD QP has room for
+ * @recvq_size: receives that it has room for
+ * @qp_flags: IB_QP_CREATE_ flags that it was made with
+ * @vector: number of the interface, see ipoib_ud_vector()
  * @admin_mtu: MTU the administrator asked for, or the largest there is
  * @port_mtu: largest IP MTU of the port as it is now configured
  * @max_mtu: largest IP MTU the port could be configured for
@@ -661,6 +665,10 @@ struct ipoib_dev {
 	u16 pkey_index;
 	u16 pkey_joined;
 	bool pkey_limited;
+	unsigned int sendq_size;
+	unsigned int recvq_size;
+	u32 qp_flags;
+	unsigned int vector;
 	unsigned int admin_mtu;
 	unsigned int port_mtu;
 	unsigned int max_mtu;
@@ -856,6 +864,8 @@ void ipoib_router_listed(struct ipoib_dev *priv, int status,
 /* ipoib_ud.c */
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
+netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
+int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);

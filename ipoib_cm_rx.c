@@ -658,7 +658,10 @@ static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
 
 static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
-	struct ib_cq_init_attr attr = { .cqe = ipoib_cm_rx_cqe(cm) };
+	struct ib_cq_init_attr attr = {
+		.cqe = ipoib_cm_rx_cqe(cm),
+		.comp_vector = ipoib_ud_vector(cm->priv, 0),
+	};
 	int err;
 
 	err = ipoib_cm_bufs_init(cm, &rx->bufs, ipoib_cm_srq_size(cm->priv),

@@ -310,7 +310,7 @@ static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)
 	struct ib_device *ca = cm->priv->ca;
 	struct ib_cq_init_attr attr = {
 		.cqe = ipoib_cm_tx_cq_conns(cm->priv) * IPOIB_CM_RING,
-		.comp_vector = i % ca->num_comp_vectors,
+		.comp_vector = ipoib_ud_vector(cm->priv, i + 1),
 	};
 	struct ib_cq *cq;
 

@@ -147,10 +147,12 @@ static void ipoib_ethtool_rings(struct net_device *dev,
 				struct kernel_ethtool_ringparam *kernel_ring,
 				struct netlink_ext_ack *extack)
 {
-	ring->rx_max_pending = ipoib_recvq_size;
-	ring->tx_max_pending = ipoib_sendq_size;
-	ring->rx_pending = ipoib_recvq_size;
-	ring->tx_pending = ipoib_sendq_size;
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
+	ring->rx_max_pending = priv->recvq_size;
+	ring->tx_max_pending = priv->sendq_size;
+	ring->rx_pending = priv->recvq_size;
+	ring->tx_pending = priv->sendq_size;
 }
 
 const struct ethtool_ops ipoib_ethtool_ops = {

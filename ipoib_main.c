@@ -573,8 +573,7 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 	dev->dev_port = priv->port - 1;
 	dev->dev_id = priv->port - 1;
 	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
-	if (priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM)
-		dev->features |= NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
+	dev->features |= ipoib_ud_features(priv);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
 	SET_NETDEV_DEV(dev, priv->ca->dev.parent);

@@ -25,6 +25,11 @@
 /* How often, and how far apart, a QP is told to go into error or RESET. */
 #define IPOIB_MOVE_TRIES	10
 #define IPOIB_MOVE_PAUSE_MS	10
+/* The smallest queue that is tried where the HCA refuses larger ones. */
+#define IPOIB_QUEUE_LEAST	(2 * IPOIB_BATCH)
+
+/* Interfaces made so far, see ipoib_ud_vector(). */
+static atomic_t ipoib_ud_vectors;
 
 static int ipoib_ud_qp_init(struct ipoib_dev *priv)
 {
@@ -350,36 +355,98 @@ static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
 		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
-static int ipoib_ud_create_qp(struct ipoib_dev *priv)
+/*
+ * Flags that the HCA says it knows and that help here. mlx5 computes checksums only for
+ * QPs with IB_QP_CREATE_IPOIB_UD_LSO. The offloads of IPoIB are for InfiniBand: on RoCE
+ * the packet lies behind headers that HCAs do not look behind.
+ */
+static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 {
-	struct ib_device *ca = priv->ca;
-	u64 caps = ca->attrs.kernel_cap_flags;
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+	u32 flags = 0;
+
+	if (attrs->kernel_cap_flags & IBK_BLOCK_MULTICAST_LOOPBACK)
+		flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	if (!rdma_protocol_ib(priv->ca, priv->port))
+		return flags;
+	if (attrs->kernel_cap_flags & IBK_UD_TSO)
+		flags |= IB_QP_CREATE_IPOIB_UD_LSO;
+	if (attrs->device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
+		flags |= IB_QP_CREATE_NETIF_QP;
+	return flags;
+}
+
+static struct ib_qp *ipoib_ud_try_qp(struct ipoib_dev *priv, u32 flags)
+{
 	struct ib_qp_init_attr init = {
 		.event_handler = ipoib_ud_qp_event,
 		.qp_context = priv,
 		.send_cq = priv->txq->cq,
 		.recv_cq = priv->rxq->cq,
-		.cap.max_send_wr = ipoib_sendq_size,
-		.cap.max_recv_wr = ipoib_recvq_size,
-		.cap.max_send_sge = min_t(u32, ca->attrs.max_send_sge,
+		.cap.max_send_wr = priv->sendq_size,
+		.cap.max_recv_wr = priv->recvq_size,
+		.cap.max_send_sge = min_t(u32, priv->ca->attrs.max_send_sge,
 					  IPOIB_TX_SGE),
 		.cap.max_recv_sge = 2,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_UD,
+		.create_flags = flags,
 	};
-	struct ib_qp *qp;
 
-	if (caps & IBK_BLOCK_MULTICAST_LOOPBACK)
-		init.create_flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
-	if (ca->attrs.device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
-		init.create_flags |= IB_QP_CREATE_NETIF_QP;
-	qp = ib_create_qp(priv->pd, &init);
+	return ib_create_qp(priv->pd, &init);
+}
+
+/* HCAs refuse flags that they say they know: do without, by what is missed least. */
+static int ipoib_ud_create_qp(struct ipoib_dev *priv)
+{
+	static const u32 without[] = {
+		0,
+		IB_QP_CREATE_NETIF_QP,
+		IB_QP_CREATE_IPOIB_UD_LSO,
+		IB_QP_CREATE_NETIF_QP | IB_QP_CREATE_IPOIB_UD_LSO,
+		IB_QP_CREATE_NETIF_QP | IB_QP_CREATE_IPOIB_UD_LSO |
+			IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
+	};
+	u32 known = ipoib_ud_qp_flags(priv), flags = 0;
+	struct ib_qp *qp = NULL;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(without); i++) {
+		if (qp && flags == (known & ~without[i]))
+			continue;
+		flags = known & ~without[i];
+		qp = ipoib_ud_try_qp(priv, flags);
+		if (!IS_ERR(qp))
+			break;
+	}
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
+	if (flags != known)
+		dev_info(&priv->ca->dev,
+			 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
+			 priv->port, known & ~flags);
 	ipoib_object_made(IPOIB_OBJECT_QP);
+	priv->qp_flags = flags;
 	priv->txq->qp = qp;
 	priv->rxq->qp = qp;
 	return 0;
+}
+
+/**
+ * ipoib_ud_features - checksums that the HCA computes and checks
+ * @priv: the interface, with its QP
+ *
+ * That it says IB_DEVICE_UD_IP_CSUM does not do: mlx5 without the offloads that come with
+ * IBK_UD_TSO says so and computes none.
+ *
+ * Return: NETIF_F_ flags
+ */
+netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
+{
+	if (!(priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM) ||
+	    !(priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO))
+		return 0;
+	return NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
 }
 
 static void ipoib_ud_link_batch(struct ipoib_batch *batch)
@@ -392,7 +459,10 @@ static void ipoib_ud_link_batch(struct ipoib_batch *batch)
 
 static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 {
-	struct ib_cq_init_attr attr = { .cqe = ipoib_sendq_size };
+	struct ib_cq_init_attr attr = {
+		.cqe = priv->sendq_size,
+		.comp_vector = ipoib_ud_vector(priv, 1),
+	};
 	int err;
 
 	txq->priv = priv;
@@ -401,7 +471,7 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 	if (!txq->batch)
 		return -ENOMEM;
 	ipoib_ud_link_batch(txq->batch);
-	err = ipoib_ring_init(&txq->ring, priv->pd, ipoib_sendq_size,
+	err = ipoib_ring_init(&txq->ring, priv->pd, priv->sendq_size,
 			      priv->ca->attrs.max_send_sge, true);
 	if (err)
 		goto free_batch;
@@ -452,6 +522,70 @@ exit_tx:
 	return err;
 }
 
+/* What the HCA says it takes, which need not be true of queues like ours. */
+static void ipoib_ud_limit_sizes(struct ipoib_dev *priv)
+{
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+	int most = rounddown_pow_of_two(max(min(attrs->max_qp_wr, attrs->max_cqe),
+					    IPOIB_QUEUE_LEAST));
+
+	priv->sendq_size = min(ipoib_sendq_size, most);
+	priv->recvq_size = min(ipoib_recvq_size, most);
+}
+
+/*
+ * What an HCA has room for depends on the size of a work request, which only its driver
+ * knows. Return: whether there is something smaller to try.
+ */
+static bool ipoib_ud_shrink(struct ipoib_dev *priv, int err)
+{
+	unsigned int *size = &priv->sendq_size;
+
+	if (err != -ENOMEM && err != -EINVAL)
+		return false;
+	if (priv->recvq_size > priv->sendq_size)
+		size = &priv->recvq_size;
+	if (*size <= IPOIB_QUEUE_LEAST)
+		return false;
+	*size /= 2;
+	return true;
+}
+
+static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
+{
+	int err;
+
+	ipoib_ud_limit_sizes(priv);
+	do {
+		err = ipoib_ud_queues_init(priv);
+	} while (err && ipoib_ud_shrink(priv, err));
+	if (!err && (priv->sendq_size != ipoib_sendq_size ||
+		     priv->recvq_size != ipoib_recvq_size))
+		dev_info(&priv->ca->dev,
+			 "port %u: the HCA takes no more than %u sends and %u receives\n",
+			 priv->port, priv->sendq_size, priv->recvq_size);
+	return err;
+}
+
+/**
+ * ipoib_ud_vector - completion vector for a CQ of an interface
+ * @priv: the interface
+ * @n: 0 for receives, from 1 on for sends
+ *
+ * Each vector has an interrupt, and with it a CPU, of its own. Receives of the interfaces of
+ * an HCA are dealt out, and sends go half way round from there.
+ *
+ * Return: the vector
+ */
+int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n)
+{
+	unsigned int vectors = max(priv->ca->num_comp_vectors, 1);
+
+	if (n)
+		n += max(vectors / 2, 1u) - 1;
+	return (priv->vector + n) % vectors;
+}
+
 /**
  * ipoib_ud_init - create QP, CQs and rings
  * @priv: the interface
@@ -466,6 +600,7 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 {
 	int err = -ENOMEM;
 
+	priv->vector = atomic_fetch_inc(&ipoib_ud_vectors) & INT_MAX;
 	priv->txq = kzalloc(sizeof(*priv->txq), GFP_KERNEL);
 	priv->rxq = kzalloc(sizeof(*priv->rxq), GFP_KERNEL);
 	if (!priv->txq || !priv->rxq)
@@ -476,7 +611,7 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 		goto free_queues;
 	}
 	ipoib_object_made(IPOIB_OBJECT_PD);
-	err = ipoib_ud_queues_init(priv);
+	err = ipoib_ud_queues_fit(priv);
 	if (err)
 		goto dealloc_pd;
 	return 0;

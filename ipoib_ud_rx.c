@@ -324,11 +324,14 @@ static void ipoib_rx_slots_exit(struct ipoib_rxq *rxq)
  */
 int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 {
-	struct ib_cq_init_attr attr = { .cqe = ipoib_recvq_size };
+	struct ib_cq_init_attr attr = {
+		.cqe = priv->recvq_size,
+		.comp_vector = ipoib_ud_vector(priv, 0),
+	};
 	int err;
 
 	rxq->priv = priv;
-	rxq->size = ipoib_recvq_size;
+	rxq->size = priv->recvq_size;
 	INIT_DELAYED_WORK(&rxq->refill, ipoib_rx_refill_work);
 	err = ipoib_rx_slots_init(rxq);
 	if (err)
