@@ -450,6 +450,29 @@ int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 	return 0;
 }
 
+/* No HCA says whether it has UC: see whether it makes such a QP. */
+static bool ipoib_cm_has_uc(const struct ipoib_dev *priv)
+{
+	struct ib_qp_init_attr init = {
+		.send_cq = priv->txq->cq,
+		.recv_cq = priv->rxq->cq,
+		.cap = {
+			.max_send_wr = 1,
+			.max_recv_wr = 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_UC,
+	};
+	struct ib_qp *qp = ib_create_qp(priv->pd, &init);
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp) == -ENOMEM;
+	ib_destroy_qp(qp);
+	return true;
+}
+
 static const struct ipoib_cm_choice *ipoib_cm_find_choice(const char *word)
 {
 	unsigned int i;
@@ -488,7 +511,7 @@ ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
  * Connections are closed, and made anew as they are needed.
  *
  * Context: RTNL held
- * Return: 0; -EINVAL for another word, -EOPNOTSUPP if the port has no CM,
+ * Return: 0; -EINVAL for another word, -EOPNOTSUPP if the port has no CM or the HCA no UC,
  * -EBUSY for "none" in connected mode
  */
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
@@ -504,6 +527,8 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 		return choice->offers ? -EOPNOTSUPP : 0;
 	if (!choice->offers && cm->on)
 		return -EBUSY;
+	if (choice->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv))
+		return -EOPNOTSUPP;
 	up = test_bit(IPOIB_FLAG_UP, &priv->flags);
 	ipoib_cm_stop(priv);
 	cm->offers = choice->offers;
@@ -584,13 +609,25 @@ static void ipoib_cm_poll_init(struct ipoib_cm_poll *poll)
 	init_waitqueue_head(&poll->wait);
 }
 
-static void ipoib_cm_init_members(struct ipoib_cm *cm)
+/* As the module's parameter has it, as far as the HCA can do that. */
+static void ipoib_cm_init_transport(struct ipoib_cm *cm)
 {
 	const struct ipoib_cm_choice *choice;
 
 	choice = ipoib_cm_find_choice(ipoib_cm_transport);
 	cm->offers = choice->offers;
 	cm->prefer = choice->prefer;
+	if (!(cm->offers & IPOIB_LLADDR_UC) || ipoib_cm_has_uc(cm->priv))
+		return;
+	dev_info(&cm->priv->ca->dev, "port %u: the HCA has no UC\n",
+		 cm->priv->port);
+	cm->offers &= ~IPOIB_LLADDR_UC;
+	cm->prefer = IPOIB_TRANSPORT_RC;
+}
+
+static void ipoib_cm_init_members(struct ipoib_cm *cm)
+{
+	ipoib_cm_init_transport(cm);
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
