@@ -1,0 +1,459 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# HCAs that refuse, lack, lose or fail what others do not: the interface does without what
+# there is not, and gives back what it has.
+#
+#	 node1     node2 <== traffic ==> node3
+#	OpenSM       |                     |	nodes 2 and 3 have HCAs with
+#	   |         |                     |	limits, see "The fabric" in
+#	+--+---------+---------------------+-+	Documentation/testing.rst
+#	|              switch                |
+#	+------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+# IB_QP_CREATE_ flags
+UD_LSO=1
+NETIF_QP=32
+# What mlx5 takes: 32768 times 64 octets
+SQ_BYTES=$((32768 * 64))
+# Connections of an HCA that fails, and how many are asked for at a time
+CONNS=200
+BATCH=16
+ENOMEM=12
+EINVAL=22
+ENOUGH=1000000
+declare -a CHANGED=()
+
+CASES=(
+	"checksums:lso_qp:on F1 checksums are right on the wire where the HCA computes them for QPs with IPOIB_UD_LSO only"
+	"checksums:any_qp:on F1 and where it does so for any QP"
+	"checksums:claimed:off F1 an HCA that says it computes them and knows no such QPs is not relied upon"
+	"checksums:refused:off F1 nor is one that refuses such a QP"
+	"netif_qp:taken F24 a QP with NETIF_QP, where the HCA says it has flow steering"
+	"netif_qp:refused F24 is done without if the HCA refuses it"
+	"queues:mlx5 F25 queues are as large as the HCA takes them, and that is said once"
+	"queues:small F25 also where the HCA takes little and calls it an invalid argument"
+	"queues:default F25 queues of the usual size are made as they are asked for"
+	"vectors F17 the CQs of an interface are on different completion vectors"
+	"grh:datagram F28 ports that require a GRH reach each other"
+	"grh:connected F28 and have connections"
+	"uc:offered F29 UC is not offered where the HCA has none"
+	"uc:chosen F29 nor can it be chosen"
+	"no_multicast F29 that an HCA has no multicast is said once"
+	"ack_timeout F29 a connection outlives seven lost packets if the HCA waits four times as long for ACKs"
+	"srq:refused F14 without an SRQ, which the HCA says it has, there are connections all the same"
+	"srq:smaller F14 an SRQ that is refused is tried smaller"
+	"srq:failed F14 an SRQ that fails is replaced, with the connections"
+	"detach:again F13 a detach that fails is tried again at once"
+	"detach:later F13 or before the QP is destroyed, and nothing is freed before"
+	"fatal:carrier F26 an HCA that fails takes the carrier along within a second"
+	"fatal:remove F26 with 200 connections it can be pulled out within 5 s, and the log has few lines"
+	"fatal:next F26 the HCA that comes in its place works"
+)
+
+setup()
+{
+	fabric_load 3
+	subnet_start
+}
+
+diagnose()
+{
+	note "$(klog | tail -n 20)"
+	[ -z "${CM_NODE:-}" ] || cm_diagnose 2 3
+}
+
+# hca NODE KNOB=VALUE...: a new HCA, that is so
+hca()
+{
+	local node=$1 word
+
+	hca_remove "$node"
+	for word in "${@:2}"; do
+		knob_set "$node" "${word%=*}" "${word#*=}"
+		CHANGED+=("$node ${word%=*}")
+	done
+	hca_add "$node"
+	slowwait 30 port_is_active "$node" || fail "node $node is not active"
+}
+
+# up [PARAM...]: interfaces on all nodes
+up()
+{
+	local node
+
+	driver_load "$@"
+	for node in 1 2 3; do
+		busywait 5000 netdev $node > /dev/null || { fail "node $node has no interface"; return 1; }
+	done
+	nodes_up
+	check "carrier" wait_carrier
+}
+
+# Everything as it was
+down()
+{
+	local entry nodes
+
+	background_stop
+	capture_kill
+	CM_NODE=
+	module_gone ib_ipoib || check "unload" driver_unload
+	nodes_down
+	for entry in "${CHANGED[@]}"; do
+		knob_set "${entry% *}" "${entry#* }" 0
+	done
+	nodes=$(printf '%s\n' "${CHANGED[@]%% *}" | sort -u)
+	CHANGED=()
+	for entry in $nodes; do
+		hca "$entry"
+	done
+}
+
+# feature NODE NAME: on, off, or "off [fixed]"
+feature()
+{
+	in_node "$1" ethtool -k ib0 | sed -n "s/^[\t ]*$2: //p"
+}
+
+# wire PROTOCOL FIELD: tshark finds none of those checksums bad
+wire()
+{
+	local got
+
+	got=$(tshark_rows "ip.proto=$1" "$2" | sort | uniq -c | tr -s ' \n' ' ')
+	# 1 is good
+	[[ $got =~ ^\ [0-9]+\ 1\ $ ]] || fail "$2 (count, status; 1 is good, 0 bad): $got"
+}
+
+# talk FROM TO: TCP and UDP, as much as fits some frames
+talk()
+{
+	check "TCP from $1 to $2" iperf "$1" "$2" -n 20K
+	check "UDP from $1 to $2" iperf "$1" "$2" -u -n 20K -b 20M
+}
+
+checksums()
+{
+	local -A mode=([lso_qp]=csum=1 [any_qp]=csum=2 [claimed]=csum=3 [refused]="csum=1 refuse_flags=$UD_LSO")
+	local args=("${TSHARK_ARGS[@]}") node
+
+	for node in 2 3; do
+		# shellcheck disable=SC2086 # words
+		hca $node ${mode[$1]}
+	done
+	if up; then
+		for node in 2 3; do
+			[[ $(feature $node tx-checksum-ipv4) == "$2"* ]] ||
+				fail "node $node: tx-checksum-ipv4 is $(feature $node tx-checksum-ipv4)"
+		done
+		check "ping" slowwait 10 ping_ok 2 "$(ip4 3)"
+		capture_start "checksums.$1"
+		talk 2 3
+		talk 3 2
+		capture_stop
+		TSHARK_ARGS+=(-o tcp.check_checksum:TRUE -o udp.check_checksum:TRUE)
+		check "tshark" tshark_read ip.proto tcp.checksum.status udp.checksum.status
+		TSHARK_ARGS=("${args[@]}")
+		wire 6 tcp.checksum.status
+		wire 17 udp.checksum.status
+	fi
+	down
+}
+
+netif_qp()
+{
+	local refused=()
+
+	[ "$1" = taken ] || refused=("refuse_flags=$NETIF_QP" "refuse_error=$ENOMEM")
+	hca 2 steering=1 "${refused[@]}"
+	up && check "ping" wait_ping 2 3
+	down
+}
+
+# ring NODE KIND: RX or TX, as ethtool shows it
+ring()
+{
+	in_node "$1" ethtool -g ib0 | awk -v kind="$2:" '/Current/ { on = 1 } on && $1 == kind { print $2 }'
+}
+
+queues()
+{
+	local -A knobs=([mlx5]="sq_bytes=$SQ_BYTES" [small]="sq_bytes=65536 refuse_error=$EINVAL" [default]=)
+	local -A want=([mlx5]="4096 8192" [small]="128 256" [default]="8192 8192")
+	local said=1
+
+	# shellcheck disable=SC2086 # words
+	[ "$1" = default ] || hca 2 ${knobs[$1]}
+	[ "$1" != default ] || said=0
+	if up send_queue_size=8192 recv_queue_size=8192; then
+		check_eq "queues" "$(ring 2 TX) $(ring 2 RX)" "${want[$1]}"
+		check_eq "queues of another" "$(ring 3 TX) $(ring 3 RX)" "8192 8192"
+		check_eq "messages" "$(klog | grep -c 'takes no more than')" "$said"
+		check "ping" wait_ping 2 3
+		check "many" ping_lossless 2 "$(ip4 3)" 300
+	fi
+	down
+}
+
+# vector_cqs NODE: CQs by vector, one a word
+vector_cqs()
+{
+	awk '{ print $2 }' "$DEBUGFS/$(ibdev "$1")/cq_vectors" | tr '\n' ' '
+}
+
+# Here the QPs of IPoIB are the first that come after the HCA
+vectors()
+{
+	local before after node i
+
+	for node in 2 3; do
+		read -ra before <<< "$(vector_cqs $node)"
+		driver_load
+		busywait 5000 netdev $node > /dev/null || fail "node $node has no interface"
+		read -ra after <<< "$(vector_cqs $node)"
+		check_num "vectors of the HCA" "${#after[@]}" -ge 2
+		for ((i = 0; i < 2; i++)); do
+			check_eq "node $node: CQs on vector $i" $((after[i] - before[i])) 1
+		done
+		driver_unload
+	done
+}
+
+grh()
+{
+	hca 2 grh_required=1
+	hca 3 grh_required=1
+	if up; then
+		check "ping" wait_ping 2 3
+		if [ "$1" = connected ]; then
+			CM_NODE=2
+			check "connected mode" in_mode connected rc 2 3
+			check "connection" connect 2 3
+			check "long ping" slowwait 5 ping_ok 2 "$(ip4 3)" -M 'do' -s 8000
+		fi
+	fi
+	down
+}
+
+uc()
+{
+	hca 2 no_uc=1
+	if [ "$1" = offered ]; then
+		if up cm_transport=uc,rc; then
+			check_eq "flags of node 2" "$(lladdr 2 | cut -c 1-2)" 80
+			check_eq "transports of node 2" "$(net_file 2 cm_transport)" rc
+			check_eq "flags of node 3" "$(lladdr 3 | cut -c 1-2)" c0
+			check_eq "messages" "$(klog | grep -c 'has no UC')" 1
+			CM_NODE=2
+			set_mode 2 connected
+			set_mode 3 connected
+			check "connection" connect 3 2
+			check "long ping" slowwait 5 ping_ok 3 "$(ip4 2)" -M 'do' -s 8000
+		fi
+	elif up; then
+		check_not "uc" set_transport 2 uc
+		check_not "rc,uc" set_transport 2 rc,uc
+		check_eq "transports of node 2" "$(net_file 2 cm_transport)" rc
+		check "uc at node 3" set_transport 3 uc
+		check "none" set_transport 2 none
+	fi
+	down
+}
+
+no_multicast()
+{
+	hca 2 no_mcast=1
+	driver_load
+	busywait 5000 netdev 2 > /dev/null || fail "no interface"
+	nodes_up
+	check "carrier of another" wait_carrier 3
+	check_eq "messages" "$(klog | grep -c 'has no multicast')" 1
+	check "no carrier" no_carrier 2
+	down
+}
+
+# A ping's answer takes as long as its request is lost: 7 times 4 times 67 ms
+ack_timeout()
+{
+	local qp
+
+	hca 2 ack_times=4
+	if up; then
+		CM_NODE=2
+		check "connected mode" in_mode connected rc 2 3
+		check "connection" connect 2 3
+		qp=$(conns 2 3)
+		knob_set 2 drop_next_rc 7
+		in_node 2 ping -n -c 1 -W $((4 * SLOW)) -I ib0 "$(ip4 3)" > "$TESTDIR/ping" ||
+			fail "no answer"
+		note "$(sed -n 's/.* \(time=.*\)/\1/p' "$TESTDIR/ping")"
+		check_num "answered after ms" "$(sed -n 's/.* time=\([0-9]*\).*/\1/p' "$TESTDIR/ping")" -gt 1500
+		check_eq "connection" "$(conns 2 3 | wc -l)" "$(wc -l <<< "$qp")"
+		check_eq "errors of connections" "$(cm_stat 2 cm_errors)" 0
+	fi
+	down
+}
+
+# long_ping FROM TO: what goes on a connection only
+long_ping()
+{
+	ping_ok "$1" "$(ip4 "$2")" -M 'do' -s 8000
+}
+
+srq_connected()
+{
+	CM_NODE=2
+	check "connected mode" in_mode connected rc 2 3
+	check "connection" connect 3 2
+	check "long ping" slowwait 10 long_ping 3 2
+	check "long ping back" slowwait 10 long_ping 2 3
+	check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
+}
+
+srq()
+{
+	local -A fail_srq=([refused]=$ENOUGH [smaller]=1)
+
+	case $1 in
+	refused | smaller)
+		knob_set 2 fail_srq "${fail_srq[$1]}"
+		if up; then
+			srq_connected
+			check_eq "messages" "$(klog | grep -c 'no shared receive queue')" \
+				"$([ "$1" = refused ] && echo 1 || echo 0)"
+		fi
+		knob_set 2 fail_srq 0
+		;;
+	failed)
+		if up; then
+			srq_connected
+			knob_set 2 srq_error 1
+			check "long ping" slowwait 25 long_ping 3 2
+			check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
+			check_eq "messages" "$(klog | grep -c 'shared receive queue has failed')" 1
+		fi
+		;;
+	esac
+	down
+}
+
+# The groups of an interface are detached when it goes down.
+detach()
+{
+	if up; then
+		knob_set 2 fail_detach 3
+		[ "$1" = again ] || knob_set 2 fail_detach $ENOUGH
+		node_ip 2 link set ib0 down
+		if [ "$1" = again ]; then
+			check_eq "messages" "$(klog | grep -c 'detach failed')" 0
+		else
+			check_num "messages" "$(klog | grep -c 'detach failed')" -gt 0
+			node_ip 2 link set ib0 up
+			check "carrier" wait_carrier 2
+			check "ping" slowwait 10 ping_ok 3 "$(ip4 2)"
+			node_ip 2 link set ib0 down
+		fi
+		knob_set 2 fail_detach 0
+	fi
+	down
+	# What has leaked the fabric says when the HCA goes.
+	hca 2
+}
+
+# ---- an HCA that fails ----
+
+reps()
+{
+	cm_messages "$CM_REP" "slid=$(lid_hex 2)" -f cm.comm -f cm.remote | sort -u
+}
+
+granted()
+{
+	[ "$(reps | wc -l)" -ge "$1" ]
+}
+
+# made_up COUNT: of the peers that are not there so many have a connection to node 2
+made_up()
+{
+	[ "$(cm_view 2 | grep -c 'connection: established')" -ge "$1" ]
+}
+
+# make_up FIRST COUNT: so many peers, all at node 1, with QPNs from there on
+make_up()
+{
+	local first args
+
+	printf -v first '%06x' "$1"
+	args=("comm=$first" "private=00${first}00010000")
+	capture_start "peers$first"
+	"$LIB_DIR/cm_forge.py" req "count=$2" "${args[@]}" "qpn=$first" \
+		wait=15 retries=f "sid=0100000000$(lladdr_qpn 2)" \
+		"slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" \
+		"sgid=$(port_gid_hex 1)" "dgid=$(port_gid_hex 2)" > "$TESTDIR/reqs"
+	to_qp1 < "$TESTDIR/reqs"
+	busywait 20000 granted "$2" || { fail "$(reps | wc -l) of $2 requests were granted"; return 1; }
+	reps | "$LIB_DIR/cm_forge.py" rtu "${args[@]}" > "$TESTDIR/rtus"
+	to_qp1 < "$TESTDIR/rtus"
+	capture_stop
+	rm "$CAPTURE"
+}
+
+fatal_begin()
+{
+	local i
+
+	up || return
+	CM_NODE=
+	check "connected mode" in_mode connected rc 2 3
+	check "connection" connect 3 2
+	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+	for ((i = 0; i < CONNS; i += BATCH)); do
+		make_up $((0x100000 + i)) $BATCH || return
+	done
+	busywait 10000 made_up $CONNS || fail "not $CONNS connections"
+}
+
+no_interface()
+{
+	! node_ip "$1" link show dev ib0 > /dev/null 2>&1
+}
+
+fatal()
+{
+	local start
+
+	case $1 in
+	carrier)
+		fatal_begin
+		klog_mark fatal
+		knob_set 2 fatal 1
+		check "no carrier" busywait 1000 no_carrier 2
+		check_eq "messages" "$(klog | grep -c 'the HCA has failed')" 1
+		check "the others" wait_ping 1 3
+		;;
+	remove)
+		klog_mark remove
+		start=$(now_ms)
+		hca_remove 2
+		note "pulled out within $(($(now_ms) - start)) ms"
+		check_num "ms" $(($(now_ms) - start)) -lt $((5000 * SLOW))
+		check "the interface goes" slowwait 5 no_interface 2
+		check_num "lines of the log" "$(klog | grep -c 'ib0: ')" -lt 5
+		;;
+	next)
+		hca_add 2
+		busywait 5000 netdev 2 > /dev/null || fail "no new interface"
+		nodes_up 2
+		check "carrier" wait_carrier 2
+		check "ping" wait_ping 3 2 30
+		down
+		;;
+	esac
+}
+
+ktap_main "$@"
