@@ -26,11 +26,13 @@
 #define BUF	4096
 #define LATE_MS	5000
 /* The kernel's: libibverbs numbers its flags in another way. */
-#define KERNEL_WC_IP_CSUM_OK	(1 << 3)
+#define KERNEL_WC_IP_CSUM_OK	8
 
-#define need(cond) do { if (!(cond)) { \
-	printf("line %d: %s: %s\n", __LINE__, #cond, strerror(errno)); \
-	exit(1); } } while (0)
+#define need(cond) \
+	do { \
+		if (!(cond)) \
+			die(__LINE__, #cond); \
+	} while (0)
 
 struct end {
 	struct ibv_context *ctx;
@@ -43,6 +45,12 @@ struct end {
 };
 
 static struct end a, b;
+
+static void die(int line, const char *what)
+{
+	printf("line %d: %s: %s\n", line, what, strerror(errno));
+	exit(1);
+}
 
 static long now_ms(void)
 {
