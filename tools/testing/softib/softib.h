@@ -459,7 +459,7 @@ struct softib_knob {
  * @csum: &enum softib_csum of the HCA that is plugged in next
  * @steering: that one says it has IB_DEVICE_MANAGED_FLOW_STEERING
  * @no_mcast: that one has no multicast
- * @grh_required: the ports of that one require a GRH
+ * @grh_required: the ports drop unicast without a GRH, but for MADs
  * @no_uc: refuse UC QPs
  * @refuse_flags: refuse QPs with one of these IB_QP_CREATE_ flags
  * @refuse_error: the error of those, and of @sq_bytes; 0: the usual one

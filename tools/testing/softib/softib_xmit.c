@@ -140,7 +140,7 @@ static void softib_port_rx_unicast(struct softib_port *port,
 		return softib_port_drop(port, SOFTIB_DROP_GID);
 	/* MADs are let through: the SM's have none. */
 	if (!frame->has_grh && frame->dqpn > 1 &&
-	    rdma_is_grh_required(&port->dev->rdi.ibdev, port->num))
+	    READ_ONCE(port->dev->node->grh_required))
 		return softib_port_drop(port, SOFTIB_DROP_NO_GRH);
 	qp = rvt_lookup_qpn(&port->dev->rdi, &port->ibp, frame->dqpn);
 	if (!qp)

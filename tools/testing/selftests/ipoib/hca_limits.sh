@@ -34,8 +34,6 @@ CASES=(
 	"queues:small F25 also where the HCA takes little and calls it an invalid argument"
 	"queues:default F25 queues of the usual size are made as they are asked for"
 	"vectors F17 the CQs of an interface are on different completion vectors"
-	"grh:datagram F28 ports that require a GRH reach each other"
-	"grh:connected F28 and have connections"
 	"uc:offered F29 UC is not offered where the HCA has none"
 	"uc:chosen F29 nor can it be chosen"
 )
@@ -207,22 +205,6 @@ vectors()
 		done
 		driver_unload
 	done
-}
-
-grh()
-{
-	hca 2 grh_required=1
-	hca 3 grh_required=1
-	if up; then
-		check "ping" wait_ping 2 3
-		if [ "$1" = connected ]; then
-			CM_NODE=2
-			check "connected mode" in_mode connected rc 2 3
-			check "connection" connect 2 3
-			check "long ping" slowwait 5 ping_ok 2 "$(ip4 3)" -M 'do' -s 8000
-		fi
-	fi
-	down
 }
 
 uc()
