@@ -621,6 +621,7 @@ struct ipoib_mcast {
  * @ah_lock: protects @dead_ahs
  * @dead_ahs: retired address handles
  * @ah_work: destroys them
+ * @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach()
  * @wq: ordered queue of the works above but @ah_work
  * @ctl_work: control work, see ipoib_event.c
  * @ctl_events: what it has to do
@@ -721,6 +722,7 @@ struct ipoib_dev {
 	spinlock_t ah_lock; /* dead_ahs */
 	struct list_head dead_ahs;
 	struct delayed_work ah_work;
+	struct list_head attachments;
 
 	struct workqueue_struct *wq;
 	struct delayed_work ctl_work;
@@ -870,6 +872,8 @@ int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
 void ipoib_ud_recover(struct ipoib_dev *priv);
+int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
+int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
 void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		   const struct ipoib_ah *ah, u32 qpn);
 void ipoib_ud_post(struct ipoib_txq *txq);

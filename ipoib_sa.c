@@ -357,14 +357,14 @@ static void ipoib_sa_left(struct ipoib_dev *priv,
 static int ipoib_sa_attach(struct ipoib_dev *priv,
 			   struct ib_sa_mcmember_rec *rec)
 {
-	return ib_attach_mcast(priv->txq->qp, &rec->mgid,
+	return ipoib_ud_attach(priv, &rec->mgid,
 			       be16_to_cpu(rec->mlid));
 }
 
 static int ipoib_sa_detach(struct ipoib_dev *priv,
 			   struct ib_sa_mcmember_rec *rec)
 {
-	return ib_detach_mcast(priv->txq->qp, &rec->mgid,
+	return ipoib_ud_detach(priv, &rec->mgid,
 			       be16_to_cpu(rec->mlid));
 }
 

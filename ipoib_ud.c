@@ -31,6 +31,18 @@
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
 
+/**
+ * struct ipoib_attachment - a group that the UD QP has not come off
+ * @list: in &ipoib_dev.attachments
+ * @gid: MGID
+ * @lid: MLID
+ */
+struct ipoib_attachment {
+	struct list_head list;
+	union ib_gid gid;
+	u16 lid;
+};
+
 static int ipoib_ud_qp_init(struct ipoib_dev *priv)
 {
 	struct ib_qp_attr attr = {
@@ -96,6 +108,97 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 	if (!err)
 		WRITE_ONCE(priv->qkey, qkey);
 	return err;
+}
+
+static void ipoib_ud_attachment_free(struct ipoib_attachment *attachment)
+{
+	list_del(&attachment->list);
+	kfree(attachment);
+	ipoib_object_gone(IPOIB_OBJECT_ATTACHMENT, 1);
+}
+
+/**
+ * ipoib_ud_attach - have the UD QP take the frames of a group
+ * @priv: the interface
+ * @gid: MGID
+ * @lid: MLID
+ *
+ * Context: multicast work, or with it stopped; may sleep
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
+{
+	struct ipoib_attachment *attachment;
+
+	list_for_each_entry(attachment, &priv->attachments, list) {
+		if (attachment->lid != lid ||
+		    memcmp(&attachment->gid, gid, sizeof(*gid)))
+			continue;
+		ipoib_ud_attachment_free(attachment);
+		return 0;
+	}
+	return ib_attach_mcast(priv->txq->qp, gid, lid);
+}
+
+/* As long as there are others in vain, each is tried only once. */
+static int ipoib_ud_try_detach(struct ipoib_dev *priv, union ib_gid *gid,
+			       u16 lid)
+{
+	unsigned int tries = list_empty(&priv->attachments) ?
+			     IPOIB_MOVE_TRIES : 1;
+	int err;
+
+	for (;;) {
+		err = ib_detach_mcast(priv->txq->qp, gid, lid);
+		if (!err || !--tries)
+			return err;
+		msleep(IPOIB_MOVE_PAUSE_MS);
+	}
+}
+
+/**
+ * ipoib_ud_detach - have the UD QP take the frames of a group no more
+ * @priv: the interface
+ * @gid: MGID
+ * @lid: MLID
+ *
+ * A QP that is attached to a group cannot be destroyed. So what fails is noted, and tried
+ * again before that.
+ *
+ * Context: multicast work, or with it stopped; may sleep
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
+{
+	struct ipoib_attachment *attachment;
+	int err;
+
+	err = ipoib_ud_try_detach(priv, gid, lid);
+	if (!err)
+		return 0;
+	attachment = kzalloc(sizeof(*attachment), GFP_KERNEL);
+	if (!attachment)
+		return err;
+	attachment->gid = *gid;
+	attachment->lid = lid;
+	list_add_tail(&attachment->list, &priv->attachments);
+	return err;
+}
+
+/* Of an interface that is down for good. */
+static void ipoib_ud_detach_all(struct ipoib_dev *priv)
+{
+	struct ipoib_attachment *attachment, *tmp;
+	LIST_HEAD(left);
+
+	list_splice_init(&priv->attachments, &left);
+	list_for_each_entry_safe(attachment, tmp, &left, list) {
+		if (ipoib_ud_try_detach(priv, &attachment->gid,
+					attachment->lid))
+			list_move_tail(&attachment->list, &priv->attachments);
+		else
+			ipoib_ud_attachment_free(attachment);
+	}
 }
 
 /**
@@ -348,11 +451,18 @@ static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
 
 static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
 {
-	struct ipoib_dev *priv = ctx;
+	struct ipoib_txq *txq = ctx;
+	struct ipoib_dev *priv;
 
+	rcu_read_lock();
+	priv = READ_ONCE(txq->priv);
+	if (!priv)
+		goto unlock;
 	netdev_warn(priv->netdev, "QP event %s\n", ib_event_msg(event->event));
 	if (event->event == IB_EVENT_QP_FATAL)
 		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+unlock:
+	rcu_read_unlock();
 }
 
 /*
@@ -380,7 +490,7 @@ static struct ib_qp *ipoib_ud_try_qp(struct ipoib_dev *priv, u32 flags)
 {
 	struct ib_qp_init_attr init = {
 		.event_handler = ipoib_ud_qp_event,
-		.qp_context = priv,
+		.qp_context = priv->txq,
 		.send_cq = priv->txq->cq,
 		.recv_cq = priv->rxq->cq,
 		.cap.max_send_wr = priv->sendq_size,
@@ -640,6 +750,30 @@ static void ipoib_ah_free(struct ipoib_ah *ah)
 	kfree(ah);
 }
 
+static void ipoib_ud_free_ahs(struct ipoib_dev *priv)
+{
+	struct ipoib_ah *ah, *tmp;
+
+	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
+		ipoib_ah_free(ah);
+}
+
+/*
+ * The QP stays, for the HCA does not let go of it. So does all that it, its CQs and their
+ * handlers refer to, but for the interface: they do not find that any more.
+ */
+static void ipoib_ud_abandon(struct ipoib_dev *priv, int err)
+{
+	dev_err(&priv->ca->dev,
+		"port %u: cannot destroy QP %u: %d; its memory is not freed\n",
+		priv->port, priv->txq->qp->qp_num, err);
+	WRITE_ONCE(priv->txq->priv, NULL);
+	synchronize_rcu();
+	netif_napi_del(&priv->txq->napi);
+	netif_napi_del(&priv->rxq->napi);
+	cancel_delayed_work_sync(&priv->rxq->refill);
+}
+
 /**
  * ipoib_ud_exit - undo ipoib_ud_init()
  * @priv: an interface that is down, without paths and groups
@@ -648,15 +782,19 @@ static void ipoib_ah_free(struct ipoib_ah *ah)
  */
 void ipoib_ud_exit(struct ipoib_dev *priv)
 {
-	struct ipoib_ah *ah, *tmp;
+	int err;
 
 	cancel_delayed_work_sync(&priv->ah_work);
 	synchronize_net();
+	ipoib_ud_detach_all(priv);
 	/* One that could not be emptied may still use handles and buffers. */
-	if (!ib_destroy_qp(priv->txq->qp))
-		ipoib_object_gone(IPOIB_OBJECT_QP, 1);
-	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
-		ipoib_ah_free(ah);
+	err = ib_destroy_qp(priv->txq->qp);
+	if (err) {
+		ipoib_ud_abandon(priv, err);
+		return;
+	}
+	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
+	ipoib_ud_free_ahs(priv);
 	if (priv->rxq->pool)
 		ipoib_ud_release(priv);
 	ipoib_ud_rx_exit(priv->rxq);

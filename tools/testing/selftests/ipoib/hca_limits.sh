@@ -21,6 +21,7 @@ NETIF_QP=32
 SQ_BYTES=$((32768 * 64))
 ENOMEM=12
 EINVAL=22
+ENOUGH=1000000
 declare -a CHANGED=()
 
 CASES=(
@@ -36,6 +37,7 @@ CASES=(
 	"vectors F17 the CQs of an interface are on different completion vectors"
 	"uc:offered F29 UC is not offered where the HCA has none"
 	"uc:chosen F29 nor can it be chosen"
+	"detach:later F13 a detach that fails is tried again before the QP is destroyed, and nothing is freed before"
 )
 
 setup()
@@ -230,6 +232,29 @@ uc()
 		check "none" set_transport 2 none
 	fi
 	down
+}
+
+# The groups of an interface are detached when it goes down.
+detach()
+{
+	if up; then
+		knob_set 2 fail_detach 3
+		[ "$1" = again ] || knob_set 2 fail_detach $ENOUGH
+		node_ip 2 link set ib0 down
+		if [ "$1" = again ]; then
+			check_eq "messages" "$(klog | grep -c 'detach failed')" 0
+		else
+			check_num "messages" "$(klog | grep -c 'detach failed')" -gt 0
+			node_ip 2 link set ib0 up
+			check "carrier" wait_carrier 2
+			check "ping" slowwait 10 ping_ok 3 "$(ip4 2)"
+			node_ip 2 link set ib0 down
+		fi
+		knob_set 2 fail_detach 0
+	fi
+	down
+	# What has leaked the fabric says when the HCA goes.
+	hca 2
 }
 
 ktap_main "$@"
