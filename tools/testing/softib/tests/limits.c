@@ -311,6 +311,7 @@ static void send_one(struct ibv_qp *from, struct ibv_qp *to, int grh, int flags)
 	struct ibv_sge sge = { (uintptr_t)a.buf, 4 + IP_LEN, a.mr->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.sg_list = &sge, .num_sge = 1, .send_flags = flags,
+		.opcode = IBV_WR_SEND,
 		.wr.ud = { NULL, to->qp_num, QKEY },
 	};
 	struct ibv_wc wc;
