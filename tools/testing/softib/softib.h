@@ -444,6 +444,7 @@ struct softib_knob {
  * @dir: debugfs directory
  * @fault: fault knobs by traffic class
  * @fail_send: complete the next N UD sends in error
+ * @fail_recv: complete the next N UD receives in error
  * @fail_ah: refuse the next N address handles
  * @fail_qp: refuse the next N QPs
  * @fail_modify: refuse the next N changes of QPs
@@ -480,6 +481,7 @@ struct softib_node {
 	struct dentry *dir;
 	struct softib_fault fault[SOFTIB_CLASS_MAX];
 	u32 fail_send;
+	u32 fail_recv;
 	u32 fail_ah;
 	u32 fail_qp;
 	u32 fail_modify;
@@ -506,7 +508,7 @@ struct softib_node {
 	u32 lose_last_wqe;
 	u32 ack_times;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 11];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 12];
 };
 
 /**

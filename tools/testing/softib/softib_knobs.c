@@ -14,6 +14,8 @@
  * softibK/dup_every_C   deliver each Nth frame twice
  * softibK/delay_ms_C    deliver frames N ms later, in order
  * softibK/fail_send  complete the next N UD sends with an error
+ * softibK/fail_recv  complete the next N UD receives with an error, which puts
+ *                    the QP into the error state
  * softibK/fail_ah    refuse the next N address handles, also those of RC and
  *                    UC connections
  * softibK/fail_qp    refuse the next N QPs
@@ -526,6 +528,7 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last + 10, "short_next_mad",
 			&node->short_next_mad);
 	softib_knobs_verbs(node);
+	softib_knob_add(node, last + 11, "fail_recv", &node->fail_recv);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file_unsafe("half_lid", 0200, node->dir, node,

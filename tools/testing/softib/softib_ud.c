@@ -164,6 +164,12 @@ static bool softib_ud_get_buffer(struct softib_port *port, struct rvt_qp *qp,
 		softib_port_drop(port, SOFTIB_DROP_TOO_LONG);
 		return false;
 	}
+	/* IBTA 10.3.1: a receive that fails puts the QP into the error state. */
+	if (unlikely(READ_ONCE(port->armed)) && qp->ibqp.qp_num > 1 &&
+	    softib_fault_hit(&port->dev->node->fail_recv)) {
+		rvt_rc_error(qp, IB_WC_LOC_PROT_ERR);
+		return false;
+	}
 	return true;
 }
 
