@@ -264,6 +264,19 @@ struct ipoib_rx_slot {
 };
 
 /**
+ * enum ipoib_rxq_state - whether receives are posted
+ * @IPOIB_RXQ_STOPPED: the QP is not started
+ * @IPOIB_RXQ_RUNNING: what is completed is posted again
+ * @IPOIB_RXQ_FAILED: receives were flushed, so the QP is in the error state; nothing is
+ *	posted until the control work has restarted it
+ */
+enum ipoib_rxq_state {
+	IPOIB_RXQ_STOPPED,
+	IPOIB_RXQ_RUNNING,
+	IPOIB_RXQ_FAILED,
+};
+
+/**
  * struct ipoib_rxq - one receive queue of datagram mode
  * @priv: the interface
  * @qp: QP it posts to
@@ -276,6 +289,7 @@ struct ipoib_rx_slot {
  * @free: stack of slot numbers that are not posted; only NAPI, or start and
  *	stop while NAPI is disabled, touch it
  * @nfree: how many
+ * @state: written by NAPI, or by start and stop while NAPI is disabled
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists: head and payload
  * @wc: scratch for polling
@@ -293,6 +307,7 @@ struct ipoib_rxq {
 	unsigned int buf_size;
 	u16 *free;
 	unsigned int nfree;
+	enum ipoib_rxq_state state;
 	struct ib_recv_wr wr[IPOIB_BATCH];
 	struct ib_sge sge[IPOIB_BATCH][2];
 	struct ib_wc wc[IPOIB_POLL_WC];

@@ -202,11 +202,12 @@ static void ipoib_ud_detach_all(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_ud_recover - take the send queue out of the error state
+ * ipoib_ud_recover - take the QP out of the error states
  * @priv: the interface
  *
  * A send that fails on a UD QP stops the send queue only (state SQE); the
- * sends behind it were flushed and receiving goes on.
+ * sends behind it were flushed and receiving goes on. A receive that fails
+ * stops the QP, which is restarted.
  *
  * Context: RTNL held, interface up
  */
@@ -218,7 +219,8 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 	int err;
 
 	err = ib_query_qp(priv->txq->qp, &now, IB_QP_STATE, &init);
-	if (!err && now.qp_state == IB_QPS_RTS)
+	if (!err && now.qp_state == IB_QPS_RTS &&
+	    READ_ONCE(priv->rxq->state) == IPOIB_RXQ_RUNNING)
 		return;
 	if (!err && now.qp_state == IB_QPS_SQE) {
 		attr.cur_qp_state = IB_QPS_SQE;
@@ -227,7 +229,7 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 		if (!err)
 			return;
 	}
-	netdev_warn(priv->netdev, "send queue in state %d, resetting the QP\n",
+	netdev_warn(priv->netdev, "QP in state %d, resetting it\n",
 		    now.qp_state);
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }

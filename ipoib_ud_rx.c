@@ -93,6 +93,9 @@ static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 
 static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 {
+	/* A QP in the error state gives each receive back at once. */
+	if (unlikely(READ_ONCE(rxq->state) != IPOIB_RXQ_RUNNING))
+		return;
 	while (rxq->nfree) {
 		if (likely(ipoib_rx_post(rxq)))
 			continue;
@@ -206,10 +209,22 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	ipoib_dev_rx(priv, &rxq->napi, skb);
 }
 
-static void ipoib_rx_failed(struct ipoib_dev *priv, const struct ib_wc *wc)
+/*
+ * A receive that fails puts a UD QP into the error state (IBTA 10.3.1), of which HCAs
+ * report no event. Receives are flushed in no other state while NAPI runs.
+ */
+static void ipoib_rx_failed(struct ipoib_rxq *rxq, const struct ib_wc *wc)
 {
-	if (wc->status == IB_WC_WR_FLUSH_ERR)
+	struct ipoib_dev *priv = rxq->priv;
+
+	if (wc->status == IB_WC_WR_FLUSH_ERR) {
+		if (rxq->state == IPOIB_RXQ_RUNNING) {
+			WRITE_ONCE(rxq->state, IPOIB_RXQ_FAILED);
+			ipoib_ctl_post(priv, IPOIB_CTL_RECOVER);
+		}
 		return;
+	}
+	ipoib_ctl_post(priv, IPOIB_CTL_RECOVER);
 	ipoib_stat_add(priv, IPOIB_RX_ERROR, 1);
 	if (net_ratelimit())
 		netdev_warn(priv->netdev,
@@ -227,7 +242,7 @@ static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		return;
 	rxq->free[rxq->nfree++] = index;
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		ipoib_rx_failed(priv, wc);
+		ipoib_rx_failed(rxq, wc);
 		return;
 	}
 	if (unlikely(wc->byte_len < IPOIB_RX_HEAD_LEN ||
@@ -416,6 +431,7 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	if (err)
 		return err;
 	ipoib_rx_set_size(rxq);
+	WRITE_ONCE(rxq->state, IPOIB_RXQ_RUNNING);
 	local_bh_disable();
 	ipoib_rx_refill(rxq);
 	local_bh_enable();
@@ -452,6 +468,7 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 {
 	unsigned int i;
 
+	WRITE_ONCE(rxq->state, IPOIB_RXQ_STOPPED);
 	cancel_delayed_work_sync(&rxq->refill);
 	for (i = 0; i < rxq->size; i++) {
 		if (!rxq->slots[i].page)
