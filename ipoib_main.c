@@ -75,7 +75,11 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 		return err;
 	}
 	set_bit(IPOIB_FLAG_UP, &priv->flags);
-	netif_tx_start_all_queues(priv->netdev);
+	/*
+	 * Wakes, not starts: the stack does not empty the queueing discipline if it has
+	 * not seen that the carrier was off, and only this has what is in it sent.
+	 */
+	netif_tx_wake_all_queues(priv->netdev);
 	if (priv->fabric->start)
 		priv->fabric->start(priv);
 	ipoib_path_start(priv);
