@@ -200,7 +200,7 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 				     struct ipoib_cm_bufs *bufs)
 {
 	struct ipoib_cm_rx *rx = cm->rx;
-	const struct ib_recv_wr *bad;
+	const struct ib_recv_wr *bad = rx->wr;
 	unsigned int most, n = 0;
 	u16 index;
 	int err;

@@ -304,7 +304,8 @@ static void ipoib_ud_post_failed(struct ipoib_txq *txq, int err,
 void ipoib_ud_post(struct ipoib_txq *txq)
 {
 	struct ipoib_batch *batch = txq->batch;
-	const struct ib_send_wr *bad;
+	/* Some providers refuse the first and do not say so. */
+	const struct ib_send_wr *bad = &batch->wr[0].wr;
 	struct ib_ud_wr *last;
 	int err;
 

@@ -71,7 +71,8 @@ static void ipoib_rx_build(struct ipoib_rxq *rxq, unsigned int n, u16 index)
 /* Post one chain. Returns false if nothing could be posted. */
 static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 {
-	const struct ib_recv_wr *bad;
+	/* Some providers refuse the first and do not say so. */
+	const struct ib_recv_wr *bad = rxq->wr;
 	unsigned int n = 0;
 	u16 index;
 
