@@ -2,10 +2,22 @@
 /*
  * Files in /sys/class/net/<interface>/: mode, cm_transport, pkey and umcast.
  */
+#include <linux/capability.h>
 #include <linux/rtnetlink.h>
 #include <linux/sysfs.h>
 
 #include "ipoib.h"
+
+/*
+ * The files belong to root of the user namespace that owns the network namespace, who
+ * need not have the capability.
+ */
+static bool ipoib_sysfs_may_write(const struct device *d)
+{
+	const struct net_device *dev = to_net_dev(d);
+
+	return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN);
+}
 
 static ssize_t mode_show(struct device *d, struct device_attribute *attr,
 			 char *buf)
@@ -23,6 +35,8 @@ static ssize_t mode_store(struct device *d, struct device_attribute *attr,
 	char word[sizeof("connected\n")];
 	int err;
 
+	if (!ipoib_sysfs_may_write(d))
+		return -EPERM;
 	if (count >= sizeof(word))
 		return -EINVAL;
 	memcpy(word, buf, count);
@@ -51,6 +65,8 @@ static ssize_t cm_transport_store(struct device *d,
 {
 	int err;
 
+	if (!ipoib_sysfs_may_write(d))
+		return -EPERM;
 	/* As in mode_store(). */
 	if (!rtnl_trylock())
 		return restart_syscall();
@@ -85,6 +101,8 @@ static ssize_t umcast_store(struct device *d, struct device_attribute *attr,
 	unsigned long value;
 	int err;
 
+	if (!ipoib_sysfs_may_write(d))
+		return -EPERM;
 	err = kstrtoul(buf, 0, &value);
 	if (err)
 		return err;

@@ -19,8 +19,13 @@ CASES=(
 	"parameters U60 no file of the module's parameters may be written by others"
 	"debugfs U60 debugfs of the driver is not for others"
 	"packet_socket U60 nor are packet sockets"
+	"capability:mode F16,U60 root of a user namespace without CAP_NET_ADMIN does not change the mode"
+	"capability:umcast F16,U60 nor umcast"
+	"capability:cm_transport F16,U60 nor the transports of connections"
 	"unchanged U60 after all that the link is as it was"
 )
+
+declare -A NEW=([mode]=connected [umcast]=1 [cm_transport]=none)
 
 setup()
 {
@@ -72,6 +77,48 @@ packet_socket()
 {
 	check_not "nobody sends" nobody raw_frame send ib0 "$(lladdr 2)" 0x88b5 00
 	check "root sends" in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 00
+}
+
+# in_userns COMMAND...: as root of a user namespace, in a network namespace of its own that
+# has node 2's interface
+in_userns()
+{
+	ip netns exec userns nsenter --user -t "$USERNS" "$@"
+}
+
+userns_start()
+{
+	unshare --user --map-root-user --net sh -c 'echo ready; exec sleep 1000' > "$TESTDIR/userns" &
+	USERNS=$!
+	BACKGROUND+=("$USERNS")
+	busywait 5000 grep -q ready "$TESTDIR/userns" || fail "no user namespace"
+	ip netns attach userns "$USERNS" || fail "cannot name it"
+	node_ip 2 link set ib0 netns "$USERNS" || fail "cannot move ib0"
+}
+
+userns_end()
+{
+	ip -n userns link set ib0 netns "/run/netns/node2" || fail "cannot move ib0 back"
+	node_config 2
+	background_stop
+	ip netns del userns
+}
+
+capability()
+{
+	local file=/sys/class/net/ib0/$1 before
+
+	[ -n "${USERNS:-}" ] || userns_start
+	before=$(in_userns cat "$file")
+	check "may read" test -n "$before"
+	# shellcheck disable=SC2016 # for that shell
+	check_not "writes $1" in_userns setpriv --bounding-set=-net_admin --inh-caps=-net_admin \
+		sh -c 'echo "$2" > "$1"' sh "$file" "${NEW[$1]}"
+	check_eq "value" "$(in_userns cat "$file")" "$before"
+	# shellcheck disable=SC2016 # for that shell
+	check "with the capability it can" in_userns sh -c 'echo "$2" > "$1"' sh "$file" "${NEW[$1]}"
+	check "and back" in_userns sh -c 'echo "$2" > "$1"' sh "$file" "$before"
+	[ "$1" != cm_transport ] || userns_end
 }
 
 unchanged()
