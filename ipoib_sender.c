@@ -261,9 +261,15 @@ static enum ipoib_sender_fate ipoib_sender_slow(struct ipoib_dev *priv,
 {
 	enum ipoib_sender_fate fate = IPOIB_FATE_DROP;
 	struct ipoib_mcast *mcast;
+	union ib_gid gid;
 
 	*why = IPOIB_TX_NO_BROADCAST;
 	if (!test_bit(IPOIB_FLAG_JOINED, &priv->flags))
+		return fate;
+	/* RFC 4391 section 4: packet sockets may name any group (U4, U5, U8). */
+	*why = IPOIB_TX_OTHER_LINK;
+	memcpy(gid.raw, mgid, sizeof(gid));
+	if (!ipoib_mgid_on_link(&gid, &priv->broadcast_mgid))
 		return fate;
 	*why = IPOIB_TX_MAP;
 	spin_lock(&priv->mcast_lock);

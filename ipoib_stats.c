@@ -28,6 +28,7 @@ static const char * const ipoib_stat_names[] = {
 	[IPOIB_TX_FLUSHED]	= "tx_drop_flushed",
 	[IPOIB_TX_CM_FULL]	= "tx_drop_cm_queue_full",
 	[IPOIB_TX_NO_GROUP]	= "tx_drop_no_listener",
+	[IPOIB_TX_OTHER_LINK]	= "tx_drop_other_link",
 	[IPOIB_TX_GROUP_FAIL]	= "tx_drop_group_failed",
 	[IPOIB_TX_GROUP_CAP]	= "tx_drop_too_many_groups",
 	[IPOIB_TX_PATH_CAP]	= "tx_drop_too_many_paths",

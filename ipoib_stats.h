@@ -37,6 +37,7 @@ struct rtnl_link_stats64;
  * @IPOIB_TX_FLUSHED: dropped: waited when the interface went down
  * @IPOIB_TX_CM_FULL: dropped: too many wait for a connection
  * @IPOIB_TX_NO_GROUP: dropped: nobody listens, link-local scope
+ * @IPOIB_TX_OTHER_LINK: dropped: to a group that is not of the link
  * @IPOIB_TX_GROUP_FAIL: dropped: the group could not be joined
  * @IPOIB_TX_GROUP_CAP: dropped: too many groups
  * @IPOIB_TX_PATH_CAP: dropped: too many paths
@@ -95,6 +96,7 @@ enum ipoib_stat {
 	IPOIB_TX_FLUSHED,
 	IPOIB_TX_CM_FULL,
 	IPOIB_TX_NO_GROUP,
+	IPOIB_TX_OTHER_LINK,
 	IPOIB_TX_GROUP_FAIL,
 	IPOIB_TX_GROUP_CAP,
 	IPOIB_TX_PATH_CAP,

@@ -28,6 +28,11 @@ CASES=(
 	"to_routers:ff0e-2013 U49,A22 and IPv6"
 	"link_local:224.0.0.77 U49 to an IPv4 group of the link without listeners nothing is sent, and it is counted"
 	"link_local:ff02-2077 U49 nor to an IPv6 group of the link"
+	"elsewhere:ff15401bffff00000000000001010101 F20,U8 to a group of another scope nothing is sent or joined, and it is counted"
+	"elsewhere:ff12401b800100000000000001010102 F20,U8 nor to one of another partition"
+	"elsewhere:ff124242ffff00000000000001010103 F20,U5 nor to one that is neither IPv4 nor IPv6"
+	"elsewhere:ff02401bffff00000000000001010104 F20,U4 nor to one that is not transient"
+	"heard_elsewhere F20,U4,U5,U8 such groups are not joined for who listens to them either"
 	"reports U49,U57 IGMP and MLD reports go out though nobody listens"
 	"appears:239.20.2.1 U53,A6 a listener that appears gets what was sent to all, on a tree of its own"
 	"appears:ff05-2021 U53,A6 the IPv6 one, too"
@@ -50,10 +55,65 @@ CASES=(
 
 setup()
 {
+	# for groups that are not like the link's
+	OPENSM_CONF="ipoib_mcgroup_creation_validation FALSE"
 	fabric_up 4
 	wait_ping 1 2 || ktap_bail "no ping"
 	wait_ping 1 3 || ktap_bail "no ping"
 	slowwait 10 subscribed 1 || ktap_bail "node 1 does not subscribe"
+}
+
+# sa_knows MGID: hex digits. The SA has that group, and node 1 is in it
+sa_knows()
+{
+	sa_is_member 1 "$(sed 's/..../&:/g; s/:$//' <<< "$1")"
+}
+
+# Node 2 makes the group, so that it could be joined. The frame after it shows that
+# nothing is still to come.
+elsewhere()
+{
+	local dropped joins pkey=ffff
+
+	[[ $1 != ????????8001* ]] || pkey=8001
+	group_create 2 "$1" 00000b1b 84 00000000 "$pkey" || note "there is no such group"
+	dropped=$(xstat 1 tx_drop_other_link)
+	joins=$(xstat 1 mcast_joins)
+	capture_start elsewhere
+	check "send" in_node 1 raw_frame send ib0 "00ffffff$1" 0x88b5 cafe 3
+	check "the broadcast group" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x88b5 cafe
+	capture_stop
+	check_eq "frames" "$(frame_count op=64 "$(from 1)" "dgid=$(mgid_short "$1")")" 0
+	check_eq "joins" "$(xstat 1 mcast_joins)" "$joins"
+	check_eq "dropped" "$(xstat 1 tx_drop_other_link)" $((dropped + 3))
+	check_not "a member" sa_knows "$1"
+	check_eq "known to the driver" "$(grep -c "$(sed 's/..../&:/g; s/:$//' <<< "$1")" "$(mcg_file 1)")" 0
+}
+
+# mgid_short HEX: as inet_ntop writes it
+mgid_short()
+{
+	python3 -c 'import socket, sys; print(socket.inet_ntop(socket.AF_INET6, bytes.fromhex(sys.argv[1])))' "$1"
+}
+
+# A packet socket listens to link-layer addresses as they are. The last of them is one of
+# the link: when that has been joined the others have been looked at.
+heard_elsewhere()
+{
+	local mgid last=ff12401bffff00000000000001010105 log=$TESTDIR/packet
+
+	background 1 "$LIB_DIR/packet_group.py" ib0 ff15401bffff00000000000001010101 \
+		ff12401b800100000000000001010102 ff124242ffff00000000000001010103 \
+		ff02401bffff00000000000001010104 "$last" > "$log"
+	background_ready "$log" || fail "not ready"
+	check "that of the link" slowwait 5 sa_knows "$last"
+	for mgid in ff15401bffff00000000000001010101 ff12401b800100000000000001010102 \
+		ff124242ffff00000000000001010103 ff02401bffff00000000000001010104; do
+		check_not "joined" sa_knows "$mgid"
+		check_eq "known to the driver" \
+			"$(grep -c "$(sed 's/..../&:/g; s/:$//' <<< "$mgid")" "$(mcg_file 1)")" 0
+	done
+	background_stop
 }
 
 diagnose()
