@@ -118,6 +118,17 @@ knob_set()
 	echo "$3" > "$DEBUGFS/$(ibdev "$1")/$2" || fail "no knob $2"
 }
 
+knob_get()
+{
+	cat "$DEBUGFS/$(ibdev "$1")/$2"
+}
+
+# knob_is NODE KNOB VALUE
+knob_is()
+{
+	[ "$(knob_get "$1" "$2")" = "$3" ]
+}
+
 link_down()
 {
 	knob_set "$1" link down

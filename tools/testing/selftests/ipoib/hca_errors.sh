@@ -1,0 +1,76 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Errors of an HCA that stop its queues: the interface recovers by itself.
+#
+#	node1 (receives fail)   node2
+#	  |                       |
+#	+-+-----------------------+-+
+#	|          switch           |
+#	+---------------------------+
+
+. "$(dirname "$0")/lib.sh"
+
+CASES=(
+	"recv_error F7,B38 a receive that fails stops the QP: it is restarted"
+	"recv_error_rest F7 nothing polls for it afterwards"
+	"recv_errors F7 many failing receives under traffic, both nodes"
+)
+
+setup()
+{
+	fabric_up 2
+}
+
+# Ticks that all CPUs have spent in soft interrupts
+softirq_ticks()
+{
+	awk '$1 == "cpu" { print $8 }' /proc/stat
+}
+
+# fail_receives NODE N: and see to it that they fail
+fail_receives()
+{
+	knob_set "$1" fail_recv "$2"
+	ping_ok $((3 - $1)) "$(ip4 "$1")" && fail "the knob had no effect"
+	[ "$(knob_get "$1" fail_recv)" -lt "$2" ] || fail "no receive has failed"
+}
+
+recv_error()
+{
+	fail_receives 1 1
+	check "node 1 is reached again" slowwait 3 ping_ok 2 "$(ip4 1)"
+	check "over IPv6, too" slowwait 3 ping_ok 2 "$(ip6 1)"
+}
+
+recv_error_rest()
+{
+	local before
+
+	fail_receives 1 1
+	before=$(softirq_ticks)
+	# All this second the QP, if nothing restarts it, flushes what it is given.
+	check "the kernel has nothing to do" stays 1000 true
+	check_num "ticks in soft interrupts" $(($(softirq_ticks) - before)) \
+		-lt $((30 * SLOW))
+	check "node 1 is reached again" slowwait 3 ping_ok 2 "$(ip4 1)"
+}
+
+recv_errors()
+{
+	local node round
+
+	background 1 ping -q -i 0.01 "$(ip4 2)" > /dev/null 2>&1
+	for round in 1 2 3 4 5; do
+		for node in 1 2; do
+			knob_set $node fail_recv 3
+			check "round $round, node $node: receives have failed" \
+				busywait 5000 knob_is $node fail_recv 0
+			check "round $round, node $node: reached again" \
+				slowwait 3 ping_ok $((3 - node)) "$(ip4 $node)"
+		done
+	done
+	background_stop
+}
+
+ktap_main "$@"
