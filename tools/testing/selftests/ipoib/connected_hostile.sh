@@ -41,7 +41,6 @@ CASES=(
 	"second_early C14 so it does one that is not ready yet"
 	"bare_request C14,F5 a second request alone does not end it"
 	"other_port C14,F5 nor does another port, where the path to the peer is not known"
-	"moved F5 a request from another LID is refused until the path is read anew, no longer"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
 	"rtu:wrong C15 so is one with another QPN"
 	"flood C13,C35 a flood of requests is bounded"
@@ -434,38 +433,6 @@ other_port()
 	COMM=$comm
 	read -r REP REP_QPN <<< "$first"
 	peer_leaves 00c2c2
-}
-
-# Node 1 stands for node 3 with another LID. What node 2 has to send to it reads the path
-# anew, so nothing is sent.
-moved()
-{
-	local asked old
-
-	check "connection" connect 2 3
-	old=$(conns 2 3 | grep -o 'qp=0x[0-9a-f]*')
-	asked=$(now_ms)
-	check "granted" slowwait 10 moved_granted
-	note "granted after $(($(now_ms) - asked)) ms"
-	check "the old one is still there" listed "$old"
-	check "and in use" ping_lossless 2 "$(ip4 3)" 10
-	check "the other is given up" slowwait 20 conns_are 1
-}
-
-conns_are()
-{
-	[ "$(conns 2 3 | wc -l)" -eq "$1" ]
-}
-
-listed()
-{
-	conns 2 3 | grep -q "$1"
-}
-
-moved_granted()
-{
-	forged moved "sgid=$(port_gid_hex 3)" "private=00$(lladdr_qpn 3)00010000"
-	[ "$(answers "$CM_REP")" -ge 1 ]
 }
 
 rtu()
