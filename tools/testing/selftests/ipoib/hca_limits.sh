@@ -73,7 +73,7 @@ up()
 
 	driver_load "$@"
 	for node in 1 2 3; do
-		busywait 5000 netdev $node > /dev/null || { fail "node $node has no interface"; return 1; }
+		busywait 5000 netdev "$node" > /dev/null || { fail "node $node has no interface"; return 1; }
 	done
 	nodes_up
 	check "carrier" wait_carrier
@@ -133,8 +133,8 @@ checksums()
 	done
 	if up; then
 		for node in 2 3; do
-			[[ $(feature $node tx-checksum-ipv4) == "$2"* ]] ||
-				fail "node $node: tx-checksum-ipv4 is $(feature $node tx-checksum-ipv4)"
+			[[ $(feature "$node" tx-checksum-ipv4) == "$2"* ]] ||
+				fail "node $node: tx-checksum-ipv4 is $(feature "$node" tx-checksum-ipv4)"
 		done
 		check "ping" slowwait 10 ping_ok 2 "$(ip4 3)"
 		capture_start "checksums.$1"
@@ -168,7 +168,7 @@ ring()
 
 queues()
 {
-	local -A knobs=([mlx5]="sq_bytes=$SQ_BYTES" [small]="sq_bytes=65536 refuse_error=$EINVAL" [default]=)
+	local -A knobs=([mlx5]="sq_bytes=$SQ_BYTES" [small]="sq_bytes=65536 refuse_error=$EINVAL" [default]="")
 	local -A want=([mlx5]="4096 8192" [small]="128 256" [default]="8192 8192")
 	local said=1
 
@@ -197,10 +197,10 @@ vectors()
 	local before after node i
 
 	for node in 2 3; do
-		read -ra before <<< "$(vector_cqs $node)"
+		read -ra before <<< "$(vector_cqs "$node")"
 		driver_load
-		busywait 5000 netdev $node > /dev/null || fail "node $node has no interface"
-		read -ra after <<< "$(vector_cqs $node)"
+		busywait 5000 netdev "$node" > /dev/null || fail "node $node has no interface"
+		read -ra after <<< "$(vector_cqs "$node")"
 		check_num "vectors of the HCA" "${#after[@]}" -ge 2
 		for ((i = 0; i < 2; i++)); do
 			check_eq "node $node: CQs on vector $i" $((after[i] - before[i])) 1
@@ -239,7 +239,7 @@ detach()
 {
 	if up; then
 		knob_set 2 fail_detach 3
-		[ "$1" = again ] || knob_set 2 fail_detach $ENOUGH
+		[ "$1" = again ] || knob_set 2 fail_detach "$ENOUGH"
 		node_ip 2 link set ib0 down
 		if [ "$1" = again ]; then
 			check_eq "messages" "$(klog | grep -c 'detach failed')" 0

@@ -314,7 +314,7 @@ qp1()
 	done
 	background_stop
 	gid_set "$(port_gid 2)"
-	[ $RET -ne 0 ] || anew
+	[ "$RET" -ne 0 ] || anew
 }
 
 # gid_set ADDRESS: the only link-local one of node 2's port

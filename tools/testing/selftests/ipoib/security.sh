@@ -104,6 +104,7 @@ userns_end()
 	ip netns del userns
 }
 
+# shellcheck disable=SC2016 # what is in quotes is for that shell
 capability()
 {
 	local file=/sys/class/net/ib0/$1 before
@@ -111,11 +112,9 @@ capability()
 	[ -n "${USERNS:-}" ] || userns_start
 	before=$(in_userns cat "$file")
 	check "may read" test -n "$before"
-	# shellcheck disable=SC2016 # for that shell
 	check_not "writes $1" in_userns setpriv --bounding-set=-net_admin --inh-caps=-net_admin \
 		sh -c 'echo "$2" > "$1"' sh "$file" "${NEW[$1]}"
 	check_eq "value" "$(in_userns cat "$file")" "$before"
-	# shellcheck disable=SC2016 # for that shell
 	check "with the capability it can" in_userns sh -c 'echo "$2" > "$1"' sh "$file" "${NEW[$1]}"
 	check "and back" in_userns sh -c 'echo "$2" > "$1"' sh "$file" "$before"
 	[ "$1" != cm_transport ] || userns_end

@@ -243,7 +243,9 @@ static void case_fatal(const char *knob)
 {
 	struct ibv_sge sge = { (uintptr_t)a.buf, 8, a.mr->lkey };
 	struct ibv_qp *qp = ud_qp(&a, 1);
-	struct ibv_send_wr *bad, wr = { .sg_list = &sge, .num_sge = 1 };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND,
+	};
 	struct ibv_ah_attr to = { .dlid = a.port.lid, .port_num = 1 };
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 	struct ibv_wc wc = {};
