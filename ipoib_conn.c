@@ -29,15 +29,11 @@
 /*
  * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
  * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
- * all. HCAs that take longer to acknowledge (IBTA 9.7.6.1.3, Local CA ACK Delay) are given
- * up to 268 ms, and fewer times, so that all tries end before the watchdog does
- * (IPOIB_CM_STUCK). A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
+ * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
  * it ask for 655 ms. Patience has no end on the side of the sender, whose
  * watchdog looks after connections that are stuck (ipoib_reap.c).
  */
 #define IPOIB_RC_RETRY		7
-#define IPOIB_RC_TIMEOUT_MOST	16
-#define IPOIB_RC_RETRY_LEAST	5
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* The CM: half a second for an answer, a packet on its way for 34 ms at most. */
 #define IPOIB_CM_RESPONSE	17
@@ -199,11 +195,8 @@ static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
 	if (err)
 		return err;
-	/* The CM adds the delay of the peer's HCA to the time that a packet needs. */
-	attr.timeout = clamp_t(u8, attr.timeout, IPOIB_RC_TIMEOUT,
-			       IPOIB_RC_TIMEOUT_MOST);
-	attr.retry_cnt = attr.timeout < IPOIB_RC_TIMEOUT_MOST ?
-			 IPOIB_RC_RETRY : IPOIB_RC_RETRY_LEAST;
+	attr.timeout = IPOIB_RC_TIMEOUT;
+	attr.retry_cnt = IPOIB_RC_RETRY;
 	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
 	ipoib_apm_rts(conn, &mask);
 	return ib_modify_qp(conn->qp, &attr, mask);

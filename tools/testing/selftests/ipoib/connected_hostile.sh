@@ -519,6 +519,12 @@ rate()
 	in_node 3 ping -n -q -f -w 2 -s 4000 "$(ip4 2)" | sed -n 's/.* \([0-9]*\) received.*/\1/p'
 }
 
+# listed QP: whether node 2 has this connection to node 3
+listed()
+{
+	conns 2 3 | grep -q "$1"
+}
+
 port_flood()
 {
 	local alone during old rejected
