@@ -32,7 +32,6 @@ CASES=(
 	"gid:back C19 and with its old one"
 	"mac:other C19 with another MAC address of its port, too"
 	"mac:back C19 and with its old one"
-	"qp1 F19 however often the GID of a node changes under traffic, QP 1 stays alive"
 	"vlan:own C4,A18 an interface on a VLAN has a connection of its own"
 	"vlan:request C35 a request for that from another VLAN is refused"
 	"vlan:ends C19 and the connection ends with the VLAN"
@@ -294,28 +293,6 @@ mac()
 	anew
 }
 
-# Traffic both ways, so that connections are in use and are asked for all the time.
-qp1()
-{
-	local i bad
-
-	doubt 1
-	doubt 2
-	check "connection" slowwait 15 joined_up
-	background 1 ping -q -i 0.02 -s 1000 "$(ip4 2)" > /dev/null 2>&1
-	background 2 ping -q -i 0.02 -s 1000 "$(ip6 1)" > /dev/null 2>&1
-	for ((i = 1; i <= ${CHANGES:-3}; i++)); do
-		gid_set "fe80::43:$i"
-		check "carrier" wait_carrier 2
-		check "connection after change $i" slowwait 30 joined_up
-		bad="$(gsi_state 1)$(gsi_state 2)"
-		check_eq "states of QP 1 after change $i" "$bad" RTSRTS
-		[ "$bad" = RTSRTS ] || break
-	done
-	background_stop
-	gid_set "$(port_gid 2)"
-	[ "$RET" -ne 0 ] || anew
-}
 
 # gid_set ADDRESS: the only link-local one of node 2's port
 gid_set()
