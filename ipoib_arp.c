@@ -247,15 +247,16 @@ static bool ipoib_path_may_query(const struct ipoib_path *path)
 
 /*
  * A frame for a path without an address handle, or behind others that wait: wait,
- * or drop with a reason.
+ * or drop with a reason. @dropped takes what there is no path for.
  */
-static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb)
+static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb,
+			    struct sk_buff_head *dropped)
 {
 	struct ipoib_dev *priv = path->priv;
 
 	lockdep_assert_held(&priv->path_lock);
 	if (path->state != IPOIB_PATH_RESOLVING && skb_queue_empty(&path->queue))
-		ipoib_drop(priv, skb, IPOIB_TX_NO_PATH);
+		__skb_queue_tail(dropped, skb);
 	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE)
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
 	else
@@ -280,10 +281,36 @@ static bool ipoib_path_pass(struct ipoib_path *path, struct sk_buff *skb,
 	}
 	/* The frame waits before the query is made, which may fail at once. */
 	if (!send)
-		ipoib_path_wait(path, skb);
+		ipoib_path_wait(path, skb, dropped);
 	if (query)
 		ipoib_path_query(path, dropped);
 	return send;
+}
+
+/*
+ * The link-layer address of the neighbour a frame was for leads nowhere. The stack may
+ * believe in it for most of a minute, if what told of another one was lost (the failover
+ * of a bond): so it asks for it now, with the next packet. If the neighbour has confirmed
+ * that address since @asked_at, jiffies, it is left alone until the next lookup.
+ */
+static void ipoib_path_doubt_neigh(struct sk_buff *skb,
+				   const struct ipoib_lladdr *to,
+				   unsigned long asked_at)
+{
+	u8 addr[MAX_ADDR_LEN] __aligned(sizeof(unsigned long));
+	struct dst_entry *dst = skb_dst(skb);
+	struct neighbour *neigh;
+
+	neigh = dst ? dst_neigh_lookup_skb(dst, skb) : NULL;
+	if (!neigh)
+		return;
+	neigh_ha_snapshot(addr, neigh, neigh->dev);
+	if (neigh->dev->addr_len == sizeof(*to) &&
+	    !memcmp(addr, to, sizeof(*to)) &&
+	    (READ_ONCE(neigh->nud_state) & NUD_VALID) &&
+	    time_before(READ_ONCE(neigh->confirmed), asked_at))
+		neigh_update(neigh, NULL, NUD_FAILED, 0, 0);
+	neigh_release(neigh);
 }
 
 /* No usable address handle. Consumes @skb unless it can be sent after all. */
@@ -291,18 +318,28 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 				 const u8 *gid)
 {
 	struct sk_buff_head dropped;
+	unsigned long asked_at = 0;
 	struct ipoib_path *path;
+	bool hopeless = false;
 	bool send = false;
 
 	__skb_queue_head_init(&dropped);
 	spin_lock(&priv->path_lock);
 	path = ipoib_path_find(priv, gid);
-	if (path)
+	if (path) {
 		send = ipoib_path_pass(path, skb, &dropped);
-	else
+		hopeless = path->failures >= IPOIB_PATH_HOPELESS;
+		asked_at = path->asked_at;
+	} else {
 		ipoib_drop(priv, skb, priv->npaths < IPOIB_PATH_MAX ?
 			   IPOIB_TX_MAP : IPOIB_TX_PATH_CAP);
+	}
 	spin_unlock(&priv->path_lock);
+	if (hopeless) {
+		skb_queue_walk(&dropped, skb)
+			ipoib_path_doubt_neigh(skb, (const void *)skb->data,
+					       asked_at);
+	}
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	return send;
 }
@@ -471,28 +508,6 @@ static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 	return ipoib_ah_create(priv, &attr);
 }
 
-/*
- * The link-layer address of the neighbour a frame was for leads nowhere. The stack may
- * believe in it for most of a minute, if what told of another one was lost (the failover
- * of a bond): so it asks for it now, with the next packet.
- */
-static void ipoib_path_doubt_neigh(struct sk_buff *skb,
-				   const struct ipoib_lladdr *to)
-{
-	u8 addr[MAX_ADDR_LEN] __aligned(sizeof(unsigned long));
-	struct dst_entry *dst = skb_dst(skb);
-	struct neighbour *neigh;
-
-	neigh = dst ? dst_neigh_lookup_skb(dst, skb) : NULL;
-	if (!neigh)
-		return;
-	neigh_ha_snapshot(addr, neigh, neigh->dev);
-	if (neigh->dev->addr_len == sizeof(*to) &&
-	    !memcmp(addr, to, sizeof(*to)))
-		neigh_update(neigh, NULL, NUD_FAILED, 0, 0);
-	neigh_release(neigh);
-}
-
 /* Drop frames and tell their senders, as is done for a dead neighbour. */
 static void ipoib_path_reject(struct ipoib_dev *priv,
 			      struct sk_buff_head *frames)
@@ -507,7 +522,7 @@ static void ipoib_path_reject(struct ipoib_dev *priv,
 		skb_pull(skb, IPOIB_HARD_LEN);
 		skb_reset_network_header(skb);
 		memset(skb->cb, 0, sizeof(skb->cb));
-		ipoib_path_doubt_neigh(skb, &header->lladdr);
+		ipoib_path_doubt_neigh(skb, &header->lladdr, jiffies);
 		dst_link_failure(skb);
 	}
 	local_bh_enable();
