@@ -33,7 +33,7 @@ FABRIC=${FABRIC:-softib}
 ! MISSING=$(missing_need "$KTAP_FILE") || ktap_skip_all "$MISSING"
 
 # No name in /tmp that others could have made first: these programs run as root. In the
-# guest, where they are compiled, IPOIB_TOOLS is the directory that all tests share.
+# guest IPOIB_TOOLS is the directory where vm/run has put them.
 TESTDIR=$(mktemp -d "/tmp/ipoib.$KTAP_FILE.XXXXXX") || exit
 TOOLS=${IPOIB_TOOLS:-$TESTDIR/tools}
 FABRIC_N=0
