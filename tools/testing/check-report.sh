@@ -128,8 +128,8 @@ tell_unstable_most()
 
 	runs=$(find "$IPOIB_VM_CACHE/history" -name '*.json' 2> /dev/null | wc -l)
 	[ "$runs" -gt 1 ] || return 0
-	find "$IPOIB_VM_CACHE/history" -name '*.json' -exec grep -h '"result":"unstable"' {} + |
-		sed 's/^.*"system":"\([^"]*\)","test":"\([^"]*\)","case":"\([^"]*\)".*$/\1: \2: \3/' |
+	find "$IPOIB_VM_CACHE/history" -name '*.json' -exec cat {} + |
+		sed -n '/"result":"unstable"/s/^.*"system":"\([^"]*\)","test":"\([^"]*\)","case":"\([^"]*\)".*$/\1: \2: \3/p' |
 		sort | uniq -c | sort -k 1,1nr -s | sed -n 1,5p |
 		while read -r count what_case; do
 			echo "check: unstable most often: $what_case: $count times in $runs runs"
