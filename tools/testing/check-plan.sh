@@ -4,7 +4,7 @@
 # For ./check: what is to be run, written down before anything runs, and how long it will
 # take. The plan is a file of lines, words separated by tabs:
 #
-#	job NAME KIND SUITE KERNEL FABRIC DRIVER LIMIT
+#	job NAME KIND SUITE KERNEL FABRIC DRIVER LIMIT CPUS
 #	test NAME SYSTEM TEST SPEC SECONDS
 #
 # KIND is guests or tools: functions run_guests and run_tools. A job of guests is one boot,
@@ -19,6 +19,9 @@ declare -A slowness=([stock]=1 [debug]=4 [kcsan]=4)
 # A system's tests are divided among guests of about so many seconds, if there are several
 # side by side; more on kernels that take long to boot.
 declare -A part_seconds=([stock]=600 [debug]=900 [kcsan]=900)
+# Two emulated CPUs on one make all that is started take twice as long. So guests side by
+# side have one each, but for what looks for races, which has two, in guests of its own.
+smp_tests=(races.sh unload.sh hotplug.sh connected_crossing.sh)
 # On each commit the debug kernel's debuggers are seen to work, one of each kind; which
 # bugs they find is for the night (vm/planted).
 rig_ci=--one-guest@all:fixed@leak@sleep@rcu@out_of_bounds
@@ -86,20 +89,16 @@ share_turn()
 	echo $((0x${id:0:6} % $1))
 }
 
-# share_of SUITE FABRIC: the part of the tests on standard input that a suite has with
-# --share: bookworm every second one, or fourth over softib, trixie-backports the one
-# after the next of those, trixie all, or over softib what the others do not have.
+# share_of SUITE: the part of the tests on standard input that a suite has with --share:
+# bookworm every fourth, trixie-backports the ones half way between those, trixie all others
 share_of()
 {
-	local parts=2
-
 	[ "$share" ] || { cat; return; }
-	[ "$2" != softib ] || parts=4
-	awk -v suite="$1" -v parts="$parts" -v turn="$(share_turn "$parts")" '
-		{ place = (NR - 1 + turn) % parts }
+	awk -v suite="$1" -v turn="$(share_turn 4)" '
+		{ place = (NR - 1 + turn) % 4 }
 		suite == "bookworm" && place == 0 ||
-		suite == "trixie-backports" && place == parts / 2 ||
-		suite == "trixie" && (parts == 2 || place % 2)'
+		suite == "trixie-backports" && place == 2 ||
+		suite == "trixie" && place % 2'
 }
 
 # make_list GOAL SUITE KERNEL: a list of the Makefile of the tests, by the make of the suite
@@ -129,7 +128,10 @@ list_tests()
 
 	[ "$3" = softib ] || goal=list_$3$short
 	[ "$driver" = ours ] || goal=list_stock
-	[ "$share$2$3" != 1debugsoftib ] || goal=list_share
+	case $share$2$3 in
+	1debugsoftib) goal=list_share ;;
+	1stockrxe) goal=list_rxe_share ;;
+	esac
 	make_list "$goal" "$1" "$2"
 	case $goal in
 	list|list_stock) [ "$3" != softib ] || softib_tests "$driver" ;;
@@ -173,20 +175,23 @@ parts_for()
 	echo $(((all + most - 1) / most))
 }
 
-# plan_guests SUITE KERNEL FABRIC DRIVER LIMIT SPEC...
-plan_guests()
+# is_smp_test SPEC
+is_smp_test()
 {
-	local suite=$1 kernel=$2 fabric=$3 driver=$4 limit=$5 system name parts part seconds spec i
+	[[ " ${smp_tests[*]} " == *" ${1%%@*} "* ]]
+}
 
-	shift 5
-	system=$(system_name "$suite" "$kernel" "$fabric" "$driver")
-	[ $# -gt 0 ] || { result fault "$system" rig "there is no test"; return; }
+# plan_parts NAME CPUS SPEC...: the guests of a system whose tests have so many CPUs
+plan_parts()
+{
+	local name=$1 cpus=$2 parts part seconds spec i
+
+	shift 2
+	[ $# -gt 0 ] || return 0
 	parts=$(parts_for "$kernel" "$fabric" "$@")
-	name=$system
-	[ "$limit" -eq "$base_limit" ] || name+=-long
 	for ((i = 0; i < parts; i++)); do
 		plan_line job "$name$([ "$parts" -eq 1 ] || echo "-part$i")" guests "$suite" \
-			"$kernel" "$fabric" "$driver" "$limit"
+			"$kernel" "$fabric" "$driver" "$limit" "$cpus"
 	done
 	while read -r part seconds spec; do
 		plan_line test "$name$([ "$parts" -eq 1 ] || echo "-part$part")" "$system" \
@@ -194,12 +199,38 @@ plan_guests()
 	done < <(divide "$parts" "$kernel" "$fabric" "$@")
 }
 
+# plan_guests SUITE KERNEL FABRIC DRIVER LIMIT SPEC...
+plan_guests()
+{
+	local suite=$1 kernel=$2 fabric=$3 driver=$4 limit=$5 system name spec smp=() others=()
+
+	shift 5
+	system=$(system_name "$suite" "$kernel" "$fabric" "$driver")
+	[ $# -gt 0 ] || { result fault "$system" rig "there is no test"; return; }
+	name=$system
+	[ "$limit" -eq "$base_limit" ] || name+=-long
+	if [ "$jobs" -eq 1 ]; then
+		plan_parts "$name" 2 "$@"
+		return
+	fi
+	for spec in "$@"; do
+		# a guest for one test of a share is not worth its boot
+		if is_smp_test "$spec" && [ "$share$fabric" != 1rxe ]; then
+			smp+=("$spec")
+		else
+			others+=("$spec")
+		fi
+	done
+	plan_parts "$name" 1 "${others[@]}"
+	plan_parts "$name-smp" 2 "${smp[@]}"
+}
+
 # plan_tools NAME SYSTEM SUITE KERNEL SPEC...
 plan_tools()
 {
 	local name=$1 system=$2 spec seconds
 
-	plan_line job "$name" tools "$3" "$4" - ours "$limit"
+	plan_line job "$name" tools "$3" "$4" - ours "$limit" 2
 	for spec in "${@:5}"; do
 		seconds_of stock tools "$spec"
 		plan_line test "$name" "$system" "${spec%%@*}" "$spec" "$seconds"
@@ -214,7 +245,7 @@ plan_system()
 	list=$(list_tests "$@")
 	if [ -n "$list" ] && [ "$2" = stock ]; then
 		# of a short list there may be nothing for a suite
-		list=$(share_of "$1" "$3" <<< "$list")
+		list=$(share_of "$1" <<< "$list")
 		[ -n "$list" ] || return 0
 	fi
 	mapfile -t list < <(sed '/^$/d' <<< "$list")
