@@ -764,9 +764,10 @@ patience()
 	asked_nothing_more
 }
 
+# Who was refused asks again after a minute at most (IPOIB_CM_RETRY_MAX).
 afterwards()
 {
-	check "connection" connect 2 3
+	check "connection" slowwait 70 connect_try 2 3
 	check "ping" ping_lossless 2 "$(ip4 3)" 50 -s 60000
 	check_eq "connections to node 3" "$(conn_count 2 3)" 1
 	check "link still up" has_carrier 2

@@ -64,7 +64,7 @@ diagnose()
 # kept from it by the others, or by a slow machine, succeeds when the storm is over.
 act()
 {
-	local name=$1 end=$STORM_END done=0 grace=$((STORM_GRACE * 500))
+	local name=$1 end=$STORM_END done=0 grace=$((STORM_GRACE * 500 * SLOW))
 
 	shift
 	(
@@ -91,9 +91,19 @@ act_udp()
 	in_node "$1" timeout 2 udp_group send ib0 "$2" 9 1000 100 500
 }
 
+# act_tcp FROM TO: with a server of its own, for one whose client was cut off may wait long
 act_tcp()
 {
-	in_node "$1" timeout 4 iperf3 -c "$2" -t 1
+	local port=$((5300 + RANDOM % 1000)) server status
+
+	in_node "$2" timeout $((6 * SLOW)) iperf3 -s -1 -p "$port" &
+	server=$!
+	nap "0.$((2 * SLOW))"
+	in_node "$1" timeout $((4 * SLOW)) iperf3 -c "$(ip4 "$2")" -p "$port" -t 1
+	status=$?
+	kill "$server"
+	wait "$server"
+	return $status
 }
 
 # A file may go while it is read, with its interface; not all of them, each time.
@@ -179,11 +189,10 @@ storm_begin()
 
 act_traffic()
 {
-	background 2 iperf3 -s > /dev/null 2>&1
 	act ping12 act_ping 1 "$(ip4 2)" 56
 	act ping21 act_ping 2 "$(ip6 1)" 1400
 	act udp act_udp 3 "$(ip4 2)"
-	act tcp act_tcp 1 "$(ip4 2)"
+	act tcp act_tcp 1 2
 }
 
 actors_ended()

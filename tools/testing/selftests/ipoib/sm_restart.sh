@@ -11,6 +11,7 @@
 #	+---------------------------------------------+
 
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_mcast.sh"
 
 MGID=$(mgid4 239.3.3.3)
 
@@ -116,7 +117,7 @@ carrier_losses()
 # Where there is no SM any more, the kernel of its node says that it knows no such question.
 storm()
 {
-	local out=$TESTDIR/ping before ping i
+	local out=$TESTDIR/ping before ping joins i
 
 	before=$(carrier_losses)
 	capture_start storm
@@ -124,6 +125,11 @@ storm()
 	ping=$!
 	for ((i = 0; i < 10; i++)); do
 		opensm_kill
+		# the kernel of the SM's node answers this join: its status is 0x000c
+		joins=$(xstat 2 mcast_joins)
+		group_join 2 "239.3.4.$i"
+		check "asked" busywait 5000 xstat_is 2 mcast_joins -gt "$joins"
+		group_leave
 		opensm_start
 	done
 	check "all are members again" slowwait 15 all_members
