@@ -199,14 +199,13 @@ enum {
 /**
  * struct ipoib_ah - address handle
  * @ah: the handle
- * @list: in &ipoib_dev.dead_ahs, under &ipoib_dev.ah_lock
- * @fenced: @fence is valid
+ * @list: in &ipoib_dev.dead_ahs, or with @fence in &ipoib_dev.fenced_ahs; under
+ *	&ipoib_dev.ah_lock
  * @fence: heads of the rings when the last sender had stopped using it
  */
 struct ipoib_ah {
 	struct ib_ah *ah;
 	struct list_head list;
-	bool fenced;
 	u32 fence[];
 };
 
@@ -633,8 +632,10 @@ struct ipoib_mcast {
  * @path_gate: waits for the gate
  * @path_gate_work: asks for @path_starved, and sees that nobody waits for long
  * @path_work: ages paths
- * @ah_lock: protects @dead_ahs
- * @dead_ahs: retired address handles
+ * @ah_lock: protects @dead_ahs and @fenced_ahs
+ * @dead_ahs: address handles that have just been retired
+ * @fenced_ahs: those that wait for sends to complete; while there are any, each batch of
+ *	sends asks for a completion, and that starts @ah_work
  * @ah_work: destroys them
  * @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach()
  * @wq: ordered queue of the works above but @ah_work
@@ -734,8 +735,9 @@ struct ipoib_dev {
 	struct delayed_work path_gate_work;
 	struct delayed_work path_work;
 
-	spinlock_t ah_lock; /* dead_ahs */
+	spinlock_t ah_lock; /* dead_ahs, fenced_ahs */
 	struct list_head dead_ahs;
+	struct list_head fenced_ahs;
 	struct delayed_work ah_work;
 	struct list_head attachments;
 

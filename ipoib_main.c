@@ -673,6 +673,7 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	spin_lock_init(&priv->ah_lock);
 	INIT_LIST_HEAD(&priv->dead_ahs);
 	INIT_LIST_HEAD(&priv->attachments);
+	INIT_LIST_HEAD(&priv->fenced_ahs);
 	INIT_DELAYED_WORK(&priv->ah_work, ipoib_ah_reap);
 	INIT_DELAYED_WORK(&priv->ctl_work, ipoib_ctl_work);
 	ipoib_pmtu_init(priv);

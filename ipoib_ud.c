@@ -261,7 +261,8 @@ static bool ipoib_ud_signal(struct ipoib_txq *txq)
 
 	txq->unsignalled += batch->count;
 	if (!batch->awaited && txq->unsignalled < IPOIB_TX_UNSIGNALLED &&
-	    !netif_xmit_stopped(txq->nq))
+	    !netif_xmit_stopped(txq->nq) &&
+	    list_empty(&txq->priv->fenced_ahs))
 		return false;
 	txq->unsignalled = 0;
 	txq->signalled = txq->ring.head;
@@ -429,6 +430,9 @@ static bool ipoib_ud_tx_reap(struct ipoib_txq *txq, int budget)
 	}
 	netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
 	ipoib_ud_wake(txq);
+	/* Behind the barrier of ipoib_ud_wake(), which pairs with ipoib_ah_reap(). */
+	if (unlikely(!list_empty(&txq->priv->fenced_ahs)))
+		queue_delayed_work(system_unbound_wq, &txq->priv->ah_work, 0);
 	return n == IPOIB_POLL_WC;
 }
 
@@ -757,6 +761,7 @@ static void ipoib_ud_free_ahs(struct ipoib_dev *priv)
 {
 	struct ipoib_ah *ah, *tmp;
 
+	list_splice_init(&priv->fenced_ahs, &priv->dead_ahs);
 	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
 		ipoib_ah_free(ah);
 }
@@ -867,6 +872,7 @@ static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 	ipoib_ud_rx_drain(priv->rxq);
 	ipoib_ud_tx_drain(priv->txq);
 	ipoib_ud_release(priv);
+	queue_delayed_work(system_unbound_wq, &priv->ah_work, 0);
 	return 0;
 }
 
@@ -976,23 +982,28 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
 }
 
 /* Frames that may carry a handle are in the ring by now: note up to where. */
-static void ipoib_ah_fence(struct ipoib_dev *priv, struct list_head *dead)
+static void ipoib_ah_fence(struct ipoib_dev *priv)
 {
-	bool fresh = false;
 	struct ipoib_ah *ah;
+	LIST_HEAD(dead);
 
-	list_for_each_entry(ah, dead, list)
-		fresh |= !ah->fenced;
-	if (!fresh)
+	spin_lock_bh(&priv->ah_lock);
+	list_splice_init(&priv->dead_ahs, &dead);
+	spin_unlock_bh(&priv->ah_lock);
+	if (list_empty(&dead))
 		return;
 	/* After this, every sender that had read the pointer has posted. */
 	synchronize_net();
-	list_for_each_entry(ah, dead, list) {
-		if (ah->fenced)
-			continue;
+	list_for_each_entry(ah, &dead, list)
 		ah->fence[0] = READ_ONCE(priv->txq->ring.head);
-		ah->fenced = true;
-	}
+	spin_lock_bh(&priv->ah_lock);
+	list_splice_tail(&dead, &priv->fenced_ahs);
+	spin_unlock_bh(&priv->ah_lock);
+	/*
+	 * Either what is completed from now on sees the list, or what has been is seen
+	 * here.
+	 */
+	smp_mb();
 }
 
 /**
@@ -1000,7 +1011,8 @@ static void ipoib_ah_fence(struct ipoib_dev *priv, struct list_head *dead)
  * @work: &ipoib_dev.ah_work
  *
  * Sends that asked for no completion keep their slots until a later one is
- * completed, so what cannot go yet is looked at again a second later.
+ * completed. The handler of completions starts this again then; an idle interface
+ * keeps what its last sends may still use.
  *
  * Context: process; waits for grace periods, so it has no place on the ordered
  * queue of the interface
@@ -1010,22 +1022,14 @@ void ipoib_ah_reap(struct work_struct *work)
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev, ah_work);
 	struct ipoib_ah *ah, *tmp;
-	LIST_HEAD(dead);
+	LIST_HEAD(done);
 
+	ipoib_ah_fence(priv);
 	spin_lock_bh(&priv->ah_lock);
-	list_splice_init(&priv->dead_ahs, &dead);
+	list_for_each_entry_safe(ah, tmp, &priv->fenced_ahs, list)
+		if (ipoib_ring_passed(&priv->txq->ring, ah->fence[0]))
+			list_move_tail(&ah->list, &done);
 	spin_unlock_bh(&priv->ah_lock);
-	ipoib_ah_fence(priv, &dead);
-	list_for_each_entry_safe(ah, tmp, &dead, list) {
-		if (!ipoib_ring_passed(&priv->txq->ring, ah->fence[0]))
-			continue;
-		list_del(&ah->list);
+	list_for_each_entry_safe(ah, tmp, &done, list)
 		ipoib_ah_free(ah);
-	}
-	if (list_empty(&dead))
-		return;
-	spin_lock_bh(&priv->ah_lock);
-	list_splice(&dead, &priv->dead_ahs);
-	spin_unlock_bh(&priv->ah_lock);
-	queue_delayed_work(system_unbound_wq, &priv->ah_work, HZ);
 }
