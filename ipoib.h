@@ -190,9 +190,13 @@ enum {
 #define IPOIB_MCAST_QUEUE	16
 /* Frames of an interface that may wait for any group. */
 #define IPOIB_MCAST_QUEUED	512
-/* Groups of an interface, and how many of them it may only send to. */
-#define IPOIB_MCAST_MAX		4096
+/*
+ * Groups of an interface; how many of them it may only send to; how many it may only
+ * route, which are made by others. So there is always room for those it listens to.
+ */
+#define IPOIB_MCAST_MAX		6144
 #define IPOIB_MCAST_SEND_MAX	1024
+#define IPOIB_MCAST_ROUTE_MAX	4096
 /* Paths of an interface. */
 #define IPOIB_PATH_MAX		16384
 
@@ -603,6 +607,7 @@ struct ipoib_mcast {
  * @group_leaving: groups to be left when the SA has dealt with others
  * @ngroups: length of @group_list
  * @nsend: those of them that are only sent to
+ * @nroute: those that are routed, and not listened to
  * @nqueued: frames that wait for groups
  * @nleft: groups left since the SA has answered last; under mcast_lock
  * @leave_asked: it is being asked whether it has dealt with those; under mcast_lock
@@ -705,6 +710,7 @@ struct ipoib_dev {
 	struct list_head group_leaving;
 	unsigned int ngroups;
 	unsigned int nsend;
+	unsigned int nroute;
 	unsigned int nqueued;
 	int nleft;
 	bool leave_asked;

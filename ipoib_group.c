@@ -118,6 +118,11 @@ u8 ipoib_group_want(const struct ipoib_mcast *mcast)
 	return users ? ipoib_group_send_state(mcast->priv) : 0;
 }
 
+static bool ipoib_group_only_routes(u8 users)
+{
+	return users & IPOIB_USER_ROUTE && !(users & IPOIB_USER_LISTEN);
+}
+
 static void ipoib_group_set_users(struct ipoib_mcast *mcast, u8 users)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -127,6 +132,8 @@ static void ipoib_group_set_users(struct ipoib_mcast *mcast, u8 users)
 		return;
 	priv->nsend -= mcast->users == IPOIB_USER_SEND;
 	priv->nsend += users == IPOIB_USER_SEND;
+	priv->nroute -= ipoib_group_only_routes(mcast->users);
+	priv->nroute += ipoib_group_only_routes(users);
 	WRITE_ONCE(mcast->users, users);
 	/* Also if it waits for something. */
 	list_move_tail(&mcast->todo, &priv->group_todo);
@@ -212,14 +219,13 @@ static bool ipoib_group_has_room(struct ipoib_dev *priv, u8 user)
 {
 	if (priv->mcast_closed)
 		return false;
-	if (priv->ngroups < IPOIB_MCAST_MAX &&
-	    (user != IPOIB_USER_SEND || priv->nsend < IPOIB_MCAST_SEND_MAX))
+	if (ipoib_group_fits(priv, user))
 		return true;
 	ipoib_stat_add(priv, IPOIB_MCAST_REFUSED, 1);
 	if (!priv->cap_logged)
 		netdev_warn(priv->netdev,
-			    "too many multicast groups: %u, %u only sent to; no more are joined\n",
-			    priv->ngroups, priv->nsend);
+			    "too many multicast groups: %u, %u only sent to, %u only routed; no more are joined\n",
+			    priv->ngroups, priv->nsend, priv->nroute);
 	priv->cap_logged = true;
 	return false;
 }

@@ -74,6 +74,28 @@ void ipoib_mcast_todo_all(struct ipoib_dev *priv);
 bool ipoib_mcast_enter(struct ipoib_mcast *mcast);
 unsigned long ipoib_mcast_spread(void);
 
+/**
+ * ipoib_group_fits - whether there is room for one more group
+ * @priv: the interface
+ * @user: IPOIB_USER_ bit of who needs it
+ *
+ * Context: mcast_lock held
+ * Return: true if so
+ */
+static inline bool ipoib_group_fits(const struct ipoib_dev *priv, u8 user)
+{
+	if (priv->ngroups >= IPOIB_MCAST_MAX)
+		return false;
+	switch (user) {
+	case IPOIB_USER_SEND:
+		return priv->nsend < IPOIB_MCAST_SEND_MAX;
+	case IPOIB_USER_ROUTE:
+		return priv->nroute < IPOIB_MCAST_ROUTE_MAX;
+	default:
+		return true;
+	}
+}
+
 /* ipoib_group.c */
 struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,

@@ -103,11 +103,14 @@ static void ipoib_router_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 
 	if (!mcast)
 		mcast = ipoib_group_add(priv, mgid->raw, IPOIB_USER_ROUTE);
+	else if (mcast->users == IPOIB_USER_SEND &&
+		 !ipoib_group_fits(priv, IPOIB_USER_ROUTE))
+		mcast = NULL;
 	if (!mcast) {
 		/* No room, or just no memory. */
-		ipoib_router_again(priv, priv->ngroups < IPOIB_MCAST_MAX ?
-					 IPOIB_ROUTES_RETRY :
-					 IPOIB_ROUTES_POLL);
+		ipoib_router_again(priv,
+				   ipoib_group_fits(priv, IPOIB_USER_ROUTE) ?
+				   IPOIB_ROUTES_RETRY : IPOIB_ROUTES_POLL);
 		return;
 	}
 	mcast->listed = true;
