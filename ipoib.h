@@ -21,6 +21,7 @@
 #include "ipoib_fabric.h"
 #include "ipoib_object.h"
 #include "ipoib_ring.h"
+#include "ipoib_share.h"
 #include "ipoib_stats.h"
 #include "ipoib_wire.h"
 
@@ -78,7 +79,7 @@
  *	which receives of connections are free and how many shall be posted, and
  *	allocation from their page pool. None is taken under it.
  * &ipoib_dev.ah_lock
- *	the list of address handles that wait to be destroyed.
+ *	the lists of address handles that wait to be destroyed.
  *
  * All other spinlocks are taken with bottom halves off. In the transmit path they
  * are off already (and under netpoll so are interrupts), hence the plain
@@ -199,6 +200,11 @@ enum {
 #define IPOIB_MCAST_ROUTE_MAX	4096
 /* Paths of an interface. */
 #define IPOIB_PATH_MAX		16384
+/* Frames of an interface that may wait for any path, and of those by one source. */
+#define IPOIB_PATH_QUEUED	4096
+#define IPOIB_NAMER_QUEUED	256
+/* Paths that are looked for because one source has named them. */
+#define IPOIB_NAMER_PATHS	64
 
 /**
  * struct ipoib_ah - address handle
@@ -364,6 +370,8 @@ enum ipoib_alt_state {
  *	path_lock
  * @query: the query as the fabric knows it, NULL if none; under path_lock
  * @query_id: the same, if the fabric uses numbers
+ * @namer: who has named the GID, see ipoib_share.h
+ * @charged: it counts in &ipoib_dev.resolving; under path_lock
  * @asked_at: jiffies: when the fabric was to be asked, or frames last lost
  *	patience; under path_lock
  * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
@@ -394,6 +402,8 @@ struct ipoib_path {
 	struct sk_buff_head queue;
 	void *query;
 	int query_id;
+	u8 namer;
+	bool charged;
 	unsigned long asked_at;
 	unsigned long retry_at;
 	unsigned int failures;
@@ -632,6 +642,11 @@ struct ipoib_mcast {
  * @path_lock: see "Locking and lifetime"
  * @path_list: all of @paths
  * @npaths: length of @path_list
+ * @namers: who has named the GIDs of neighbours
+ * @resolving: paths without an address handle that are looked for; under path_lock
+ * @path_queued: frames that wait for paths; under path_lock
+ * @patience_at: jiffies: when to see next whose frames wait for too long; under
+ *	path_lock
  * @gate: bounds open questions for paths; NULL if nothing does
  * @path_starved: those that wait for @gate
  * @path_gate: waits for the gate
@@ -735,6 +750,10 @@ struct ipoib_dev {
 	spinlock_t path_lock; /* paths and their queues */
 	struct list_head path_list;
 	unsigned int npaths;
+	struct ipoib_namers *namers;
+	struct ipoib_share resolving;
+	struct ipoib_share path_queued;
+	unsigned long patience_at;
 	struct ipoib_gate *gate;
 	struct list_head path_starved;
 	struct ipoib_gate_wait path_gate;
@@ -841,6 +860,8 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 void ipoib_path_put(struct ipoib_path *path);
 void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec);
+void ipoib_arp_heard(struct ipoib_dev *priv, const struct sk_buff *skb,
+		     u32 node);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid);
 bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,

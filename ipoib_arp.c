@@ -13,9 +13,14 @@
  * frames keep using the old handle while the next one of them has a new path
  * record fetched. Paths that nobody used for IPOIB_PATH_UNUSED are forgotten.
  */
+#include <linux/if_arp.h>
+#include <linux/ipv6.h>
 #include <linux/jiffies.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 #include <net/dst.h>
+#include <net/ipv6.h>
+#include <net/ndisc.h>
 #include <net/neighbour.h>
 
 #include "ipoib.h"
@@ -29,6 +34,8 @@
 #define IPOIB_PATH_RETRY_MAX	(8 * HZ)
 /* How long frames wait for the SA to be asked; its answer takes that long, too. */
 #define IPOIB_PATH_PATIENCE	HZ
+/* How often it is seen to it that frames do not wait too long. */
+#define IPOIB_PATH_PATIENCE_SCAN (HZ / 4)
 /* How long a record is taken for true against what messages of the CM say. */
 #define IPOIB_PATH_TRUST	(2 * HZ)
 /* How many paths are looked at to find one that may give way. */
@@ -61,7 +68,7 @@ void ipoib_path_put(struct ipoib_path *path)
 }
 
 static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
-					   const u8 *gid)
+					   const u8 *gid, u8 namer)
 {
 	struct ipoib_path *path = kzalloc(sizeof(*path), GFP_ATOMIC);
 
@@ -69,6 +76,7 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 		return NULL;
 	memcpy(path->gid.raw, gid, sizeof(path->gid));
 	path->priv = priv;
+	path->namer = namer;
 	path->used = jiffies;
 	path->retry_at = jiffies;
 	__skb_queue_head_init(&path->queue);
@@ -76,6 +84,53 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 	refcount_set(&path->ref, 1);
 	pr_debug("ipoib: path %pI6 created\n", path->gid.raw);
 	return path;
+}
+
+/* May a path that @namer has named be looked for? */
+static bool ipoib_path_may_resolve(const struct ipoib_dev *priv, u8 namer)
+{
+	return ipoib_share_has_room(&priv->resolving, namer,
+				    IPOIB_NAMER_PATHS, IPOIB_PATH_MAX);
+}
+
+/* A path is about to be looked for. One with a handle costs nobody anything. */
+static bool ipoib_path_charge(struct ipoib_path *path)
+{
+	struct ipoib_dev *priv = path->priv;
+
+	lockdep_assert_held(&priv->path_lock);
+	if (path->charged || rcu_access_pointer(path->ah))
+		return true;
+	if (!ipoib_path_may_resolve(priv, path->namer))
+		return false;
+	ipoib_share_take(&priv->resolving, path->namer);
+	path->charged = true;
+	return true;
+}
+
+static void ipoib_path_discharge(struct ipoib_path *path)
+{
+	lockdep_assert_held(&path->priv->path_lock);
+	if (!path->charged)
+		return;
+	ipoib_share_give(&path->priv->resolving, path->namer, 1);
+	path->charged = false;
+}
+
+static void ipoib_path_park(struct ipoib_path *path, struct sk_buff *skb)
+{
+	lockdep_assert_held(&path->priv->path_lock);
+	ipoib_share_take(&path->priv->path_queued, path->namer);
+	ipoib_object_park(&path->queue, skb);
+}
+
+static void ipoib_path_unpark(struct ipoib_path *path,
+			      struct sk_buff_head *frames)
+{
+	lockdep_assert_held(&path->priv->path_lock);
+	ipoib_share_give(&path->priv->path_queued, path->namer,
+			 skb_queue_len(&path->queue));
+	ipoib_object_unpark(&path->queue, frames);
 }
 
 /* Take a path out of the table; its frames go to @dropped. */
@@ -89,27 +144,42 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 	list_del_init(&path->list);
 	priv->npaths--;
 	list_del_init(&path->starved);
-	ipoib_object_unpark(&path->queue, dropped);
+	ipoib_path_unpark(path, dropped);
+	ipoib_path_discharge(path);
 }
 
 /*
- * The table is full: paths that were not found give way, the oldest ones first. Of
- * addresses that nobody has anybody may invent as many as he likes.
+ * Paths that were not found give way, and those that are not looked for yet and have
+ * been named by another node that has more of them than the newcomer's.
  */
-static bool ipoib_path_make_room(struct ipoib_dev *priv)
+static bool ipoib_path_gives_way(const struct ipoib_path *path, u8 namer)
 {
-	struct sk_buff_head none;
+	const u16 *used = path->priv->resolving.used;
+
+	if (rcu_access_pointer(path->ah))
+		return false;
+	if (path->state == IPOIB_PATH_FAILED)
+		return skb_queue_empty(&path->queue);
+	return !list_empty(&path->starved) &&
+	       path->namer != IPOIB_NAMER_OWN && path->namer != namer &&
+	       (namer == IPOIB_NAMER_OWN || used[path->namer] > used[namer]);
+}
+
+/*
+ * The table is full: the oldest ones first. Of addresses that nobody has anybody may
+ * invent as many as he likes.
+ */
+static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
+				 struct sk_buff_head *dropped)
+{
 	struct ipoib_path *path;
 	unsigned int n;
 
-	__skb_queue_head_init(&none);
 	for (n = 0; n < IPOIB_PATH_LOOK; n++) {
 		path = list_first_entry(&priv->path_list, struct ipoib_path,
 					list);
-		if (path->state == IPOIB_PATH_FAILED &&
-		    !rcu_access_pointer(path->ah) &&
-		    skb_queue_empty(&path->queue)) {
-			ipoib_path_unlink(path, &none);
+		if (ipoib_path_gives_way(path, namer)) {
+			ipoib_path_unlink(path, dropped);
 			ipoib_path_put(path);
 			return true;
 		}
@@ -119,21 +189,34 @@ static bool ipoib_path_make_room(struct ipoib_dev *priv)
 	return false;
 }
 
-/* Find the path to @gid or make one. Caller holds path_lock. */
-static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid)
+/*
+ * Find the path to @gid or make one. Caller holds path_lock. Returns NULL with the
+ * reason in @why.
+ */
+static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
+					  struct sk_buff_head *dropped,
+					  enum ipoib_stat *why)
 {
 	struct ipoib_path *path;
+	u8 namer;
 
 	lockdep_assert_held(&priv->path_lock);
 	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
 	if (path)
 		return path;
-	if (priv->npaths >= IPOIB_PATH_MAX && !ipoib_path_make_room(priv)) {
+	namer = ipoib_namer_find(priv->namers, gid);
+	*why = IPOIB_TX_SOURCE_CAP;
+	if (!ipoib_path_may_resolve(priv, namer))
+		return NULL;
+	*why = IPOIB_TX_PATH_CAP;
+	if (priv->npaths >= IPOIB_PATH_MAX &&
+	    !ipoib_path_make_room(priv, namer, dropped)) {
 		netdev_warn_once(priv->netdev, "more than %u paths\n",
 				 IPOIB_PATH_MAX);
 		return NULL;
 	}
-	path = ipoib_path_alloc(priv, gid);
+	*why = IPOIB_TX_MAP;
+	path = ipoib_path_alloc(priv, gid, namer);
 	if (!path)
 		return NULL;
 	if (rhashtable_insert_fast(&priv->paths, &path->node,
@@ -160,9 +243,10 @@ static void ipoib_path_set_failed(struct ipoib_path *path,
 						   IPOIB_PATH_RETRY_MAX));
 	/* An old handle stays in use; the next try is made by a frame. */
 	WRITE_ONCE(path->stale, rcu_access_pointer(path->ah));
+	ipoib_path_discharge(path);
 	/* Those that wait though there is a handle are just about to be sent. */
 	if (!path->stale)
-		ipoib_object_unpark(&path->queue, dropped);
+		ipoib_path_unpark(path, dropped);
 }
 
 /**
@@ -185,6 +269,17 @@ static void ipoib_path_leave_gate(struct ipoib_path *path)
 	ipoib_gate_leave(path->priv->gate);
 }
 
+/* Who has named a single one does not wait for those who have named many. */
+static void ipoib_path_starve(struct ipoib_path *path)
+{
+	struct ipoib_dev *priv = path->priv;
+
+	if (path->charged && priv->resolving.used[path->namer] == 1)
+		list_add(&path->starved, &priv->path_starved);
+	else
+		list_add_tail(&path->starved, &priv->path_starved);
+}
+
 /* May the fabric be asked now? If not, the path waits for the gate. */
 static bool ipoib_path_enter_gate(struct ipoib_path *path)
 {
@@ -199,7 +294,7 @@ static bool ipoib_path_enter_gate(struct ipoib_path *path)
 		return true;
 	}
 	if (list_empty(&path->starved))
-		list_add_tail(&path->starved, &priv->path_starved);
+		ipoib_path_starve(path);
 	queue_delayed_work(priv->wq, &priv->path_gate_work,
 			   IPOIB_PATH_PATIENCE);
 	return false;
@@ -257,10 +352,12 @@ static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb,
 	lockdep_assert_held(&priv->path_lock);
 	if (path->state != IPOIB_PATH_RESOLVING && skb_queue_empty(&path->queue))
 		__skb_queue_tail(dropped, skb);
-	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE)
+	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE ||
+		 !ipoib_share_has_room(&priv->path_queued, path->namer,
+				       IPOIB_NAMER_QUEUED, IPOIB_PATH_QUEUED))
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
 	else
-		ipoib_object_park(&path->queue, skb);
+		ipoib_path_park(path, skb);
 }
 
 /*
@@ -275,6 +372,10 @@ static bool ipoib_path_pass(struct ipoib_path *path, struct sk_buff *skb,
 	bool send = known && skb_queue_empty(&path->queue);
 
 	lockdep_assert_held(&path->priv->path_lock);
+	if (query && !ipoib_path_charge(path)) {
+		ipoib_drop(path->priv, skb, IPOIB_TX_SOURCE_CAP);
+		return false;
+	}
 	if (query) {
 		path->state = IPOIB_PATH_RESOLVING;
 		path->asked_at = jiffies;
@@ -317,6 +418,7 @@ static void ipoib_path_doubt_neigh(struct sk_buff *skb,
 static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 				 const u8 *gid)
 {
+	enum ipoib_stat why = IPOIB_TX_MAP;
 	struct sk_buff_head dropped;
 	unsigned long asked_at = 0;
 	struct ipoib_path *path;
@@ -325,20 +427,23 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 
 	__skb_queue_head_init(&dropped);
 	spin_lock(&priv->path_lock);
-	path = ipoib_path_find(priv, gid);
+	path = ipoib_path_find(priv, gid, &dropped, &why);
 	if (path) {
 		send = ipoib_path_pass(path, skb, &dropped);
 		hopeless = path->failures >= IPOIB_PATH_HOPELESS;
 		asked_at = path->asked_at;
 	} else {
-		ipoib_drop(priv, skb, priv->npaths < IPOIB_PATH_MAX ?
-			   IPOIB_TX_MAP : IPOIB_TX_PATH_CAP);
+		ipoib_drop(priv, skb, why);
 	}
 	spin_unlock(&priv->path_lock);
 	if (hopeless) {
-		skb_queue_walk(&dropped, skb)
-			ipoib_path_doubt_neigh(skb, (const void *)skb->data,
-					       asked_at);
+		skb_queue_walk(&dropped, skb) {
+			const struct ipoib_lladdr *to = (const void *)skb->data;
+
+			/* Others may have had to make room. */
+			if (!memcmp(to->gid, gid, sizeof(to->gid)))
+				ipoib_path_doubt_neigh(skb, to, asked_at);
+		}
 	}
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	return send;
@@ -494,6 +599,111 @@ void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 	spin_unlock_bh(&priv->path_lock);
 }
 
+/* ---- who has named a neighbour ---- */
+
+/* Sender of an ARP packet behind the &struct ipoib_header. */
+static bool ipoib_arp_sender(const struct sk_buff *skb, u8 *gid)
+{
+	struct {
+		struct arphdr arp;
+		struct ipoib_lladdr sender;
+	} __packed copy;
+	typeof(&copy) packet;
+
+	packet = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(copy), &copy);
+	if (!packet || packet->arp.ar_hln != sizeof(packet->sender))
+		return false;
+	memcpy(gid, packet->sender.gid, sizeof(packet->sender.gid));
+	return true;
+}
+
+/* Where the options of a Neighbour Discovery message begin; 0 for others. */
+static unsigned int ipoib_nd_options(u8 type)
+{
+	switch (type) {
+	case NDISC_ROUTER_SOLICITATION:
+		return sizeof(struct rs_msg);
+	case NDISC_ROUTER_ADVERTISEMENT:
+		return sizeof(struct ra_msg);
+	case NDISC_NEIGHBOUR_SOLICITATION:
+	case NDISC_NEIGHBOUR_ADVERTISEMENT:
+		return sizeof(struct nd_msg);
+	case NDISC_REDIRECT:
+		return sizeof(struct rd_msg);
+	default:
+		return 0;
+	}
+}
+
+/* The link-layer address of a message whose options begin at @at, RFC 4391 section 9.3. */
+static bool ipoib_nd_address(const struct sk_buff *skb, int at, u8 *gid)
+{
+	struct {
+		u8 type;
+		u8 len;
+		u8 pad[2];
+		struct ipoib_lladdr lladdr;
+	} __packed copy;
+	typeof(&copy) option;
+
+	while ((option = skb_header_pointer(skb, at, sizeof(copy), &copy))) {
+		if (!option->len)
+			return false;
+		if (option->type == ND_OPT_SOURCE_LL_ADDR ||
+		    option->type == ND_OPT_TARGET_LL_ADDR) {
+			memcpy(gid, option->lladdr.gid,
+			       sizeof(option->lladdr.gid));
+			return true;
+		}
+		at += option->len * 8;
+	}
+	return false;
+}
+
+static bool ipoib_nd_sender(const struct sk_buff *skb, u8 *gid)
+{
+	int at = IPOIB_HARD_LEN + sizeof(struct ipv6hdr);
+	const struct ipv6hdr *ip;
+	struct ipv6hdr ip_copy;
+	const u8 *type;
+	u8 next, octet;
+	__be16 frag;
+
+	ip = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(ip_copy), &ip_copy);
+	if (!ip)
+		return false;
+	next = ip->nexthdr;
+	at = ipv6_skip_exthdr(skb, at, &next, &frag);
+	if (at < 0 || next != IPPROTO_ICMPV6)
+		return false;
+	type = skb_header_pointer(skb, at, sizeof(octet), &octet);
+	if (!type || !ipoib_nd_options(*type))
+		return false;
+	return ipoib_nd_address(skb, at + ipoib_nd_options(*type), gid);
+}
+
+/**
+ * ipoib_arp_heard - remember who has named a neighbour
+ * @priv: the interface
+ * @skb: received frame with its &struct ipoib_header, ARP or IPv6
+ * @node: who has sent it, see ipoib_namer_of()
+ *
+ * Context: NAPI
+ */
+void ipoib_arp_heard(struct ipoib_dev *priv, const struct sk_buff *skb,
+		     u32 node)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+	u8 gid[sizeof(union ib_gid)];
+	bool named;
+
+	named = header->encap.proto == htons(ETH_P_ARP) ?
+		ipoib_arp_sender(skb, gid) : ipoib_nd_sender(skb, gid);
+	if (named)
+		ipoib_namer_note(priv->namers, gid,
+				  ipoib_namer_of(priv->namers, node));
+}
+
 static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 					   const struct sa_path_rec *rec)
 {
@@ -548,6 +758,7 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 	}
 	path->failures = 0;
 	path->state = IPOIB_PATH_VALID;
+	ipoib_path_discharge(path);
 	path->rec = *rec;
 	/* The second way was another one than the first that was. */
 	if (path->alt_state != IPOIB_ALT_ASKING)
@@ -577,6 +788,17 @@ static void ipoib_path_judge(struct ipoib_path *path,
 			    "path to %pI6 has MTU %d (the link %d), rate code %u: long packets may be lost\n",
 			    path->gid.raw, mtu, link, rec->rate);
 	path->odd = odd;
+}
+
+static void ipoib_path_send(struct ipoib_path *path)
+{
+	struct ipoib_dev *priv = path->priv;
+	unsigned int n;
+
+	n = ipoib_dev_xmit_parked(priv, &priv->path_lock, &path->queue);
+	spin_lock_bh(&priv->path_lock);
+	ipoib_share_give(&priv->path_queued, path->namer, n);
+	spin_unlock_bh(&priv->path_lock);
 }
 
 /**
@@ -613,7 +835,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
 	} else {
 		ipoib_path_judge(path, rec);
-		ipoib_dev_xmit_parked(priv, &priv->path_lock, &path->queue);
+		ipoib_path_send(path);
 	}
 	if (hopeless)
 		ipoib_path_reject(priv, &dropped);
@@ -752,9 +974,26 @@ static void ipoib_path_lose_patience(struct ipoib_path *path,
 		return;
 	path->asked_at = jiffies;
 	path->failures++;
-	ipoib_object_unpark(&path->queue,
-			    path->failures < IPOIB_PATH_HOPELESS ? dropped :
-								   rejected);
+	ipoib_path_unpark(path, path->failures < IPOIB_PATH_HOPELESS ?
+				dropped : rejected);
+}
+
+/*
+ * However many wait, not for each answer. Who does not wait for the gate any more when
+ * this is called again has been asked for.
+ */
+static void ipoib_path_check_patience(struct ipoib_dev *priv,
+				      struct sk_buff_head *dropped,
+				      struct sk_buff_head *rejected)
+{
+	struct ipoib_path *path;
+
+	lockdep_assert_held(&priv->path_lock);
+	if (time_before(jiffies, priv->patience_at))
+		return;
+	priv->patience_at = jiffies + IPOIB_PATH_PATIENCE_SCAN;
+	list_for_each_entry(path, &priv->path_starved, starved)
+		ipoib_path_lose_patience(path, dropped, rejected);
 }
 
 /* The gate has opened, or has been closed for long. */
@@ -774,8 +1013,7 @@ static void ipoib_path_unstarve(struct work_struct *work)
 		if (!list_empty(&path->starved))
 			break;
 	}
-	list_for_each_entry(path, &priv->path_starved, starved)
-		ipoib_path_lose_patience(path, &dropped, &rejected);
+	ipoib_path_check_patience(priv, &dropped, &rejected);
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_reject(priv, &rejected);
@@ -863,6 +1101,8 @@ void ipoib_path_wait_answers(struct ipoib_dev *priv)
  */
 int ipoib_path_init(struct ipoib_dev *priv)
 {
+	int err;
+
 	spin_lock_init(&priv->path_lock);
 	INIT_LIST_HEAD(&priv->path_list);
 	INIT_LIST_HEAD(&priv->path_starved);
@@ -871,7 +1111,15 @@ int ipoib_path_init(struct ipoib_dev *priv)
 	ipoib_gate_wait_init(&priv->path_gate, ipoib_path_gate_open);
 	refcount_set(&priv->queries, 1);
 	init_completion(&priv->queries_done);
-	return rhashtable_init(&priv->paths, &ipoib_path_params);
+	priv->patience_at = jiffies;
+	priv->namers = kvzalloc(sizeof(*priv->namers), GFP_KERNEL);
+	if (!priv->namers)
+		return -ENOMEM;
+	priv->namers->seed = get_random_u32();
+	err = rhashtable_init(&priv->paths, &ipoib_path_params);
+	if (err)
+		kvfree(priv->namers);
+	return err;
 }
 
 /**
@@ -881,5 +1129,7 @@ int ipoib_path_init(struct ipoib_dev *priv)
 void ipoib_path_exit(struct ipoib_dev *priv)
 {
 	WARN_ON_ONCE(!list_empty(&priv->path_list));
+	WARN_ON_ONCE(priv->resolving.total || priv->path_queued.total);
 	rhashtable_destroy(&priv->paths);
+	kvfree(priv->namers);
 }

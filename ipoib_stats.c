@@ -32,6 +32,7 @@ static const char * const ipoib_stat_names[] = {
 	[IPOIB_TX_GROUP_FAIL]	= "tx_drop_group_failed",
 	[IPOIB_TX_GROUP_CAP]	= "tx_drop_too_many_groups",
 	[IPOIB_TX_PATH_CAP]	= "tx_drop_too_many_paths",
+	[IPOIB_TX_SOURCE_CAP]	= "tx_drop_source_limit",
 	[IPOIB_TX_NO_BROADCAST]	= "tx_drop_no_broadcast",
 	[IPOIB_TX_TO_BROADCAST]	= "tx_via_broadcast",
 	[IPOIB_TX_TO_ROUTERS]	= "tx_via_all_routers",

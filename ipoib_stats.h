@@ -41,6 +41,8 @@ struct rtnl_link_stats64;
  * @IPOIB_TX_GROUP_FAIL: dropped: the group could not be joined
  * @IPOIB_TX_GROUP_CAP: dropped: too many groups
  * @IPOIB_TX_PATH_CAP: dropped: too many paths
+ * @IPOIB_TX_SOURCE_CAP: dropped: the node whose ARP or ND named the destination has
+ *	named too many that are not resolved
  * @IPOIB_TX_NO_BROADCAST: dropped: the broadcast group is not joined
  * @IPOIB_TX_TO_BROADCAST: sent to the broadcast group in place of its own
  * @IPOIB_TX_TO_ROUTERS: sent to the all-routers group in place of its own
@@ -100,6 +102,7 @@ enum ipoib_stat {
 	IPOIB_TX_GROUP_FAIL,
 	IPOIB_TX_GROUP_CAP,
 	IPOIB_TX_PATH_CAP,
+	IPOIB_TX_SOURCE_CAP,
 	IPOIB_TX_NO_BROADCAST,
 	IPOIB_TX_TO_BROADCAST,
 	IPOIB_TX_TO_ROUTERS,

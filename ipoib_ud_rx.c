@@ -138,6 +138,15 @@ static void ipoib_rx_set_source(struct ipoib_lladdr *lladdr,
 	memcpy(lladdr->gid, info->sgid.raw, sizeof(lladdr->gid));
 }
 
+/* What tells the node that sent a frame; one with several LIDs is one node. */
+static u32 ipoib_rx_node(const struct ipoib_wc_port *port,
+			 const struct ib_wc *wc,
+			 const struct ipoib_wc_info *info)
+{
+	return port->roce ? jhash(info->sgid.raw, sizeof(info->sgid), 0) :
+			    wc->slid >> port->lmc;
+}
+
 /*
  * The payload: a short one is copied and its buffer stays in the slot, a long
  * one becomes a fragment and the slot needs a new buffer.
@@ -204,6 +213,10 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	if (wc->wc_flags & IB_WC_IP_CSUM_OK &&
 	    priv->netdev->features & NETIF_F_RXCSUM)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	if (header->encap.proto == htons(ETH_P_ARP) ||
+	    header->encap.proto == htons(ETH_P_IPV6))
+		ipoib_arp_heard(priv, skb,
+				ipoib_rx_node(&tally->port, wc, &info));
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	tally->multicast += skb->pkt_type != PACKET_HOST;
