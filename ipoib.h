@@ -376,6 +376,8 @@ enum ipoib_alt_state {
  *	patience; under path_lock
  * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
  *	path_lock
+ * @reread_at: jiffies: not before, the stack's doubt of the neighbour has the record
+ *	read anew; under path_lock
  * @failures: failed queries in a row, or as good as that; under path_lock
  * @rec: last path record, under path_lock
  * @odd: it takes less than the link, and that has been said; query's answer only
@@ -406,6 +408,7 @@ struct ipoib_path {
 	bool charged;
 	unsigned long asked_at;
 	unsigned long retry_at;
+	unsigned long reread_at;
 	unsigned int failures;
 	struct sa_path_rec rec;
 	bool odd;
@@ -863,6 +866,8 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 void ipoib_arp_heard(struct ipoib_dev *priv, const struct sk_buff *skb,
 		     u32 node);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+int ipoib_arp_register(void);
+void ipoib_arp_unregister(void);
 struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid);
 bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec);

@@ -22,6 +22,7 @@
 #include <net/ipv6.h>
 #include <net/ndisc.h>
 #include <net/neighbour.h>
+#include <net/netevent.h>
 
 #include "ipoib.h"
 #include "ipoib_trace.h"
@@ -38,6 +39,10 @@
 #define IPOIB_PATH_PATIENCE_SCAN (HZ / 4)
 /* How long a record is taken for true against what messages of the CM say. */
 #define IPOIB_PATH_TRUST	(2 * HZ)
+/* How often it is seen to it that frames do not wait too long. */
+#define IPOIB_PATH_PATIENCE_SCAN (HZ / 4)
+/* The stack's doubt of a neighbour has its path record read no more often. */
+#define IPOIB_PATH_REREAD	(5 * HZ)
 /* How many paths are looked at to find one that may give way. */
 #define IPOIB_PATH_LOOK		64
 /* Failures in a row after which senders are told, as many as ARP and ND try. */
@@ -79,6 +84,7 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 	path->namer = namer;
 	path->used = jiffies;
 	path->retry_at = jiffies;
+	path->reread_at = jiffies;
 	__skb_queue_head_init(&path->queue);
 	INIT_LIST_HEAD(&path->starved);
 	refcount_set(&path->ref, 1);
@@ -933,6 +939,63 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 		WRITE_ONCE(path->stale, true);
 	}
 	spin_unlock_bh(&priv->path_lock);
+}
+
+/*
+ * The stack finds a neighbour unreachable. Perhaps it has another LID, and no report has
+ * told of that. The record is read anew by the next frame, once in a while only: most of
+ * such neighbours are just not there.
+ */
+static void ipoib_arp_unreachable(struct ipoib_dev *priv,
+				  const struct ipoib_lladdr *addr)
+{
+	struct ipoib_path *path;
+
+	spin_lock_bh(&priv->path_lock);
+	path = rhashtable_lookup_fast(&priv->paths, addr->gid,
+				      ipoib_path_params);
+	if (path && path->state == IPOIB_PATH_VALID && !path->stale &&
+	    time_after_eq(jiffies, path->reread_at)) {
+		path->reread_at = jiffies + IPOIB_PATH_REREAD;
+		ipoib_path_doubt(path);
+	}
+	spin_unlock_bh(&priv->path_lock);
+}
+
+static int ipoib_arp_netevent(struct notifier_block *nb, unsigned long event,
+			      void *ptr)
+{
+	struct neighbour *neigh = ptr;
+	struct ipoib_lladdr addr;
+
+	if (event != NETEVENT_NEIGH_UPDATE || !ipoib_dev_is_ours(neigh->dev) ||
+	    READ_ONCE(neigh->nud_state) != NUD_FAILED)
+		return NOTIFY_DONE;
+	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
+	ipoib_arp_unreachable(netdev_priv(neigh->dev), &addr);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ipoib_arp_netevent_notifier = {
+	.notifier_call = ipoib_arp_netevent,
+};
+
+/**
+ * ipoib_arp_register - watch the stack's neighbours
+ *
+ * Return: 0 or negative error
+ */
+int ipoib_arp_register(void)
+{
+	return register_netevent_notifier(&ipoib_arp_netevent_notifier);
+}
+
+/**
+ * ipoib_arp_unregister - undo ipoib_arp_register()
+ */
+void ipoib_arp_unregister(void)
+{
+	unregister_netevent_notifier(&ipoib_arp_netevent_notifier);
 }
 
 static bool ipoib_path_unused(const struct ipoib_path *path)

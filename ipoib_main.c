@@ -840,9 +840,12 @@ static int __init ipoib_init(void)
 	err = ipoib_roce_register();
 	if (err)
 		goto unregister_sa;
-	err = ipoib_cm_register();
+	err = ipoib_arp_register();
 	if (err)
 		goto unregister_roce;
+	err = ipoib_cm_register();
+	if (err)
+		goto unregister_arp;
 	err = register_netdevice_notifier(&ipoib_netdev_notifier);
 	if (err)
 		goto unregister_cm;
@@ -860,6 +863,8 @@ unregister_notifier:
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 unregister_cm:
 	ipoib_cm_unregister();
+unregister_arp:
+	ipoib_arp_unregister();
 unregister_roce:
 	ipoib_roce_unregister();
 unregister_sa:
@@ -874,6 +879,7 @@ static void __exit ipoib_exit(void)
 	rtnl_link_unregister(&ipoib_link_ops);
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 	ipoib_cm_unregister();
+	ipoib_arp_unregister();
 	ipoib_roce_unregister();
 	ipoib_sa_unregister();
 	ipoib_debugfs_exit();
