@@ -15,5 +15,6 @@ extern struct kunit_suite ipoib_wire_suite;
 extern struct kunit_suite ipoib_ring_suite;
 extern struct kunit_suite ipoib_record_suite;
 extern struct kunit_suite ipoib_wc_suite;
+extern struct kunit_suite ipoib_share_suite;
 
 #endif /* IPOIB_SUITES_H */

@@ -325,6 +325,8 @@ static void decode_cm(struct frame *f, unsigned int attr)
 		add(f, "cm.sid", "%08x%08x", be(p + 8, 4), be(p + 12, 4));
 		add(f, "cm.qpn", "%06x", be(p + 32, 3));
 		add(f, "cm.service", "%u", p[43] >> 1 & 3);
+		add(f, "cm.slid", "%04x", be(p + 52, 2));
+		add(f, "cm.dlid", "%04x", be(p + 54, 2));
 		add(f, "cm.altslid", "%04x", be(p + 96, 2));
 		add(f, "cm.altdlid", "%04x", be(p + 98, 2));
 	}

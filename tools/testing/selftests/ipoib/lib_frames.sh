@@ -14,7 +14,8 @@ tools_build()
 	local prog
 
 	mkdir -p "$TOOLS"
-	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take umad_send sidr_user; do
+	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take umad_send rtnl_hold \
+		sidr_user; do
 		[ -n "${IPOIB_TOOLS:-}" ] && [ -x "$TOOLS/$prog" ] && continue
 		if [ "$LIB_DIR/$prog" -nt "$LIB_DIR/$prog.c" ]; then
 			cp "$LIB_DIR/$prog" "$TOOLS/"

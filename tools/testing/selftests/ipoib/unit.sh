@@ -62,6 +62,10 @@ CASES=(
 	"wc:wc_rdmavt - so is what hfi1 and softib write"
 	"wc:wc_own_by_gid F17 with a GRH an own frame is known by its GID, whatever its LID is"
 	"wc:wc_no_header F10 octets that are no header are not taken for one"
+	"share:share_each F12 no node of the fabric takes more than its share"
+	"share:share_all F12 nor do all of them together take what is for ourselves"
+	"share:share_named F12 it is known which node has named a GID last"
+	"share:share_groups F15 however many groups are routed and sent to, there is room for those that are listened to"
 	"complete - these are all, and each suite passed"
 )
 
@@ -111,12 +115,17 @@ wc()
 	check_eq "result" "$(result wc "$1")" "ok $1"
 }
 
+share()
+{
+	check_eq "result" "$(result share "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 

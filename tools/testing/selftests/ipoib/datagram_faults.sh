@@ -1,0 +1,259 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# A receive that fails, and a restart of the QP, cost what is on its way and no more.
+#
+#	node1 ---- frames ----> node2		its receives fail
+#	  |                       |
+#	+-+-----------------------+-+
+#	|          switch           |
+#	+---------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+CASES=(
+	"receive:back F7 after a receive that failed the interface receives again within a second"
+	"receive:counted F7 it is counted, and said in the log"
+	"receive:idle F7 a QP in error that cannot be restarted now gets no receives again and again"
+	"receive:after F7 and it is restarted as soon as that can be done"
+	"receive:storm F7 ten such failures one after the other do no harm"
+	"own_frames F17 own multicast frames are known by their GID when the port has another LID since"
+	"handles F17 an idle interface with address handles that are not used any more wakes nobody up"
+	"queued F11 a frame that was queued during a restart leaves without another one"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no ping"
+	wait_ping 1 3 || ktap_bail "no ping"
+	QKEY=$(group_field qkey)
+	QPN=0x$(lladdr_qpn 2)
+	BROADCAST=$(lladdr_broadcast 2)
+}
+
+diagnose()
+{
+	note "$(in_node 2 ethtool -S ib0 | grep -v ': 0$' | tr -s ' \n' ' ')"
+	note "$(klog | tail -n 8)"
+}
+
+# fail_receive: the next datagram for node 2, which is one of ours, meets a receive that
+# fails. The knob is down when it has.
+fail_receive()
+{
+	knob_set 2 fail_recv 1
+	ud_to 2
+	check "send" ud_send 1 "${UD_TO[@]}" -q "$QPN" -Q "$QKEY" -d 88b50000cafe01
+	check "it failed" busywait 2000 knob_is 2 fail_recv 0
+}
+
+# knob_is NODE NAME VALUE
+knob_is()
+{
+	[ "$(< "$DEBUGFS/$(ibdev "$1")/$2")" = "$3" ]
+}
+
+# net_rx: how often all CPUs have looked for received frames
+net_rx()
+{
+	local name n sum=0
+
+	while read -r name n; do
+		[ "$name" = NET_RX: ] || continue
+		for n in $n; do
+			sum=$((sum + n))
+		done
+	done < /proc/softirqs
+	echo "$sum"
+}
+
+# rtnl_take, rtnl_give: nobody else gets RTNL in between
+rtnl_take()
+{
+	local log=$TESTDIR/rtnl
+
+	: > "$log"
+	spawn 3 rtnl_hold ib0 > "$log" 2>&1 &
+	HOLDER=$!
+	busywait 5000 grep -q held "$log" || fail "RTNL is not held: $(< "$log")"
+}
+
+rtnl_give()
+{
+	kill "$HOLDER"
+	wait "$HOLDER" 2> /dev/null
+}
+
+quick_ping()
+{
+	in_node 1 ping -n -c 1 -W 0.2 -I ib0 "$(ip4 2)" > /dev/null 2>&1
+}
+
+receive()
+{
+	local start before limit i
+
+	case $1 in
+	back)
+		limit=$(scaled 1000)
+		fail_receive
+		start=$(now_ms)
+		check "ping" busywait 10000 quick_ping
+		note "after $(($(now_ms) - start)) ms of $limit"
+		check_num "milliseconds" $(($(now_ms) - start)) -le "$limit"
+		;;
+	counted)
+		before=$(xstat 2 rx_completion_errors)
+		fail_receive
+		check "counted" busywait 3000 xstat_is 2 rx_completion_errors -eq $((before + 1))
+		check_num "lines" "$(klog | grep -c 'failed recv event (status=4')" -eq 1
+		check "ping" slowwait 10 quick_ping
+		;;
+	idle)
+		rtnl_take
+		fail_receive
+		before=$(net_rx)
+		nap 1
+		note "$(($(net_rx) - before)) receive softirqs in a second"
+		check_num "receive softirqs" $(($(net_rx) - before)) -lt 200
+		;;
+	after)
+		rtnl_give
+		check "ping" slowwait 10 quick_ping
+		;;
+	storm)
+		for ((i = 0; i < 10; i++)); do
+			fail_receive
+		done
+		check "ping" slowwait 10 quick_ping
+		check "ping" ping_lossless 1 "$(ip4 2)" 50
+		;;
+	esac
+}
+
+# lid_patch NODE LID: its PortInfo is set as it is, but for that LID. Nobody routes to it.
+lid_patch()
+{
+	local answer info tail
+
+	tail="0015$(zeros 2)00000001$(zeros 40)"
+	answer=$(mad_send 1 "$1" 0 2000 "01010101$(zeros 4)0000000000000002$tail") || return 1
+	info=${answer:128:128}
+	# LinkWidthEnabled, PortState, PortPhysicalState, LinkDownDefaultState: 0 leaves them
+	info=${info:0:32}$(printf '%04x' "$2")${info:36:22}00${info:60:5}000${info:68}
+	mad_send 1 "$1" 0 2000 "01010102$(zeros 4)0000000000000003$tail$info" > /dev/null
+}
+
+lid_is()
+{
+	[ "$(port_lid "$1")" -eq "$2" ]
+}
+
+# The driver reads the LID under RTNL. What node 1 sends comes after what node 2 has sent
+# to itself, if that is handed up.
+own_frames()
+{
+	local was
+
+	was=$(port_lid 2)
+	rtnl_take
+	lid_patch 2 $((was + 64))
+	check "another LID" busywait 2000 lid_is 2 $((was + 64))
+	listen 2 0x88b6 1 10000
+	check "send" in_node 2 raw_frame send ib0 "$BROADCAST" 0x88b6 0badf00d 3
+	check "send" in_node 1 raw_frame send ib0 "$BROADCAST" 0x88b6 cafe0001
+	wait "$LISTENER" || fail "nothing is received"
+	check_eq "the first frame" "$(received 2 | word data)" cafe0001
+	rtnl_give
+	opensm_reread
+	check "its LID again" slowwait 20 lid_is 2 "$was"
+	check "ping" wait_ping 1 2 20
+}
+
+has_path()
+{
+	grep -qi "$(port_gid_hex "$2" | sed 's/..../&:/g; s/:$//')" "$(path_file "$1")"
+}
+
+has_no_path()
+{
+	! has_path "$@"
+}
+
+ahs()
+{
+	sed -n "s/^$(ibdev "$1"):.* \([0-9]*\) AHs.*/\1/p" "$DEBUGFS/summary"
+}
+
+ahs_are()
+{
+	test "$(ahs "$1")" "$2" "$3"
+}
+
+# The last frame before the handle goes is one whose completion nobody asked for.
+handles()
+{
+	local tracing=/sys/kernel/tracing before
+
+	mountpoint -q "$tracing" || mount -t tracefs tracefs "$tracing"
+	check "ping" ping_lossless 2 "$(ip4 3)" 3
+	check "path" has_path 2 3
+	link_down 3
+	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 "$(zeros 400)"
+	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
+	check "the path is gone" slowwait 30 has_no_path 2 3
+	before=$(ahs 2)
+	echo 'function == "ipoib_ah_reap"' > "$tracing/events/workqueue/workqueue_execute_start/filter" ||
+		echo 0 > "$tracing/events/workqueue/workqueue_execute_start/filter"
+	nap 0.5
+	echo > "$tracing/trace"
+	echo 1 > "$tracing/events/workqueue/workqueue_execute_start/enable"
+	nap 3.5
+	echo 0 > "$tracing/events/workqueue/workqueue_execute_start/enable"
+	check_eq "runs of the work" "$(grep -c ipoib_ah_reap "$tracing/trace")" 0
+	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
+	check "a handle less" busywait 3000 ahs_are 2 -lt "$before"
+	link_up 3
+	check "ping" wait_ping 1 3 30
+}
+
+# Node 2 has no address, so that its stack has nothing to say. The carrier goes and comes
+# within the second in which the stack sees no more than one change: else it would empty
+# the queue.
+queued()
+{
+	local log=$TESTDIR/gap
+
+	in_node 2 sysctl -qw net.ipv6.conf.ib0.disable_ipv6=1
+	node_ip 2 addr flush dev ib0
+	check "path" busywait 5000 in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
+	background 2 "$LIB_DIR/frame_in_gap.py" ib0 "$(lladdr 1)" \
+		< "$DEBUGFS/$(ibdev 2)/fail_modify" > "$log"
+	background_ready "$log" || fail "not ready"
+	listen 1 0x88b5 1 20000
+	ud_to 2
+	capture_start queued
+	fail_receive
+	check "carrier" wait_carrier 2
+	knob_set 2 fail_recv 1
+	knob_set 2 fail_modify 9
+	check "send" ud_send 1 "${UD_TO[@]}" -q "$QPN" -Q "$QKEY" -d 88b50000cafe01
+	check "sent" busywait 5000 grep -q left "$log"
+	note "$(< "$log")"
+	check "received" busywait 5000 gap_received
+	kill "$LISTENER" 2> /dev/null
+	capture_kill
+	in_node 2 sysctl -qw net.ipv6.conf.ib0.disable_ipv6=0
+	node_config 2
+	check "ping" wait_ping 1 2 20
+}
+
+gap_received()
+{
+	received 1 | grep -q data=cafe0b11
+}
+
+ktap_main "$@"

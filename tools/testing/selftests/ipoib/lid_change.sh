@@ -1,0 +1,97 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Ports get other LIDs while they are in use.
+#
+#	node1 <== RC ==> node2    node3 (told of nothing)
+#	  |                |        |
+#	+-+----------------+--------+-+
+#	|           switch            |
+#	+-----------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+CASES=(
+	"unnoticed F9 a neighbour's new LID that nothing told of is learned when the stack finds it unreachable"
+	"record F8 after all LIDs have changed, connections are requested with the new path record"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 1 2 || ktap_bail "no ping"
+	wait_ping 3 2 || ktap_bail "no ping"
+}
+
+diagnose()
+{
+	local node
+
+	for node in 1 2 3; do
+		note "node $node: LID $(port_lid $node), path queries $(xstat $node path_queries)"
+	done
+	cm_diagnose 1
+}
+
+# sm_with LID...: the SM dies, and the next one, on the same node, gives these to the nodes
+sm_with()
+{
+	local dir=$TESTDIR/sm1 node=0 lid
+
+	opensm_kill 1
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	for lid; do
+		node=$((node + 1))
+		printf '0x%s 0x%04x 0x%04x\n' "$(port_guid "$node")" "$lid" "$lid"
+	done > "$dir/guid2lid"
+	OPENSM_CONF="honor_guid2lid_file TRUE"$'\n'"no_clients_rereg ${NO_REREG:-FALSE}"
+	opensm_start 1
+	OPENSM_CONF=
+	node=0
+	for lid; do
+		node=$((node + 1))
+		check_eq "LID of node $node" "$(port_lid "$node")" "$lid"
+	done
+}
+
+# The SM keeps its LID, and nobody is asked to register again: node 3 sees no event, and
+# its subscriptions have gone with the old SM.
+unnoticed()
+{
+	local queries
+
+	doubt 3
+	check "ping" wait_ping 3 2
+	NO_REREG=TRUE sm_with "$(port_lid 1)" 77 "$(port_lid 3)"
+	queries=$(xstat 3 path_queries)
+	check "ping" slowwait 40 ping_ok 3 "$(ip4 2)"
+	check "and IPv6" slowwait 40 ping_ok 3 "$(ip6 2)"
+	check_num "queries" $(($(xstat 3 path_queries) - queries)) -le 10
+}
+
+# The answers of the SA come late, so that frames are there before them.
+record()
+{
+	check "connected" in_mode connected rc 1 2
+	check "connection" connect 1 2
+	background 1 ping -n -q -i 0.05 "$(ip4 2)" > /dev/null
+	capture_start record
+	knob_set 1 delay_ms_mad 150
+	sm_with "$(port_lid 1)" 88 "$(port_lid 3)"
+	check "connection" slowwait 20 conn_count_is 1 2 1
+	knob_set 1 delay_ms_mad 0
+	background_stop
+	capture_stop
+	check_num "requests" "$(cm_messages "$CM_REQ" -f n | wc -l)" -gt 0
+	check_eq "remote LIDs in requests to node 2" \
+		"$(cm_messages "$CM_REQ" "$(from 1)" -f cm.dlid | sort -u)" "$(lid_hex 2)"
+	check_eq "local LIDs in requests of node 2" \
+		"$(cm_messages "$CM_REQ" "$(from 2)" -f cm.slid | sort -u | grep -v "$(lid_hex 2)")" ""
+}
+
+ktap_main "$@"
