@@ -163,6 +163,7 @@ enum {
 	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
 	IPOIB_FLAG_FOREIGN,	/* groups of it were left to user space */
 	IPOIB_FLAG_GATE,	/* the gate to the SA has opened */
+	IPOIB_FLAG_DEAD,	/* the HCA has failed, all that is left is to go */
 };
 
 /* Bits of &ipoib_dev.ctl_events: what the control work has to do. */

@@ -228,6 +228,7 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
 
 	*fresh = false;
 	if (priv->netdev->reg_state != NETREG_REGISTERED ||
+	    test_bit(IPOIB_FLAG_DEAD, &priv->flags) ||
 	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl_events))
 		return 0;
 	err = priv->fabric->port_read(priv, port);
@@ -285,12 +286,27 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 	return err;
 }
 
+/*
+ * Of an HCA that has failed nothing can be asked or hoped for. What the interface has is
+ * given back now; whether another HCA comes in place of this one its driver decides.
+ */
+static void ipoib_ctl_dead(struct ipoib_dev *priv)
+{
+	priv->ctl_events = 0;
+	ipoib_dev_down(priv);
+	netif_carrier_off(priv->netdev);
+}
+
 /* @port: as just read, or NULL */
 static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	bool restart, recover;
 	int err = 0, err_link, err_listen;
 
+	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
+		ipoib_ctl_dead(priv);
+		return 0;
+	}
 	clear_bit(IPOIB_CTL_LINK, &priv->ctl_events);
 	restart = test_and_clear_bit(IPOIB_CTL_RESTART, &priv->ctl_events);
 	recover = test_and_clear_bit(IPOIB_CTL_RECOVER, &priv->ctl_events);
@@ -334,6 +350,15 @@ void ipoib_ctl_work(struct work_struct *work)
 	rtnl_unlock();
 }
 
+/* Raised for no port in particular. Some HCAs raise nothing else before they go. */
+static void ipoib_event_fatal(struct ipoib_dev *priv)
+{
+	if (test_and_set_bit(IPOIB_FLAG_DEAD, &priv->flags))
+		return;
+	netdev_err(priv->netdev, "the HCA has failed\n");
+	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
+}
+
 /**
  * ipoib_event_handler - asynchronous event of an HCA
  * @handler: in &struct ipoib_hca
@@ -350,6 +375,10 @@ void ipoib_event_handler(struct ib_event_handler *handler,
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
+		if (event->event == IB_EVENT_DEVICE_FATAL) {
+			ipoib_event_fatal(priv);
+			continue;
+		}
 		if (priv->port != event->element.port_num)
 			continue;
 		/* Connections keep the LID they were made with. */

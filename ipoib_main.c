@@ -64,6 +64,8 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 	int err;
 
 	ASSERT_RTNL();
+	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags))
+		return -ENODEV;
 	ipoib_dev_set_address(priv);
 	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags)) {
 		netdev_warn(priv->netdev, "waiting for a P_Key\n");

@@ -754,6 +754,9 @@ static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
 {
 	struct ipoib_conn *conn, *tmp;
 
+	/* What an HCA that has failed has not flushed it never will. */
+	if (test_bit(IPOIB_FLAG_DEAD, &cm->priv->flags))
+		return;
 	list_for_each_entry_safe(conn, tmp, dying, list) {
 		while (!ipoib_conn_is_drained(conn) &&
 		       time_before(jiffies, conn->drain_by))

@@ -847,6 +847,9 @@ static void ipoib_ud_drain(struct ipoib_dev *priv)
 		tx = ipoib_ud_tx_drain(priv->txq);
 		if (rx && tx)
 			return;
+		/* What it has not flushed yet it never will. */
+		if (test_bit(IPOIB_FLAG_DEAD, &priv->flags))
+			return;
 		if (time_after(jiffies, deadline))
 			break;
 		usleep_range(50, 100);
