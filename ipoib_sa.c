@@ -73,12 +73,27 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 	}
 }
 
+/*
+ * The RDMA core gives an address handle a GRH only if the record has a HopLimit. A subnet
+ * manager may leave that 0 within the subnet, and then 1 does: no router passes it on.
+ */
+static void ipoib_sa_need_grh(const struct ipoib_dev *priv,
+			      struct sa_path_rec *rec)
+{
+	if (rec && !rec->hop_limit &&
+	    rdma_is_grh_required(priv->ca, priv->port))
+		rec->hop_limit = 1;
+}
+
 static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 				 ipoib_num_paths_t num_paths, void *context)
 {
+	struct ipoib_path *path = context;
+
 	if (!status && !rec)
 		status = -ENOENT;
-	ipoib_path_done(context, status, rec);
+	ipoib_sa_need_grh(path->priv, rec);
+	ipoib_path_done(path, status, rec);
 }
 
 /* The traffic class of the broadcast group is that of the link (U12). */
@@ -127,9 +142,12 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 static void ipoib_sa_alt_answer(int status, struct sa_path_rec *rec,
 				ipoib_num_paths_t num_paths, void *context)
 {
+	struct ipoib_path *path = context;
+
 	if (!status && !rec)
 		status = -ENOENT;
-	ipoib_apm_answered(context, status, rec);
+	ipoib_sa_need_grh(path->priv, rec);
+	ipoib_apm_answered(path, status, rec);
 }
 
 /* By other LIDs of both ports: the SA says which SL and rate belong to them. */
