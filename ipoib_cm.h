@@ -499,6 +499,21 @@ struct ipoib_conn {
 };
 
 /**
+ * enum ipoib_srq_state - what is known of the SRQ of an interface
+ * @IPOIB_SRQ_UNKNOWN: if the HCA says it has SRQs it is believed
+ * @IPOIB_SRQ_REFUSED: none could be made; connections have receives of their own
+ * @IPOIB_SRQ_RUNS: there is one
+ * @IPOIB_SRQ_FAILED: it has failed: connections end, none is made, and when none is left
+ *	it is given back
+ */
+enum ipoib_srq_state {
+	IPOIB_SRQ_UNKNOWN,
+	IPOIB_SRQ_REFUSED,
+	IPOIB_SRQ_RUNS,
+	IPOIB_SRQ_FAILED,
+};
+
+/**
  * struct ipoib_cm_rx - receiving, exists while there are connections
  * @cq: completions of all receives
  * @srq: receives of all connections, NULL if the HCA has none
@@ -589,6 +604,9 @@ struct ipoib_cm_parter {
  * @waiting: peers with frames that wait for a connection
  * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
  * @rx: receiving
+ * @srq_state: written with @mutex held, but for IPOIB_SRQ_FAILED, which comes with the
+ *	event of an SRQ that runs
+ * @srq_logged: it was logged that none could be made; with @mutex held
  * @rx_poll: handler of receives
  * @tx_poll: handler of sends
  * @tx_cq: CQs for sends
@@ -637,6 +655,8 @@ struct ipoib_cm {
 
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
+	enum ipoib_srq_state srq_state;
+	bool srq_logged;
 	struct ipoib_cm_poll rx_poll;
 	struct ipoib_cm_poll tx_poll;
 	struct ib_cq *tx_cq[IPOIB_CM_CQS];
@@ -790,6 +810,7 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
 void ipoib_cm_rx_shrink(struct ipoib_cm *cm);
 void ipoib_cm_rx_fit(struct ipoib_cm *cm);
+bool ipoib_cm_rx_check(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);

@@ -13,6 +13,9 @@
  * for a while. A receive takes 16 pages, so few are posted at first, see
  * ipoib_cm_bufs_grow(), and most connections never need more.
  *
+ * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
+ * is replaced, with all connections: they have receives in it.
+ *
  * This file also has the fence for both completion handlers: how the reaper
  * waits until neither will look at a connection any more.
  */
@@ -43,12 +46,14 @@ struct ipoib_cm_tally {
  * ipoib_cm_has_srq - whether connections share their receives
  * @priv: the interface
  *
- * Return: true if the HCA has SRQs that are good for it
+ * Return: true if the HCA has SRQs that are good for it, as far as is known
  */
 bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
 
+	if (priv->cm && READ_ONCE(priv->cm->srq_state) == IPOIB_SRQ_REFUSED)
+		return false;
 	return attrs->max_srq > 0 && attrs->max_srq_wr > 0 &&
 	       attrs->max_srq_sge > 1 &&
 	       (!priv->fabric->conn_shares || priv->fabric->conn_shares(priv));
@@ -308,6 +313,8 @@ static void ipoib_cm_low_work(struct work_struct *work)
 	struct ipoib_cm *cm = rx->srq->srq_context;
 	bool starved;
 
+	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_RUNS)
+		return;
 	/* What has come back is not held. */
 	ipoib_cm_poll_fence(&cm->rx_poll);
 	WRITE_ONCE(rx->low_at, jiffies);
@@ -326,9 +333,22 @@ static void ipoib_cm_low_work(struct work_struct *work)
 static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 {
 	struct ipoib_cm *cm = ctx;
+	struct ipoib_cm_rx *rx = READ_ONCE(cm->rx);
 
-	if (event->event == IB_EVENT_SRQ_LIMIT_REACHED)
-		queue_delayed_work(cm->wq, &cm->rx->low, 0);
+	/* No lock may be taken here; works look at it. */
+	switch (event->event) {
+	case IB_EVENT_SRQ_LIMIT_REACHED:
+		if (rx && READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS)
+			queue_delayed_work(cm->wq, &rx->low, 0);
+		break;
+	case IB_EVENT_SRQ_ERR:
+		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_FAILED) ==
+		    IPOIB_SRQ_RUNS)
+			mod_delayed_work(cm->wq, &cm->age_work, 0);
+		break;
+	default:
+		break;
+	}
 }
 
 static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
@@ -599,24 +619,59 @@ static int ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	return 0;
 }
 
-static int ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+/*
+ * If the HCA refuses one, try smaller ones, and then do without. Return: how many receives
+ * it has room for, or 0.
+ */
+static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm,
+					struct ipoib_cm_rx *rx)
 {
+	unsigned int size = ipoib_cm_srq_size(cm->priv);
 	struct ib_srq_init_attr attr = {
 		.event_handler = ipoib_cm_srq_event,
 		.srq_context = cm,
-		.attr.max_wr = rx->bufs.size,
-		.attr.max_sge = rx->nsge,
 		.srq_type = IB_SRQT_BASIC,
 	};
+	struct ib_srq *srq = NULL;
 
-	if (!ipoib_cm_has_srq(cm->priv))
+	if (!size)
 		return 0;
-	rx->srq = ib_create_srq(cm->priv->pd, &attr);
-	if (IS_ERR(rx->srq))
-		return PTR_ERR(rx->srq);
-	rx->bufs.srq = rx->srq;
+	for (;;) {
+		attr.attr.max_wr = size;
+		attr.attr.max_sge = ipoib_cm_rx_nsge(cm->priv);
+		/* It may fail as soon as it is there. */
+		WRITE_ONCE(cm->srq_state, IPOIB_SRQ_RUNS);
+		srq = ib_create_srq(cm->priv->pd, &attr);
+		if (!IS_ERR(srq))
+			break;
+		if (size / 2 < IPOIB_CM_SRQ_LEAST)
+			goto refused;
+		size /= 2;
+	}
+	rx->srq = srq;
+	rx->bufs.srq = srq;
 	ipoib_object_made(IPOIB_OBJECT_SRQ);
+	return size;
+
+refused:
+	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_REFUSED);
+	if (!cm->srq_logged)
+		netdev_warn(cm->priv->netdev,
+			    "no shared receive queue: %ld; connections have receives of their own, and are fewer\n",
+			    PTR_ERR(srq));
+	cm->srq_logged = true;
 	return 0;
+}
+
+static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	if (rx->srq) {
+		ib_destroy_srq(rx->srq);
+		ipoib_object_gone(IPOIB_OBJECT_SRQ, 1);
+		/* One that was just being started when the state changed */
+		cancel_delayed_work_sync(&rx->low);
+	}
+	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
 }
 
 static void ipoib_cm_rx_link(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
@@ -634,10 +689,10 @@ static void ipoib_cm_rx_link(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	}
 }
 
-static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm)
+static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
+				    const struct ipoib_cm_rx *rx)
 {
-	return ipoib_cm_srq_size(cm->priv) ?:
-	       ipoib_cm_most(cm) * IPOIB_CM_OWN_BUFS;
+	return rx->bufs.size ?: ipoib_cm_most(cm) * IPOIB_CM_OWN_BUFS;
 }
 
 /**
@@ -656,36 +711,44 @@ static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
 	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
 }
 
-static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+static int ipoib_cm_rx_make_cq(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_cq_init_attr attr = {
-		.cqe = ipoib_cm_rx_cqe(cm),
+		.cqe = ipoib_cm_rx_cqe(cm, rx),
 		.comp_vector = ipoib_ud_vector(cm->priv, 0),
 	};
+
+	rx->cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
+	if (IS_ERR(rx->cq))
+		return PTR_ERR(rx->cq);
+	ipoib_object_made(IPOIB_OBJECT_CQ);
+	return 0;
+}
+
+static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	unsigned int size;
 	int err;
 
-	err = ipoib_cm_bufs_init(cm, &rx->bufs, ipoib_cm_srq_size(cm->priv),
-				 IPOIB_CM_SRQ_LEAST);
+	/* How long a receive may be depends on whether there is one. */
+	size = ipoib_cm_srq_create(cm, rx);
+	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
+	ipoib_cm_rx_link(cm, rx);
+	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, IPOIB_CM_SRQ_LEAST);
 	if (err)
-		return err;
+		goto destroy_srq;
 	err = ipoib_cm_pool_create(cm, rx);
 	if (err)
-		return err;
-	rx->cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
-	if (IS_ERR(rx->cq)) {
-		err = PTR_ERR(rx->cq);
-		goto destroy_pool;
-	}
-	ipoib_object_made(IPOIB_OBJECT_CQ);
-	err = ipoib_cm_srq_create(cm, rx);
+		goto destroy_srq;
+	err = ipoib_cm_rx_make_cq(cm, rx);
 	if (err)
-		goto destroy_cq;
+		goto destroy_pool;
 	return 0;
 
-destroy_cq:
-	ipoib_cm_destroy_cq(rx->cq);
 destroy_pool:
 	ipoib_cm_destroy_pool(rx);
+destroy_srq:
+	ipoib_cm_srq_destroy(cm, rx);
 	return err;
 }
 
@@ -728,6 +791,8 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
+	if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
+		return -EAGAIN;
 	if (cm->rx)
 		return 0;
 	rx = kzalloc(sizeof(*rx), GFP_KERNEL);
@@ -738,12 +803,10 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
 	INIT_DELAYED_WORK(&rx->low, ipoib_cm_low_work);
 	rx->low_at = jiffies - IPOIB_CM_LOW_KEEP;
-	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
-	ipoib_cm_rx_link(cm, rx);
 	err = ipoib_cm_rx_create(cm, rx);
 	if (err)
 		goto exit_bufs;
-	cm->rx = rx;
+	WRITE_ONCE(cm->rx, rx);
 	ipoib_cm_srq_fill(cm, rx);
 	ipoib_cm_polls_enable(cm);
 	if (rx->srq)
@@ -811,6 +874,29 @@ void ipoib_cm_rx_fit(struct ipoib_cm *cm)
 }
 
 /**
+ * ipoib_cm_rx_check - end the connections of an SRQ that has failed
+ * @cm: connected mode of the interface
+ *
+ * Context: process
+ * Return: true if what connections share is to be given back when they are gone
+ */
+bool ipoib_cm_rx_check(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn;
+
+	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_FAILED)
+		return false;
+	spin_lock_bh(&cm->lock);
+	if (!list_empty(&cm->conns))
+		netdev_warn(cm->priv->netdev,
+			    "the shared receive queue has failed, closing its connections\n");
+	list_for_each_entry(conn, &cm->conns, list)
+		WRITE_ONCE(conn->fatal, true);
+	spin_unlock_bh(&cm->lock);
+	return true;
+}
+
+/**
  * ipoib_cm_rx_release - give back what connections shared
  * @cm: connected mode of the interface, without connections
  *
@@ -823,20 +909,18 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	lockdep_assert_held(&cm->mutex);
 	if (!rx)
 		return;
-	/* No QP is left that could take receives and have this started. */
+	/* From here on its events start nothing. */
+	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
 	cancel_delayed_work_sync(&rx->low);
 	napi_disable(&cm->rx_poll.napi);
 	napi_disable(&cm->tx_poll.napi);
 	cancel_delayed_work_sync(&rx->refill);
 	ipoib_cm_tx_release(cm);
-	if (rx->srq) {
-		ib_destroy_srq(rx->srq);
-		ipoib_object_gone(IPOIB_OBJECT_SRQ, 1);
-	}
+	ipoib_cm_srq_destroy(cm, rx);
 	ipoib_cm_destroy_cq(rx->cq);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	ipoib_cm_destroy_pool(rx);
-	cm->rx = NULL;
+	WRITE_ONCE(cm->rx, NULL);
 	kfree(rx);
 }
 
@@ -845,7 +929,7 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
  * @conn: the connection; its QP is in INIT
  *
  * Context: may sleep
- * Return: 0 or -ENOMEM
+ * Return: 0, -ENOMEM, or -ENOSPC if there are too many
  */
 int ipoib_cm_rx_add(struct ipoib_conn *conn)
 {
@@ -855,6 +939,9 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 
 	if (cm->rx->srq)
 		return 0;
+	/* Counted when there still seemed to be an SRQ, and a greater limit. */
+	if (READ_ONCE(cm->nconns) > ipoib_cm_most(cm))
+		return -ENOSPC;
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)
 		return -ENOMEM;
@@ -886,6 +973,9 @@ bool ipoib_cm_rx_done(struct ipoib_conn *conn)
 {
 	if (conn->bufs)
 		return !ipoib_cm_bufs_posted(conn->bufs);
+	/* What it has is given back with the SRQ. */
+	if (READ_ONCE(conn->cm->srq_state) == IPOIB_SRQ_FAILED)
+		return true;
 	return !conn->ran || completion_done(&conn->last_wqe);
 }
 

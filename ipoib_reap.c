@@ -595,19 +595,23 @@ static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 	list_splice_tail(&used, &cm->conns);
 }
 
-/* Give the memory back if there has been no connection for a while. */
-static void ipoib_reap_release(struct ipoib_cm *cm)
+/* Give the memory back if there has been no connection for a while, or if it is no good. */
+static void ipoib_reap_release(struct ipoib_cm *cm, bool failed)
 {
+	bool empty;
+
 	mutex_lock(&cm->mutex);
 	spin_lock_bh(&cm->lock);
-	if (cm->nconns)
+	empty = !cm->nconns;
+	if (!empty)
 		cm->empty_at = jiffies;
 	spin_unlock_bh(&cm->lock);
 	/*
 	 * One may be counted now, but it has to come by the mutex to use what
 	 * is released.
 	 */
-	if (time_after_eq(jiffies, cm->empty_at + IPOIB_CM_RELEASE))
+	if ((failed && empty) ||
+	    time_after_eq(jiffies, cm->empty_at + IPOIB_CM_RELEASE))
 		ipoib_cm_rx_release(cm);
 	ipoib_cm_rx_shrink(cm);
 	mutex_unlock(&cm->mutex);
@@ -647,6 +651,7 @@ static void ipoib_reap_age_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work),
 					   struct ipoib_cm, age_work);
+	bool failed = ipoib_cm_rx_check(cm);
 
 	spin_lock_bh(&cm->lock);
 	ipoib_reap_age_conns(cm);
@@ -654,7 +659,7 @@ static void ipoib_reap_age_work(struct work_struct *work)
 	spin_unlock_bh(&cm->lock);
 	ipoib_reap_tell_early(cm);
 	ipoib_apm_rearm(cm);
-	ipoib_reap_release(cm);
+	ipoib_reap_release(cm, failed);
 	if (!READ_ONCE(cm->leaving))
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
 }
