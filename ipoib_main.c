@@ -753,6 +753,8 @@ struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 	err = register_netdev(dev);
 	if (err)
 		goto exit_dev;
+	if (!ca->ops.attach_mcast)
+		netdev_warn(dev, "the HCA has no multicast: there will be no carrier\n");
 	/* Whoever sees it registered may rename it, which renames the files. */
 	rtnl_lock();
 	ipoib_debugfs_add(priv);

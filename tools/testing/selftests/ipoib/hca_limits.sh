@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# HCAs that refuse, or lack, what others have: the interface does without.
+# HCAs that refuse, lack, lose or fail what others do not: the interface does without what
+# there is not, and gives back what it has.
 #
 #	 node1     node2 <== traffic ==> node3
 #	OpenSM       |                     |	nodes 2 and 3 have HCAs with
@@ -19,6 +20,9 @@ UD_LSO=1
 NETIF_QP=32
 # What mlx5 takes: 32768 times 64 octets
 SQ_BYTES=$((32768 * 64))
+# Connections of an HCA that fails, and how many are asked for at a time
+CONNS=200
+BATCH=16
 ENOMEM=12
 EINVAL=22
 ENOUGH=1000000
@@ -35,10 +39,20 @@ CASES=(
 	"queues:small F25 also where the HCA takes little and calls it an invalid argument"
 	"queues:default F25 queues of the usual size are made as they are asked for"
 	"vectors F17 the CQs of an interface are on different completion vectors"
+	"grh:datagram F28 ports that require a GRH reach each other"
+	"grh:connected F28 and have connections"
 	"uc:offered F29 UC is not offered where the HCA has none"
 	"uc:chosen F29 nor can it be chosen"
+	"no_multicast F29 that an HCA has no multicast is said once"
+	"srq:refused F14 without an SRQ, which the HCA says it has, there are connections all the same"
+	"srq:smaller F14 an SRQ that is refused is tried smaller"
+	"srq:failed F14 an SRQ that fails is replaced, with the connections"
 	"detach:later F13 a detach that fails is tried again before the QP is destroyed, and nothing is freed before"
+	"fatal:carrier F26 an HCA that fails takes the carrier along within a second"
+	"fatal:remove F26 with 200 connections it can be pulled out within 5 s, and the log has few lines"
+	"fatal:next F26 the HCA that comes in its place works"
 )
+NEEDS=([fatal:remove]=fatal:carrier [fatal:next]=fatal:remove)
 
 setup()
 {
@@ -209,6 +223,22 @@ vectors()
 	done
 }
 
+grh()
+{
+	hca 2 grh_required=1
+	hca 3 grh_required=1
+	if up; then
+		check "ping" wait_ping 2 3
+		if [ "$1" = connected ]; then
+			CM_NODE=2
+			check "connected mode" in_mode connected rc 2 3
+			check "connection" connect 2 3
+			check "long ping" slowwait 5 ping_ok 2 "$(ip4 3)" -M 'do' -s 8000
+		fi
+	fi
+	down
+}
+
 uc()
 {
 	hca 2 no_uc=1
@@ -234,6 +264,61 @@ uc()
 	down
 }
 
+no_multicast()
+{
+	hca 2 no_mcast=1
+	driver_load
+	busywait 5000 netdev 2 > /dev/null || fail "no interface"
+	nodes_up
+	check "carrier of another" wait_carrier 3
+	check_eq "messages" "$(klog | grep -c 'has no multicast')" 1
+	check "no carrier" no_carrier 2
+	down
+}
+
+# long_ping FROM TO: what goes on a connection only
+long_ping()
+{
+	ping_ok "$1" "$(ip4 "$2")" -M 'do' -s 8000
+}
+
+srq_connected()
+{
+	CM_NODE=2
+	check "connected mode" in_mode connected rc 2 3
+	check "connection" connect 3 2
+	check "long ping" slowwait 10 long_ping 3 2
+	check "long ping back" slowwait 10 long_ping 2 3
+	check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
+}
+
+srq()
+{
+	local -A fail_srq=([refused]=$ENOUGH [smaller]=1)
+
+	case $1 in
+	refused | smaller)
+		knob_set 2 fail_srq "${fail_srq[$1]}"
+		if up; then
+			srq_connected
+			check_eq "messages" "$(klog | grep -c 'no shared receive queue')" \
+				"$([ "$1" = refused ] && echo 1 || echo 0)"
+		fi
+		knob_set 2 fail_srq 0
+		;;
+	failed)
+		if up; then
+			srq_connected
+			knob_set 2 srq_error 1
+			check "long ping" slowwait 25 long_ping 3 2
+			check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
+			check_eq "messages" "$(klog | grep -c 'shared receive queue has failed')" 1
+		fi
+		;;
+	esac
+	down
+}
+
 # The groups of an interface are detached when it goes down.
 detach()
 {
@@ -255,6 +340,98 @@ detach()
 	down
 	# What has leaked the fabric says when the HCA goes.
 	hca 2
+}
+
+# ---- an HCA that fails ----
+
+reps()
+{
+	cm_messages "$CM_REP" "slid=$(lid_hex 2)" -f cm.comm -f cm.remote | sort -u
+}
+
+granted()
+{
+	[ "$(reps | wc -l)" -ge "$1" ]
+}
+
+# made_up COUNT: of the peers that are not there so many have a connection to node 2
+made_up()
+{
+	[ "$(cm_view 2 | grep -c 'connection: established')" -ge "$1" ]
+}
+
+# make_up FIRST COUNT: so many peers, all at node 1, with QPNs from there on
+make_up()
+{
+	local first args
+
+	printf -v first '%06x' "$1"
+	args=("comm=$first" "private=00${first}00010000")
+	capture_start "peers$first"
+	"$LIB_DIR/cm_forge.py" req "count=$2" "${args[@]}" "qpn=$first" \
+		wait=15 retries=f "sid=0100000000$(lladdr_qpn 2)" \
+		"slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" \
+		"sgid=$(port_gid_hex 1)" "dgid=$(port_gid_hex 2)" > "$TESTDIR/reqs"
+	to_qp1 < "$TESTDIR/reqs"
+	busywait 20000 granted "$2" || { fail "$(reps | wc -l) of $2 requests were granted"; return 1; }
+	reps | "$LIB_DIR/cm_forge.py" rtu "${args[@]}" > "$TESTDIR/rtus"
+	to_qp1 < "$TESTDIR/rtus"
+	capture_stop
+	rm "$CAPTURE"
+}
+
+fatal_begin()
+{
+	local i
+
+	up || return
+	CM_NODE=
+	echo $((2 * CONNS)) > /sys/module/ib_ipoib/parameters/cm_max_per_port
+	check "connected mode" in_mode connected rc 2 3
+	check "connection" connect 3 2
+	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+	for ((i = 0; i < CONNS; i += BATCH)); do
+		make_up $((0x100000 + i)) $BATCH || return
+	done
+	busywait 10000 made_up $CONNS || fail "not $CONNS connections"
+}
+
+no_interface()
+{
+	! node_ip "$1" link show dev ib0 > /dev/null 2>&1
+}
+
+fatal()
+{
+	local start
+
+	case $1 in
+	carrier)
+		fatal_begin
+		klog_mark fatal
+		knob_set 2 fatal 1
+		check "no carrier" busywait 1000 no_carrier 2
+		check_eq "messages" "$(klog | grep -c 'the HCA has failed')" 1
+		check "the others" wait_ping 1 3
+		;;
+	remove)
+		klog_mark remove
+		start=$(now_ms)
+		hca_remove 2
+		note "pulled out within $(($(now_ms) - start)) ms"
+		check_num "ms" $(($(now_ms) - start)) -lt $((5000 * SLOW))
+		check "the interface goes" slowwait 5 no_interface 2
+		check_num "lines of the log" "$(klog | grep -c 'ib0: ')" -lt 5
+		;;
+	next)
+		hca_add 2
+		busywait 5000 netdev 2 > /dev/null || fail "no new interface"
+		nodes_up 2
+		check "carrier" wait_carrier 2
+		check "ping" wait_ping 3 2 30
+		down
+		;;
+	esac
 }
 
 ktap_main "$@"
