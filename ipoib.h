@@ -875,6 +875,7 @@ bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
 			struct sa_path_rec *rec);
 void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid);
+bool ipoib_path_is_old(struct ipoib_dev *priv, const u8 *gid);
 
 /* ipoib_pmtu.c */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,

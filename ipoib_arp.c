@@ -35,8 +35,6 @@
 #define IPOIB_PATH_RETRY_MAX	(8 * HZ)
 /* How long frames wait for the SA to be asked; its answer takes that long, too. */
 #define IPOIB_PATH_PATIENCE	HZ
-/* How often it is seen to it that frames do not wait too long. */
-#define IPOIB_PATH_PATIENCE_SCAN (HZ / 4)
 /* How long a record is taken for true against what messages of the CM say. */
 #define IPOIB_PATH_TRUST	(2 * HZ)
 /* How often it is seen to it that frames do not wait too long. */
@@ -605,6 +603,26 @@ void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 	spin_unlock_bh(&priv->path_lock);
 }
 
+/**
+ * ipoib_path_is_old - whether the record of a known path may not be true any more
+ * @priv: the interface
+ * @gid: GID of the path
+ *
+ * Context: any but hard interrupt
+ * Return: true if it is being read anew, or will be by the next frame
+ */
+bool ipoib_path_is_old(struct ipoib_dev *priv, const u8 *gid)
+{
+	struct ipoib_path *path;
+	bool old;
+
+	spin_lock_bh(&priv->path_lock);
+	path = ipoib_path_known(priv, gid);
+	old = path && (path->stale || path->state == IPOIB_PATH_RESOLVING);
+	spin_unlock_bh(&priv->path_lock);
+	return old;
+}
+
 /* ---- who has named a neighbour ---- */
 
 /* Sender of an ARP packet behind the &struct ipoib_header. */
@@ -843,6 +861,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ipoib_path_judge(path, rec);
 		ipoib_path_send(path);
 	}
+	ipoib_cm_path_read(priv);
 	if (hopeless)
 		ipoib_path_reject(priv, &dropped);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);

@@ -45,6 +45,7 @@ int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
 int ipoib_cm_listen_again(struct ipoib_dev *priv);
+void ipoib_cm_path_read(struct ipoib_dev *priv);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
@@ -66,6 +67,10 @@ void ipoib_apm_answered(struct ipoib_path *path, int status,
 static inline int ipoib_cm_init(struct ipoib_dev *priv)
 {
 	return 0;
+}
+
+static inline void ipoib_cm_path_read(struct ipoib_dev *priv)
+{
 }
 
 static inline void ipoib_cm_exit(struct ipoib_dev *priv)
@@ -290,6 +295,8 @@ enum ipoib_peer_state {
  *	is not relied upon before @retry_at either
  * @silent: the last connection we sent on ended in silence, and nothing has come
  *	from the peer since
+ * @holding: a request waits for the path record to be read anew, until @hold_until
+ * @hold_until: jiffies
  * @hope_until: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
@@ -322,6 +329,8 @@ struct ipoib_peer {
 	bool silent;
 	bool making;
 	bool postponed;
+	bool holding;
+	unsigned long hold_until;
 	unsigned int parting;
 	unsigned int users;
 	unsigned long retry_at;
@@ -597,7 +606,7 @@ struct ipoib_cm_parter {
  * @naccepting: how many have &ipoib_conn.accepting
  * @sources: &struct ipoib_source by port
  * @todo: peers to be connected to
- * @held: those whose second path the SA is being asked for
+ * @held: those whose path, or second path, the SA is being asked for
  * @closing: connections that have not said good-bye yet
  * @dead: those that have, for the reaper
  * @resend: peers whose frames have waited long enough

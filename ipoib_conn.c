@@ -37,6 +37,8 @@
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* The CM: half a second for an answer, a packet on its way for 34 ms at most. */
 #define IPOIB_CM_RESPONSE	17
+/* How long a request waits for a path record that is being read anew. */
+#define IPOIB_CM_HOLD		HZ
 #define IPOIB_CM_LIFE		13
 #define IPOIB_CM_RETRIES	7
 /* How long to wait for a request that may have crossed ours. */
@@ -557,6 +559,50 @@ static bool ipoib_peer_needs_none(const struct ipoib_cm *cm,
 	return !READ_ONCE(cm->on) || ipoib_peer_was_faster(peer);
 }
 
+/*
+ * After a change of LIDs the record that we have leads nowhere, or to another node, and
+ * the peer would be told our old LID. So the request waits until the record has been read
+ * anew, but not for ever: that the SA does not answer need not mean anything.
+ */
+static bool ipoib_conn_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	bool hold;
+
+	spin_lock_bh(&cm->lock);
+	hold = ipoib_path_is_old(cm->priv, peer->addr.gid);
+	if (hold && !peer->holding)
+		peer->hold_until = jiffies + IPOIB_CM_HOLD;
+	hold = hold && time_before(jiffies, peer->hold_until);
+	peer->holding = hold;
+	if (hold && cm->up && list_empty(&peer->todo))
+		list_add_tail(&peer->todo, &cm->held);
+	spin_unlock_bh(&cm->lock);
+	if (hold)
+		queue_delayed_work(cm->wq, &cm->held_work, IPOIB_CM_HOLD);
+	return hold;
+}
+
+/**
+ * ipoib_cm_path_read - a path record has been read
+ * @priv: the interface
+ *
+ * Requests that have waited for it go on.
+ *
+ * Context: process
+ */
+void ipoib_cm_path_read(struct ipoib_dev *priv)
+{
+	struct ipoib_cm *cm = priv->cm;
+
+	if (!cm)
+		return;
+	/* With the lock, as the record is looked at and the request put there with it. */
+	spin_lock_bh(&cm->lock);
+	if (!list_empty(&cm->held))
+		mod_delayed_work(cm->wq, &cm->held_work, 0);
+	spin_unlock_bh(&cm->lock);
+}
+
 /**
  * ipoib_conn_connect - ask a peer for a connection
  * @cm: connected mode of the interface
@@ -576,7 +622,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	int err;
 	u8 sid;
 
-	if (transport < 0 ||
+	if (transport < 0 || ipoib_conn_hold(cm, peer) ||
 	    !ipoib_path_record(cm->priv, peer->addr.gid, &rec) ||
 	    (transport == IPOIB_TRANSPORT_RC && ipoib_apm_hold(cm, peer)) ||
 	    !ipoib_cm_make_room(cm, peer))
