@@ -58,6 +58,8 @@ diagnose()
 	note "$(in_node 2 cat /proc/net/bonding/bond0)"
 	note "$(node_ip 2 -d addr)"
 	note "$(node_ip 1 neigh)"
+	note "$(node_ip 2 maddr)"
+	note "$(grep -A12 'ff1[0-9]:601b' /sys/kernel/debug/ipoib/*_mcg)"
 }
 
 # in_use INTERFACE: of the bond, and its address is the bond's
