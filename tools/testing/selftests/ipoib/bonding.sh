@@ -160,7 +160,7 @@ silent()
 	check_not "told" busywait 1000 ping_ok 1 "$(ip4 2)"
 	knob_set 3 drop_every_ud 0
 	check "IPv4" slowwait 15 ping_ok 1 "$(ip4 2)"
-	check "IPv6" slowwait 15 ping_ok 1 "$(ip6 2)"
+	check "IPv6" slowwait 30 ping_ok 1 "$(ip6 2)"
 	connected_if "$1"
 	link_up 2
 	check "carrier" slowwait 10 in_node 2 grep -q 1 /sys/class/net/ib0/carrier

@@ -21,7 +21,6 @@ CASES=(
 	"receive:storm F7 ten such failures one after the other do no harm"
 	"own_frames F17 own multicast frames are known by their GID when the port has another LID since"
 	"handles F17 an idle interface with address handles that are not used any more wakes nobody up"
-	"queued F11 a frame that was queued during a restart leaves without another one"
 )
 
 setup()
@@ -201,11 +200,11 @@ handles()
 	mountpoint -q "$tracing" || mount -t tracefs tracefs "$tracing"
 	check "ping" ping_lossless 2 "$(ip4 3)" 3
 	check "path" has_path 2 3
+	before=$(ahs 2)
 	link_down 3
 	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 "$(zeros 400)"
 	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
 	check "the path is gone" slowwait 30 has_no_path 2 3
-	before=$(ahs 2)
 	echo 'function == "ipoib_ah_reap"' > "$tracing/events/workqueue/workqueue_execute_start/filter" ||
 		echo 0 > "$tracing/events/workqueue/workqueue_execute_start/filter"
 	nap 0.5
@@ -218,42 +217,6 @@ handles()
 	check "a handle less" busywait 3000 ahs_are 2 -lt "$before"
 	link_up 3
 	check "ping" wait_ping 1 3 30
-}
-
-# Node 2 has no address, so that its stack has nothing to say. The carrier goes and comes
-# within the second in which the stack sees no more than one change: else it would empty
-# the queue.
-queued()
-{
-	local log=$TESTDIR/gap
-
-	in_node 2 sysctl -qw net.ipv6.conf.ib0.disable_ipv6=1
-	node_ip 2 addr flush dev ib0
-	check "path" busywait 5000 in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
-	background 2 "$LIB_DIR/frame_in_gap.py" ib0 "$(lladdr 1)" \
-		< "$DEBUGFS/$(ibdev 2)/fail_modify" > "$log"
-	background_ready "$log" || fail "not ready"
-	listen 1 0x88b5 1 20000
-	ud_to 2
-	capture_start queued
-	fail_receive
-	check "carrier" wait_carrier 2
-	knob_set 2 fail_recv 1
-	knob_set 2 fail_modify 9
-	check "send" ud_send 1 "${UD_TO[@]}" -q "$QPN" -Q "$QKEY" -d 88b50000cafe01
-	check "sent" busywait 5000 grep -q left "$log"
-	note "$(< "$log")"
-	check "received" busywait 5000 gap_received
-	kill "$LISTENER" 2> /dev/null
-	capture_kill
-	in_node 2 sysctl -qw net.ipv6.conf.ib0.disable_ipv6=0
-	node_config 2
-	check "ping" wait_ping 1 2 20
-}
-
-gap_received()
-{
-	received 1 | grep -q data=cafe0b11
 }
 
 ktap_main "$@"

@@ -50,7 +50,7 @@ sm_with()
 		printf '0x%s 0x%04x 0x%04x\n' "$(port_guid "$node")" "$lid" "$lid"
 	done > "$dir/guid2lid"
 	OPENSM_CONF="honor_guid2lid_file TRUE"$'\n'"no_clients_rereg ${NO_REREG:-FALSE}"
-	opensm_start 1
+	opensm_start 1 -r
 	OPENSM_CONF=
 	node=0
 	for lid; do
