@@ -212,7 +212,8 @@ handles()
 	echo 1 > "$tracing/events/workqueue/workqueue_execute_start/enable"
 	nap 3.5
 	echo 0 > "$tracing/events/workqueue/workqueue_execute_start/enable"
-	check_eq "runs of the work" "$(grep -c ipoib_ah_reap "$tracing/trace")" 0
+	# a frame of the stack's own may come by, and have it run once
+	check_num "runs of the work" "$(grep -c ipoib_ah_reap "$tracing/trace")" -le 1
 	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
 	check "a handle less" busywait 3000 ahs_are 2 -lt "$before"
 	link_up 3

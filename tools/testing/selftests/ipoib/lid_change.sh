@@ -47,10 +47,10 @@ sm_with()
 	mkdir -p "$dir"
 	for lid; do
 		node=$((node + 1))
-		printf '0x%s 0x%04x 0x%04x\n' "$(port_guid "$node")" "$lid" "$lid"
+		printf '0x%s 0x%04x 0x%04x\n\n' "$(port_guid "$node")" "$lid" "$lid"
 	done > "$dir/guid2lid"
 	OPENSM_CONF="honor_guid2lid_file TRUE"$'\n'"no_clients_rereg ${NO_REREG:-FALSE}"
-	opensm_start 1 -r
+	opensm_start 1
 	OPENSM_CONF=
 	node=0
 	for lid; do
