@@ -632,7 +632,7 @@ static bool ipoib_arp_sender(const struct sk_buff *skb, u8 *gid)
 		struct arphdr arp;
 		struct ipoib_lladdr sender;
 	} __packed copy;
-	typeof(&copy) packet;
+	const typeof(copy) *packet;
 
 	packet = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(copy), &copy);
 	if (!packet || packet->arp.ar_hln != sizeof(packet->sender))
@@ -668,7 +668,7 @@ static bool ipoib_nd_address(const struct sk_buff *skb, int at, u8 *gid)
 		u8 pad[2];
 		struct ipoib_lladdr lladdr;
 	} __packed copy;
-	typeof(&copy) option;
+	const typeof(copy) *option;
 
 	while ((option = skb_header_pointer(skb, at, sizeof(copy), &copy))) {
 		if (!option->len)
@@ -725,7 +725,7 @@ void ipoib_arp_heard(struct ipoib_dev *priv, const struct sk_buff *skb,
 		ipoib_arp_sender(skb, gid) : ipoib_nd_sender(skb, gid);
 	if (named)
 		ipoib_namer_note(priv->namers, gid,
-				  ipoib_namer_of(priv->namers, node));
+				 ipoib_namer_of(priv->namers, node));
 }
 
 static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,

@@ -58,7 +58,7 @@ static inline u8 ipoib_namer_of(const struct ipoib_namers *namers, u32 node)
 }
 
 static inline u32 ipoib_namer_hash(const struct ipoib_namers *namers,
-				    const u8 *gid)
+				   const u8 *gid)
 {
 	u32 words[4];
 
@@ -75,7 +75,7 @@ static inline u32 ipoib_namer_hash(const struct ipoib_namers *namers,
  * Context: any
  */
 static inline void ipoib_namer_note(struct ipoib_namers *namers,
-				     const u8 *gid, u8 namer)
+				    const u8 *gid, u8 namer)
 {
 	u32 hash = ipoib_namer_hash(namers, gid);
 
@@ -91,7 +91,7 @@ static inline void ipoib_namer_note(struct ipoib_namers *namers,
  * Return: the namer, IPOIB_NAMER_OWN if nobody has of late
  */
 static inline u8 ipoib_namer_find(const struct ipoib_namers *namers,
-				   const u8 *gid)
+				  const u8 *gid)
 {
 	u32 hash = ipoib_namer_hash(namers, gid);
 	u32 name = READ_ONCE(namers->names[hash % IPOIB_NAMER_GIDS]);

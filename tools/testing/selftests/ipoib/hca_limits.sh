@@ -376,9 +376,9 @@ fatal_begin()
 	check "connection" connect 3 2
 	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
 	for ((i = 0; i < CONNS; i += BATCH)); do
-		make_up $((0x100000 + i)) $BATCH || return
+		make_up $((0x100000 + i)) "$BATCH" || return
 	done
-	busywait 10000 made_up $CONNS || fail "not $CONNS connections"
+	busywait 10000 made_up "$CONNS" || fail "not $CONNS connections"
 }
 
 no_interface()

@@ -103,7 +103,7 @@ act_tcp()
 	status=$?
 	kill "$server"
 	wait "$server"
-	return $status
+	return "$status"
 }
 
 # A file may go while it is read, with its interface; not all of them, each time.
