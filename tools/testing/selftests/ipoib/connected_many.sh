@@ -18,8 +18,8 @@
 . "$LIB_DIR/lib_cm.sh"
 
 PEERS=${PEERS:-500}
-# Requests at a time: half of those that may wait for their RTU
-BATCH=$((128 / SLOW))
+# Requests at a time: each has to have its RTU within six seconds of its REP
+BATCH=$((64 / SLOW))
 # The QPNs made up
 FIRST=$((0x100000))
 LAST=$((0x300000))

@@ -155,7 +155,8 @@ short_counted()
 	packets=$(counter 2 rx_packets)
 	check "send" to_node2 8888 -n 7
 	check "errors" busywait 2000 rx_bad_is -eq $((before + 7))
-	check_eq "packets" "$(counter 2 rx_packets)" "$packets"
+	# the stack of another node may have sent one meanwhile, but not seven
+	check_num "packets" "$(counter 2 rx_packets)" -lt $((packets + 7))
 }
 
 garbage()
