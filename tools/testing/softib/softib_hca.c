@@ -331,7 +331,8 @@ static int softib_hca_set_up(struct softib_dev *dev)
 
 	ibdev->node_guid = cpu_to_be64(softib_node_guid(dev->node));
 	ibdev->phys_port_cnt = dev->nports;
-	ibdev->num_comp_vectors = num_online_cpus();
+	/* HCAs have several, whatever the number of CPUs */
+	ibdev->num_comp_vectors = max(num_online_cpus(), 2U);
 	ibdev->dev.parent = &dev->node->pdev->dev;
 	snprintf(ibdev->node_desc, sizeof(ibdev->node_desc), "softib%d",
 		 dev->node->index);
