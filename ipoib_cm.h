@@ -523,14 +523,26 @@ enum ipoib_srq_state {
 };
 
 /**
+ * enum ipoib_cm_low - what is known of an SRQ that ran low
+ * @IPOIB_LOW_NO: it did not, or receives come back; the HCA will tell
+ * @IPOIB_LOW_LOOK: it is looked soon whether receives come back
+ * @IPOIB_LOW_HELD: all are posted and do not come back: connections hold them
+ */
+enum ipoib_cm_low {
+	IPOIB_LOW_NO,
+	IPOIB_LOW_LOOK,
+	IPOIB_LOW_HELD,
+};
+
+/**
  * struct ipoib_cm_rx - receiving, exists while there are connections
  * @cq: completions of all receives
  * @srq: receives of all connections, NULL if the HCA has none
  * @bufs: its buffers
  * @pool: pages
  * @nsge: of a receive: one for the header, the others for a page each
- * @lock: protects the pool's side of allocation, @wr, @sge, @peak, @done, @starved and
- *	what is free
+ * @lock: protects the pool's side of allocation, @wr, @sge, @peak, @done, @low and what
+ *	is free
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists
  * @wc: scratch for polling
@@ -542,9 +554,9 @@ enum ipoib_srq_state {
  * @done: completions
  * @done_armed: how many there were when the HCA was last told to tell if few receives
  *	are left
- * @starved: there were few though all are posted
+ * @low: whether there were few receives left, and they do not come back
  * @low_at: jiffies when the SRQ last ran low
- * @low: has more receives posted then
+ * @low_work: has more receives posted then
  */
 struct ipoib_cm_rx {
 	struct ib_cq *cq;
@@ -562,9 +574,9 @@ struct ipoib_cm_rx {
 	struct delayed_work refill;
 	unsigned int done;
 	unsigned int done_armed;
-	bool starved;
+	enum ipoib_cm_low low;
 	unsigned long low_at;
-	struct delayed_work low;
+	struct delayed_work low_work;
 };
 
 /**

@@ -29,8 +29,9 @@
 #define IPOIB_CM_SHRINK		(2 * HZ)
 /* For how long those are kept that were added when the SRQ ran low. */
 #define IPOIB_CM_LOW_KEEP	(10 * HZ)
-/* How soon is looked again whether receives have come back. */
-#define IPOIB_CM_LOW_LOOK	HZ
+/* How soon is looked whether receives come back, and, if connections hold all, again. */
+#define IPOIB_CM_LOW_LOOK	(HZ / 4)
+#define IPOIB_CM_LOW_HELD	HZ
 
 /**
  * struct ipoib_cm_tally - what one poll received
@@ -285,33 +286,41 @@ static void ipoib_cm_srq_arm(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
  * last one, for ever if its peer is gone by then. What is held counts as posted, and
  * only the HCA can tell it from what is not: it says when few are left. If less than
  * half of the receives came back since it was told to, the others are held, so more are
- * posted. Without a receive to be taken the HCA says nothing more, so it is looked
- * again, until some have come back.
+ * posted. If more came back they may be held since: with none left the HCA has nothing
+ * to say, so it is looked again whether some come back. With all posted, it is looked
+ * until they do.
  */
-static bool ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
+static enum ipoib_cm_low ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
 {
 	struct ipoib_cm_bufs *bufs = &rx->bufs;
 	unsigned int turned, least, posted;
+	enum ipoib_cm_low was = rx->low;
 
 	lockdep_assert_held(&rx->lock);
 	turned = rx->done - rx->done_armed;
-	least = rx->starved ? IPOIB_CM_SRQ_LOW : bufs->depth / 2;
-	posted = ipoib_cm_bufs_posted(bufs);
-	rx->starved = turned < least && !bufs->nfree;
 	rx->done_armed = rx->done;
-	if (turned < least)
+	least = was == IPOIB_LOW_NO ? bufs->depth / 2 : IPOIB_CM_SRQ_LOW;
+	if (turned >= least) {
+		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_LOOK : IPOIB_LOW_NO;
+	} else if (!bufs->nfree) {
+		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_LOOK : IPOIB_LOW_HELD;
+	} else {
+		posted = ipoib_cm_bufs_posted(bufs);
 		WRITE_ONCE(bufs->depth,
 			   min(max(bufs->depth, posted) + IPOIB_CM_SRQ_LEAST,
 			       bufs->size));
-	return rx->starved;
+		/* Nothing at all: all are held, or nobody sends. */
+		rx->low = was == IPOIB_LOW_NO || turned ? IPOIB_LOW_LOOK : IPOIB_LOW_NO;
+	}
+	return rx->low;
 }
 
 static void ipoib_cm_low_work(struct work_struct *work)
 {
 	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work),
-					      struct ipoib_cm_rx, low);
+					      struct ipoib_cm_rx, low_work);
 	struct ipoib_cm *cm = rx->srq->srq_context;
-	bool starved;
+	enum ipoib_cm_low low;
 
 	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_RUNS)
 		return;
@@ -319,11 +328,13 @@ static void ipoib_cm_low_work(struct work_struct *work)
 	ipoib_cm_poll_fence(&cm->rx_poll);
 	WRITE_ONCE(rx->low_at, jiffies);
 	spin_lock_bh(&rx->lock);
-	starved = ipoib_cm_srq_more(rx);
+	low = ipoib_cm_srq_more(rx);
 	spin_unlock_bh(&rx->lock);
-	if (starved) {
+	if (low == IPOIB_LOW_LOOK)
+		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_LOOK);
+	if (low == IPOIB_LOW_HELD) {
 		ipoib_reap_idlest(cm);
-		queue_delayed_work(cm->wq, &rx->low, IPOIB_CM_LOW_LOOK);
+		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_HELD);
 	}
 	/* With more posted, for an HCA may tell at once that there are few. */
 	ipoib_cm_poll_fence(&cm->rx_poll);
@@ -339,7 +350,7 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 	switch (event->event) {
 	case IB_EVENT_SRQ_LIMIT_REACHED:
 		if (rx && READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS)
-			queue_delayed_work(cm->wq, &rx->low, 0);
+			queue_delayed_work(cm->wq, &rx->low_work, 0);
 		break;
 	case IB_EVENT_SRQ_ERR:
 		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_FAILED) ==
@@ -669,7 +680,7 @@ static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		ib_destroy_srq(rx->srq);
 		ipoib_object_gone(IPOIB_OBJECT_SRQ, 1);
 		/* One that was just being started when the state changed */
-		cancel_delayed_work_sync(&rx->low);
+		cancel_delayed_work_sync(&rx->low_work);
 	}
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
 }
@@ -801,7 +812,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	rx->shrunk_at = jiffies;
 	spin_lock_init(&rx->lock);
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
-	INIT_DELAYED_WORK(&rx->low, ipoib_cm_low_work);
+	INIT_DELAYED_WORK(&rx->low_work, ipoib_cm_low_work);
 	rx->low_at = jiffies - IPOIB_CM_LOW_KEEP;
 	err = ipoib_cm_rx_create(cm, rx);
 	if (err)
@@ -911,7 +922,7 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 		return;
 	/* From here on its events start nothing. */
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
-	cancel_delayed_work_sync(&rx->low);
+	cancel_delayed_work_sync(&rx->low_work);
 	napi_disable(&cm->rx_poll.napi);
 	napi_disable(&cm->tx_poll.napi);
 	cancel_delayed_work_sync(&rx->refill);

@@ -48,6 +48,8 @@ CASES=(
 	"port_flood C35,F4 while a port floods with requests a peer keeps its connection and its rate"
 	"port_flood_new C35,F4 and a new peer gets one"
 	"port_share C35,F4 a port has no more than its share of the connections"
+	"half C33,F3 messages that do not end, more than receives are posted, stall no other peer"
+	"half_all C33,F3 nor do as many as can be posted"
 	"dreq_storm C35 a storm of DREQs ends no connection"
 	"dreq_known C35 DREQs that end a connection end it once, and it is made anew"
 	"stale_request C14,C35 who is told that his QPN is stale asks again by another, once"
@@ -616,6 +618,58 @@ port_share()
 	check_num "refused, and counted" "$(cm_stat 2 cm_rejected_port_full)" -gt "$full"
 	echo 12000 > "$PARAM/cm_max_connections"
 	echo 0 > "$PARAM/cm_max_per_port"
+}
+
+# take_all COUNT: so many, 64 at a time
+take_all()
+{
+	local n=0
+
+	check "no connection" in_mode connected rc 2 3
+	check "nothing is left" slowwait 30 all_gone 2
+	echo 12000 > "$PARAM/cm_max_per_port"
+	while [ "$n" -lt "$1" ] && [ "$RET" -eq 0 ]; do
+		take "all$n" $(($1 - n < 64 ? $1 - n : 64)) "$(printf %06x $((0x070000 + n)))"
+		n=$((n + 64))
+		check "connections" busywait 10000 taken_are -ge $((n < $1 ? n : $1))
+	done
+	echo 0 > "$PARAM/cm_max_per_port"
+}
+
+# half_messages TIMES: one on each connection of node 1 to node 2, as long as there are
+# receives, and again when there may be more
+half_messages()
+{
+	local i
+
+	for ((i = 0; i < $1; i++)); do
+		knob_set 2 half_lid "$(port_lid 1)"
+		nap 0.1
+	done
+}
+
+half()
+{
+	take_all 40
+	half_messages 5
+	check "connection" slowwait 5 connect_try 3 2
+	check "nothing lost" ping_lossless 3 "$(ip4 2)" 100 -s 20000
+	check_num "connections with half a message" "$(taken)" -eq 40
+	check_num "receives" "$(receives 2)" -gt 40
+}
+
+# It takes a look or two until it is certain that nothing comes back.
+half_all()
+{
+	take_all 280
+	check "connection" connect 3 2
+	half_messages 20
+	check "not for long" slowwait 8 ping_ok 3 "$(ip4 2)" -s 20000
+	check "nothing lost" ping_lossless 3 "$(ip4 2)" 100 -s 20000
+	check "on the connection" conn_count_is 2 3 1
+	check_num "closed for it" "$(taken)" -lt 280
+	check "nothing is left" in_mode connected rc 2 3
+	check "nothing is left" slowwait 30 all_gone 2
 }
 
 dreq_storm()

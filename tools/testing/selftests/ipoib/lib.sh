@@ -462,7 +462,7 @@ ping_lossless()
 	shift 3
 	# ping's socket has room for a few long answers that are not read yet
 	[[ " $* " != *" -s "[1-9][0-9][0-9][0-9][0-9]" "* ]] || pause=0.1
-	out=$(in_node "$node" ping -n -c "$count" -i "$pause" -w $((10 * SLOW)) "$@" "$addr" 2>&1)
+	out=$(in_node "$node" ping -n -c "$count" -i "$pause" -w $((10 * SLOW + count / 5)) "$@" "$addr" 2>&1)
 	ping_complete "$count" <<< "$out" && return
 	echo "$out"
 	return 1
