@@ -1038,7 +1038,7 @@ static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_cm_rx_show - how many receives are posted, for debugfs
+ * ipoib_cm_rx_show - how many receives are posted, and how many were lost, for debugfs
  * @cm: connected mode of the interface
  * @file: where to
  *
@@ -1046,14 +1046,16 @@ static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
  */
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 {
-	unsigned int posted = 0, pages = 0;
+	unsigned int posted = 0, lost = 0, pages = 0;
 
 	lockdep_assert_held(&cm->mutex);
 	if (cm->rx) {
 		posted = ipoib_cm_rx_posted(cm);
-		pages = posted * (cm->rx->nsge - 1);
+		lost = READ_ONCE(cm->rx->bufs.lost);
+		pages = (posted + lost) * (cm->rx->nsge - 1);
 	}
-	seq_printf(file, "receives: %u\nreceive_pages: %u\n", posted, pages);
+	seq_printf(file, "receives: %u\nreceives_lost: %u\nreceive_pages: %u\n",
+		   posted, lost, pages);
 }
 
 /* ---- the fence ---- */

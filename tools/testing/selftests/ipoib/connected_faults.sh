@@ -34,6 +34,8 @@ CASES=(
 	"stalled_ends C33 its connection is given up within seconds"
 	"stalled_back C33 it has another when it reads again"
 	"failed_sends B19 what fails on a connection counts as an error, and not as sent"
+	"last_wqe:late C33,F27 a QP whose HCA says late that it needs no receive any more is kept until then"
+	"last_wqe:lost C33,F27 and for half a minute if it never does; its receive is replaced"
 	"removed C19 an HCA that is pulled out takes its connections along"
 	"silent_bound_all C35 no more than 512 packets wait for all peers that do not answer"
 )
@@ -388,6 +390,53 @@ failed_sends()
 }
 
 # The GID of an HCA that is gone is not known any more, so its connection is told by its QP.
+connections_are()
+{
+	cm_view "$1" | grep -qx "connections: $2"
+}
+
+receives_lost()
+{
+	cm_view "$1" | sed -n 's/^receives_lost: //p'
+}
+
+# last_wqe HOW: of the HCA of node 2. The connection ends within a message, so it holds a
+# receive that only the event gives back.
+last_wqe()
+{
+	local begin took
+
+	check "no connection" in_mode connected rc 1 2 3
+	check "nothing is left" slowwait 40 all_gone 2
+	check "a peer that stays" connect 3 2
+	check "one that leaves" connect 1 2
+	check "two connections" slowwait 10 connections_are 2 2
+	knob_set 2 half_lid "$(port_lid 1)"
+	if [ "$1" = late ]; then
+		knob_set 2 last_wqe_ms 3000
+	else
+		knob_set 2 lose_last_wqe 1
+	fi
+	begin=$(now_ms)
+	check "mode" set_mode 1 datagram
+	check "the other peer loses nothing" ping_lossless 3 "$(ip4 2)" 20
+	check "it ends" slowwait 45 connections_are 2 1
+	took=$(($(now_ms) - begin))
+	note "$took ms"
+	if [ "$1" = late ]; then
+		check_num "not before the event" "$took" -ge 3000
+		check_eq "lost receives" "$(receives_lost 2)" 0
+	else
+		check_num "not at once" "$took" -ge 30000
+		check_eq "lost receives" "$(receives_lost 2)" 1
+		check_eq "receives" "$(receives 2)" 32
+	fi
+	knob_set 2 last_wqe_ms 0
+	check "still nothing lost" ping_lossless 3 "$(ip4 2)" 20 -s 20000
+	check "mode" set_mode 1 connected
+	check "a connection again" connect 1 2
+}
+
 removed()
 {
 	local old
