@@ -134,8 +134,7 @@
  * @ah_work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
- *	saying good-bye, the reaper, ageing, which also rearms connections that
- *	have migrated. None needs RTNL, so it may be held where the reaper is
+ *	saying good-bye, the reaper, ageing. None needs RTNL, so it may be held where the reaper is
  *	waited for: ipoib_cm_exit() and ipoib_cm_let_go().
  * &ipoib_agent.sm_work, &ipoib_agent.info_work, &ipoib_agent.sub_work
  * (system_unbound_wq): the address of the SA, what it can do, and the subscriptions
@@ -340,20 +339,6 @@ enum ipoib_path_state {
 };
 
 /**
- * enum ipoib_alt_state - what is known about a second way to a GID
- * @IPOIB_ALT_UNKNOWN: nothing, nobody asked
- * @IPOIB_ALT_ASKING: the fabric was asked
- * @IPOIB_ALT_KNOWN: there is one
- * @IPOIB_ALT_NONE: there was none
- */
-enum ipoib_alt_state {
-	IPOIB_ALT_UNKNOWN,
-	IPOIB_ALT_ASKING,
-	IPOIB_ALT_KNOWN,
-	IPOIB_ALT_NONE,
-};
-
-/**
  * struct ipoib_path - the way to a GID
  * @node: in &ipoib_dev.paths
  * @gid: key
@@ -382,11 +367,6 @@ enum ipoib_alt_state {
  * @failures: failed queries in a row, or as good as that; under path_lock
  * @rec: last path record, under path_lock
  * @odd: it takes less than the link, and that has been said; query's answer only
- * @alt: record of a second way, see ipoib_apm.c; under path_lock, as all of it
- * @alt_state: what is known of it
- * @alt_asked_at: jiffies: when the fabric was asked for it
- * @alt_query: as @query
- * @alt_query_id: as @query_id
  * @ref: held by the table and by each query
  * @rcu: frees it
  */
@@ -413,11 +393,6 @@ struct ipoib_path {
 	unsigned int failures;
 	struct sa_path_rec rec;
 	bool odd;
-	struct sa_path_rec alt;
-	enum ipoib_alt_state alt_state;
-	unsigned long alt_asked_at;
-	void *alt_query;
-	int alt_query_id;
 	refcount_t ref;
 	struct rcu_head rcu;
 };

@@ -132,7 +132,8 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
 	ipoib_way_of_rec(&request->way, req->primary_path);
-	request->failover = ipoib_apm_take(cm, req);
+	request->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
+						  IPOIB_FAILOVER_ACCEPTED;
 	request->sid = ipoib_service_first(id->service_id);
 	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
 							 IPOIB_TRANSPORT_RC;
@@ -344,7 +345,6 @@ static int ipoib_conn_accept(struct ib_cm_id *id,
 	conn->from = request->way;
 	conn->mtu = request->mtu;
 	conn->two_way = two_way;
-	conn->apm.wanted = request->failover == IPOIB_FAILOVER_ACCEPTED;
 	err = ipoib_conn_enlist(cm, conn, request);
 	if (err) {
 		ipoib_conn_free(conn);

@@ -784,9 +784,6 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 	path->state = IPOIB_PATH_VALID;
 	ipoib_path_discharge(path);
 	path->rec = *rec;
-	/* The second way was another one than the first that was. */
-	if (path->alt_state != IPOIB_ALT_ASKING)
-		path->alt_state = IPOIB_ALT_UNKNOWN;
 	old = rcu_dereference_protected(path->ah, 1);
 	rcu_assign_pointer(path->ah, ah);
 	return old;

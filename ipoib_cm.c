@@ -633,7 +633,8 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->conns);
 	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
 	ipoib_reap_init(cm);
-	ipoib_apm_init(cm);
+	INIT_LIST_HEAD(&cm->held);
+	INIT_DELAYED_WORK(&cm->held_work, ipoib_conn_held_work);
 	ipoib_cm_poll_init(&cm->rx_poll);
 	ipoib_cm_poll_init(&cm->tx_poll);
 }

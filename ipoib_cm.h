@@ -8,7 +8,6 @@
  * ipoib_accept.c	taking those that others ask for
  * ipoib_source.c	how many of these each port of the fabric may have
  * ipoib_reap.c	the end of connections
- * ipoib_apm.c	a second path for them, and going over to it
  * ipoib_cm_tx.c	sending on a connection
  * ipoib_cm_rx.c	receiving, and the memory for it
  *
@@ -59,8 +58,6 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 int ipoib_cm_params_check(void);
 int ipoib_cm_register(void);
 void ipoib_cm_unregister(void);
-void ipoib_apm_answered(struct ipoib_path *path, int status,
-			const struct sa_path_rec *rec);
 
 #else
 
@@ -148,11 +145,6 @@ static inline void ipoib_cm_unregister(void)
 {
 }
 
-static inline void ipoib_apm_answered(struct ipoib_path *path, int status,
-				      const struct sa_path_rec *rec)
-{
-}
-
 #endif
 
 /* ---- for the files of connected mode ---- */
@@ -228,12 +220,10 @@ struct ipoib_source {
  * enum ipoib_failover - what a REP says of an alternate path, IBTA 12.6.8
  * @IPOIB_FAILOVER_ACCEPTED: it is there when needed, or there was none
  * @IPOIB_FAILOVER_UNSUPPORTED: no alternate paths here
- * @IPOIB_FAILOVER_REFUSED: not this one
  */
 enum ipoib_failover {
 	IPOIB_FAILOVER_ACCEPTED,
 	IPOIB_FAILOVER_UNSUPPORTED,
-	IPOIB_FAILOVER_REFUSED,
 };
 
 /**
@@ -290,7 +280,6 @@ enum ipoib_peer_state {
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
  * @failures: failed attempts in a row; a connection that carried nothing is one
- * @plain: it refused us when we had an alternate path: the next request has none
  * @barren: the last connection we sent on carried nothing: one that the peer makes
  *	is not relied upon before @retry_at either
  * @silent: the last connection we sent on ended in silence, and nothing has come
@@ -324,7 +313,6 @@ struct ipoib_peer {
 	u8 tried;
 	bool sent_to;
 	bool barren;
-	bool plain;
 	bool stale;
 	bool silent;
 	bool making;
@@ -383,30 +371,6 @@ struct ipoib_cm_bufs {
 };
 
 /**
- * struct ipoib_apm - the two ways of a connection, see ipoib_apm.c
- * @wanted: there is an alternate path that both ends want
- * @ready: the QP has it
- * @left: the QP has migrated and has not been rearmed
- * @untold: it has migrated, and ib_cm has not been told
- * @now: which of @way it is on
- * @pkey_index: of both
- * @migrations: how often it has migrated
- * @migrated_at: jiffies of the last time
- * @way: addresses of the peer by the first and the second way
- */
-struct ipoib_apm {
-	bool wanted;
-	bool ready;
-	bool left;
-	bool untold;
-	u8 now;
-	u16 pkey_index;
-	unsigned int migrations;
-	unsigned long migrated_at;
-	struct rdma_ah_attr way[2];
-};
-
-/**
  * struct ipoib_conn - a connection
  * @cm: of the interface
  * @peer: other end; does not change
@@ -439,8 +403,7 @@ struct ipoib_apm {
  * @id: identifier of the CM; NULL when that is destroyed
  * @from: where the peer's request has come from
  * @source: that port's share of the connections, NULL on one that we asked for
- * @way: where the connection goes, at first
- * @apm: its second way
+ * @way: where the connection goes
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @aged: @used as the ageing work has last found it
@@ -491,7 +454,6 @@ struct ipoib_conn {
 	struct ipoib_way from;
 	struct ipoib_source *source;
 	struct ipoib_way way;
-	struct ipoib_apm apm;
 	u32 psn;
 	unsigned long created;
 	unsigned long aged;
@@ -618,7 +580,7 @@ struct ipoib_cm_parter {
  * @naccepting: how many have &ipoib_conn.accepting
  * @sources: &struct ipoib_source by port
  * @todo: peers to be connected to
- * @held: those whose path, or second path, the SA is being asked for
+ * @held: those whose path record is being read anew
  * @closing: connections that have not said good-bye yet
  * @dead: those that have, for the reaper
  * @resend: peers whose frames have waited long enough
@@ -781,6 +743,7 @@ struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
 				      ib_cm_handler handler, void *context);
 void ipoib_conn_destroy_id(struct ib_cm_id *id);
 void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_conn_held_work(struct work_struct *work);
 void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
 		       enum ib_cm_rej_reason reason);
 int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
@@ -801,22 +764,6 @@ struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
 				      const struct ipoib_way *way);
 void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
 unsigned int ipoib_source_greatest(const struct ipoib_cm *cm);
-
-/* ipoib_apm.c */
-bool ipoib_apm_hold(struct ipoib_cm *cm, struct ipoib_peer *peer);
-void ipoib_apm_init(struct ipoib_cm *cm);
-struct sa_path_rec *ipoib_apm_offer(struct ipoib_conn *conn,
-				    const struct sa_path_rec *rec,
-				    struct sa_path_rec *alt);
-enum ipoib_failover
-ipoib_apm_take(const struct ipoib_cm *cm,
-	       const struct ib_cm_req_event_param *req);
-bool ipoib_apm_refused(struct ipoib_conn *conn, enum ib_cm_rej_reason reason);
-void ipoib_apm_rtr(struct ipoib_conn *conn, struct ib_qp_attr *attr, int *mask);
-void ipoib_apm_rts(const struct ipoib_conn *conn, int *mask);
-void ipoib_apm_event(struct ipoib_conn *conn, enum ib_event_type event);
-void ipoib_apm_rearm(struct ipoib_cm *cm);
-void ipoib_apm_show(struct seq_file *file, const struct ipoib_conn *conn);
 
 /* ipoib_cm_tx.c */
 unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);

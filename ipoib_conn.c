@@ -101,10 +101,6 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 		WRITE_ONCE(conn->early, true);
 		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
 		break;
-	case IB_EVENT_PATH_MIG:
-	case IB_EVENT_PATH_MIG_ERR:
-		ipoib_apm_event(conn, event->event);
-		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
 		complete(&conn->last_wqe);
 		fallthrough;
@@ -183,7 +179,7 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 		      rdma_ah_retrieve_dmac(&attr.ah_attr));
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
-	ipoib_apm_rtr(conn, &attr, &mask);
+	mask &= ~IB_QP_ALT_PATH;
 	err = ib_modify_qp(conn->qp, &attr, mask);
 	conn->ran = !err;
 	return err;
@@ -200,7 +196,7 @@ static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
 	attr.timeout = IPOIB_RC_TIMEOUT;
 	attr.retry_cnt = IPOIB_RC_RETRY;
 	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
-	ipoib_apm_rts(conn, &mask);
+	mask &= ~IB_QP_PATH_MIG_STATE;
 	return ib_modify_qp(conn->qp, &attr, mask);
 }
 
@@ -450,11 +446,9 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 			       const struct ib_gid_attr *gid, u8 sid)
 {
 	struct ipoib_cm_data data;
-	struct sa_path_rec alt;
 	struct ib_cm_req_param req = {
 		.primary_path = rec,
 		.ppath_sgid_attr = gid,
-		.alternate_path = ipoib_apm_offer(conn, rec, &alt),
 		.service_id = ipoib_service_id(sid,
 					       ipoib_lladdr_qpn(&conn->peer->addr)),
 		.qp_num = conn->qp->qp_num,
@@ -473,8 +467,6 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 	ipoib_cm_own_data(conn->cm, &data);
 	/* SAs say a second or more, on fabrics of microseconds. */
 	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
-	if (req.alternate_path)
-		alt.packet_life_time = rec->packet_life_time;
 	return ib_send_cm_req(conn->id, &req);
 }
 
@@ -583,6 +575,25 @@ static bool ipoib_conn_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /**
+ * ipoib_conn_held_work - go on with the requests that waited
+ * @work: &ipoib_cm.held_work
+ *
+ * Context: process
+ */
+void ipoib_conn_held_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, held_work);
+
+	spin_lock_bh(&cm->lock);
+	if (!list_empty(&cm->held)) {
+		list_splice_tail_init(&cm->held, &cm->todo);
+		queue_work(cm->wq, &cm->connect_work);
+	}
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
  * ipoib_cm_path_read - a path record has been read
  * @priv: the interface
  *
@@ -624,7 +635,6 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 	if (transport < 0 || ipoib_conn_hold(cm, peer) ||
 	    !ipoib_path_record(cm->priv, peer->addr.gid, &rec) ||
-	    (transport == IPOIB_TRANSPORT_RC && ipoib_apm_hold(cm, peer)) ||
 	    !ipoib_cm_make_room(cm, peer))
 		return;
 	conn = ipoib_conn_make_active(cm, peer, transport);
@@ -750,8 +760,6 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
-	if (event->param.rep_rcvd.failover_accepted != IPOIB_FAILOVER_ACCEPTED)
-		conn->apm.wanted = false;
 	err = ipoib_conn_is_superseded(conn) ? -EEXIST :
 	      ipoib_conn_take_rep(conn, event->private_data);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
@@ -849,8 +857,7 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		ipoib_conn_again(conn, true);
 		return;
 	}
-	if (ipoib_conn_is_stale(conn, rej->reason) ||
-	    ipoib_apm_refused(conn, rej->reason)) {
+	if (ipoib_conn_is_stale(conn, rej->reason)) {
 		ipoib_conn_again(conn, false);
 		return;
 	}

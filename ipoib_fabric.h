@@ -70,8 +70,6 @@ struct ipoib_port {
  *	process context if, and only if, 0 is returned, and not before this
  *	returns, as &ipoib_dev.path_lock is held. Does not sleep. The caller
  *	has taken a reference to the path for the answer.
- * @alt_get: find another way between the ports of &ipoib_path.rec. As @path_get,
- *	but ipoib_apm_answered() is called. Optional: there is none.
  * @path_cancel: let queries end soon. What they call is still called. They may
  *	have ended already. Does not wait.
  * @path_ah: attributes of an address handle from a path record. May sleep. The
@@ -116,7 +114,6 @@ struct ipoib_fabric_ops {
 	void (*event)(struct ipoib_dev *priv, enum ib_event_type event);
 
 	int (*path_get)(struct ipoib_dev *priv, struct ipoib_path *path);
-	int (*alt_get)(struct ipoib_dev *priv, struct ipoib_path *path);
 	void (*path_cancel)(struct ipoib_dev *priv, struct ipoib_path *path);
 	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec,
 		       struct rdma_ah_attr *attr);

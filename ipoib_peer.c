@@ -555,8 +555,7 @@ static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
 		   skb_queue_len_lockless(&conn->backlog));
-	ipoib_apm_show(file, conn);
-	seq_putc(file, '\n');
+	seq_printf(file, " dlid=0x%04x\n", conn->way.lid);
 }
 
 /**

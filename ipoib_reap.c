@@ -658,7 +658,6 @@ static void ipoib_reap_age_work(struct work_struct *work)
 	ipoib_peer_age_all(cm);
 	spin_unlock_bh(&cm->lock);
 	ipoib_reap_tell_early(cm);
-	ipoib_apm_rearm(cm);
 	ipoib_reap_release(cm, failed);
 	if (!READ_ONCE(cm->leaving))
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
@@ -719,7 +718,7 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 	/* Pairs with ipoib_conn_connect(). */
 	if (smp_load_acquire(&conn->asking))
 		return false;
-	/* Pairs with ipoib_reap_tell_early() and ipoib_apm_rearm(). */
+	/* Pairs with ipoib_reap_tell_early(). */
 	if (smp_load_acquire(&conn->tended))
 		return false;
 	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->hurry) ||

@@ -139,59 +139,19 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 	return 0;
 }
 
-static void ipoib_sa_alt_answer(int status, struct sa_path_rec *rec,
-				ipoib_num_paths_t num_paths, void *context)
-{
-	struct ipoib_path *path = context;
-
-	if (!status && !rec)
-		status = -ENOENT;
-	ipoib_sa_need_grh(path->priv, rec);
-	ipoib_apm_answered(path, status, rec);
-}
-
-/* By other LIDs of both ports: the SA says which SL and rate belong to them. */
-static int ipoib_sa_alt_get(struct ipoib_dev *priv, struct ipoib_path *path)
-{
-	struct sa_path_rec rec = path->rec;
-	struct ib_sa_query *query;
-	int id;
-
-	lockdep_assert_held(&priv->path_lock);
-	rec.numb_path = 1;
-	rec.ib.slid ^= cpu_to_be16(1);
-	rec.ib.dlid ^= cpu_to_be16(1);
-	id = ib_sa_path_rec_get(&ipoib_sa_client, priv->ca, priv->port, &rec,
-				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID |
-				IB_SA_PATH_REC_DLID | IB_SA_PATH_REC_SLID |
-				IB_SA_PATH_REC_NUMB_PATH |
-				IB_SA_PATH_REC_TRAFFIC_CLASS |
-				IB_SA_PATH_REC_PKEY, IPOIB_SA_TIMEOUT_MS,
-				GFP_ATOMIC, ipoib_sa_alt_answer, path, &query);
-	if (id < 0)
-		return id;
-	path->alt_query = query;
-	path->alt_query_id = id;
-	return 0;
-}
-
 /* The core knows a query that has ended by its number. */
 static void ipoib_sa_path_cancel(struct ipoib_dev *priv,
 				 struct ipoib_path *path)
 {
-	struct ib_sa_query *query, *alt_query;
-	int id, alt_id;
+	struct ib_sa_query *query;
+	int id;
 
 	spin_lock_bh(&priv->path_lock);
 	query = path->query;
 	id = path->query_id;
-	alt_query = path->alt_query;
-	alt_id = path->alt_query_id;
 	spin_unlock_bh(&priv->path_lock);
 	if (query)
 		ib_sa_cancel_query(id, query);
-	if (alt_query)
-		ib_sa_cancel_query(alt_id, alt_query);
 }
 
 static int ipoib_sa_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
@@ -438,7 +398,6 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.port_read = ipoib_sa_port_read,
 	.event = ipoib_sa_event,
 	.path_get = ipoib_sa_path_get,
-	.alt_get = ipoib_sa_alt_get,
 	.path_cancel = ipoib_sa_path_cancel,
 	.path_ah = ipoib_sa_path_ah,
 	.path_show = ipoib_sa_path_show,

@@ -59,8 +59,6 @@ static const char * const ipoib_stat_names[] = {
 	[IPOIB_CM_BAD_DATA]	= "cm_bad_private_data",
 	[IPOIB_CM_REAPED]	= "cm_reaped",
 	[IPOIB_CM_ERRORS]	= "cm_errors",
-	[IPOIB_CM_MIGRATED]	= "cm_migrated",
-	[IPOIB_CM_MIGRATE_ERRORS] = "cm_migration_errors",
 };
 
 static_assert(ARRAY_SIZE(ipoib_stat_names) == IPOIB_NR_STATS);

@@ -73,8 +73,6 @@ struct rtnl_link_stats64;
  * @IPOIB_CM_BAD_DATA: messages of the CM with bad private data
  * @IPOIB_CM_REAPED: connections closed because they were not used
  * @IPOIB_CM_ERRORS: connections closed because they failed
- * @IPOIB_CM_MIGRATED: times a connection went over to its other path
- * @IPOIB_CM_MIGRATE_ERRORS: times it could not
  * @IPOIB_NR_STATS: number of counters
  */
 enum ipoib_stat {
@@ -129,8 +127,6 @@ enum ipoib_stat {
 	IPOIB_CM_BAD_DATA,
 	IPOIB_CM_REAPED,
 	IPOIB_CM_ERRORS,
-	IPOIB_CM_MIGRATED,
-	IPOIB_CM_MIGRATE_ERRORS,
 	IPOIB_NR_STATS,
 };
 

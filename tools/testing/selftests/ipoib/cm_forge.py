@@ -7,8 +7,8 @@
 
 For ud_verbs to send it to QP 1. Values are hexadecimal. REQ: comm (communication
 ID), sid (service ID), guid (of the HCA), qpn, service (0 RC, 1 UC, 2 RD), pkey,
-slid, dlid, sgid, dgid (32 digits), private (of any length), wait (for an answer, as
-the CM has times), retries. DREQ: comm, remote (communication IDs), qpn. SIDR_REQ: comm
+slid, dlid, sgid, dgid (32 digits), altslid, altdlid (an alternate path of those GIDs),
+private (of any length), wait (for an answer, as the CM has times), retries. DREQ: comm, remote (communication IDs), qpn. SIDR_REQ: comm
 (request ID), pkey, sid, private. With
 count=N, decimal, N messages, each with its own communication IDs and, in the private
 data, QPN. The others answer messages that are given by the communication ID of their
@@ -42,6 +42,9 @@ def request(arg, i):
     body[91] = 3
     body[94] = 1 << 3
     body[95] = 14 << 3
+    if arg("altdlid", 0):
+        struct.pack_into(">HH", body, 96, arg("altslid"), arg("altdlid"))
+        body[100:140] = body[56:96]
     put_private(body, 140, arg, i)
     return body
 

@@ -19,6 +19,7 @@ COMM=4096
 CASES=(
 	"reserved:00 C12,C29 a request that is as it should be is granted"
 	"reserved:ff C29,C36 so is one with other bits in the reserved octet"
+	"alternate C37 one with an alternate path is granted, without that"
 	"linux_sid C21 so is one to Linux' own service ID"
 	"huge C26,C28 a Receive MTU of 4 GB is not believed, but does no harm"
 	"bad:private=0000424200000000 C26,C35 a Receive MTU of 0 is refused"
@@ -127,6 +128,13 @@ reserved()
 	forged "reserved$1" "private=${1}00424200010000"
 	check_num "REP" "$(answers "$CM_REP")" -ge 1
 	check_eq "REJ" "$(answers "$CM_REJ")" 0
+}
+
+alternate()
+{
+	forged alternate "altslid=$(lid_hex "$FORGER")" "altdlid=$(lid_hex 2)"
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check "not supported" frames_all cm.failover 1 "mad.attr=$CM_REP" "$(from 2)"
 }
 
 linux_sid()

@@ -19,7 +19,7 @@ programs_of()
 	[ "$1" = unit ] || [ -x "$LIB_DIR/ibdump" ] || echo cc
 	case $1 in capture | frame_headers | multicast_send | roce) echo tshark ;; esac
 	case $1 in
-	bench-guest | connected_apm | connected_faults | connected_life | connected_mtu | \
+	bench-guest | connected_faults | connected_life | connected_mtu | \
 		connected_rc | connected_stock | connected_uc | iperf | races | rdma_cm | \
 		ref_connected | roce_two_hosts | unload) echo iperf3 ;;
 	esac
