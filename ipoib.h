@@ -136,9 +136,8 @@
  * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
  *	saying good-bye, the reaper, ageing. None needs RTNL, so it may be held where the reaper is
  *	waited for: ipoib_cm_exit() and ipoib_cm_let_go().
- * &ipoib_agent.sm_work, &ipoib_agent.info_work, &ipoib_agent.sub_work
- * (system_unbound_wq): the address of the SA, what it can do, and the subscriptions
- *	to its reports.
+ * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
+ *	the SA, and the subscriptions to its reports.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
  * @pmtu_work (system_unbound_wq): tells senders of packets that are too long;
@@ -430,7 +429,6 @@ enum ipoib_mcast_state {
 #define IPOIB_JOIN_FULL		BIT(FULLMEMBER_JOIN)
 #define IPOIB_JOIN_NON		BIT(NONMEMBER_JOIN)
 #define IPOIB_JOIN_SEND		BIT(SENDONLY_NONMEBER_JOIN)
-#define IPOIB_JOIN_SEND_FULL	BIT(SENDONLY_FULLMEMBER_JOIN)
 /* Those whose frames come to us. */
 #define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
 
@@ -866,7 +864,6 @@ void ipoib_mcast_stop(struct ipoib_dev *priv);
 void ipoib_mcast_turn(struct ipoib_dev *priv, int status);
 
 /* ipoib_group.c */
-void ipoib_mcast_rethink(struct ipoib_dev *priv);
 
 /* ipoib_listener.c */
 void ipoib_mcast_resync(struct ipoib_dev *priv);

@@ -162,7 +162,6 @@ static void ipoib_agent_sm_work(struct work_struct *work)
 	spin_unlock_bh(&agent->lock);
 	ipoib_sm_put(sm);
 	ipoib_notice_renew(agent);
-	ipoib_query_info(agent);
 }
 
 /**
@@ -445,7 +444,6 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 	INIT_LIST_HEAD(&agent->devs);
 	INIT_LIST_HEAD(&agent->requests);
 	INIT_DELAYED_WORK(&agent->sm_work, ipoib_agent_sm_work);
-	ipoib_query_info_init(agent);
 	ipoib_gate_init(&agent->gate, IPOIB_GATE_MAX);
 	ipoib_notice_init(agent);
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL,
@@ -470,7 +468,6 @@ static void ipoib_agent_destroy(struct ipoib_agent *agent)
 	spin_lock_bh(&agent->lock);
 	agent->closing = true;
 	spin_unlock_bh(&agent->lock);
-	cancel_delayed_work_sync(&agent->info_work);
 	ib_unregister_mad_agent(agent->mad);
 	WARN_ON_ONCE(!list_empty(&agent->requests));
 	/* An answer may have queued it again; it does nothing now. */
@@ -538,20 +535,4 @@ void ipoib_agent_tell(struct ipoib_agent *agent,
 	list_for_each_entry(priv, &agent->devs, agent_list)
 		tell(priv);
 	spin_unlock_bh(&agent->lock);
-}
-
-/**
- * ipoib_agent_tell_all - tell all interfaces that can ask an SA
- * @tell: called for each that is up, with locks held; must not ask
- *
- * Context: may sleep
- */
-void ipoib_agent_tell_all(void (*tell)(struct ipoib_dev *priv))
-{
-	struct ipoib_agent *agent;
-
-	mutex_lock(&ipoib_agents_lock);
-	list_for_each_entry(agent, &ipoib_agents, list)
-		ipoib_agent_tell(agent, tell);
-	mutex_unlock(&ipoib_agents_lock);
 }

@@ -158,9 +158,6 @@ struct ipoib_sub {
  * @sub_closed: nothing more is done about subscriptions
  * @sub_work: notice work
  * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
- * @full_sendonly: the SA knows SendOnlyFullMember, or did when it last answered
- * @info_pause: milliseconds until that is asked again if there is no answer
- * @info_work: asks it
  */
 struct ipoib_agent {
 	struct list_head list;
@@ -187,10 +184,6 @@ struct ipoib_agent {
 	bool sub_closed;
 	struct delayed_work sub_work;
 	__be64 last_tid;
-
-	bool full_sendonly;
-	unsigned int info_pause;
-	struct delayed_work info_work;
 };
 
 /* ipoib_agent.c */
@@ -200,7 +193,6 @@ void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
 void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
 void ipoib_agent_tell(struct ipoib_agent *agent,
 		      void (*tell)(struct ipoib_dev *priv));
-void ipoib_agent_tell_all(void (*tell)(struct ipoib_dev *priv));
 void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
 int ipoib_agent_ask(struct ipoib_agent *agent,
 		    const struct ipoib_question *question);
@@ -230,8 +222,5 @@ int ipoib_query_refresh(const struct ipoib_mcast *mcast,
 int ipoib_query_turn(const struct ipoib_mcast *mcast);
 int ipoib_query_groups(struct ipoib_dev *priv);
 void ipoib_query_cancel(struct ipoib_dev *priv);
-void ipoib_query_info_init(struct ipoib_agent *agent);
-void ipoib_query_info(struct ipoib_agent *agent);
-bool ipoib_query_full_sendonly(struct ipoib_dev *priv);
 
 #endif /* IPOIB_AGENT_H */

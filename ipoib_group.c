@@ -15,47 +15,6 @@
 #include "ipoib_multicast.h"
 #include "ipoib_trace.h"
 
-/*
- * A SendOnlyNonMember does not keep a group alive (RFC 4391 section 10 B): who
- * sends learns from the SA's reports when it goes. A SendOnlyFullMember does:
- * its MLID stays valid, and the group stays when nobody listens any more.
- */
-static bool ipoib_sendonly_full;
-
-/**
- * ipoib_mcast_rethink - another JoinState may be wanted of groups
- * @priv: the interface
- *
- * Context: any but hard interrupt
- */
-void ipoib_mcast_rethink(struct ipoib_dev *priv)
-{
-	ipoib_mcast_todo_all(priv);
-	ipoib_mcast_kick(priv, 0);
-}
-
-static int ipoib_sendonly_full_set(const char *val,
-				   const struct kernel_param *kp)
-{
-	int err = param_set_bool(val, kp);
-
-	if (!err)
-		ipoib_agent_tell_all(ipoib_mcast_rethink);
-	return err;
-}
-
-static const struct kernel_param_ops ipoib_sendonly_full_ops = {
-	.flags = KERNEL_PARAM_OPS_FL_NOARG,
-	.set = ipoib_sendonly_full_set,
-	.get = param_get_bool,
-};
-
-module_param_cb(sendonly_full, &ipoib_sendonly_full_ops, &ipoib_sendonly_full,
-		0644);
-__MODULE_PARM_TYPE(sendonly_full, "bool");
-MODULE_PARM_DESC(sendonly_full,
-		 "Send as SendOnlyFullMember where the SA knows that (default: as SendOnlyNonMember)");
-
 static const char * const ipoib_group_state_names[] = {
 	[IPOIB_MCAST_IDLE]	= "idle",
 	[IPOIB_MCAST_JOINING]	= "joining",
@@ -92,13 +51,6 @@ bool ipoib_group_is_broadcast(const struct ipoib_mcast *mcast)
 
 /* ---- who needs a group ---- */
 
-static u8 ipoib_group_send_state(struct ipoib_dev *priv)
-{
-	if (READ_ONCE(ipoib_sendonly_full) && ipoib_query_full_sendonly(priv))
-		return IPOIB_JOIN_SEND_FULL;
-	return IPOIB_JOIN_SEND;
-}
-
 /**
  * ipoib_group_want - JoinState that those who need a group add up to
  * @mcast: the group
@@ -115,7 +67,7 @@ u8 ipoib_group_want(const struct ipoib_mcast *mcast)
 		return IPOIB_JOIN_FULL;
 	if (users & IPOIB_USER_ROUTE)
 		return IPOIB_JOIN_NON;
-	return users ? ipoib_group_send_state(mcast->priv) : 0;
+	return users ? IPOIB_JOIN_SEND : 0;
 }
 
 static bool ipoib_group_only_routes(u8 users)

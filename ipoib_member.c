@@ -352,7 +352,7 @@ static int ipoib_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
 /* @err: what the SA, or ib_sa, says to a join that is not of our making. */
 static void ipoib_member_refused(struct ipoib_mcast *mcast, int err)
 {
-	bool sends = mcast->asked & (IPOIB_JOIN_SEND | IPOIB_JOIN_SEND_FULL);
+	bool sends = mcast->asked & IPOIB_JOIN_SEND;
 
 	mcast->reason = IPOIB_REASON_REFUSED;
 	ipoib_group_set_state(mcast, IPOIB_MCAST_ASKING);

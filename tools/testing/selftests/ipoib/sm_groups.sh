@@ -25,9 +25,6 @@ CASES=(
 	"made U16,U22,A13 when the administrator makes it all interfaces come up by themselves"
 	"unmade U16,U20 if a new SM has no broadcast group the carrier goes"
 	"made_by_member U16,U22,U52 if somebody on the link makes it the interfaces are told, and come up at once"
-	"full_sender U50 the administrator may have senders keep their groups: SendOnlyFullMember"
-	"full_again U50 and have them do so, too, when the SM has been restarted"
-	"not_full U50 and take that back"
 	"silent_sm U54,A14,U52 an SM that takes over and asks nobody to register again knows all members soon"
 	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
 	"silent_unmade U16,U20 if it has no broadcast group the carrier goes"
@@ -233,63 +230,6 @@ made_by_member()
 	check "ping" wait_ping 2 3
 	partitions "Default=0x7fff, ipoib : ALL=full;"
 	opensm_reread
-}
-
-set_parameter()
-{
-	echo "$2" > "/sys/module/ib_ipoib/parameters/$1" || fail "cannot set $1"
-}
-
-# Node 2 sends to a group that node 3 listens to, and keeps it.
-sender_keeps()
-{
-	with_group
-	set_parameter sendonly_full Y
-	group_join 3 239.50.0.1
-	check "a listener" slowwait 5 sa_is_full_member 3 "$MGID"
-	udp_to 2 239.50.0.1 7200 3
-	check "JoinState" slowwait 5 join_state_is 2 "$MGID" 0x8
-	group_leave
-	check "the listener is gone" slowwait 5 sa_is_no_member 3 "$MGID"
-}
-
-full_sender()
-{
-	sender_keeps
-	check "the group stays" stays 1000 sa_group_exists "$MGID"
-	set_parameter sendonly_full N
-}
-
-# It is asked what it can do while it is not answering yet.
-full_again()
-{
-	local mgid
-
-	mgid=$(mgid4 239.50.0.4)
-	with_group
-	set_parameter sendonly_full Y
-	group_join 3 239.50.0.4
-	check "a listener" slowwait 5 sa_is_full_member 3 "$mgid"
-	udp_to 2 239.50.0.4 7200 3
-	check "JoinState" slowwait 5 join_state_is 2 "$mgid" 0x8
-	opensm_kill
-	opensm_start
-	udp_to 2 239.50.0.4 7200 3
-	check "again" slowwait 20 join_state_is 2 "$mgid" 0x8
-	group_leave
-	set_parameter sendonly_full N
-}
-
-not_full()
-{
-	sender_keeps
-	set_parameter sendonly_full N
-	check "the group that a sender keeps goes" slowwait 5 sa_group_gone "$MGID"
-	group_join 3 239.50.0.2
-	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.50.0.2)"
-	udp_to 2 239.50.0.2 7200 3
-	check "JoinState" slowwait 5 join_state_is 2 "$(mgid4 239.50.0.2)" 0x4
-	group_leave
 }
 
 # members_known NODE...: the SM on node 2 has them in the broadcast group
