@@ -121,55 +121,56 @@ void ipoib_conn_close(struct ipoib_conn *conn)
 }
 
 /**
- * enum ipoib_doom - why a connection has to go
- * @IPOIB_DOOM_NONE: it may stay
- * @IPOIB_DOOM_FAILED: it has failed, or its QP has
- * @IPOIB_DOOM_UNANSWERED: our request was not answered
- * @IPOIB_DOOM_LATE: the RTU has not come
- * @IPOIB_DOOM_STUCK: a send does not complete
- * @IPOIB_DOOM_SILENT: nothing comes from the peer, on UC
- * @IPOIB_DOOM_IDLE: nobody uses it
- * @IPOIB_DOOM_HOLDING: it may be what holds receives that others need
+ * enum ipoib_close_reason - why a connection has to go
+ * @IPOIB_CLOSE_NONE: it may stay
+ * @IPOIB_CLOSE_FAILED: it has failed, or its QP has
+ * @IPOIB_CLOSE_UNANSWERED: our request was not answered
+ * @IPOIB_CLOSE_LATE: the RTU has not come
+ * @IPOIB_CLOSE_STUCK: a send does not complete
+ * @IPOIB_CLOSE_SILENT: nothing comes from the peer, on UC
+ * @IPOIB_CLOSE_IDLE: nobody uses it
+ * @IPOIB_CLOSE_HOLDING: it may be what holds receives that others need
  */
-enum ipoib_doom {
-	IPOIB_DOOM_NONE,
-	IPOIB_DOOM_FAILED,
-	IPOIB_DOOM_UNANSWERED,
-	IPOIB_DOOM_LATE,
-	IPOIB_DOOM_STUCK,
-	IPOIB_DOOM_SILENT,
-	IPOIB_DOOM_IDLE,
-	IPOIB_DOOM_HOLDING,
+enum ipoib_close_reason {
+	IPOIB_CLOSE_NONE,
+	IPOIB_CLOSE_FAILED,
+	IPOIB_CLOSE_UNANSWERED,
+	IPOIB_CLOSE_LATE,
+	IPOIB_CLOSE_STUCK,
+	IPOIB_CLOSE_SILENT,
+	IPOIB_CLOSE_IDLE,
+	IPOIB_CLOSE_HOLDING,
 };
 
 /**
- * struct ipoib_doom_info - what is told of it
+ * struct ipoib_close_info - what is told of it
  * @name: in traces
  * @stat: counter
  */
-struct ipoib_doom_info {
+struct ipoib_close_info {
 	const char *name;
 	enum ipoib_stat stat;
 };
 
-static const struct ipoib_doom_info ipoib_dooms[] = {
-	[IPOIB_DOOM_FAILED]	= { "failed", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
-	[IPOIB_DOOM_LATE]	= { "late", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_SILENT]	= { "silent", IPOIB_CM_ERRORS },
-	[IPOIB_DOOM_IDLE]	= { "idle", IPOIB_CM_REAPED },
-	[IPOIB_DOOM_HOLDING]	= { "holding", IPOIB_CM_REAPED },
+static const struct ipoib_close_info ipoib_close_infos[] = {
+	[IPOIB_CLOSE_FAILED]	= { "failed", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
+	[IPOIB_CLOSE_LATE]	= { "late", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_SILENT]	= { "silent", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_IDLE]	= { "idle", IPOIB_CM_REAPED },
+	[IPOIB_CLOSE_HOLDING]	= { "holding", IPOIB_CM_REAPED },
 };
 
-/* Say why, count it, and have it go. */
-static void ipoib_conn_doomed(struct ipoib_conn *conn, enum ipoib_doom why)
+/* Trace and count the reason, and close the connection. */
+static void ipoib_conn_close_for(struct ipoib_conn *conn,
+				 enum ipoib_close_reason why)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
 
 	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
-			 ipoib_dooms[why].name, 0);
-	ipoib_stat_add(priv, ipoib_dooms[why].stat, 1);
+			 ipoib_close_infos[why].name, 0);
+	ipoib_stat_add(priv, ipoib_close_infos[why].stat, 1);
 	__ipoib_conn_close(conn);
 }
 
@@ -186,7 +187,7 @@ void ipoib_conn_fail(struct ipoib_conn *conn)
 	WRITE_ONCE(conn->fatal, true);
 	spin_lock_bh(&cm->lock);
 	if (conn->state != IPOIB_CONN_CLOSING)
-		ipoib_conn_doomed(conn, IPOIB_DOOM_FAILED);
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -421,7 +422,7 @@ static unsigned int ipoib_reap_holders(struct ipoib_cm *cm, unsigned int least)
 			break;
 		if (!ipoib_conn_may_hold(conn, least))
 			continue;
-		ipoib_conn_doomed(conn, IPOIB_DOOM_HOLDING);
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_HOLDING);
 		n++;
 	}
 	return n;
@@ -470,7 +471,7 @@ void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 		goto unlock;
 	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
 		if (ipoib_conn_is_spare(conn))
-			ipoib_conn_doomed(conn, IPOIB_DOOM_IDLE);
+			ipoib_conn_close_for(conn, IPOIB_CLOSE_IDLE);
 unlock:
 	spin_unlock_bh(&cm->lock);
 }
@@ -543,27 +544,28 @@ static bool ipoib_conn_went_silent(struct ipoib_conn *conn)
 }
 
 /* Of one that is being made. */
-static enum ipoib_doom ipoib_conn_late(const struct ipoib_conn *conn)
+static enum ipoib_close_reason ipoib_conn_late(const struct ipoib_conn *conn)
 {
 	if (time_before_eq(jiffies, conn->created + IPOIB_CM_LATE))
-		return IPOIB_DOOM_NONE;
-	return conn->state == IPOIB_CONN_CONNECTING ? IPOIB_DOOM_UNANSWERED :
-						      IPOIB_DOOM_LATE;
+		return IPOIB_CLOSE_NONE;
+	return conn->state == IPOIB_CONN_CONNECTING ? IPOIB_CLOSE_UNANSWERED :
+						      IPOIB_CLOSE_LATE;
 }
 
-static enum ipoib_doom ipoib_conn_doom(struct ipoib_conn *conn)
+static enum ipoib_close_reason
+ipoib_conn_check_timeouts(struct ipoib_conn *conn)
 {
 	if (READ_ONCE(conn->fatal))
-		return IPOIB_DOOM_FAILED;
+		return IPOIB_CLOSE_FAILED;
 	if (conn->state != IPOIB_CONN_ESTABLISHED)
 		return ipoib_conn_late(conn);
 	if (ipoib_conn_is_stuck(conn)) {
 		WRITE_ONCE(conn->fatal, true);
-		return IPOIB_DOOM_STUCK;
+		return IPOIB_CLOSE_STUCK;
 	}
 	if (ipoib_conn_went_silent(conn))
-		return IPOIB_DOOM_SILENT;
-	return ipoib_conn_is_idle(conn) ? IPOIB_DOOM_IDLE : IPOIB_DOOM_NONE;
+		return IPOIB_CLOSE_SILENT;
+	return ipoib_conn_is_idle(conn) ? IPOIB_CLOSE_IDLE : IPOIB_CLOSE_NONE;
 }
 
 /* Note whether it has been used since the last look. One that is being made is in use. */
@@ -581,14 +583,14 @@ static bool ipoib_conn_was_used(struct ipoib_conn *conn)
 static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
-	enum ipoib_doom why;
+	enum ipoib_close_reason why;
 	LIST_HEAD(used);
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
-		why = ipoib_conn_doom(conn);
-		if (why != IPOIB_DOOM_NONE)
-			ipoib_conn_doomed(conn, why);
+		why = ipoib_conn_check_timeouts(conn);
+		if (why != IPOIB_CLOSE_NONE)
+			ipoib_conn_close_for(conn, why);
 		else if (ipoib_conn_was_used(conn))
 			list_move_tail(&conn->list, &used);
 	}
