@@ -185,32 +185,32 @@ static void ipoib_sender_to_routers(struct ipoib_txq *txq, struct sk_buff *skb,
 	ipoib_sender_send(txq, skb, ah);
 }
 
-/* What becomes of a frame to a group without an address handle. */
-enum ipoib_sender_fate {
-	IPOIB_FATE_WAITS,
-	IPOIB_FATE_ROUTERS,
-	IPOIB_FATE_DROP,
-	IPOIB_FATE_SEND,
+/* What to do with a frame to a group without an address handle. */
+enum ipoib_tx_action {
+	IPOIB_TX_ACTION_QUEUED,
+	IPOIB_TX_ACTION_ROUTERS,
+	IPOIB_TX_ACTION_DROP,
+	IPOIB_TX_ACTION_SEND,
 };
 
-static enum ipoib_sender_fate ipoib_sender_wait(struct ipoib_mcast *mcast,
-						struct sk_buff *skb,
-						enum ipoib_stat *why)
+static enum ipoib_tx_action ipoib_sender_wait(struct ipoib_mcast *mcast,
+					      struct sk_buff *skb,
+					      enum ipoib_stat *why)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
 	*why = IPOIB_TX_QUEUE_FULL;
 	if (skb_queue_len(&mcast->queue) >= IPOIB_MCAST_QUEUE ||
 	    priv->nqueued >= IPOIB_MCAST_QUEUED)
-		return IPOIB_FATE_DROP;
+		return IPOIB_TX_ACTION_DROP;
 	ipoib_object_park(&mcast->queue, skb);
 	priv->nqueued++;
-	return IPOIB_FATE_WAITS;
+	return IPOIB_TX_ACTION_QUEUED;
 }
 
-static enum ipoib_sender_fate ipoib_sender_decide(struct ipoib_mcast *mcast,
-						  struct sk_buff *skb,
-						  enum ipoib_stat *why)
+static enum ipoib_tx_action ipoib_sender_decide(struct ipoib_mcast *mcast,
+						struct sk_buff *skb,
+						enum ipoib_stat *why)
 {
 	lockdep_assert_held(&mcast->priv->mcast_lock);
 	/* Behind those that wait. */
@@ -218,15 +218,15 @@ static enum ipoib_sender_fate ipoib_sender_decide(struct ipoib_mcast *mcast,
 		return ipoib_sender_wait(mcast, skb, why);
 	if (rcu_access_pointer(mcast->ah) || ipoib_group_is_slow(mcast) ||
 	    time_before(jiffies, mcast->grace_at))
-		return IPOIB_FATE_SEND;
+		return IPOIB_TX_ACTION_SEND;
 	if (ipoib_sender_absent(mcast) ||
 	    (mcast->parked && ipoib_sender_is_for_routers(skb)))
-		return IPOIB_FATE_ROUTERS;
+		return IPOIB_TX_ACTION_ROUTERS;
 	if (mcast->state != IPOIB_MCAST_BACKOFF)
 		return ipoib_sender_wait(mcast, skb, why);
 	*why = IPOIB_TX_GROUP_FAIL;
 	return ipoib_reason_is_final(READ_ONCE(mcast->reason)) ?
-	       IPOIB_FATE_DROP : IPOIB_FATE_SEND;
+	       IPOIB_TX_ACTION_DROP : IPOIB_TX_ACTION_SEND;
 }
 
 /* The group of RFC 4291 section 2.7.1 that Neighbour Solicitations go to? */
@@ -243,47 +243,48 @@ static bool ipoib_sender_is_nd(const u8 *mgid)
  * There are too many groups. The broadcast group reaches whoever listens, too, but
  * everybody else as well: that is for what nothing works without.
  */
-static enum ipoib_sender_fate ipoib_sender_capped(struct ipoib_dev *priv,
-						  const u8 *mgid,
-						  enum ipoib_stat *why)
-{
-	if (priv->nsend < IPOIB_MCAST_SEND_MAX &&
-	    priv->ngroups < IPOIB_MCAST_MAX)
-		return IPOIB_FATE_DROP;
-	*why = IPOIB_TX_GROUP_CAP;
-	return ipoib_sender_is_nd(mgid) ? IPOIB_FATE_SEND : IPOIB_FATE_DROP;
-}
-
-static enum ipoib_sender_fate ipoib_sender_slow(struct ipoib_dev *priv,
-						struct sk_buff *skb,
+static enum ipoib_tx_action ipoib_sender_capped(struct ipoib_dev *priv,
 						const u8 *mgid,
 						enum ipoib_stat *why)
 {
-	enum ipoib_sender_fate fate = IPOIB_FATE_DROP;
+	if (priv->nsend < IPOIB_MCAST_SEND_MAX &&
+	    priv->ngroups < IPOIB_MCAST_MAX)
+		return IPOIB_TX_ACTION_DROP;
+	*why = IPOIB_TX_GROUP_CAP;
+	return ipoib_sender_is_nd(mgid) ? IPOIB_TX_ACTION_SEND :
+					  IPOIB_TX_ACTION_DROP;
+}
+
+static enum ipoib_tx_action ipoib_sender_slow(struct ipoib_dev *priv,
+					      struct sk_buff *skb,
+					      const u8 *mgid,
+					      enum ipoib_stat *why)
+{
+	enum ipoib_tx_action action = IPOIB_TX_ACTION_DROP;
 	struct ipoib_mcast *mcast;
 	union ib_gid gid;
 
 	*why = IPOIB_TX_NO_BROADCAST;
 	if (!test_bit(IPOIB_FLAG_JOINED, &priv->flags))
-		return fate;
+		return action;
 	/* RFC 4391 section 4: packet sockets may name any group (U4, U5, U8). */
 	*why = IPOIB_TX_OTHER_LINK;
 	memcpy(gid.raw, mgid, sizeof(gid));
 	if (!ipoib_mgid_on_link(&gid, &priv->broadcast_mgid))
-		return fate;
+		return action;
 	*why = IPOIB_TX_MAP;
 	spin_lock(&priv->mcast_lock);
 	mcast = ipoib_group_lookup(priv, mgid);
 	if (!mcast)
 		mcast = ipoib_group_add(priv, mgid, IPOIB_USER_SEND);
 	if (mcast)
-		fate = ipoib_sender_decide(mcast, skb, why);
+		action = ipoib_sender_decide(mcast, skb, why);
 	else
-		fate = ipoib_sender_capped(priv, mgid, why);
+		action = ipoib_sender_capped(priv, mgid, why);
 	spin_unlock(&priv->mcast_lock);
-	if (fate == IPOIB_FATE_WAITS)
+	if (action == IPOIB_TX_ACTION_QUEUED)
 		ipoib_mcast_kick(priv, 0);
-	return fate;
+	return action;
 }
 
 /* No usable handle of the group's own. */
@@ -293,15 +294,15 @@ static void ipoib_sender_park(struct ipoib_txq *txq, struct sk_buff *skb,
 	enum ipoib_stat why;
 
 	switch (ipoib_sender_slow(txq->priv, skb, mgid, &why)) {
-	case IPOIB_FATE_WAITS:
+	case IPOIB_TX_ACTION_QUEUED:
 		break;
-	case IPOIB_FATE_ROUTERS:
+	case IPOIB_TX_ACTION_ROUTERS:
 		ipoib_sender_to_routers(txq, skb, mgid);
 		break;
-	case IPOIB_FATE_SEND:
+	case IPOIB_TX_ACTION_SEND:
 		ipoib_sender_by_broadcast(txq, skb);
 		break;
-	case IPOIB_FATE_DROP:
+	case IPOIB_TX_ACTION_DROP:
 		ipoib_drop(txq->priv, skb, why);
 		break;
 	}
