@@ -536,7 +536,7 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
 		ipoib_conn_end_accepting(conn);
 		conn->state = IPOIB_CONN_ESTABLISHED;
-		if (cm->on && check && !ipoib_peer_is_barren(conn->peer))
+		if (cm->on && check && !ipoib_peer_is_unverified(conn->peer))
 			ipoib_conn_use(conn);
 		else
 			ipoib_peer_settle(cm, conn->peer);

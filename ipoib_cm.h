@@ -279,8 +279,8 @@ enum ipoib_peer_state {
  * @postponed: to be connected to after that
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
- * @failures: failed attempts in a row; a connection that carried nothing is one
- * @barren: the last connection we sent on carried nothing: one that the peer makes
+ * @failures: failed attempts in a row; a connection that was never verified is one
+ * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
  *	is not relied upon before @retry_at either
  * @silent: the last connection we sent on ended in silence, and nothing has come
  *	from the peer since
@@ -312,7 +312,7 @@ struct ipoib_peer {
 	u8 sid;
 	u8 tried;
 	bool sent_to;
-	bool barren;
+	bool unverified;
 	bool stale;
 	bool silent;
 	bool making;
@@ -397,7 +397,7 @@ struct ipoib_cm_bufs {
  * @fatal: it has failed, or its QP has
  * @early: data has come before the CM's RTU, and ib_cm has not been told
  * @tended: the ageing work is at it: the reaper waits
- * @carried: something has arrived at the peer, as far as can be known; set under
+ * @verified: something has arrived at the peer, as far as is known; set under
  *	&ipoib_cm.lock
  * @ran: the QP may have taken receives from the SRQ
  * @id: identifier of the CM; NULL when that is destroyed
@@ -448,7 +448,7 @@ struct ipoib_conn {
 	bool fatal;
 	bool early;
 	bool tended;
-	bool carried;
+	bool verified;
 	bool ran;
 	struct ib_cm_id *id;
 	struct ipoib_way from;
@@ -697,7 +697,7 @@ void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
-bool ipoib_peer_is_barren(const struct ipoib_peer *peer);
+bool ipoib_peer_is_unverified(const struct ipoib_peer *peer);
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb);
 void ipoib_peer_age_all(struct ipoib_cm *cm);
@@ -706,7 +706,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
 int ipoib_peer_init(struct ipoib_cm *cm);
 void ipoib_peer_exit(struct ipoib_cm *cm);
 void ipoib_conn_use(struct ipoib_conn *conn);
-void ipoib_conn_carries(struct ipoib_conn *conn);
+void ipoib_conn_mark_verified(struct ipoib_conn *conn);
 
 /* ipoib_reap.c */
 unsigned int ipoib_cm_most(const struct ipoib_cm *cm);

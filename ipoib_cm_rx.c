@@ -439,8 +439,8 @@ static void ipoib_cm_rx_heard(struct ipoib_conn *conn)
 
 	if (READ_ONCE(peer->seen) != now)
 		WRITE_ONCE(peer->seen, now);
-	if (unlikely(!READ_ONCE(conn->carried)))
-		ipoib_conn_carries(conn);
+	if (unlikely(!READ_ONCE(conn->verified)))
+		ipoib_conn_mark_verified(conn);
 }
 
 static void ipoib_cm_rx_frame(struct ipoib_conn *conn,

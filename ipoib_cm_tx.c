@@ -189,9 +189,9 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 
 	if (unlikely(wc->status != IB_WC_SUCCESS))
 		ipoib_conn_failed(conn, wc);
-	else if (unlikely(!READ_ONCE(conn->carried)) &&
+	else if (unlikely(!READ_ONCE(conn->verified)) &&
 		 conn->transport == IPOIB_TRANSPORT_RC)
-		ipoib_conn_carries(conn);
+		ipoib_conn_mark_verified(conn);
 	/* Before the slots: ipoib_conn_is_stuck() reads in the other order. */
 	WRITE_ONCE(conn->progress, jiffies);
 	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);

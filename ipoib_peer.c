@@ -287,37 +287,37 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_carries - something has arrived on a connection
+ * ipoib_conn_mark_verified - note that something has arrived on a connection
  * @conn: the connection
  *
  * That it was established proves nothing: messages of the CM take another way.
  *
  * Context: any but hard interrupt
  */
-void ipoib_conn_carries(struct ipoib_conn *conn)
+void ipoib_conn_mark_verified(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
 
 	spin_lock_bh(&cm->lock);
-	WRITE_ONCE(conn->carried, true);
+	WRITE_ONCE(conn->verified, true);
 	if (peer->chosen == conn) {
 		peer->failures = 0;
-		peer->barren = false;
+		peer->unverified = false;
 	}
 	spin_unlock_bh(&cm->lock);
 }
 
 /**
- * ipoib_peer_is_barren - whether no connection is relied upon for now
+ * ipoib_peer_is_unverified - whether no connection is relied upon for now
  * @peer: the peer
  *
  * Context: &ipoib_cm.lock held
  * Return: true if so
  */
-bool ipoib_peer_is_barren(const struct ipoib_peer *peer)
+bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
 {
-	return peer->barren && peer->state == IPOIB_PEER_REFUSED &&
+	return peer->unverified && peer->state == IPOIB_PEER_REFUSED &&
 	       time_before(jiffies, peer->retry_at);
 }
 
@@ -325,9 +325,9 @@ bool ipoib_peer_is_barren(const struct ipoib_peer *peer)
  * We have sent on it to no avail. A peer that leaves before we have sent anything
  * may have any reason, and with UC nobody knows what has arrived.
  */
-static bool ipoib_conn_was_barren(const struct ipoib_conn *conn)
+static bool ipoib_conn_was_unverified(const struct ipoib_conn *conn)
 {
-	if (conn->carried)
+	if (conn->verified)
 		return false;
 	return READ_ONCE(conn->fatal) ||
 	       (READ_ONCE(conn->left) && conn->ring.head &&
@@ -380,8 +380,8 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
-		peer->barren = ipoib_conn_was_barren(conn);
-		if (peer->barren)
+		peer->unverified = ipoib_conn_was_unverified(conn);
+		if (peer->unverified)
 			ipoib_peer_failed(cm, peer);
 	} else {
 		ipoib_peer_settle(cm, peer);
@@ -440,7 +440,7 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 		peer->sid = IPOIB_SID_RFC;
 		peer->tried = 0;
 		peer->failures = 0;
-		peer->barren = false;
+		peer->unverified = false;
 		peer->silent = false;
 	}
 }

@@ -242,13 +242,13 @@ bool ipoib_conn_is_spare(const struct ipoib_conn *conn)
 }
 
 /* Nothing confirms that the one who asked for it is the peer. */
-static bool ipoib_conn_is_unverified(const struct ipoib_conn *conn)
+static bool ipoib_conn_is_unconfirmed(const struct ipoib_conn *conn)
 {
 	return !conn->active && !ipoib_conn_is_theirs(conn);
 }
 
 /*
- * The spare connection that was used least recently, an unverified one first:
+ * The spare connection that was used least recently, an unconfirmed one first:
  * ipoib_reap_age_conns() keeps the list in that order. Those in front that it has not
  * seen since are few. Only those of @source, unless that is NULL.
  */
@@ -262,7 +262,7 @@ ipoib_cm_find_spare(struct ipoib_cm *cm, const struct ipoib_source *source)
 	list_for_each_entry(conn, &cm->conns, list) {
 		if ((!source || conn->source == source) &&
 		    ipoib_conn_is_spare(conn)) {
-			if (ipoib_conn_is_unverified(conn))
+			if (ipoib_conn_is_unconfirmed(conn))
 				return conn;
 			found = found ?: conn;
 		}
@@ -523,7 +523,7 @@ static bool ipoib_conn_is_answered(struct ipoib_conn *conn)
 /*
  * Nothing comes from a peer that we send to: is it there? UC would not tell. Once that
  * may be what a flow is like, or a peer that has lost its end. If nothing comes with
- * the next connection either, it is taken for one that carries nothing.
+ * the next connection either, the connection is taken as unverified.
  */
 static bool ipoib_conn_went_silent(struct ipoib_conn *conn)
 {
