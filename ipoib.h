@@ -59,7 +59,7 @@
  *	them. Neither is taken under the other. Taken in the transmit path
  *	only if there is no usable address handle. Never held while the fabric
  *	is called with the intent to sleep, nor while a frame is sent.
- * &ipoib_gate.lock
+ * &ipoib_limit.lock
  *	how many questions to the fabric are open, and who waits to ask. Taken with
  *	interrupts off, also under path_lock; none is taken under it.
  * &ipoib_cm.mutex
@@ -160,7 +160,7 @@ enum {
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
 	IPOIB_FLAG_FOREIGN,	/* groups of it were left to user space */
-	IPOIB_FLAG_GATE,	/* the gate to the SA has opened */
+	IPOIB_FLAG_RESUME,	/* the SA may be queried again, see ipoib_limit.c */
 	IPOIB_FLAG_DEAD,	/* the HCA has failed, all that is left is to go */
 };
 
@@ -348,8 +348,8 @@ enum ipoib_path_state {
  * @used: jiffies, with a resolution of a second, of the last frame
  * @priv: the interface
  * @list: in &ipoib_dev.path_list, under path_lock
- * @starved: in &ipoib_dev.path_starved, or empty; under path_lock
- * @slot: its query is in the gate
+ * @waiting: in &ipoib_dev.path_waiting, or empty; under path_lock
+ * @credit: its query counts against the limit
  * @state: under path_lock
  * @queue: frames that wait, whole with their &struct ipoib_header; under
  *	path_lock
@@ -378,8 +378,8 @@ struct ipoib_path {
 
 	struct ipoib_dev *priv;
 	struct list_head list;
-	struct list_head starved;
-	bool slot;
+	struct list_head waiting;
+	bool credit;
 	enum ipoib_path_state state;
 	struct sk_buff_head queue;
 	void *query;
@@ -456,7 +456,7 @@ enum ipoib_reread {
  * @used: jiffies, with a resolution of a second, of the last frame sent
  * @priv: the interface
  * @list: in &ipoib_dev.group_list, under mcast_lock
- * @todo: in &ipoib_dev.group_todo or group_starved, or empty; under mcast_lock
+ * @todo: in &ipoib_dev.group_todo or group_waiting, or empty; under mcast_lock
  * @state: under mcast_lock, changed by the multicast work only
  * @users: IPOIB_USER_ bits, under mcast_lock; without any the group is left
  * @parked: it was missing: frames for routers do not wait; under mcast_lock
@@ -495,7 +495,7 @@ enum ipoib_reread {
  * @rec: record of the group, valid if @held
  * @fresh: record last read, under mcast_lock
  * @attached: the QP takes frames of the group
- * @slot: a question of the group is in the gate
+ * @credit: a query for the group counts against the limit
  * @checking: enum ipoib_reread of the look that is being taken
  * @rcu: frees it
  */
@@ -541,7 +541,7 @@ struct ipoib_mcast {
 	struct ib_sa_mcmember_rec rec;
 	struct ib_sa_mcmember_rec fresh;
 	bool attached;
-	bool slot;
+	bool credit;
 	u8 checking;
 	struct rcu_head rcu;
 };
@@ -589,8 +589,9 @@ struct ipoib_mcast {
  * @mcast_lock: see "Locking and lifetime"
  * @group_list: all of @groups
  * @group_todo: groups the multicast work has to look at
- * @group_starved: groups that wait for the gate
- * @gate_shut: one of them has found it shut since it last opened; multicast work only
+ * @group_waiting: groups that wait for a credit of the agent's limit
+ * @limit_exhausted: one of them got no credit since the last answer; multicast work
+ *	only
  * @group_leaving: groups to be left when the SA has dealt with others
  * @ngroups: length of @group_list
  * @nsend: those of them that are only sent to
@@ -612,9 +613,9 @@ struct ipoib_mcast {
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
  * @foreign_at: jiffies: when to look at those again; multicast work only
- * @mcast_gate: waits for the gate
+ * @mcast_waiter: waits for that
  * @mcast_work: multicast work
- * @formers: memberships to be ended that wait for the gate; ordered works only
+ * @formers: memberships to be ended that wait for a credit; ordered works only
  * @former_work: asks for them
  * @path_lock: see "Locking and lifetime"
  * @path_list: all of @paths
@@ -624,10 +625,10 @@ struct ipoib_mcast {
  * @path_queued: frames that wait for paths; under path_lock
  * @patience_at: jiffies: when to see next whose frames wait for too long; under
  *	path_lock
- * @gate: bounds open questions for paths; NULL if nothing does
- * @path_starved: those that wait for @gate
- * @path_gate: waits for the gate
- * @path_gate_work: asks for @path_starved, and sees that nobody waits for long
+ * @limit: of outstanding path queries; NULL if there is none
+ * @path_waiting: paths that wait for a credit of @limit
+ * @path_waiter: waits for that
+ * @path_waiter_work: asks for @path_waiting, and sees that nobody waits for long
  * @path_work: ages paths
  * @ah_lock: protects @dead_ahs and @fenced_ahs
  * @dead_ahs: address handles that have just been retired
@@ -697,8 +698,8 @@ struct ipoib_dev {
 	spinlock_t mcast_lock; /* groups and their queues */
 	struct list_head group_list;
 	struct list_head group_todo;
-	struct list_head group_starved;
-	bool gate_shut;
+	struct list_head group_waiting;
+	bool limit_exhausted;
 	struct list_head group_leaving;
 	unsigned int ngroups;
 	unsigned int nsend;
@@ -719,7 +720,7 @@ struct ipoib_dev {
 	bool scope_search;
 	bool umcast;
 	unsigned long foreign_at;
-	struct ipoib_gate_wait mcast_gate;
+	struct ipoib_limit_waiter mcast_waiter;
 	struct delayed_work mcast_work;
 	struct list_head formers;
 	struct delayed_work former_work;
@@ -731,10 +732,10 @@ struct ipoib_dev {
 	struct ipoib_share resolving;
 	struct ipoib_share path_queued;
 	unsigned long patience_at;
-	struct ipoib_gate *gate;
-	struct list_head path_starved;
-	struct ipoib_gate_wait path_gate;
-	struct delayed_work path_gate_work;
+	struct ipoib_limit *limit;
+	struct list_head path_waiting;
+	struct ipoib_limit_waiter path_waiter;
+	struct delayed_work path_waiter_work;
 	struct delayed_work path_work;
 
 	spinlock_t ah_lock; /* dead_ahs, fenced_ahs */

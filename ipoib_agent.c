@@ -444,7 +444,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 	INIT_LIST_HEAD(&agent->devs);
 	INIT_LIST_HEAD(&agent->requests);
 	INIT_DELAYED_WORK(&agent->sm_work, ipoib_agent_sm_work);
-	ipoib_gate_init(&agent->gate, IPOIB_GATE_MAX);
+	ipoib_limit_init(&agent->limit, IPOIB_QUERIES_MAX);
 	ipoib_notice_init(agent);
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL,
 					   IB_MGMT_RMPP_VERSION,

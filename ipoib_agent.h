@@ -24,7 +24,7 @@ struct ipoib_dev;
 struct ipoib_mcast;
 
 /* Requests of a port that the SA has not answered yet, at most. */
-#define IPOIB_GATE_MAX		16
+#define IPOIB_QUERIES_MAX		16
 
 /**
  * struct ipoib_sm_addr - where the SA is
@@ -43,24 +43,24 @@ struct ipoib_sm_addr {
 };
 
 /**
- * struct ipoib_gate_wait - somebody who waits for the gate
- * @list: in &ipoib_gate.waiting, or empty; under &ipoib_gate.lock
- * @open: called when it is worth trying again, under &ipoib_gate.lock: it only
- *	queues a work
+ * struct ipoib_limit_waiter - waits for a credit of a limit
+ * @list: in &ipoib_limit.waiting, or empty; under &ipoib_limit.lock
+ * @resume: called when there may be a credit, under &ipoib_limit.lock: it only queues
+ *	a work
  */
-struct ipoib_gate_wait {
+struct ipoib_limit_waiter {
 	struct list_head list;
-	void (*open)(struct ipoib_gate_wait *wait);
+	void (*resume)(struct ipoib_limit_waiter *wait);
 };
 
 /**
- * struct ipoib_gate - bounds the questions to the fabric that are open
+ * struct ipoib_limit - limit of outstanding queries to the fabric
  * @lock: protects the rest
  * @max: how many there may be
- * @busy: how many are open
- * @waiting: &struct ipoib_gate_wait, in order of arrival
+ * @busy: how many are outstanding
+ * @waiting: &struct ipoib_limit_waiter, in order of arrival
  */
-struct ipoib_gate {
+struct ipoib_limit {
 	spinlock_t lock; /* all of it */
 	unsigned int max;
 	unsigned int busy;
@@ -149,7 +149,7 @@ struct ipoib_sub {
  * @tid: of the last request; the first is random
  * @closing: no more questions
  * @sm_work: looks for the SA
- * @gate: bounds open questions
+ * @limit: of outstanding queries
  * @reports: takes reports, NULL while not registered; notice work only
  * @sub: one for each trap
  * @sub_round: counted up when the SM may have forgotten us, under @lock
@@ -174,7 +174,7 @@ struct ipoib_agent {
 	bool closing;
 	struct delayed_work sm_work;
 
-	struct ipoib_gate gate;
+	struct ipoib_limit limit;
 
 	struct ib_mad_agent *reports;
 	struct ipoib_sub sub[IPOIB_NR_TRAPS];
@@ -200,13 +200,15 @@ void ipoib_agent_cancel(struct ipoib_agent *agent, const void *owner);
 struct ipoib_sm_addr *ipoib_agent_sm(struct ipoib_agent *agent);
 void ipoib_sm_put(struct ipoib_sm_addr *sm);
 
-/* ipoib_gate.c */
-void ipoib_gate_init(struct ipoib_gate *gate, unsigned int max);
-bool ipoib_gate_enter(struct ipoib_gate *gate, struct ipoib_gate_wait *wait);
-void ipoib_gate_leave(struct ipoib_gate *gate);
-void ipoib_gate_wait_init(struct ipoib_gate_wait *wait,
-			  void (*open)(struct ipoib_gate_wait *wait));
-void ipoib_gate_forget(struct ipoib_gate *gate, struct ipoib_gate_wait *wait);
+/* ipoib_limit.c */
+void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max);
+bool ipoib_limit_get(struct ipoib_limit *limit,
+		     struct ipoib_limit_waiter *wait);
+void ipoib_limit_put(struct ipoib_limit *limit);
+void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
+			     void (*resume)(struct ipoib_limit_waiter *wait));
+void ipoib_limit_cancel(struct ipoib_limit *limit,
+			struct ipoib_limit_waiter *wait);
 
 /* ipoib_notice.c */
 void ipoib_notice_init(struct ipoib_agent *agent);

@@ -84,7 +84,7 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 	path->retry_at = jiffies;
 	path->reread_at = jiffies;
 	__skb_queue_head_init(&path->queue);
-	INIT_LIST_HEAD(&path->starved);
+	INIT_LIST_HEAD(&path->waiting);
 	refcount_set(&path->ref, 1);
 	pr_debug("ipoib: path %pI6 created\n", path->gid.raw);
 	return path;
@@ -147,7 +147,7 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 	rhashtable_remove_fast(&priv->paths, &path->node, ipoib_path_params);
 	list_del_init(&path->list);
 	priv->npaths--;
-	list_del_init(&path->starved);
+	list_del_init(&path->waiting);
 	ipoib_path_unpark(path, dropped);
 	ipoib_path_discharge(path);
 }
@@ -164,7 +164,7 @@ static bool ipoib_path_gives_way(const struct ipoib_path *path, u8 namer)
 		return false;
 	if (path->state == IPOIB_PATH_FAILED)
 		return skb_queue_empty(&path->queue);
-	return !list_empty(&path->starved) &&
+	return !list_empty(&path->waiting) &&
 	       path->namer != IPOIB_NAMER_OWN && path->namer != namer &&
 	       (namer == IPOIB_NAMER_OWN || used[path->namer] > used[namer]);
 }
@@ -265,41 +265,41 @@ void ipoib_path_answered(struct ipoib_dev *priv)
 		complete(&priv->queries_done);
 }
 
-static void ipoib_path_leave_gate(struct ipoib_path *path)
+static void ipoib_path_put_credit(struct ipoib_path *path)
 {
-	if (!path->slot)
+	if (!path->credit)
 		return;
-	path->slot = false;
-	ipoib_gate_leave(path->priv->gate);
+	path->credit = false;
+	ipoib_limit_put(path->priv->limit);
 }
 
 /* Who has named a single one does not wait for those who have named many. */
-static void ipoib_path_starve(struct ipoib_path *path)
+static void ipoib_path_wait_for_limit(struct ipoib_path *path)
 {
 	struct ipoib_dev *priv = path->priv;
 
 	if (path->charged && priv->resolving.used[path->namer] == 1)
-		list_add(&path->starved, &priv->path_starved);
+		list_add(&path->waiting, &priv->path_waiting);
 	else
-		list_add_tail(&path->starved, &priv->path_starved);
+		list_add_tail(&path->waiting, &priv->path_waiting);
 }
 
-/* May the fabric be asked now? If not, the path waits for the gate. */
-static bool ipoib_path_enter_gate(struct ipoib_path *path)
+/* May the fabric be queried now? If not, the path waits for a credit. */
+static bool ipoib_path_get_credit(struct ipoib_path *path)
 {
 	struct ipoib_dev *priv = path->priv;
 
 	lockdep_assert_held(&priv->path_lock);
-	if (!priv->gate)
+	if (!priv->limit)
 		return true;
-	path->slot = ipoib_gate_enter(priv->gate, &priv->path_gate);
-	if (path->slot) {
-		list_del_init(&path->starved);
+	path->credit = ipoib_limit_get(priv->limit, &priv->path_waiter);
+	if (path->credit) {
+		list_del_init(&path->waiting);
 		return true;
 	}
-	if (list_empty(&path->starved))
-		ipoib_path_starve(path);
-	queue_delayed_work(priv->wq, &priv->path_gate_work,
+	if (list_empty(&path->waiting))
+		ipoib_path_wait_for_limit(path);
+	queue_delayed_work(priv->wq, &priv->path_waiter_work,
 			   IPOIB_PATH_PATIENCE);
 	return false;
 }
@@ -313,7 +313,7 @@ static void ipoib_path_query(struct ipoib_path *path,
 
 	lockdep_assert_held(&priv->path_lock);
 	WRITE_ONCE(path->stale, false);
-	if (!ipoib_path_enter_gate(path))
+	if (!ipoib_path_get_credit(path))
 		return;
 	refcount_inc(&path->ref);
 	refcount_inc(&priv->queries);
@@ -323,7 +323,7 @@ static void ipoib_path_query(struct ipoib_path *path,
 	trace_ipoib_path(priv->netdev, path->gid.raw, "query", err);
 	if (!err)
 		return;
-	ipoib_path_leave_gate(path);
+	ipoib_path_put_credit(path);
 	ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
 	ipoib_path_set_failed(path, dropped);
 	/* Not the last references: the table and the interface hold some. */
@@ -841,7 +841,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	struct ipoib_ah *old;
 	bool hopeless;
 
-	ipoib_path_leave_gate(path);
+	ipoib_path_put_credit(path);
 	if (!status)
 		ah = ipoib_path_make_ah(path, rec);
 	trace_ipoib_path(priv->netdev, path->gid.raw, "answer",
@@ -1058,8 +1058,8 @@ static void ipoib_path_lose_patience(struct ipoib_path *path,
 }
 
 /*
- * However many wait, not for each answer. Who does not wait for the gate any more when
- * this is called again has been asked for.
+ * However many wait, not for each answer. A path that does not wait for a credit any
+ * more when this is called again has been queried.
  */
 static void ipoib_path_check_patience(struct ipoib_dev *priv,
 				      struct sk_buff_head *dropped,
@@ -1071,25 +1071,25 @@ static void ipoib_path_check_patience(struct ipoib_dev *priv,
 	if (time_before(jiffies, priv->patience_at))
 		return;
 	priv->patience_at = jiffies + IPOIB_PATH_PATIENCE_SCAN;
-	list_for_each_entry(path, &priv->path_starved, starved)
+	list_for_each_entry(path, &priv->path_waiting, waiting)
 		ipoib_path_lose_patience(path, dropped, rejected);
 }
 
-/* The gate has opened, or has been closed for long. */
-static void ipoib_path_unstarve(struct work_struct *work)
+/* There may be a credit, or there has been none for long. */
+static void ipoib_path_resume(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev,
-					      path_gate_work);
+					      path_waiter_work);
 	struct sk_buff_head dropped, rejected;
 	struct ipoib_path *path, *tmp;
 
 	__skb_queue_head_init(&dropped);
 	__skb_queue_head_init(&rejected);
 	spin_lock_bh(&priv->path_lock);
-	list_for_each_entry_safe(path, tmp, &priv->path_starved, starved) {
+	list_for_each_entry_safe(path, tmp, &priv->path_waiting, waiting) {
 		ipoib_path_query(path, &dropped);
-		if (!list_empty(&path->starved))
+		if (!list_empty(&path->waiting))
 			break;
 	}
 	ipoib_path_check_patience(priv, &dropped, &rejected);
@@ -1098,27 +1098,27 @@ static void ipoib_path_unstarve(struct work_struct *work)
 	ipoib_path_reject(priv, &rejected);
 }
 
-static void ipoib_path_gate_open(struct ipoib_gate_wait *wait)
+static void ipoib_path_limit_free(struct ipoib_limit_waiter *wait)
 {
 	struct ipoib_dev *priv = container_of(wait, struct ipoib_dev,
-					      path_gate);
+					      path_waiter);
 
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->path_gate_work, 0);
+		mod_delayed_work(priv->wq, &priv->path_waiter_work, 0);
 }
 
 /*
- * The gate outlives the interface if there is another one on the port. The first
- * call waits for who tells us just now, and nobody starts the work after it; but
- * until the work has ended it may wait for the gate again.
+ * The limit outlives the interface if there is another one on the port. After the first
+ * call nothing starts the work; but until the work has ended it may wait for a credit
+ * again.
  */
-static void ipoib_path_forget_gate(struct ipoib_dev *priv)
+static void ipoib_path_cancel_wait(struct ipoib_dev *priv)
 {
-	if (!priv->gate)
+	if (!priv->limit)
 		return;
-	ipoib_gate_forget(priv->gate, &priv->path_gate);
-	cancel_delayed_work_sync(&priv->path_gate_work);
-	ipoib_gate_forget(priv->gate, &priv->path_gate);
+	ipoib_limit_cancel(priv->limit, &priv->path_waiter);
+	cancel_delayed_work_sync(&priv->path_waiter_work);
+	ipoib_limit_cancel(priv->limit, &priv->path_waiter);
 }
 
 /**
@@ -1144,7 +1144,7 @@ void ipoib_path_stop(struct ipoib_dev *priv)
 	struct sk_buff_head dropped;
 
 	cancel_delayed_work_sync(&priv->path_work);
-	ipoib_path_forget_gate(priv);
+	ipoib_path_cancel_wait(priv);
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->path_lock);
 	while (!list_empty(&priv->path_list)) {
@@ -1184,10 +1184,10 @@ int ipoib_path_init(struct ipoib_dev *priv)
 
 	spin_lock_init(&priv->path_lock);
 	INIT_LIST_HEAD(&priv->path_list);
-	INIT_LIST_HEAD(&priv->path_starved);
+	INIT_LIST_HEAD(&priv->path_waiting);
 	INIT_DELAYED_WORK(&priv->path_work, ipoib_path_age);
-	INIT_DELAYED_WORK(&priv->path_gate_work, ipoib_path_unstarve);
-	ipoib_gate_wait_init(&priv->path_gate, ipoib_path_gate_open);
+	INIT_DELAYED_WORK(&priv->path_waiter_work, ipoib_path_resume);
+	ipoib_limit_waiter_init(&priv->path_waiter, ipoib_path_limit_free);
 	refcount_set(&priv->queries, 1);
 	init_completion(&priv->queries_done);
 	priv->patience_at = jiffies;

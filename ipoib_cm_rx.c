@@ -234,7 +234,8 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 }
 
 /* With no receive posted no completion would bring us back. */
-static void ipoib_cm_rx_starved(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
+static void ipoib_cm_rx_exhausted(struct ipoib_cm *cm,
+				  struct ipoib_cm_bufs *bufs)
 {
 	struct ipoib_conn *conn;
 
@@ -255,7 +256,7 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		if (!ipoib_cm_bufs_posted(bufs))
-			ipoib_cm_rx_starved(cm, bufs);
+			ipoib_cm_rx_exhausted(cm, bufs);
 		return;
 	}
 }

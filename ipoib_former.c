@@ -23,10 +23,9 @@
  * P_Keys; then it is tried again.
  *
  * All nodes of a partition may have to do this at once, each for all of its groups.
- * So these joins go through the gate to the SA like others, a little later on each
- * node. Those that find it closed wait in line, and one work looks from time to time
- * whether it is open: not each of thousands for itself. Only if the interface is to
- * go nothing waits at the gate.
+ * So these joins take a credit of the limit like others, a little later on each node.
+ * Those that get none wait in line, and one work tries again from time to time: not each
+ * of thousands for itself. Only if the interface is to go nothing waits for a credit.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -35,7 +34,7 @@
 
 #define IPOIB_FORMER_TRIES	50
 #define IPOIB_FORMER_PAUSE	(HZ / 50)
-/* How often those in line look at the gate. */
+/* How often those in line try to get a credit. */
 #define IPOIB_FORMER_POLL	(HZ / 50)
 /* Milliseconds over which nodes spread. */
 #define IPOIB_FORMER_SPREAD	50
@@ -43,12 +42,12 @@
 /**
  * struct ipoib_former - a membership to be ended
  * @work: joins again
- * @line: in &ipoib_dev.formers, while it waits at the gate
+ * @line: in &ipoib_dev.formers, while it waits for a credit
  * @priv: the interface, held by &ipoib_dev.queries
  * @rec: what to join
  * @mask: component mask
  * @tries: how many are left
- * @slot: its join is in the gate
+ * @slot: its join has a credit of the limit
  */
 struct ipoib_former {
 	struct delayed_work work;
@@ -71,7 +70,7 @@ static bool ipoib_former_enter(struct ipoib_former *former)
 
 	if (!agent)
 		return true;
-	former->slot = ipoib_gate_enter(&agent->gate, NULL);
+	former->slot = ipoib_limit_get(&agent->limit, NULL);
 	return former->slot || ipoib_former_is_going(former);
 }
 
@@ -80,7 +79,7 @@ static void ipoib_former_leave(struct ipoib_former *former)
 	if (!former->slot)
 		return;
 	former->slot = false;
-	ipoib_gate_leave(&former->priv->agent->gate);
+	ipoib_limit_put(&former->priv->agent->limit);
 }
 
 /* The interface may be gone when this returns. */

@@ -343,7 +343,7 @@ bool ipoib_group_is_busy(enum ipoib_mcast_state state)
 /**
  * ipoib_group_is_pending - whether an answer about a group is to come
  * @mcast: the group; the SA is being asked, or is to be asked as soon as it can:
- *	when the broadcast group has been joined, and the gate is open
+ *	when the broadcast group has been joined, and there is a credit
  *
  * Context: mcast_lock held, or multicast work
  * Return: true if so
@@ -371,7 +371,7 @@ bool ipoib_group_is_slow(const struct ipoib_mcast *mcast)
 /**
  * ipoib_group_set_state - the next state of a group
  * @mcast: the group
- * @state: the state; the gate is left with the last of those that ask the SA
+ * @state: the state; the limit is left with the last of those that ask the SA
  *
  * Context: multicast work, or with it stopped
  */
@@ -388,8 +388,8 @@ void ipoib_group_set_state(struct ipoib_mcast *mcast,
 	spin_unlock_bh(&priv->mcast_lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
 			  ipoib_group_state_names[state], mcast->status);
-	if (!mcast->slot || ipoib_group_is_busy(state))
+	if (!mcast->credit || ipoib_group_is_busy(state))
 		return;
-	mcast->slot = false;
-	ipoib_gate_leave(&priv->agent->gate);
+	mcast->credit = false;
+	ipoib_limit_put(&priv->agent->limit);
 }

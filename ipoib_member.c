@@ -104,7 +104,7 @@ static void ipoib_member_void(struct ipoib_mcast *mcast)
  * ipoib_member_end - give up membership and join for good
  * @mcast: the group
  *
- * No answer comes any more when this returns, and the gate is free.
+ * No answer comes any more when this returns, and the credit is given back.
  *
  * Context: multicast work, or with it stopped
  */

@@ -77,7 +77,7 @@ unsigned long ipoib_mcast_spread(void)
 	return msecs_to_jiffies(get_random_u32_below(IPOIB_MCAST_SPREAD));
 }
 
-/* ---- the gate ---- */
+/* ---- the limit of outstanding queries ---- */
 
 /**
  * ipoib_mcast_enter - may the SA be asked for a group?
@@ -93,48 +93,49 @@ bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	if (!priv->agent || mcast->slot || ipoib_group_is_broadcast(mcast))
+	if (!priv->agent || mcast->credit || ipoib_group_is_broadcast(mcast))
 		return true;
-	mcast->slot = ipoib_gate_enter(&priv->agent->gate, &priv->mcast_gate);
-	if (mcast->slot)
+	mcast->credit = ipoib_limit_get(&priv->agent->limit,
+					&priv->mcast_waiter);
+	if (mcast->credit)
 		return true;
-	priv->gate_shut = true;
+	priv->limit_exhausted = true;
 	spin_lock_bh(&priv->mcast_lock);
 	list_del(&mcast->todo);
-	list_add_tail(&mcast->todo, &priv->group_starved);
+	list_add_tail(&mcast->todo, &priv->group_waiting);
 	spin_unlock_bh(&priv->mcast_lock);
 	return false;
 }
 
-static void ipoib_mcast_gate_open(struct ipoib_gate_wait *wait)
+static void ipoib_mcast_limit_free(struct ipoib_limit_waiter *wait)
 {
 	struct ipoib_dev *priv = container_of(wait, struct ipoib_dev,
-					      mcast_gate);
+					      mcast_waiter);
 
-	set_bit(IPOIB_FLAG_GATE, &priv->flags);
+	set_bit(IPOIB_FLAG_RESUME, &priv->flags);
 	ipoib_mcast_kick(priv, 0);
 }
 
 /*
- * Look at some of the groups that wait for the gate, unless it has been found shut
- * since it last opened: who has found that will be told. Some, for of thousands each
- * answer lets few through.
+ * Resume some of the groups that wait for a credit, unless one of them has found none
+ * since the last answer: the next answer resumes them. Not all, because each answer gives
+ * few of thousands a credit.
  *
  * Context: multicast work
  * Return: false if there are none to be looked at
  */
-static bool ipoib_mcast_unstarve(struct ipoib_dev *priv)
+static bool ipoib_mcast_resume(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast, *tmp;
 	unsigned int n = 0;
 	LIST_HEAD(some);
 
-	if (priv->gate_shut)
+	if (priv->limit_exhausted)
 		return false;
 	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry_safe(mcast, tmp, &priv->group_starved, todo) {
+	list_for_each_entry_safe(mcast, tmp, &priv->group_waiting, todo) {
 		list_move_tail(&mcast->todo, &some);
-		if (++n == IPOIB_GATE_MAX)
+		if (++n == IPOIB_QUERIES_MAX)
 			break;
 	}
 	list_splice(&some, &priv->group_todo);
@@ -453,7 +454,7 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 			/* A sender that has stopped is forgotten (A29). */
 			if (ipoib_group_is_unused(mcast))
 				ipoib_group_drop_user(mcast, IPOIB_USER_SEND);
-			/* Also if it waits for the gate. */
+			/* Also if it waits for the limit. */
 			list_move_tail(&mcast->todo, &priv->group_todo);
 		}
 		next = min(next, delay);
@@ -469,10 +470,10 @@ static void ipoib_mcast_steps(struct ipoib_dev *priv)
 	struct ipoib_mcast *mcast;
 	bool more;
 
-	if (test_and_clear_bit(IPOIB_FLAG_GATE, &priv->flags))
-		priv->gate_shut = false;
+	if (test_and_clear_bit(IPOIB_FLAG_RESUME, &priv->flags))
+		priv->limit_exhausted = false;
 	do {
-		more = ipoib_mcast_unstarve(priv);
+		more = ipoib_mcast_resume(priv);
 		while ((mcast = ipoib_mcast_next(priv, &now)))
 			ipoib_mcast_step(mcast, &now);
 	} while (more);
@@ -545,7 +546,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 	list_for_each_entry_safe(mcast, tmp, &priv->group_list, list)
 		ipoib_group_flush(mcast);
 	if (priv->agent)
-		ipoib_gate_forget(&priv->agent->gate, &priv->mcast_gate);
+		ipoib_limit_cancel(&priv->agent->limit, &priv->mcast_waiter);
 	ipoib_query_cancel(priv);
 }
 
@@ -562,9 +563,9 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	priv->void_at = jiffies - IPOIB_MCAST_REST;
 	INIT_LIST_HEAD(&priv->group_list);
 	INIT_LIST_HEAD(&priv->group_todo);
-	INIT_LIST_HEAD(&priv->group_starved);
+	INIT_LIST_HEAD(&priv->group_waiting);
 	INIT_LIST_HEAD(&priv->group_leaving);
-	ipoib_gate_wait_init(&priv->mcast_gate, ipoib_mcast_gate_open);
+	ipoib_limit_waiter_init(&priv->mcast_waiter, ipoib_mcast_limit_free);
 	INIT_DELAYED_WORK(&priv->mcast_work, ipoib_mcast_work);
 	ipoib_former_init(priv);
 	return rhashtable_init(&priv->groups, &ipoib_mcast_params);

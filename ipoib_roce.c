@@ -52,7 +52,7 @@ static const unsigned int ipoib_roce_timeout_ms[] = { 10, 100, 1000 };
 static struct workqueue_struct *ipoib_roce_wq;
 
 /* Bounds those that are open: of all interfaces, as the host has one table. */
-static struct ipoib_gate ipoib_roce_gate;
+static struct ipoib_limit ipoib_roce_limit;
 
 /* All interfaces: changed under RTNL, read under RTNL or RCU. */
 static LIST_HEAD(ipoib_roce_devs);
@@ -618,7 +618,7 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 		return -ENOMEM;
 	roce->priv = priv;
 	priv->roce = roce;
-	priv->gate = &ipoib_roce_gate;
+	priv->limit = &ipoib_roce_limit;
 	ipoib_roce_group_init(roce);
 	rtnl_lock();
 	list_add_tail_rcu(&roce->list, &ipoib_roce_devs);
@@ -640,7 +640,7 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&priv->ctl_work);
 	cancel_work_sync(&roce->group_work);
 	priv->roce = NULL;
-	priv->gate = NULL;
+	priv->limit = NULL;
 	kfree(roce);
 }
 
@@ -824,7 +824,7 @@ int ipoib_roce_register(void)
 {
 	int err;
 
-	ipoib_gate_init(&ipoib_roce_gate, IPOIB_ROCE_GATE_MAX);
+	ipoib_limit_init(&ipoib_roce_limit, IPOIB_ROCE_QUERIES_MAX);
 	ipoib_roce_wq = alloc_workqueue("ipoib_roce", WQ_UNBOUND, 0);
 	if (!ipoib_roce_wq)
 		return -ENOMEM;

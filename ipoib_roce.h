@@ -34,7 +34,7 @@ struct net_device;
  * answer stays in the host's neighbour table for three times as long as we wait, and
  * the table takes 512 (gc_thresh2) before the kernel has to make room.
  */
-#define IPOIB_ROCE_GATE_MAX	128
+#define IPOIB_ROCE_QUERIES_MAX	128
 
 /* Bits of &ipoib_roce.flags. */
 enum {

@@ -365,7 +365,7 @@ static int ipoib_sa_init(struct ipoib_dev *priv)
 		return 0;
 	}
 	priv->agent = agent;
-	priv->gate = &agent->gate;
+	priv->limit = &agent->limit;
 	return 0;
 }
 
@@ -374,7 +374,7 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 	if (priv->agent)
 		ipoib_agent_put(priv->agent);
 	priv->agent = NULL;
-	priv->gate = NULL;
+	priv->limit = NULL;
 }
 
 static void ipoib_sa_start(struct ipoib_dev *priv)
