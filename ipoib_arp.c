@@ -44,7 +44,7 @@
 /* How many paths are looked at to find one that may give way. */
 #define IPOIB_PATH_LOOK		64
 /* Failures in a row after which senders are told, as many as ARP and ND try. */
-#define IPOIB_PATH_HOPELESS	3
+#define IPOIB_PATH_UNREACHABLE	3
 
 static const struct rhashtable_params ipoib_path_params = {
 	.key_len = sizeof_field(struct ipoib_path, gid),
@@ -426,7 +426,7 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 	struct sk_buff_head dropped;
 	unsigned long asked_at = 0;
 	struct ipoib_path *path;
-	bool hopeless = false;
+	bool unreachable = false;
 	bool send = false;
 
 	__skb_queue_head_init(&dropped);
@@ -434,13 +434,13 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 	path = ipoib_path_find(priv, gid, &dropped, &why);
 	if (path) {
 		send = ipoib_path_pass(path, skb, &dropped);
-		hopeless = path->failures >= IPOIB_PATH_HOPELESS;
+		unreachable = path->failures >= IPOIB_PATH_UNREACHABLE;
 		asked_at = path->asked_at;
 	} else {
 		ipoib_drop(priv, skb, why);
 	}
 	spin_unlock(&priv->path_lock);
-	if (hopeless) {
+	if (unreachable) {
 		skb_queue_walk(&dropped, skb) {
 			const struct ipoib_lladdr *to = (const void *)skb->data;
 
@@ -839,7 +839,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	struct ipoib_ah *ah = ERR_PTR(status);
 	struct sk_buff_head dropped;
 	struct ipoib_ah *old;
-	bool hopeless;
+	bool unreachable;
 
 	ipoib_path_put_credit(path);
 	if (!status)
@@ -849,7 +849,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->path_lock);
 	old = ipoib_path_publish(path, ah, rec, &dropped);
-	hopeless = path->failures >= IPOIB_PATH_HOPELESS;
+	unreachable = path->failures >= IPOIB_PATH_UNREACHABLE;
 	spin_unlock_bh(&priv->path_lock);
 	ipoib_ah_retire(priv, old);
 	if (IS_ERR(ah)) {
@@ -859,7 +859,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ipoib_path_send(path);
 	}
 	ipoib_cm_path_read(priv);
-	if (hopeless)
+	if (unreachable)
 		ipoib_path_reject(priv, &dropped);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_put(path);
@@ -1053,7 +1053,7 @@ static void ipoib_path_lose_patience(struct ipoib_path *path,
 		return;
 	path->asked_at = jiffies;
 	path->failures++;
-	ipoib_path_unpark(path, path->failures < IPOIB_PATH_HOPELESS ?
+	ipoib_path_unpark(path, path->failures < IPOIB_PATH_UNREACHABLE ?
 				dropped : rejected);
 }
 

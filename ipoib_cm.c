@@ -160,10 +160,10 @@ static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
 }
 
 /* Is a connection being made that is worth waiting for? */
-static bool ipoib_peer_is_hopeful(const struct ipoib_peer *peer)
+static bool ipoib_peer_setup_is_pending(const struct ipoib_peer *peer)
 {
 	return ipoib_peer_is_connecting(peer) &&
-	       time_before(jiffies, peer->hope_until);
+	       time_before(jiffies, peer->setup_deadline);
 }
 
 /* A frame that found no connection: have one made, and note who asks. */
@@ -189,7 +189,7 @@ static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
 
 /*
  * There was no connection. Returns whether the frame was taken: it is if it is
- * too long for UD and there is hope, or if others wait that came before it, or
+ * too long for UD and a connection is being set up, or if others wait before it, or
  * if there is a connection now.
  */
 static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
@@ -203,7 +203,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
 	spin_lock(&cm->lock);
 	peer = ipoib_cm_want(cm, key, offers);
 	if (peer && (ipoib_peer_is_behind(peer) ||
-		     (!fits && ipoib_peer_is_hopeful(peer)))) {
+		     (!fits && ipoib_peer_setup_is_pending(peer)))) {
 		ipoib_peer_park(cm, peer, skb);
 		taken = true;
 	} else if (peer) {

@@ -286,7 +286,7 @@ enum ipoib_peer_state {
  *	from the peer since
  * @holding: a request waits for the path record to be read anew, until @hold_until
  * @hold_until: jiffies
- * @hope_until: jiffies; until then frames too long for UD wait
+ * @setup_deadline: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
  * @nparked: those of @parked that are counted in &ipoib_cm.nparked
@@ -323,7 +323,7 @@ struct ipoib_peer {
 	unsigned int users;
 	unsigned long retry_at;
 	unsigned int failures;
-	unsigned long hope_until;
+	unsigned long setup_deadline;
 	struct sk_buff_head parked;
 	unsigned int nparked;
 	struct list_head conns;
@@ -603,7 +603,7 @@ struct ipoib_cm_parter {
  * @connect_work: makes connections to the peers in @todo
  * @held_work: moves those in @held there
  * @resend_work: sends what waits for @resend
- * @hope_work: gives up waiting for a connection
+ * @setup_work: gives up waiting for a connection
  * @parter: they say good-bye for what is in @closing
  * @next_parter: whose turn it is
  * @reap_work: takes connections apart
@@ -654,7 +654,7 @@ struct ipoib_cm {
 	struct work_struct connect_work;
 	struct delayed_work held_work;
 	struct work_struct resend_work;
-	struct delayed_work hope_work;
+	struct delayed_work setup_work;
 	struct ipoib_cm_parter parter[IPOIB_CM_PARTERS];
 	unsigned int next_parter;
 	struct delayed_work reap_work;

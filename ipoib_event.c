@@ -287,7 +287,7 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 }
 
 /*
- * Of an HCA that has failed nothing can be asked or hoped for. What the interface has is
+ * An HCA that has failed answers nothing and completes nothing. What the interface has is
  * given back now; whether another HCA comes in place of this one its driver decides.
  */
 static void ipoib_ctl_dead(struct ipoib_dev *priv)

@@ -22,7 +22,7 @@
  * How long frames too long for UD wait for a connection. Two messages of the CM may
  * be lost in that time; a peer that never answers is given up on after 4.6 s.
  */
-#define IPOIB_CM_HOPE		(HZ + HZ / 2)
+#define IPOIB_CM_SETUP_MAX	(HZ + HZ / 2)
 /* A peer that is forgotten after so long without connection or frame. */
 #define IPOIB_PEER_UNUSED	(120 * HZ)
 /* The most peers, and how many are looked at to make room for one more. */
@@ -258,7 +258,7 @@ void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
 	if (!ipoib_peer_is_connecting(peer))
-		peer->hope_until = jiffies + IPOIB_CM_HOPE;
+		peer->setup_deadline = jiffies + IPOIB_CM_SETUP_MAX;
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
 	if (list_empty(&peer->todo) && !peer->postponed)
 		list_add_tail(&peer->todo, &cm->todo);
@@ -335,7 +335,7 @@ static bool ipoib_conn_was_unverified(const struct ipoib_conn *conn)
 }
 
 /* Is something under way that may end with a connection to send on? */
-static bool ipoib_peer_hopes(const struct ipoib_peer *peer)
+static bool ipoib_peer_has_setup(const struct ipoib_peer *peer)
 {
 	const struct ipoib_conn *conn;
 
@@ -359,7 +359,7 @@ static bool ipoib_peer_hopes(const struct ipoib_peer *peer)
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
-	if (peer->state == IPOIB_PEER_CONNECTING && !ipoib_peer_hopes(peer))
+	if (peer->state == IPOIB_PEER_CONNECTING && !ipoib_peer_has_setup(peer))
 		ipoib_peer_failed(cm, peer);
 }
 
@@ -457,7 +457,7 @@ static void ipoib_peer_park_hoping(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	if (!list_empty(&peer->waiting))
 		return;
 	list_add_tail(&peer->waiting, &cm->waiting);
-	queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE);
+	queue_delayed_work(cm->wq, &cm->setup_work, IPOIB_CM_SETUP_MAX);
 }
 
 /**
@@ -521,17 +521,17 @@ static void ipoib_peer_resend_work(struct work_struct *work)
  * Frames that have waited long enough for a connection go another way, and if
  * there is none their senders are told what UD takes.
  */
-static void ipoib_peer_hope_work(struct work_struct *work)
+static void ipoib_peer_setup_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work),
-					   struct ipoib_cm, hope_work);
+					   struct ipoib_cm, setup_work);
 	struct ipoib_peer *peer, *tmp;
 	bool more;
 
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry_safe(peer, tmp, &cm->waiting, waiting) {
 		if (!skb_queue_empty(&peer->parked) &&
-		    time_before(jiffies, peer->hope_until))
+		    time_before(jiffies, peer->setup_deadline))
 			continue;
 		list_del_init(&peer->waiting);
 		ipoib_peer_resend(cm, peer);
@@ -539,7 +539,8 @@ static void ipoib_peer_hope_work(struct work_struct *work)
 	more = !list_empty(&cm->waiting);
 	spin_unlock_bh(&cm->lock);
 	if (more)
-		queue_delayed_work(cm->wq, &cm->hope_work, IPOIB_CM_HOPE / 8);
+		queue_delayed_work(cm->wq, &cm->setup_work,
+				   IPOIB_CM_SETUP_MAX / 8);
 }
 
 /* ---- debugfs ---- */
@@ -594,7 +595,7 @@ int ipoib_peer_init(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->resend);
 	INIT_LIST_HEAD(&cm->waiting);
 	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
-	INIT_DELAYED_WORK(&cm->hope_work, ipoib_peer_hope_work);
+	INIT_DELAYED_WORK(&cm->setup_work, ipoib_peer_setup_work);
 	return rhashtable_init(&cm->peers, &ipoib_peer_params);
 }
 
@@ -608,7 +609,7 @@ void ipoib_peer_exit(struct ipoib_cm *cm)
 {
 	struct ipoib_peer *peer, *tmp;
 
-	cancel_delayed_work_sync(&cm->hope_work);
+	cancel_delayed_work_sync(&cm->setup_work);
 	flush_work(&cm->resend_work);
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list)
