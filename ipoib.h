@@ -134,8 +134,8 @@
  * @ah_work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
- *	saying good-bye, the reaper, ageing. None needs RTNL, so it may be held where the reaper is
- *	waited for: ipoib_cm_exit() and ipoib_cm_let_go().
+ *	disconnecting, the reaper, ageing. None needs RTNL, so it may be held where the
+ *	reaper is waited for: ipoib_cm_exit() and ipoib_cm_let_go().
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
  *	the SA, and the subscriptions to its reports.
  * @ctl_work (system_unbound_wq): all that needs RTNL. Stopped only after the

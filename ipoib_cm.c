@@ -70,7 +70,7 @@ static bool ipoib_peer_use_theirs(struct ipoib_cm *cm, struct ipoib_peer *peer)
 static bool ipoib_peer_postpone(struct ipoib_peer *peer)
 {
 	list_del_init(&peer->todo);
-	peer->postponed = peer->parting;
+	peer->postponed = peer->disconnecting;
 	return peer->postponed;
 }
 

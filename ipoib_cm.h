@@ -162,8 +162,8 @@ static inline void ipoib_cm_unregister(void)
 #define IPOIB_CM_SOURCES	128
 /* Connections of one such port that have a send queue. */
 #define IPOIB_CM_SOURCE_SENDS	64
-/* Works that say good-bye side by side: they mostly wait for the HCA. */
-#define IPOIB_CM_PARTERS	8
+/* Works that disconnect side by side: they mostly wait for the HCA. */
+#define IPOIB_CM_DISCONNECTS	8
 /* Pages of a receive buffer: a message of 65520 octets. */
 #define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
 /* Receives posted together. */
@@ -275,7 +275,7 @@ enum ipoib_peer_state {
  * @making: a connection is being made, and not in @conns yet
  * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
  * @stale: it has refused our QP number, and we have not had a connection since
- * @parting: connections that are closing and have not said good-bye
+ * @disconnecting: connections that are closing, and whose DREQ has not been sent
  * @postponed: to be connected to after that
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
@@ -319,7 +319,7 @@ struct ipoib_peer {
 	bool postponed;
 	bool holding;
 	unsigned long hold_until;
-	unsigned int parting;
+	unsigned int disconnecting;
 	unsigned int users;
 	unsigned long retry_at;
 	unsigned int failures;
@@ -391,9 +391,9 @@ struct ipoib_cm_bufs {
  * @accepting: counted in &ipoib_cm.naccepting
  * @asking: the work that asks for it is not done with it
  * @crossed: the peer's request has been taken in place of this one
- * @left: the peer has said good-bye
- * @lingers: we do not say it; the CM waits, and tells when it is done with it
- * @parted: the CM is done with it
+ * @left: the peer has sent a DREQ
+ * @lingers: we send none; the CM keeps it in timewait, and tells when that is over
+ * @timewait_over: the CM has no identifier of it in timewait any more
  * @fatal: it has failed, or its QP has
  * @early: data has come before the CM's RTU, and ib_cm has not been told
  * @tended: the ageing work is at it: the reaper waits
@@ -444,7 +444,7 @@ struct ipoib_conn {
 	bool crossed;
 	bool left;
 	bool lingers;
-	bool parted;
+	bool timewait_over;
 	bool fatal;
 	bool early;
 	bool tended;
@@ -554,11 +554,11 @@ struct ipoib_cm_poll {
 };
 
 /**
- * struct ipoib_cm_parter - says good-bye for closing connections, one at a time
+ * struct ipoib_cm_disconnect - disconnects closing connections, one at a time
  * @cm: of the interface
  * @work: does it
  */
-struct ipoib_cm_parter {
+struct ipoib_cm_disconnect {
 	struct ipoib_cm *cm;
 	struct work_struct work;
 };
@@ -581,7 +581,7 @@ struct ipoib_cm_parter {
  * @sources: &struct ipoib_source by port
  * @todo: peers to be connected to
  * @held: those whose path record is being read anew
- * @closing: connections that have not said good-bye yet
+ * @closing: connections to be disconnected
  * @dead: those that have, for the reaper
  * @resend: peers whose frames have waited long enough
  * @waiting: peers with frames that wait for a connection
@@ -604,8 +604,8 @@ struct ipoib_cm_parter {
  * @held_work: moves those in @held there
  * @resend_work: sends what waits for @resend
  * @setup_work: gives up waiting for a connection
- * @parter: they say good-bye for what is in @closing
- * @next_parter: whose turn it is
+ * @disconnect: they disconnect what is in @closing
+ * @next_disconnect: which of them is next
  * @reap_work: takes connections apart
  * @age_work: looks for what is idle, stuck or late
  * @empty_at: jiffies since when there is no connection
@@ -655,8 +655,8 @@ struct ipoib_cm {
 	struct delayed_work held_work;
 	struct work_struct resend_work;
 	struct delayed_work setup_work;
-	struct ipoib_cm_parter parter[IPOIB_CM_PARTERS];
-	unsigned int next_parter;
+	struct ipoib_cm_disconnect disconnect[IPOIB_CM_DISCONNECTS];
+	unsigned int next_disconnect;
 	struct delayed_work reap_work;
 	struct delayed_work age_work;
 	unsigned long empty_at;
@@ -737,7 +737,7 @@ struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
 				   enum ipoib_transport transport, bool sends);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
 void ipoib_conn_free(struct ipoib_conn *conn);
-void ipoib_conn_part(struct ipoib_conn *conn);
+void ipoib_conn_disconnect(struct ipoib_conn *conn);
 void ipoib_conn_end_accepting(struct ipoib_conn *conn);
 struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
 				      ib_cm_handler handler, void *context);

@@ -387,18 +387,18 @@ void ipoib_conn_free(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_part - say good-bye to the peer, and stop the QP
+ * ipoib_conn_disconnect - send a DREQ to the peer, and stop the QP
  * @conn: a closing connection
  *
  * Context: process
  */
-void ipoib_conn_part(struct ipoib_conn *conn)
+void ipoib_conn_disconnect(struct ipoib_conn *conn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
-	/* An identifier that was established ends with a time of waiting. */
+	/* An identifier that was established goes to timewait. */
 	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->lingers))
-		WRITE_ONCE(conn->parted, true);
+		WRITE_ONCE(conn->timewait_over, true);
 	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
 		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
 			   conn->qp->qp_num);
@@ -890,7 +890,7 @@ static void ipoib_conn_gone(struct ipoib_conn *conn)
 {
 	/* Not always has the CM said before that there would be an end. */
 	ipoib_conn_ended(conn);
-	WRITE_ONCE(conn->parted, true);
+	WRITE_ONCE(conn->timewait_over, true);
 	mod_delayed_work(conn->cm->wq, &conn->cm->reap_work, 0);
 }
 

@@ -5,7 +5,7 @@
  * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which
  * anything may call that finds a reason to, in any context but a hard
  * interrupt: here, because it is not used, stuck or silent, or because there are too
- * many. After that two works, without RTNL, say good-bye for it and take it
+ * many. After that two works, without RTNL, send a DREQ for it and take it
  * apart. Nothing else frees connections, so whoever holds a pointer need only be
  * known to them: senders by RCU, the completion handlers by their fence, callbacks
  * of the CM by ib_destroy_cm_id().
@@ -44,7 +44,7 @@
 /* How many in use are passed over for that. */
 #define IPOIB_CM_LOOK		64
 /* The longest wait for the CM to be done with a connection. */
-#define IPOIB_CM_PARTING	(2 * HZ)
+#define IPOIB_CM_DISCONNECTING	(2 * HZ)
 /*
  * The longest wait for the HCA to give all work requests back while nothing else can be
  * done, and how long it may take at all.
@@ -74,10 +74,10 @@ MODULE_PARM_DESC(cm_idle_seconds,
 /* Many that close at a time are dealt out. */
 static void ipoib_reap_part(struct ipoib_cm *cm)
 {
-	unsigned int i = cm->next_parter++ % IPOIB_CM_PARTERS;
+	unsigned int i = cm->next_disconnect++ % IPOIB_CM_DISCONNECTS;
 
 	lockdep_assert_held(&cm->lock);
-	queue_work(cm->wq, &cm->parter[i].work);
+	queue_work(cm->wq, &cm->disconnect[i].work);
 }
 
 /**
@@ -101,7 +101,7 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	list_move_tail(&conn->list, &cm->closing);
 	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
-	conn->peer->parting++;
+	conn->peer->disconnecting++;
 	ipoib_reap_part(cm);
 }
 
@@ -680,15 +680,15 @@ static struct ipoib_conn *ipoib_reap_next_closing(struct ipoib_cm *cm)
 }
 
 /* The reaper's now. The peer may be asked for another one. */
-static void ipoib_conn_parted(struct ipoib_conn *conn)
+static void ipoib_conn_disconnected(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
 
 	spin_lock_bh(&cm->lock);
 	list_add_tail(&conn->list, &cm->dead);
-	peer->parting--;
-	if (peer->postponed && !peer->parting) {
+	peer->disconnecting--;
+	if (peer->postponed && !peer->disconnecting) {
 		peer->postponed = false;
 		list_add_tail(&peer->todo, &cm->todo);
 		queue_work(cm->wq, &cm->connect_work);
@@ -700,16 +700,16 @@ static void ipoib_conn_parted(struct ipoib_conn *conn)
  * First step, and soon, for the peer may be asked for another connection at
  * once: it is told, and the QP stops.
  */
-static void ipoib_reap_part_work(struct work_struct *work)
+static void ipoib_reap_disconnect_work(struct work_struct *work)
 {
-	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_parter,
+	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_disconnect,
 					   work)->cm;
 	struct ipoib_conn *conn;
 
 	while ((conn = ipoib_reap_next_closing(cm))) {
-		conn->die_at = jiffies + IPOIB_CM_PARTING;
-		ipoib_conn_part(conn);
-		ipoib_conn_parted(conn);
+		conn->die_at = jiffies + IPOIB_CM_DISCONNECTING;
+		ipoib_conn_disconnect(conn);
+		ipoib_conn_disconnected(conn);
 		cond_resched();
 	}
 	mod_delayed_work(cm->wq, &cm->reap_work, 0);
@@ -723,7 +723,7 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 	/* Pairs with ipoib_reap_tell_early(). */
 	if (smp_load_acquire(&conn->tended))
 		return false;
-	return READ_ONCE(conn->parted) || READ_ONCE(conn->cm->hurry) ||
+	return READ_ONCE(conn->timewait_over) || READ_ONCE(conn->cm->hurry) ||
 	       !time_after(conn->die_at, READ_ONCE(conn->cm->unbound)) ||
 	       time_after(jiffies, conn->die_at);
 }
@@ -852,12 +852,12 @@ static void ipoib_reap_work(struct work_struct *work)
 	queue_delayed_work(cm->wq, &cm->reap_work, HZ / 10);
 }
 
-static void ipoib_reap_flush_parters(struct ipoib_cm *cm)
+static void ipoib_reap_flush_disconnects(struct ipoib_cm *cm)
 {
 	unsigned int i;
 
-	for (i = 0; i < IPOIB_CM_PARTERS; i++)
-		flush_work(&cm->parter[i].work);
+	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++)
+		flush_work(&cm->disconnect[i].work);
 }
 
 static bool ipoib_reap_is_empty(struct ipoib_cm *cm)
@@ -882,7 +882,7 @@ void ipoib_reap_all(struct ipoib_cm *cm)
 {
 	WRITE_ONCE(cm->hurry, true);
 	while (!ipoib_reap_is_empty(cm)) {
-		ipoib_reap_flush_parters(cm);
+		ipoib_reap_flush_disconnects(cm);
 		mod_delayed_work(cm->wq, &cm->reap_work, 0);
 		flush_delayed_work(&cm->reap_work);
 	}
@@ -900,7 +900,7 @@ void ipoib_reap_all(struct ipoib_cm *cm)
 void ipoib_reap_unbind(struct ipoib_cm *cm)
 {
 	lockdep_assert_held(&cm->lock);
-	WRITE_ONCE(cm->unbound, jiffies + IPOIB_CM_PARTING);
+	WRITE_ONCE(cm->unbound, jiffies + IPOIB_CM_DISCONNECTING);
 	mod_delayed_work(cm->wq, &cm->reap_work, 0);
 }
 
@@ -929,9 +929,9 @@ void ipoib_reap_init(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->dead);
 	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);
 	INIT_DELAYED_WORK(&cm->age_work, ipoib_reap_age_work);
-	for (i = 0; i < IPOIB_CM_PARTERS; i++) {
-		cm->parter[i].cm = cm;
-		INIT_WORK(&cm->parter[i].work, ipoib_reap_part_work);
+	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++) {
+		cm->disconnect[i].cm = cm;
+		INIT_WORK(&cm->disconnect[i].work, ipoib_reap_disconnect_work);
 	}
 }
 
@@ -946,6 +946,6 @@ void ipoib_reap_exit(struct ipoib_cm *cm)
 	WRITE_ONCE(cm->leaving, true);
 	ipoib_reap_all(cm);
 	cancel_delayed_work_sync(&cm->age_work);
-	ipoib_reap_flush_parters(cm);
+	ipoib_reap_flush_disconnects(cm);
 	cancel_delayed_work_sync(&cm->reap_work);
 }
