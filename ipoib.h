@@ -764,6 +764,59 @@ struct ipoib_dev {
 };
 
 /**
+ * ipoib_ctl_post - have the control work do something
+ * @priv: the interface
+ * @event: IPOIB_CTL_ bit
+ *
+ * Context: any
+ */
+static inline void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event)
+{
+	set_bit(event, &priv->ctl_events);
+	mod_delayed_work(system_unbound_wq, &priv->ctl_work, 0);
+}
+
+/**
+ * ipoib_ctl_post_later - have the control work do something, but not now
+ * @priv: the interface
+ * @event: IPOIB_CTL_ bit
+ * @delay: jiffies; it is done sooner if there is something else to do
+ *
+ * Context: any
+ */
+static inline void ipoib_ctl_post_later(struct ipoib_dev *priv,
+					unsigned int event, unsigned long delay)
+{
+	set_bit(event, &priv->ctl_events);
+	queue_delayed_work(system_unbound_wq, &priv->ctl_work, delay);
+}
+
+/**
+ * ipoib_dev_get_query - count a query that holds the interface
+ * @priv: the interface
+ *
+ * Context: any
+ */
+static inline void ipoib_dev_get_query(struct ipoib_dev *priv)
+{
+	refcount_inc(&priv->queries);
+	ipoib_object_made(IPOIB_OBJECT_QUERY);
+}
+
+/**
+ * ipoib_dev_put_query - a query has ended
+ * @priv: the interface, which may be gone when this returns
+ *
+ * Context: any but hard interrupt
+ */
+static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
+{
+	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
+	if (refcount_dec_and_test(&priv->queries))
+		complete(&priv->queries_done);
+}
+
+/**
  * ipoib_touch - note that something was used, with little writing
  * @used: time stamp in jiffies
  *
@@ -831,7 +884,6 @@ void ipoib_path_wait_answers(struct ipoib_dev *priv);
 void ipoib_path_stale(struct ipoib_dev *priv);
 void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
 			bool here);
-void ipoib_path_answered(struct ipoib_dev *priv);
 void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 			bool (*changed)(const struct sa_path_rec *rec,
 					const void *now), const void *now);
@@ -941,9 +993,6 @@ void ipoib_roce_unregister(void);
 int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
 
 /* ipoib_event.c */
-void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event);
-void ipoib_ctl_post_later(struct ipoib_dev *priv, unsigned int event,
-			  unsigned long delay);
 void ipoib_ctl_work(struct work_struct *work);
 void ipoib_event_handler(struct ib_event_handler *handler,
 			 struct ib_event *event);

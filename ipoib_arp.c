@@ -253,18 +253,6 @@ static void ipoib_path_set_failed(struct ipoib_path *path,
 		ipoib_path_unpark(path, dropped);
 }
 
-/**
- * ipoib_path_answered - a query has ended
- * @priv: the interface, which may be gone when this returns
- *
- * Context: any but hard interrupt
- */
-void ipoib_path_answered(struct ipoib_dev *priv)
-{
-	if (refcount_dec_and_test(&priv->queries))
-		complete(&priv->queries_done);
-}
-
 static void ipoib_path_put_credit(struct ipoib_path *path)
 {
 	if (!path->credit)
@@ -316,8 +304,7 @@ static void ipoib_path_query(struct ipoib_path *path,
 	if (!ipoib_path_get_credit(path))
 		return;
 	refcount_inc(&path->ref);
-	refcount_inc(&priv->queries);
-	ipoib_object_made(IPOIB_OBJECT_QUERY);
+	ipoib_dev_get_query(priv);
 	ipoib_stat_add(priv, IPOIB_PATH_QUERIES, 1);
 	err = priv->fabric->path_get(priv, path);
 	trace_ipoib_path(priv->netdev, path->gid.raw, "query", err);
@@ -863,8 +850,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ipoib_path_reject(priv, &dropped);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_put(path);
-	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
-	ipoib_path_answered(priv);
+	ipoib_dev_put_query(priv);
 }
 
 /* The next frame asks anew. */
@@ -1168,7 +1154,8 @@ void ipoib_path_stop(struct ipoib_dev *priv)
  */
 void ipoib_path_wait_answers(struct ipoib_dev *priv)
 {
-	ipoib_path_answered(priv);
+	if (refcount_dec_and_test(&priv->queries))
+		complete(&priv->queries_done);
 	wait_for_completion(&priv->queries_done);
 }
 

@@ -23,34 +23,6 @@
 /* Looks whether the stack has seen that there is a carrier again. */
 #define IPOIB_ANNOUNCE_POLL	(HZ / 50)
 
-/**
- * ipoib_ctl_post - have the control work do something
- * @priv: the interface
- * @event: IPOIB_CTL_ bit
- *
- * Context: any
- */
-void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event)
-{
-	set_bit(event, &priv->ctl_events);
-	mod_delayed_work(system_unbound_wq, &priv->ctl_work, 0);
-}
-
-/**
- * ipoib_ctl_post_later - have the control work do something, but not now
- * @priv: the interface
- * @event: IPOIB_CTL_ bit
- * @delay: jiffies; it is done sooner if there is something else to do
- *
- * Context: any
- */
-void ipoib_ctl_post_later(struct ipoib_dev *priv, unsigned int event,
-			  unsigned long delay)
-{
-	set_bit(event, &priv->ctl_events);
-	queue_delayed_work(system_unbound_wq, &priv->ctl_work, delay);
-}
-
 /*
  * What failed, for lack of memory most likely, is tried again without waiting
  * for an event.

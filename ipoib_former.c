@@ -85,8 +85,7 @@ static void ipoib_former_leave(struct ipoib_former *former)
 /* The interface may be gone when this returns. */
 static void ipoib_former_free(struct ipoib_former *former)
 {
-	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
-	ipoib_path_answered(former->priv);
+	ipoib_dev_put_query(former->priv);
 	kfree(former);
 }
 
@@ -192,8 +191,7 @@ void ipoib_former_end(struct ipoib_dev *priv,
 	former->rec = *rec;
 	former->mask = mask;
 	former->tries = IPOIB_FORMER_TRIES;
-	refcount_inc(&priv->queries);
-	ipoib_object_made(IPOIB_OBJECT_QUERY);
+	ipoib_dev_get_query(priv);
 	spread = get_random_u32_below(IPOIB_FORMER_SPREAD);
 	queue_delayed_work(priv->wq, &former->work, msecs_to_jiffies(spread));
 }

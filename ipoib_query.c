@@ -35,16 +35,14 @@ static struct ipoib_query *ipoib_query_alloc(struct ipoib_dev *priv,
 	query->priv = priv;
 	if (mgid)
 		query->mgid = *mgid;
-	refcount_inc(&priv->queries);
-	ipoib_object_made(IPOIB_OBJECT_QUERY);
+	ipoib_dev_get_query(priv);
 	return query;
 }
 
 /* The interface may be gone when this returns. */
 static void ipoib_query_free(struct ipoib_query *query)
 {
-	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
-	ipoib_path_answered(query->priv);
+	ipoib_dev_put_query(query->priv);
 	kfree(query);
 }
 
