@@ -150,6 +150,7 @@
 struct dentry;
 struct ipoib_dev;
 struct ipoib_roce;
+struct neighbour;
 struct page_pool;
 
 /* Bits of &ipoib_dev.flags. */
@@ -850,18 +851,7 @@ static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
 /* ipoib_main.c */
 extern int ipoib_sendq_size;
 extern int ipoib_recvq_size;
-struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid);
-void ipoib_dev_destroy(struct ipoib_dev *priv);
-int ipoib_dev_up(struct ipoib_dev *priv);
-void ipoib_dev_down(struct ipoib_dev *priv);
-void ipoib_dev_set_address(struct ipoib_dev *priv);
-void ipoib_dev_next_scope(struct ipoib_dev *priv);
-bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
-void ipoib_dev_change_address(struct ipoib_dev *priv);
-int ipoib_dev_set_mode(struct ipoib_dev *priv, const char *mode);
-int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word);
-int ipoib_dev_fit_mtu(struct ipoib_dev *priv);
-bool ipoib_dev_is_ours(const struct net_device *dev);
+void ipoib_netdev_setup(struct net_device *dev);
 unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
 				   struct sk_buff_head *queue);
 void ipoib_dev_xmit_taken(struct ipoib_dev *priv,
@@ -869,6 +859,23 @@ void ipoib_dev_xmit_taken(struct ipoib_dev *priv,
 				       struct sk_buff_head *frames));
 void ipoib_dev_rx(struct ipoib_dev *priv, struct napi_struct *napi,
 		  struct sk_buff *skb);
+
+/* ipoib_dev.c */
+struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid);
+void ipoib_dev_destroy(struct ipoib_dev *priv);
+int ipoib_dev_up(struct ipoib_dev *priv);
+void ipoib_dev_down(struct ipoib_dev *priv);
+void ipoib_dev_next_scope(struct ipoib_dev *priv);
+bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
+void ipoib_dev_change_address(struct ipoib_dev *priv);
+int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on);
+int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word);
+int ipoib_dev_fit_mtu(struct ipoib_dev *priv);
+bool ipoib_port_changed(const struct ipoib_dev *priv,
+			const struct ipoib_port *port);
+void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
+int ipoib_port_read(struct ipoib_dev *priv);
+void ipoib_dev_params_fix(void);
 
 /* ipoib_hca.c */
 int ipoib_hca_register(void);
@@ -893,8 +900,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 void ipoib_arp_heard(struct ipoib_dev *priv, const struct sk_buff *skb,
 		     u32 node);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
-int ipoib_arp_register(void);
-void ipoib_arp_unregister(void);
+void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
 struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid);
 bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec);
@@ -996,7 +1002,6 @@ int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
 void ipoib_ctl_work(struct work_struct *work);
 void ipoib_event_handler(struct ib_event_handler *handler,
 			 struct ib_event *event);
-int ipoib_event_port(struct ipoib_dev *priv);
 
 /**
  * struct ipoib_hca - an HCA and its interfaces
@@ -1015,7 +1020,6 @@ struct ipoib_hca {
 
 /* ipoib_netlink.c */
 extern struct rtnl_link_ops ipoib_link_ops;
-void ipoib_netlink_setup(struct net_device *dev);
 
 /* ipoib_sysfs.c */
 extern const struct attribute_group ipoib_sysfs_group;

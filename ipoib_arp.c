@@ -22,7 +22,6 @@
 #include <net/ipv6.h>
 #include <net/ndisc.h>
 #include <net/neighbour.h>
-#include <net/netevent.h>
 
 #include "ipoib.h"
 #include "ipoib_trace.h"
@@ -943,18 +942,27 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 	spin_unlock_bh(&priv->path_lock);
 }
 
-/*
- * The stack finds a neighbour unreachable. Perhaps it has another LID, and no report has
- * told of that. The record is read anew by the next frame, once in a while only: most of
- * such neighbours are just not there.
+/**
+ * ipoib_arp_neigh_event - the stack tells of a neighbour
+ * @priv: the interface
+ * @neigh: the neighbour
+ *
+ * If the stack finds it unreachable, perhaps it has another LID, and no report has
+ * told of that. The record is read anew by the next frame, once in a while only: most
+ * of such neighbours are just not there.
+ *
+ * Context: any but hard interrupt; the lock of the neighbour table may be held
  */
-static void ipoib_arp_unreachable(struct ipoib_dev *priv,
-				  const struct ipoib_lladdr *addr)
+void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 {
+	struct ipoib_lladdr addr;
 	struct ipoib_path *path;
 
+	if (READ_ONCE(neigh->nud_state) != NUD_FAILED)
+		return;
+	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
 	spin_lock_bh(&priv->path_lock);
-	path = rhashtable_lookup_fast(&priv->paths, addr->gid,
+	path = rhashtable_lookup_fast(&priv->paths, addr.gid,
 				      ipoib_path_params);
 	if (path && path->state == IPOIB_PATH_VALID && !path->stale &&
 	    time_after_eq(jiffies, path->reread_at)) {
@@ -962,42 +970,6 @@ static void ipoib_arp_unreachable(struct ipoib_dev *priv,
 		ipoib_path_doubt(path);
 	}
 	spin_unlock_bh(&priv->path_lock);
-}
-
-static int ipoib_arp_netevent(struct notifier_block *nb, unsigned long event,
-			      void *ptr)
-{
-	struct neighbour *neigh = ptr;
-	struct ipoib_lladdr addr;
-
-	if (event != NETEVENT_NEIGH_UPDATE || !ipoib_dev_is_ours(neigh->dev) ||
-	    READ_ONCE(neigh->nud_state) != NUD_FAILED)
-		return NOTIFY_DONE;
-	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
-	ipoib_arp_unreachable(netdev_priv(neigh->dev), &addr);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block ipoib_arp_netevent_notifier = {
-	.notifier_call = ipoib_arp_netevent,
-};
-
-/**
- * ipoib_arp_register - watch the stack's neighbours
- *
- * Return: 0 or negative error
- */
-int ipoib_arp_register(void)
-{
-	return register_netevent_notifier(&ipoib_arp_netevent_notifier);
-}
-
-/**
- * ipoib_arp_unregister - undo ipoib_arp_register()
- */
-void ipoib_arp_unregister(void)
-{
-	unregister_netevent_notifier(&ipoib_arp_netevent_notifier);
 }
 
 static bool ipoib_path_unused(const struct ipoib_path *path)

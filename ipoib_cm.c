@@ -15,7 +15,6 @@
 #include <net/ipv6.h>
 #include <net/neighbour.h>
 #include <net/ndisc.h>
-#include <net/netevent.h>
 
 #include "ipoib.h"
 #include "ipoib_cm.h"
@@ -749,46 +748,22 @@ static bool ipoib_cm_neigh_ends(const struct neighbour *neigh)
 	       READ_ONCE(neigh->nud_state) == NUD_FAILED;
 }
 
-static int ipoib_cm_netevent(struct notifier_block *nb, unsigned long event,
-			     void *ptr)
+/**
+ * ipoib_cm_neigh_event - the stack tells of a neighbour
+ * @priv: the interface
+ * @neigh: the neighbour; if it ends, so do connections to it that are not in use
+ *
+ * Context: any but hard interrupt; the lock of the neighbour table may be held
+ */
+void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 {
 	struct ipoib_lladdr addr, key;
-	struct neighbour *neigh = ptr;
-	struct ipoib_dev *priv;
 
-	if (event != NETEVENT_NEIGH_UPDATE || !ipoib_dev_is_ours(neigh->dev))
-		return NOTIFY_DONE;
-	priv = netdev_priv(neigh->dev);
 	if (!priv->cm || !ipoib_cm_neigh_ends(neigh))
-		return NOTIFY_DONE;
+		return;
 	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
 	ipoib_peer_key(&key, &addr);
 	ipoib_reap_peer(priv->cm, &key);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block ipoib_cm_netevent_notifier = {
-	.notifier_call = ipoib_cm_netevent,
-};
-
-/**
- * ipoib_cm_register - watch the stack's neighbours
- *
- * An interface does not go before its neighbours, so what they name is there.
- *
- * Return: 0 or negative error
- */
-int ipoib_cm_register(void)
-{
-	return register_netevent_notifier(&ipoib_cm_netevent_notifier);
-}
-
-/**
- * ipoib_cm_unregister - undo ipoib_cm_register()
- */
-void ipoib_cm_unregister(void)
-{
-	unregister_netevent_notifier(&ipoib_cm_netevent_notifier);
 }
 
 /**

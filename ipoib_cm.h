@@ -56,8 +56,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 int ipoib_cm_params_check(void);
-int ipoib_cm_register(void);
-void ipoib_cm_unregister(void);
+void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
 
 #else
 
@@ -136,12 +135,8 @@ static inline int ipoib_cm_params_check(void)
 	return 0;
 }
 
-static inline int ipoib_cm_register(void)
-{
-	return 0;
-}
-
-static inline void ipoib_cm_unregister(void)
+static inline void ipoib_cm_neigh_event(struct ipoib_dev *priv,
+					struct neighbour *neigh)
 {
 }
 

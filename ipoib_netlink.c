@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * rtnetlink: what `ip -d link` shows of an interface, and what of it can be
- * changed there. Policy stays in ipoib_main.c; this file translates.
+ * changed there. Policy stays in ipoib_dev.c; this file translates.
  */
 #include <linux/if_link.h>
 #include <net/rtnetlink.h>
@@ -36,8 +36,7 @@ static int ipoib_link_set_mode(struct ipoib_dev *priv, u16 mode,
 {
 	int err;
 
-	err = ipoib_dev_set_mode(priv, mode == IPOIB_MODE_CONNECTED ?
-				 "connected" : "datagram");
+	err = ipoib_dev_set_mode(priv, mode == IPOIB_MODE_CONNECTED);
 	if (err == -EOPNOTSUPP)
 		NL_SET_ERR_MSG(extack, "no connected mode on this port");
 	else if (err)
@@ -99,7 +98,7 @@ struct rtnl_link_ops ipoib_link_ops = {
 	.maxtype = IFLA_IPOIB_MAX,
 	.policy = ipoib_link_policy,
 	.priv_size = sizeof(struct ipoib_dev),
-	.setup = ipoib_netlink_setup,
+	.setup = ipoib_netdev_setup,
 	.validate = ipoib_link_validate,
 	.newlink = ipoib_link_new,
 	.changelink = ipoib_link_change,

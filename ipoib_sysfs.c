@@ -32,21 +32,17 @@ static ssize_t mode_store(struct device *d, struct device_attribute *attr,
 			  const char *buf, size_t count)
 {
 	struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
-	char word[sizeof("connected\n")];
+	bool on = sysfs_streq(buf, "connected");
 	int err;
 
 	if (!ipoib_sysfs_may_write(d))
 		return -EPERM;
-	if (count >= sizeof(word))
+	if (!on && !sysfs_streq(buf, "datagram"))
 		return -EINVAL;
-	memcpy(word, buf, count);
-	word[count] = '\0';
-	if (count && word[count - 1] == '\n')
-		word[count - 1] = '\0';
 	/* Removing the interface holds RTNL while it waits for this file. */
 	if (!rtnl_trylock())
 		return restart_syscall();
-	err = ipoib_dev_set_mode(priv, word);
+	err = ipoib_dev_set_mode(priv, on);
 	rtnl_unlock();
 	return err ?: count;
 }

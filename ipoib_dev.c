@@ -1,0 +1,584 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The interface of a port as a whole: it is made and destroyed, comes up and goes
+ * down, and has an address, an MTU and a mode.
+ *
+ * The entry points of the stack (ipoib_main.c, ipoib_netlink.c, ipoib_sysfs.c), the
+ * ib_client (ipoib_client.c) and the control work (ipoib_ctl.c) call these functions.
+ * All but the first and the last of them run under RTNL.
+ */
+#include <linux/module.h>
+#include <linux/rtnetlink.h>
+
+#include "ipoib.h"
+
+static int ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
+module_param_named(scope, ipoib_scope, int, 0444);
+MODULE_PARM_DESC(scope,
+		 "Scope of the broadcast group: 1 to 14 (default 2); 0: search 2, 5, 8 and 14");
+
+/* ---- address ---- */
+
+/* RFC 4391 section 9.1.1 (U36, U38). */
+static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
+{
+	struct ipoib_lladdr addr;
+
+	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
+	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num,
+			 &priv->local_gid);
+	dev_addr_set(priv->netdev, (const u8 *)&addr);
+}
+
+/* Scope of the broadcast address as it stands. */
+static u8 ipoib_dev_scope(const struct net_device *dev)
+{
+	const struct ipoib_lladdr *addr = (const void *)dev->broadcast;
+	const struct ipoib_mgid *mgid = (const void *)addr->gid;
+
+	return mgid->flags_scope & 0xf;
+}
+
+/*
+ * Derive link-layer and broadcast address. The interface is stopped; GID, QPN and P_Key
+ * are known.
+ *
+ * For the latter see RFC 4391 section 4 (U4 to U9). The administrator gives the
+ * link another scope by the broadcast address (U15); the rest of that address is
+ * not for him to choose. Receiving and the multicast work go by the MGID, so it
+ * does not change while they run. RTNL held, or before registration.
+ */
+static void ipoib_dev_set_address(struct ipoib_dev *priv)
+{
+	struct net_device *dev = priv->netdev;
+	struct ipoib_lladdr addr;
+
+	ipoib_dev_set_lladdr(priv);
+	ipoib_mgid_broadcast(&priv->broadcast_mgid,
+			     ipoib_dev_scope(dev) ?: ipoib_scope ?:
+			     IPOIB_SCOPE_LINK_LOCAL,
+			     priv->pkey);
+	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
+	memcpy(dev->broadcast, &addr, sizeof(addr));
+}
+
+/**
+ * ipoib_dev_address_moved - whether someone changed the broadcast address
+ * @priv: the interface
+ *
+ * Context: RTNL held
+ * Return: true if it is not the one the driver works with
+ */
+bool ipoib_dev_address_moved(const struct ipoib_dev *priv)
+{
+	const struct ipoib_lladdr *addr = (const void *)priv->netdev->broadcast;
+
+	return memcmp(addr->gid, &priv->broadcast_mgid, sizeof(addr->gid));
+}
+
+/**
+ * ipoib_dev_next_scope - look for a broadcast group of greater scope
+ * @priv: the interface, stopped; ipoib_dev_change_address() is to follow
+ *
+ * Context: RTNL held
+ */
+void ipoib_dev_next_scope(struct ipoib_dev *priv)
+{
+	struct ipoib_lladdr *addr = (void *)priv->netdev->broadcast;
+	struct ipoib_mgid *mgid = (void *)addr->gid;
+	static const u8 scopes[] = { 0x2, 0x5, 0x8, 0xe };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(scopes) - 1; i++)
+		if (scopes[i] >= ipoib_dev_scope(priv->netdev))
+			break;
+	mgid->flags_scope = IPOIB_MGID_TRANSIENT |
+			    scopes[(i + 1) % ARRAY_SIZE(scopes)];
+}
+
+/**
+ * ipoib_dev_change_address - GID, P_Key or scope of a registered interface changed
+ * @priv: the interface, stopped
+ *
+ * The stack derives the link-layer addresses of its groups from the broadcast
+ * address, so it has to take them back first and make them anew.
+ *
+ * Context: RTNL held
+ */
+void ipoib_dev_change_address(struct ipoib_dev *priv)
+{
+	struct net_device *dev = priv->netdev;
+
+	ASSERT_RTNL();
+	call_netdevice_notifiers(NETDEV_PRE_TYPE_CHANGE, dev);
+	ipoib_dev_set_address(priv);
+	call_netdevice_notifiers(NETDEV_POST_TYPE_CHANGE, dev);
+	call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
+}
+
+/* ---- MTU ---- */
+
+/* The administrator's wish, as far as the mode and the link allow. */
+static unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
+{
+	if (ipoib_cm_is_on(priv))
+		return priv->admin_mtu;
+	return min(priv->admin_mtu, READ_ONCE(priv->mcast_mtu));
+}
+
+/**
+ * ipoib_dev_fit_mtu - have the MTU follow mode and link
+ * @priv: the interface
+ *
+ * The administrator's wish is kept, whatever can be done now: when more is
+ * possible again, it is done.
+ *
+ * Context: RTNL held
+ * Return: 0, or the error of someone who did not agree
+ */
+int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
+{
+	unsigned int admin = priv->admin_mtu;
+	unsigned int mtu = ipoib_dev_mtu(priv);
+	int err;
+
+	if (priv->netdev->mtu == mtu)
+		return 0;
+	err = dev_set_mtu(priv->netdev, mtu);
+	priv->admin_mtu = admin;
+	return err;
+}
+
+/* ---- port ---- */
+
+/* What is not known now stays as it was. */
+static unsigned int ipoib_port_mtu(const struct ipoib_dev *priv,
+				   const struct ipoib_port *port)
+{
+	return port->mtu ?: priv->port_mtu ?: port->max_mtu;
+}
+
+static bool ipoib_port_pkey_valid(u16 pkey)
+{
+	return pkey & ~IPOIB_PKEY_FULL;
+}
+
+/**
+ * ipoib_port_changed - whether the QP or the address of an interface is out of date
+ * @priv: the interface
+ * @port: the port as it was read
+ *
+ * Context: RTNL held
+ * Return: true if something changed that one of them depends on
+ */
+bool ipoib_port_changed(const struct ipoib_dev *priv,
+			const struct ipoib_port *port)
+{
+	return !ipoib_port_pkey_valid(port->pkey) ||
+	       (port->pkey | IPOIB_PKEY_FULL) != priv->pkey ||
+	       ipoib_port_mtu(priv, port) != priv->port_mtu ||
+	       port->gid_entry != priv->gid_entry ||
+	       memcmp(&port->gid, &priv->local_gid, sizeof(port->gid));
+}
+
+static void ipoib_port_take_pkey(struct ipoib_dev *priv, u16 pkey)
+{
+	bool limited = !(pkey & IPOIB_PKEY_FULL);
+
+	if (!ipoib_port_pkey_valid(pkey)) {
+		if (test_and_clear_bit(IPOIB_FLAG_PKEY, &priv->flags))
+			netdev_warn(priv->netdev,
+				    "P_Key table has no valid key at index %u\n",
+				    priv->pkey_index);
+		return;
+	}
+	/* Also of a running link, whose P_Key stays the same by that. */
+	if (limited && (!priv->pkey_limited ||
+			priv->pkey != (pkey | IPOIB_PKEY_FULL)))
+		netdev_warn(priv->netdev,
+			    "port is a limited member of partition %#06x\n",
+			    pkey);
+	priv->pkey_limited = limited;
+	WRITE_ONCE(priv->pkey, pkey | IPOIB_PKEY_FULL);
+	set_bit(IPOIB_FLAG_PKEY, &priv->flags);
+}
+
+/**
+ * ipoib_port_take - note what was read of a port
+ * @priv: the interface; stopped if ipoib_port_changed() says so
+ * @port: the port as it was read
+ *
+ * Context: RTNL held, or before registration
+ */
+void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
+{
+	assign_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags, port->active);
+	WRITE_ONCE(priv->local_lid, port->lid);
+	WRITE_ONCE(priv->lmc, port->lmc);
+	priv->max_mtu = port->max_mtu;
+	WRITE_ONCE(priv->link_mbps, port->mbps);
+	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
+	/* NAPI compares with it, and is off if it changes */
+	if (memcmp(&priv->local_gid, &port->gid, sizeof(port->gid)))
+		priv->local_gid = port->gid;
+	priv->gid_entry = port->gid_entry;
+	ipoib_port_take_pkey(priv, port->pkey);
+}
+
+/**
+ * ipoib_port_read - read state, MTU, LID, GID and P_Key of the port
+ * @priv: the interface, before its registration
+ *
+ * Context: may sleep
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_port_read(struct ipoib_dev *priv)
+{
+	struct ipoib_port port;
+	int err;
+
+	err = priv->fabric->port_read(priv, &port);
+	if (!err)
+		ipoib_port_take(priv, &port);
+	return err;
+}
+
+/* ---- up and down ---- */
+
+/**
+ * ipoib_dev_down - stop what ipoib_dev_up() started
+ * @priv: the interface, up or not
+ *
+ * Context: RTNL held
+ */
+void ipoib_dev_down(struct ipoib_dev *priv)
+{
+	ASSERT_RTNL();
+	if (!test_and_clear_bit(IPOIB_FLAG_UP, &priv->flags))
+		return;
+	netif_carrier_off(priv->netdev);
+	/* Takes each transmit lock: after this no sender is under way. */
+	netif_tx_disable(priv->netdev);
+	ipoib_pmtu_stop(priv);
+	ipoib_cm_stop(priv);
+	ipoib_mcast_stop(priv);
+	ipoib_path_stop(priv);
+	if (priv->fabric->stop)
+		priv->fabric->stop(priv);
+	ipoib_ud_stop(priv);
+}
+
+/**
+ * ipoib_dev_up - start QP, groups and paths
+ * @priv: the interface
+ *
+ * Without a valid P_Key nothing is started: the interface stays without
+ * carrier until an event tells that there is one (U21).
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with everything stopped
+ */
+int ipoib_dev_up(struct ipoib_dev *priv)
+{
+	int err;
+
+	ASSERT_RTNL();
+	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags))
+		return -ENODEV;
+	ipoib_dev_set_address(priv);
+	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags)) {
+		netdev_warn(priv->netdev, "waiting for a P_Key\n");
+		return 0;
+	}
+	err = ipoib_ud_start(priv);
+	if (err) {
+		netdev_warn(priv->netdev, "cannot start QP: %d\n", err);
+		return err;
+	}
+	set_bit(IPOIB_FLAG_UP, &priv->flags);
+	/*
+	 * Wakes, not starts: the stack does not empty the queueing discipline if it has
+	 * not seen that the carrier was off, and only this has what is in it sent.
+	 */
+	netif_tx_wake_all_queues(priv->netdev);
+	if (priv->fabric->start)
+		priv->fabric->start(priv);
+	ipoib_path_start(priv);
+	ipoib_cm_start(priv);
+	err = ipoib_mcast_start(priv);
+	if (err) {
+		netdev_warn(priv->netdev, "cannot start groups: %d\n", err);
+		ipoib_dev_down(priv);
+	}
+	return err;
+}
+
+/* ---- mode ---- */
+
+/**
+ * ipoib_dev_set_mode - switch between datagram and connected mode
+ * @priv: the interface
+ * @on: connected mode; else datagram mode
+ *
+ * Without a wish of the administrator's the MTU becomes the largest of the mode:
+ * 65520 in connected mode, as it always has under Linux (RFC 4755 would have
+ * 2044, C24), that of the broadcast group in datagram mode.
+ *
+ * All is done when this returns, or nothing. What is left of connections is
+ * taken apart later.
+ *
+ * Context: RTNL held
+ * Return: 0; -EOPNOTSUPP if there is no connected mode here, or the error of someone
+ * who did not agree to the MTU
+ */
+int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
+{
+	bool was = ipoib_cm_is_on(priv);
+	int err;
+
+	ASSERT_RTNL();
+	err = ipoib_cm_set_on(priv, on);
+	if (err) {
+		netdev_warn(priv->netdev, "no connected mode on this port\n");
+		return err;
+	}
+	if (on == was)
+		return 0;
+	err = ipoib_dev_fit_mtu(priv);
+	if (err) {
+		ipoib_cm_set_on(priv, was);
+		return err;
+	}
+	if (on && priv->admin_mtu < IPOIB_MTU_MAX)
+		netdev_info(priv->netdev, "MTU stays %u as it was set; connected mode takes up to %u\n",
+			    priv->admin_mtu, IPOIB_MTU_MAX);
+	return 0;
+}
+
+/**
+ * ipoib_dev_set_transport - choose the transports of connected mode
+ * @priv: the interface
+ * @word: one of those of the module's parameter cm_transport
+ *
+ * Neighbours learn of it from the flags of our address.
+ *
+ * Context: RTNL held
+ * Return: 0 or a negative error, see ipoib_cm_transport_set()
+ */
+int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
+{
+	u8 was = ipoib_cm_flags(priv);
+	int err;
+
+	err = ipoib_cm_transport_set(priv, word);
+	if (err || was == ipoib_cm_flags(priv))
+		return err;
+	ipoib_dev_set_lladdr(priv);
+	call_netdevice_notifiers(NETDEV_CHANGEADDR, priv->netdev);
+	return 0;
+}
+
+/* ---- made and destroyed ---- */
+
+static int ipoib_dev_init_tables(struct ipoib_dev *priv)
+{
+	int err;
+
+	priv->wq = alloc_ordered_workqueue("ipoib_wq", WQ_MEM_RECLAIM);
+	if (!priv->wq)
+		return -ENOMEM;
+	err = ipoib_stats_init(priv);
+	if (err)
+		goto destroy_wq;
+	err = ipoib_path_init(priv);
+	if (err)
+		goto exit_stats;
+	err = ipoib_mcast_init(priv);
+	if (err)
+		goto exit_path;
+	return 0;
+
+exit_path:
+	ipoib_path_exit(priv);
+exit_stats:
+	ipoib_stats_exit(priv);
+destroy_wq:
+	destroy_workqueue(priv->wq);
+	return err;
+}
+
+static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
+{
+	ipoib_mcast_exit(priv);
+	ipoib_path_exit(priv);
+	ipoib_stats_exit(priv);
+	destroy_workqueue(priv->wq);
+}
+
+static void ipoib_dev_init_mtu(struct ipoib_dev *priv)
+{
+	priv->mcast_mtu = priv->port_mtu;
+	priv->admin_mtu = IPOIB_MTU_MAX;
+	priv->netdev->mtu = priv->mcast_mtu;
+}
+
+static int ipoib_dev_init_fabric(struct ipoib_dev *priv)
+{
+	int err;
+
+	if (priv->fabric->init) {
+		err = priv->fabric->init(priv);
+		if (err)
+			return err;
+	}
+	err = ipoib_port_read(priv);
+	if (err && priv->fabric->exit)
+		priv->fabric->exit(priv);
+	return err;
+}
+
+static void ipoib_dev_exit_fabric(struct ipoib_dev *priv)
+{
+	if (priv->fabric->exit)
+		priv->fabric->exit(priv);
+}
+
+static int ipoib_dev_init(struct ipoib_dev *priv)
+{
+	int err;
+
+	priv->scope_search = !ipoib_scope;
+	spin_lock_init(&priv->ah_lock);
+	INIT_LIST_HEAD(&priv->dead_ahs);
+	INIT_LIST_HEAD(&priv->attachments);
+	INIT_LIST_HEAD(&priv->fenced_ahs);
+	INIT_DELAYED_WORK(&priv->ah_work, ipoib_ah_reap);
+	INIT_DELAYED_WORK(&priv->ctl_work, ipoib_ctl_work);
+	ipoib_pmtu_init(priv);
+	err = ipoib_dev_init_tables(priv);
+	if (err)
+		return err;
+	err = ipoib_dev_init_fabric(priv);
+	if (err)
+		goto exit_tables;
+	err = ipoib_ud_init(priv);
+	if (err)
+		goto exit_fabric;
+	err = ipoib_cm_init(priv);
+	if (err)
+		goto exit_ud;
+	ipoib_dev_init_mtu(priv);
+	ipoib_dev_set_address(priv);
+	return 0;
+
+exit_ud:
+	ipoib_ud_exit(priv);
+exit_fabric:
+	ipoib_dev_exit_fabric(priv);
+exit_tables:
+	ipoib_dev_exit_tables(priv);
+	return err;
+}
+
+static void ipoib_dev_exit(struct ipoib_dev *priv)
+{
+	/* Nobody can start anything now; wait for what others still do. */
+	cancel_delayed_work_sync(&priv->ctl_work);
+	ipoib_path_wait_answers(priv);
+	ipoib_dev_exit_fabric(priv);
+	ipoib_cm_exit(priv);
+	ipoib_ud_exit(priv);
+	/* The QP may have asked for something until it was destroyed. */
+	cancel_delayed_work_sync(&priv->ctl_work);
+	ipoib_dev_exit_tables(priv);
+}
+
+static void ipoib_dev_setup(struct ipoib_dev *priv)
+{
+	struct net_device *dev = priv->netdev;
+
+	dev->rtnl_link_ops = &ipoib_link_ops;
+	dev->dev_port = priv->port - 1;
+	dev->dev_id = priv->port - 1;
+	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
+	dev->features |= ipoib_ud_features(priv);
+	dev->hw_features |= dev->features;
+	dev->features |= NETIF_F_VLAN_CHALLENGED;
+	SET_NETDEV_DEV(dev, priv->ca->dev.parent);
+}
+
+/**
+ * ipoib_dev_create - make the interface of a port
+ * @ca: the HCA
+ * @port: the port, InfiniBand or RoCE
+ * @vid: VLAN on a RoCE port, else 0
+ *
+ * Context: process, without RTNL
+ * Return: the interface, which the caller destroys, or an error pointer, with a
+ * message why
+ */
+struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
+{
+	struct net_device *dev;
+	struct ipoib_dev *priv;
+	int err;
+
+	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN,
+			   ipoib_link_ops.setup);
+	if (!dev) {
+		err = -ENOMEM;
+		goto tell;
+	}
+	priv = netdev_priv(dev);
+	priv->netdev = dev;
+	priv->ca = ca;
+	priv->port = port;
+	priv->vid = vid;
+	priv->fabric = rdma_protocol_ib(ca, port) ? &ipoib_sa_ops :
+						    &ipoib_roce_ops;
+	err = ipoib_dev_init(priv);
+	if (err)
+		goto free_dev;
+	ipoib_dev_setup(priv);
+	err = register_netdev(dev);
+	if (err)
+		goto exit_dev;
+	if (!ca->ops.attach_mcast)
+		netdev_warn(dev, "the HCA has no multicast: there will be no carrier\n");
+	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
+	pr_debug("ipoib: %s created\n", dev->name);
+	return priv;
+
+exit_dev:
+	ipoib_dev_exit(priv);
+free_dev:
+	free_netdev(dev);
+tell:
+	dev_warn(&ca->dev, "cannot make an interface for port %u: %d\n", port,
+		 err);
+	return ERR_PTR(err);
+}
+
+/**
+ * ipoib_dev_destroy - take an interface away
+ * @priv: the interface; nobody can find it by its HCA any more
+ *
+ * Context: process, without RTNL
+ */
+void ipoib_dev_destroy(struct ipoib_dev *priv)
+{
+	unregister_netdev(priv->netdev);
+	ipoib_dev_exit(priv);
+	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
+	pr_debug("ipoib: %s destroyed\n", priv->netdev->name);
+	free_netdev(priv->netdev);
+}
+
+/**
+ * ipoib_dev_params_fix - correct the module's parameters
+ */
+void ipoib_dev_params_fix(void)
+{
+	if (ipoib_scope < 0 || ipoib_scope > 14)
+		ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
+}
