@@ -568,6 +568,7 @@ struct ipoib_mcast {
  * @vid: VLAN of a RoCE port, 0 for the untagged link
  * @qkey: Q_Key of the link, host byte order (U40)
  * @mcast_mtu: MTU of the link, from the broadcast group (U28)
+ * @events: what the fabric and the receive path report to the services
  * @flags: see the enum above
  * @pkey: P_Key of the link, full member bit set
  * @pkey_index: where the port has it
@@ -676,6 +677,7 @@ struct ipoib_dev {
 
 	/* slow path */
 	const struct ipoib_fabric_ops *fabric;
+	const struct ipoib_events *events;
 	unsigned long flags;
 	u16 pkey;
 	u16 pkey_index;
@@ -897,8 +899,6 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 void ipoib_path_put(struct ipoib_path *path);
 void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec);
-void ipoib_arp_heard(struct ipoib_dev *priv, const struct sk_buff *skb,
-		     u32 node);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
 struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid);
@@ -908,6 +908,10 @@ bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
 			struct sa_path_rec *rec);
 void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid);
 bool ipoib_path_is_old(struct ipoib_dev *priv, const u8 *gid);
+
+/* ipoib_namer.c */
+void ipoib_namer_heard(struct ipoib_namers *namers, const struct sk_buff *skb,
+		       u32 node);
 
 /* ipoib_pmtu.c */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,

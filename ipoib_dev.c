@@ -380,6 +380,29 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 
 /* ---- made and destroyed ---- */
 
+static void ipoib_dev_port_going(struct ipoib_dev *priv)
+{
+	ipoib_dev_down(priv);
+	ipoib_cm_let_go(priv);
+}
+
+static const struct ipoib_events ipoib_dev_events = {
+	.path_done = ipoib_path_done,
+	.paths_stale = ipoib_path_stale,
+	.port_moved = ipoib_path_changed,
+	.neighbour_moved = ipoib_path_recheck,
+	.join_done = ipoib_mcast_answer,
+	.group_record = ipoib_mcast_record,
+	.groups_listed = ipoib_router_listed,
+	.barrier_done = ipoib_mcast_turn,
+	.group_created = ipoib_mcast_group_seen,
+	.group_deleted = ipoib_mcast_group_gone,
+	.reports_missed = ipoib_mcast_review,
+	.sm_changed = ipoib_mcast_doubt,
+	.gid_lost = ipoib_cm_lose_gid,
+	.port_going = ipoib_dev_port_going,
+};
+
 static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 {
 	int err;
@@ -534,6 +557,7 @@ struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 	priv->ca = ca;
 	priv->port = port;
 	priv->vid = vid;
+	priv->events = &ipoib_dev_events;
 	priv->fabric = rdma_protocol_ib(ca, port) ? &ipoib_sa_ops :
 						    &ipoib_roce_ops;
 	err = ipoib_dev_init(priv);

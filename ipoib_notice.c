@@ -79,11 +79,16 @@ static bool ipoib_sub_complete(const struct ipoib_agent *agent)
 	return true;
 }
 
+static void ipoib_sub_reports_missed(struct ipoib_dev *priv)
+{
+	priv->events->reports_missed(priv);
+}
+
 /* What happened before the subscription was complete has to be asked for. */
 static void ipoib_sub_completed(struct ipoib_agent *agent)
 {
 	WRITE_ONCE(agent->sub_warned, false);
-	ipoib_agent_tell(agent, ipoib_mcast_review);
+	ipoib_agent_tell(agent, ipoib_sub_reports_missed);
 }
 
 static void ipoib_sub_take(struct ipoib_sub *sub, int status)
@@ -257,13 +262,13 @@ static void ipoib_notice_tell(struct ipoib_dev *priv,
 	switch (trap) {
 	case IPOIB_TRAP_GID_IN:
 	case IPOIB_TRAP_GID_OUT:
-		ipoib_path_changed(priv, &gid, trap == IPOIB_TRAP_GID_IN);
+		priv->events->port_moved(priv, &gid, trap == IPOIB_TRAP_GID_IN);
 		break;
 	case IPOIB_TRAP_MGID_NEW:
-		ipoib_mcast_group_seen(priv, &gid);
+		priv->events->group_created(priv, &gid);
 		break;
 	case IPOIB_TRAP_MGID_GONE:
-		ipoib_mcast_group_gone(priv, &gid);
+		priv->events->group_deleted(priv, &gid);
 		break;
 	}
 }

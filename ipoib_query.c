@@ -76,7 +76,8 @@ static void ipoib_query_group_answer(void *context, int status,
 		if (memcmp(&rec.mgid, &query->mgid, sizeof(rec.mgid)))
 			status = -EPROTO;
 	}
-	ipoib_mcast_record(query->priv, &query->mgid, status, &rec);
+	query->priv->events->group_record(query->priv, &query->mgid, status,
+					  &rec);
 	ipoib_query_free(query);
 }
 
@@ -106,7 +107,7 @@ static int ipoib_query_one(struct ipoib_dev *priv, u8 method,
  * @priv: the interface, with an agent
  * @mgid: the group
  *
- * ipoib_mcast_record() is called with the answer, -ENOENT if there is no such
+ * &ipoib_events.group_record is called with the answer, -ENOENT if there is no such
  * group, if 0 is returned.
  *
  * Context: process, may sleep
@@ -148,7 +149,7 @@ static void ipoib_query_turn_answer(void *context, int status,
 {
 	struct ipoib_query *query = context;
 
-	ipoib_mcast_turn(query->priv, 0);
+	query->priv->events->barrier_done(query->priv, 0);
 	ipoib_query_free(query);
 }
 
@@ -158,7 +159,8 @@ static void ipoib_query_turn_answer(void *context, int status,
  *
  * It is told again that we are a member, which changes nothing. A mere question
  * may overtake: OpenSM's readers go before those who change something.
- * ipoib_mcast_turn() is called when it has answered, or not in time, if 0 is returned.
+ * &ipoib_events.barrier_done is called when it has answered, or not in time, if 0 is
+ * returned.
  *
  * Context: multicast work
  * Return: 0 or negative error
@@ -221,7 +223,8 @@ static void ipoib_query_groups_answer(void *context, int status,
 	/* We are a member of the broadcast group: there is one at least. */
 	if (!status && !n)
 		status = -EPROTO;
-	ipoib_router_listed(query->priv, status, (void *)data, n);
+	query->priv->events->groups_listed(query->priv, status, (void *)data,
+					   n);
 	kvfree(data);
 	ipoib_query_free(query);
 }
@@ -230,7 +233,7 @@ static void ipoib_query_groups_answer(void *context, int status,
  * ipoib_query_groups - list all groups of the partition
  * @priv: the interface, with an agent
  *
- * ipoib_router_listed() is called with the answer if 0 is returned.
+ * &ipoib_events.groups_listed is called with the answer if 0 is returned.
  *
  * Context: process, may sleep
  * Return: 0 or negative error

@@ -346,7 +346,7 @@ static void ipoib_roce_check_gid(struct ipoib_dev *priv)
 		return;
 	attr = ipoib_roce_gid_attr(priv);
 	if (IS_ERR(attr))
-		ipoib_cm_lose_gid(priv);
+		priv->events->gid_lost(priv);
 	else
 		rdma_put_gid_attr(attr);
 }
@@ -356,7 +356,7 @@ static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 	switch (event) {
 	case IB_EVENT_GID_CHANGE:
 		ipoib_roce_check_gid(priv);
-		ipoib_path_stale(priv);
+		priv->events->paths_stale(priv);
 		fallthrough;
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_PORT_ERR:
@@ -531,7 +531,7 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	spin_unlock_bh(&priv->path_lock);
 	cancel_work(&query->work);
 	kfree(query);
-	ipoib_path_done(path, err, &rec);
+	priv->events->path_done(path, err, &rec);
 }
 
 static void ipoib_roce_query_work(struct work_struct *work)
@@ -670,8 +670,7 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
  */
 static void ipoib_roce_let_go(struct ipoib_dev *priv)
 {
-	ipoib_dev_down(priv);
-	ipoib_cm_let_go(priv);
+	priv->events->port_going(priv);
 	flush_workqueue(ipoib_roce_wq);
 	flush_delayed_work(&priv->ah_work);
 }
@@ -797,9 +796,8 @@ static void ipoib_roce_neigh_event(struct neighbour *neigh)
 	rcu_read_lock();
 	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
 		if (READ_ONCE(roce->ndev) == neigh->dev)
-			ipoib_path_recheck(roce->priv, &gid,
-					   ipoib_roce_way_changed,
-					   valid ? mac : NULL);
+			roce->priv->events->neighbour_moved(roce->priv, &gid,
+				ipoib_roce_way_changed, valid ? mac : NULL);
 	rcu_read_unlock();
 }
 

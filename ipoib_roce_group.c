@@ -178,9 +178,11 @@ static void ipoib_roce_member_answer(struct ipoib_roce *roce,
 				     struct ipoib_roce_member *member,
 				     int status)
 {
+	struct ipoib_mcast *mcast = member->handle.context;
+
 	lockdep_assert_held(&roce->lock);
-	if (member->handle.context)
-		ipoib_mcast_answer(member->handle.context, status);
+	if (mcast)
+		mcast->priv->events->join_done(mcast, status);
 }
 
 static struct ipoib_roce_member *ipoib_roce_member_next(struct ipoib_roce *roce,
@@ -328,7 +330,7 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 	member->listens = state == BIT(FULLMEMBER_JOIN);
 	ipoib_roce_make_rec(priv, &mcast->mgid, state, &member->handle.rec);
 	if (!member->listens) {
-		ipoib_mcast_answer(mcast, 0);
+		priv->events->join_done(mcast, 0);
 		return &member->handle;
 	}
 	spin_lock_bh(&roce->lock);

@@ -53,13 +53,13 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 		ipoib_agent_event(priv->agent, event);
 	switch (event) {
 	case IB_EVENT_SM_CHANGE:
-		ipoib_mcast_doubt(priv);
+		priv->events->sm_changed(priv);
 		fallthrough;
 	case IB_EVENT_LID_CHANGE:
 	case IB_EVENT_CLIENT_REREGISTER:
 		/* Those open are to a former SM, or from a former LID. */
 		ipoib_query_cancel(priv);
-		ipoib_path_stale(priv);
+		priv->events->paths_stale(priv);
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 		break;
 	case IB_EVENT_PORT_ACTIVE:
@@ -93,7 +93,7 @@ static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 	if (!status && !rec)
 		status = -ENOENT;
 	ipoib_sa_need_grh(path->priv, rec);
-	ipoib_path_done(path, status, rec);
+	path->priv->events->path_done(path, status, rec);
 }
 
 /* The traffic class of the broadcast group is that of the link (U12). */
@@ -175,7 +175,9 @@ static void ipoib_sa_path_show(struct seq_file *file,
 
 static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
 {
-	ipoib_mcast_answer(member->context, status);
+	struct ipoib_mcast *mcast = member->context;
+
+	mcast->priv->events->join_done(mcast, status);
 	/* The handle is freed by ipoib_sa_leave() in every case. */
 	return 0;
 }

@@ -215,8 +215,8 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 	if (header->encap.proto == htons(ETH_P_ARP) ||
 	    header->encap.proto == htons(ETH_P_IPV6))
-		ipoib_arp_heard(priv, skb,
-				ipoib_rx_node(&tally->port, wc, &info));
+		ipoib_namer_heard(priv->namers, skb,
+				  ipoib_rx_node(&tally->port, wc, &info));
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	tally->multicast += skb->pkt_type != PACKET_HOST;
