@@ -149,6 +149,7 @@
 
 struct dentry;
 struct ipoib_dev;
+struct ipoib_neigh_ops;
 struct ipoib_roce;
 struct neighbour;
 struct page_pool;
@@ -156,6 +157,7 @@ struct page_pool;
 /* Bits of &ipoib_dev.flags. */
 enum {
 	IPOIB_FLAG_UP,		/* QP runs, works may be queued; see ndo_open */
+	IPOIB_FLAG_CONNECTED,	/* the mode is connected; under RTNL */
 	IPOIB_FLAG_PKEY,	/* the port has our P_Key */
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
@@ -569,6 +571,7 @@ struct ipoib_mcast {
  * @qkey: Q_Key of the link, host byte order (U40)
  * @mcast_mtu: MTU of the link, from the broadcast group (U28)
  * @events: what the fabric and the receive path report to the services
+ * @neigh: the paths to neighbours, for connected mode
  * @flags: see the enum above
  * @pkey: P_Key of the link, full member bit set
  * @pkey_index: where the port has it
@@ -678,6 +681,7 @@ struct ipoib_dev {
 	/* slow path */
 	const struct ipoib_fabric_ops *fabric;
 	const struct ipoib_events *events;
+	const struct ipoib_neigh_ops *neigh;
 	unsigned long flags;
 	u16 pkey;
 	u16 pkey_index;
@@ -820,6 +824,17 @@ static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 }
 
 /**
+ * ipoib_cm_is_on - whether the mode is connected
+ * @priv: the interface
+ *
+ * Return: true if it is
+ */
+static inline bool ipoib_cm_is_on(const struct ipoib_dev *priv)
+{
+	return test_bit(IPOIB_FLAG_CONNECTED, &priv->flags);
+}
+
+/**
  * ipoib_touch - note that something was used, with little writing
  * @used: time stamp in jiffies
  *
@@ -850,17 +865,82 @@ static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
 	return jhash_3words(word[1], word[2], word[3], seed);
 }
 
+/**
+ * ipoib_ud_schedule - run a completion handler
+ * @napi: the handler
+ *
+ * Software HCAs report completions from process context, where a softirq
+ * that is merely raised would wait for the next interrupt.
+ *
+ * Context: any, this is called by CQs
+ */
+static inline void ipoib_ud_schedule(struct napi_struct *napi)
+{
+	if (in_task() && !irqs_disabled()) {
+		local_bh_disable();
+		napi_schedule(napi);
+		local_bh_enable();
+	} else {
+		napi_schedule(napi);
+	}
+}
+
+/**
+ * ipoib_ud_vector - completion vector for a CQ of an interface
+ * @priv: the interface
+ * @n: 0 for receives, from 1 on for sends
+ *
+ * Each vector has an interrupt, and with it a CPU, of its own. Receives of the interfaces of
+ * an HCA are dealt out, and sends go half way round from there.
+ *
+ * Return: the vector
+ */
+static inline int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n)
+{
+	unsigned int vectors = max(priv->ca->num_comp_vectors, 1);
+
+	if (n)
+		n += max(vectors / 2, 1u) - 1;
+	return (priv->vector + n) % vectors;
+}
+
+/**
+ * typedef ipoib_xmit_t - send one frame
+ * @txq: the queue, its transmit lock held
+ * @skb: frame with its &struct ipoib_header; consumed
+ */
+typedef void (*ipoib_xmit_t)(struct ipoib_txq *txq, struct sk_buff *skb);
+
+/**
+ * struct ipoib_neigh_ops - the paths to neighbours, for connected mode
+ *
+ * Frames to neighbours pass the path table (ipoib_arp.c) and then connected mode, which
+ * calls back by these through &ipoib_dev.neigh. All in any context but hard interrupt,
+ * without &ipoib_dev.path_lock.
+ *
+ * @xmit: send a frame to a neighbour, see ipoib_xmit_t
+ * @record: copy the path record to a GID. Returns false if none is known.
+ * @current_record: copy it if nothing speaks against it. Returns false if none is known,
+ *	or it is being fetched anew, or shall be.
+ * @is_stale: whether the record is being fetched anew, or will be by the next frame
+ * @contradicted: something came from the GID, but not from where its path leads:
+ *	somebody lies, or the port has another address now. The next frame has the record
+ *	fetched anew. Anyone can have that done, so not more often than once a while.
+ */
+struct ipoib_neigh_ops {
+	ipoib_xmit_t xmit;
+	bool (*record)(struct ipoib_dev *priv, const u8 *gid,
+		       struct sa_path_rec *rec);
+	bool (*current_record)(struct ipoib_dev *priv, const u8 *gid,
+			       struct sa_path_rec *rec);
+	bool (*is_stale)(struct ipoib_dev *priv, const u8 *gid);
+	void (*contradicted)(struct ipoib_dev *priv, const u8 *gid);
+};
+
 /* ipoib_main.c */
 extern int ipoib_sendq_size;
 extern int ipoib_recvq_size;
 void ipoib_netdev_setup(struct net_device *dev);
-unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
-				   struct sk_buff_head *queue);
-void ipoib_dev_xmit_taken(struct ipoib_dev *priv,
-			  void (*take)(struct ipoib_dev *priv,
-				       struct sk_buff_head *frames));
-void ipoib_dev_rx(struct ipoib_dev *priv, struct napi_struct *napi,
-		  struct sk_buff *skb);
 
 /* ipoib_dev.c */
 struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid);
@@ -882,7 +962,6 @@ void ipoib_dev_params_fix(void);
 /* ipoib_hca.c */
 int ipoib_hca_register(void);
 void ipoib_hca_unregister(void);
-void ipoib_hca_update_all(void);
 
 /* ipoib_arp.c */
 int ipoib_path_init(struct ipoib_dev *priv);
@@ -901,13 +980,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
-struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid);
-bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
-		       struct sa_path_rec *rec);
-bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
-			struct sa_path_rec *rec);
-void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid);
-bool ipoib_path_is_old(struct ipoib_dev *priv, const u8 *gid);
+extern const struct ipoib_neigh_ops ipoib_neigh_ops;
 
 /* ipoib_namer.c */
 void ipoib_namer_heard(struct ipoib_namers *namers, const struct sk_buff *skb,
@@ -953,7 +1026,6 @@ void ipoib_router_listed(struct ipoib_dev *priv, int status,
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
-int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
@@ -963,13 +1035,20 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
 void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		   const struct ipoib_ah *ah, u32 qpn);
 void ipoib_ud_post(struct ipoib_txq *txq);
-void ipoib_ud_schedule(struct napi_struct *napi);
+unsigned int ipoib_ud_send_queue(struct ipoib_dev *priv, spinlock_t *lock,
+				 struct sk_buff_head *queue, ipoib_xmit_t xmit);
+void ipoib_ud_send_taken(struct ipoib_dev *priv,
+			 void (*take)(struct ipoib_dev *priv,
+				      struct sk_buff_head *frames),
+			 ipoib_xmit_t xmit);
 struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
 				 struct rdma_ah_attr *attr);
 void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah);
 void ipoib_ah_reap(struct work_struct *work);
 
 /* ipoib_ud_rx.c */
+void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi,
+		      struct sk_buff *skb);
 int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq);
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq);
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq);
@@ -1000,6 +1079,7 @@ int ipoib_roce_register(void);
 void ipoib_roce_unregister(void);
 
 /* ipoib_roce_ports.c */
+void ipoib_roce_watch_param(void (*changed)(void));
 int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
 
 /* ipoib_event.c */
@@ -1029,7 +1109,6 @@ extern struct rtnl_link_ops ipoib_link_ops;
 extern const struct attribute_group ipoib_sysfs_group;
 
 /* ipoib_ethtool.c */
-unsigned int ipoib_ethtool_mbps(const struct ib_port_attr *attr);
 extern const struct ethtool_ops ipoib_ethtool_ops;
 
 /* ipoib_debugfs.c */

@@ -49,7 +49,7 @@ static bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid,
 {
 	struct sa_path_rec rec;
 
-	if (!ipoib_path_record(priv, gid, &rec))
+	if (!priv->neigh->record(priv, gid, &rec))
 		return false;
 	ipoib_way_of_rec(way, &rec);
 	return true;
@@ -188,7 +188,7 @@ static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
 	struct sa_path_rec rec;
 	struct ipoib_way way;
 
-	if (!ipoib_path_current(cm->priv, peer->addr.gid, &rec))
+	if (!cm->priv->neigh->current_record(cm->priv, peer->addr.gid, &rec))
 		return false;
 	ipoib_way_of_rec(&way, &rec);
 	return !ipoib_way_is_same(cm->priv, &way, &request->way);
@@ -205,7 +205,7 @@ static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 	if (list_empty(&peer->conns) ||
 	    !ipoib_cm_is_elsewhere(cm, peer, request))
 		return false;
-	ipoib_path_contradicted(cm->priv, peer->addr.gid);
+	cm->priv->neigh->contradicted(cm->priv, peer->addr.gid);
 	return true;
 }
 
@@ -536,7 +536,7 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
 		ipoib_conn_end_accepting(conn);
 		conn->state = IPOIB_CONN_ESTABLISHED;
-		if (cm->on && check && !ipoib_peer_is_unverified(conn->peer))
+		if (ipoib_cm_is_on(cm->priv) && check && !ipoib_peer_is_unverified(conn->peer))
 			ipoib_conn_use(conn);
 		else
 			ipoib_peer_settle(cm, conn->peer);

@@ -498,15 +498,9 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	ipoib_ud_xmit(txq, skb, ah, ipoib_lladdr_qpn(to));
 }
 
-/**
- * ipoib_path_known - the path to a GID
- * @priv: the interface
- * @gid: the GID
- *
- * Context: &ipoib_dev.path_lock held
- * Return: the path; NULL if none is known
- */
-struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid)
+/* The path to a GID if there is an address handle, else NULL. */
+static struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv,
+					   const u8 *gid)
 {
 	struct ipoib_path *path;
 
@@ -515,17 +509,8 @@ struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv, const u8 *gid)
 	return path && rcu_access_pointer(path->ah) ? path : NULL;
 }
 
-/**
- * ipoib_path_record - the path record to a GID
- * @priv: the interface
- * @gid: the GID
- * @rec: where it is copied to
- *
- * Context: any but hard interrupt
- * Return: false if none is known
- */
-bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
-		       struct sa_path_rec *rec)
+static bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
+			      struct sa_path_rec *rec)
 {
 	struct ipoib_path *path;
 
@@ -537,17 +522,8 @@ bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 	return path;
 }
 
-/**
- * ipoib_path_current - the path record to a GID, if nothing speaks against it
- * @priv: the interface
- * @gid: the GID
- * @rec: where it is copied to
- *
- * Context: any but hard interrupt
- * Return: false if none is known, or it is being fetched anew, or shall be
- */
-bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
-			struct sa_path_rec *rec)
+static bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
+			       struct sa_path_rec *rec)
 {
 	struct ipoib_path *path;
 	bool current_rec;
@@ -561,17 +537,7 @@ bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
 	return current_rec;
 }
 
-/**
- * ipoib_path_contradicted - something came from a GID, but not from where its path leads
- * @priv: the interface
- * @gid: the GID
- *
- * Somebody lies, or the port has another address now: the next frame has the record
- * fetched anew. Anyone can have that done, so not more often than once a while.
- *
- * Context: any but hard interrupt
- */
-void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
+static void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_path *path;
 
@@ -585,15 +551,7 @@ void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 	spin_unlock_bh(&priv->path_lock);
 }
 
-/**
- * ipoib_path_is_old - whether the record of a known path may not be true any more
- * @priv: the interface
- * @gid: GID of the path
- *
- * Context: any but hard interrupt
- * Return: true if it is being read anew, or will be by the next frame
- */
-bool ipoib_path_is_old(struct ipoib_dev *priv, const u8 *gid)
+static bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_path *path;
 	bool old;
@@ -604,6 +562,15 @@ bool ipoib_path_is_old(struct ipoib_dev *priv, const u8 *gid)
 	spin_unlock_bh(&priv->path_lock);
 	return old;
 }
+
+/* See &struct ipoib_neigh_ops. */
+const struct ipoib_neigh_ops ipoib_neigh_ops = {
+	.xmit = ipoib_arp_xmit,
+	.record = ipoib_path_record,
+	.current_record = ipoib_path_current,
+	.is_stale = ipoib_path_is_stale,
+	.contradicted = ipoib_path_contradicted,
+};
 
 static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 					   const struct sa_path_rec *rec)
@@ -693,7 +660,8 @@ static void ipoib_path_send(struct ipoib_path *path)
 	struct ipoib_dev *priv = path->priv;
 	unsigned int n;
 
-	n = ipoib_dev_xmit_parked(priv, &priv->path_lock, &path->queue);
+	n = ipoib_ud_send_queue(priv, &priv->path_lock, &path->queue,
+				ipoib_arp_xmit);
 	spin_lock_bh(&priv->path_lock);
 	ipoib_share_give(&priv->path_queued, path->namer, n);
 	spin_unlock_bh(&priv->path_lock);

@@ -95,7 +95,7 @@ static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
 static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	if (!ipoib_peer_use_theirs(cm, peer) &&
-	    READ_ONCE(cm->up) && READ_ONCE(cm->on))
+	    READ_ONCE(cm->up) && ipoib_cm_is_on(cm->priv))
 		ipoib_conn_connect(cm, peer);
 	spin_lock_bh(&cm->lock);
 	peer->making = false;
@@ -278,7 +278,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	struct ipoib_peer *peer;
 	u8 offers;
 
-	if (!cm || !READ_ONCE(cm->on))
+	if (!ipoib_cm_is_on(txq->priv))
 		return false;
 	offers = ipoib_lladdr_flags(to);
 	if (!(offers & cm->offers) || !ipoib_cm_carries(skb))
@@ -413,17 +413,6 @@ u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_is_on - whether the mode is connected
- * @priv: the interface
- *
- * Return: true if it is
- */
-bool ipoib_cm_is_on(const struct ipoib_dev *priv)
-{
-	return priv->cm && READ_ONCE(priv->cm->on);
-}
-
-/**
  * ipoib_cm_set_on - turn connected mode on or off
  * @priv: the interface
  * @on: which
@@ -441,9 +430,9 @@ int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 	ASSERT_RTNL();
 	if (on && (!cm || !cm->offers))
 		return -EOPNOTSUPP;
-	if (!cm || cm->on == on)
+	if (!cm || ipoib_cm_is_on(priv) == on)
 		return 0;
-	WRITE_ONCE(cm->on, on);
+	assign_bit(IPOIB_FLAG_CONNECTED, &priv->flags, on);
 	if (!on)
 		ipoib_cm_flush(priv);
 	return 0;
@@ -524,7 +513,7 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 		return -EINVAL;
 	if (!cm)
 		return choice->offers ? -EOPNOTSUPP : 0;
-	if (!choice->offers && cm->on)
+	if (!choice->offers && ipoib_cm_is_on(priv))
 		return -EBUSY;
 	if (choice->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv))
 		return -EOPNOTSUPP;

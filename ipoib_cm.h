@@ -50,7 +50,6 @@ void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
 void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
-bool ipoib_cm_is_on(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
 bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
@@ -101,11 +100,6 @@ static inline void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 static inline u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 {
 	return 0;
-}
-
-static inline bool ipoib_cm_is_on(const struct ipoib_dev *priv)
-{
-	return false;
 }
 
 static inline int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
@@ -561,7 +555,6 @@ struct ipoib_cm_disconnect {
 /**
  * struct ipoib_cm - connected mode of an interface
  * @priv: the interface
- * @on: mode is connected: we ask for connections and send on them
  * @up: connections may be made
  * @offers: transports offered: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC
  * @prefer: the one asked for if the peer offers both
@@ -610,7 +603,6 @@ struct ipoib_cm_disconnect {
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
-	bool on;
 	bool up;
 	u8 offers;
 	enum ipoib_transport prefer;

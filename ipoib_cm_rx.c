@@ -473,7 +473,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	ipoib_touch(&conn->used);
 	if (conn->transport == IPOIB_TRANSPORT_UC)
 		ipoib_cm_rx_heard(conn);
-	ipoib_dev_rx(cm->priv, &cm->rx_poll.napi, skb);
+	ipoib_rx_deliver(cm->priv, &cm->rx_poll.napi, skb);
 }
 
 static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)

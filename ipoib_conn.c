@@ -548,7 +548,7 @@ static bool ipoib_peer_needs_none(const struct ipoib_cm *cm,
 				  const struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
-	return !READ_ONCE(cm->on) || ipoib_peer_was_faster(peer);
+	return !ipoib_cm_is_on(cm->priv) || ipoib_peer_was_faster(peer);
 }
 
 /*
@@ -561,7 +561,7 @@ static bool ipoib_conn_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	bool hold;
 
 	spin_lock_bh(&cm->lock);
-	hold = ipoib_path_is_old(cm->priv, peer->addr.gid);
+	hold = cm->priv->neigh->is_stale(cm->priv, peer->addr.gid);
 	if (hold && !peer->holding)
 		peer->hold_until = jiffies + IPOIB_CM_HOLD;
 	hold = hold && time_before(jiffies, peer->hold_until);
@@ -634,7 +634,7 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	u8 sid;
 
 	if (transport < 0 || ipoib_conn_hold(cm, peer) ||
-	    !ipoib_path_record(cm->priv, peer->addr.gid, &rec) ||
+	    !cm->priv->neigh->record(cm->priv, peer->addr.gid, &rec) ||
 	    !ipoib_cm_make_room(cm, peer))
 		return;
 	conn = ipoib_conn_make_active(cm, peer, transport);

@@ -400,6 +400,8 @@ static const struct ipoib_events ipoib_dev_events = {
 	.reports_missed = ipoib_mcast_review,
 	.sm_changed = ipoib_mcast_doubt,
 	.gid_lost = ipoib_cm_lose_gid,
+	.attach = ipoib_ud_attach,
+	.detach = ipoib_ud_detach,
 	.port_going = ipoib_dev_port_going,
 };
 
@@ -558,6 +560,7 @@ struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 	priv->port = port;
 	priv->vid = vid;
 	priv->events = &ipoib_dev_events;
+	priv->neigh = &ipoib_neigh_ops;
 	priv->fabric = rdma_protocol_ib(ca, port) ? &ipoib_sa_ops :
 						    &ipoib_roce_ops;
 	err = ipoib_dev_init(priv);

@@ -86,45 +86,6 @@ static void ipoib_ethtool_drvinfo(struct net_device *dev,
 		sizeof(info->bus_info));
 }
 
-/* Signalling less coding of one lane, in Mb/s. */
-static unsigned int ipoib_lane_mbps(u16 speed)
-{
-	switch (speed) {
-	case IB_SPEED_SDR:
-		return 2500;
-	case IB_SPEED_DDR:
-		return 5000;
-	case IB_SPEED_QDR:
-	case IB_SPEED_FDR10:
-		return 10000;
-	case IB_SPEED_FDR:
-		return 14000;
-	case IB_SPEED_EDR:
-		return 25000;
-	case IB_SPEED_HDR:
-		return 50000;
-	case IB_SPEED_NDR:
-		return 100000;
-	case IB_SPEED_XDR:
-		return 200000;
-	default:
-		return 0;
-	}
-}
-
-/**
- * ipoib_ethtool_mbps - rate of a link
- * @attr: of the port
- *
- * Return: Mb/s, 0 if it is not known
- */
-unsigned int ipoib_ethtool_mbps(const struct ib_port_attr *attr)
-{
-	int width = ib_width_enum_to_int(attr->active_width);
-
-	return width > 0 ? width * ipoib_lane_mbps(attr->active_speed) : 0;
-}
-
 static int ipoib_ethtool_link(struct net_device *dev,
 			      struct ethtool_link_ksettings *cmd)
 {

@@ -51,6 +51,46 @@ struct ipoib_port {
 	unsigned int mbps;
 };
 
+/* Signalling less coding of one lane, in Mb/s. */
+static inline unsigned int ipoib_lane_mbps(u16 speed)
+{
+	switch (speed) {
+	case IB_SPEED_SDR:
+		return 2500;
+	case IB_SPEED_DDR:
+		return 5000;
+	case IB_SPEED_QDR:
+	case IB_SPEED_FDR10:
+		return 10000;
+	case IB_SPEED_FDR:
+		return 14000;
+	case IB_SPEED_EDR:
+		return 25000;
+	case IB_SPEED_HDR:
+		return 50000;
+	case IB_SPEED_NDR:
+		return 100000;
+	case IB_SPEED_XDR:
+		return 200000;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * ipoib_port_mbps - rate of a link
+ * @attr: of the port
+ *
+ * Return: Mb/s, 0 if it is not known
+ */
+static inline unsigned int
+ipoib_port_mbps(const struct ib_port_attr *attr)
+{
+	int width = ib_width_enum_to_int(attr->active_width);
+
+	return width > 0 ? width * ipoib_lane_mbps(attr->active_speed) : 0;
+}
+
 /**
  * struct ipoib_fabric_ops - what a kind of fabric can do
  *
@@ -167,6 +207,9 @@ struct ipoib_fabric_ops {
  *	hard interrupt.
  * @gid_lost: the port has lost the GID that connections were made with. Any context but
  *	hard interrupt.
+ * @attach: have the UD QP take frames of a group, given its MGID and MLID. Called by the
+ *	multicast work, or with that stopped. Returns 0 or the error of the HCA.
+ * @detach: undo it.
  * @port_going: the link-layer address of the Ethernet port is about to change: bring
  *	the interface down, and hold no entry of the GID table. RTNL held.
  */
@@ -191,6 +234,8 @@ struct ipoib_events {
 	void (*reports_missed)(struct ipoib_dev *priv);
 	void (*sm_changed)(struct ipoib_dev *priv);
 	void (*gid_lost)(struct ipoib_dev *priv);
+	int (*attach)(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
+	int (*detach)(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
 	void (*port_going)(struct ipoib_dev *priv);
 };
 

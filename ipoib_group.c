@@ -241,7 +241,8 @@ void ipoib_group_send(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned int n;
 
-	n = ipoib_dev_xmit_parked(priv, &priv->mcast_lock, &mcast->queue);
+	n = ipoib_ud_send_queue(priv, &priv->mcast_lock, &mcast->queue,
+				ipoib_mcast_xmit);
 	spin_lock_bh(&priv->mcast_lock);
 	priv->nqueued -= n;
 	spin_unlock_bh(&priv->mcast_lock);

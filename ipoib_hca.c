@@ -91,12 +91,8 @@ static void ipoib_hca_update(struct ipoib_hca *hca)
 		ipoib_hca_add_port(hca, port);
 }
 
-/**
- * ipoib_hca_update_all - which ports are wanted has changed
- *
- * Context: process, without RTNL
- */
-void ipoib_hca_update_all(void)
+/* Which ports are wanted has changed. */
+static void ipoib_hca_update_all(void)
 {
 	struct ipoib_hca *hca;
 
@@ -241,6 +237,7 @@ static struct ib_client ipoib_client = {
  */
 int ipoib_hca_register(void)
 {
+	ipoib_roce_watch_param(ipoib_hca_update_all);
 	return ib_register_client(&ipoib_client);
 }
 

@@ -2,8 +2,7 @@
 /*
  * IP over InfiniBand: the module, and what the stack calls of an interface.
  *
- * This file decides for each frame whether it goes to a group or to a neighbour, and
- * hands received frames to the stack. Which ports have an interface is up to
+ * This file decides for each frame whether it goes to a group or to a neighbour. Which ports have an interface is up to
  * ipoib_hca.c, what an interface consists of to ipoib_dev.c. Locking and lifetime are
  * described in ipoib.h.
  */
@@ -82,98 +81,6 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 		ipoib_ud_post(txq);
 	rcu_read_unlock();
 	return NETDEV_TX_OK;
-}
-
-/* With the transmit lock held. */
-static void ipoib_dev_xmit_all(struct ipoib_txq *txq,
-			       struct sk_buff_head *frames)
-{
-	struct sk_buff *skb;
-
-	while ((skb = __skb_dequeue(frames)))
-		ipoib_dev_xmit(txq, skb);
-	ipoib_ud_post(txq);
-}
-
-/**
- * ipoib_dev_xmit_parked - send frames that have waited, before any that come now
- * @priv: the interface
- * @lock: protects @queue; not held
- * @queue: frames, whole with their &struct ipoib_header; emptied
- *
- * With the transmit lock held no other frame can overtake them, provided that
- * the transmit path looks whether some wait still.
- *
- * Context: process
- * Return: how many there were
- */
-unsigned int ipoib_dev_xmit_parked(struct ipoib_dev *priv, spinlock_t *lock,
-				   struct sk_buff_head *queue)
-{
-	struct ipoib_txq *txq = priv->txq;
-	struct sk_buff_head frames;
-	unsigned int n;
-
-	__skb_queue_head_init(&frames);
-	local_bh_disable();
-	__netif_tx_lock(txq->nq, smp_processor_id());
-	rcu_read_lock();
-	spin_lock(lock);
-	n = skb_queue_len(queue);
-	ipoib_object_unpark(queue, &frames);
-	spin_unlock(lock);
-	ipoib_dev_xmit_all(txq, &frames);
-	rcu_read_unlock();
-	__netif_tx_unlock(txq->nq);
-	local_bh_enable();
-	return n;
-}
-
-/**
- * ipoib_dev_xmit_taken - send frames that are taken with the transmit lock held
- * @priv: the interface
- * @take: called once; adds frames, whole with their &struct ipoib_header
- *
- * Context: process
- */
-void ipoib_dev_xmit_taken(struct ipoib_dev *priv,
-			  void (*take)(struct ipoib_dev *priv,
-				       struct sk_buff_head *frames))
-{
-	struct ipoib_txq *txq = priv->txq;
-	struct sk_buff_head frames;
-
-	__skb_queue_head_init(&frames);
-	local_bh_disable();
-	__netif_tx_lock(txq->nq, smp_processor_id());
-	rcu_read_lock();
-	take(priv, &frames);
-	ipoib_dev_xmit_all(txq, &frames);
-	rcu_read_unlock();
-	__netif_tx_unlock(txq->nq);
-	local_bh_enable();
-}
-
-/**
- * ipoib_dev_rx - hand a received frame to the stack
- * @priv: the interface
- * @napi: handler that received it
- * @skb: frame with a filled &struct ipoib_header and packet type
- *
- * The reserved field is not looked at (U24), any EtherType passes (U26).
- *
- * Context: NAPI
- */
-void ipoib_dev_rx(struct ipoib_dev *priv, struct napi_struct *napi,
-		  struct sk_buff *skb)
-{
-	const struct ipoib_header *header = (const void *)skb->data;
-
-	skb->protocol = header->encap.proto;
-	skb->dev = priv->netdev;
-	skb_reset_mac_header(skb);
-	__skb_pull(skb, IPOIB_HARD_LEN);
-	napi_gro_receive(napi, skb);
 }
 
 static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,

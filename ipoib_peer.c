@@ -512,7 +512,8 @@ static void ipoib_peer_resend_work(struct work_struct *work)
 	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, resend_work);
 
 	while (!list_empty_careful(&cm->resend)) {
-		ipoib_dev_xmit_taken(cm->priv, ipoib_peer_take_parked);
+		ipoib_ud_send_taken(cm->priv, ipoib_peer_take_parked,
+				    cm->priv->neigh->xmit);
 		cond_resched();
 	}
 }

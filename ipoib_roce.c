@@ -330,7 +330,7 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->pkey = IPOIB_ROCE_PKEY;
 	port->mtu = ipoib_roce_mtu(&attr, &pick, priv->vid);
 	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
-	port->mbps = ipoib_ethtool_mbps(&attr);
+	port->mbps = ipoib_port_mbps(&attr);
 	return 0;
 }
 

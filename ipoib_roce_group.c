@@ -384,10 +384,10 @@ int ipoib_roce_group_attach(struct ipoib_dev *priv,
 	int err;
 
 	if (!ipoib_roce_is_ipv4(&rec->mgid))
-		return ipoib_ud_attach(priv, &rec->mgid, 0);
+		return priv->events->attach(priv, &rec->mgid, 0);
 	if (priv->roce->attached++)
 		return 0;
-	err = ipoib_ud_attach(priv, &rec->mgid, 0);
+	err = priv->events->attach(priv, &rec->mgid, 0);
 	if (err)
 		priv->roce->attached--;
 	return err;
@@ -406,7 +406,7 @@ int ipoib_roce_group_detach(struct ipoib_dev *priv,
 {
 	if (ipoib_roce_is_ipv4(&rec->mgid) && --priv->roce->attached)
 		return 0;
-	return ipoib_ud_detach(priv, &rec->mgid, 0);
+	return priv->events->detach(priv, &rec->mgid, 0);
 }
 
 static void ipoib_roce_group_mac(const union ib_gid *mgid, u8 *mac)

@@ -51,6 +51,9 @@ struct ipoib_roce_list {
 static DEFINE_MUTEX(ipoib_roce_list_lock);
 static struct ipoib_roce_list *ipoib_roce_list;
 
+/* Called after each change; NULL while the module is loaded. */
+static void (*ipoib_roce_changed)(void);
+
 static void ipoib_roce_list_free(struct ipoib_roce_list *list)
 {
 	if (!list)
@@ -136,6 +139,7 @@ free_list:
 static int ipoib_roce_param_set(const char *val, const struct kernel_param *kp)
 {
 	struct ipoib_roce_list *list;
+	void (*changed)(void);
 
 	list = ipoib_roce_list_make(val);
 	if (IS_ERR(list)) {
@@ -147,7 +151,9 @@ static int ipoib_roce_param_set(const char *val, const struct kernel_param *kp)
 	swap(list, ipoib_roce_list);
 	mutex_unlock(&ipoib_roce_list_lock);
 	ipoib_roce_list_free(list);
-	ipoib_hca_update_all();
+	changed = READ_ONCE(ipoib_roce_changed);
+	if (changed)
+		changed();
 	return 0;
 }
 
@@ -199,4 +205,15 @@ int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos)
 	}
 	mutex_unlock(&ipoib_roce_list_lock);
 	return vid;
+}
+
+/**
+ * ipoib_roce_watch_param - have changes of the parameter reported
+ * @changed: called after each, in process context without RTNL; NULL for none
+ *
+ * Context: when no HCA is known: module init, and if that fails
+ */
+void ipoib_roce_watch_param(void (*changed)(void))
+{
+	WRITE_ONCE(ipoib_roce_changed, changed);
 }

@@ -41,7 +41,7 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->lmc = attr.lmc;
 	port->gid_entry = NULL;
 	port->mtu = ipoib_sa_active_mtu(&attr);
-	port->mbps = ipoib_ethtool_mbps(&attr);
+	port->mbps = ipoib_port_mbps(&attr);
 	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
 	return ib_query_pkey(priv->ca, priv->port, priv->pkey_index,
 			     &port->pkey);
@@ -337,14 +337,14 @@ static void ipoib_sa_left(struct ipoib_dev *priv,
 static int ipoib_sa_attach(struct ipoib_dev *priv,
 			   struct ib_sa_mcmember_rec *rec)
 {
-	return ipoib_ud_attach(priv, &rec->mgid,
+	return priv->events->attach(priv, &rec->mgid,
 			       be16_to_cpu(rec->mlid));
 }
 
 static int ipoib_sa_detach(struct ipoib_dev *priv,
 			   struct ib_sa_mcmember_rec *rec)
 {
-	return ipoib_ud_detach(priv, &rec->mgid,
+	return priv->events->detach(priv, &rec->mgid,
 			       be16_to_cpu(rec->mlid));
 }
 

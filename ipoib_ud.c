@@ -234,26 +234,6 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
-/**
- * ipoib_ud_schedule - run a completion handler
- * @napi: the handler
- *
- * Software HCAs report completions from process context, where a softirq
- * that is merely raised would wait for the next interrupt.
- *
- * Context: any, this is called by CQs
- */
-void ipoib_ud_schedule(struct napi_struct *napi)
-{
-	if (in_task() && !irqs_disabled()) {
-		local_bh_disable();
-		napi_schedule(napi);
-		local_bh_enable();
-	} else {
-		napi_schedule(napi);
-	}
-}
-
 /* Does anyone wait for the sends of this batch to complete? */
 static bool ipoib_ud_signal(struct ipoib_txq *txq)
 {
@@ -325,6 +305,86 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	batch->count = 0;
 	batch->bytes = 0;
 	batch->awaited = false;
+}
+
+/* ---- frames that have waited ---- */
+
+/* With the transmit lock held. An interface that goes down drops what waited. */
+static void ipoib_ud_send_all(struct ipoib_txq *txq,
+			      struct sk_buff_head *frames, ipoib_xmit_t xmit)
+{
+	struct ipoib_dev *priv = txq->priv;
+	struct sk_buff *skb;
+
+	while ((skb = __skb_dequeue(frames))) {
+		if (test_bit(IPOIB_FLAG_UP, &priv->flags))
+			xmit(txq, skb);
+		else
+			ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
+	}
+	ipoib_ud_post(txq);
+}
+
+/**
+ * ipoib_ud_send_queue - send frames that have waited, before any that come now
+ * @priv: the interface
+ * @lock: protects @queue; not held
+ * @queue: frames, whole with their &struct ipoib_header; emptied
+ * @xmit: sends one of them
+ *
+ * With the transmit lock held no other frame can overtake them, provided that
+ * the transmit path looks whether some wait still.
+ *
+ * Context: process
+ * Return: how many there were
+ */
+unsigned int ipoib_ud_send_queue(struct ipoib_dev *priv, spinlock_t *lock,
+				 struct sk_buff_head *queue, ipoib_xmit_t xmit)
+{
+	struct ipoib_txq *txq = priv->txq;
+	struct sk_buff_head frames;
+	unsigned int n;
+
+	__skb_queue_head_init(&frames);
+	local_bh_disable();
+	__netif_tx_lock(txq->nq, smp_processor_id());
+	rcu_read_lock();
+	spin_lock(lock);
+	n = skb_queue_len(queue);
+	ipoib_object_unpark(queue, &frames);
+	spin_unlock(lock);
+	ipoib_ud_send_all(txq, &frames, xmit);
+	rcu_read_unlock();
+	__netif_tx_unlock(txq->nq);
+	local_bh_enable();
+	return n;
+}
+
+/**
+ * ipoib_ud_send_taken - send frames that are taken with the transmit lock held
+ * @priv: the interface
+ * @take: called once; adds frames, whole with their &struct ipoib_header
+ * @xmit: sends one of them
+ *
+ * Context: process
+ */
+void ipoib_ud_send_taken(struct ipoib_dev *priv,
+			 void (*take)(struct ipoib_dev *priv,
+				      struct sk_buff_head *frames),
+			 ipoib_xmit_t xmit)
+{
+	struct ipoib_txq *txq = priv->txq;
+	struct sk_buff_head frames;
+
+	__skb_queue_head_init(&frames);
+	local_bh_disable();
+	__netif_tx_lock(txq->nq, smp_processor_id());
+	rcu_read_lock();
+	take(priv, &frames);
+	ipoib_ud_send_all(txq, &frames, xmit);
+	rcu_read_unlock();
+	__netif_tx_unlock(txq->nq);
+	local_bh_enable();
 }
 
 /* Pairs with ipoib_ud_wake(): either it sees us stopped or we see the room. */
@@ -682,25 +742,6 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 			 "port %u: the HCA takes no more than %u sends and %u receives\n",
 			 priv->port, priv->sendq_size, priv->recvq_size);
 	return err;
-}
-
-/**
- * ipoib_ud_vector - completion vector for a CQ of an interface
- * @priv: the interface
- * @n: 0 for receives, from 1 on for sends
- *
- * Each vector has an interrupt, and with it a CPU, of its own. Receives of the interfaces of
- * an HCA are dealt out, and sends go half way round from there.
- *
- * Return: the vector
- */
-int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n)
-{
-	unsigned int vectors = max(priv->ca->num_comp_vectors, 1);
-
-	if (n)
-		n += max(vectors / 2, 1u) - 1;
-	return (priv->vector + n) % vectors;
 }
 
 /**

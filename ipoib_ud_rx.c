@@ -175,6 +175,28 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq,
 	return skb;
 }
 
+/**
+ * ipoib_rx_deliver - hand a received frame to the stack
+ * @priv: the interface
+ * @napi: handler that received it
+ * @skb: frame with a filled &struct ipoib_header and packet type
+ *
+ * The reserved field is not looked at (U24), any EtherType passes (U26).
+ *
+ * Context: NAPI
+ */
+void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi,
+		      struct sk_buff *skb)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+
+	skb->protocol = header->encap.proto;
+	skb->dev = priv->netdev;
+	skb_reset_mac_header(skb);
+	__skb_pull(skb, IPOIB_HARD_LEN);
+	napi_gro_receive(napi, skb);
+}
+
 static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 			   u16 index, struct ipoib_rx_tally *tally)
 {
@@ -220,7 +242,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	tally->multicast += skb->pkt_type != PACKET_HOST;
-	ipoib_dev_rx(priv, &rxq->napi, skb);
+	ipoib_rx_deliver(priv, &rxq->napi, skb);
 }
 
 /*
