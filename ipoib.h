@@ -1056,9 +1056,6 @@ bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq);
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 
 /* ipoib_sa.c */
-ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
-				  const struct ib_sa_mcmember_rec *like,
-				  struct ib_sa_mcmember_rec *rec);
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
 int ipoib_sa_join_again(struct ipoib_dev *priv,
 			struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,

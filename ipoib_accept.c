@@ -21,48 +21,6 @@
 /* Requests taken whose RTU is outstanding, or never came and all is not freed. */
 #define IPOIB_CM_ACCEPTING	256
 
-/* ---- where a peer is ---- */
-
-/**
- * ipoib_way_set - note where a peer is
- * @way: filled in; what its fabric does not have is zero
- * @lid: LID
- * @mac: MAC address, or NULL
- */
-void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac)
-{
-	way->lid = lid;
-	memset(way->mac, 0, sizeof(way->mac));
-	if (mac)
-		memcpy(way->mac, mac, sizeof(way->mac));
-}
-
-static void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec)
-{
-	ipoib_way_set(way, be32_to_cpu(sa_path_get_dlid(rec)),
-		      sa_path_get_dmac(rec));
-}
-
-/* Where the fabric says that a GID is. Returns whether it is known. */
-static bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid,
-			 struct ipoib_way *way)
-{
-	struct sa_path_rec rec;
-
-	if (!priv->neigh->record(priv, gid, &rec))
-		return false;
-	ipoib_way_of_rec(way, &rec);
-	return true;
-}
-
-static bool ipoib_way_is_same(const struct ipoib_dev *priv,
-			      const struct ipoib_way *a,
-			      const struct ipoib_way *b)
-{
-	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
-	       ether_addr_equal(a->mac, b->mac);
-}
-
 /* ---- requests ---- */
 
 /**
@@ -415,22 +373,6 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 	default:
 		return 0;
 	}
-}
-
-/**
- * ipoib_conn_is_theirs - whether a request has come from where its peer is
- * @conn: a connection that was asked for; where it leads to need not be known
- *
- * Context: process, or bottom half
- * Return: true if it has, false if not or not known yet
- */
-bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
-	struct ipoib_way way;
-
-	return ipoib_way_to(priv, conn->peer->addr.gid, &way) &&
-	       ipoib_way_is_same(priv, &way, &conn->from);
 }
 
 /**

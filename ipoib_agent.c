@@ -161,7 +161,7 @@ static void ipoib_agent_sm_work(struct work_struct *work)
 	swap(agent->sm, sm);
 	spin_unlock_bh(&agent->lock);
 	ipoib_sm_put(sm);
-	ipoib_notice_renew(agent);
+	agent->ops->sm_found(agent);
 }
 
 /**
@@ -397,7 +397,6 @@ void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
 	spin_lock_bh(&agent->lock);
 	list_add_tail(&priv->agent_list, &agent->devs);
 	spin_unlock_bh(&agent->lock);
-	ipoib_notice_wanted(agent);
 }
 
 /**
@@ -414,7 +413,6 @@ void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
 	spin_lock_bh(&agent->lock);
 	list_del(&priv->agent_list);
 	spin_unlock_bh(&agent->lock);
-	ipoib_notice_wanted(agent);
 }
 
 static struct ipoib_agent *ipoib_agent_find(const struct ib_device *ca,
@@ -429,7 +427,8 @@ static struct ipoib_agent *ipoib_agent_find(const struct ib_device *ca,
 	return NULL;
 }
 
-static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
+static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port,
+					    const struct ipoib_agent_ops *ops)
 {
 	struct ipoib_agent *agent = kzalloc(sizeof(*agent), GFP_KERNEL);
 	int err;
@@ -438,6 +437,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 		return ERR_PTR(-ENOMEM);
 	agent->ca = ca;
 	agent->port = port;
+	agent->ops = ops;
 	/* What a former life of the port has asked is not answered to this one. */
 	agent->tid = get_random_u32();
 	spin_lock_init(&agent->lock);
@@ -445,7 +445,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 	INIT_LIST_HEAD(&agent->requests);
 	INIT_DELAYED_WORK(&agent->sm_work, ipoib_agent_sm_work);
 	ipoib_limit_init(&agent->limit, IPOIB_QUERIES_MAX);
-	ipoib_notice_init(agent);
+	agent->ops->init(agent);
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL,
 					   IB_MGMT_RMPP_VERSION,
 					   ipoib_agent_sent, ipoib_agent_recv,
@@ -464,7 +464,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port)
 static void ipoib_agent_destroy(struct ipoib_agent *agent)
 {
 	cancel_delayed_work_sync(&agent->sm_work);
-	ipoib_notice_exit(agent);
+	agent->ops->exit(agent);
 	spin_lock_bh(&agent->lock);
 	agent->closing = true;
 	spin_unlock_bh(&agent->lock);
@@ -480,18 +480,20 @@ static void ipoib_agent_destroy(struct ipoib_agent *agent)
  * ipoib_agent_get - the agent of a port
  * @ca: HCA
  * @port: port
+ * @ops: who subscribes to reports of the SA
  *
  * Context: may sleep
  * Return: agent with a reference, or ERR_PTR()
  */
-struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port)
+struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port,
+				    const struct ipoib_agent_ops *ops)
 {
 	struct ipoib_agent *agent;
 
 	mutex_lock(&ipoib_agents_lock);
 	agent = ipoib_agent_find(ca, port);
 	if (!agent) {
-		agent = ipoib_agent_make(ca, port);
+		agent = ipoib_agent_make(ca, port, ops);
 		if (IS_ERR(agent))
 			goto unlock;
 		list_add(&agent->list, &ipoib_agents);

@@ -135,11 +135,26 @@ struct ipoib_sub {
 };
 
 /**
+ * struct ipoib_agent_ops - what an agent calls of the subscriptions, which are above it
+ *
+ * @init: the agent is being made. May sleep.
+ * @exit: the agent goes; no interface is up any more. May sleep.
+ * @sm_found: there is another address of the SA: the SM may have forgotten the
+ *	subscriptions. Any context but hard interrupt.
+ */
+struct ipoib_agent_ops {
+	void (*init)(struct ipoib_agent *agent);
+	void (*exit)(struct ipoib_agent *agent);
+	void (*sm_found)(struct ipoib_agent *agent);
+};
+
+/**
  * struct ipoib_agent - one port's side of the conversation with the SA
  * @list: in the list of all, under its mutex
  * @users: interfaces that hold it, under the same mutex
  * @ca: HCA
  * @port: port
+ * @ops: the subscriptions
  * @mad: sends requests, takes answers
  * @lock: protects what follows up to @sm_work. Taken outside of mcast_lock and
  *	path_lock of an interface, never inside
@@ -164,6 +179,7 @@ struct ipoib_agent {
 	unsigned int users;
 	struct ib_device *ca;
 	u32 port;
+	const struct ipoib_agent_ops *ops;
 	struct ib_mad_agent *mad;
 
 	spinlock_t lock; /* see above */
@@ -187,7 +203,8 @@ struct ipoib_agent {
 };
 
 /* ipoib_agent.c */
-struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port);
+struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port,
+				    const struct ipoib_agent_ops *ops);
 void ipoib_agent_put(struct ipoib_agent *agent);
 void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
 void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
@@ -211,13 +228,14 @@ void ipoib_limit_cancel(struct ipoib_limit *limit,
 			struct ipoib_limit_waiter *wait);
 
 /* ipoib_notice.c */
-void ipoib_notice_init(struct ipoib_agent *agent);
-void ipoib_notice_exit(struct ipoib_agent *agent);
+extern const struct ipoib_agent_ops ipoib_notice_ops;
 void ipoib_notice_wanted(struct ipoib_agent *agent);
-void ipoib_notice_renew(struct ipoib_agent *agent);
 bool ipoib_notice_on(struct ipoib_agent *agent);
 
 /* ipoib_query.c */
+ib_sa_comp_mask ipoib_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
+				     const struct ib_sa_mcmember_rec *like,
+				     struct ib_sa_mcmember_rec *rec);
 int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
 int ipoib_query_refresh(const struct ipoib_mcast *mcast,
 			const struct ib_sa_mcmember_rec *like);

@@ -598,6 +598,8 @@ struct ipoib_cm_disconnect {
  * @age_work: looks for what is idle, stuck or late
  * @empty_at: jiffies since when there is no connection
  * @leaving: the interface is being removed
+ * @rx_held: receives do not come back: close what may hold some; cleared by the ageing
+ *	work
  * @hurry: connections are taken apart without waiting for the CM
  * @unbound: jiffies: so are those whose &ipoib_conn.die_at is not later
  */
@@ -648,6 +650,7 @@ struct ipoib_cm {
 	struct delayed_work age_work;
 	unsigned long empty_at;
 	bool leaving;
+	bool rx_held;
 	bool hurry;
 	unsigned long unbound;
 };
@@ -696,7 +699,6 @@ void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_mark_verified(struct ipoib_conn *conn);
 
 /* ipoib_reap.c */
-unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
 bool ipoib_conn_is_spare(const struct ipoib_conn *conn);
 bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
@@ -705,7 +707,6 @@ bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_fail(struct ipoib_conn *conn);
-unsigned int ipoib_reap_idlest(struct ipoib_cm *cm);
 void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_reap_all(struct ipoib_cm *cm);
 void ipoib_reap_unbind(struct ipoib_cm *cm);
@@ -736,15 +737,24 @@ void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
 int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
 
 /* ipoib_accept.c */
-void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac);
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data);
-bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
 bool ipoib_conn_check(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 
 /* ipoib_source.c */
+bool ipoib_cm_has_srq(const struct ipoib_dev *priv);
+unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
+unsigned int ipoib_cm_slack(unsigned int limit);
+unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
+unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
+void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac);
+bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid, struct ipoib_way *way);
+bool ipoib_way_is_same(const struct ipoib_dev *priv, const struct ipoib_way *a,
+		       const struct ipoib_way *b);
+void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec);
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
 unsigned int ipoib_source_limit(unsigned int limit);
 bool ipoib_source_may_ask(struct ipoib_cm *cm, const struct ipoib_way *way);
 struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
@@ -753,7 +763,6 @@ void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
 unsigned int ipoib_source_greatest(const struct ipoib_cm *cm);
 
 /* ipoib_cm_tx.c */
-unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
 void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
@@ -775,7 +784,6 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn);
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);
 int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv);
-bool ipoib_cm_has_srq(const struct ipoib_dev *priv);
 void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
 void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
 

@@ -43,23 +43,6 @@ struct ipoib_cm_tally {
 	unsigned int bytes;
 };
 
-/**
- * ipoib_cm_has_srq - whether connections share their receives
- * @priv: the interface
- *
- * Return: true if the HCA has SRQs that are good for it, as far as is known
- */
-bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
-{
-	const struct ib_device_attr *attrs = &priv->ca->attrs;
-
-	if (priv->cm && READ_ONCE(priv->cm->srq_state) == IPOIB_SRQ_REFUSED)
-		return false;
-	return attrs->max_srq > 0 && attrs->max_srq_wr > 0 &&
-	       attrs->max_srq_sge > 1 &&
-	       (!priv->fabric->conn_shares || priv->fabric->conn_shares(priv));
-}
-
 /* Receives that connections share, each with a place in the CQ; 0 without SRQ. */
 static unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 {
@@ -334,7 +317,8 @@ static void ipoib_cm_low_work(struct work_struct *work)
 	if (low == IPOIB_LOW_LOOK)
 		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_LOOK);
 	if (low == IPOIB_LOW_HELD) {
-		ipoib_reap_idlest(cm);
+		WRITE_ONCE(cm->rx_held, true);
+		mod_delayed_work(cm->wq, &cm->age_work, 0);
 		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_HELD);
 	}
 	/* With more posted, for an HCA may tell at once that there are few. */
@@ -707,16 +691,6 @@ static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
 	return rx->bufs.size ?: ipoib_cm_most(cm) * IPOIB_CM_OWN_BUFS;
 }
 
-/**
- * ipoib_cm_destroy_cq - destroy a CQ of connections
- * @cq: the CQ
- */
-void ipoib_cm_destroy_cq(struct ib_cq *cq)
-{
-	ib_destroy_cq(cq);
-	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
-}
-
 static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
 {
 	page_pool_destroy(rx->pool);
@@ -1057,38 +1031,4 @@ void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 	}
 	seq_printf(file, "receives: %u\nreceives_lost: %u\nreceive_pages: %u\n",
 		   posted, lost, pages);
-}
-
-/* ---- the fence ---- */
-
-/**
- * ipoib_cm_poll_round - a handler has been through all that there was
- * @poll: the handler
- *
- * Context: the handler
- */
-void ipoib_cm_poll_round(struct ipoib_cm_poll *poll)
-{
-	WRITE_ONCE(poll->rounds, poll->rounds + 1);
-	if (wq_has_sleeper(&poll->wait))
-		wake_up(&poll->wait);
-}
-
-/**
- * ipoib_cm_poll_fence - wait until a handler has seen all there was
- * @poll: the handler, enabled
- *
- * Completions that were in the CQ before the call have been worked on when it
- * returns: the round after the next began after the call.
- *
- * Context: process
- */
-void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll)
-{
-	unsigned int start = READ_ONCE(poll->rounds);
-
-	do {
-		ipoib_ud_schedule(&poll->napi);
-	} while (!wait_event_timeout(poll->wait,
-				     READ_ONCE(poll->rounds) - start >= 2, 1));
 }

@@ -18,6 +18,50 @@
 #include "ipoib.h"
 #include "ipoib_cm.h"
 
+/* ---- completion handlers ---- */
+
+/**
+ * ipoib_cm_poll_round - a handler has been through all that there was
+ * @poll: the handler
+ *
+ * Context: the handler
+ */
+void ipoib_cm_poll_round(struct ipoib_cm_poll *poll)
+{
+	WRITE_ONCE(poll->rounds, poll->rounds + 1);
+	if (wq_has_sleeper(&poll->wait))
+		wake_up(&poll->wait);
+}
+
+/**
+ * ipoib_cm_poll_fence - wait until a handler has seen all there was
+ * @poll: the handler, enabled
+ *
+ * Completions that were in the CQ before the call have been worked on when it
+ * returns: the round after the next began after the call.
+ *
+ * Context: process
+ */
+void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll)
+{
+	unsigned int start = READ_ONCE(poll->rounds);
+
+	do {
+		ipoib_ud_schedule(&poll->napi);
+	} while (!wait_event_timeout(poll->wait,
+				     READ_ONCE(poll->rounds) - start >= 2, 1));
+}
+
+/**
+ * ipoib_cm_destroy_cq - destroy a CQ of connections
+ * @cq: the CQ
+ */
+void ipoib_cm_destroy_cq(struct ib_cq *cq)
+{
+	ib_destroy_cq(cq);
+	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
+}
+
 /* The checksum is computed here if nobody else has: no HCA does it on RC. */
 static bool ipoib_conn_checksum(struct sk_buff *skb)
 {
@@ -291,18 +335,6 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 		return;
 	set_bit(i, cm->tx_ready);
 	ipoib_ud_schedule(&cm->tx_poll.napi);
-}
-
-/**
- * ipoib_cm_tx_cq_conns - connections whose sends have room in one CQ
- * @priv: the interface
- *
- * Return: how many
- */
-unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
-{
-	return min_t(unsigned int, IPOIB_CM_CQ_CONNS,
-		     priv->ca->attrs.max_cqe / IPOIB_CM_RING);
 }
 
 static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)

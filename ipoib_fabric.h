@@ -142,8 +142,6 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @conn_check: whether a request has come by our link and its path is one that
  *	the port can do, beyond what is the same on all fabrics. Returns 0 or the
  *	reason to refuse it. May sleep, but must not wait for RTNL. Optional.
- * @conn_shares: whether connections may take their receives from an SRQ, given
- *	that the HCA has SRQs. Optional: they may.
  */
 struct ipoib_fabric_ops {
 	int (*init)(struct ipoib_dev *priv);
@@ -173,7 +171,6 @@ struct ipoib_fabric_ops {
 	const struct ib_gid_attr *(*conn_gid)(struct ipoib_dev *priv);
 	int (*conn_check)(struct ipoib_dev *priv,
 			  const struct ib_cm_req_event_param *req);
-	bool (*conn_shares)(const struct ipoib_dev *priv);
 };
 
 /**

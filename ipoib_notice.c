@@ -413,13 +413,8 @@ void ipoib_notice_wanted(struct ipoib_agent *agent)
 	ipoib_sub_later(agent, 0);
 }
 
-/**
- * ipoib_notice_renew - the SM may have forgotten our subscriptions
- * @agent: the agent
- *
- * Context: any but hard interrupt
- */
-void ipoib_notice_renew(struct ipoib_agent *agent)
+/* The SM may have forgotten our subscriptions. */
+static void ipoib_notice_renew(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -447,11 +442,7 @@ bool ipoib_notice_on(struct ipoib_agent *agent)
 	return ipoib_sub_complete(agent);
 }
 
-/**
- * ipoib_notice_init - get ready to subscribe
- * @agent: the agent
- */
-void ipoib_notice_init(struct ipoib_agent *agent)
+static void ipoib_notice_init(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -463,16 +454,11 @@ void ipoib_notice_init(struct ipoib_agent *agent)
 	}
 }
 
-/**
- * ipoib_notice_exit - end what is left of the subscriptions
- * @agent: the agent, no interface is up any more
- *
- * The SA is told, and not waited for: the requests are on their way when the
- * MAD agent goes, and nobody needs the answers.
- *
- * Context: may sleep
+/*
+ * End what is left of the subscriptions. The SA is told, and not waited for: the
+ * requests are on their way when the MAD agent goes, and nobody needs the answers.
  */
-void ipoib_notice_exit(struct ipoib_agent *agent)
+static void ipoib_notice_exit(struct ipoib_agent *agent)
 {
 	struct ipoib_sub *sub;
 	unsigned int i;
@@ -491,3 +477,10 @@ void ipoib_notice_exit(struct ipoib_agent *agent)
 		ipoib_sub_ask(sub, IPOIB_SUB_LEAVING);
 	}
 }
+
+/* See &struct ipoib_agent_ops. */
+const struct ipoib_agent_ops ipoib_notice_ops = {
+	.init = ipoib_notice_init,
+	.exit = ipoib_notice_exit,
+	.sm_found = ipoib_notice_renew,
+};

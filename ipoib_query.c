@@ -63,6 +63,68 @@ static int ipoib_query_ask(struct ipoib_query *query,
 
 /* ---- one group ---- */
 
+/*
+ * RFC 4391 section 10: a new group takes P_Key, Q_Key, SL, MTU and HopLimit
+ * of the broadcast group, and should take the rest (U55). Naming them in the
+ * request makes the SA create a missing group, and refuse to join us to one
+ * that differs.
+ */
+static ib_sa_comp_mask ipoib_query_copy_rec(struct ib_sa_mcmember_rec *rec,
+					 const struct ib_sa_mcmember_rec *like)
+{
+	rec->qkey = like->qkey;
+	rec->mtu_selector = IB_SA_EQ;
+	rec->mtu = like->mtu;
+	rec->traffic_class = like->traffic_class;
+	rec->rate_selector = IB_SA_EQ;
+	rec->rate = like->rate;
+	rec->sl = like->sl;
+	rec->flow_label = like->flow_label;
+	rec->hop_limit = like->hop_limit;
+	return IB_SA_MCMEMBER_REC_QKEY | IB_SA_MCMEMBER_REC_MTU_SELECTOR |
+	       IB_SA_MCMEMBER_REC_MTU | IB_SA_MCMEMBER_REC_TRAFFIC_CLASS |
+	       IB_SA_MCMEMBER_REC_RATE_SELECTOR | IB_SA_MCMEMBER_REC_RATE |
+	       IB_SA_MCMEMBER_REC_SL | IB_SA_MCMEMBER_REC_FLOW_LABEL |
+	       IB_SA_MCMEMBER_REC_HOP_LIMIT;
+}
+
+/**
+ * ipoib_query_join_rec - a request to join a group
+ * @mcast: the group
+ * @state: JoinState
+ * @like: record of the broadcast group if a missing group is to be created like
+ *	it, else NULL
+ * @rec: the request
+ *
+ * The MLID that the group has had is not among the components that the mask
+ * names, so a request that differs is not refused for it. But OpenSM gives a group
+ * that it makes the MLID it finds there, if that is free: so groups keep theirs
+ * when the SM is restarted, and with them what switches and senders know.
+ *
+ * Context: multicast work, or with it stopped
+ * Return: component mask
+ */
+ib_sa_comp_mask ipoib_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
+				  const struct ib_sa_mcmember_rec *like,
+				  struct ib_sa_mcmember_rec *rec)
+{
+	ib_sa_comp_mask mask = IB_SA_MCMEMBER_REC_MGID |
+			       IB_SA_MCMEMBER_REC_PORT_GID |
+			       IB_SA_MCMEMBER_REC_PKEY |
+			       IB_SA_MCMEMBER_REC_JOIN_STATE;
+	const struct ipoib_dev *priv = mcast->priv;
+
+	memset(rec, 0, sizeof(*rec));
+	rec->mgid = mcast->mgid;
+	rec->mlid = like && mcast->held ? mcast->rec.mlid : 0;
+	rec->port_gid = priv->local_gid;
+	rec->pkey = cpu_to_be16(priv->pkey);
+	rec->join_state = state;
+	if (like)
+		mask |= ipoib_query_copy_rec(rec, like);
+	return mask;
+}
+
 static void ipoib_query_group_answer(void *context, int status,
 				     const struct ib_mad_recv_wc *answer)
 {
@@ -139,7 +201,7 @@ int ipoib_query_refresh(const struct ipoib_mcast *mcast,
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_join_rec(mcast, mcast->held, like, &rec);
+	mask = ipoib_query_join_rec(mcast, mcast->held, like, &rec);
 	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
 			       ipoib_query_group_answer);
 }
@@ -172,7 +234,7 @@ int ipoib_query_turn(const struct ipoib_mcast *mcast)
 
 	if (!mcast || !mcast->held)
 		return -EAGAIN;
-	mask = ipoib_sa_join_rec(mcast, mcast->held, NULL, &rec);
+	mask = ipoib_query_join_rec(mcast, mcast->held, NULL, &rec);
 	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
 			       ipoib_query_turn_answer);
 }

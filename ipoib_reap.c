@@ -54,16 +54,6 @@
 /* What connections share is given back after so long without any. */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 
-static unsigned int ipoib_cm_max_conns = 12000;
-module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
-MODULE_PARM_DESC(cm_max_connections,
-		 "Most connections of an interface (HCAs with shared receive queues)");
-
-static unsigned int ipoib_cm_max_own = 128;
-module_param_named(max_nonsrq_conn_qp, ipoib_cm_max_own, uint, 0444);
-MODULE_PARM_DESC(max_nonsrq_conn_qp,
-		 "Most connections of an interface (HCAs without)");
-
 static unsigned int ipoib_cm_idle = 120;
 module_param_named(cm_idle_seconds, ipoib_cm_idle, uint, 0644);
 MODULE_PARM_DESC(cm_idle_seconds,
@@ -192,42 +182,6 @@ void ipoib_conn_fail(struct ipoib_conn *conn)
 }
 
 /* ---- how many there may be ---- */
-
-/* With those that are made while others still go. */
-static unsigned int ipoib_cm_slack(unsigned int limit)
-{
-	return limit + limit / 16 + 1;
-}
-
-/* Without SRQ each connection's receives have places of their own in the CQ. */
-static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
-{
-	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
-
-	/* Such that ipoib_cm_slack() of it is not more than that. */
-	return min(ipoib_cm_max_own, room ? (room - 1) * 16 / 17 : 0);
-}
-
-static unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
-{
-	unsigned int most = IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(cm->priv) *
-			    9 / 10;
-
-	if (!ipoib_cm_has_srq(cm->priv))
-		return min(most, ipoib_cm_limit_own(cm));
-	return min(most, READ_ONCE(ipoib_cm_max_conns));
-}
-
-/**
- * ipoib_cm_most - the most connections there can be at a time
- * @cm: connected mode of the interface, on an HCA without SRQ
- *
- * Return: how many
- */
-unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
-{
-	return ipoib_cm_slack(ipoib_cm_limit(cm));
-}
 
 /**
  * ipoib_conn_is_spare - whether a connection has not been used for a while
@@ -428,27 +382,16 @@ static unsigned int ipoib_reap_holders(struct ipoib_cm *cm, unsigned int least)
 	return n;
 }
 
-/**
- * ipoib_reap_idlest - close connections that may hold receives
- * @cm: connected mode of the interface
- *
+/*
  * A connection within a message holds a receive and brings no other one, so those that
  * were used least recently are closed; if peers on one port have more than others,
  * theirs.
- *
- * Context: any but hard interrupt
- * Return: how many
  */
-unsigned int ipoib_reap_idlest(struct ipoib_cm *cm)
+static void ipoib_reap_idlest(struct ipoib_cm *cm)
 {
-	unsigned int n;
-
-	spin_lock_bh(&cm->lock);
-	n = ipoib_reap_holders(cm, ipoib_source_greatest(cm) / 2);
-	if (!n)
-		n = ipoib_reap_holders(cm, 0);
-	spin_unlock_bh(&cm->lock);
-	return n;
+	lockdep_assert_held(&cm->lock);
+	if (!ipoib_reap_holders(cm, ipoib_source_greatest(cm) / 2))
+		ipoib_reap_holders(cm, 0);
 }
 
 /**
@@ -657,6 +600,8 @@ static void ipoib_reap_age_work(struct work_struct *work)
 
 	spin_lock_bh(&cm->lock);
 	ipoib_reap_age_conns(cm);
+	if (xchg(&cm->rx_held, false))
+		ipoib_reap_idlest(cm);
 	ipoib_peer_age_all(cm);
 	spin_unlock_bh(&cm->lock);
 	ipoib_reap_tell_early(cm);

@@ -603,6 +603,19 @@ static int ipoib_roce_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
 	return err;
 }
 
+/* See &struct ipoib_fabric_ops. */
+static int ipoib_roce_mcast_ah(struct ipoib_dev *priv,
+			       struct ib_sa_mcmember_rec *rec,
+			       struct rdma_ah_attr *attr)
+{
+	const struct ib_gid_attr *sgid_attr = ipoib_roce_gid_attr(priv);
+
+	if (IS_ERR(sgid_attr))
+		return PTR_ERR(sgid_attr);
+	ipoib_roce_group_ah(priv, rec, sgid_attr, attr);
+	return 0;
+}
+
 static void ipoib_roce_path_show(struct seq_file *file,
 				 const struct ipoib_path *path)
 {
@@ -658,10 +671,9 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.leave = ipoib_roce_group_leave,
 	.attach = ipoib_roce_group_attach,
 	.detach = ipoib_roce_group_detach,
-	.group_ah = ipoib_roce_group_ah,
+	.group_ah = ipoib_roce_mcast_ah,
 	.conn_gid = ipoib_roce_gid_attr,
 	.conn_check = ipoib_roce_conn_check,
-	.conn_shares = ipoib_roce_shares_receives,
 };
 
 /*

@@ -88,7 +88,6 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
 int ipoib_roce_conn_check(struct ipoib_dev *priv,
 			  const struct ib_cm_req_event_param *req);
 bool ipoib_roce_is_soft(const struct ipoib_dev *priv);
-bool ipoib_roce_shares_receives(const struct ipoib_dev *priv);
 
 /* ipoib_roce_group.c */
 void ipoib_roce_group_init(struct ipoib_roce *roce);
@@ -105,7 +104,8 @@ int ipoib_roce_group_attach(struct ipoib_dev *priv,
 			    struct ib_sa_mcmember_rec *rec);
 int ipoib_roce_group_detach(struct ipoib_dev *priv,
 			    struct ib_sa_mcmember_rec *rec);
-int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
-			struct rdma_ah_attr *attr);
+void ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			 const struct ib_gid_attr *sgid_attr,
+			 struct rdma_ah_attr *attr);
 
 #endif /* IPOIB_ROCE_H */

@@ -40,9 +40,8 @@ int ipoib_roce_conn_check(struct ipoib_dev *priv,
  *
  * It has faults that are worked around:
  *
- * - It forgets the receive that a message was being put into when its QP stops, does
- *   not tell everywhere that a QP is done with its SRQ, and on UC reports a message
- *   of which a packet was lost as a failed receive.
+ * - On UC it reports a message of which a packet was lost as a failed receive. See also
+ *   ipoib_cm_has_srq().
  * - A datagram that cannot be sent, as the GID of its address handle has gone from
  *   the port's table or there is no route, puts its QP into the error state. If that
  *   is QP 1, ib_mad does not start it again: the CM is dead on that port until the
@@ -55,18 +54,4 @@ int ipoib_roce_conn_check(struct ipoib_dev *priv,
 bool ipoib_roce_is_soft(const struct ipoib_dev *priv)
 {
 	return priv->ca->ops.driver_id == RDMA_DRIVER_RXE;
-}
-
-/**
- * ipoib_roce_shares_receives - whether an HCA can be trusted with an SRQ
- * @priv: the interface
- *
- * With receives of its own a QP of soft-RoCE gives all of them back, and a message
- * of which a packet was lost is not heard of.
- *
- * Return: false for soft-RoCE
- */
-bool ipoib_roce_shares_receives(const struct ipoib_dev *priv)
-{
-	return !ipoib_roce_is_soft(priv);
 }

@@ -418,23 +418,16 @@ static void ipoib_roce_group_mac(const union ib_gid *mgid, u8 *mac)
 }
 
 /**
- * ipoib_roce_group_ah - attributes of an address handle, see
- *	&struct ipoib_fabric_ops
+ * ipoib_roce_group_ah - attributes of an address handle for a group
  * @priv: the interface
  * @rec: record of the group
+ * @sgid_attr: entry of the GID table to send by; its reference goes to @attr
  * @attr: the attributes
- *
- * Context: process
- * Return: 0 or -ENODEV
  */
-int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
-			struct rdma_ah_attr *attr)
+void ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			 const struct ib_gid_attr *sgid_attr,
+			 struct rdma_ah_attr *attr)
 {
-	const struct ib_gid_attr *sgid_attr;
-
-	sgid_attr = ipoib_roce_gid_attr(priv);
-	if (IS_ERR(sgid_attr))
-		return PTR_ERR(sgid_attr);
 	memset(attr, 0, sizeof(*attr));
 	attr->type = rdma_ah_find_type(priv->ca, priv->port);
 	rdma_ah_set_sl(attr, rec->sl);
@@ -443,7 +436,6 @@ int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 	ipoib_roce_group_mac(&rec->mgid, attr->roce.dmac);
 	rdma_move_grh_sgid_attr(attr, &rec->mgid, be32_to_cpu(rec->flow_label),
 				rec->hop_limit, rec->traffic_class, sgid_attr);
-	return 0;
 }
 
 /**

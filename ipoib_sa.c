@@ -182,68 +182,6 @@ static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
 	return 0;
 }
 
-/*
- * RFC 4391 section 10: a new group takes P_Key, Q_Key, SL, MTU and HopLimit
- * of the broadcast group, and should take the rest (U55). Naming them in the
- * request makes the SA create a missing group, and refuse to join us to one
- * that differs.
- */
-static ib_sa_comp_mask ipoib_sa_copy_rec(struct ib_sa_mcmember_rec *rec,
-					 const struct ib_sa_mcmember_rec *like)
-{
-	rec->qkey = like->qkey;
-	rec->mtu_selector = IB_SA_EQ;
-	rec->mtu = like->mtu;
-	rec->traffic_class = like->traffic_class;
-	rec->rate_selector = IB_SA_EQ;
-	rec->rate = like->rate;
-	rec->sl = like->sl;
-	rec->flow_label = like->flow_label;
-	rec->hop_limit = like->hop_limit;
-	return IB_SA_MCMEMBER_REC_QKEY | IB_SA_MCMEMBER_REC_MTU_SELECTOR |
-	       IB_SA_MCMEMBER_REC_MTU | IB_SA_MCMEMBER_REC_TRAFFIC_CLASS |
-	       IB_SA_MCMEMBER_REC_RATE_SELECTOR | IB_SA_MCMEMBER_REC_RATE |
-	       IB_SA_MCMEMBER_REC_SL | IB_SA_MCMEMBER_REC_FLOW_LABEL |
-	       IB_SA_MCMEMBER_REC_HOP_LIMIT;
-}
-
-/**
- * ipoib_sa_join_rec - a request to join a group
- * @mcast: the group
- * @state: JoinState
- * @like: record of the broadcast group if a missing group is to be created like
- *	it, else NULL
- * @rec: the request
- *
- * The MLID that the group has had is not among the components that the mask
- * names, so a request that differs is not refused for it. But OpenSM gives a group
- * that it makes the MLID it finds there, if that is free: so groups keep theirs
- * when the SM is restarted, and with them what switches and senders know.
- *
- * Context: multicast work, or with it stopped
- * Return: component mask
- */
-ib_sa_comp_mask ipoib_sa_join_rec(const struct ipoib_mcast *mcast, u8 state,
-				  const struct ib_sa_mcmember_rec *like,
-				  struct ib_sa_mcmember_rec *rec)
-{
-	ib_sa_comp_mask mask = IB_SA_MCMEMBER_REC_MGID |
-			       IB_SA_MCMEMBER_REC_PORT_GID |
-			       IB_SA_MCMEMBER_REC_PKEY |
-			       IB_SA_MCMEMBER_REC_JOIN_STATE;
-	const struct ipoib_dev *priv = mcast->priv;
-
-	memset(rec, 0, sizeof(*rec));
-	rec->mgid = mcast->mgid;
-	rec->mlid = like && mcast->held ? mcast->rec.mlid : 0;
-	rec->port_gid = priv->local_gid;
-	rec->pkey = cpu_to_be16(priv->pkey);
-	rec->join_state = state;
-	if (like)
-		mask |= ipoib_sa_copy_rec(rec, like);
-	return mask;
-}
-
 static struct ib_sa_multicast *
 ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 	      const struct ib_sa_mcmember_rec *like)
@@ -251,7 +189,7 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_join_rec(mcast, state, like, &rec);
+	mask = ipoib_query_join_rec(mcast, state, like, &rec);
 	return ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port,
 				    &rec, mask, GFP_KERNEL,
 				    ipoib_sa_join_answer, mcast);
@@ -330,7 +268,7 @@ static void ipoib_sa_left(struct ipoib_dev *priv,
 
 	if (ipoib_sa_pkey_index(priv) == priv->pkey_joined)
 		return;
-	mask = ipoib_sa_join_rec(mcast, state, NULL, &rec);
+	mask = ipoib_query_join_rec(mcast, state, NULL, &rec);
 	ipoib_former_end(priv, &rec, mask);
 }
 
@@ -359,7 +297,8 @@ static int ipoib_sa_group_ah(struct ipoib_dev *priv,
 /* Without an agent there are no reports, and no multicast routing. */
 static int ipoib_sa_init(struct ipoib_dev *priv)
 {
-	struct ipoib_agent *agent = ipoib_agent_get(priv->ca, priv->port);
+	struct ipoib_agent *agent = ipoib_agent_get(priv->ca, priv->port,
+						    &ipoib_notice_ops);
 
 	if (IS_ERR(agent)) {
 		netdev_warn(priv->netdev, "no MAD agent: %ld\n",
@@ -382,14 +321,18 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 static void ipoib_sa_start(struct ipoib_dev *priv)
 {
 	priv->pkey_joined = ipoib_sa_pkey_index(priv);
-	if (priv->agent)
-		ipoib_agent_add_dev(priv->agent, priv);
+	if (!priv->agent)
+		return;
+	ipoib_agent_add_dev(priv->agent, priv);
+	ipoib_notice_wanted(priv->agent);
 }
 
 static void ipoib_sa_stop(struct ipoib_dev *priv)
 {
-	if (priv->agent)
-		ipoib_agent_del_dev(priv->agent, priv);
+	if (!priv->agent)
+		return;
+	ipoib_agent_del_dev(priv->agent, priv);
+	ipoib_notice_wanted(priv->agent);
 }
 
 const struct ipoib_fabric_ops ipoib_sa_ops = {

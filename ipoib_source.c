@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: the share of each port of the fabric.
+ * Connected mode: how many connections there may be, and the share of each port of the
+ * fabric.
  *
  * A host can request connections in the name of any number of GIDs and QPNs, but its
  * requests come from its port: on InfiniBand from its LID, which the switches check, on
@@ -14,6 +15,7 @@
 #include <linux/jhash.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <rdma/ib_addr.h>
 
 #include "ipoib.h"
 #include "ipoib_cm.h"
@@ -29,6 +31,176 @@ static unsigned int ipoib_cm_max_port;
 module_param_named(cm_max_per_port, ipoib_cm_max_port, uint, 0644);
 MODULE_PARM_DESC(cm_max_per_port,
 		 "Most connections that peers on one port of the fabric may have (0: an eighth of all, or 64)");
+
+static unsigned int ipoib_cm_max_conns = 12000;
+module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
+MODULE_PARM_DESC(cm_max_connections,
+		 "Most connections of an interface (HCAs with shared receive queues)");
+
+static unsigned int ipoib_cm_max_own = 128;
+module_param_named(max_nonsrq_conn_qp, ipoib_cm_max_own, uint, 0444);
+MODULE_PARM_DESC(max_nonsrq_conn_qp,
+		 "Most connections of an interface (HCAs without)");
+
+/* ---- limits ---- */
+
+/**
+ * ipoib_cm_has_srq - whether connections share their receives
+ * @priv: the interface
+ *
+ * Soft-RoCE forgets the receive that a message was being put into when its QP stops, and
+ * does not report everywhere that a QP is done with its SRQ. With receives of its own a QP
+ * gives all of them back.
+ *
+ * Return: true if the HCA has SRQs that are good for it, as far as is known
+ */
+bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
+{
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+
+	if (priv->cm && READ_ONCE(priv->cm->srq_state) == IPOIB_SRQ_REFUSED)
+		return false;
+	return attrs->max_srq > 0 && attrs->max_srq_wr > 0 &&
+	       attrs->max_srq_sge > 1 &&
+	       priv->ca->ops.driver_id != RDMA_DRIVER_RXE;
+}
+
+/**
+ * ipoib_cm_tx_cq_conns - connections whose sends have room in one CQ
+ * @priv: the interface
+ *
+ * Return: how many
+ */
+unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
+{
+	return min_t(unsigned int, IPOIB_CM_CQ_CONNS,
+		     priv->ca->attrs.max_cqe / IPOIB_CM_RING);
+}
+
+/**
+ * ipoib_cm_slack - a limit, with those that are made while others still go
+ * @limit: the limit
+ *
+ * Return: the most there may be for a moment
+ */
+unsigned int ipoib_cm_slack(unsigned int limit)
+{
+	return limit + limit / 16 + 1;
+}
+
+/* Without SRQ each connection's receives have places of their own in the CQ. */
+static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
+{
+	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
+
+	/* Such that ipoib_cm_slack() of it is not more than that. */
+	return min(ipoib_cm_max_own, room ? (room - 1) * 16 / 17 : 0);
+}
+
+/**
+ * ipoib_cm_limit - the most connections of an interface
+ * @cm: connected mode of the interface
+ *
+ * Return: how many
+ */
+unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
+{
+	unsigned int most = IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(cm->priv) *
+			    9 / 10;
+
+	if (!ipoib_cm_has_srq(cm->priv))
+		return min(most, ipoib_cm_limit_own(cm));
+	return min(most, READ_ONCE(ipoib_cm_max_conns));
+}
+
+/**
+ * ipoib_cm_most - the most connections there can be at a time
+ * @cm: connected mode of the interface, on an HCA without SRQ
+ *
+ * Return: how many
+ */
+unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
+{
+	return ipoib_cm_slack(ipoib_cm_limit(cm));
+}
+
+/* ---- where a peer is ---- */
+
+/**
+ * ipoib_way_set - note where a peer is
+ * @way: filled in; what its fabric does not have is zero
+ * @lid: LID
+ * @mac: MAC address, or NULL
+ */
+void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac)
+{
+	way->lid = lid;
+	memset(way->mac, 0, sizeof(way->mac));
+	if (mac)
+		memcpy(way->mac, mac, sizeof(way->mac));
+}
+
+/**
+ * ipoib_way_of_rec - where a path record leads to
+ * @way: filled in
+ * @rec: the record
+ */
+void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec)
+{
+	ipoib_way_set(way, be32_to_cpu(sa_path_get_dlid(rec)),
+		      sa_path_get_dmac(rec));
+}
+
+/**
+ * ipoib_way_to - where the fabric says that a GID is
+ * @priv: the interface
+ * @gid: the GID
+ * @way: filled in
+ *
+ * Return: whether it is known
+ */
+bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid, struct ipoib_way *way)
+{
+	struct sa_path_rec rec;
+
+	if (!priv->neigh->record(priv, gid, &rec))
+		return false;
+	ipoib_way_of_rec(way, &rec);
+	return true;
+}
+
+/**
+ * ipoib_way_is_same - whether two addresses are of one port
+ * @priv: the interface
+ * @a: address of a port
+ * @b: another
+ *
+ * Return: true if so
+ */
+bool ipoib_way_is_same(const struct ipoib_dev *priv, const struct ipoib_way *a,
+		       const struct ipoib_way *b)
+{
+	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
+	       ether_addr_equal(a->mac, b->mac);
+}
+
+/**
+ * ipoib_conn_is_theirs - whether a request has come from where its peer is
+ * @conn: a connection that was asked for; where it leads to need not be known
+ *
+ * Context: process, or bottom half
+ * Return: true if it has, false if not or not known yet
+ */
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	struct ipoib_way way;
+
+	return ipoib_way_to(priv, conn->peer->addr.gid, &way) &&
+	       ipoib_way_is_same(priv, &way, &conn->from);
+}
+
+/* ---- shares of ports ---- */
 
 static void ipoib_source_key(const struct ipoib_cm *cm,
 			     const struct ipoib_way *way, struct ipoib_way *key)
