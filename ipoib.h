@@ -16,9 +16,9 @@
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 
-#include "ipoib_agent.h"
 #include "ipoib_cm.h"
 #include "ipoib_fabric.h"
+#include "ipoib_limit.h"
 #include "ipoib_object.h"
 #include "ipoib_ring.h"
 #include "ipoib_share.h"
@@ -35,15 +35,15 @@
  * Locks, outermost first. A lock may be taken while one above it is held,
  * never the other way round.
  *
- * ipoib_hca_lock (ipoib_hca.c)
+ * ipoib_hca_lock (ipoib_client.c)
  *	which ports have an interface: HCAs that come and go, and changes of
  *	the module parameter. Nothing below waits for who holds it.
- * mutex of the agents (ipoib_agent.c)
+ * mutex of the agents (sa/mad.c)
  *	which ports have one, and how many interfaces share it. Taken when
  *	interfaces are made and freed.
  * RTNL
  *	ndo_open(), ndo_stop(), ndo_change_mtu() and the control work
- *	(ipoib_event.c). Serialises everything that starts, stops or changes
+ *	(ipoib_ctl.c). Serialises everything that starts, stops or changes
  *	an interface. Never taken in a completion, an answer of the fabric or the
  *	multicast and path works, so ndo_stop() may wait for all of those.
  * addr_list_lock of the net_device
@@ -101,7 +101,7 @@
  *	flight ever uses a destroyed handle, and no cache line is written for
  *	it per packet.
  * &struct ipoib_conn
- *	is freed by the reaper (ipoib_reap.c) alone. Senders find it under RCU in
+ *	is freed by the reaper (cm/conn.c) alone. Senders find it under RCU in
  *	&ipoib_peer.tx; callbacks of the CM have it as their context; the
  *	completion handlers take it from the QP of a completion. It is handed
  *	to the reaper by __ipoib_conn_close(), from any context, and then, in
@@ -144,7 +144,7 @@
  *	may be waited for with RTNL held.
  * &ipoib_roce.group_work (system_unbound_wq): memberships of Ethernet ports,
  *	which need RTNL. Waited for without RTNL only.
- * queue of queries for paths (ipoib_roce.c): may be waited for with RTNL held.
+ * queue of queries for paths (roce/roce.c): may be waited for with RTNL held.
  */
 
 struct dentry;
@@ -642,7 +642,7 @@ struct ipoib_mcast {
  * @ah_work: destroys them
  * @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach()
  * @wq: ordered queue of the works above but @ah_work
- * @ctl_work: control work, see ipoib_event.c
+ * @ctl_work: control work, see ipoib_ctl.c
  * @ctl_events: what it has to do
  * @ctl_pause: milliseconds to its next try after a failure, 0 if there was none
  * @announcements: how often neighbours are still to be told of our address; under
@@ -959,7 +959,7 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
 int ipoib_port_read(struct ipoib_dev *priv);
 void ipoib_dev_params_fix(void);
 
-/* ipoib_hca.c */
+/* ipoib_client.c */
 int ipoib_hca_register(void);
 void ipoib_hca_unregister(void);
 
@@ -981,6 +981,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
 extern const struct ipoib_neigh_ops ipoib_neigh_ops;
+extern const struct seq_operations ipoib_path_sops;
 
 /* ipoib_namer.c */
 void ipoib_namer_heard(struct ipoib_namers *namers, const struct sk_buff *skb,
@@ -992,20 +993,15 @@ void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,
 void ipoib_pmtu_init(struct ipoib_dev *priv);
 void ipoib_pmtu_stop(struct ipoib_dev *priv);
 
-/* ipoib_multicast.c */
+/* ipoib_multicast.c, mcast/ */
+extern const struct seq_operations ipoib_mcg_sops;
 int ipoib_mcast_init(struct ipoib_dev *priv);
 void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
 void ipoib_mcast_turn(struct ipoib_dev *priv, int status);
-
-/* ipoib_group.c */
-
-/* ipoib_listener.c */
 void ipoib_mcast_resync(struct ipoib_dev *priv);
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
-
-/* ipoib_news.c */
 void ipoib_mcast_rejoin(struct ipoib_dev *priv);
 void ipoib_mcast_review(struct ipoib_dev *priv);
 void ipoib_mcast_doubt(struct ipoib_dev *priv);
@@ -1014,11 +1010,7 @@ void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid);
 void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status);
 void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 			int status, const struct ib_sa_mcmember_rec *rec);
-
-/* ipoib_sender.c */
 void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
-
-/* ipoib_router.c */
 void ipoib_router_listed(struct ipoib_dev *priv, int status,
 			 const union ib_gid *mgids, unsigned int n);
 
@@ -1055,49 +1047,8 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq);
 bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq);
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
 
-/* ipoib_sa.c */
-u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
-int ipoib_sa_join_again(struct ipoib_dev *priv,
-			struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
-			int (*answer)(int status,
-				      struct ib_sa_multicast *member),
-			void *context);
-void ipoib_sa_register(void);
-void ipoib_sa_unregister(void);
-
-/* ipoib_former.c */
-void ipoib_former_init(struct ipoib_dev *priv);
-void ipoib_former_end(struct ipoib_dev *priv,
-		      const struct ib_sa_mcmember_rec *rec,
-		      ib_sa_comp_mask mask);
-
-/* ipoib_roce.c */
-int ipoib_roce_register(void);
-void ipoib_roce_unregister(void);
-
-/* ipoib_roce_ports.c */
-void ipoib_roce_watch_param(void (*changed)(void));
-int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
-
-/* ipoib_event.c */
+/* ipoib_ctl.c */
 void ipoib_ctl_work(struct work_struct *work);
-void ipoib_event_handler(struct ib_event_handler *handler,
-			 struct ib_event *event);
-
-/**
- * struct ipoib_hca - an HCA and its interfaces
- * @ca: the HCA
- * @list: in the list of all of them
- * @handler: of its asynchronous events
- * @devs: &struct ipoib_dev, read under RCU, changed under a mutex of
- *	ipoib_hca.c
- */
-struct ipoib_hca {
-	struct ib_device *ca;
-	struct list_head list;
-	struct ib_event_handler handler;
-	struct list_head devs;
-};
 
 /* ipoib_netlink.c */
 extern struct rtnl_link_ops ipoib_link_ops;

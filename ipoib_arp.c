@@ -15,6 +15,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/random.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/dst.h>
 #include <net/neighbour.h>
@@ -830,6 +831,59 @@ void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 	}
 	spin_unlock_bh(&priv->path_lock);
 }
+
+/* ---- debugfs ---- */
+
+static void ipoib_path_one(struct seq_file *file, struct ipoib_path *path)
+{
+	bool complete = rcu_access_pointer(path->ah);
+
+	seq_printf(file, "GID: %pI6\n", path->gid.raw);
+	seq_printf(file, "  complete: %6s\n", complete ? "yes" : "no");
+	if (complete)
+		path->priv->fabric->path_show(file, path);
+	seq_putc(file, '\n');
+}
+
+static void *ipoib_path_seq_start(struct seq_file *file, loff_t *pos)
+	__acquires(&priv->path_lock)
+{
+	struct ipoib_dev *priv = file->private;
+
+	spin_lock_bh(&priv->path_lock);
+	return seq_list_start(&priv->path_list, *pos);
+}
+
+static void *ipoib_path_seq_next(struct seq_file *file, void *at, loff_t *pos)
+{
+	struct ipoib_dev *priv = file->private;
+
+	return seq_list_next(at, &priv->path_list, pos);
+}
+
+static void ipoib_path_seq_stop(struct seq_file *file, void *at)
+	__releases(&priv->path_lock)
+{
+	struct ipoib_dev *priv = file->private;
+
+	spin_unlock_bh(&priv->path_lock);
+}
+
+static int ipoib_path_show(struct seq_file *file, void *at)
+{
+	ipoib_path_one(file, list_entry(at, struct ipoib_path, list));
+	return 0;
+}
+
+/* Of a file whose private data is the interface. */
+const struct seq_operations ipoib_path_sops = {
+	.start = ipoib_path_seq_start,
+	.next = ipoib_path_seq_next,
+	.stop = ipoib_path_seq_stop,
+	.show = ipoib_path_show,
+};
+
+/* ---- ageing ---- */
 
 static bool ipoib_path_unused(const struct ipoib_path *path)
 {

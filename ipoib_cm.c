@@ -2,22 +2,21 @@
 /*
  * Connected mode, RFC 4755: which frames go on connections, mode and transport.
  *
- * What is sent to a peer (ipoib_peer.c) takes its connection if there is one, and
- * else UD, while a connection is being made (ipoib_conn.c). What there is of peers
+ * What is sent to a peer (cm/peer.c) takes its connection if there is one, and
+ * else UD, while a connection is being made (cm/connect.c). What there is of peers
  * and connections comes and goes with the interface, up and down; the end of each
- * connection is in ipoib_reap.c.
+ * connection is in cm/conn.c.
  */
 #include <linux/icmpv6.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
-
 #include <net/ipv6.h>
-#include <net/neighbour.h>
 #include <net/ndisc.h>
+#include <net/neighbour.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
+#include "cm/cm.h"
 
 static char *ipoib_cm_transport = "rc";
 module_param_named(cm_transport, ipoib_cm_transport, charp, 0444);
@@ -43,76 +42,6 @@ static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 	{ "rc,uc", IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, IPOIB_TRANSPORT_RC },
 	{ "uc,rc", IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, IPOIB_TRANSPORT_UC },
 };
-
-/* ---- making connections ---- */
-
-/* A connection the peer has made may do, now that its path is known. */
-static bool ipoib_peer_use_theirs(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	struct ipoib_conn *conn;
-	bool used = false;
-
-	spin_lock_bh(&cm->lock);
-	list_for_each_entry(conn, &peer->conns, peer_list) {
-		if (conn->state != IPOIB_CONN_ESTABLISHED || !conn->two_way ||
-		    !ipoib_conn_check(conn))
-			continue;
-		ipoib_conn_use(conn);
-		used = true;
-		break;
-	}
-	spin_unlock_bh(&cm->lock);
-	return used;
-}
-
-/* A peer has to know first what we do not have any more. */
-static bool ipoib_peer_postpone(struct ipoib_peer *peer)
-{
-	list_del_init(&peer->todo);
-	peer->postponed = peer->disconnecting;
-	return peer->postponed;
-}
-
-/* What is left when the interface goes down is forgotten with the peers. */
-static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
-{
-	struct ipoib_peer *peer;
-
-	spin_lock_bh(&cm->lock);
-	do {
-		peer = cm->up ? list_first_entry_or_null(&cm->todo,
-							 struct ipoib_peer,
-							 todo) : NULL;
-	} while (peer && ipoib_peer_postpone(peer));
-	if (peer) {
-		peer->making = true;
-		peer->users++;
-	}
-	spin_unlock_bh(&cm->lock);
-	return peer;
-}
-
-static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	if (!ipoib_peer_use_theirs(cm, peer) &&
-	    READ_ONCE(cm->up) && ipoib_cm_is_on(cm->priv))
-		ipoib_conn_connect(cm, peer);
-	spin_lock_bh(&cm->lock);
-	peer->making = false;
-	ipoib_peer_settle(cm, peer);
-	spin_unlock_bh(&cm->lock);
-}
-
-static void ipoib_cm_connect_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, connect_work);
-	struct ipoib_peer *peer;
-
-	while ((peer = ipoib_cm_next(cm))) {
-		ipoib_cm_connect(cm, peer);
-		ipoib_peer_put(cm, peer);
-	}
-}
 
 /* ---- sending ---- */
 
@@ -621,6 +550,7 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	INIT_LIST_HEAD(&cm->conns);
 	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
 	ipoib_reap_init(cm);
+	ipoib_reap_age_init(cm);
 	INIT_LIST_HEAD(&cm->held);
 	INIT_DELAYED_WORK(&cm->held_work, ipoib_conn_held_work);
 	ipoib_cm_poll_init(&cm->rx_poll);

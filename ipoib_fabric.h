@@ -18,6 +18,7 @@
 #include <rdma/ib_verbs.h>
 
 struct ib_cm_req_event_param;
+struct ipoib_agent;
 struct ipoib_dev;
 struct ipoib_mcast;
 struct ipoib_path;
@@ -236,10 +237,25 @@ struct ipoib_events {
 	void (*port_going)(struct ipoib_dev *priv);
 };
 
-/* ipoib_sa.c */
+/* sa/ */
 extern const struct ipoib_fabric_ops ipoib_sa_ops;
+void ipoib_sa_register(void);
+void ipoib_sa_unregister(void);
+u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
+void ipoib_former_init(struct ipoib_dev *priv);
+bool ipoib_notice_on(struct ipoib_agent *agent);
+int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
+int ipoib_query_refresh(const struct ipoib_mcast *mcast,
+			const struct ib_sa_mcmember_rec *like);
+int ipoib_query_turn(const struct ipoib_mcast *mcast);
+int ipoib_query_groups(struct ipoib_dev *priv);
+void ipoib_query_cancel(struct ipoib_dev *priv);
 
-/* ipoib_roce.c */
+/* roce/ */
 extern const struct ipoib_fabric_ops ipoib_roce_ops;
+int ipoib_roce_register(void);
+void ipoib_roce_unregister(void);
+void ipoib_roce_watch_param(void (*changed)(void));
+int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
 
 #endif /* IPOIB_FABRIC_H */

@@ -11,7 +11,7 @@
  * that do not exist must not fill. Frames may look up paths with interrupts off
  * (netpoll), hence the lock.
  */
-#include "ipoib_agent.h"
+#include "ipoib_limit.h"
 
 /**
  * ipoib_limit_init - initialise a limit

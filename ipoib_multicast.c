@@ -10,102 +10,22 @@
  * The broadcast group is joined first. It gives the link its MTU, Q_Key, SL
  * and so on, it is never created by us (RFC 4391 section 5), and other groups
  * are created like it.
+ *
+ * Events about groups are noted here, too: records that were read, and what the SA and
+ * the port report. The work acts on them.
  */
 #include <linux/jiffies.h>
 #include <linux/random.h>
+#include <linux/seq_file.h>
 
-#include "ipoib_multicast.h"
+#include "mcast/mcast.h"
 
-/* Milliseconds over which nodes spread what an event has them all do. */
-#define IPOIB_MCAST_SPREAD	50
 /* How long a membership is believed to stand if the SA reports nothing, at most. */
 #define IPOIB_MCAST_BELIEF_MAX	(60 * HZ)
 /* Less than half of what jiffies of 32 bits can count, whatever HZ is. */
 #define IPOIB_MCAST_DAY		(24ul * 3600 * HZ)
 
-/**
- * ipoib_mcast_kick - have the work run
- * @priv: the interface
- * @delay: jiffies from now
- *
- * Little is queued once the interface goes down, and that does nothing.
- *
- * Context: any
- */
-void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay)
-{
-	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->mcast_work, delay);
-}
-
-/**
- * ipoib_mcast_todo - have the work look at a group
- * @mcast: the group
- *
- * Context: mcast_lock held; the caller sees to it that the work runs
- */
-void ipoib_mcast_todo(struct ipoib_mcast *mcast)
-{
-	lockdep_assert_held(&mcast->priv->mcast_lock);
-	if (list_empty(&mcast->todo))
-		list_add_tail(&mcast->todo, &mcast->priv->group_todo);
-}
-
-/**
- * ipoib_mcast_todo_all - have the work look at all groups
- * @priv: the interface
- *
- * All groups but the broadcast group wait for it to be joined.
- */
-void ipoib_mcast_todo_all(struct ipoib_dev *priv)
-{
-	struct ipoib_mcast *mcast;
-
-	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list)
-		ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast_lock);
-}
-
-/**
- * ipoib_mcast_spread - a short time at random
- *
- * Return: jiffies
- */
-unsigned long ipoib_mcast_spread(void)
-{
-	return msecs_to_jiffies(get_random_u32_below(IPOIB_MCAST_SPREAD));
-}
-
 /* ---- the limit of outstanding queries ---- */
-
-/**
- * ipoib_mcast_enter - may the SA be asked for a group?
- * @mcast: the group; if not, the work looks at it again when it may
- *
- * The broadcast group, which all others wait for, does not wait for their questions
- * to an SM that may have died.
- *
- * Context: multicast work
- * Return: true if it may
- */
-bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
-	if (!priv->agent || mcast->credit || ipoib_group_is_broadcast(mcast))
-		return true;
-	mcast->credit = ipoib_limit_get(&priv->agent->limit,
-					&priv->mcast_waiter);
-	if (mcast->credit)
-		return true;
-	priv->limit_exhausted = true;
-	spin_lock_bh(&priv->mcast_lock);
-	list_del(&mcast->todo);
-	list_add_tail(&mcast->todo, &priv->group_waiting);
-	spin_unlock_bh(&priv->mcast_lock);
-	return false;
-}
 
 static void ipoib_mcast_limit_free(struct ipoib_limit_waiter *wait)
 {
@@ -198,6 +118,40 @@ void ipoib_mcast_turn(struct ipoib_dev *priv, int status)
 	list_splice_tail_init(&priv->group_leaving, &priv->group_todo);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);
+}
+
+/* ---- groups that go ---- */
+
+/* Leave a group for good; nobody finds it any more. */
+static void ipoib_group_leave(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	u8 users;
+
+	ipoib_member_end(mcast);
+	/* No callback is left that could put the group on the todo list. */
+	spin_lock_bh(&priv->mcast_lock);
+	users = ipoib_group_unlink(mcast);
+	/* It was reported as made while we were leaving it. */
+	if (users & IPOIB_USER_ROUTE)
+		ipoib_router_seen(priv, &mcast->mgid);
+	spin_unlock_bh(&priv->mcast_lock);
+}
+
+/* Leave a group that nobody needs. A frame that has come just now makes it anew. */
+static void ipoib_group_remove(struct ipoib_mcast *mcast)
+{
+	ipoib_group_leave(mcast);
+	ipoib_group_send(mcast);
+	ipoib_group_free(mcast);
+}
+
+/* Leave a group as the interface goes down, and drop the frames that wait. */
+static void ipoib_group_flush(struct ipoib_mcast *mcast)
+{
+	ipoib_group_leave(mcast);
+	ipoib_group_drop(mcast, IPOIB_TX_FLUSHED);
+	ipoib_group_free(mcast);
 }
 
 /* ---- the work ---- */
@@ -498,6 +452,284 @@ static void ipoib_mcast_work(struct work_struct *work)
 		queue_delayed_work(priv->wq, &priv->mcast_work, delay);
 }
 
+/* ---- events ---- */
+
+/**
+ * ipoib_mcast_record - the record of a group has been read
+ * @priv: the interface
+ * @mgid: MGID of the group; it may be gone
+ * @status: 0 or negative error
+ * @rec: the record, valid if @status is 0
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
+			int status, const struct ib_sa_mcmember_rec *rec)
+{
+	struct ipoib_mcast *mcast;
+
+	spin_lock_bh(&priv->mcast_lock);
+	mcast = ipoib_group_lookup(priv, mgid->raw);
+	if (mcast && !mcast->read && (mcast->state == IPOIB_MCAST_ASKING ||
+				      mcast->state == IPOIB_MCAST_CHECKING)) {
+		mcast->read = true;
+		mcast->read_status = status;
+		if (!status)
+			mcast->fresh = *rec;
+		ipoib_mcast_todo(mcast);
+	}
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_mcast_kick(priv, 0);
+}
+
+/* Ask again at once for a group that there was not, or that was refused. */
+static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
+{
+	mcast->backoff = 0;
+	WRITE_ONCE(mcast->absences, 0);
+	if (mcast->state != IPOIB_MCAST_BACKOFF &&
+	    mcast->state != IPOIB_MCAST_ABSENT)
+		return;
+	mcast->retry_at = jiffies;
+	mcast->asked_at = jiffies;
+	mcast->reread = IPOIB_REREAD_GET;
+	ipoib_mcast_todo(mcast);
+}
+
+/**
+ * ipoib_mcast_rejoin - try again at once what has failed so far
+ * @priv: the interface
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_rejoin(struct ipoib_dev *priv)
+{
+	struct ipoib_mcast *mcast;
+
+	spin_lock_bh(&priv->mcast_lock);
+	list_for_each_entry(mcast, &priv->group_list, list) {
+		ipoib_mcast_retry_now(mcast);
+		ipoib_mcast_todo(mcast);
+	}
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_mcast_kick(priv, 0);
+}
+
+/* When that is granted there is the group, whatever was reported before. */
+static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
+{
+	return mcast->state == IPOIB_MCAST_JOINING &&
+	       READ_ONCE(mcast->asked) == IPOIB_JOIN_FULL;
+}
+
+/*
+ * A membership that does not keep the group: it may have become another one. Or
+ * the SA has said that there is no group, and we are just about to believe it.
+ */
+static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
+{
+	if (mcast->state == IPOIB_MCAST_IDLE)
+		return;
+	if (mcast->state != IPOIB_MCAST_ASKING &&
+	    (READ_ONCE(mcast->held) == IPOIB_JOIN_FULL ||
+	     ipoib_mcast_joins_full(mcast)))
+		return;
+	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
+	mcast->belief = IPOIB_MCAST_BELIEF;
+	ipoib_mcast_todo(mcast);
+}
+
+/**
+ * ipoib_mcast_review - reports may have been missed
+ * @priv: the interface
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_review(struct ipoib_dev *priv)
+{
+	struct ipoib_mcast *mcast;
+
+	spin_lock_bh(&priv->mcast_lock);
+	list_for_each_entry(mcast, &priv->group_list, list) {
+		ipoib_mcast_look_again(mcast);
+		ipoib_mcast_retry_now(mcast);
+	}
+	ipoib_router_due(priv);
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_mcast_kick(priv, 0);
+}
+
+/**
+ * ipoib_mcast_doubt - there is another SM, which may not know us
+ * @priv: the interface
+ *
+ * An SM that takes over is to ask for reregistration, which ends in
+ * ipoib_mcast_answer(); not all do. What we are is said again, and stays in
+ * use meanwhile. Where the former SM is being asked, it is said after its answer.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_doubt(struct ipoib_dev *priv)
+{
+	struct ipoib_mcast *mcast;
+
+	if (!priv->agent)
+		return;
+	spin_lock_bh(&priv->mcast_lock);
+	list_for_each_entry(mcast, &priv->group_list, list) {
+		if (mcast->state != IPOIB_MCAST_MEMBER &&
+		    !ipoib_group_is_busy(mcast->state))
+			continue;
+		/* A question to the former SM that ends now costs no pause. */
+		WRITE_ONCE(mcast->backoff, 0);
+		mcast->reread = IPOIB_REREAD_SET;
+		mcast->belief = IPOIB_MCAST_BELIEF;
+		mcast->retry_at = jiffies + ipoib_mcast_spread();
+		ipoib_mcast_todo(mcast);
+	}
+	ipoib_router_due(priv);
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_mcast_kick(priv, 0);
+}
+
+/**
+ * ipoib_mcast_group_seen - the SA reports a new group
+ * @priv: the interface
+ * @mgid: its MGID, of any link
+ *
+ * Who has sent to the routers now sends to the group (U53). Who thinks to be a
+ * member has missed that it went: it may have another MLID now (A26). Most reports
+ * are of groups that are of no interest here, and cost nothing more.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
+{
+	struct ipoib_mcast *mcast;
+	bool kick;
+
+	if (!ipoib_mgid_on_link(mgid, &priv->broadcast_mgid))
+		return;
+	spin_lock_bh(&priv->mcast_lock);
+	mcast = ipoib_group_lookup(priv, mgid->raw);
+	if (mcast) {
+		ipoib_mcast_look_again(mcast);
+		ipoib_mcast_retry_now(mcast);
+	}
+	ipoib_router_seen(priv, mgid);
+	kick = mcast || priv->routing;
+	spin_unlock_bh(&priv->mcast_lock);
+	if (kick)
+		ipoib_mcast_kick(priv, 0);
+}
+
+/**
+ * ipoib_mcast_group_gone - the SA reports that a group has been deleted
+ * @priv: the interface
+ * @mgid: its MGID, of any link
+ *
+ * A group that the administrator made is reported when its last member leaves,
+ * and stays: so the record is read before anything is dropped. If we are being
+ * made a member just now, it may have gone after the SA answered.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid)
+{
+	struct ipoib_mcast *mcast;
+	bool doubt;
+
+	spin_lock_bh(&priv->mcast_lock);
+	mcast = ipoib_group_lookup(priv, mgid->raw);
+	doubt = mcast && (READ_ONCE(mcast->held) ||
+			  (ipoib_group_is_busy(mcast->state) &&
+			   !ipoib_mcast_joins_full(mcast)));
+	if (doubt) {
+		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
+		ipoib_mcast_todo(mcast);
+	}
+	spin_unlock_bh(&priv->mcast_lock);
+	if (doubt)
+		ipoib_mcast_kick(priv, 0);
+}
+
+/* ---- debugfs ---- */
+
+/* Who needs a group, by the IPOIB_USER_ bits: listener, router, sender. */
+static const char * const ipoib_mcg_users[] = {
+	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
+};
+
+/* Milliseconds to the next try. */
+static unsigned int ipoib_mcg_retry(const struct ipoib_mcast *mcast)
+{
+	unsigned long now = jiffies;
+
+	return time_after(mcast->retry_at, now) ?
+	       jiffies_to_msecs(mcast->retry_at - now) : 0;
+}
+
+static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast)
+{
+	seq_printf(file, "GID: %pI6\n", mcast->mgid.raw);
+	seq_printf(file, "  created: %10lu\n", mcast->created);
+	seq_printf(file, "  queuelen: %9u\n", skb_queue_len(&mcast->queue));
+	seq_printf(file, "  complete: %9s\n",
+		   rcu_access_pointer(mcast->ah) ? "yes" : "no");
+	seq_printf(file, "  send_only: %8s\n",
+		   ipoib_group_want(mcast) & IPOIB_JOIN_RECEIVES ? "no" : "yes");
+	seq_printf(file, "  state: %12s\n", ipoib_group_state_name(mcast));
+	seq_printf(file, "  join_state: %7u\n", READ_ONCE(mcast->held));
+	seq_printf(file, "  mlid: %#13x\n",
+		   mcast->held ? be16_to_cpu(mcast->rec.mlid) : 0);
+	seq_printf(file, "  users: %12s\n",
+		   ipoib_mcg_users[mcast->users & 7]);
+	seq_printf(file, "  idle: %13u\n",
+		   jiffies_to_msecs(jiffies - READ_ONCE(mcast->used)) / 1000);
+	if (mcast->state == IPOIB_MCAST_BACKOFF)
+		seq_printf(file, "  retry_ms: %9u\n  reason: %s\n",
+			   ipoib_mcg_retry(mcast), ipoib_reason_text(mcast));
+	seq_putc(file, '\n');
+}
+
+static void *ipoib_mcg_seq_start(struct seq_file *file, loff_t *pos)
+	__acquires(&priv->mcast_lock)
+{
+	struct ipoib_dev *priv = file->private;
+
+	spin_lock_bh(&priv->mcast_lock);
+	return seq_list_start(&priv->group_list, *pos);
+}
+
+static void *ipoib_mcg_seq_next(struct seq_file *file, void *at, loff_t *pos)
+{
+	struct ipoib_dev *priv = file->private;
+
+	return seq_list_next(at, &priv->group_list, pos);
+}
+
+static void ipoib_mcg_seq_stop(struct seq_file *file, void *at)
+	__releases(&priv->mcast_lock)
+{
+	struct ipoib_dev *priv = file->private;
+
+	spin_unlock_bh(&priv->mcast_lock);
+}
+
+static int ipoib_mcg_show(struct seq_file *file, void *at)
+{
+	ipoib_mcg_one(file, list_entry(at, struct ipoib_mcast, list));
+	return 0;
+}
+
+/* Of a file whose private data is the interface. */
+const struct seq_operations ipoib_mcg_sops = {
+	.start = ipoib_mcg_seq_start,
+	.next = ipoib_mcg_seq_next,
+	.stop = ipoib_mcg_seq_stop,
+	.show = ipoib_mcg_show,
+};
+
 /* ---- up and down ---- */
 
 /**
@@ -546,7 +778,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 	list_for_each_entry_safe(mcast, tmp, &priv->group_list, list)
 		ipoib_group_flush(mcast);
 	if (priv->agent)
-		ipoib_limit_cancel(&priv->agent->limit, &priv->mcast_waiter);
+		ipoib_limit_cancel(priv->limit, &priv->mcast_waiter);
 	ipoib_query_cancel(priv);
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of ipoib_record.c: MCMemberRecord and Notice on the wire, IBTA 15.2.5.17
+ * Tests of sa/record.c: MCMemberRecord and Notice on the wire, IBTA 15.2.5.17
  * and 13.4.8.2.
  *
  * What is expected is written down octet by octet, not made by the functions
  * under test.
  */
 #include "ipoib_suites.h"
-#include "../../../ipoib_record.c"
+#include "../../../sa/record.c"
 
 static const u8 record_octets[52] = {
 	/* MGID, port's GID */

@@ -4,7 +4,7 @@
  */
 #include <linux/slab.h>
 
-#include "ipoib_multicast.h"
+#include "mcast/mcast.h"
 #include "ipoib_share.h"
 #include "ipoib_suites.h"
 

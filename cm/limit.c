@@ -18,7 +18,7 @@
 #include <rdma/ib_addr.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
+#include "cm/cm.h"
 
 /* Of one port: requests granted whose RTU is outstanding, see IPOIB_CM_ACCEPTING. */
 #define IPOIB_SOURCE_ACCEPTING	16

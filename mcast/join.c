@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The membership in one group: to ask for it, to look whether it still stands,
- * to give it up. Why there is none is for ipoib_reason.c. All of this is done by the
- * multicast work, one step at a time; see the drawing in design.rst.
+ * to give it up. All of this is done by
+ * the multicast work, one step at a time; see the drawing in design.rst.
  *
  * A membership is replaced before it is given up: when a group that we only
  * send to gets a listener here, or when the SM has forgotten us, the new join
@@ -10,10 +10,141 @@
  *
  * ib_sa says "refused" whatever the SA's reason. So after a refusal the record
  * of the group is read: it is missing, or it shows what does not fit.
+ *
+ * That one is no member has a reason: a parameter of the group that does not fit, or an
+ * answer of the SA. It is logged, and it says when the join is tried again.
  */
 #include <linux/jiffies.h>
+#include <linux/random.h>
 
-#include "ipoib_multicast.h"
+#include "mcast/mcast.h"
+
+/* ---- why there is no membership ---- */
+
+/* Milliseconds of pause from which it is a failure that no SM is known. */
+#define IPOIB_REASON_QUIET	64
+
+/**
+ * struct ipoib_reason_rule - what to say and do about a reason
+ * @text: for the log
+ * @min: milliseconds to the next try
+ * @max: the longest pause, after more failures
+ */
+struct ipoib_reason_rule {
+	const char *text;
+	unsigned int min;
+	unsigned int max;
+};
+
+static const struct ipoib_reason_rule ipoib_reason_rules[] = {
+	[IPOIB_REASON_NONE]	 = { "", 50, 8000 },
+	/* Nobody was asked. ib_sa looks for the SM, often for a moment only. */
+	[IPOIB_REASON_NO_SM]	 = { "no subnet manager is known",
+				     2, 2000 },
+	[IPOIB_REASON_NO_ANSWER] = { "the SA does not answer",
+				     50, 2000 },
+	[IPOIB_REASON_MISSING]	 = { "there is no such group",
+				     100, 8000 },
+	[IPOIB_REASON_PKEY]	 = { "the group has another P_Key",
+				     500, 30000 },
+	[IPOIB_REASON_QKEY]	 = { "the group has not the Q_Key of the link",
+				     500, 30000 },
+	[IPOIB_REASON_MTU]	 = { "the group has not the MTU of the link",
+				     500, 30000 },
+	[IPOIB_REASON_PORT_MTU]	 = { "the MTU of the group is too big for the port",
+				     500, 30000 },
+	[IPOIB_REASON_SL]	 = { "the group has not the SL of the link",
+				     500, 30000 },
+	[IPOIB_REASON_HOPS]	 = { "the group has not the hop limit of the link",
+				     500, 30000 },
+	[IPOIB_REASON_REFUSED]	 = { "the SA refuses",
+				     100, 8000 },
+	[IPOIB_REASON_LOCAL]	 = { "the HCA refuses",
+				     100, 30000 },
+};
+
+/**
+ * ipoib_reason_text - why we are not a member, in words
+ * @mcast: the group
+ *
+ * Return: static string
+ */
+const char *ipoib_reason_text(const struct ipoib_mcast *mcast)
+{
+	return ipoib_reason_rules[READ_ONCE(mcast->reason)].text;
+}
+
+/* The same failure of a group is logged only once (U58). */
+static void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int err)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	const char *kind = mcast->asked & IPOIB_JOIN_RECEIVES ? "" : "sendonly ";
+
+	if (mcast->reason == IPOIB_REASON_NO_SM &&
+	    READ_ONCE(mcast->backoff) < IPOIB_REASON_QUIET)
+		return;
+	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
+	if (mcast->logged == mcast->reason)
+		return;
+	mcast->logged = mcast->reason;
+	netdev_warn(priv->netdev,
+		    "%smulticast %s failed for %pI6, status %d: %s\n", kind,
+		    what, mcast->mgid.raw, err, ipoib_reason_text(mcast));
+}
+
+static void ipoib_reason_retry_later(struct ipoib_mcast *mcast)
+{
+	const struct ipoib_reason_rule *rule;
+	unsigned int pause;
+
+	rule = &ipoib_reason_rules[mcast->reason];
+	pause = clamp(READ_ONCE(mcast->backoff), rule->min, rule->max);
+	WRITE_ONCE(mcast->backoff, pause * 2);
+	/* Up to half as much again, so that nodes do not ask in step. */
+	pause += get_random_u32_below(pause / 2 + 1);
+	WRITE_ONCE(mcast->retry_at, jiffies + msecs_to_jiffies(pause));
+}
+
+static enum ipoib_reason ipoib_reason_judge_mtu(struct ipoib_dev *priv, u8 mtu,
+						u8 link)
+{
+	int port_mtu = READ_ONCE(priv->port_mtu);
+
+	if (ipoib_mtu_from_ib(mtu) > port_mtu)
+		return IPOIB_REASON_PORT_MTU;
+	return mtu == link ? IPOIB_REASON_NONE : IPOIB_REASON_MTU;
+}
+
+/*
+ * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those
+ * of the broadcast group (U55). Who only sends can live with another SL and
+ * hop limit, which he takes, and with a greater MTU.
+ */
+static enum ipoib_reason ipoib_reason_judge(struct ipoib_mcast *mcast,
+					    const struct ib_sa_mcmember_rec *rec)
+{
+	bool receives = mcast->asked & IPOIB_JOIN_FULL;
+	struct ipoib_dev *priv = mcast->priv;
+	const struct ib_sa_mcmember_rec *link = ipoib_member_link(priv);
+	enum ipoib_reason reason;
+
+	if ((be16_to_cpu(rec->pkey) | IPOIB_PKEY_FULL) != priv->pkey)
+		return IPOIB_REASON_PKEY;
+	if (ipoib_group_is_broadcast(mcast))
+		return ipoib_reason_judge_mtu(priv, rec->mtu, rec->mtu);
+	if (rec->qkey != link->qkey)
+		return IPOIB_REASON_QKEY;
+	reason = ipoib_reason_judge_mtu(priv, rec->mtu, link->mtu);
+	if (reason && (receives || rec->mtu < link->mtu))
+		return reason;
+	if (receives && rec->sl != link->sl)
+		return IPOIB_REASON_SL;
+	if (receives && rec->hop_limit != link->hop_limit)
+		return IPOIB_REASON_HOPS;
+	return IPOIB_REASON_NONE;
+}
+
+/* ---- the membership ---- */
 
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
@@ -390,6 +521,60 @@ static void ipoib_member_reread(struct ipoib_mcast *mcast,
 	mcast->reread = max_t(u8, mcast->reread, how);
 	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast_lock);
+}
+
+/**
+ * ipoib_mcast_answer - note the answer to a join, or the loss of a membership
+ * @mcast: the group
+ * @status: 0 or negative error; -ENETRESET for a loss
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	unsigned long spread;
+
+	spin_lock_bh(&priv->mcast_lock);
+	if (status == -ENETRESET) {
+		mcast->lost = true;
+		/* A question to the former SM that ends now costs no pause. */
+		WRITE_ONCE(mcast->backoff, 0);
+		/* All nodes have lost theirs: the link itself comes first. */
+		spread = ipoib_mcast_spread();
+		if (ipoib_group_is_broadcast(mcast))
+			spread /= 4;
+		mcast->retry_at = jiffies + spread;
+	} else {
+		mcast->answered = true;
+		mcast->status = status;
+	}
+	ipoib_mcast_todo(mcast);
+	spin_unlock_bh(&priv->mcast_lock);
+	ipoib_mcast_kick(priv, 0);
+}
+
+/*
+ * May the SA be asked for a group? If not, the work looks at it again when it may. The
+ * broadcast group, which all others wait for, does not wait for their questions to an SM
+ * that may have died.
+ */
+static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	if (!priv->agent || mcast->credit || ipoib_group_is_broadcast(mcast))
+		return true;
+	mcast->credit = ipoib_limit_get(priv->limit,
+					&priv->mcast_waiter);
+	if (mcast->credit)
+		return true;
+	priv->limit_exhausted = true;
+	spin_lock_bh(&priv->mcast_lock);
+	list_del(&mcast->todo);
+	list_add_tail(&mcast->todo, &priv->group_waiting);
+	spin_unlock_bh(&priv->mcast_lock);
+	return false;
 }
 
 /*

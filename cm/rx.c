@@ -22,7 +22,7 @@
 #include <linux/slab.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
+#include "cm/cm.h"
 
 #define IPOIB_CM_HEAD_SHIFT	6
 /* How often is looked whether there are more receives than needed. */

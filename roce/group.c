@@ -26,7 +26,7 @@
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
-#include "ipoib_roce.h"
+#include "roce/roce.h"
 
 /**
  * struct ipoib_roce_member - a membership, or a sender

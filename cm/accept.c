@@ -6,15 +6,15 @@
  * where the fabric says that its sender is before it may end what that one has, or
  * be sent on. Of two requests that cross one gives way (RFC 4755 section 3.3).
  *
- * Callbacks of the CM as in ipoib_conn.c.
+ * Callbacks of the CM as in connect.c.
  */
 #include <linux/etherdevice.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
 #include "ipoib_trace.h"
+#include "cm/cm.h"
 
 /* A request that was on its way when ours was accepted crosses it, still. */
 #define IPOIB_CM_CROSSING	(8 * HZ)

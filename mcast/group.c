@@ -10,10 +10,14 @@
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
+#include <linux/random.h>
 #include <linux/slab.h>
 
-#include "ipoib_multicast.h"
 #include "ipoib_trace.h"
+#include "mcast/mcast.h"
+
+/* Milliseconds over which nodes spread what an event has them all do. */
+#define IPOIB_MCAST_SPREAD	50
 
 static const char * const ipoib_group_state_names[] = {
 	[IPOIB_MCAST_IDLE]	= "idle",
@@ -231,21 +235,40 @@ struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid)
 }
 
 /**
- * ipoib_group_send - send the frames that wait for a group
- * @mcast: the group
+ * ipoib_group_unlink - take a group out of the table
+ * @mcast: the group; no callback is left that could put it on the todo list
  *
- * Context: multicast work
+ * Context: mcast_lock held; multicast work, or with it stopped
+ * Return: IPOIB_USER_ bits of who needed it
  */
-void ipoib_group_send(struct ipoib_mcast *mcast)
+u8 ipoib_group_unlink(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	unsigned int n;
+	u8 users = mcast->users;
 
-	n = ipoib_ud_send_queue(priv, &priv->mcast_lock, &mcast->queue,
-				ipoib_mcast_xmit);
-	spin_lock_bh(&priv->mcast_lock);
-	priv->nqueued -= n;
-	spin_unlock_bh(&priv->mcast_lock);
+	lockdep_assert_held(&priv->mcast_lock);
+	rhashtable_remove_fast(&priv->groups, &mcast->node, ipoib_mcast_params);
+	list_del(&mcast->list);
+	ipoib_group_set_users(mcast, 0);
+	list_del_init(&mcast->todo);
+	/* Somebody may have found no room, and nothing else tells him of it. */
+	if (priv->ngroups-- == IPOIB_MCAST_MAX)
+		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
+	if (priv->ngroups < IPOIB_MCAST_MAX / 2 &&
+	    priv->nsend < IPOIB_MCAST_SEND_MAX / 2)
+		priv->cap_logged = false;
+	return users;
+}
+
+/**
+ * ipoib_group_free - free a group
+ * @mcast: the group, not in the table any more
+ */
+void ipoib_group_free(struct ipoib_mcast *mcast)
+{
+	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
+	ipoib_object_gone(IPOIB_OBJECT_GROUP, 1);
+	kfree_rcu(mcast, rcu);
 }
 
 /**
@@ -268,63 +291,60 @@ void ipoib_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 	ipoib_drop_list(priv, &frames, why);
 }
 
-/* Leave a group for good; nobody finds it any more. */
-static void ipoib_group_leave(struct ipoib_mcast *mcast)
-{
-	struct ipoib_dev *priv = mcast->priv;
-	u8 users;
+/* ---- what the work looks at ---- */
 
-	ipoib_member_end(mcast);
-	/* No callback is left that could put the group on the todo list. */
+/**
+ * ipoib_mcast_kick - have the work run
+ * @priv: the interface
+ * @delay: jiffies from now
+ *
+ * Little is queued once the interface goes down, and that does nothing.
+ *
+ * Context: any
+ */
+void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay)
+{
+	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
+		mod_delayed_work(priv->wq, &priv->mcast_work, delay);
+}
+
+/**
+ * ipoib_mcast_todo - have the work look at a group
+ * @mcast: the group
+ *
+ * Context: mcast_lock held; the caller sees to it that the work runs
+ */
+void ipoib_mcast_todo(struct ipoib_mcast *mcast)
+{
+	lockdep_assert_held(&mcast->priv->mcast_lock);
+	if (list_empty(&mcast->todo))
+		list_add_tail(&mcast->todo, &mcast->priv->group_todo);
+}
+
+/**
+ * ipoib_mcast_todo_all - have the work look at all groups
+ * @priv: the interface
+ *
+ * All groups but the broadcast group wait for it to be joined.
+ */
+void ipoib_mcast_todo_all(struct ipoib_dev *priv)
+{
+	struct ipoib_mcast *mcast;
+
 	spin_lock_bh(&priv->mcast_lock);
-	rhashtable_remove_fast(&priv->groups, &mcast->node, ipoib_mcast_params);
-	list_del(&mcast->list);
-	users = mcast->users;
-	ipoib_group_set_users(mcast, 0);
-	list_del_init(&mcast->todo);
-	/* Somebody may have found no room, and nothing else tells him of it. */
-	if (priv->ngroups-- == IPOIB_MCAST_MAX)
-		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
-	if (priv->ngroups < IPOIB_MCAST_MAX / 2 &&
-	    priv->nsend < IPOIB_MCAST_SEND_MAX / 2)
-		priv->cap_logged = false;
-	/* It was reported as made while we were leaving it. */
-	if (users & IPOIB_USER_ROUTE)
-		ipoib_router_seen(priv, &mcast->mgid);
+	list_for_each_entry(mcast, &priv->group_list, list)
+		ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
-static void ipoib_group_free(struct ipoib_mcast *mcast)
-{
-	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
-	ipoib_object_gone(IPOIB_OBJECT_GROUP, 1);
-	kfree_rcu(mcast, rcu);
-}
-
 /**
- * ipoib_group_remove - leave a group that nobody needs
- * @mcast: the group; freed. A frame that has come just now makes it anew
+ * ipoib_mcast_spread - a short time at random
  *
- * Context: multicast work
+ * Return: jiffies
  */
-void ipoib_group_remove(struct ipoib_mcast *mcast)
+unsigned long ipoib_mcast_spread(void)
 {
-	ipoib_group_leave(mcast);
-	ipoib_group_send(mcast);
-	ipoib_group_free(mcast);
-}
-
-/**
- * ipoib_group_flush - leave a group as the interface goes down
- * @mcast: the group; freed, with the frames that wait
- *
- * Context: multicast work stopped
- */
-void ipoib_group_flush(struct ipoib_mcast *mcast)
-{
-	ipoib_group_leave(mcast);
-	ipoib_group_drop(mcast, IPOIB_TX_FLUSHED);
-	ipoib_group_free(mcast);
+	return msecs_to_jiffies(get_random_u32_below(IPOIB_MCAST_SPREAD));
 }
 
 /* ---- states ---- */
@@ -392,5 +412,5 @@ void ipoib_group_set_state(struct ipoib_mcast *mcast,
 	if (!mcast->credit || ipoib_group_is_busy(state))
 		return;
 	mcast->credit = false;
-	ipoib_limit_put(&priv->agent->limit);
+	ipoib_limit_put(priv->limit);
 }

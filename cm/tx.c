@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
+#include "cm/cm.h"
 
 /* ---- completion handlers ---- */
 

@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
+#include "cm/cm.h"
 
 /*
  * How long frames too long for UD wait for a connection. Two messages of the CM may

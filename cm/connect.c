@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: making connections, and asking for them.
+ * Connected mode: asking for connections, and what the CM reports of them.
  *
- * Every message of the CM that we send while a connection is set up carries
- * our UD QPN and Receive MTU (RFC 4755 sections 3.2, 6), refusals included, and
- * what comes from outside is believed only as far as it has been checked.
+ * What comes from outside is believed only as far as it has been checked.
  *
  * Who sends on a connection. By the RFC a connection carries both directions
  * (2.3, 7). The driver that comes with Linux takes no data on a connection it
@@ -18,23 +16,20 @@
  * The callbacks of the CM run in process context, one at a time for each
  * identifier. They take &ipoib_cm.lock and &ipoib_cm.mutex, never RTNL.
  */
+#include <linux/icmpv6.h>
+#include <linux/module.h>
 #include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
+#include <net/ndisc.h>
+#include <net/neighbour.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
 #include "ipoib_trace.h"
+#include "cm/cm.h"
 
-/*
- * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
- * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
- * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
- * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog looks after connections that are stuck (ipoib_reap.c).
- */
-#define IPOIB_RC_RETRY		7
-#define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* The CM: half a second for an answer, a packet on its way for 34 ms at most. */
 #define IPOIB_CM_RESPONSE	17
 /* How long a request waits for a path record that is being read anew. */
@@ -43,401 +38,6 @@
 #define IPOIB_CM_RETRIES	7
 /* How long to wait for a request that may have crossed ours. */
 #define IPOIB_CM_YIELD		HZ
-/* Shortest Receive MTU we connect to. */
-#define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
-
-/**
- * ipoib_cm_own_data - what we say of ourselves in each message of the CM
- * @cm: connected mode of the interface
- * @data: filled in
- */
-void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
-{
-	data->qpn = cpu_to_be32(cm->priv->txq->qp->qp_num & IPOIB_QPN_MASK);
-	data->mtu = cpu_to_be32(ipoib_cm_rx_mtu(cm->priv));
-}
-
-/**
- * ipoib_cm_own_addr - our link-layer address, as requests that cross are compared
- * @cm: connected mode of the interface
- * @addr: filled in, flags zero
- */
-void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
-{
-	ipoib_lladdr_set(addr, 0, cm->priv->txq->qp->qp_num,
-			 &cm->priv->local_gid);
-}
-
-/**
- * ipoib_cm_mtu - the longest packet that both ends take (C27, C28)
- * @cm: connected mode of the interface
- * @theirs: private data of the peer
- *
- * Return: octets without the encapsulation header, 0 if what the peer says is absurd
- */
-unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
-			  const struct ipoib_cm_data *theirs)
-{
-	unsigned int mtu = min(be32_to_cpu(theirs->mtu),
-			       ipoib_cm_rx_mtu(cm->priv));
-
-	return mtu < IPOIB_CM_MTU_MIN ? 0 : mtu - IPOIB_ENCAP_LEN;
-}
-
-static enum ib_qp_type ipoib_conn_qp_type(const struct ipoib_conn *conn)
-{
-	return conn->transport == IPOIB_TRANSPORT_UC ? IB_QPT_UC : IB_QPT_RC;
-}
-
-/* ---- QP ---- */
-
-static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
-{
-	struct ipoib_conn *conn = ctx;
-
-	switch (event->event) {
-	case IB_EVENT_COMM_EST:
-		/* The CM's locks are not for here, either. */
-		WRITE_ONCE(conn->early, true);
-		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
-		break;
-	case IB_EVENT_QP_LAST_WQE_REACHED:
-		complete(&conn->last_wqe);
-		fallthrough;
-	case IB_EVENT_QP_FATAL:
-	case IB_EVENT_QP_REQ_ERR:
-	case IB_EVENT_QP_ACCESS_ERR:
-		/* That is how each that closes ends. */
-		if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
-			break;
-		/* No lock may be taken here; the ageing work sees it. */
-		WRITE_ONCE(conn->fatal, true);
-		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
-		break;
-	default:
-		break;
-	}
-}
-
-static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
-{
-	struct ipoib_cm *cm = conn->cm;
-	const struct ib_device_attr *attrs = &cm->priv->ca->attrs;
-	struct ib_qp_init_attr init = {
-		.event_handler = ipoib_conn_qp_event,
-		.qp_context = conn,
-		.send_cq = cm->tx_cq[conn->cq],
-		.recv_cq = cm->rx->cq,
-		.srq = cm->rx->srq,
-		.cap.max_send_wr = sends ? IPOIB_CM_RING : 1,
-		.cap.max_send_sge = sends ? min_t(u32, attrs->max_send_sge,
-						  IPOIB_TX_SGE) : 1,
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = ipoib_conn_qp_type(conn),
-	};
-
-	if (!cm->rx->srq) {
-		init.cap.max_recv_wr = IPOIB_CM_OWN_BUFS;
-		init.cap.max_recv_sge = cm->rx->nsge;
-	}
-	conn->qp = ib_create_qp(cm->priv->pd, &init);
-	if (IS_ERR(conn->qp))
-		return PTR_ERR(conn->qp);
-	ipoib_object_made(IPOIB_OBJECT_QP);
-	return 0;
-}
-
-static void ipoib_conn_destroy_qp(struct ipoib_conn *conn)
-{
-	ib_destroy_qp(conn->qp);
-	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
-}
-
-/* INIT needs nothing of the CM, and receives may be posted from there on. */
-static int ipoib_conn_qp_init(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_INIT,
-		.pkey_index = conn->cm->priv->pkey_index,
-		.port_num = conn->cm->priv->port,
-	};
-
-	return ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
-			    IB_QP_PORT | IB_QP_ACCESS_FLAGS);
-}
-
-/* On the passive side ib_cm learns our PSN from the REP, which comes later. */
-static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	int err, mask;
-
-	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
-	if (err)
-		return err;
-	ipoib_way_set(&conn->way, rdma_ah_get_dlid(&attr.ah_attr),
-		      rdma_ah_retrieve_dmac(&attr.ah_attr));
-	attr.rq_psn = conn->psn;
-	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
-	mask &= ~IB_QP_ALT_PATH;
-	err = ib_modify_qp(conn->qp, &attr, mask);
-	conn->ran = !err;
-	return err;
-}
-
-static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
-	int err, mask;
-
-	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
-	if (err)
-		return err;
-	attr.timeout = IPOIB_RC_TIMEOUT;
-	attr.retry_cnt = IPOIB_RC_RETRY;
-	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
-	mask &= ~IB_QP_PATH_MIG_STATE;
-	return ib_modify_qp(conn->qp, &attr, mask);
-}
-
-/**
- * ipoib_conn_qp_run - bring a QP to where it sends and receives
- * @conn: its connection, of which the CM knows the other end
- *
- * Context: may sleep
- * Return: 0 or a negative error
- */
-int ipoib_conn_qp_run(struct ipoib_conn *conn)
-{
-	return ipoib_conn_qp_rtr(conn) ?: ipoib_conn_qp_rts(conn);
-}
-
-/* ---- making and freeing ---- */
-
-static struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm)
-{
-	struct ipoib_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
-
-	if (!conn)
-		return NULL;
-	conn->cm = cm;
-	conn->psn = get_random_u32() & 0xffffff;
-	conn->created = jiffies;
-	conn->used = jiffies;
-	conn->progress = jiffies;
-	spin_lock_init(&conn->tx_lock);
-	__skb_queue_head_init(&conn->backlog);
-	init_completion(&conn->last_wqe);
-	INIT_LIST_HEAD(&conn->list);
-	INIT_LIST_HEAD(&conn->peer_list);
-	return conn;
-}
-
-static int ipoib_conn_share(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-	int ret;
-
-	mutex_lock(&cm->mutex);
-	ret = ipoib_cm_rx_get(cm);
-	if (!ret)
-		ret = ipoib_cm_tx_get_cq(cm);
-	if (ret >= 0)
-		conn->cq = ret;
-	mutex_unlock(&cm->mutex);
-	return ret < 0 ? ret : 0;
-}
-
-static void ipoib_conn_unshare(struct ipoib_conn *conn)
-{
-	mutex_lock(&conn->cm->mutex);
-	ipoib_cm_tx_put_cq(conn->cm, conn->cq);
-	mutex_unlock(&conn->cm->mutex);
-}
-
-/* A QP in INIT, with receives, and a ring if we are going to send. */
-static int ipoib_conn_make_qp(struct ipoib_conn *conn, bool sends)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
-	int err;
-
-	if (sends) {
-		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
-				      priv->ca->attrs.max_send_sge, false);
-		if (err)
-			return err;
-	}
-	err = ipoib_conn_create_qp(conn, sends);
-	if (err)
-		goto exit_ring;
-	err = ipoib_conn_qp_init(conn);
-	if (err)
-		goto destroy_qp;
-	err = ipoib_cm_rx_add(conn);
-	if (err)
-		goto destroy_qp;
-	return 0;
-
-destroy_qp:
-	/* Before the buffers, of which some may be posted. */
-	ipoib_conn_destroy_qp(conn);
-	ipoib_cm_rx_remove(conn);
-exit_ring:
-	ipoib_ring_exit(&conn->ring);
-	return err;
-}
-
-/**
- * ipoib_conn_end_accepting - a connection counts no more as being taken
- * @conn: the connection
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_conn_end_accepting(struct ipoib_conn *conn)
-{
-	lockdep_assert_held(&conn->cm->lock);
-	if (!conn->accepting)
-		return;
-	conn->accepting = false;
-	conn->cm->naccepting--;
-	conn->source->naccepting--;
-}
-
-static void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			       struct ipoib_source *source)
-{
-	ipoib_peer_put(cm, peer);
-	spin_lock_bh(&cm->lock);
-	cm->nconns--;
-	ipoib_source_put(cm, source);
-	spin_unlock_bh(&cm->lock);
-}
-
-/**
- * ipoib_conn_make - make a connection and its QP
- * @cm: connected mode of the interface
- * @peer: the other end
- * @source: where it asked from, NULL if we ask
- * @transport: RC or UC
- * @sends: whether it shall be possible to send on it
- *
- * It has been counted by ipoib_cm_make_room(), with its peer, and is until it
- * is freed.
- *
- * Context: may sleep
- * Return: the connection, which the caller owns, or an error pointer, and then it is
- * not counted any more
- */
-struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
-				   struct ipoib_peer *peer,
-				   struct ipoib_source *source,
-				   enum ipoib_transport transport, bool sends)
-{
-	struct ipoib_conn *conn = ipoib_conn_alloc(cm);
-	int err = -ENOMEM;
-
-	if (!conn)
-		goto uncount;
-	conn->peer = peer;
-	conn->source = source;
-	conn->heard = READ_ONCE(peer->seen);
-	conn->transport = transport;
-	err = ipoib_conn_share(conn);
-	if (err)
-		goto free_conn;
-	err = ipoib_conn_make_qp(conn, sends);
-	if (err)
-		goto unshare;
-	pr_debug("ipoib: connection %pI6 created\n", peer->addr.gid);
-	ipoib_object_made(IPOIB_OBJECT_CONN);
-	return conn;
-
-unshare:
-	ipoib_conn_unshare(conn);
-free_conn:
-	kfree(conn);
-uncount:
-	ipoib_conn_uncount(cm, peer, source);
-	return ERR_PTR(err);
-}
-
-/**
- * ipoib_conn_free - free a connection
- * @conn: it is out of use: its CM identifier is destroyed, its QP is in the
- *	error state and empty, and both handlers have seen all of it
- *
- * Context: process
- */
-void ipoib_conn_free(struct ipoib_conn *conn)
-{
-	ipoib_conn_destroy_qp(conn);
-	ipoib_cm_rx_remove(conn);
-	if (conn->ring.slots)
-		ipoib_ring_flush(&conn->ring);
-	ipoib_ring_exit(&conn->ring);
-	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
-	ipoib_conn_unshare(conn);
-	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
-	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
-	spin_lock_bh(&conn->cm->lock);
-	ipoib_conn_end_accepting(conn);
-	spin_unlock_bh(&conn->cm->lock);
-	ipoib_conn_uncount(conn->cm, conn->peer, conn->source);
-	kfree(conn);
-}
-
-/**
- * ipoib_conn_disconnect - send a DREQ to the peer, and stop the QP
- * @conn: a closing connection
- *
- * Context: process
- */
-void ipoib_conn_disconnect(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-
-	/* An identifier that was established goes to timewait. */
-	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->lingers))
-		WRITE_ONCE(conn->timewait_over, true);
-	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
-		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
-			   conn->qp->qp_num);
-}
-
-/* ---- identifiers ---- */
-
-/**
- * ipoib_conn_create_id - make an identifier of the CM
- * @cm: connected mode of the interface
- * @handler: its callback
- * @context: what that finds in the identifier
- *
- * Context: may sleep
- * Return: the identifier, for ipoib_conn_destroy_id(), or an error pointer
- */
-struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
-				      ib_cm_handler handler, void *context)
-{
-	struct ib_cm_id *id = ib_create_cm_id(cm->priv->ca, handler, context);
-
-	if (!IS_ERR(id))
-		ipoib_object_made(IPOIB_OBJECT_CM_ID);
-	return id;
-}
-
-/**
- * ipoib_conn_destroy_id - destroy an identifier of the CM
- * @id: the identifier
- *
- * Waits for its callback.
- *
- * Context: process
- */
-void ipoib_conn_destroy_id(struct ib_cm_id *id)
-{
-	ib_destroy_cm_id(id);
-	ipoib_object_gone(IPOIB_OBJECT_CM_ID, 1);
-}
 
 /* ---- asking for a connection ---- */
 
@@ -614,17 +214,11 @@ void ipoib_cm_path_read(struct ipoib_dev *priv)
 	spin_unlock_bh(&cm->lock);
 }
 
-/**
- * ipoib_conn_connect - ask a peer for a connection
- * @cm: connected mode of the interface
- * @peer: in IPOIB_PEER_CONNECTING; the caller sees to it that it stays
- *
+/*
  * If it cannot be done, it is as if nothing had been asked; else the CM tells what
  * becomes of it.
- *
- * Context: process
  */
-void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
+static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	int transport = ipoib_conn_choose(cm, peer);
 	struct ipoib_conn *conn;
@@ -661,25 +255,6 @@ void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	}
 	/* From here on the reaper may free it. */
 	smp_store_release(&conn->asking, false);
-}
-
-/**
- * ipoib_conn_reject - refuse a connection
- * @id: identifier of the request or reply
- * @cm: connected mode of the interface
- * @reason: what the peer is told
- *
- * Context: process
- */
-void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
-		       enum ib_cm_rej_reason reason)
-{
-	struct ipoib_cm_data data;
-
-	/* Refusals have the private data as well (C16). */
-	ipoib_cm_own_data(cm, &data);
-	ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
-	ib_send_cm_rej(id, reason, NULL, 0, &data, sizeof(data));
 }
 
 /* The request has come to nothing. */
@@ -954,4 +529,80 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 		break;
 	}
 	return 0;
+}
+
+/* ---- the work ---- */
+
+/* A connection the peer has made may do, now that its path is known. */
+static bool ipoib_peer_use_theirs(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	struct ipoib_conn *conn;
+	bool used = false;
+
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry(conn, &peer->conns, peer_list) {
+		if (conn->state != IPOIB_CONN_ESTABLISHED || !conn->two_way ||
+		    !ipoib_conn_check(conn))
+			continue;
+		ipoib_conn_use(conn);
+		used = true;
+		break;
+	}
+	spin_unlock_bh(&cm->lock);
+	return used;
+}
+
+/* A peer has to know first what we do not have any more. */
+static bool ipoib_peer_postpone(struct ipoib_peer *peer)
+{
+	list_del_init(&peer->todo);
+	peer->postponed = peer->disconnecting;
+	return peer->postponed;
+}
+
+/* What is left when the interface goes down is forgotten with the peers. */
+static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
+{
+	struct ipoib_peer *peer;
+
+	spin_lock_bh(&cm->lock);
+	do {
+		peer = cm->up ? list_first_entry_or_null(&cm->todo,
+							 struct ipoib_peer,
+							 todo) : NULL;
+	} while (peer && ipoib_peer_postpone(peer));
+	if (peer) {
+		peer->making = true;
+		peer->users++;
+	}
+	spin_unlock_bh(&cm->lock);
+	return peer;
+}
+
+static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	if (!ipoib_peer_use_theirs(cm, peer) &&
+	    READ_ONCE(cm->up) && ipoib_cm_is_on(cm->priv))
+		ipoib_conn_connect(cm, peer);
+	spin_lock_bh(&cm->lock);
+	peer->making = false;
+	ipoib_peer_settle(cm, peer);
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * ipoib_cm_connect_work - make connections to the peers in &ipoib_cm.todo
+ * @work: &ipoib_cm.connect_work
+ *
+ * Context: process
+ */
+void ipoib_cm_connect_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, connect_work);
+	struct ipoib_peer *peer;
+
+	while ((peer = ipoib_cm_next(cm))) {
+		ipoib_cm_connect(cm, peer);
+		ipoib_peer_put(cm, peer);
+	}
 }

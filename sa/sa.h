@@ -7,8 +7,8 @@
  * ib_sa joins groups and finds paths; it cannot read the record of a group,
  * list groups, or subscribe. That is done here.
  */
-#ifndef IPOIB_AGENT_H
-#define IPOIB_AGENT_H
+#ifndef IPOIB_SA_H
+#define IPOIB_SA_H
 
 #include <linux/list.h>
 #include <linux/refcount.h>
@@ -17,14 +17,12 @@
 #include <rdma/ib_mad.h>
 #include <rdma/ib_sa.h>
 
-#include "ipoib_record.h"
+#include "ipoib_limit.h"
+#include "sa/record.h"
 
 struct ipoib_agent;
 struct ipoib_dev;
 struct ipoib_mcast;
-
-/* Requests of a port that the SA has not answered yet, at most. */
-#define IPOIB_QUERIES_MAX		16
 
 /**
  * struct ipoib_sm_addr - where the SA is
@@ -40,31 +38,6 @@ struct ipoib_sm_addr {
 	u16 lid;
 	u8 lmc;
 	u16 pkey_index;
-};
-
-/**
- * struct ipoib_limit_waiter - waits for a credit of a limit
- * @list: in &ipoib_limit.waiting, or empty; under &ipoib_limit.lock
- * @resume: called when there may be a credit, under &ipoib_limit.lock: it only queues
- *	a work
- */
-struct ipoib_limit_waiter {
-	struct list_head list;
-	void (*resume)(struct ipoib_limit_waiter *wait);
-};
-
-/**
- * struct ipoib_limit - limit of outstanding queries to the fabric
- * @lock: protects the rest
- * @max: how many there may be
- * @busy: how many are outstanding
- * @waiting: &struct ipoib_limit_waiter, in order of arrival
- */
-struct ipoib_limit {
-	spinlock_t lock; /* all of it */
-	unsigned int max;
-	unsigned int busy;
-	struct list_head waiting;
 };
 
 /**
@@ -202,7 +175,7 @@ struct ipoib_agent {
 	__be64 last_tid;
 };
 
-/* ipoib_agent.c */
+/* sa/mad.c */
 struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port,
 				    const struct ipoib_agent_ops *ops);
 void ipoib_agent_put(struct ipoib_agent *agent);
@@ -217,30 +190,13 @@ void ipoib_agent_cancel(struct ipoib_agent *agent, const void *owner);
 struct ipoib_sm_addr *ipoib_agent_sm(struct ipoib_agent *agent);
 void ipoib_sm_put(struct ipoib_sm_addr *sm);
 
-/* ipoib_limit.c */
-void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max);
-bool ipoib_limit_get(struct ipoib_limit *limit,
-		     struct ipoib_limit_waiter *wait);
-void ipoib_limit_put(struct ipoib_limit *limit);
-void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
-			     void (*resume)(struct ipoib_limit_waiter *wait));
-void ipoib_limit_cancel(struct ipoib_limit *limit,
-			struct ipoib_limit_waiter *wait);
-
-/* ipoib_notice.c */
+/* sa/notice.c */
 extern const struct ipoib_agent_ops ipoib_notice_ops;
 void ipoib_notice_wanted(struct ipoib_agent *agent);
-bool ipoib_notice_on(struct ipoib_agent *agent);
 
-/* ipoib_query.c */
+/* sa/query.c */
 ib_sa_comp_mask ipoib_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				     const struct ib_sa_mcmember_rec *like,
 				     struct ib_sa_mcmember_rec *rec);
-int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
-int ipoib_query_refresh(const struct ipoib_mcast *mcast,
-			const struct ib_sa_mcmember_rec *like);
-int ipoib_query_turn(const struct ipoib_mcast *mcast);
-int ipoib_query_groups(struct ipoib_dev *priv);
-void ipoib_query_cancel(struct ipoib_dev *priv);
 
-#endif /* IPOIB_AGENT_H */
+#endif /* IPOIB_SA_H */

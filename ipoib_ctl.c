@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What happens outside: asynchronous events of the HCA, and the control work
- * that does under RTNL what they and others ask for.
+ * The control work: all that needs RTNL and is asked for by others.
  *
- * Handlers only mark things: paths as stale, groups to be tried again, bits
- * in &ipoib_dev.ctl_events. The control work is the only place that restarts
- * the QP or sets carrier and MTU of a running interface, so their order has
- * one home, and no completion or answer of the fabric ever needs RTNL.
+ * Others set bits in &ipoib_dev.ctl_events. The control work is the only place that
+ * restarts the QP or sets carrier and MTU of a running interface, so their order has one
+ * home, and no completion or answer of the fabric ever needs RTNL.
  */
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
@@ -241,43 +239,4 @@ void ipoib_ctl_work(struct work_struct *work)
 		ipoib_ctl_again(priv, err ?: err_do);
 	}
 	rtnl_unlock();
-}
-
-/* Raised for no port in particular. Some HCAs raise nothing else before they go. */
-static void ipoib_event_fatal(struct ipoib_dev *priv)
-{
-	if (test_and_set_bit(IPOIB_FLAG_DEAD, &priv->flags))
-		return;
-	netdev_err(priv->netdev, "the HCA has failed\n");
-	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
-}
-
-/**
- * ipoib_event_handler - asynchronous event of an HCA
- * @handler: in &struct ipoib_hca
- * @event: what happened
- *
- * Context: process
- */
-void ipoib_event_handler(struct ib_event_handler *handler,
-			 struct ib_event *event)
-{
-	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca,
-					     handler);
-	struct ipoib_dev *priv;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
-		if (event->event == IB_EVENT_DEVICE_FATAL) {
-			ipoib_event_fatal(priv);
-			continue;
-		}
-		if (priv->port != event->element.port_num)
-			continue;
-		/* Connections keep the LID they were made with. */
-		if (event->event == IB_EVENT_LID_CHANGE)
-			ipoib_cm_flush(priv);
-		priv->fabric->event(priv, event->event);
-	}
-	rcu_read_unlock();
 }

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: the end of connections.
+ * Connected mode: which connections have to go.
  *
- * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which
- * anything may call that finds a reason to, in any context but a hard
- * interrupt: here, because it is not used, stuck or silent, or because there are too
- * many. After that two works, without RTNL, send a DREQ for it and take it
- * apart. Nothing else frees connections, so whoever holds a pointer need only be
- * known to them: senders by RCU, the completion handlers by their fence, callbacks
- * of the CM by ib_destroy_cm_id().
+ * They are not used, stuck or silent, or there are too many.
  */
 #include <linux/async.h>
 #include <linux/delay.h>
 #include <linux/module.h>
 
 #include "ipoib.h"
-#include "ipoib_cm.h"
 #include "ipoib_trace.h"
+#include "cm/cm.h"
 
 /* How often connections are looked at. */
 #define IPOIB_CM_AGE		(2 * HZ)
@@ -43,14 +37,6 @@
 #define IPOIB_CM_HOLDERS	32
 /* How many in use are passed over for that. */
 #define IPOIB_CM_LOOK		64
-/* The longest wait for the CM to be done with a connection. */
-#define IPOIB_CM_DISCONNECTING	(2 * HZ)
-/*
- * The longest wait for the HCA to give all work requests back while nothing else can be
- * done, and how long it may take at all.
- */
-#define IPOIB_CM_DRAIN		HZ
-#define IPOIB_CM_DRAIN_MOST	(30 * HZ)
 /* What connections share is given back after so long without any. */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 
@@ -58,128 +44,6 @@ static unsigned int ipoib_cm_idle = 120;
 module_param_named(cm_idle_seconds, ipoib_cm_idle, uint, 0644);
 MODULE_PARM_DESC(cm_idle_seconds,
 		 "A connection not used for so long is closed");
-
-/* ---- closing ---- */
-
-/* Many that close at a time are dealt out. */
-static void ipoib_reap_part(struct ipoib_cm *cm)
-{
-	unsigned int i = cm->next_disconnect++ % IPOIB_CM_DISCONNECTS;
-
-	lockdep_assert_held(&cm->lock);
-	queue_work(cm->wq, &cm->disconnect[i].work);
-}
-
-/**
- * __ipoib_conn_close - hand a connection to the reaper
- * @conn: any that is not being made
- *
- * It is unpublished here: no sender finds it from now on. What waits for it goes
- * another way.
- *
- * Context: &ipoib_cm.lock held
- */
-void __ipoib_conn_close(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	lockdep_assert_held(&cm->lock);
-	if (conn->state == IPOIB_CONN_CLOSING)
-		return;
-	WRITE_ONCE(conn->state, IPOIB_CONN_CLOSING);
-	list_del_init(&conn->peer_list);
-	list_move_tail(&conn->list, &cm->closing);
-	ipoib_conn_shut(conn);
-	ipoib_peer_lost(cm, conn->peer, conn);
-	conn->peer->disconnecting++;
-	ipoib_reap_part(cm);
-}
-
-/**
- * ipoib_conn_close - hand a connection to the reaper
- * @conn: any that is not being made
- *
- * Context: any but hard interrupt
- */
-void ipoib_conn_close(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	spin_lock_bh(&cm->lock);
-	__ipoib_conn_close(conn);
-	spin_unlock_bh(&cm->lock);
-}
-
-/**
- * enum ipoib_close_reason - why a connection has to go
- * @IPOIB_CLOSE_NONE: it may stay
- * @IPOIB_CLOSE_FAILED: it has failed, or its QP has
- * @IPOIB_CLOSE_UNANSWERED: our request was not answered
- * @IPOIB_CLOSE_LATE: the RTU has not come
- * @IPOIB_CLOSE_STUCK: a send does not complete
- * @IPOIB_CLOSE_SILENT: nothing comes from the peer, on UC
- * @IPOIB_CLOSE_IDLE: nobody uses it
- * @IPOIB_CLOSE_HOLDING: it may be what holds receives that others need
- */
-enum ipoib_close_reason {
-	IPOIB_CLOSE_NONE,
-	IPOIB_CLOSE_FAILED,
-	IPOIB_CLOSE_UNANSWERED,
-	IPOIB_CLOSE_LATE,
-	IPOIB_CLOSE_STUCK,
-	IPOIB_CLOSE_SILENT,
-	IPOIB_CLOSE_IDLE,
-	IPOIB_CLOSE_HOLDING,
-};
-
-/**
- * struct ipoib_close_info - what is told of it
- * @name: in traces
- * @stat: counter
- */
-struct ipoib_close_info {
-	const char *name;
-	enum ipoib_stat stat;
-};
-
-static const struct ipoib_close_info ipoib_close_infos[] = {
-	[IPOIB_CLOSE_FAILED]	= { "failed", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
-	[IPOIB_CLOSE_LATE]	= { "late", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_SILENT]	= { "silent", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_IDLE]	= { "idle", IPOIB_CM_REAPED },
-	[IPOIB_CLOSE_HOLDING]	= { "holding", IPOIB_CM_REAPED },
-};
-
-/* Trace and count the reason, and close the connection. */
-static void ipoib_conn_close_for(struct ipoib_conn *conn,
-				 enum ipoib_close_reason why)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
-
-	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
-			 ipoib_close_infos[why].name, 0);
-	ipoib_stat_add(priv, ipoib_close_infos[why].stat, 1);
-	__ipoib_conn_close(conn);
-}
-
-/**
- * ipoib_conn_fail - hand a connection that has failed to the reaper
- * @conn: any that is not being made; it is counted once
- *
- * Context: any but hard interrupt
- */
-void ipoib_conn_fail(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	WRITE_ONCE(conn->fatal, true);
-	spin_lock_bh(&cm->lock);
-	if (conn->state != IPOIB_CONN_CLOSING)
-		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
-	spin_unlock_bh(&cm->lock);
-}
 
 /* ---- how many there may be ---- */
 
@@ -610,247 +474,6 @@ static void ipoib_reap_age_work(struct work_struct *work)
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
 }
 
-/* ---- the reaper ---- */
-
-static struct ipoib_conn *ipoib_reap_next_closing(struct ipoib_cm *cm)
-{
-	struct ipoib_conn *conn;
-
-	spin_lock_bh(&cm->lock);
-	conn = list_first_entry_or_null(&cm->closing, struct ipoib_conn, list);
-	if (conn)
-		list_del_init(&conn->list);
-	spin_unlock_bh(&cm->lock);
-	return conn;
-}
-
-/* The reaper's now. The peer may be asked for another one. */
-static void ipoib_conn_disconnected(struct ipoib_conn *conn)
-{
-	struct ipoib_peer *peer = conn->peer;
-	struct ipoib_cm *cm = conn->cm;
-
-	spin_lock_bh(&cm->lock);
-	list_add_tail(&conn->list, &cm->dead);
-	peer->disconnecting--;
-	if (peer->postponed && !peer->disconnecting) {
-		peer->postponed = false;
-		list_add_tail(&peer->todo, &cm->todo);
-		queue_work(cm->wq, &cm->connect_work);
-	}
-	spin_unlock_bh(&cm->lock);
-}
-
-/*
- * First step, and soon, for the peer may be asked for another connection at
- * once: it is told, and the QP stops.
- */
-static void ipoib_reap_disconnect_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_disconnect,
-					   work)->cm;
-	struct ipoib_conn *conn;
-
-	while ((conn = ipoib_reap_next_closing(cm))) {
-		conn->die_at = jiffies + IPOIB_CM_DISCONNECTING;
-		ipoib_conn_disconnect(conn);
-		ipoib_conn_disconnected(conn);
-		cond_resched();
-	}
-	mod_delayed_work(cm->wq, &cm->reap_work, 0);
-}
-
-static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
-{
-	/* Pairs with ipoib_conn_connect(). */
-	if (smp_load_acquire(&conn->asking))
-		return false;
-	/* Pairs with ipoib_reap_tell_early(). */
-	if (smp_load_acquire(&conn->tended))
-		return false;
-	return READ_ONCE(conn->timewait_over) || READ_ONCE(conn->cm->hurry) ||
-	       !time_after(conn->die_at, READ_ONCE(conn->cm->unbound)) ||
-	       time_after(jiffies, conn->die_at);
-}
-
-static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
-{
-	return (!conn->ring.slots || !ipoib_ring_used(&conn->ring)) &&
-	       ipoib_cm_rx_done(conn);
-}
-
-/*
- * The HCA has not given back what it had. A receive may be among that, and nothing
- * brings it back when the QP is gone.
- */
-static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
-{
-	if (net_ratelimit())
-		netdev_warn(conn->cm->priv->netdev,
-			    "timing out; %u sends not completed on QP %u\n",
-			    conn->ring.slots ?
-			    ipoib_ring_used(&conn->ring) : 0,
-			    conn->qp->qp_num);
-	if (!ipoib_cm_rx_done(conn))
-		ipoib_cm_rx_lost(conn);
-}
-
-/*
- * The HCA gives back what it had, which takes a moment at most. HCAs that are slow to
- * tell that the last receive has been taken (IB_EVENT_QP_LAST_WQE_REACHED) have more
- * time, but the others are not kept waiting any longer: those go back to @undrained.
- */
-static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
-			     struct list_head *undrained)
-{
-	struct ipoib_conn *conn, *tmp;
-
-	/* What an HCA that has failed has not flushed it never will. */
-	if (test_bit(IPOIB_FLAG_DEAD, &cm->priv->flags))
-		return;
-	list_for_each_entry_safe(conn, tmp, dying, list) {
-		while (!ipoib_conn_is_drained(conn) &&
-		       time_before(jiffies, conn->drain_by))
-			usleep_range(100, 200);
-		if (ipoib_conn_is_drained(conn))
-			continue;
-		if (!READ_ONCE(cm->hurry) &&
-		    time_before(jiffies, conn->drain_by + IPOIB_CM_DRAIN_MOST))
-			list_move_tail(&conn->list, undrained);
-		else
-			ipoib_conn_drain_timeout(conn);
-	}
-}
-
-static void ipoib_reap_free(void *conn, async_cookie_t cookie)
-{
-	ipoib_conn_free(conn);
-}
-
-/*
- * HCAs take their time to destroy a QP (rdmavt waits for RCU), and thousands may end
- * at once. So that happens side by side.
- */
-static void ipoib_reap_free_all(struct list_head *dying)
-{
-	ASYNC_DOMAIN_EXCLUSIVE(freeing);
-	struct ipoib_conn *conn, *tmp;
-
-	list_for_each_entry_safe(conn, tmp, dying, list)
-		async_schedule_domain(ipoib_reap_free, conn, &freeing);
-	async_synchronize_full_domain(&freeing);
-}
-
-/* The CM is done with a connection, or has been. */
-static void ipoib_conn_end_id(struct ipoib_conn *conn)
-{
-	if (!conn->id)
-		return;
-	ipoib_conn_destroy_id(conn->id);
-	conn->id = NULL;
-	conn->drain_by = jiffies + IPOIB_CM_DRAIN;
-}
-
-/* Second step, when the CM is done with them. What is not drained stays. */
-static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying,
-			   struct list_head *undrained)
-{
-	struct ipoib_conn *conn;
-
-	if (list_empty(dying))
-		return;
-	/* No sender that had found one holds it after this. */
-	synchronize_net();
-	/* No callback of the CM runs after this. */
-	list_for_each_entry(conn, dying, list)
-		ipoib_conn_end_id(conn);
-	ipoib_reap_drain(cm, dying, undrained);
-	/* Nor do the completion handlers look at them after this. */
-	list_for_each_entry(conn, dying, list)
-		set_bit(conn->cq, cm->tx_ready);
-	ipoib_cm_poll_fence(&cm->tx_poll);
-	ipoib_cm_poll_fence(&cm->rx_poll);
-	ipoib_reap_free_all(dying);
-}
-
-/* Until the CM is done with a connection its QPN must not be used again. */
-static void ipoib_reap_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(to_delayed_work(work),
-					   struct ipoib_cm, reap_work);
-	struct ipoib_conn *conn, *tmp;
-	LIST_HEAD(dying);
-	LIST_HEAD(dead);
-
-	spin_lock_bh(&cm->lock);
-	list_splice_init(&cm->dead, &dead);
-	spin_unlock_bh(&cm->lock);
-	list_for_each_entry_safe(conn, tmp, &dead, list)
-		if (ipoib_conn_may_die(conn))
-			list_move_tail(&conn->list, &dying);
-	ipoib_reap_end(cm, &dying, &dead);
-	if (list_empty(&dead))
-		return;
-	spin_lock_bh(&cm->lock);
-	list_splice(&dead, &cm->dead);
-	spin_unlock_bh(&cm->lock);
-	queue_delayed_work(cm->wq, &cm->reap_work, HZ / 10);
-}
-
-static void ipoib_reap_flush_disconnects(struct ipoib_cm *cm)
-{
-	unsigned int i;
-
-	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++)
-		flush_work(&cm->disconnect[i].work);
-}
-
-static bool ipoib_reap_is_empty(struct ipoib_cm *cm)
-{
-	bool empty;
-
-	spin_lock_bh(&cm->lock);
-	empty = !cm->nconns;
-	spin_unlock_bh(&cm->lock);
-	return empty;
-}
-
-/**
- * ipoib_reap_all - wait until nothing is left of any connection
- * @cm: connected mode of the interface, down
- *
- * That is without the time that the CM waits for who does not answer.
- *
- * Context: process; RTNL may be held
- */
-void ipoib_reap_all(struct ipoib_cm *cm)
-{
-	WRITE_ONCE(cm->hurry, true);
-	while (!ipoib_reap_is_empty(cm)) {
-		ipoib_reap_flush_disconnects(cm);
-		mod_delayed_work(cm->wq, &cm->reap_work, 0);
-		flush_delayed_work(&cm->reap_work);
-	}
-	WRITE_ONCE(cm->hurry, false);
-}
-
-/**
- * ipoib_reap_unbind - take apart what closes now without waiting for the CM
- * @cm: connected mode of the interface
- *
- * So the CM does not repeat its DREQs.
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_reap_unbind(struct ipoib_cm *cm)
-{
-	lockdep_assert_held(&cm->lock);
-	WRITE_ONCE(cm->unbound, jiffies + IPOIB_CM_DISCONNECTING);
-	mod_delayed_work(cm->wq, &cm->reap_work, 0);
-}
-
-/* ---- interface comes and goes ---- */
-
 /**
  * ipoib_reap_start - look at connections from now on
  * @cm: connected mode of the interface
@@ -861,36 +484,11 @@ void ipoib_reap_start(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_reap_init - prepare for the end of connections
+ * ipoib_reap_age_init - prepare to look at connections
  * @cm: connected mode of the interface
  */
-void ipoib_reap_init(struct ipoib_cm *cm)
+void ipoib_reap_age_init(struct ipoib_cm *cm)
 {
-	unsigned int i;
-
 	cm->empty_at = jiffies;
-	cm->unbound = jiffies;
-	INIT_LIST_HEAD(&cm->closing);
-	INIT_LIST_HEAD(&cm->dead);
-	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);
 	INIT_DELAYED_WORK(&cm->age_work, ipoib_reap_age_work);
-	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++) {
-		cm->disconnect[i].cm = cm;
-		INIT_WORK(&cm->disconnect[i].work, ipoib_reap_disconnect_work);
-	}
-}
-
-/**
- * ipoib_reap_exit - end what is left, and ageing
- * @cm: connected mode of the interface, down for good
- *
- * Context: process, without RTNL
- */
-void ipoib_reap_exit(struct ipoib_cm *cm)
-{
-	WRITE_ONCE(cm->leaving, true);
-	ipoib_reap_all(cm);
-	cancel_delayed_work_sync(&cm->age_work);
-	ipoib_reap_flush_disconnects(cm);
-	cancel_delayed_work_sync(&cm->reap_work);
 }

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include "ipoib.h"
+#include "sa/sa.h"
 
 #define IPOIB_QUERY_TIMEOUT	250
 #define IPOIB_QUERY_RETRIES	3

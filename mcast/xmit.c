@@ -20,7 +20,7 @@
 #include <linux/ipv6.h>
 #include <linux/jiffies.h>
 
-#include "ipoib_multicast.h"
+#include "mcast/mcast.h"
 
 /* Group 2 of either family: all routers. */
 #define IPOIB_GROUP_ROUTERS	2
@@ -333,4 +333,22 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_sender_send(txq, skb, ah);
 	else
 		ipoib_sender_by_broadcast(txq, skb);
+}
+
+/**
+ * ipoib_group_send - send the frames that wait for a group
+ * @mcast: the group
+ *
+ * Context: multicast work
+ */
+void ipoib_group_send(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	unsigned int n;
+
+	n = ipoib_ud_send_queue(priv, &priv->mcast_lock, &mcast->queue,
+				ipoib_mcast_xmit);
+	spin_lock_bh(&priv->mcast_lock);
+	priv->nqueued -= n;
+	spin_unlock_bh(&priv->mcast_lock);
 }

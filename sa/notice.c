@@ -16,8 +16,8 @@
 #include <linux/random.h>
 
 #include "ipoib.h"
-#include "ipoib_agent.h"
 #include "ipoib_trace.h"
+#include "sa/sa.h"
 
 /* Milliseconds: first and longest pause after a failure. */
 #define IPOIB_SUB_BACKOFF_MIN	100

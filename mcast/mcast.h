@@ -2,17 +2,14 @@
 /*
  * What the files that deal with multicast groups share among themselves:
  *
- *	ipoib_multicast.c  the work: when something is done about groups
- *	ipoib_group.c      the table of groups, who needs them, their states
- *	ipoib_listener.c   groups that the stack listens to
- *	ipoib_news.c       what is heard of groups
- *	ipoib_member.c     a group's membership: join, check, leave
- *	ipoib_reason.c     why there is none
- *	ipoib_sender.c     frames to groups
- *	ipoib_router.c     all groups of the link, for multicast routing
+ *	ipoib_multicast.c	the work, and events: when something is done about groups
+ *	mcast/group.c		the table of groups, who needs them, their states
+ *	mcast/interest.c	groups that the stack listens to, or that are routed
+ *	mcast/join.c		the membership of a group: join, check, leave
+ *	mcast/xmit.c		frames to groups
  */
-#ifndef IPOIB_MULTICAST_H
-#define IPOIB_MULTICAST_H
+#ifndef IPOIB_MCAST_H
+#define IPOIB_MCAST_H
 
 #include "ipoib.h"
 
@@ -67,12 +64,6 @@ enum ipoib_reason {
 	IPOIB_REASON_LOCAL,
 };
 
-/* ipoib_multicast.c */
-void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay);
-void ipoib_mcast_todo(struct ipoib_mcast *mcast);
-void ipoib_mcast_todo_all(struct ipoib_dev *priv);
-bool ipoib_mcast_enter(struct ipoib_mcast *mcast);
-unsigned long ipoib_mcast_spread(void);
 
 /**
  * ipoib_group_fits - whether there is room for one more group
@@ -96,12 +87,28 @@ static inline bool ipoib_group_fits(const struct ipoib_dev *priv, u8 user)
 	}
 }
 
-/* ipoib_group.c */
+/**
+ * ipoib_reason_is_final - whether a reason is a decision of the SA
+ * @reason: the reason
+ *
+ * Return: true if what we held is void; false if there is no answer or the HCA has no
+ * room
+ */
+static inline bool ipoib_reason_is_final(enum ipoib_reason reason)
+{
+	return reason >= IPOIB_REASON_MISSING && reason <= IPOIB_REASON_REFUSED;
+}
+
+/* mcast/group.c */
 struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
 				    u8 user);
-void ipoib_group_remove(struct ipoib_mcast *mcast);
-void ipoib_group_flush(struct ipoib_mcast *mcast);
+u8 ipoib_group_unlink(struct ipoib_mcast *mcast);
+void ipoib_group_free(struct ipoib_mcast *mcast);
+void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay);
+void ipoib_mcast_todo(struct ipoib_mcast *mcast);
+void ipoib_mcast_todo_all(struct ipoib_dev *priv);
+unsigned long ipoib_mcast_spread(void);
 void ipoib_group_add_user(struct ipoib_mcast *mcast, u8 user);
 void ipoib_group_drop_user(struct ipoib_mcast *mcast, u8 user);
 u8 ipoib_group_want(const struct ipoib_mcast *mcast);
@@ -112,15 +119,17 @@ bool ipoib_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_group_is_slow(const struct ipoib_mcast *mcast);
 void ipoib_group_set_state(struct ipoib_mcast *mcast,
 			   enum ipoib_mcast_state state);
-void ipoib_group_send(struct ipoib_mcast *mcast);
 void ipoib_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
 const char *ipoib_group_state_name(const struct ipoib_mcast *mcast);
 
-/* ipoib_listener.c */
+/* mcast/interest.c */
 void ipoib_listener_step(struct ipoib_dev *priv);
 unsigned long ipoib_listener_delay(struct ipoib_dev *priv);
+unsigned long ipoib_router_step(struct ipoib_dev *priv);
+void ipoib_router_due(struct ipoib_dev *priv);
+void ipoib_router_seen(struct ipoib_dev *priv, const union ib_gid *mgid);
 
-/* ipoib_member.c */
+/* mcast/join.c */
 const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv);
 void ipoib_member_join(struct ipoib_mcast *mcast, u8 want);
 void ipoib_member_check(struct ipoib_mcast *mcast);
@@ -128,18 +137,9 @@ void ipoib_member_answered(struct ipoib_mcast *mcast);
 void ipoib_member_was_read(struct ipoib_mcast *mcast);
 void ipoib_member_end(struct ipoib_mcast *mcast);
 
-/* ipoib_reason.c */
-enum ipoib_reason ipoib_reason_judge(struct ipoib_mcast *mcast,
-				     const struct ib_sa_mcmember_rec *rec);
-void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int err);
-void ipoib_reason_retry_later(struct ipoib_mcast *mcast);
-bool ipoib_reason_is_final(enum ipoib_reason reason);
 const char *ipoib_reason_text(const struct ipoib_mcast *mcast);
 
-/* ipoib_router.c */
-void ipoib_router_sync(struct ipoib_dev *priv);
-unsigned long ipoib_router_step(struct ipoib_dev *priv);
-void ipoib_router_due(struct ipoib_dev *priv);
-void ipoib_router_seen(struct ipoib_dev *priv, const union ib_gid *mgid);
+/* mcast/xmit.c */
+void ipoib_group_send(struct ipoib_mcast *mcast);
 
-#endif /* IPOIB_MULTICAST_H */
+#endif /* IPOIB_MCAST_H */

@@ -9,10 +9,27 @@
  */
 #include <linux/inetdevice.h>
 #include <linux/rculist.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
+#include <net/sch_generic.h>
 
 #include "ipoib.h"
+
+/**
+ * struct ipoib_hca - an HCA and its interfaces
+ * @ca: the HCA
+ * @list: in the list of all of them
+ * @handler: of its asynchronous events
+ * @devs: &struct ipoib_dev, read under RCU, changed under a mutex of
+ *	ipoib_client.c
+ */
+struct ipoib_hca {
+	struct ib_device *ca;
+	struct list_head list;
+	struct ib_event_handler handler;
+	struct list_head devs;
+};
 
 static struct ib_client ipoib_client;
 
@@ -110,6 +127,39 @@ static bool ipoib_hca_is_ours(struct ib_device *ca)
 		if (rdma_protocol_ib(ca, port) || ipoib_port_is_roce(ca, port))
 			return true;
 	return false;
+}
+
+/* Raised for no port in particular. Some HCAs raise nothing else before they go. */
+static void ipoib_event_fatal(struct ipoib_dev *priv)
+{
+	if (test_and_set_bit(IPOIB_FLAG_DEAD, &priv->flags))
+		return;
+	netdev_err(priv->netdev, "the HCA has failed\n");
+	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
+}
+
+/* An asynchronous event of an HCA. Handlers only mark things. */
+static void ipoib_event_handler(struct ib_event_handler *handler,
+			 struct ib_event *event)
+{
+	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca,
+					     handler);
+	struct ipoib_dev *priv;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
+		if (event->event == IB_EVENT_DEVICE_FATAL) {
+			ipoib_event_fatal(priv);
+			continue;
+		}
+		if (priv->port != event->element.port_num)
+			continue;
+		/* Connections keep the LID they were made with. */
+		if (event->event == IB_EVENT_LID_CHANGE)
+			ipoib_cm_flush(priv);
+		priv->fabric->event(priv, event->event);
+	}
+	rcu_read_unlock();
 }
 
 static int ipoib_client_add(struct ib_device *ca)

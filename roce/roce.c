@@ -4,21 +4,17 @@
  * SA. What those would say follows from rules, Documentation/roce.rst, and from
  * the kernel's own address resolution.
  *
- * This file reads the port and chooses its GID, resolves paths, and watches
- * what may change either: net_devices, their addresses, and neighbours. Groups
- * are in ipoib_roce_group.c, connections in ipoib_roce_conn.c. These are
- * operations of ipoib_fabric.h; what each of them owes its callers is said
- * there.
+ * This file resolves paths, and watches what may change them or the port:
+ * net_devices, their addresses, and neighbours. The port and its GID are in port.c,
+ * groups in group.c. These are operations of ipoib_fabric.h; what each of them owes
+ * its callers is said there.
  *
  * A query for a path has one work, which begins it and ends it: queued first
  * when the path is asked for, and again when the address has been resolved or
  * nobody wants to know any more, whatever comes first.
  */
 #include <linux/etherdevice.h>
-#include <linux/if_addr.h>
 #include <linux/if_arp.h>
-#include <linux/if_vlan.h>
-#include <linux/inetdevice.h>
 #include <linux/jhash.h>
 #include <linux/rculist.h>
 #include <linux/rtnetlink.h>
@@ -29,9 +25,10 @@
 #include <net/netevent.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
+#include <rdma/ib_cm.h>
 
 #include "ipoib.h"
-#include "ipoib_roce.h"
+#include "roce/roce.h"
 
 /* Octets of an Ethernet frame that iboe_get_mtu() sets aside for headers. */
 #define IPOIB_ROCE_HEADERS	(IB_GRH_BYTES + IB_UDP_BYTES + IB_BTH_BYTES + \
@@ -57,281 +54,20 @@ static struct ipoib_limit ipoib_roce_limit;
 /* All interfaces: changed under RTNL, read under RTNL or RCU. */
 static LIST_HEAD(ipoib_roce_devs);
 
-/* How good a GID is for us, the higher the better. */
-enum {
-	IPOIB_ROCE_UNFIT,
-	IPOIB_ROCE_IPV4,
-	IPOIB_ROCE_IPV6,
-};
-
-/* What a port without a GID for us lacks, see ipoib_roce_report(). */
-enum {
-	IPOIB_ROCE_LACKS_NOTHING,
-	IPOIB_ROCE_LACKS_NDEV,
-	IPOIB_ROCE_LACKS_LINK,
-	IPOIB_ROCE_LACKS_IPV6,
-	IPOIB_ROCE_LACKS_IPV4,
-};
-
-/**
- * struct ipoib_roce_pick - the GID chosen so far
- * @rank: how good it is
- * @index: where in the table
- * @gid: the GID
- * @entry: the entry itself, to compare with only
- * @ndev: net_device of the link, to compare with only
- * @name: its name
- * @mtu: its MTU
- * @running: it is up and has carrier
- * @ipv6: IPv6 is enabled there
- */
-struct ipoib_roce_pick {
-	int rank;
-	int index;
-	union ib_gid gid;
-	const void *entry;
-	const struct net_device *ndev;
-	char name[IFNAMSIZ];
-	unsigned int mtu;
-	bool running;
-	bool ipv6;
-};
-
-static bool ipoib_roce_ipv6_enabled(const struct net_device *ndev)
-{
-	const struct inet6_dev *idev = __in6_dev_get(ndev);
-
-	return idev && !READ_ONCE(idev->cnf.disable_ipv6);
-}
-
 /*
- * A link-local IPv6 address is what every node can have, whatever else is
- * configured. It has to be an address of the net_device, too: the table holds
- * one made of the MAC address even if IPv6 is disabled or prefers another.
- * IPv4 is for where there is no IPv6, not for until its address is there.
- */
-static int ipoib_roce_rank(const struct ib_gid_attr *attr,
-			   const struct ipoib_roce_pick *pick,
-			   struct net_device *ndev)
-{
-	const struct in6_addr *addr = (const void *)attr->gid.raw;
-
-	if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
-		return IPOIB_ROCE_UNFIT;
-	if (ipv6_addr_v4mapped(addr))
-		return pick->ipv6 ? IPOIB_ROCE_UNFIT : IPOIB_ROCE_IPV4;
-	if (!pick->ipv6 || !(ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL) ||
-	    !IS_ENABLED(CONFIG_IPV6) ||
-	    !ipv6_chk_addr_and_flags(dev_net(ndev), addr, ndev, false, 1,
-				     IFA_F_DADFAILED))
-		return IPOIB_ROCE_UNFIT;
-	return IPOIB_ROCE_IPV6;
-}
-
-/* The first net_device of our VLAN in the table is that of the link. */
-static bool ipoib_roce_pick_ndev(struct ipoib_roce_pick *pick,
-				 struct net_device *ndev, u16 vid)
-{
-	if ((is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : 0) != vid)
-		return false;
-	if (!pick->ndev) {
-		pick->ndev = ndev;
-		pick->mtu = READ_ONCE(ndev->mtu);
-		pick->running = netif_running(ndev) && netif_carrier_ok(ndev);
-		pick->ipv6 = IS_ENABLED(CONFIG_IPV6) &&
-			     ipoib_roce_ipv6_enabled(ndev);
-		strscpy(pick->name, ndev->name, sizeof(pick->name));
-	}
-	return pick->ndev == ndev;
-}
-
-static void ipoib_roce_pick_one(struct ipoib_dev *priv,
-				const struct ib_gid_attr *attr,
-				struct ipoib_roce_pick *pick)
-{
-	struct net_device *ndev;
-	int rank;
-
-	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	if (IS_ERR(ndev) || !ipoib_roce_pick_ndev(pick, ndev, priv->vid))
-		return;
-	rank = ipoib_roce_rank(attr, pick, ndev);
-	/* Among equals the first, but the one we have is kept. */
-	if (rank < pick->rank || rank == IPOIB_ROCE_UNFIT ||
-	    (rank == pick->rank &&
-	     memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid))))
-		return;
-	pick->rank = rank;
-	pick->index = attr->index;
-	pick->gid = attr->gid;
-	pick->entry = attr;
-}
-
-static void ipoib_roce_pick_gid(struct ipoib_dev *priv, unsigned int count,
-				struct ipoib_roce_pick *pick)
-{
-	const struct ib_gid_attr *attr;
-	unsigned int i;
-
-	for (i = 0; i < count; i++) {
-		attr = rdma_get_gid_attr(priv->ca, priv->port, i);
-		if (IS_ERR(attr))
-			continue;
-		rcu_read_lock();
-		ipoib_roce_pick_one(priv, attr, pick);
-		rcu_read_unlock();
-		rdma_put_gid_attr(attr);
-	}
-}
-
-/**
- * ipoib_roce_is_ours - whether an entry of a GID table is that of our link
- * @priv: the interface
- * @attr: the entry, or NULL
+ * It has faults that are worked around:
  *
- * The table has the same link-local GID for the untagged link and each VLAN.
- *
- * Context: any
- * Return: true if it is
+ * - On UC it reports a message of which a packet was lost as a failed receive. See also
+ *   ipoib_cm_has_srq().
+ * - A datagram that cannot be sent, as the GID of its address handle has gone from
+ *   the port's table or there is no route, puts its QP into the error state. If that
+ *   is QP 1, ib_mad does not start it again: the CM is dead on that port until the
+ *   device is made anew. So connections end after the GID has gone, when the CM cannot
+ *   make an address handle.
  */
-bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
-			const struct ib_gid_attr *attr)
+static bool ipoib_roce_is_soft(const struct ipoib_dev *priv)
 {
-	bool ours;
-
-	if (!attr || attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP ||
-	    memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)))
-		return false;
-	rcu_read_lock();
-	ours = rdma_read_gid_attr_ndev_rcu(attr) ==
-	       READ_ONCE(priv->roce->ndev);
-	rcu_read_unlock();
-	return ours;
-}
-
-/**
- * ipoib_roce_gid_attr - our entry of the port's GID table
- * @priv: the interface
- *
- * Context: any but hard interrupt
- * Return: the entry, for rdma_put_gid_attr(); -ENODEV if it has changed
- */
-const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
-{
-	const struct ib_gid_attr *attr;
-
-	attr = rdma_get_gid_attr(priv->ca, priv->port,
-				 READ_ONCE(priv->roce->gid_index));
-	if (IS_ERR(attr))
-		return ERR_PTR(-ENODEV);
-	if (ipoib_roce_is_ours(priv, attr))
-		return attr;
-	rdma_put_gid_attr(attr);
-	return ERR_PTR(-ENODEV);
-}
-
-/* The driver of the port knows its MTU, but not that of a VLAN on it. */
-static unsigned int ipoib_roce_mtu(const struct ib_port_attr *attr,
-				   const struct ipoib_roce_pick *pick, u16 vid)
-{
-	enum ib_mtu mtu = attr->active_mtu;
-
-	if (vid && pick->ndev)
-		mtu = min(mtu, iboe_get_mtu(pick->mtu));
-	return ipoib_mtu_from_ib(clamp(mtu, IB_MTU_256, IB_MTU_4096));
-}
-
-/* For ipoib_roce_start(), which may run at the same time. */
-static void ipoib_roce_note_ndev(struct ipoib_roce *roce,
-				 const struct ipoib_roce_pick *pick)
-{
-	spin_lock_bh(&roce->lock);
-	roce->ndev_mtu = pick->mtu;
-	strscpy(roce->ndev_name, pick->name, sizeof(roce->ndev_name));
-	spin_unlock_bh(&roce->lock);
-}
-
-static int ipoib_roce_lack(const struct ipoib_roce_pick *pick)
-{
-	if (pick->rank)
-		return IPOIB_ROCE_LACKS_NOTHING;
-	if (!pick->ndev)
-		return IPOIB_ROCE_LACKS_NDEV;
-	if (!pick->running)
-		return IPOIB_ROCE_LACKS_LINK;
-	return pick->ipv6 ? IPOIB_ROCE_LACKS_IPV6 : IPOIB_ROCE_LACKS_IPV4;
-}
-
-static void ipoib_roce_log_lack(struct ipoib_dev *priv, int lack,
-				const char *name)
-{
-	struct net_device *dev = priv->netdev;
-
-	switch (lack) {
-	case IPOIB_ROCE_LACKS_NDEV:
-		/* Without a VLAN it is the port that is about to go. */
-		if (priv->vid)
-			netdev_info(dev, "waiting for a GID: the port has none of VLAN %u\n",
-				    priv->vid);
-		break;
-	case IPOIB_ROCE_LACKS_LINK:
-		netdev_info(dev, "waiting for a GID: %s is down or has no carrier\n",
-			    name);
-		break;
-	case IPOIB_ROCE_LACKS_IPV6:
-		netdev_info(dev, "waiting for a GID: %s has no IPv6 link-local address\n",
-			    name);
-		break;
-	case IPOIB_ROCE_LACKS_IPV4:
-		netdev_info(dev, "waiting for a GID: %s has IPv6 disabled and no IPv4 address\n",
-			    name);
-		break;
-	}
-}
-
-/*
- * Why there is no carrier, once for each reason. Before the interface is
- * registered it has no name; the port is read again right after that.
- */
-static void ipoib_roce_report(struct ipoib_dev *priv,
-			      const struct ipoib_roce_pick *pick)
-{
-	int lack = ipoib_roce_lack(pick);
-
-	if (priv->netdev->reg_state != NETREG_REGISTERED ||
-	    priv->roce->reported_lack == lack)
-		return;
-	priv->roce->reported_lack = lack;
-	ipoib_roce_log_lack(priv, lack, pick->name);
-}
-
-static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
-{
-	struct ipoib_roce *roce = priv->roce;
-	struct ipoib_roce_pick pick = {};
-	struct ib_port_attr attr;
-	int err;
-
-	err = ib_query_port(priv->ca, priv->port, &attr);
-	if (err)
-		return err;
-	ipoib_roce_pick_gid(priv, attr.gid_tbl_len, &pick);
-	WRITE_ONCE(roce->ndev, pick.ndev);
-	WRITE_ONCE(roce->gid_index, pick.rank ? pick.index : -1);
-	ipoib_roce_note_ndev(roce, &pick);
-	ipoib_roce_report(priv, &pick);
-	port->active = attr.state == IB_PORT_ACTIVE && pick.rank &&
-		       pick.running;
-	port->lid = 0;
-	port->lmc = 0;
-	/* Without a GID we keep our name until there is another. */
-	port->gid = pick.rank ? pick.gid : priv->local_gid;
-	port->gid_entry = pick.rank ? pick.entry : priv->gid_entry;
-	port->pkey = IPOIB_ROCE_PKEY;
-	port->mtu = ipoib_roce_mtu(&attr, &pick, priv->vid);
-	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
-	port->mbps = ipoib_port_mbps(&attr);
-	return 0;
+	return priv->ca->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
 /*
@@ -655,6 +391,25 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 	priv->roce = NULL;
 	priv->limit = NULL;
 	kfree(roce);
+}
+
+/*
+ * It is the frame's destination address and VLAN that tell; what the request
+ * itself says anybody may have written. A path MTU that is more than the
+ * Ethernet takes would lose all long messages.
+ */
+static int ipoib_roce_conn_check(struct ipoib_dev *priv,
+				 const struct ib_cm_req_event_param *req)
+{
+	int most = READ_ONCE(priv->port_mtu) + IPOIB_ENCAP_LEN;
+	int mtu = ib_mtu_enum_to_int(req->primary_path->mtu);
+
+	if (!ipoib_roce_is_ours(priv, req->ppath_sgid_attr))
+		return IB_CM_REJ_INVALID_GID;
+	/* Nor is any number an MTU. */
+	if (mtu < 0 || mtu > most)
+		return IB_CM_REJ_INVALID_MTU;
+	return 0;
 }
 
 const struct ipoib_fabric_ops ipoib_roce_ops = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the RoCE fabric share: ipoib_roce.c (ports and paths),
- * ipoib_roce_group.c (groups), ipoib_roce_conn.c (connections) and
+ * What the files of the RoCE fabric share: roce.c (ports and paths),
+ * group.c (groups), roce.c (connections) and
  * ipoib_roce_ports.c (which ports are wanted). What the driver sees of them is
  * in ipoib_fabric.h.
  */
@@ -14,7 +14,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_sa.h>
 
-#include "ipoib_agent.h"
+#include "ipoib_limit.h"
 
 struct ib_cm_req_event_param;
 struct ipoib_dev;
@@ -79,17 +79,13 @@ struct ipoib_roce {
 	unsigned int attached;
 };
 
-/* ipoib_roce.c */
+/* port.c */
+int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port);
 bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
 			const struct ib_gid_attr *attr);
 const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
 
-/* ipoib_roce_conn.c */
-int ipoib_roce_conn_check(struct ipoib_dev *priv,
-			  const struct ib_cm_req_event_param *req);
-bool ipoib_roce_is_soft(const struct ipoib_dev *priv);
-
-/* ipoib_roce_group.c */
+/* group.c */
 void ipoib_roce_group_init(struct ipoib_roce *roce);
 void ipoib_roce_group_exit(struct ipoib_roce *roce);
 void ipoib_roce_group_refresh(struct ipoib_roce *roce);

@@ -7,7 +7,7 @@
  * of patterns for names of RDMA devices, each with a VLAN if it is not the
  * untagged link that is meant:
  *
- *	roce=rxe0,mlx5_*@100
+ * roce=rxe0,mlx5_*@100
  */
 #include <linux/ctype.h>
 #include <linux/glob.h>

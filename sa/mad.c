@@ -15,7 +15,7 @@
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
-#include "ipoib_agent.h"
+#include "sa/sa.h"
 
 /* Pause before the SA is looked for again after a failure. */
 #define IPOIB_SM_RETRY		(HZ / 10)

@@ -5,7 +5,7 @@
  */
 #include <linux/string.h>
 
-#include "ipoib_record.h"
+#include "sa/record.h"
 
 /**
  * ipoib_record_pack - put a record into the form it has on the wire

@@ -1,0 +1,713 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of connected mode share among themselves, each calling those below it
+ * only, but for the close of a connection that a completion handler finds to have failed:
+ *
+ *	ipoib_cm.c	which frames go on connections; mode and transport
+ *	connect.c	asking for connections; what the CM reports
+ *	accept.c	taking the connections that others ask for
+ *	age.c		which connections have to go
+ *	conn.c		a connection, from its QP to its end
+ *	peer.c		peers, and the frames that wait for a connection
+ *	tx.c		sending
+ *	rx.c		receiving
+ *	limit.c		how many connections there may be
+ */
+#ifndef IPOIB_CM_PRIVATE_H
+#define IPOIB_CM_PRIVATE_H
+
+#include "ipoib.h"
+
+/* Sends under way on a connection, and frames that wait for one to complete. */
+#define IPOIB_CM_RING		32
+#define IPOIB_CM_BACKLOG	256
+/* Frames too long for UD that wait for a connection, and frames of all peers that wait. */
+#define IPOIB_CM_PARKED		32
+#define IPOIB_CM_PARKED_ALL	512
+/* Connections whose sends complete into one CQ at most, and how many such CQs. */
+#define IPOIB_CM_CQ_CONNS	128
+#define IPOIB_CM_CQS		128
+/* Buckets of the table of ports that peers ask from. */
+#define IPOIB_CM_SOURCES	128
+/* Connections of one such port that have a send queue. */
+#define IPOIB_CM_SOURCE_SENDS	64
+/* Works that disconnect side by side: they mostly wait for the HCA. */
+#define IPOIB_CM_DISCONNECTS	8
+/* Pages of a receive buffer: a message of 65520 octets. */
+#define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
+/* Receives posted together. */
+#define IPOIB_CM_BATCH		8
+/* Receive buffers of a connection on an HCA without SRQ. */
+#define IPOIB_CM_OWN_BUFS	16
+/* Receives that an SRQ, or such a connection, begins with. */
+#define IPOIB_CM_SRQ_LEAST	IPOIB_CM_RING
+#define IPOIB_CM_OWN_LEAST	8
+/* The HCA tells when an SRQ has fewer receives left. */
+#define IPOIB_CM_SRQ_LOW	8
+/* Pages kept for the next receives. */
+#define IPOIB_CM_POOL_RING	1024
+/* A lost packet of RC is sent again after 67 ms, at least, see IPOIB_RC_RETRY. */
+#define IPOIB_RC_TIMEOUT	14
+/* A peer without buffers is asked again for ever, see IPOIB_RC_RETRY. */
+#define IPOIB_RC_RNR_RETRY	7
+
+/*
+ * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
+ * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
+ * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
+ * it ask for 655 ms. Patience has no end on the side of the sender, whose
+ * watchdog looks after connections that are stuck (age.c).
+ */
+#define IPOIB_RC_RETRY		7
+
+/**
+ * enum ipoib_transport - service of a connection
+ * @IPOIB_TRANSPORT_RC: reliable
+ * @IPOIB_TRANSPORT_UC: unreliable; a message that misses a packet is lost
+ */
+enum ipoib_transport {
+	IPOIB_TRANSPORT_RC,
+	IPOIB_TRANSPORT_UC,
+};
+
+/**
+ * struct ipoib_way - the port that a connection, or a path record, leads to
+ * @lid: its LID, 0 on a fabric without
+ * @mac: its MAC address, zero on a fabric without
+ */
+struct ipoib_way {
+	u32 lid;
+	u8 mac[ETH_ALEN];
+};
+
+/**
+ * struct ipoib_source - a port of the fabric from which peers asked for connections
+ * @node: in &ipoib_cm.sources
+ * @key: the port; of several LIDs the lowest
+ * @nconns: connections that it asked for and that are not freed
+ * @naccepting: those of them that have &ipoib_conn.accepting
+ */
+struct ipoib_source {
+	struct hlist_node node;
+	struct ipoib_way key;
+	unsigned int nconns;
+	unsigned int naccepting;
+};
+
+/**
+ * enum ipoib_failover - what a REP says of an alternate path, IBTA 12.6.8
+ * @IPOIB_FAILOVER_ACCEPTED: it is there when needed, or there was none
+ * @IPOIB_FAILOVER_UNSUPPORTED: no alternate paths here
+ */
+enum ipoib_failover {
+	IPOIB_FAILOVER_ACCEPTED,
+	IPOIB_FAILOVER_UNSUPPORTED,
+};
+
+/**
+ * enum ipoib_conn_state - where a connection stands
+ * @IPOIB_CONN_NEW: being made, known to nobody
+ * @IPOIB_CONN_CONNECTING: our REQ is out
+ * @IPOIB_CONN_ACCEPTING: our REP is out
+ * @IPOIB_CONN_ESTABLISHED: in use
+ * @IPOIB_CONN_CLOSING: out of use, the reaper's
+ */
+enum ipoib_conn_state {
+	IPOIB_CONN_NEW,
+	IPOIB_CONN_CONNECTING,
+	IPOIB_CONN_ACCEPTING,
+	IPOIB_CONN_ESTABLISHED,
+	IPOIB_CONN_CLOSING,
+};
+
+/**
+ * enum ipoib_peer_state - how we stand with sending to a peer
+ * @IPOIB_PEER_IDLE: over UD, a connection is tried with the next frame
+ * @IPOIB_PEER_CONNECTING: over UD, a connection is being made; frames too long
+ *	for UD wait
+ * @IPOIB_PEER_YIELDED: the peer refused; until &ipoib_peer.retry_at its own
+ *	request is waited for as in IPOIB_PEER_CONNECTING
+ * @IPOIB_PEER_UP: on a connection
+ * @IPOIB_PEER_REFUSED: over UD until &ipoib_peer.retry_at
+ */
+enum ipoib_peer_state {
+	IPOIB_PEER_IDLE,
+	IPOIB_PEER_CONNECTING,
+	IPOIB_PEER_YIELDED,
+	IPOIB_PEER_UP,
+	IPOIB_PEER_REFUSED,
+};
+
+/**
+ * struct ipoib_peer - a link-layer address we have, or would have, to do with
+ * @node: in &ipoib_cm.peers
+ * @addr: key, flags zero
+ * @tx: @chosen, published when no frame waits that came before
+ * @chosen: connection to send on
+ * @state: written under &ipoib_cm.lock
+ * @offers: transports the peer offers, from the flags of its address
+ * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
+ *	has done either; the other one is tried if it does not know that any more
+ * @sent_to: there was a frame for it that had no connection; else we know it
+ *	by its requests only
+ * @making: a connection is being made, and not in @conns yet
+ * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
+ * @stale: it has refused our QP number, and we have not had a connection since
+ * @disconnecting: connections that are closing, and whose DREQ has not been sent
+ * @postponed: to be connected to after that
+ * @users: connections not freed, and who else needs it
+ * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
+ * @failures: failed attempts in a row; a connection that was never verified is one
+ * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
+ *	is not relied upon before @retry_at either
+ * @silent: the last connection we sent on ended in silence, and nothing has come
+ *	from the peer since
+ * @holding: a request waits for the path record to be read anew, until @hold_until
+ * @hold_until: jiffies
+ * @setup_deadline: jiffies; until then frames too long for UD wait
+ * @parked: frames that wait, whole with their &struct ipoib_header: too long for
+ *	UD, or see @resend
+ * @nparked: those of @parked that are counted in &ipoib_cm.nparked
+ * @conns: its connections, by &ipoib_conn.peer_list
+ * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
+ *	waits behind; or empty
+ * @waiting: in &ipoib_cm.waiting if @parked waits for a connection, or empty
+ * @list: in &ipoib_cm.peer_list
+ * @todo: in &ipoib_cm.todo or &ipoib_cm.held, or empty
+ * @used: jiffies of the last frame that had no connection
+ * @seen: jiffies of the last frame that has come on an unreliable connection
+ * @rcu: frees it
+ *
+ * All but @tx, @used and @seen under &ipoib_cm.lock.
+ */
+struct ipoib_peer {
+	struct rhash_head node;
+	struct ipoib_lladdr addr;
+	struct ipoib_conn __rcu *tx;
+	struct ipoib_conn *chosen;
+	enum ipoib_peer_state state;
+	u8 offers;
+	u8 sid;
+	u8 tried;
+	bool sent_to;
+	bool unverified;
+	bool stale;
+	bool silent;
+	bool making;
+	bool postponed;
+	bool holding;
+	unsigned long hold_until;
+	unsigned int disconnecting;
+	unsigned int users;
+	unsigned long retry_at;
+	unsigned int failures;
+	unsigned long setup_deadline;
+	struct sk_buff_head parked;
+	unsigned int nparked;
+	struct list_head conns;
+	struct list_head resend;
+	struct list_head waiting;
+	struct list_head list;
+	struct list_head todo;
+	unsigned long used;
+	unsigned long seen;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct ipoib_cm_slot - buffer of one posted receive
+ * @page: pages of the pool, NULL where there is none yet
+ */
+struct ipoib_cm_slot {
+	struct page *page[IPOIB_CM_PAGES];
+};
+
+/**
+ * struct ipoib_cm_bufs - receive buffers of an SRQ, or of one QP without
+ * @slots: @size of them
+ * @heads: buffers for the encapsulation headers, one per slot
+ * @free: stack of slot numbers that are not posted
+ * @nfree: how many
+ * @size: number of slots
+ * @depth: how many shall be posted
+ * @lost: how many may have been taken by QPs that are gone
+ * @srq: what they are posted to, or
+ * @qp: this
+ *
+ * @free, @nfree, @depth and @lost under &ipoib_cm_rx.lock.
+ */
+struct ipoib_cm_bufs {
+	struct ipoib_cm_slot *slots;
+	struct ipoib_bufs heads;
+	u16 *free;
+	unsigned int nfree;
+	unsigned int size;
+	unsigned int depth;
+	unsigned int lost;
+	struct ib_srq *srq;
+	struct ib_qp *qp;
+};
+
+/**
+ * struct ipoib_conn - a connection
+ * @cm: of the interface
+ * @peer: other end; does not change
+ * @qp: QP
+ * @mtu: longest IP packet that both ends take (C28)
+ * @used: jiffies, with a resolution of a second, of the last frame
+ * @tx_lock: protects @ring's head, @backlog and @shut
+ * @shut: nothing is sent any more
+ * @backlog: frames that wait for room in @ring, with their encapsulation header
+ * @ring: sends; there are no slots on a connection we do not send on
+ * @progress: jiffies when a send last completed, or the ring was last empty;
+ *	written before the ring is
+ * @state: under &ipoib_cm.lock
+ * @transport: RC or UC
+ * @active: we asked for it
+ * @two_way: both ends may send on it
+ * @checked: the peer is known to be who it says, see ipoib_conn_check()
+ * @accepting: counted in &ipoib_cm.naccepting
+ * @asking: the work that asks for it is not done with it
+ * @crossed: the peer's request has been taken in place of this one
+ * @left: the peer has sent a DREQ
+ * @lingers: we send none; the CM keeps it in timewait, and tells when that is over
+ * @timewait_over: the CM has no identifier of it in timewait any more
+ * @fatal: it has failed, or its QP has
+ * @early: data has come before the CM's RTU, and ib_cm has not been told
+ * @tended: the ageing work is at it: the reaper waits
+ * @verified: something has arrived at the peer, as far as is known; set under
+ *	&ipoib_cm.lock
+ * @ran: the QP may have taken receives from the SRQ
+ * @id: identifier of the CM; NULL when that is destroyed
+ * @from: where the peer's request has come from
+ * @source: that port's share of the connections, NULL on one that we asked for
+ * @way: where the connection goes
+ * @psn: first PSN of the packets to us
+ * @created: jiffies
+ * @aged: @used as the ageing work has last found it
+ * @heard: &ipoib_peer.seen as the ageing work has last found it
+ * @heard_head: head of @ring then
+ * @asked_at: jiffies when that last found nothing sent after @heard
+ * @die_at: jiffies by which the reaper stops to wait for the CM; reaper only
+ * @drain_by: jiffies by which it stops to wait for the HCA at once; reaper only
+ * @bufs: own receive buffers, on an HCA without SRQ
+ * @last_wqe: the SRQ is done with the QP
+ * @cq: number of the CQ for sends
+ * @list: in &ipoib_cm.conns, or in the list of the dead
+ * @peer_list: in &ipoib_peer.conns
+ */
+struct ipoib_conn {
+	/* read by every frame */
+	struct ipoib_cm *cm;
+	struct ipoib_peer *peer;
+	struct ib_qp *qp;
+	unsigned int mtu;
+	unsigned long used;
+
+	/* sending */
+	spinlock_t tx_lock; /* head of the ring, backlog */
+	bool shut;
+	struct sk_buff_head backlog;
+	struct ipoib_ring ring;
+	unsigned long progress;
+
+	/* slow path */
+	enum ipoib_conn_state state;
+	enum ipoib_transport transport;
+	bool active;
+	bool two_way;
+	bool checked;
+	bool accepting;
+	bool asking;
+	bool crossed;
+	bool left;
+	bool lingers;
+	bool timewait_over;
+	bool fatal;
+	bool early;
+	bool tended;
+	bool verified;
+	bool ran;
+	struct ib_cm_id *id;
+	struct ipoib_way from;
+	struct ipoib_source *source;
+	struct ipoib_way way;
+	u32 psn;
+	unsigned long created;
+	unsigned long aged;
+	unsigned long heard;
+	u32 heard_head;
+	unsigned long asked_at;
+	unsigned long die_at;
+	unsigned long drain_by;
+	struct ipoib_cm_bufs *bufs;
+	struct completion last_wqe;
+	unsigned int cq;
+	struct list_head list;
+	struct list_head peer_list;
+};
+
+/**
+ * enum ipoib_srq_state - what is known of the SRQ of an interface
+ * @IPOIB_SRQ_UNKNOWN: if the HCA says it has SRQs it is believed
+ * @IPOIB_SRQ_REFUSED: none could be made; connections have receives of their own
+ * @IPOIB_SRQ_RUNS: there is one
+ * @IPOIB_SRQ_FAILED: it has failed: connections end, none is made, and when none is left
+ *	it is given back
+ */
+enum ipoib_srq_state {
+	IPOIB_SRQ_UNKNOWN,
+	IPOIB_SRQ_REFUSED,
+	IPOIB_SRQ_RUNS,
+	IPOIB_SRQ_FAILED,
+};
+
+/**
+ * enum ipoib_cm_low - what is known of an SRQ that ran low
+ * @IPOIB_LOW_NO: it did not, or receives come back; the HCA will tell
+ * @IPOIB_LOW_LOOK: it is looked soon whether receives come back
+ * @IPOIB_LOW_HELD: all are posted and do not come back: connections hold them
+ */
+enum ipoib_cm_low {
+	IPOIB_LOW_NO,
+	IPOIB_LOW_LOOK,
+	IPOIB_LOW_HELD,
+};
+
+/**
+ * struct ipoib_cm_rx - receiving, exists while there are connections
+ * @cq: completions of all receives
+ * @srq: receives of all connections, NULL if the HCA has none
+ * @bufs: its buffers
+ * @pool: pages
+ * @nsge: of a receive: one for the header, the others for a page each
+ * @lock: protects the pool's side of allocation, @wr, @sge, @peak, @done, @low and what
+ *	is free
+ * @wr: scratch for a chain of receives
+ * @sge: their scatter lists
+ * @wc: scratch for polling
+ * @since: completions since the last round of the handler: so many may have come
+ *	before it looked
+ * @peak: the most there were since @shrunk_at
+ * @shrunk_at: jiffies when the ageing work last looked at @peak
+ * @refill: tries again after memory ran out
+ * @done: completions
+ * @done_armed: how many there were when the HCA was last told to tell if few receives
+ *	are left
+ * @low: whether there were few receives left, and they do not come back
+ * @low_at: jiffies when the SRQ last ran low
+ * @low_work: has more receives posted then
+ */
+struct ipoib_cm_rx {
+	struct ib_cq *cq;
+	struct ib_srq *srq;
+	struct ipoib_cm_bufs bufs;
+	struct page_pool *pool;
+	unsigned int nsge;
+	spinlock_t lock; /* see above */
+	struct ib_recv_wr wr[IPOIB_CM_BATCH];
+	struct ib_sge sge[IPOIB_CM_BATCH][IPOIB_CM_PAGES + 1];
+	struct ib_wc wc[16];
+	unsigned int since;
+	unsigned int peak;
+	unsigned long shrunk_at;
+	struct delayed_work refill;
+	unsigned int done;
+	unsigned int done_armed;
+	enum ipoib_cm_low low;
+	unsigned long low_at;
+	struct delayed_work low_work;
+};
+
+/**
+ * enum ipoib_close_reason - why a connection has to go
+ * @IPOIB_CLOSE_NONE: it may stay
+ * @IPOIB_CLOSE_FAILED: it has failed, or its QP has
+ * @IPOIB_CLOSE_UNANSWERED: our request was not answered
+ * @IPOIB_CLOSE_LATE: the RTU has not come
+ * @IPOIB_CLOSE_STUCK: a send does not complete
+ * @IPOIB_CLOSE_SILENT: nothing comes from the peer, on UC
+ * @IPOIB_CLOSE_IDLE: nobody uses it
+ * @IPOIB_CLOSE_HOLDING: it may be what holds receives that others need
+ */
+enum ipoib_close_reason {
+	IPOIB_CLOSE_NONE,
+	IPOIB_CLOSE_FAILED,
+	IPOIB_CLOSE_UNANSWERED,
+	IPOIB_CLOSE_LATE,
+	IPOIB_CLOSE_STUCK,
+	IPOIB_CLOSE_SILENT,
+	IPOIB_CLOSE_IDLE,
+	IPOIB_CLOSE_HOLDING,
+};
+
+/**
+ * struct ipoib_cm_poll - a completion handler, and how to wait for it
+ * @napi: the handler
+ * @rounds: times it has been through all that there was
+ * @wait: woken after each of them
+ */
+struct ipoib_cm_poll {
+	struct napi_struct napi;
+	unsigned int rounds;
+	wait_queue_head_t wait;
+};
+
+/**
+ * struct ipoib_cm_disconnect - disconnects closing connections, one at a time
+ * @cm: of the interface
+ * @work: does it
+ */
+struct ipoib_cm_disconnect {
+	struct ipoib_cm *cm;
+	struct work_struct work;
+};
+
+/**
+ * struct ipoib_cm - connected mode of an interface
+ * @priv: the interface
+ * @up: connections may be made
+ * @offers: transports offered: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC
+ * @prefer: the one asked for if the peer offers both
+ * @peers: &struct ipoib_peer by address
+ * @lock: protects peers and the state of connections
+ * @peer_list: all of @peers
+ * @npeers: how many
+ * @nparked: frames of all of them that wait for a connection
+ * @conns: connections that are not closing
+ * @nconns: how many there are, closing ones included
+ * @naccepting: how many have &ipoib_conn.accepting
+ * @sources: &struct ipoib_source by port
+ * @todo: peers to be connected to
+ * @held: those whose path record is being read anew
+ * @closing: connections to be disconnected
+ * @dead: those that have, for the reaper
+ * @resend: peers whose frames have waited long enough
+ * @waiting: peers with frames that wait for a connection
+ * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
+ * @rx: receiving
+ * @srq_state: written with @mutex held, but for IPOIB_SRQ_FAILED, which comes with the
+ *	event of an SRQ that runs
+ * @srq_logged: it was logged that none could be made; with @mutex held
+ * @rx_poll: handler of receives
+ * @tx_poll: handler of sends
+ * @tx_cq: CQs for sends
+ * @cq_conns: connections that use each
+ * @tx_ready: CQs that have something, set by their events
+ * @tx_turn: CQ whose turn it is, handler of sends only
+ * @tx_seen: completions it has given since its turn began
+ * @tx_wc: scratch for polling
+ * @listen: for requests to the service ID of the RFC, and of Linux
+ * @wq: of the works
+ * @connect_work: makes connections to the peers in @todo
+ * @held_work: moves those in @held there
+ * @resend_work: sends what waits for @resend
+ * @setup_work: gives up waiting for a connection
+ * @disconnect: they disconnect what is in @closing
+ * @next_disconnect: which of them is next
+ * @reap_work: takes connections apart
+ * @age_work: looks for what is idle, stuck or late
+ * @empty_at: jiffies since when there is no connection
+ * @leaving: the interface is being removed
+ * @rx_held: receives do not come back: close what may hold some; cleared by the ageing
+ *	work
+ * @hurry: connections are taken apart without waiting for the CM
+ * @unbound: jiffies: so are those whose &ipoib_conn.die_at is not later
+ */
+struct ipoib_cm {
+	struct ipoib_dev *priv;
+	bool up;
+	u8 offers;
+	enum ipoib_transport prefer;
+	struct rhashtable peers;
+
+	spinlock_t lock; /* peers, states of connections */
+	struct list_head peer_list;
+	unsigned int npeers;
+	unsigned int nparked;
+	struct list_head conns;
+	unsigned int nconns;
+	unsigned int naccepting;
+	struct hlist_head sources[IPOIB_CM_SOURCES];
+	struct list_head todo;
+	struct list_head held;
+	struct list_head closing;
+	struct list_head dead;
+	struct list_head resend;
+	struct list_head waiting;
+
+	struct mutex mutex; /* what connections share */
+	struct ipoib_cm_rx *rx;
+	enum ipoib_srq_state srq_state;
+	bool srq_logged;
+	struct ipoib_cm_poll rx_poll;
+	struct ipoib_cm_poll tx_poll;
+	struct ib_cq *tx_cq[IPOIB_CM_CQS];
+	unsigned int cq_conns[IPOIB_CM_CQS];
+	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
+	unsigned int tx_turn;
+	unsigned int tx_seen;
+	struct ib_wc tx_wc[16];
+
+	struct ib_cm_id *listen[2];
+	struct workqueue_struct *wq;
+	struct work_struct connect_work;
+	struct delayed_work held_work;
+	struct work_struct resend_work;
+	struct delayed_work setup_work;
+	struct ipoib_cm_disconnect disconnect[IPOIB_CM_DISCONNECTS];
+	unsigned int next_disconnect;
+	struct delayed_work reap_work;
+	struct delayed_work age_work;
+	unsigned long empty_at;
+	bool leaving;
+	bool rx_held;
+	bool hurry;
+	unsigned long unbound;
+};
+
+static inline enum ib_qp_type
+ipoib_conn_qp_type(const struct ipoib_conn *conn)
+{
+	return conn->transport == IPOIB_TRANSPORT_UC ? IB_QPT_UC : IB_QPT_RC;
+}
+
+static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
+{
+	/* The reserved octet is not looked at (C29). */
+	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
+}
+
+/* Frames that waited are about to go: what comes now waits behind them. */
+static inline bool ipoib_peer_is_behind(const struct ipoib_peer *peer)
+{
+	return !list_empty(&peer->resend);
+}
+
+/* Is a connection being made? */
+static inline bool ipoib_peer_is_connecting(const struct ipoib_peer *peer)
+{
+	return peer->state == IPOIB_PEER_CONNECTING ||
+	       peer->state == IPOIB_PEER_YIELDED;
+}
+
+/* peer.c */
+struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
+				   const struct ipoib_lladdr *addr);
+struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
+				    const struct ipoib_lladdr *addr);
+struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
+				  const struct ipoib_lladdr *addr);
+void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct ipoib_conn *conn);
+bool ipoib_peer_is_unverified(const struct ipoib_peer *peer);
+void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		     struct sk_buff *skb);
+void ipoib_peer_age_all(struct ipoib_cm *cm);
+void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped);
+void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
+int ipoib_peer_init(struct ipoib_cm *cm);
+void ipoib_peer_exit(struct ipoib_cm *cm);
+void ipoib_conn_use(struct ipoib_conn *conn);
+void ipoib_conn_mark_verified(struct ipoib_conn *conn);
+
+/* age.c */
+bool ipoib_conn_is_spare(const struct ipoib_conn *conn);
+bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
+bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			    const struct ipoib_way *way,
+			    struct ipoib_source **source);
+void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
+void ipoib_reap_start(struct ipoib_cm *cm);
+void ipoib_reap_age_init(struct ipoib_cm *cm);
+
+/* conn.c */
+void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
+void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
+unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
+			  const struct ipoib_cm_data *theirs);
+struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
+				   struct ipoib_peer *peer,
+				   struct ipoib_source *source,
+				   enum ipoib_transport transport, bool sends);
+int ipoib_conn_qp_run(struct ipoib_conn *conn);
+void ipoib_conn_free(struct ipoib_conn *conn);
+void ipoib_conn_end_accepting(struct ipoib_conn *conn);
+struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
+				      ib_cm_handler handler, void *context);
+void ipoib_conn_destroy_id(struct ib_cm_id *id);
+void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
+		       enum ib_cm_rej_reason reason);
+void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			struct ipoib_source *source);
+void ipoib_conn_close_for(struct ipoib_conn *conn,
+			  enum ipoib_close_reason why);
+void __ipoib_conn_close(struct ipoib_conn *conn);
+void ipoib_conn_close(struct ipoib_conn *conn);
+void ipoib_conn_fail(struct ipoib_conn *conn);
+void ipoib_reap_all(struct ipoib_cm *cm);
+void ipoib_reap_unbind(struct ipoib_cm *cm);
+void ipoib_reap_init(struct ipoib_cm *cm);
+void ipoib_reap_exit(struct ipoib_cm *cm);
+
+/* connect.c */
+void ipoib_conn_held_work(struct work_struct *work);
+int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
+void ipoib_cm_connect_work(struct work_struct *work);
+
+/* accept.c */
+void ipoib_conn_accepted(struct ipoib_conn *conn,
+			 const struct ipoib_cm_data *data);
+bool ipoib_conn_check(struct ipoib_conn *conn);
+int ipoib_cm_listen(struct ipoib_cm *cm);
+void ipoib_cm_unlisten(struct ipoib_cm *cm);
+
+/* limit.c */
+bool ipoib_cm_has_srq(const struct ipoib_dev *priv);
+unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
+unsigned int ipoib_cm_slack(unsigned int limit);
+unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
+unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
+void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac);
+bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid, struct ipoib_way *way);
+bool ipoib_way_is_same(const struct ipoib_dev *priv, const struct ipoib_way *a,
+		       const struct ipoib_way *b);
+void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec);
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
+unsigned int ipoib_source_limit(unsigned int limit);
+bool ipoib_source_may_ask(struct ipoib_cm *cm, const struct ipoib_way *way);
+struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
+				      const struct ipoib_way *way);
+void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
+unsigned int ipoib_source_greatest(const struct ipoib_cm *cm);
+
+/* tx.c */
+int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
+void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
+void ipoib_cm_tx_release(struct ipoib_cm *cm);
+bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);
+void ipoib_conn_shut(struct ipoib_conn *conn);
+int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
+
+/* rx.c */
+int ipoib_cm_rx_get(struct ipoib_cm *cm);
+void ipoib_cm_rx_shrink(struct ipoib_cm *cm);
+void ipoib_cm_rx_fit(struct ipoib_cm *cm);
+bool ipoib_cm_rx_check(struct ipoib_cm *cm);
+void ipoib_cm_rx_release(struct ipoib_cm *cm);
+void ipoib_cm_destroy_cq(struct ib_cq *cq);
+int ipoib_cm_rx_add(struct ipoib_conn *conn);
+bool ipoib_cm_rx_done(struct ipoib_conn *conn);
+void ipoib_cm_rx_lost(struct ipoib_conn *conn);
+void ipoib_cm_rx_remove(struct ipoib_conn *conn);
+void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);
+int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);
+unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv);
+void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
+void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
+
+#endif /* IPOIB_CM_PRIVATE_H */

@@ -1,0 +1,835 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connected mode: a connection, from its QP to its end.
+ *
+ * Every message of the CM that we send while a connection is set up carries our UD QPN and
+ * Receive MTU (RFC 4755 sections 3.2, 6), refusals included.
+ *
+ * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which anything may
+ * call that finds a reason to, in any context but a hard interrupt. After that two works,
+ * without RTNL, send a DREQ for it and take it apart. Nothing else frees connections, so
+ * whoever holds a pointer need only be known to them: senders by RCU, the completion
+ * handlers by their fence, callbacks of the CM by ib_destroy_cm_id().
+ */
+#include <linux/async.h>
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+
+#include "ipoib.h"
+#include "ipoib_trace.h"
+#include "cm/cm.h"
+
+/*
+ * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
+ * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
+ * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
+ * it ask for 655 ms. Patience has no end on the side of the sender, whose
+ * watchdog looks after connections that are stuck (ipoib_reap.c).
+ */
+#define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
+/* Shortest Receive MTU we connect to. */
+#define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
+
+/* The longest wait for the CM to be done with a connection. */
+#define IPOIB_CM_DISCONNECTING	(2 * HZ)
+/*
+ * The longest wait for the HCA to give all work requests back while nothing else can be
+ * done, and how long it may take at all.
+ */
+#define IPOIB_CM_DRAIN		HZ
+#define IPOIB_CM_DRAIN_MOST	(30 * HZ)
+
+/* ---- private data ---- */
+
+/**
+ * ipoib_cm_own_data - what we say of ourselves in each message of the CM
+ * @cm: connected mode of the interface
+ * @data: filled in
+ */
+void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
+{
+	data->qpn = cpu_to_be32(cm->priv->txq->qp->qp_num & IPOIB_QPN_MASK);
+	data->mtu = cpu_to_be32(ipoib_cm_rx_mtu(cm->priv));
+}
+
+/**
+ * ipoib_cm_own_addr - our link-layer address, as requests that cross are compared
+ * @cm: connected mode of the interface
+ * @addr: filled in, flags zero
+ */
+void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
+{
+	ipoib_lladdr_set(addr, 0, cm->priv->txq->qp->qp_num,
+			 &cm->priv->local_gid);
+}
+
+/**
+ * ipoib_cm_mtu - the longest packet that both ends take (C27, C28)
+ * @cm: connected mode of the interface
+ * @theirs: private data of the peer
+ *
+ * Return: octets without the encapsulation header, 0 if what the peer says is absurd
+ */
+unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
+			  const struct ipoib_cm_data *theirs)
+{
+	unsigned int mtu = min(be32_to_cpu(theirs->mtu),
+			       ipoib_cm_rx_mtu(cm->priv));
+
+	return mtu < IPOIB_CM_MTU_MIN ? 0 : mtu - IPOIB_ENCAP_LEN;
+}
+
+/**
+ * ipoib_conn_reject - refuse a connection
+ * @id: identifier of the request or reply
+ * @cm: connected mode of the interface
+ * @reason: what the peer is told
+ *
+ * Context: process
+ */
+void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
+		       enum ib_cm_rej_reason reason)
+{
+	struct ipoib_cm_data data;
+
+	/* Refusals have the private data as well (C16). */
+	ipoib_cm_own_data(cm, &data);
+	ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
+	ib_send_cm_rej(id, reason, NULL, 0, &data, sizeof(data));
+}
+
+/* ---- QP ---- */
+
+static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
+{
+	struct ipoib_conn *conn = ctx;
+
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		/* The CM's locks are not for here, either. */
+		WRITE_ONCE(conn->early, true);
+		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
+		break;
+	case IB_EVENT_QP_LAST_WQE_REACHED:
+		complete(&conn->last_wqe);
+		fallthrough;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		/* That is how each that closes ends. */
+		if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+			break;
+		/* No lock may be taken here; the ageing work sees it. */
+		WRITE_ONCE(conn->fatal, true);
+		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
+{
+	struct ipoib_cm *cm = conn->cm;
+	const struct ib_device_attr *attrs = &cm->priv->ca->attrs;
+	struct ib_qp_init_attr init = {
+		.event_handler = ipoib_conn_qp_event,
+		.qp_context = conn,
+		.send_cq = cm->tx_cq[conn->cq],
+		.recv_cq = cm->rx->cq,
+		.srq = cm->rx->srq,
+		.cap.max_send_wr = sends ? IPOIB_CM_RING : 1,
+		.cap.max_send_sge = sends ? min_t(u32, attrs->max_send_sge,
+						  IPOIB_TX_SGE) : 1,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = ipoib_conn_qp_type(conn),
+	};
+
+	if (!cm->rx->srq) {
+		init.cap.max_recv_wr = IPOIB_CM_OWN_BUFS;
+		init.cap.max_recv_sge = cm->rx->nsge;
+	}
+	conn->qp = ib_create_qp(cm->priv->pd, &init);
+	if (IS_ERR(conn->qp))
+		return PTR_ERR(conn->qp);
+	ipoib_object_made(IPOIB_OBJECT_QP);
+	return 0;
+}
+
+static void ipoib_conn_destroy_qp(struct ipoib_conn *conn)
+{
+	ib_destroy_qp(conn->qp);
+	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
+}
+
+/* INIT needs nothing of the CM, and receives may be posted from there on. */
+static int ipoib_conn_qp_init(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = conn->cm->priv->pkey_index,
+		.port_num = conn->cm->priv->port,
+	};
+
+	return ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			    IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+}
+
+/* On the passive side ib_cm learns our PSN from the REP, which comes later. */
+static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
+	int err, mask;
+
+	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
+	if (err)
+		return err;
+	ipoib_way_set(&conn->way, rdma_ah_get_dlid(&attr.ah_attr),
+		      rdma_ah_retrieve_dmac(&attr.ah_attr));
+	attr.rq_psn = conn->psn;
+	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
+	mask &= ~IB_QP_ALT_PATH;
+	err = ib_modify_qp(conn->qp, &attr, mask);
+	conn->ran = !err;
+	return err;
+}
+
+static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
+	int err, mask;
+
+	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
+	if (err)
+		return err;
+	attr.timeout = IPOIB_RC_TIMEOUT;
+	attr.retry_cnt = IPOIB_RC_RETRY;
+	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
+	mask &= ~IB_QP_PATH_MIG_STATE;
+	return ib_modify_qp(conn->qp, &attr, mask);
+}
+
+/**
+ * ipoib_conn_qp_run - bring a QP to where it sends and receives
+ * @conn: its connection, of which the CM knows the other end
+ *
+ * Context: may sleep
+ * Return: 0 or a negative error
+ */
+int ipoib_conn_qp_run(struct ipoib_conn *conn)
+{
+	return ipoib_conn_qp_rtr(conn) ?: ipoib_conn_qp_rts(conn);
+}
+
+/* ---- making and freeing ---- */
+
+static struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	conn->cm = cm;
+	conn->psn = get_random_u32() & 0xffffff;
+	conn->created = jiffies;
+	conn->used = jiffies;
+	conn->progress = jiffies;
+	spin_lock_init(&conn->tx_lock);
+	__skb_queue_head_init(&conn->backlog);
+	init_completion(&conn->last_wqe);
+	INIT_LIST_HEAD(&conn->list);
+	INIT_LIST_HEAD(&conn->peer_list);
+	return conn;
+}
+
+static int ipoib_conn_share(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+	int ret;
+
+	mutex_lock(&cm->mutex);
+	ret = ipoib_cm_rx_get(cm);
+	if (!ret)
+		ret = ipoib_cm_tx_get_cq(cm);
+	if (ret >= 0)
+		conn->cq = ret;
+	mutex_unlock(&cm->mutex);
+	return ret < 0 ? ret : 0;
+}
+
+static void ipoib_conn_unshare(struct ipoib_conn *conn)
+{
+	mutex_lock(&conn->cm->mutex);
+	ipoib_cm_tx_put_cq(conn->cm, conn->cq);
+	mutex_unlock(&conn->cm->mutex);
+}
+
+/* A QP in INIT, with receives, and a ring if we are going to send. */
+static int ipoib_conn_make_qp(struct ipoib_conn *conn, bool sends)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	int err;
+
+	if (sends) {
+		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
+				      priv->ca->attrs.max_send_sge, false);
+		if (err)
+			return err;
+	}
+	err = ipoib_conn_create_qp(conn, sends);
+	if (err)
+		goto exit_ring;
+	err = ipoib_conn_qp_init(conn);
+	if (err)
+		goto destroy_qp;
+	err = ipoib_cm_rx_add(conn);
+	if (err)
+		goto destroy_qp;
+	return 0;
+
+destroy_qp:
+	/* Before the buffers, of which some may be posted. */
+	ipoib_conn_destroy_qp(conn);
+	ipoib_cm_rx_remove(conn);
+exit_ring:
+	ipoib_ring_exit(&conn->ring);
+	return err;
+}
+
+/**
+ * ipoib_conn_end_accepting - a connection counts no more as being taken
+ * @conn: the connection
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_end_accepting(struct ipoib_conn *conn)
+{
+	lockdep_assert_held(&conn->cm->lock);
+	if (!conn->accepting)
+		return;
+	conn->accepting = false;
+	conn->cm->naccepting--;
+	conn->source->naccepting--;
+}
+
+/**
+ * ipoib_conn_uncount - undo ipoib_cm_make_room()
+ * @cm: connected mode of the interface
+ * @peer: the other end
+ * @source: where it asked from, NULL if we ask
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			struct ipoib_source *source)
+{
+	ipoib_peer_put(cm, peer);
+	spin_lock_bh(&cm->lock);
+	cm->nconns--;
+	ipoib_source_put(cm, source);
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * ipoib_conn_make - make a connection and its QP
+ * @cm: connected mode of the interface
+ * @peer: the other end
+ * @source: where it asked from, NULL if we ask
+ * @transport: RC or UC
+ * @sends: whether it shall be possible to send on it
+ *
+ * It has been counted by ipoib_cm_make_room(), with its peer, and is until it
+ * is freed.
+ *
+ * Context: may sleep
+ * Return: the connection, which the caller owns, or an error pointer, and then it is
+ * not counted any more
+ */
+struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
+				   struct ipoib_peer *peer,
+				   struct ipoib_source *source,
+				   enum ipoib_transport transport, bool sends)
+{
+	struct ipoib_conn *conn = ipoib_conn_alloc(cm);
+	int err = -ENOMEM;
+
+	if (!conn)
+		goto uncount;
+	conn->peer = peer;
+	conn->source = source;
+	conn->heard = READ_ONCE(peer->seen);
+	conn->transport = transport;
+	err = ipoib_conn_share(conn);
+	if (err)
+		goto free_conn;
+	err = ipoib_conn_make_qp(conn, sends);
+	if (err)
+		goto unshare;
+	pr_debug("ipoib: connection %pI6 created\n", peer->addr.gid);
+	ipoib_object_made(IPOIB_OBJECT_CONN);
+	return conn;
+
+unshare:
+	ipoib_conn_unshare(conn);
+free_conn:
+	kfree(conn);
+uncount:
+	ipoib_conn_uncount(cm, peer, source);
+	return ERR_PTR(err);
+}
+
+/**
+ * ipoib_conn_free - free a connection
+ * @conn: it is out of use: its CM identifier is destroyed, its QP is in the
+ *	error state and empty, and both handlers have seen all of it
+ *
+ * Context: process
+ */
+void ipoib_conn_free(struct ipoib_conn *conn)
+{
+	ipoib_conn_destroy_qp(conn);
+	ipoib_cm_rx_remove(conn);
+	if (conn->ring.slots)
+		ipoib_ring_flush(&conn->ring);
+	ipoib_ring_exit(&conn->ring);
+	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
+	ipoib_conn_unshare(conn);
+	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
+	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
+	spin_lock_bh(&conn->cm->lock);
+	ipoib_conn_end_accepting(conn);
+	spin_unlock_bh(&conn->cm->lock);
+	ipoib_conn_uncount(conn->cm, conn->peer, conn->source);
+	kfree(conn);
+}
+
+/* Send a DREQ to the peer, and stop the QP. */
+static void ipoib_conn_disconnect(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	/* An identifier that was established goes to timewait. */
+	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->lingers))
+		WRITE_ONCE(conn->timewait_over, true);
+	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
+		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
+			   conn->qp->qp_num);
+}
+
+/* ---- identifiers ---- */
+
+/**
+ * ipoib_conn_create_id - make an identifier of the CM
+ * @cm: connected mode of the interface
+ * @handler: its callback
+ * @context: what that finds in the identifier
+ *
+ * Context: may sleep
+ * Return: the identifier, for ipoib_conn_destroy_id(), or an error pointer
+ */
+struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
+				      ib_cm_handler handler, void *context)
+{
+	struct ib_cm_id *id = ib_create_cm_id(cm->priv->ca, handler, context);
+
+	if (!IS_ERR(id))
+		ipoib_object_made(IPOIB_OBJECT_CM_ID);
+	return id;
+}
+
+/**
+ * ipoib_conn_destroy_id - destroy an identifier of the CM
+ * @id: the identifier
+ *
+ * Waits for its callback.
+ *
+ * Context: process
+ */
+void ipoib_conn_destroy_id(struct ib_cm_id *id)
+{
+	ib_destroy_cm_id(id);
+	ipoib_object_gone(IPOIB_OBJECT_CM_ID, 1);
+}
+
+/* ---- closing ---- */
+
+/* Many that close at a time are dealt out. */
+static void ipoib_reap_part(struct ipoib_cm *cm)
+{
+	unsigned int i = cm->next_disconnect++ % IPOIB_CM_DISCONNECTS;
+
+	lockdep_assert_held(&cm->lock);
+	queue_work(cm->wq, &cm->disconnect[i].work);
+}
+
+/**
+ * __ipoib_conn_close - hand a connection to the reaper
+ * @conn: any that is not being made
+ *
+ * It is unpublished here: no sender finds it from now on. What waits for it goes
+ * another way.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void __ipoib_conn_close(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	lockdep_assert_held(&cm->lock);
+	if (conn->state == IPOIB_CONN_CLOSING)
+		return;
+	WRITE_ONCE(conn->state, IPOIB_CONN_CLOSING);
+	list_del_init(&conn->peer_list);
+	list_move_tail(&conn->list, &cm->closing);
+	ipoib_conn_shut(conn);
+	ipoib_peer_lost(cm, conn->peer, conn);
+	conn->peer->disconnecting++;
+	ipoib_reap_part(cm);
+}
+
+/**
+ * ipoib_conn_close - hand a connection to the reaper
+ * @conn: any that is not being made
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_close(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	__ipoib_conn_close(conn);
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * struct ipoib_close_info - what is told of it
+ * @name: in traces
+ * @stat: counter
+ */
+struct ipoib_close_info {
+	const char *name;
+	enum ipoib_stat stat;
+};
+
+static const struct ipoib_close_info ipoib_close_infos[] = {
+	[IPOIB_CLOSE_FAILED]	= { "failed", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
+	[IPOIB_CLOSE_LATE]	= { "late", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_SILENT]	= { "silent", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_IDLE]	= { "idle", IPOIB_CM_REAPED },
+	[IPOIB_CLOSE_HOLDING]	= { "holding", IPOIB_CM_REAPED },
+};
+
+/**
+ * ipoib_conn_close_for - trace and count a reason, and close a connection
+ * @conn: any that is not being made, or closing
+ * @why: the reason
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_close_for(struct ipoib_conn *conn,
+			  enum ipoib_close_reason why)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+
+	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
+			 ipoib_close_infos[why].name, 0);
+	ipoib_stat_add(priv, ipoib_close_infos[why].stat, 1);
+	__ipoib_conn_close(conn);
+}
+
+/**
+ * ipoib_conn_fail - hand a connection that has failed to the reaper
+ * @conn: any that is not being made; it is counted once
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_fail(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	WRITE_ONCE(conn->fatal, true);
+	spin_lock_bh(&cm->lock);
+	if (conn->state != IPOIB_CONN_CLOSING)
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+	spin_unlock_bh(&cm->lock);
+}
+
+/* ---- the reaper ---- */
+
+static struct ipoib_conn *ipoib_reap_next_closing(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn;
+
+	spin_lock_bh(&cm->lock);
+	conn = list_first_entry_or_null(&cm->closing, struct ipoib_conn, list);
+	if (conn)
+		list_del_init(&conn->list);
+	spin_unlock_bh(&cm->lock);
+	return conn;
+}
+
+/* The reaper's now. The peer may be asked for another one. */
+static void ipoib_conn_disconnected(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	list_add_tail(&conn->list, &cm->dead);
+	peer->disconnecting--;
+	if (peer->postponed && !peer->disconnecting) {
+		peer->postponed = false;
+		list_add_tail(&peer->todo, &cm->todo);
+		queue_work(cm->wq, &cm->connect_work);
+	}
+	spin_unlock_bh(&cm->lock);
+}
+
+/*
+ * First step, and soon, for the peer may be asked for another connection at
+ * once: it is told, and the QP stops.
+ */
+static void ipoib_reap_disconnect_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_disconnect,
+					   work)->cm;
+	struct ipoib_conn *conn;
+
+	while ((conn = ipoib_reap_next_closing(cm))) {
+		conn->die_at = jiffies + IPOIB_CM_DISCONNECTING;
+		ipoib_conn_disconnect(conn);
+		ipoib_conn_disconnected(conn);
+		cond_resched();
+	}
+	mod_delayed_work(cm->wq, &cm->reap_work, 0);
+}
+
+static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
+{
+	/* Pairs with ipoib_conn_connect(). */
+	if (smp_load_acquire(&conn->asking))
+		return false;
+	/* Pairs with ipoib_reap_tell_early(). */
+	if (smp_load_acquire(&conn->tended))
+		return false;
+	return READ_ONCE(conn->timewait_over) || READ_ONCE(conn->cm->hurry) ||
+	       !time_after(conn->die_at, READ_ONCE(conn->cm->unbound)) ||
+	       time_after(jiffies, conn->die_at);
+}
+
+static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
+{
+	return (!conn->ring.slots || !ipoib_ring_used(&conn->ring)) &&
+	       ipoib_cm_rx_done(conn);
+}
+
+/*
+ * The HCA has not given back what it had. A receive may be among that, and nothing
+ * brings it back when the QP is gone.
+ */
+static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
+{
+	if (net_ratelimit())
+		netdev_warn(conn->cm->priv->netdev,
+			    "timing out; %u sends not completed on QP %u\n",
+			    conn->ring.slots ?
+			    ipoib_ring_used(&conn->ring) : 0,
+			    conn->qp->qp_num);
+	if (!ipoib_cm_rx_done(conn))
+		ipoib_cm_rx_lost(conn);
+}
+
+/*
+ * The HCA gives back what it had, which takes a moment at most. HCAs that are slow to
+ * tell that the last receive has been taken (IB_EVENT_QP_LAST_WQE_REACHED) have more
+ * time, but the others are not kept waiting any longer: those go back to @undrained.
+ */
+static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
+			     struct list_head *undrained)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	/* What an HCA that has failed has not flushed it never will. */
+	if (test_bit(IPOIB_FLAG_DEAD, &cm->priv->flags))
+		return;
+	list_for_each_entry_safe(conn, tmp, dying, list) {
+		while (!ipoib_conn_is_drained(conn) &&
+		       time_before(jiffies, conn->drain_by))
+			usleep_range(100, 200);
+		if (ipoib_conn_is_drained(conn))
+			continue;
+		if (!READ_ONCE(cm->hurry) &&
+		    time_before(jiffies, conn->drain_by + IPOIB_CM_DRAIN_MOST))
+			list_move_tail(&conn->list, undrained);
+		else
+			ipoib_conn_drain_timeout(conn);
+	}
+}
+
+static void ipoib_reap_free(void *conn, async_cookie_t cookie)
+{
+	ipoib_conn_free(conn);
+}
+
+/*
+ * HCAs take their time to destroy a QP (rdmavt waits for RCU), and thousands may end
+ * at once. So that happens side by side.
+ */
+static void ipoib_reap_free_all(struct list_head *dying)
+{
+	ASYNC_DOMAIN_EXCLUSIVE(freeing);
+	struct ipoib_conn *conn, *tmp;
+
+	list_for_each_entry_safe(conn, tmp, dying, list)
+		async_schedule_domain(ipoib_reap_free, conn, &freeing);
+	async_synchronize_full_domain(&freeing);
+}
+
+/* The CM is done with a connection, or has been. */
+static void ipoib_conn_end_id(struct ipoib_conn *conn)
+{
+	if (!conn->id)
+		return;
+	ipoib_conn_destroy_id(conn->id);
+	conn->id = NULL;
+	conn->drain_by = jiffies + IPOIB_CM_DRAIN;
+}
+
+/* Second step, when the CM is done with them. What is not drained stays. */
+static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying,
+			   struct list_head *undrained)
+{
+	struct ipoib_conn *conn;
+
+	if (list_empty(dying))
+		return;
+	/* No sender that had found one holds it after this. */
+	synchronize_net();
+	/* No callback of the CM runs after this. */
+	list_for_each_entry(conn, dying, list)
+		ipoib_conn_end_id(conn);
+	ipoib_reap_drain(cm, dying, undrained);
+	/* Nor do the completion handlers look at them after this. */
+	list_for_each_entry(conn, dying, list)
+		set_bit(conn->cq, cm->tx_ready);
+	ipoib_cm_poll_fence(&cm->tx_poll);
+	ipoib_cm_poll_fence(&cm->rx_poll);
+	ipoib_reap_free_all(dying);
+}
+
+/* Until the CM is done with a connection its QPN must not be used again. */
+static void ipoib_reap_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, reap_work);
+	struct ipoib_conn *conn, *tmp;
+	LIST_HEAD(dying);
+	LIST_HEAD(dead);
+
+	spin_lock_bh(&cm->lock);
+	list_splice_init(&cm->dead, &dead);
+	spin_unlock_bh(&cm->lock);
+	list_for_each_entry_safe(conn, tmp, &dead, list)
+		if (ipoib_conn_may_die(conn))
+			list_move_tail(&conn->list, &dying);
+	ipoib_reap_end(cm, &dying, &dead);
+	if (list_empty(&dead))
+		return;
+	spin_lock_bh(&cm->lock);
+	list_splice(&dead, &cm->dead);
+	spin_unlock_bh(&cm->lock);
+	queue_delayed_work(cm->wq, &cm->reap_work, HZ / 10);
+}
+
+static void ipoib_reap_flush_disconnects(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++)
+		flush_work(&cm->disconnect[i].work);
+}
+
+static bool ipoib_reap_is_empty(struct ipoib_cm *cm)
+{
+	bool empty;
+
+	spin_lock_bh(&cm->lock);
+	empty = !cm->nconns;
+	spin_unlock_bh(&cm->lock);
+	return empty;
+}
+
+/**
+ * ipoib_reap_all - wait until nothing is left of any connection
+ * @cm: connected mode of the interface, down
+ *
+ * That is without the time that the CM waits for who does not answer.
+ *
+ * Context: process; RTNL may be held
+ */
+void ipoib_reap_all(struct ipoib_cm *cm)
+{
+	WRITE_ONCE(cm->hurry, true);
+	while (!ipoib_reap_is_empty(cm)) {
+		ipoib_reap_flush_disconnects(cm);
+		mod_delayed_work(cm->wq, &cm->reap_work, 0);
+		flush_delayed_work(&cm->reap_work);
+	}
+	WRITE_ONCE(cm->hurry, false);
+}
+
+/**
+ * ipoib_reap_unbind - take apart what closes now without waiting for the CM
+ * @cm: connected mode of the interface
+ *
+ * So the CM does not repeat its DREQs.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_reap_unbind(struct ipoib_cm *cm)
+{
+	lockdep_assert_held(&cm->lock);
+	WRITE_ONCE(cm->unbound, jiffies + IPOIB_CM_DISCONNECTING);
+	mod_delayed_work(cm->wq, &cm->reap_work, 0);
+}
+
+/* ---- interface comes and goes ---- */
+
+/**
+ * ipoib_reap_init - prepare for the end of connections
+ * @cm: connected mode of the interface
+ */
+void ipoib_reap_init(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	cm->unbound = jiffies;
+	INIT_LIST_HEAD(&cm->closing);
+	INIT_LIST_HEAD(&cm->dead);
+	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);
+	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++) {
+		cm->disconnect[i].cm = cm;
+		INIT_WORK(&cm->disconnect[i].work, ipoib_reap_disconnect_work);
+	}
+}
+
+/**
+ * ipoib_reap_exit - end what is left, and ageing
+ * @cm: connected mode of the interface, down for good
+ *
+ * Context: process, without RTNL
+ */
+void ipoib_reap_exit(struct ipoib_cm *cm)
+{
+	WRITE_ONCE(cm->leaving, true);
+	ipoib_reap_all(cm);
+	cancel_delayed_work_sync(&cm->age_work);
+	ipoib_reap_flush_disconnects(cm);
+	cancel_delayed_work_sync(&cm->reap_work);
+}

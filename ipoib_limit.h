@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A limit of outstanding queries to the fabric. Who gets no credit waits, and is called
+ * when there may be one.
+ */
+#ifndef IPOIB_LIMIT_H
+#define IPOIB_LIMIT_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+/* Requests of a port that the SA has not answered yet, at most. */
+#define IPOIB_QUERIES_MAX		16
+
+/**
+ * struct ipoib_limit_waiter - waits for a credit of a limit
+ * @list: in &ipoib_limit.waiting, or empty; under &ipoib_limit.lock
+ * @resume: called when there may be a credit, under &ipoib_limit.lock: it only queues
+ *	a work
+ */
+struct ipoib_limit_waiter {
+	struct list_head list;
+	void (*resume)(struct ipoib_limit_waiter *wait);
+};
+
+/**
+ * struct ipoib_limit - limit of outstanding queries to the fabric
+ * @lock: protects the rest
+ * @max: how many there may be
+ * @busy: how many are outstanding
+ * @waiting: &struct ipoib_limit_waiter, in order of arrival
+ */
+struct ipoib_limit {
+	spinlock_t lock; /* all of it */
+	unsigned int max;
+	unsigned int busy;
+	struct list_head waiting;
+};
+
+void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max);
+bool ipoib_limit_get(struct ipoib_limit *limit,
+		     struct ipoib_limit_waiter *wait);
+void ipoib_limit_put(struct ipoib_limit *limit);
+void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
+			     void (*resume)(struct ipoib_limit_waiter *wait));
+void ipoib_limit_cancel(struct ipoib_limit *limit,
+			struct ipoib_limit_waiter *wait);
+
+#endif /* IPOIB_LIMIT_H */
