@@ -9,7 +9,8 @@
 # makes them (SUITE=trixie, bookworm or trixie-backports):
 #
 #	make lint	style and static checks of everything
-#	make metrics	sizes of functions and files, share of comments
+#	make metrics	sizes of functions and files, share of comments; calls between
+#			files and layers
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
@@ -27,5 +28,6 @@ lint:
 
 metrics:
 	tools/lint/metrics
+	tools/lint/layout
 
 .PHONY: all modules modules_install install clean lint metrics
