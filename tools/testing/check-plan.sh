@@ -25,6 +25,9 @@ smp_tests=(races.sh unload.sh hotplug.sh connected_crossing.sh)
 # On each commit the debug kernel's debuggers are seen to work, one of each kind; which
 # bugs they find is for the night (vm/planted).
 rig_ci=--one-guest@all:fixed@leak@sleep@rcu@out_of_bounds
+# The form of each line, checkpatch and shellcheck, takes longer than all other checks of the
+# sources, and is for the night, too.
+lint_ci=modules@kernel-doc@versions@compliance@mutations
 
 declare -A times=()
 
@@ -130,11 +133,12 @@ list_tests()
 	[ "$driver" = ours ] || goal=list_stock
 	case $share$2$3 in
 	1debugsoftib) goal=list_share ;;
+	1stocksoftib) [ "$what" != ci ] || goal=list_stock_share ;;
 	1stockrxe) goal=list_rxe_share ;;
 	esac
 	make_list "$goal" "$1" "$2"
 	case $goal in
-	list|list_stock) [ "$3" != softib ] || softib_tests "$driver" ;;
+	list|list_stock|list_stock_share) [ "$3" != softib ] || softib_tests "$driver" ;;
 	esac
 }
 
@@ -364,7 +368,7 @@ make_plan()
 		;;
 	ci)
 		plan_rig
-		plan_tools lint sources "$VM_DEFAULT_SUITE" stock lint
+		plan_tools lint sources "$VM_DEFAULT_SUITE" stock "lint@$lint_ci"
 		each_system plan_full
 		;;
 	nightly)

@@ -36,6 +36,9 @@ diagnose()
 {
 	note "$(in_node 2 ethtool -S ib0 | grep -v ': 0$' | tr -s ' \n' ' ')"
 	note "waiting: $(waiting)"
+	note "node 5: $(in_node 5 ethtool -S ib0 | grep -v ': 0$' | tr -s ' \n' ' ')"
+	note "node 5: $(node_ip 5 neigh show dev ib0 | tr '\n' ';')"
+	note "node 2: $(node_ip 2 neigh show dev ib0 | grep -v 10.9.9.9 | tr '\n' ';')"
 }
 
 # waiting: frames that wait for something, on all interfaces
