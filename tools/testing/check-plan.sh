@@ -27,7 +27,7 @@ smp_tests=(races.sh unload.sh hotplug.sh connected_crossing.sh)
 rig_ci=--one-guest@all:fixed@leak@sleep@rcu@out_of_bounds
 # The form of each line, checkpatch and shellcheck, takes longer than all other checks of the
 # sources, and is for the night, too.
-lint_ci=modules@kernel-doc@versions@compliance@mutations
+lint_ci=modules@kernel-doc@versions@compliance@mutations@layout
 
 declare -A times=()
 
