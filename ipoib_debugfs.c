@@ -105,8 +105,9 @@ DEFINE_SHOW_ATTRIBUTE(ipoib_objects);
 void ipoib_debugfs_init(void)
 {
 	ipoib_debugfs_root = debugfs_create_dir("ipoib", NULL);
-	debugfs_create_file("objects", 0400, ipoib_debugfs_root, NULL,
-			    &ipoib_objects_fops);
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
+		debugfs_create_file("objects", 0400, ipoib_debugfs_root, NULL,
+				    &ipoib_objects_fops);
 }
 
 /**

@@ -95,25 +95,3 @@ unsigned int ipoib_object_audit(void)
 	}
 	return bad;
 }
-
-/**
- * ipoib_object_park - have a frame wait
- * @queue: where; its lock is held
- * @skb: the frame
- */
-void ipoib_object_park(struct sk_buff_head *queue, struct sk_buff *skb)
-{
-	__skb_queue_tail(queue, skb);
-	ipoib_object_made(IPOIB_OBJECT_FRAME);
-}
-
-/**
- * ipoib_object_unpark - take out all frames that wait
- * @queue: where they wait; its lock is held. Emptied.
- * @to: list of the caller that they are added to
- */
-void ipoib_object_unpark(struct sk_buff_head *queue, struct sk_buff_head *to)
-{
-	ipoib_object_gone(IPOIB_OBJECT_FRAME, skb_queue_len(queue));
-	skb_queue_splice_tail_init(queue, to);
-}

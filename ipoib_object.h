@@ -54,11 +54,56 @@ enum ipoib_object {
 	IPOIB_NR_OBJECTS,
 };
 
+#if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG)
+
 void ipoib_object_made(enum ipoib_object kind);
 void ipoib_object_gone(enum ipoib_object kind, unsigned int n);
 void ipoib_object_show(struct seq_file *file);
 unsigned int ipoib_object_audit(void);
-void ipoib_object_park(struct sk_buff_head *queue, struct sk_buff *skb);
-void ipoib_object_unpark(struct sk_buff_head *queue, struct sk_buff_head *to);
+
+#else
+
+static inline void ipoib_object_made(enum ipoib_object kind)
+{
+}
+
+static inline void ipoib_object_gone(enum ipoib_object kind, unsigned int n)
+{
+}
+
+static inline void ipoib_object_show(struct seq_file *file)
+{
+}
+
+static inline unsigned int ipoib_object_audit(void)
+{
+	return 0;
+}
+
+#endif
+
+/**
+ * ipoib_object_park - add a frame to those that wait
+ * @queue: where; its lock is held
+ * @skb: the frame
+ */
+static inline void ipoib_object_park(struct sk_buff_head *queue,
+				     struct sk_buff *skb)
+{
+	__skb_queue_tail(queue, skb);
+	ipoib_object_made(IPOIB_OBJECT_FRAME);
+}
+
+/**
+ * ipoib_object_unpark - take out all frames that wait
+ * @queue: where they wait; its lock is held. Emptied.
+ * @to: list of the caller that they are added to
+ */
+static inline void ipoib_object_unpark(struct sk_buff_head *queue,
+				       struct sk_buff_head *to)
+{
+	ipoib_object_gone(IPOIB_OBJECT_FRAME, skb_queue_len(queue));
+	skb_queue_splice_tail_init(queue, to);
+}
 
 #endif /* IPOIB_OBJECT_H */

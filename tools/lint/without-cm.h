@@ -4,3 +4,4 @@
  * mode in its configuration.
  */
 #undef CONFIG_INFINIBAND_IPOIB_CM
+#undef CONFIG_INFINIBAND_IPOIB_DEBUG
