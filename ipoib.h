@@ -16,6 +16,7 @@
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 
+#include "ipoib_backoff.h"
 #include "ipoib_cm.h"
 #include "ipoib_fabric.h"
 #include "ipoib_limit.h"

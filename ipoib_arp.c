@@ -233,14 +233,11 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
 static void ipoib_path_set_failed(struct ipoib_path *path,
 				  struct sk_buff_head *dropped)
 {
-	unsigned long pause;
-
 	lockdep_assert_held(&path->priv->path_lock);
-	pause = IPOIB_PATH_RETRY_MIN << min(path->failures, 10u);
-	path->failures++;
+	WRITE_ONCE(path->retry_at, jiffies +
+		   ipoib_backoff(path->failures++, IPOIB_PATH_RETRY_MIN,
+				 IPOIB_PATH_RETRY_MAX));
 	path->state = IPOIB_PATH_FAILED;
-	WRITE_ONCE(path->retry_at, jiffies + min_t(unsigned long, pause,
-						   IPOIB_PATH_RETRY_MAX));
 	/* An old handle stays in use; the next try is made by a frame. */
 	WRITE_ONCE(path->stale, rcu_access_pointer(path->ah));
 	ipoib_path_discharge(path);

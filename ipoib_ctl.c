@@ -31,8 +31,9 @@ static void ipoib_ctl_again(struct ipoib_dev *priv, int err)
 		priv->ctl_pause = 0;
 		return;
 	}
-	priv->ctl_pause = clamp(priv->ctl_pause * 2, IPOIB_CTL_PAUSE_MIN + 0u,
-				IPOIB_CTL_PAUSE_MAX + 0u);
+	priv->ctl_pause = ipoib_backoff_next(priv->ctl_pause,
+					     IPOIB_CTL_PAUSE_MIN,
+					     IPOIB_CTL_PAUSE_MAX);
 	queue_delayed_work(system_unbound_wq, &priv->ctl_work,
 			   msecs_to_jiffies(priv->ctl_pause));
 }

@@ -236,14 +236,11 @@ static void ipoib_peer_publish(struct ipoib_peer *peer)
  */
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	unsigned long pause;
-
 	lockdep_assert_held(&cm->lock);
-	pause = IPOIB_CM_RETRY_MIN << min(peer->failures, 10u);
-	peer->failures++;
-	peer->state = IPOIB_PEER_REFUSED;
 	WRITE_ONCE(peer->retry_at, jiffies +
-		   min_t(unsigned long, pause, IPOIB_CM_RETRY_MAX));
+		   ipoib_backoff(peer->failures++, IPOIB_CM_RETRY_MIN,
+				 IPOIB_CM_RETRY_MAX));
+	peer->state = IPOIB_PEER_REFUSED;
 	ipoib_peer_resend(cm, peer);
 }
 

@@ -90,11 +90,10 @@ static void ipoib_router_failed(struct ipoib_dev *priv, int err)
 			    "cannot list the multicast groups to route: %d; trying again\n",
 			    err);
 	priv->routes_failed = true;
-	priv->routes_pause = clamp(priv->routes_pause * 2,
-				   IPOIB_ROUTES_RETRY + 0ul,
-				   IPOIB_ROUTES_POLL + 0ul);
-	ipoib_router_again(priv, priv->routes_pause +
-			   get_random_u32_below(priv->routes_pause));
+	priv->routes_pause = ipoib_backoff_next(priv->routes_pause,
+						IPOIB_ROUTES_RETRY,
+						IPOIB_ROUTES_POLL);
+	ipoib_router_again(priv, ipoib_backoff_spread(priv->routes_pause));
 }
 
 static void ipoib_router_want(struct ipoib_dev *priv, const union ib_gid *mgid)

@@ -100,9 +100,8 @@ static void ipoib_reason_retry_later(struct ipoib_mcast *mcast)
 	rule = &ipoib_reason_rules[mcast->reason];
 	pause = clamp(READ_ONCE(mcast->backoff), rule->min, rule->max);
 	WRITE_ONCE(mcast->backoff, pause * 2);
-	/* Up to half as much again, so that nodes do not ask in step. */
-	pause += get_random_u32_below(pause / 2 + 1);
-	WRITE_ONCE(mcast->retry_at, jiffies + msecs_to_jiffies(pause));
+	WRITE_ONCE(mcast->retry_at, jiffies +
+		   msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
 static enum ipoib_reason ipoib_reason_judge_mtu(struct ipoib_dev *priv, u8 mtu,

@@ -51,11 +51,10 @@ static void ipoib_sub_back_off(struct ipoib_agent *agent)
 	unsigned int pause = READ_ONCE(agent->sub_backoff);
 
 	cmpxchg(&agent->sub_backoff, pause,
-		min(pause * 2, IPOIB_SUB_BACKOFF_MAX + 0u));
-	/* Up to half as much again, so that nodes do not ask in step. */
-	pause += get_random_u32_below(pause / 2 + 1);
+		ipoib_backoff_next(pause, IPOIB_SUB_BACKOFF_MIN,
+				   IPOIB_SUB_BACKOFF_MAX));
 	queue_delayed_work(system_unbound_wq, &agent->sub_work,
-			   msecs_to_jiffies(pause));
+			   msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
 static void ipoib_sub_warn(struct ipoib_agent *agent, const char *what, int err)
