@@ -123,7 +123,7 @@
  * &struct ipoib_agent
  *	is found by HCA and port and shared by the interfaces of the port, which
  *	count in &ipoib_agent.users. The last of them frees it.
- * queries for paths, questions about groups, memberships of a former P_Key
+ * queries for paths, questions about groups, memberships of a P_Key that was replaced
  *	are counted in &ipoib_dev.queries; the interface is not freed before
  *	the last has been answered. Joins need no count: once a handle has been
  *	given back, its callback neither runs nor will run.
@@ -131,7 +131,7 @@
  * Work:
  *
  * @wq (ordered): multicast work, path ageing, refill of the receive queue, ending
- *	memberships of a former P_Key. It goes after the last answer has come.
+ *	memberships of a P_Key that was replaced. It goes after the last answer has come.
  * @ah_work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
@@ -365,8 +365,8 @@ enum ipoib_path_state {
  *	patience; under path_lock
  * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
  *	path_lock
- * @reread_at: jiffies: not before, the stack's doubt of the neighbour has the record
- *	read anew; under path_lock
+ * @reread_at: jiffies: not before, the record is read anew because the stack found the
+ *	neighbour unreachable; under path_lock
  * @failures: failed queries in a row, or as good as that; under path_lock
  * @rec: last path record, under path_lock
  * @odd: it takes less than the link, and that has been said; query's answer only
@@ -483,11 +483,12 @@ enum ipoib_reread {
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
  *	IPOIB_MCAST_ABSENT, or to look again at what is a member; of a member at
  *	which there is no need to look: since when it is known to stand
- * @void_at: jiffies: when a membership was given up since the SA does not know
- *	it; multicast work only
- * @rests: it is too early after that to join again; multicast work only
- * @rest_at: jiffies: when to look whether it still is; multicast work only
- * @belief: jiffies for which a member's group is believed to stand without reports
+ * @invalidated_at: jiffies: when a membership was given up because the SA does not
+ *	know it; multicast work only
+ * @hold_off: it is too early after that to rejoin; multicast work only
+ * @hold_off_until: jiffies: when to check again whether it is; multicast work only
+ * @recheck_interval: jiffies after which a membership that does not keep its group
+ *	is read again if the SA reports nothing; until then it is assumed valid
  * @absences: how often in a row there was no such group, at most a few
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, see ipoib_reason.c
@@ -529,10 +530,10 @@ struct ipoib_mcast {
 	unsigned long created;
 	unsigned long asked_at;
 	unsigned long retry_at;
-	unsigned long void_at;
-	bool rests;
-	unsigned long rest_at;
-	unsigned long belief;
+	unsigned long invalidated_at;
+	bool hold_off;
+	unsigned long hold_off_until;
+	unsigned long recheck_interval;
 	unsigned int absences;
 	unsigned int backoff;
 	u8 reason;
@@ -606,7 +607,7 @@ struct ipoib_mcast {
  * @nleft: groups left since the SA has answered last; under mcast_lock
  * @leave_asked: it is being asked whether it has dealt with those; under mcast_lock
  * @left_at: jiffies, when the last was left; under mcast_lock
- * @void_at: jiffies, when &ipoib_mcast.void_at of any group was last set
+ * @invalidated_at: jiffies; when &ipoib_mcast.invalidated_at of any group was last set
  * @mcast_closed: the interface is down, or goes down: no more groups are made,
  *	and the multicast work does nothing
  * @cap_logged: it was logged that there are too many groups
@@ -621,8 +622,8 @@ struct ipoib_mcast {
  * @foreign_at: jiffies: when to look at those again; multicast work only
  * @mcast_waiter: waits for that
  * @mcast_work: multicast work
- * @formers: memberships to be ended that wait for a credit; ordered works only
- * @former_work: asks for them
+ * @purges: memberships to be ended that wait for a credit; ordered works only
+ * @purge_work: asks for them
  * @path_lock: see "Locking and lifetime"
  * @path_list: all of @paths
  * @npaths: length of @path_list
@@ -716,7 +717,7 @@ struct ipoib_dev {
 	int nleft;
 	bool leave_asked;
 	unsigned long left_at;
-	unsigned long void_at;
+	unsigned long invalidated_at;
 	bool mcast_closed;
 	bool cap_logged;
 	bool routing;
@@ -730,8 +731,8 @@ struct ipoib_dev {
 	unsigned long foreign_at;
 	struct ipoib_limit_waiter mcast_waiter;
 	struct delayed_work mcast_work;
-	struct list_head formers;
-	struct delayed_work former_work;
+	struct list_head purges;
+	struct delayed_work purge_work;
 
 	spinlock_t path_lock; /* paths and their queues */
 	struct list_head path_list;
@@ -970,7 +971,7 @@ void ipoib_path_exit(struct ipoib_dev *priv);
 void ipoib_path_start(struct ipoib_dev *priv);
 void ipoib_path_stop(struct ipoib_dev *priv);
 void ipoib_path_wait_answers(struct ipoib_dev *priv);
-void ipoib_path_stale(struct ipoib_dev *priv);
+void ipoib_path_mark_all_stale(struct ipoib_dev *priv);
 void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
 			bool here);
 void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
@@ -1005,7 +1006,7 @@ void ipoib_mcast_resync(struct ipoib_dev *priv);
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
 void ipoib_mcast_rejoin(struct ipoib_dev *priv);
 void ipoib_mcast_review(struct ipoib_dev *priv);
-void ipoib_mcast_doubt(struct ipoib_dev *priv);
+void ipoib_mcast_sm_changed(struct ipoib_dev *priv);
 void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid);
 void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid);
 void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status);

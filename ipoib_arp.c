@@ -35,7 +35,7 @@
 #define IPOIB_PATH_TRUST	(2 * HZ)
 /* How often it is seen to it that frames do not wait too long. */
 #define IPOIB_PATH_PATIENCE_SCAN (HZ / 4)
-/* The stack's doubt of a neighbour has its path record read no more often. */
+/* A path record is read anew no more often because the neighbour is unreachable. */
 #define IPOIB_PATH_REREAD	(5 * HZ)
 /* How many paths are looked at to find one that may give way. */
 #define IPOIB_PATH_LOOK		64
@@ -373,14 +373,15 @@ static bool ipoib_path_pass(struct ipoib_path *path, struct sk_buff *skb,
 }
 
 /*
- * The link-layer address of the neighbour a frame was for leads nowhere. The stack may
- * believe in it for most of a minute, if what told of another one was lost (the failover
- * of a bond): so it asks for it now, with the next packet. If the neighbour has confirmed
- * that address since @asked_at, jiffies, it is left alone until the next lookup.
+ * Mark the neighbour that a frame was for stale: there is no path to its link-layer
+ * address. The stack would keep the address for most of a minute if the announcement of
+ * another one was lost (the failover of a bond). Now the next packet has it probe the
+ * neighbour. A neighbour that has been confirmed since @asked_at (jiffies) is left alone
+ * until the next lookup.
  */
-static void ipoib_path_doubt_neigh(struct sk_buff *skb,
-				   const struct ipoib_lladdr *to,
-				   unsigned long asked_at)
+static void ipoib_path_mark_neigh_stale(struct sk_buff *skb,
+					const struct ipoib_lladdr *to,
+					unsigned long asked_at)
 {
 	u8 addr[MAX_ADDR_LEN] __aligned(sizeof(unsigned long));
 	struct dst_entry *dst = skb_dst(skb);
@@ -426,7 +427,7 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 
 			/* Others may have had to make room. */
 			if (!memcmp(to->gid, gid, sizeof(to->gid)))
-				ipoib_path_doubt_neigh(skb, to, asked_at);
+				ipoib_path_mark_neigh_stale(skb, to, asked_at);
 		}
 	}
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
@@ -598,7 +599,7 @@ static void ipoib_path_reject(struct ipoib_dev *priv,
 		skb_pull(skb, IPOIB_HARD_LEN);
 		skb_reset_network_header(skb);
 		memset(skb->cb, 0, sizeof(skb->cb));
-		ipoib_path_doubt_neigh(skb, &header->lladdr, jiffies);
+		ipoib_path_mark_neigh_stale(skb, &header->lladdr, jiffies);
 		dst_link_failure(skb);
 	}
 	local_bh_enable();
@@ -709,8 +710,8 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	ipoib_dev_put_query(priv);
 }
 
-/* The next frame asks anew. */
-static void ipoib_path_doubt(struct ipoib_path *path)
+/* The next frame has the record fetched anew. */
+static void ipoib_path_mark_stale(struct ipoib_path *path)
 {
 	lockdep_assert_held(&path->priv->path_lock);
 	WRITE_ONCE(path->retry_at, jiffies);
@@ -721,18 +722,18 @@ static void ipoib_path_doubt(struct ipoib_path *path)
 }
 
 /**
- * ipoib_path_stale - have all path records fetched anew
+ * ipoib_path_mark_all_stale - mark all path records stale
  * @priv: the interface
  *
  * Context: process
  */
-void ipoib_path_stale(struct ipoib_dev *priv)
+void ipoib_path_mark_all_stale(struct ipoib_dev *priv)
 {
 	struct ipoib_path *path;
 
 	spin_lock_bh(&priv->path_lock);
 	list_for_each_entry(path, &priv->path_list, list)
-		ipoib_path_doubt(path);
+		ipoib_path_mark_stale(path);
 	spin_unlock_bh(&priv->path_lock);
 }
 
@@ -757,7 +758,7 @@ void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
 	spin_lock_bh(&priv->path_lock);
 	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
 	if (path && here) {
-		ipoib_path_doubt(path);
+		ipoib_path_mark_stale(path);
 	} else if (path) {
 		ipoib_path_unlink(path, &dropped);
 		ipoib_path_put(path);
@@ -824,7 +825,7 @@ void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 	if (path && path->state == IPOIB_PATH_VALID && !path->stale &&
 	    time_after_eq(jiffies, path->reread_at)) {
 		path->reread_at = jiffies + IPOIB_PATH_REREAD;
-		ipoib_path_doubt(path);
+		ipoib_path_mark_stale(path);
 	}
 	spin_unlock_bh(&priv->path_lock);
 }

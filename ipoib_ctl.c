@@ -49,10 +49,9 @@ static void ipoib_ctl_announce_later(struct ipoib_dev *priv)
 }
 
 /*
- * Neighbours go on to send to the former address until they doubt it, half a
- * minute or more. Tell them: ARP and ND, which know how, are asked to once the
- * link is there. They are asked more than once, as the first time the switches
- * may not forward yet.
+ * Neighbours go on to send to the old address until their entry of it becomes stale,
+ * half a minute or more. Have ARP and ND announce the address once the link is there.
+ * Repeat that, because the switches may not forward the first announcement yet.
  */
 static void ipoib_ctl_announce(struct ipoib_dev *priv)
 {

@@ -388,7 +388,7 @@ static void ipoib_dev_port_going(struct ipoib_dev *priv)
 
 static const struct ipoib_events ipoib_dev_events = {
 	.path_done = ipoib_path_done,
-	.paths_stale = ipoib_path_stale,
+	.paths_stale = ipoib_path_mark_all_stale,
 	.port_moved = ipoib_path_changed,
 	.neighbour_moved = ipoib_path_recheck,
 	.join_done = ipoib_mcast_answer,
@@ -398,7 +398,7 @@ static const struct ipoib_events ipoib_dev_events = {
 	.group_created = ipoib_mcast_group_seen,
 	.group_deleted = ipoib_mcast_group_gone,
 	.reports_missed = ipoib_mcast_review,
-	.sm_changed = ipoib_mcast_doubt,
+	.sm_changed = ipoib_mcast_sm_changed,
 	.gid_lost = ipoib_cm_lose_gid,
 	.attach = ipoib_ud_attach,
 	.detach = ipoib_ud_detach,

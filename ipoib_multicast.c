@@ -20,8 +20,8 @@
 
 #include "mcast/mcast.h"
 
-/* How long a membership is believed to stand if the SA reports nothing, at most. */
-#define IPOIB_MCAST_BELIEF_MAX	(60 * HZ)
+/* The longest recheck interval of a membership if the SA reports nothing. */
+#define IPOIB_MCAST_RECHECK_MAX	(60 * HZ)
 /* Less than half of what jiffies of 32 bits can count, whatever HZ is. */
 #define IPOIB_MCAST_DAY		(24ul * 3600 * HZ)
 
@@ -210,21 +210,22 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
 }
 
 /*
- * ib_sa grants a join by itself if it takes the port for a member. It leaves a
- * group by a work of its own: asked again before that has begun it would grant
- * what we have just given up since it is void. If others on the port are members, too,
- * it will do that as long as they are, and nothing helps but to doubt it.
+ * Hold off a join after an invalidation. ib_sa grants a join without asking the SA if
+ * the port is a member as far as it knows. It leaves a group in a work of its own. A
+ * join before that has begun would be granted from the membership that has just been
+ * invalidated. If other clients on the port are members, ib_sa grants joins until they
+ * leave; the hold-off ends, and ipoib_member_granted() has the SA confirm the join.
  */
-static bool ipoib_mcast_rests(struct ipoib_mcast *mcast, u8 want)
+static bool ipoib_mcast_hold_off(struct ipoib_mcast *mcast, u8 want)
 {
-	unsigned long now = jiffies, ago = now - mcast->void_at;
+	unsigned long now = jiffies, ago = now - mcast->invalidated_at;
 
-	if (ago >= IPOIB_MCAST_REST_MAX)
+	if (ago >= IPOIB_MCAST_HOLD_OFF_MAX)
 		return false;
-	if (ago >= IPOIB_MCAST_REST &&
+	if (ago >= IPOIB_MCAST_HOLD_OFF &&
 	    !(ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
 		return false;
-	mcast->rest_at = now + IPOIB_MCAST_REST;
+	mcast->hold_off_until = now + IPOIB_MCAST_HOLD_OFF;
 	return true;
 }
 
@@ -246,8 +247,8 @@ static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
 {
 	bool due = ipoib_mcast_is_due(mcast, now);
 
-	mcast->rests = due && ipoib_mcast_rests(mcast, now->want);
-	if (due && !mcast->rests && ipoib_mcast_may_join(mcast))
+	mcast->hold_off = due && ipoib_mcast_hold_off(mcast, now->want);
+	if (due && !mcast->hold_off && ipoib_mcast_may_join(mcast))
 		ipoib_member_join(mcast, now->want);
 }
 
@@ -332,8 +333,8 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 	if (ipoib_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
-	if (mcast->rests)
-		delay = min(delay, ipoib_mcast_until(mcast->rest_at));
+	if (mcast->hold_off)
+		delay = min(delay, ipoib_mcast_until(mcast->hold_off_until));
 	else if (waits && list_empty(&mcast->todo) &&
 		 ipoib_mcast_may_join(mcast))
 		delay = min(delay, ipoib_mcast_until(mcast->retry_at));
@@ -341,11 +342,14 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 }
 
 /*
- * A membership that does not keep its group: without reports we have to look from
- * time to time whether it has gone, or become another one. What has stood for long
- * is looked at less often, else all nodes together ask too much. Jiffies until then.
+ * Have a membership read again if it is due. A membership that does not keep its group
+ * has to be rechecked from time to time without reports: the group may have been deleted,
+ * or created anew. The interval doubles with each recheck, to limit the load that all
+ * nodes together put on the SA.
+ *
+ * Return: jiffies until the next recheck, or ULONG_MAX
  */
-static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
+static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
 	unsigned long delay;
@@ -354,16 +358,16 @@ static unsigned long ipoib_mcast_belief(struct ipoib_mcast *mcast)
 	    mcast->reread ||
 	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
 		return ULONG_MAX;
-	/* Reports may end without anybody telling us. */
+	/* Reports may stop without notification. */
 	if (ipoib_notice_on(agent)) {
 		WRITE_ONCE(mcast->retry_at, jiffies);
-		mcast->belief = IPOIB_MCAST_BELIEF;
+		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 	}
-	delay = ipoib_mcast_until(mcast->retry_at + mcast->belief);
+	delay = ipoib_mcast_until(mcast->retry_at + mcast->recheck_interval);
 	if (!delay) {
 		mcast->reread = IPOIB_REREAD_GET;
-		mcast->belief = min(mcast->belief * 2,
-				    IPOIB_MCAST_BELIEF_MAX + 0ul);
+		mcast->recheck_interval = min(mcast->recheck_interval * 2,
+					      IPOIB_MCAST_RECHECK_MAX + 0ul);
 	}
 	return delay;
 }
@@ -402,7 +406,7 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
 		next = min(next, ipoib_mcast_keep_time(mcast));
-		delay = ipoib_mcast_belief(mcast);
+		delay = ipoib_mcast_schedule_recheck(mcast);
 		delay = min(delay, ipoib_mcast_delay(mcast));
 		if (!delay) {
 			/* A sender that has stopped is forgotten (A29). */
@@ -523,8 +527,9 @@ static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
 }
 
 /*
- * A membership that does not keep the group: it may have become another one. Or
- * the SA has said that there is no group, and we are just about to believe it.
+ * Have the record of a group read again. A membership that does not keep its group may
+ * now be one of another group. In state ASKING the SA may have said that there is no
+ * group before the report was sent.
  */
 static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
 {
@@ -535,7 +540,7 @@ static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
 	     ipoib_mcast_joins_full(mcast)))
 		return;
 	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
-	mcast->belief = IPOIB_MCAST_BELIEF;
+	mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 	ipoib_mcast_todo(mcast);
 }
 
@@ -560,16 +565,16 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_mcast_doubt - there is another SM, which may not know us
+ * ipoib_mcast_sm_changed - register the memberships with a new SM
  * @priv: the interface
  *
- * An SM that takes over is to ask for reregistration, which ends in
- * ipoib_mcast_answer(); not all do. What we are is said again, and stays in
- * use meanwhile. Where the former SM is being asked, it is said after its answer.
+ * An SM that takes over should request reregistration, which ends in
+ * ipoib_mcast_answer(); not all do. The memberships are set again, and stay in use
+ * meanwhile. A group with a query to the previous SM under way follows its answer.
  *
  * Context: any but hard interrupt
  */
-void ipoib_mcast_doubt(struct ipoib_dev *priv)
+void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
@@ -580,10 +585,10 @@ void ipoib_mcast_doubt(struct ipoib_dev *priv)
 		if (mcast->state != IPOIB_MCAST_MEMBER &&
 		    !ipoib_group_is_busy(mcast->state))
 			continue;
-		/* A question to the former SM that ends now costs no pause. */
+		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
 		mcast->reread = IPOIB_REREAD_SET;
-		mcast->belief = IPOIB_MCAST_BELIEF;
+		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
 		ipoib_mcast_todo(mcast);
 	}
@@ -637,19 +642,19 @@ void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
 void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
-	bool doubt;
+	bool recheck;
 
 	spin_lock_bh(&priv->mcast_lock);
 	mcast = ipoib_group_lookup(priv, mgid->raw);
-	doubt = mcast && (READ_ONCE(mcast->held) ||
-			  (ipoib_group_is_busy(mcast->state) &&
-			   !ipoib_mcast_joins_full(mcast)));
-	if (doubt) {
+	recheck = mcast && (READ_ONCE(mcast->held) ||
+			    (ipoib_group_is_busy(mcast->state) &&
+			     !ipoib_mcast_joins_full(mcast)));
+	if (recheck) {
 		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
 		ipoib_mcast_todo(mcast);
 	}
 	spin_unlock_bh(&priv->mcast_lock);
-	if (doubt)
+	if (recheck)
 		ipoib_mcast_kick(priv, 0);
 }
 
@@ -792,14 +797,14 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->mcast_lock);
 	priv->mcast_closed = true;
-	priv->void_at = jiffies - IPOIB_MCAST_REST;
+	priv->invalidated_at = jiffies - IPOIB_MCAST_HOLD_OFF;
 	INIT_LIST_HEAD(&priv->group_list);
 	INIT_LIST_HEAD(&priv->group_todo);
 	INIT_LIST_HEAD(&priv->group_waiting);
 	INIT_LIST_HEAD(&priv->group_leaving);
 	ipoib_limit_waiter_init(&priv->mcast_waiter, ipoib_mcast_limit_free);
 	INIT_DELAYED_WORK(&priv->mcast_work, ipoib_mcast_work);
-	ipoib_former_init(priv);
+	ipoib_purge_init(priv);
 	return rhashtable_init(&priv->groups, &ipoib_mcast_params);
 }
 

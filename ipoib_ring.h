@@ -173,7 +173,7 @@ static inline u32 ipoib_ring_room(const struct ipoib_ring *ring)
 /**
  * ipoib_ring_passed - whether all slots before a position have completed
  * @ring: the ring
- * @fence: a former value of the head
+ * @fence: an earlier value of the head
  *
  * Return: true if so
  */

@@ -2,7 +2,7 @@
 /*
  * Connected mode: taking the connections that others ask for.
  *
- * A request is believed only as far as it has been checked: it has to have come from
+ * A request is trusted only as far as it has been checked: it has to have come from
  * where the fabric says that its sender is before it may end what that one has, or
  * be sent on. Of two requests that cross one gives way (RFC 4755 section 3.3).
  *
@@ -135,9 +135,9 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
 }
 
 /*
- * Does a path record that is in doubt for no reason say that a peer is elsewhere than
- * a request in its name has come from? A record that is being fetched anew says
- * nothing: the peer may have got another LID.
+ * Check whether a request in the name of a peer has come from another port than the
+ * peer's path record leads to. A stale record says nothing: the peer may have got
+ * another LID.
  */
 static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
 				  const struct ipoib_peer *peer,
@@ -154,8 +154,8 @@ static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
 
 /*
  * A request in the name of a peer that has a connection comes from where the fabric
- * says that the peer is, or it is not the peer's. If it is the record that is not true
- * any more, the peer's next request finds it in doubt, or fetched anew.
+ * says that the peer is, or it is not the peer's. If the record is out of date, the
+ * peer's next request finds it stale, or fetched anew.
  */
 static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 			    const struct ipoib_cm_request *request)

@@ -22,11 +22,11 @@
  */
 #define IPOIB_CM_LATE		(6 * HZ)
 /*
- * UC tells of no loss: after so long without an answer begin anew, and sooner if it
- * has been for nothing just before.
+ * UC detects no loss: a connection on which nothing arrives for so long is replaced, and
+ * sooner if nothing arrived on the one before it either.
  */
 #define IPOIB_UC_SILENCE	(30 * HZ)
-#define IPOIB_UC_DOUBT		(6 * HZ)
+#define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
 /* A connection not used for so long goes if there is need for room. */
 #define IPOIB_CM_SPARE		(5 * HZ)
 /*
@@ -341,7 +341,7 @@ static bool ipoib_conn_went_silent(struct ipoib_conn *conn)
 		return false;
 	if (ipoib_conn_is_answered(conn))
 		conn->asked_at = jiffies;
-	limit = peer->silent ? IPOIB_UC_DOUBT : IPOIB_UC_SILENCE;
+	limit = peer->silent ? IPOIB_UC_SILENCE_AGAIN : IPOIB_UC_SILENCE;
 	if (time_before_eq(jiffies, conn->asked_at + limit))
 		return false;
 	if (peer->silent)

@@ -349,7 +349,7 @@ struct ipoib_conn {
 
 /**
  * enum ipoib_srq_state - what is known of the SRQ of an interface
- * @IPOIB_SRQ_UNKNOWN: if the HCA says it has SRQs it is believed
+ * @IPOIB_SRQ_UNKNOWN: none has been made yet; the attributes of the HCA count
  * @IPOIB_SRQ_REFUSED: none could be made; connections have receives of their own
  * @IPOIB_SRQ_RUNS: there is one
  * @IPOIB_SRQ_FAILED: it has failed: connections end, none is made, and when none is left

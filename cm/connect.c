@@ -2,7 +2,7 @@
 /*
  * Connected mode: asking for connections, and what the CM reports of them.
  *
- * What comes from outside is believed only as far as it has been checked.
+ * what comes from outside is trusted only as far as it has been checked.
  *
  * Who sends on a connection. By the RFC a connection carries both directions
  * (2.3, 7). The driver that comes with Linux takes no data on a connection it

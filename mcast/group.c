@@ -135,16 +135,17 @@ bool ipoib_group_is_unused(const struct ipoib_mcast *mcast)
 /* ---- the table ---- */
 
 /*
- * It may have been there a moment ago, and what we held void. That matters while ib_sa
- * may not have noticed; which group it was is not worth to be remembered.
+ * The same group may have been removed a moment ago, with a membership that had been
+ * invalidated. That matters until ib_sa has left the group. The interface has one time
+ * stamp for all groups that have been removed.
  */
-static unsigned long ipoib_group_void_at(const struct ipoib_dev *priv)
+static unsigned long ipoib_group_invalidated_at(const struct ipoib_dev *priv)
 {
-	unsigned long void_at = READ_ONCE(priv->void_at);
+	unsigned long invalidated_at = READ_ONCE(priv->invalidated_at);
 
-	if (jiffies - void_at < IPOIB_MCAST_REST)
-		return void_at;
-	return jiffies - IPOIB_MCAST_DOUBT;
+	if (jiffies - invalidated_at < IPOIB_MCAST_HOLD_OFF)
+		return invalidated_at;
+	return jiffies - IPOIB_MCAST_CONFIRM;
 }
 
 static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
@@ -158,7 +159,7 @@ static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 	mcast->priv = priv;
 	mcast->created = jiffies;
 	mcast->asked_at = jiffies;
-	mcast->void_at = ipoib_group_void_at(priv);
+	mcast->invalidated_at = ipoib_group_invalidated_at(priv);
 	/* Nothing has been sent yet. */
 	mcast->used = jiffies - IPOIB_SEND_UNUSED;
 	mcast->settled_at = jiffies;

@@ -147,15 +147,15 @@ static enum ipoib_reason ipoib_reason_judge(struct ipoib_mcast *mcast,
 
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
-/* How long it is believed that a group is missing, without reports and with them. */
+/* How long a group is assumed to be missing, without reports and with them. */
 #define IPOIB_ABSENT		(HZ / 2)
 #define IPOIB_ABSENT_DOUBLED	3	/* times, at most */
 #define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
 /* How long those who listened may take to say so to a new SM. */
 #define IPOIB_GRACE		(2 * HZ)
-/* Milliseconds of pause up to which the greatest scope is asked for again. */
-#define IPOIB_SCOPE_REST	4000
+/* The greatest scope is asked for again until the back-off exceeds this, in ms. */
+#define IPOIB_SCOPE_HOLD_OFF	4000
 
 /**
  * ipoib_member_link - record of the broadcast group
@@ -220,12 +220,12 @@ static void ipoib_member_forget(struct ipoib_mcast *mcast)
 	ipoib_member_publish(mcast, NULL);
 }
 
-/* The SA knows nothing of what we held; ib_sa has yet to notice. */
-static void ipoib_member_void(struct ipoib_mcast *mcast)
+/* Give up a membership that the SA does not have. ib_sa has not left the group yet. */
+static void ipoib_member_invalidate(struct ipoib_mcast *mcast)
 {
 	if (mcast->member) {
-		mcast->void_at = jiffies;
-		WRITE_ONCE(mcast->priv->void_at, jiffies);
+		mcast->invalidated_at = jiffies;
+		WRITE_ONCE(mcast->priv->invalidated_at, jiffies);
 	}
 	ipoib_member_forget(mcast);
 }
@@ -319,7 +319,7 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
 		return err;
 	}
 	mcast->rec = *rec;
-	WRITE_ONCE(mcast->belief, IPOIB_MCAST_BELIEF);
+	WRITE_ONCE(mcast->recheck_interval, IPOIB_MCAST_RECHECK_MIN);
 	WRITE_ONCE(mcast->absences, 0);
 	WRITE_ONCE(mcast->held, state);
 	if (!settled)
@@ -384,12 +384,12 @@ static unsigned long ipoib_member_absence(struct ipoib_mcast *mcast)
 	return (unsigned long)IPOIB_ABSENT << n;
 }
 
-/* Nobody listens, or no longer: what we knew of the group is void. */
+/* The group is missing: invalidate what is known of it. */
 static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	ipoib_member_void(mcast);
+	ipoib_member_invalidate(mcast);
 	mcast->reason = IPOIB_REASON_MISSING;
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
@@ -408,13 +408,13 @@ static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 	ipoib_group_send(mcast);
 }
 
-/* At the greatest scope the search rests for a while before it starts anew. */
+/* At the greatest scope the search holds off for a while before it starts anew. */
 static bool ipoib_member_is_last_scope(const struct ipoib_mcast *mcast)
 {
 	const struct ipoib_mgid *mgid = (const void *)mcast->mgid.raw;
 
 	return (mgid->flags_scope & 0xf) == IPOIB_SCOPE_GLOBAL &&
-	       READ_ONCE(mcast->backoff) < IPOIB_SCOPE_REST;
+	       READ_ONCE(mcast->backoff) < IPOIB_SCOPE_HOLD_OFF;
 }
 
 /* The link is no link any more. Perhaps there is one of another scope. */
@@ -429,8 +429,8 @@ static void ipoib_member_link_down(struct ipoib_mcast *mcast)
 		ipoib_ctl_post(priv, IPOIB_CTL_SCOPE);
 }
 
-/* Something was reported while we asked: the answer may be out of date. */
-static void ipoib_member_heed_news(struct ipoib_mcast *mcast)
+/* The answer may be older than a report that came while the query was under way. */
+static void ipoib_member_apply_reports(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -451,9 +451,9 @@ static void ipoib_member_failed(struct ipoib_mcast *mcast,
 	ipoib_reason_log(mcast, "join", err);
 	ipoib_reason_retry_later(mcast);
 	if (final)
-		ipoib_member_void(mcast);
+		ipoib_member_invalidate(mcast);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
-	ipoib_member_heed_news(mcast);
+	ipoib_member_apply_reports(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
 	if (final)
 		ipoib_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
@@ -537,7 +537,7 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 	spin_lock_bh(&priv->mcast_lock);
 	if (status == -ENETRESET) {
 		mcast->lost = true;
-		/* A question to the former SM that ends now costs no pause. */
+		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
 		/* All nodes have lost theirs: the link itself comes first. */
 		spread = ipoib_mcast_spread();
@@ -577,15 +577,16 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 }
 
 /*
- * If ib_sa had not noticed yet that a membership was void it has granted just that:
- * then we tell the SA ourselves. Not as a listener: if that was refused the join
- * would be made again at once, and granted again.
+ * ib_sa may have granted a join from a membership that has been invalidated. So a join
+ * that is granted soon after an invalidation is sent to the SA by the driver itself. Not
+ * that of a listener: if that was refused, the join would be repeated at once, and
+ * granted by ib_sa again.
  */
 static void ipoib_member_granted(struct ipoib_mcast *mcast)
 {
 	ipoib_member_is_member(mcast);
 	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
-	    jiffies - mcast->void_at < IPOIB_MCAST_DOUBT)
+	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
 		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
 }
 
@@ -673,7 +674,7 @@ void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
 	if (!ipoib_mcast_enter(mcast))
 		return;
 	WRITE_ONCE(mcast->asked, want);
-	/* What is reported from now on is news. */
+	/* Only what is reported from now on needs another read. */
 	spin_lock_bh(&mcast->priv->mcast_lock);
 	mcast->reread = IPOIB_REREAD_NO;
 	spin_unlock_bh(&mcast->priv->mcast_lock);
@@ -730,7 +731,7 @@ static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
 		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
 		return;
 	}
-	ipoib_member_void(mcast);
+	ipoib_member_invalidate(mcast);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
 	spin_lock_bh(&priv->mcast_lock);
 	ipoib_mcast_todo(mcast);

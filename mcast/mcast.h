@@ -17,14 +17,14 @@
 #define IPOIB_SEND_UNUSED	(60 * HZ)
 /* How long frames wait for an answer of the SA. */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
-/* How long a membership is believed to stand at first if the SA reports nothing. */
-#define IPOIB_MCAST_BELIEF	(10 * HZ)
-/* How often it is looked whether ib_sa has noticed what we have given up. */
-#define IPOIB_MCAST_REST	(HZ / 50)
-/* How long it may take to. */
-#define IPOIB_MCAST_REST_MAX	HZ
-/* How long after we have given up a join that is granted is doubted. */
-#define IPOIB_MCAST_DOUBT	(2 * HZ)
+/* The first recheck interval of a membership if the SA reports nothing. */
+#define IPOIB_MCAST_RECHECK_MIN	(10 * HZ)
+/* Rejoin hold-off: how often to check whether ib_sa has left an invalidated group. */
+#define IPOIB_MCAST_HOLD_OFF	(HZ / 50)
+/* The longest hold-off. */
+#define IPOIB_MCAST_HOLD_OFF_MAX	HZ
+/* A join granted so soon after an invalidation is confirmed with the SA. */
+#define IPOIB_MCAST_CONFIRM	(2 * HZ)
 
 static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 	.key_len = sizeof_field(struct ipoib_mcast, mgid),
@@ -91,7 +91,7 @@ static inline bool ipoib_group_fits(const struct ipoib_dev *priv, u8 user)
  * ipoib_reason_is_final - whether a reason is a decision of the SA
  * @reason: the reason
  *
- * Return: true if what we held is void; false if there is no answer or the HCA has no
+ * Return: true if what was held is invalid; false if there is no answer or the HCA has no
  * room
  */
 static inline bool ipoib_reason_is_final(enum ipoib_reason reason)

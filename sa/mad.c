@@ -438,7 +438,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port,
 	agent->ca = ca;
 	agent->port = port;
 	agent->ops = ops;
-	/* What a former life of the port has asked is not answered to this one. */
+	/* Drop answers to what was asked before the port was last removed. */
 	agent->tid = get_random_u32();
 	spin_lock_init(&agent->lock);
 	INIT_LIST_HEAD(&agent->devs);

@@ -6,32 +6,32 @@
  * These are the operations of ipoib_fabric.h; what each of them owes its
  * callers is said there.
  *
- * Memberships that the RDMA core has dropped and not told the SA of.
+ * Purges stale memberships: those that ib_sa has dropped without a leave to the SA.
  *
- * When the P_Key of a group gets another index in the port's table, or goes, ib_sa
- * forgets all memberships of the group on the port. The SA does not: it would keep
- * the port in the group for ever, and switches would go on to forward to it what
- * it can only drop.
+ * When the P_Key of a group gets another index in the port's table, or is removed,
+ * ib_sa drops all memberships of the group on the port. The SA keeps the port in the
+ * group, and switches go on to forward frames to it that it can only drop.
  *
- * Why is the SA not simply told, by a SubnAdmDelete of our own? It knows of one
- * membership of the port, which may be there for several: other clients of ib_sa
- * join the same groups, and so may we, if the P_Key is back. Who of them is in or
- * on his way only ib_sa knows, and it has nothing that keeps anybody from joining
- * between a look at that and our request; and a request sent again, as its answer
- * was lost, would come after the join of another. So ib_sa itself is to leave:
- * the group is joined once more through it, with the same JoinState and without
- * what would make a missing group, and left as soon as it answers. ib_sa does one
- * thing at a time for each group, counts who is in, and sends a leave for the last
- * one only. If the SA knew us this has changed nothing until the leave; if it did
- * not, it has us as a member for a moment.
+ * The driver does not send a SubnAdmDelete itself. The SA has one membership for the
+ * port, which may serve several: other clients of ib_sa join the same groups, and so
+ * may this driver when the P_Key is back. Only ib_sa knows who is a member or about to
+ * become one. It has nothing to keep others from joining between a check of that and
+ * a request of the driver, and a request that is repeated because its answer was lost
+ * could arrive after the join of another client.
  *
- * A join fails while ib_sa looks for the SM, which it does after each change of
- * P_Keys; then it is tried again.
+ * So ib_sa itself has to leave: the driver joins the group through it once more, with
+ * the same JoinState and without the components that would create a missing group, and
+ * leaves as soon as the SA answers. ib_sa serialises what it does for a group, counts
+ * the members, and sends a leave for the last one only. If the SA still had the
+ * membership the join changes nothing. If it did not, the port is a member for a moment.
+ *
+ * A join fails while ib_sa looks up the SM, which it does after each change of the
+ * P_Key table. Such a join is repeated.
  *
  * All nodes of a partition may have to do this at once, each for all of its groups.
- * So these joins take a credit of the limit like others, a little later on each node.
- * Those that get none wait in line, and one work tries again from time to time: not each
- * of thousands for itself. Only if the interface is to go nothing waits for a credit.
+ * So these joins take a credit of the query limit, and start after a random delay. Those
+ * that get no credit wait in &ipoib_dev.purges, which one work polls. When the
+ * interface is being removed they do not wait for a credit.
  */
 #include <linux/random.h>
 #include <linux/seq_file.h>
@@ -87,7 +87,7 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 		fallthrough;
 	case IB_EVENT_LID_CHANGE:
 	case IB_EVENT_CLIENT_REREGISTER:
-		/* Those open are to a former SM, or from a former LID. */
+		/* Those open are to a previous SM, or from a previous LID. */
 		ipoib_query_cancel(priv);
 		priv->events->paths_stale(priv);
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
@@ -269,161 +269,162 @@ static int ipoib_sa_join_again(struct ipoib_dev *priv,
 
 /* ---- memberships that the RDMA core has dropped ---- */
 
-#define IPOIB_FORMER_TRIES	50
-#define IPOIB_FORMER_PAUSE	(HZ / 50)
-/* How often those in line try to get a credit. */
-#define IPOIB_FORMER_POLL	(HZ / 50)
-/* Milliseconds over which nodes spread. */
-#define IPOIB_FORMER_SPREAD	50
+#define IPOIB_PURGE_TRIES	50
+#define IPOIB_PURGE_PAUSE	(HZ / 50)
+/* Interval at which waiting purges try to get a credit. */
+#define IPOIB_PURGE_POLL	(HZ / 50)
+/* Start after a random delay of up to this many milliseconds. */
+#define IPOIB_PURGE_SPREAD	50
 
 /**
- * struct ipoib_former - a membership to be ended
- * @work: joins again
- * @line: in &ipoib_dev.formers, while it waits for a credit
+ * struct ipoib_purge - a stale SA membership to be ended
+ * @work: joins again, and then leaves
+ * @line: in &ipoib_dev.purges while it waits for a credit
  * @priv: the interface, held by &ipoib_dev.queries
  * @rec: what to join
  * @mask: component mask
- * @tries: how many are left
- * @slot: its join has a credit of the limit
+ * @tries: joins that may still be sent
+ * @credit: its join has a credit of the limit
  */
-struct ipoib_former {
+struct ipoib_purge {
 	struct delayed_work work;
 	struct list_head line;
 	struct ipoib_dev *priv;
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 	unsigned int tries;
-	bool slot;
+	bool credit;
 };
 
-static bool ipoib_former_is_going(const struct ipoib_former *former)
+/* The interface is being removed. */
+static bool ipoib_purge_is_forced(const struct ipoib_purge *purge)
 {
-	return former->priv->netdev->reg_state != NETREG_REGISTERED;
+	return purge->priv->netdev->reg_state != NETREG_REGISTERED;
 }
 
-static bool ipoib_former_enter(struct ipoib_former *former)
+static bool ipoib_purge_get_credit(struct ipoib_purge *purge)
 {
-	struct ipoib_agent *agent = former->priv->agent;
+	struct ipoib_agent *agent = purge->priv->agent;
 
 	if (!agent)
 		return true;
-	former->slot = ipoib_limit_get(&agent->limit, NULL);
-	return former->slot || ipoib_former_is_going(former);
+	purge->credit = ipoib_limit_get(&agent->limit, NULL);
+	return purge->credit || ipoib_purge_is_forced(purge);
 }
 
-static void ipoib_former_leave(struct ipoib_former *former)
+static void ipoib_purge_put_credit(struct ipoib_purge *purge)
 {
-	if (!former->slot)
+	if (!purge->credit)
 		return;
-	former->slot = false;
-	ipoib_limit_put(&former->priv->agent->limit);
+	purge->credit = false;
+	ipoib_limit_put(&purge->priv->agent->limit);
 }
 
 /* The interface may be gone when this returns. */
-static void ipoib_former_free(struct ipoib_former *former)
+static void ipoib_purge_free(struct ipoib_purge *purge)
 {
-	ipoib_dev_put_query(former->priv);
-	kfree(former);
+	ipoib_dev_put_query(purge->priv);
+	kfree(purge);
 }
 
-/* Nobody waits for an SM for the sake of an interface that goes. */
-static bool ipoib_former_again(const struct ipoib_former *former, int status)
+/* The removal of an interface does not wait for an SM. */
+static bool ipoib_purge_may_retry(const struct ipoib_purge *purge, int status)
 {
-	return status == -EAGAIN && former->tries &&
-	       !ipoib_former_is_going(former);
+	return status == -EAGAIN && purge->tries &&
+	       !ipoib_purge_is_forced(purge);
 }
 
-static int ipoib_former_answer(int status, struct ib_sa_multicast *member)
+static int ipoib_purge_answer(int status, struct ib_sa_multicast *member)
 {
-	struct ipoib_former *former = member->context;
+	struct ipoib_purge *purge = member->context;
 
-	ipoib_former_leave(former);
-	if (ipoib_former_again(former, status))
-		queue_delayed_work(former->priv->wq, &former->work,
-				   IPOIB_FORMER_PAUSE);
+	ipoib_purge_put_credit(purge);
+	if (ipoib_purge_may_retry(purge, status))
+		queue_delayed_work(purge->priv->wq, &purge->work,
+				   IPOIB_PURGE_PAUSE);
 	else
-		ipoib_former_free(former);
-	/* ib_sa gives the handle back itself: it leaves what it has joined. */
+		ipoib_purge_free(purge);
+	/* An error has ib_sa free the handle, which leaves the group. */
 	return -ECANCELED;
 }
 
 /* The interface may be gone when this returns, but for its works. */
-static void ipoib_former_ask(struct ipoib_former *former)
+static void ipoib_purge_ask(struct ipoib_purge *purge)
 {
-	former->tries--;
-	if (!ipoib_sa_join_again(former->priv, &former->rec, former->mask,
-				 ipoib_former_answer, former))
+	purge->tries--;
+	if (!ipoib_sa_join_again(purge->priv, &purge->rec, purge->mask,
+				 ipoib_purge_answer, purge))
 		return;
-	ipoib_former_leave(former);
-	ipoib_former_free(former);
+	ipoib_purge_put_credit(purge);
+	ipoib_purge_free(purge);
 }
 
-static void ipoib_former_work(struct work_struct *work)
+static void ipoib_purge_work(struct work_struct *work)
 {
-	struct ipoib_former *former = container_of(to_delayed_work(work),
-						   struct ipoib_former, work);
-	struct ipoib_dev *priv = former->priv;
+	struct ipoib_purge *purge = container_of(to_delayed_work(work),
+						 struct ipoib_purge, work);
+	struct ipoib_dev *priv = purge->priv;
 
-	if (list_empty(&priv->formers) && ipoib_former_enter(former)) {
-		ipoib_former_ask(former);
+	if (list_empty(&priv->purges) && ipoib_purge_get_credit(purge)) {
+		ipoib_purge_ask(purge);
 		return;
 	}
-	list_add_tail(&former->line, &priv->formers);
-	queue_delayed_work(priv->wq, &priv->former_work, IPOIB_FORMER_POLL);
+	list_add_tail(&purge->line, &priv->purges);
+	queue_delayed_work(priv->wq, &priv->purge_work, IPOIB_PURGE_POLL);
 }
 
 /*
- * The line has no lock, since the queue of these works is an ordered one. That goes
- * after this work has ended, which is not queued unless somebody is in line.
+ * &ipoib_dev.purges needs no lock because the workqueue is ordered. The workqueue is
+ * destroyed after this work has ended, which is queued only while purges wait.
  */
-static void ipoib_former_line_work(struct work_struct *work)
+static void ipoib_purge_line_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, former_work);
-	struct ipoib_former *former, *tmp;
+					      struct ipoib_dev, purge_work);
+	struct ipoib_purge *purge, *tmp;
 
-	list_for_each_entry_safe(former, tmp, &priv->formers, line) {
-		if (!ipoib_former_enter(former)) {
-			queue_delayed_work(priv->wq, &priv->former_work,
-					   IPOIB_FORMER_POLL);
+	list_for_each_entry_safe(purge, tmp, &priv->purges, line) {
+		if (!ipoib_purge_get_credit(purge)) {
+			queue_delayed_work(priv->wq, &priv->purge_work,
+					   IPOIB_PURGE_POLL);
 			break;
 		}
-		list_del(&former->line);
-		ipoib_former_ask(former);
+		list_del(&purge->line);
+		ipoib_purge_ask(purge);
 	}
 }
 
 /**
- * ipoib_former_init - get ready to end memberships
+ * ipoib_purge_init - prepare to purge memberships
  * @priv: the interface
  */
-void ipoib_former_init(struct ipoib_dev *priv)
+void ipoib_purge_init(struct ipoib_dev *priv)
 {
-	INIT_LIST_HEAD(&priv->formers);
-	INIT_DELAYED_WORK(&priv->former_work, ipoib_former_line_work);
+	INIT_LIST_HEAD(&priv->purges);
+	INIT_DELAYED_WORK(&priv->purge_work, ipoib_purge_line_work);
 }
 
 /*
- * The interface does not go until this has been done, or the SA has not answered
- * for three seconds: if it is to go all are asked for at once.
+ * The interface is not freed until this has been done, or until the SA has not
+ * answered for three seconds.
  */
-static void ipoib_former_end(struct ipoib_dev *priv,
-			     const struct ib_sa_mcmember_rec *rec,
-			     ib_sa_comp_mask mask)
+static void ipoib_purge_membership(struct ipoib_dev *priv,
+				   const struct ib_sa_mcmember_rec *rec,
+				   ib_sa_comp_mask mask)
 {
-	struct ipoib_former *former = kzalloc(sizeof(*former), GFP_KERNEL);
+	struct ipoib_purge *purge = kzalloc(sizeof(*purge), GFP_KERNEL);
 	unsigned int spread;
 
-	if (!former)
+	if (!purge)
 		return;
-	INIT_DELAYED_WORK(&former->work, ipoib_former_work);
-	former->priv = priv;
-	former->rec = *rec;
-	former->mask = mask;
-	former->tries = IPOIB_FORMER_TRIES;
+	INIT_DELAYED_WORK(&purge->work, ipoib_purge_work);
+	purge->priv = priv;
+	purge->rec = *rec;
+	purge->mask = mask;
+	purge->tries = IPOIB_PURGE_TRIES;
 	ipoib_dev_get_query(priv);
-	spread = get_random_u32_below(IPOIB_FORMER_SPREAD);
-	queue_delayed_work(priv->wq, &former->work, msecs_to_jiffies(spread));
+	spread = get_random_u32_below(IPOIB_PURGE_SPREAD);
+	queue_delayed_work(priv->wq, &purge->work, msecs_to_jiffies(spread));
 }
 
 /* ---- the rest of the operations ---- */
@@ -448,7 +449,7 @@ static void ipoib_sa_left(struct ipoib_dev *priv,
 	if (ipoib_sa_pkey_index(priv) == priv->pkey_joined)
 		return;
 	mask = ipoib_query_join_rec(mcast, state, NULL, &rec);
-	ipoib_former_end(priv, &rec, mask);
+	ipoib_purge_membership(priv, &rec, mask);
 }
 
 static int ipoib_sa_attach(struct ipoib_dev *priv,
