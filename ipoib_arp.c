@@ -636,7 +636,7 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
  * A path that takes less than the link promises loses what is long and nothing else,
  * and nobody tells: say so, once for each time that it becomes so.
  */
-static void ipoib_path_judge(struct ipoib_path *path,
+static void ipoib_path_check(struct ipoib_path *path,
 			     const struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = path->priv;
@@ -699,7 +699,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	if (IS_ERR(ah)) {
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
 	} else {
-		ipoib_path_judge(path, rec);
+		ipoib_path_check(path, rec);
 		ipoib_path_send(path);
 	}
 	ipoib_cm_path_read(priv);

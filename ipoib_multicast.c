@@ -693,7 +693,7 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 		   jiffies_to_msecs(jiffies - READ_ONCE(mcast->used)) / 1000);
 	if (mcast->state == IPOIB_MCAST_BACKOFF)
 		seq_printf(file, "  retry_ms: %9u\n  reason: %s\n",
-			   ipoib_mcg_retry(mcast), ipoib_reason_text(mcast));
+			   ipoib_mcg_retry(mcast), ipoib_check_text(mcast));
 	seq_putc(file, '\n');
 }
 

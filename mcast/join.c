@@ -22,66 +22,66 @@
 /* ---- why there is no membership ---- */
 
 /* Milliseconds of pause from which it is a failure that no SM is known. */
-#define IPOIB_REASON_QUIET	64
+#define IPOIB_CHECK_QUIET	64
 
 /**
- * struct ipoib_reason_rule - what to say and do about a reason
+ * struct ipoib_check_rule - how to log and retry a failure
  * @text: for the log
  * @min: milliseconds to the next try
  * @max: the longest pause, after more failures
  */
-struct ipoib_reason_rule {
+struct ipoib_check_rule {
 	const char *text;
 	unsigned int min;
 	unsigned int max;
 };
 
-static const struct ipoib_reason_rule ipoib_reason_rules[] = {
-	[IPOIB_REASON_NONE]	 = { "", 50, 8000 },
+static const struct ipoib_check_rule ipoib_check_rules[] = {
+	[IPOIB_CHECK_OK]	 = { "", 50, 8000 },
 	/* Nobody was asked. ib_sa looks for the SM, often for a moment only. */
-	[IPOIB_REASON_NO_SM]	 = { "no subnet manager is known",
+	[IPOIB_CHECK_NO_SM]	 = { "no subnet manager is known",
 				     2, 2000 },
-	[IPOIB_REASON_NO_ANSWER] = { "the SA does not answer",
+	[IPOIB_CHECK_NO_ANSWER] = { "the SA does not answer",
 				     50, 2000 },
-	[IPOIB_REASON_MISSING]	 = { "there is no such group",
+	[IPOIB_CHECK_MISSING]	 = { "there is no such group",
 				     100, 8000 },
-	[IPOIB_REASON_PKEY]	 = { "the group has another P_Key",
+	[IPOIB_CHECK_PKEY]	 = { "the group has another P_Key",
 				     500, 30000 },
-	[IPOIB_REASON_QKEY]	 = { "the group has not the Q_Key of the link",
+	[IPOIB_CHECK_QKEY]	 = { "the group has not the Q_Key of the link",
 				     500, 30000 },
-	[IPOIB_REASON_MTU]	 = { "the group has not the MTU of the link",
+	[IPOIB_CHECK_MTU]	 = { "the group has not the MTU of the link",
 				     500, 30000 },
-	[IPOIB_REASON_PORT_MTU]	 = { "the MTU of the group is too big for the port",
+	[IPOIB_CHECK_PORT_MTU]	 = { "the MTU of the group is too big for the port",
 				     500, 30000 },
-	[IPOIB_REASON_SL]	 = { "the group has not the SL of the link",
+	[IPOIB_CHECK_SL]	 = { "the group has not the SL of the link",
 				     500, 30000 },
-	[IPOIB_REASON_HOPS]	 = { "the group has not the hop limit of the link",
+	[IPOIB_CHECK_HOPS]	 = { "the group has not the hop limit of the link",
 				     500, 30000 },
-	[IPOIB_REASON_REFUSED]	 = { "the SA refuses",
+	[IPOIB_CHECK_REFUSED]	 = { "the SA refuses",
 				     100, 8000 },
-	[IPOIB_REASON_LOCAL]	 = { "the HCA refuses",
+	[IPOIB_CHECK_LOCAL]	 = { "the HCA refuses",
 				     100, 30000 },
 };
 
 /**
- * ipoib_reason_text - why we are not a member, in words
+ * ipoib_check_text - describe why the last try to join failed
  * @mcast: the group
  *
  * Return: static string
  */
-const char *ipoib_reason_text(const struct ipoib_mcast *mcast)
+const char *ipoib_check_text(const struct ipoib_mcast *mcast)
 {
-	return ipoib_reason_rules[READ_ONCE(mcast->reason)].text;
+	return ipoib_check_rules[READ_ONCE(mcast->reason)].text;
 }
 
 /* The same failure of a group is logged only once (U58). */
-static void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int err)
+static void ipoib_check_log(struct ipoib_mcast *mcast, const char *what, int err)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	const char *kind = mcast->asked & IPOIB_JOIN_RECEIVES ? "" : "sendonly ";
 
-	if (mcast->reason == IPOIB_REASON_NO_SM &&
-	    READ_ONCE(mcast->backoff) < IPOIB_REASON_QUIET)
+	if (mcast->reason == IPOIB_CHECK_NO_SM &&
+	    READ_ONCE(mcast->backoff) < IPOIB_CHECK_QUIET)
 		return;
 	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 	if (mcast->logged == mcast->reason)
@@ -89,29 +89,29 @@ static void ipoib_reason_log(struct ipoib_mcast *mcast, const char *what, int er
 	mcast->logged = mcast->reason;
 	netdev_warn(priv->netdev,
 		    "%smulticast %s failed for %pI6, status %d: %s\n", kind,
-		    what, mcast->mgid.raw, err, ipoib_reason_text(mcast));
+		    what, mcast->mgid.raw, err, ipoib_check_text(mcast));
 }
 
-static void ipoib_reason_retry_later(struct ipoib_mcast *mcast)
+static void ipoib_check_retry_later(struct ipoib_mcast *mcast)
 {
-	const struct ipoib_reason_rule *rule;
+	const struct ipoib_check_rule *rule;
 	unsigned int pause;
 
-	rule = &ipoib_reason_rules[mcast->reason];
+	rule = &ipoib_check_rules[mcast->reason];
 	pause = clamp(READ_ONCE(mcast->backoff), rule->min, rule->max);
 	WRITE_ONCE(mcast->backoff, pause * 2);
 	WRITE_ONCE(mcast->retry_at, jiffies +
 		   msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
-static enum ipoib_reason ipoib_reason_judge_mtu(struct ipoib_dev *priv, u8 mtu,
-						u8 link)
+static enum ipoib_check ipoib_check_mtu(struct ipoib_dev *priv, u8 mtu,
+					u8 link)
 {
 	int port_mtu = READ_ONCE(priv->port_mtu);
 
 	if (ipoib_mtu_from_ib(mtu) > port_mtu)
-		return IPOIB_REASON_PORT_MTU;
-	return mtu == link ? IPOIB_REASON_NONE : IPOIB_REASON_MTU;
+		return IPOIB_CHECK_PORT_MTU;
+	return mtu == link ? IPOIB_CHECK_OK : IPOIB_CHECK_MTU;
 }
 
 /*
@@ -119,28 +119,28 @@ static enum ipoib_reason ipoib_reason_judge_mtu(struct ipoib_dev *priv, u8 mtu,
  * of the broadcast group (U55). Who only sends can live with another SL and
  * hop limit, which he takes, and with a greater MTU.
  */
-static enum ipoib_reason ipoib_reason_judge(struct ipoib_mcast *mcast,
+static enum ipoib_check ipoib_check_group(struct ipoib_mcast *mcast,
 					    const struct ib_sa_mcmember_rec *rec)
 {
 	bool receives = mcast->asked & IPOIB_JOIN_FULL;
 	struct ipoib_dev *priv = mcast->priv;
 	const struct ib_sa_mcmember_rec *link = ipoib_member_link(priv);
-	enum ipoib_reason reason;
+	enum ipoib_check reason;
 
 	if ((be16_to_cpu(rec->pkey) | IPOIB_PKEY_FULL) != priv->pkey)
-		return IPOIB_REASON_PKEY;
+		return IPOIB_CHECK_PKEY;
 	if (ipoib_group_is_broadcast(mcast))
-		return ipoib_reason_judge_mtu(priv, rec->mtu, rec->mtu);
+		return ipoib_check_mtu(priv, rec->mtu, rec->mtu);
 	if (rec->qkey != link->qkey)
-		return IPOIB_REASON_QKEY;
-	reason = ipoib_reason_judge_mtu(priv, rec->mtu, link->mtu);
+		return IPOIB_CHECK_QKEY;
+	reason = ipoib_check_mtu(priv, rec->mtu, link->mtu);
 	if (reason && (receives || rec->mtu < link->mtu))
 		return reason;
 	if (receives && rec->sl != link->sl)
-		return IPOIB_REASON_SL;
+		return IPOIB_CHECK_SL;
 	if (receives && rec->hop_limit != link->hop_limit)
-		return IPOIB_REASON_HOPS;
-	return IPOIB_REASON_NONE;
+		return IPOIB_CHECK_HOPS;
+	return IPOIB_CHECK_OK;
 }
 
 /* ---- the membership ---- */
@@ -194,8 +194,8 @@ static void ipoib_member_detach(struct ipoib_mcast *mcast)
 		ipoib_object_gone(IPOIB_OBJECT_ATTACHMENT, 1);
 		return;
 	}
-	mcast->reason = IPOIB_REASON_LOCAL;
-	ipoib_reason_log(mcast, "detach", err);
+	mcast->reason = IPOIB_CHECK_LOCAL;
+	ipoib_check_log(mcast, "detach", err);
 }
 
 /* The handle of a membership, or of a join under way, is given back. */
@@ -358,8 +358,8 @@ static void ipoib_member_link_up(struct ipoib_dev *priv)
 static void ipoib_member_is_member(struct ipoib_mcast *mcast)
 {
 	WRITE_ONCE(mcast->backoff, 0);
-	mcast->reason = IPOIB_REASON_NONE;
-	mcast->logged = IPOIB_REASON_NONE;
+	mcast->reason = IPOIB_CHECK_OK;
+	mcast->logged = IPOIB_CHECK_OK;
 	WRITE_ONCE(mcast->retry_at, jiffies);
 	spin_lock_bh(&mcast->priv->mcast_lock);
 	mcast->parked = false;
@@ -390,7 +390,7 @@ static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 
 	ipoib_member_invalidate(mcast);
-	mcast->reason = IPOIB_REASON_MISSING;
+	mcast->reason = IPOIB_CHECK_MISSING;
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
 	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_member_absence(mcast));
@@ -424,7 +424,7 @@ static void ipoib_member_link_down(struct ipoib_mcast *mcast)
 
 	if (test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
-	if (mcast->reason == IPOIB_REASON_MISSING && priv->scope_search &&
+	if (mcast->reason == IPOIB_CHECK_MISSING && priv->scope_search &&
 	    !ipoib_member_is_last_scope(mcast))
 		ipoib_ctl_post(priv, IPOIB_CTL_SCOPE);
 }
@@ -443,23 +443,23 @@ static void ipoib_member_apply_reports(struct ipoib_mcast *mcast)
 }
 
 static void ipoib_member_failed(struct ipoib_mcast *mcast,
-				enum ipoib_reason reason, int err)
+				enum ipoib_check reason, int err)
 {
-	bool final = ipoib_reason_is_final(reason);
+	bool definitive = ipoib_check_is_definitive(reason);
 
 	mcast->reason = reason;
-	ipoib_reason_log(mcast, "join", err);
-	ipoib_reason_retry_later(mcast);
-	if (final)
+	ipoib_check_log(mcast, "join", err);
+	ipoib_check_retry_later(mcast);
+	if (definitive)
 		ipoib_member_invalidate(mcast);
 	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
 	ipoib_member_apply_reports(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
-	if (final)
+	if (definitive)
 		ipoib_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
 	else
 		ipoib_group_send(mcast);
-	if (final && ipoib_group_is_broadcast(mcast))
+	if (definitive && ipoib_group_is_broadcast(mcast))
 		ipoib_member_link_down(mcast);
 }
 
@@ -484,7 +484,7 @@ static void ipoib_member_refused(struct ipoib_mcast *mcast, int err)
 {
 	bool sends = mcast->asked & IPOIB_JOIN_SEND;
 
-	mcast->reason = IPOIB_REASON_REFUSED;
+	mcast->reason = IPOIB_CHECK_REFUSED;
 	ipoib_group_set_state(mcast, IPOIB_MCAST_ASKING);
 	if (!ipoib_member_read(mcast, IPOIB_REREAD_GET))
 		return;
@@ -492,7 +492,7 @@ static void ipoib_member_refused(struct ipoib_mcast *mcast, int err)
 	if (sends)
 		ipoib_member_set_absent(mcast);
 	else
-		ipoib_member_failed(mcast, IPOIB_REASON_REFUSED, err);
+		ipoib_member_failed(mcast, IPOIB_CHECK_REFUSED, err);
 }
 
 static void ipoib_member_join_failed(struct ipoib_mcast *mcast, int err)
@@ -502,10 +502,10 @@ static void ipoib_member_join_failed(struct ipoib_mcast *mcast, int err)
 		ipoib_member_refused(mcast, err);
 		break;
 	case -EAGAIN:
-		ipoib_member_failed(mcast, IPOIB_REASON_NO_SM, err);
+		ipoib_member_failed(mcast, IPOIB_CHECK_NO_SM, err);
 		break;
 	default:
-		ipoib_member_failed(mcast, IPOIB_REASON_NO_ANSWER, err);
+		ipoib_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, err);
 		break;
 	}
 }
@@ -598,7 +598,7 @@ static void ipoib_member_granted(struct ipoib_mcast *mcast)
  */
 void ipoib_member_answered(struct ipoib_mcast *mcast)
 {
-	enum ipoib_reason reason;
+	enum ipoib_check reason;
 	int err = mcast->status;
 
 	if (err) {
@@ -606,12 +606,12 @@ void ipoib_member_answered(struct ipoib_mcast *mcast)
 		ipoib_member_join_failed(mcast, err);
 		return;
 	}
-	reason = ipoib_reason_judge(mcast, &mcast->joining->rec);
+	reason = ipoib_check_group(mcast, &mcast->joining->rec);
 	if (!reason) {
 		err = ipoib_member_take(mcast, &mcast->joining->rec,
 					mcast->asked);
 		if (err)
-			reason = IPOIB_REASON_LOCAL;
+			reason = IPOIB_CHECK_LOCAL;
 	}
 	/* What was held is given back after the new one, or the new one. */
 	if (!reason)
@@ -656,7 +656,7 @@ static bool ipoib_member_probes(const struct ipoib_mcast *mcast)
 {
 	return mcast->priv->agent && ipoib_group_is_broadcast(mcast) &&
 	       mcast->state == IPOIB_MCAST_BACKOFF &&
-	       mcast->reason == IPOIB_REASON_NO_ANSWER;
+	       mcast->reason == IPOIB_CHECK_NO_ANSWER;
 }
 
 /**
@@ -710,7 +710,7 @@ void ipoib_member_check(struct ipoib_mcast *mcast)
 	ipoib_group_set_state(mcast, IPOIB_MCAST_CHECKING);
 	if (!ipoib_member_read(mcast, mcast->checking))
 		return;
-	ipoib_reason_retry_later(mcast);
+	ipoib_check_retry_later(mcast);
 	ipoib_member_reread(mcast, mcast->checking);
 }
 
@@ -753,11 +753,11 @@ static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
  */
 static void ipoib_member_renew(struct ipoib_mcast *mcast)
 {
-	enum ipoib_reason reason;
+	enum ipoib_check reason;
 	int err;
 
 	mcast->fresh.port_gid = mcast->rec.port_gid;
-	reason = ipoib_reason_judge(mcast, &mcast->fresh);
+	reason = ipoib_check_group(mcast, &mcast->fresh);
 	if (reason) {
 		ipoib_member_failed(mcast, reason, -EINVAL);
 		return;
@@ -767,9 +767,9 @@ static void ipoib_member_renew(struct ipoib_mcast *mcast)
 		ipoib_member_is_member(mcast);
 		return;
 	}
-	mcast->reason = IPOIB_REASON_LOCAL;
-	ipoib_reason_log(mcast, "renewal", err);
-	ipoib_reason_retry_later(mcast);
+	mcast->reason = IPOIB_CHECK_LOCAL;
+	ipoib_check_log(mcast, "renewal", err);
+	ipoib_check_retry_later(mcast);
 	ipoib_member_reread(mcast, IPOIB_REREAD_SET);
 }
 
@@ -820,7 +820,7 @@ static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
 	} else {
 		/* We are what we were, and the log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
-		ipoib_reason_retry_later(mcast);
+		ipoib_check_retry_later(mcast);
 		ipoib_member_reread(mcast, how);
 	}
 }
@@ -840,7 +840,7 @@ static bool ipoib_member_is_silence(int status)
 static void ipoib_member_probed(struct ipoib_mcast *mcast, int status)
 {
 	if (ipoib_member_is_silence(status))
-		ipoib_member_failed(mcast, IPOIB_REASON_NO_ANSWER, status);
+		ipoib_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
 	else
 		ipoib_member_ask_join(mcast, mcast->asked);
 }
@@ -848,7 +848,7 @@ static void ipoib_member_probed(struct ipoib_mcast *mcast, int status)
 /* Why was a join refused? */
 static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 {
-	enum ipoib_reason reason = IPOIB_REASON_REFUSED;
+	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
 
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
 		/* A new SM, and we were faster than who listens. */
@@ -858,14 +858,14 @@ static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 		return;
 	}
 	if (ipoib_member_is_silence(status))
-		reason = IPOIB_REASON_NO_ANSWER;
+		reason = IPOIB_CHECK_NO_ANSWER;
 	else if (status == -ENOENT && ipoib_group_is_broadcast(mcast))
-		reason = IPOIB_REASON_MISSING;
+		reason = IPOIB_CHECK_MISSING;
 	else if (!status)
-		reason = ipoib_reason_judge(mcast, &mcast->fresh) ?:
-			 IPOIB_REASON_REFUSED;
+		reason = ipoib_check_group(mcast, &mcast->fresh) ?:
+			 IPOIB_CHECK_REFUSED;
 	/* Nothing is wrong with it: it has been made since we were refused. */
-	if (reason == IPOIB_REASON_REFUSED && !status &&
+	if (reason == IPOIB_CHECK_REFUSED && !status &&
 	    !READ_ONCE(mcast->backoff)) {
 		WRITE_ONCE(mcast->backoff, 1);
 		ipoib_member_ask_join(mcast, mcast->asked);
@@ -884,7 +884,7 @@ void ipoib_member_was_read(struct ipoib_mcast *mcast)
 {
 	if (mcast->state == IPOIB_MCAST_CHECKING)
 		ipoib_member_checked(mcast, mcast->read_status);
-	else if (mcast->reason == IPOIB_REASON_NO_ANSWER)
+	else if (mcast->reason == IPOIB_CHECK_NO_ANSWER)
 		ipoib_member_probed(mcast, mcast->read_status);
 	else
 		ipoib_member_explain(mcast, mcast->read_status);

@@ -35,33 +35,33 @@ static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 };
 
 /**
- * enum ipoib_reason - why we are not a member
- * @IPOIB_REASON_NONE: we are, or have not asked
- * @IPOIB_REASON_NO_SM: the port knows no SM
- * @IPOIB_REASON_NO_ANSWER: time-out
- * @IPOIB_REASON_MISSING: there is no such group
- * @IPOIB_REASON_PKEY: the group has another P_Key
- * @IPOIB_REASON_QKEY: the group has another Q_Key than the link
- * @IPOIB_REASON_MTU: its MTU is not that of the link
- * @IPOIB_REASON_PORT_MTU: its MTU is too big for the port
- * @IPOIB_REASON_SL: its SL is not that of the link
- * @IPOIB_REASON_HOPS: its hop limit is not that of the link
- * @IPOIB_REASON_REFUSED: the SA does not say
- * @IPOIB_REASON_LOCAL: the HCA has no room for the group
+ * enum ipoib_check - result of checking a join
+ * @IPOIB_CHECK_OK: joined, or not asked yet
+ * @IPOIB_CHECK_NO_SM: the port knows no SM
+ * @IPOIB_CHECK_NO_ANSWER: time-out
+ * @IPOIB_CHECK_MISSING: there is no such group
+ * @IPOIB_CHECK_PKEY: the group has another P_Key
+ * @IPOIB_CHECK_QKEY: the group has another Q_Key than the link
+ * @IPOIB_CHECK_MTU: its MTU is not that of the link
+ * @IPOIB_CHECK_PORT_MTU: its MTU is too big for the port
+ * @IPOIB_CHECK_SL: its SL is not that of the link
+ * @IPOIB_CHECK_HOPS: its hop limit is not that of the link
+ * @IPOIB_CHECK_REFUSED: refused by the SA, which does not say why
+ * @IPOIB_CHECK_LOCAL: the HCA has no room for the group
  */
-enum ipoib_reason {
-	IPOIB_REASON_NONE,
-	IPOIB_REASON_NO_SM,
-	IPOIB_REASON_NO_ANSWER,
-	IPOIB_REASON_MISSING,
-	IPOIB_REASON_PKEY,
-	IPOIB_REASON_QKEY,
-	IPOIB_REASON_MTU,
-	IPOIB_REASON_PORT_MTU,
-	IPOIB_REASON_SL,
-	IPOIB_REASON_HOPS,
-	IPOIB_REASON_REFUSED,
-	IPOIB_REASON_LOCAL,
+enum ipoib_check {
+	IPOIB_CHECK_OK,
+	IPOIB_CHECK_NO_SM,
+	IPOIB_CHECK_NO_ANSWER,
+	IPOIB_CHECK_MISSING,
+	IPOIB_CHECK_PKEY,
+	IPOIB_CHECK_QKEY,
+	IPOIB_CHECK_MTU,
+	IPOIB_CHECK_PORT_MTU,
+	IPOIB_CHECK_SL,
+	IPOIB_CHECK_HOPS,
+	IPOIB_CHECK_REFUSED,
+	IPOIB_CHECK_LOCAL,
 };
 
 
@@ -88,15 +88,15 @@ static inline bool ipoib_group_fits(const struct ipoib_dev *priv, u8 user)
 }
 
 /**
- * ipoib_reason_is_final - whether a reason is a decision of the SA
+ * ipoib_check_is_definitive - check whether a failure is a decision of the SA
  * @reason: the reason
  *
  * Return: true if what was held is invalid; false if there is no answer or the HCA has no
  * room
  */
-static inline bool ipoib_reason_is_final(enum ipoib_reason reason)
+static inline bool ipoib_check_is_definitive(enum ipoib_check reason)
 {
-	return reason >= IPOIB_REASON_MISSING && reason <= IPOIB_REASON_REFUSED;
+	return reason >= IPOIB_CHECK_MISSING && reason <= IPOIB_CHECK_REFUSED;
 }
 
 /* mcast/group.c */
@@ -137,7 +137,7 @@ void ipoib_member_answered(struct ipoib_mcast *mcast);
 void ipoib_member_was_read(struct ipoib_mcast *mcast);
 void ipoib_member_end(struct ipoib_mcast *mcast);
 
-const char *ipoib_reason_text(const struct ipoib_mcast *mcast);
+const char *ipoib_check_text(const struct ipoib_mcast *mcast);
 
 /* mcast/xmit.c */
 void ipoib_group_send(struct ipoib_mcast *mcast);

@@ -225,7 +225,7 @@ static enum ipoib_tx_action ipoib_sender_decide(struct ipoib_mcast *mcast,
 	if (mcast->state != IPOIB_MCAST_BACKOFF)
 		return ipoib_sender_wait(mcast, skb, why);
 	*why = IPOIB_TX_GROUP_FAIL;
-	return ipoib_reason_is_final(READ_ONCE(mcast->reason)) ?
+	return ipoib_check_is_definitive(READ_ONCE(mcast->reason)) ?
 	       IPOIB_TX_ACTION_DROP : IPOIB_TX_ACTION_SEND;
 }
 
