@@ -604,9 +604,10 @@ struct ipoib_mcast {
  * @nsend: those of them that are only sent to
  * @nroute: those that are routed, and not listened to
  * @nqueued: frames that wait for groups
- * @nleft: groups left since the SA has answered last; under mcast_lock
- * @leave_asked: it is being asked whether it has dealt with those; under mcast_lock
- * @left_at: jiffies, when the last was left; under mcast_lock
+ * @nleaves: groups left since the last barrier; under mcast_lock
+ * @leave_barrier: a barrier is under way: a query that the SA answers after it has
+ *	dealt with those leaves; under mcast_lock
+ * @last_leave_at: jiffies, when the last group was left; under mcast_lock
  * @invalidated_at: jiffies; when &ipoib_mcast.invalidated_at of any group was last set
  * @mcast_closed: the interface is down, or goes down: no more groups are made,
  *	and the multicast work does nothing
@@ -714,9 +715,9 @@ struct ipoib_dev {
 	unsigned int nsend;
 	unsigned int nroute;
 	unsigned int nqueued;
-	int nleft;
-	bool leave_asked;
-	unsigned long left_at;
+	int nleaves;
+	bool leave_barrier;
+	unsigned long last_leave_at;
 	unsigned long invalidated_at;
 	bool mcast_closed;
 	bool cap_logged;
@@ -1001,7 +1002,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv);
 void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
-void ipoib_mcast_turn(struct ipoib_dev *priv, int status);
+void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status);
 void ipoib_mcast_resync(struct ipoib_dev *priv);
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
 void ipoib_mcast_rejoin(struct ipoib_dev *priv);

@@ -65,56 +65,57 @@ static bool ipoib_mcast_resume(struct ipoib_dev *priv)
 
 /* ---- many leaves ---- */
 
-/* How many groups are left before the SA is asked whether it keeps up. */
+/* How many groups are left between two barriers. */
 #define IPOIB_LEAVES		16
 
 /*
- * ib_sa tells nobody that the SA has answered to a leave, and sends it again
- * each 0.3 s until then: of hundreds at once most would be sent twice. So after
- * some the others wait until the SA has answered something of ours. If it does not
- * answer to that either it is busy, or dead: some more are left, and it is asked
- * again. Nobody waits for that: an interface that goes down leaves all at once.
+ * Flow control of leaves. ib_sa does not report that the SA has answered a leave, and
+ * repeats it each 0.3 s until then: of hundreds at a time most would be sent twice. So
+ * after IPOIB_LEAVES of them the others wait for a barrier. If the SA does not answer
+ * that either it is busy, or dead: the next leaves are sent, and another barrier. An
+ * interface that goes down leaves all groups at once.
  */
 static bool ipoib_mcast_may_leave(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
+	const struct ipoib_mcast *broadcast;
 	bool ask, may;
 	int err = 0;
 
 	if (!priv->agent || mcast->state != IPOIB_MCAST_MEMBER)
 		return true;
 	spin_lock_bh(&priv->mcast_lock);
-	if (time_after(jiffies, priv->left_at + HZ))
-		priv->nleft = 0;
-	priv->left_at = jiffies;
-	ask = !priv->leave_asked && priv->nleft >= IPOIB_LEAVES;
-	priv->leave_asked |= ask;
-	may = !priv->leave_asked;
+	if (time_after(jiffies, priv->last_leave_at + HZ))
+		priv->nleaves = 0;
+	priv->last_leave_at = jiffies;
+	ask = !priv->leave_barrier && priv->nleaves >= IPOIB_LEAVES;
+	priv->leave_barrier |= ask;
+	may = !priv->leave_barrier;
 	if (may)
-		priv->nleft++;
+		priv->nleaves++;
 	else
 		list_move_tail(&mcast->todo, &priv->group_leaving);
 	spin_unlock_bh(&priv->mcast_lock);
+	broadcast = rcu_dereference_protected(priv->broadcast, true);
 	if (ask)
-		err = ipoib_query_turn(rcu_dereference_protected(priv->broadcast,
-								 true));
+		err = ipoib_query_barrier(broadcast);
 	if (err)
-		ipoib_mcast_turn(priv, err);
+		ipoib_mcast_barrier_done(priv, err);
 	return may;
 }
 
 /**
- * ipoib_mcast_turn - the SA has dealt with what was sent to it, or is silent
+ * ipoib_mcast_barrier_done - resume leaving groups after a barrier
  * @priv: the interface
- * @status: 0; negative error if it cannot be asked: the rest is left without more ado
+ * @status: 0; negative error if there can be no barrier: all groups are left at once
  *
  * Context: any but hard interrupt
  */
-void ipoib_mcast_turn(struct ipoib_dev *priv, int status)
+void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status)
 {
 	spin_lock_bh(&priv->mcast_lock);
-	priv->leave_asked = false;
-	priv->nleft = status ? -IPOIB_MCAST_MAX : 0;
+	priv->leave_barrier = false;
+	priv->nleaves = status ? -IPOIB_MCAST_MAX : 0;
 	list_splice_tail_init(&priv->group_leaving, &priv->group_todo);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);

@@ -494,8 +494,8 @@ struct ipoib_cm_disconnect {
  * @tx_cq: CQs for sends
  * @cq_conns: connections that use each
  * @tx_ready: CQs that have something, set by their events
- * @tx_turn: CQ whose turn it is, handler of sends only
- * @tx_seen: completions it has given since its turn began
+ * @tx_next_cq: CQ to be polled next, handler of sends only
+ * @tx_polled: completions polled from it in this round
  * @tx_wc: scratch for polling
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works
@@ -545,8 +545,8 @@ struct ipoib_cm {
 	struct ib_cq *tx_cq[IPOIB_CM_CQS];
 	unsigned int cq_conns[IPOIB_CM_CQS];
 	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
-	unsigned int tx_turn;
-	unsigned int tx_seen;
+	unsigned int tx_next_cq;
+	unsigned int tx_polled;
 	struct ib_wc tx_wc[16];
 
 	struct ib_cm_id *listen[2];

@@ -277,14 +277,14 @@ static void ipoib_cm_srq_arm(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 static enum ipoib_cm_low ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
 {
 	struct ipoib_cm_bufs *bufs = &rx->bufs;
-	unsigned int turned, least, posted;
+	unsigned int completed, least, posted;
 	enum ipoib_cm_low was = rx->low;
 
 	lockdep_assert_held(&rx->lock);
-	turned = rx->done - rx->done_armed;
+	completed = rx->done - rx->done_armed;
 	rx->done_armed = rx->done;
 	least = was == IPOIB_LOW_NO ? bufs->depth / 2 : IPOIB_CM_SRQ_LOW;
-	if (turned >= least) {
+	if (completed >= least) {
 		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_LOOK : IPOIB_LOW_NO;
 	} else if (!bufs->nfree) {
 		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_LOOK : IPOIB_LOW_HELD;
@@ -294,7 +294,8 @@ static enum ipoib_cm_low ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
 			   min(max(bufs->depth, posted) + IPOIB_CM_SRQ_LEAST,
 			       bufs->size));
 		/* Nothing at all: all are held, or nobody sends. */
-		rx->low = was == IPOIB_LOW_NO || turned ? IPOIB_LOW_LOOK : IPOIB_LOW_NO;
+		rx->low = was == IPOIB_LOW_NO || completed ? IPOIB_LOW_LOOK :
+							     IPOIB_LOW_NO;
 	}
 	return rx->low;
 }

@@ -262,36 +262,36 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 }
 
 /*
- * The turn of a CQ is over when it was empty, or never empty has given as much
- * as it holds, which is all that it held when its turn began.
+ * Go on to the next CQ when this one was empty, or has given as many completions as it
+ * has entries: then all that it held at the beginning of the round has been polled.
  */
-static void ipoib_cm_tx_end_turn(struct ipoib_cm *cm, unsigned int i, int n)
+static void ipoib_cm_tx_pass_cq(struct ipoib_cm *cm, unsigned int i, int n)
 {
-	cm->tx_seen = i == cm->tx_turn ? cm->tx_seen + n : n;
-	cm->tx_turn = i;
-	if (n == ARRAY_SIZE(cm->tx_wc) && cm->tx_seen <= cm->tx_cq[i]->cqe)
+	cm->tx_polled = i == cm->tx_next_cq ? cm->tx_polled + n : n;
+	cm->tx_next_cq = i;
+	if (n == ARRAY_SIZE(cm->tx_wc) && cm->tx_polled <= cm->tx_cq[i]->cqe)
 		return;
-	cm->tx_seen = 0;
-	cm->tx_turn = i + 1;
+	cm->tx_polled = 0;
+	cm->tx_next_cq = i + 1;
 }
 
-/* Returns whether all CQs have had their turn: a round of the handler. */
+/* Returns whether all CQs have been polled: a round of the handler. */
 static bool ipoib_cm_tx_work(struct ipoib_cm *cm, int budget)
 {
 	int n, left = NAPI_POLL_WEIGHT;
 	unsigned int i;
 
 	for (;;) {
-		i = find_next_bit(cm->tx_ready, IPOIB_CM_CQS, cm->tx_turn);
+		i = find_next_bit(cm->tx_ready, IPOIB_CM_CQS, cm->tx_next_cq);
 		if (i == IPOIB_CM_CQS)
 			break;
 		if (left <= 0)
 			return false;
 		n = ipoib_cm_tx_reap(cm, i, budget);
 		left -= n;
-		ipoib_cm_tx_end_turn(cm, i, n);
+		ipoib_cm_tx_pass_cq(cm, i, n);
 	}
-	cm->tx_turn = 0;
+	cm->tx_next_cq = 0;
 	return true;
 }
 
@@ -414,6 +414,6 @@ void ipoib_cm_tx_release(struct ipoib_cm *cm)
 		cm->tx_cq[i] = NULL;
 	}
 	bitmap_zero(cm->tx_ready, IPOIB_CM_CQS);
-	cm->tx_turn = 0;
-	cm->tx_seen = 0;
+	cm->tx_next_cq = 0;
+	cm->tx_polled = 0;
 }

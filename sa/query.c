@@ -207,8 +207,8 @@ int ipoib_query_refresh(const struct ipoib_mcast *mcast,
 			       ipoib_query_group_answer);
 }
 
-static void ipoib_query_turn_answer(void *context, int status,
-				    const struct ib_mad_recv_wc *answer)
+static void ipoib_query_barrier_answer(void *context, int status,
+				       const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_query *query = context;
 
@@ -217,18 +217,17 @@ static void ipoib_query_turn_answer(void *context, int status,
 }
 
 /**
- * ipoib_query_turn - has the SA dealt with what was sent to it before?
+ * ipoib_query_barrier - have the SA answer after it has dealt with earlier requests
  * @mcast: the broadcast group, NULL if there is none
  *
- * It is told again that we are a member, which changes nothing. A mere question
- * may overtake: OpenSM's readers go before those who change something.
- * &ipoib_events.barrier_done is called when it has answered, or not in time, if 0 is
- * returned.
+ * The membership of the broadcast group is set again, which changes nothing. A Get
+ * would not do: OpenSM processes reads ahead of writes. If 0 is returned,
+ * &ipoib_events.barrier_done is called with the answer, or after the timeout.
  *
  * Context: multicast work
  * Return: 0 or negative error
  */
-int ipoib_query_turn(const struct ipoib_mcast *mcast)
+int ipoib_query_barrier(const struct ipoib_mcast *mcast)
 {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
@@ -237,7 +236,7 @@ int ipoib_query_turn(const struct ipoib_mcast *mcast)
 		return -EAGAIN;
 	mask = ipoib_query_join_rec(mcast, mcast->held, NULL, &rec);
 	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
-			       ipoib_query_turn_answer);
+			       ipoib_query_barrier_answer);
 }
 
 /* ---- all groups ---- */
