@@ -241,8 +241,8 @@ int ipoib_query_barrier(const struct ipoib_mcast *mcast)
 
 /* ---- all groups ---- */
 
-/* What the segments of an answer carry, without their headers. */
-static u8 *ipoib_query_join(const struct ib_mad_recv_wc *answer, size_t *len)
+/* Copy the data of all RMPP segments of an answer into one buffer. */
+static u8 *ipoib_query_linearize(const struct ib_mad_recv_wc *answer, size_t *len)
 {
 	const struct ib_mad_recv_buf *segment;
 	const struct ib_sa_mad *mad;
@@ -276,7 +276,7 @@ static void ipoib_query_groups_answer(void *context, int status,
 	if (!status) {
 		mad = (const void *)answer->recv_buf.mad;
 		step = be16_to_cpu(mad->sa_hdr.attr_offset) * 8;
-		data = ipoib_query_join(answer, &len);
+		data = ipoib_query_linearize(answer, &len);
 		if (data && step >= sizeof(struct ipoib_member_record))
 			n = ipoib_record_mgids(data, len, step);
 		else
