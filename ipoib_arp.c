@@ -152,7 +152,7 @@ static void ipoib_path_unlink(struct ipoib_path *path,
  * Paths that were not found give way, and those that are not looked for yet and have
  * been named by another node that has more of them than the newcomer's.
  */
-static bool ipoib_path_gives_way(const struct ipoib_path *path, u8 namer)
+static bool ipoib_path_is_evictable(const struct ipoib_path *path, u8 namer)
 {
 	const u16 *used = path->priv->resolving.used;
 
@@ -178,7 +178,7 @@ static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
 	for (n = 0; n < IPOIB_PATH_LOOK; n++) {
 		path = list_first_entry(&priv->path_list, struct ipoib_path,
 					list);
-		if (ipoib_path_gives_way(path, namer)) {
+		if (ipoib_path_is_evictable(path, namer)) {
 			ipoib_path_unlink(path, dropped);
 			ipoib_path_put(path);
 			return true;

@@ -29,7 +29,7 @@
  * @mtu: longest packet that both ends take
  * @sid: first octet of the service ID
  * @transport: RC or UC
- * @way: where the request has come from
+ * @from: port that the request has come from
  * @failover: what we say of its alternate path
  */
 struct ipoib_cm_request {
@@ -37,7 +37,7 @@ struct ipoib_cm_request {
 	unsigned int mtu;
 	u8 sid;
 	enum ipoib_transport transport;
-	struct ipoib_way way;
+	struct ipoib_port_addr from;
 	enum ipoib_failover failover;
 };
 
@@ -89,7 +89,7 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 	}
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
-	ipoib_way_of_rec(&request->way, req->primary_path);
+	ipoib_port_addr_from_rec(&request->from, req->primary_path);
 	request->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
 						  IPOIB_FAILOVER_ACCEPTED;
 	request->sid = ipoib_service_first(id->service_id);
@@ -103,13 +103,13 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
  * a moment ago still crosses what was sent before the peer knew of it. A peer that
  * wants a connection for each direction needs what it asks for besides ours.
  */
-static bool ipoib_conn_crosses(const struct ipoib_conn *conn, bool two_way)
+static bool ipoib_conn_crosses(const struct ipoib_conn *conn, bool duplex)
 {
 	if (!conn->active)
 		return false;
 	if (conn->state == IPOIB_CONN_CONNECTING)
-		return two_way && conn->two_way;
-	return conn->state == IPOIB_CONN_ESTABLISHED && conn->two_way &&
+		return duplex && conn->duplex;
+	return conn->state == IPOIB_CONN_ESTABLISHED && conn->duplex &&
 	       jiffies - conn->created < IPOIB_CM_CROSSING;
 }
 
@@ -119,7 +119,7 @@ static bool ipoib_conn_crosses(const struct ipoib_conn *conn, bool two_way)
  * taken.
  */
 static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			       bool two_way)
+			       bool duplex)
 {
 	struct ipoib_lladdr own;
 	struct ipoib_conn *conn;
@@ -129,7 +129,7 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	if (ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (ipoib_conn_crosses(conn, two_way))
+		if (ipoib_conn_crosses(conn, duplex))
 			return true;
 	return false;
 }
@@ -144,12 +144,12 @@ static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
 				  const struct ipoib_cm_request *request)
 {
 	struct sa_path_rec rec;
-	struct ipoib_way way;
+	struct ipoib_port_addr port;
 
 	if (!cm->priv->neigh->current_record(cm->priv, peer->addr.gid, &rec))
 		return false;
-	ipoib_way_of_rec(&way, &rec);
-	return !ipoib_way_is_same(cm->priv, &way, &request->way);
+	ipoib_port_addr_from_rec(&port, &rec);
+	return !ipoib_port_addr_equal(cm->priv, &port, &request->from);
 }
 
 /*
@@ -185,12 +185,12 @@ static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
 
 /* May there be one more that waits for its RTU? */
 static bool ipoib_cm_may_accept(struct ipoib_cm *cm,
-				const struct ipoib_way *way)
+				const struct ipoib_port_addr *port)
 {
 	lockdep_assert_held(&cm->lock);
 	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
 		return false;
-	if (ipoib_source_may_ask(cm, way))
+	if (ipoib_source_may_ask(cm, port))
 		return true;
 	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
 	return false;
@@ -207,13 +207,13 @@ static int ipoib_cm_admit(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	int reason;
 
 	spin_lock_bh(&cm->lock);
-	if (ipoib_cm_may_accept(cm, &request->way))
+	if (ipoib_cm_may_accept(cm, &request->from))
 		reason = ipoib_cm_object(cm, peer, request);
 	else
 		reason = IB_CM_REJ_NO_RESOURCES;
 	spin_unlock_bh(&cm->lock);
 	if (!reason &&
-	    !ipoib_cm_make_room_for(cm, peer, &request->way, source))
+	    !ipoib_cm_make_room_for(cm, peer, &request->from, source))
 		reason = IB_CM_REJ_NO_RESOURCES;
 	return reason;
 }
@@ -243,7 +243,7 @@ static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
 	list_add_tail(&conn->list, &cm->conns);
 	list_for_each_entry(old, &conn->peer->conns, peer_list)
 		if (old->state == IPOIB_CONN_CONNECTING)
-			old->crossed = conn->two_way;
+			old->crossed = conn->duplex;
 	list_add_tail(&conn->peer_list, &conn->peer->conns);
 unlock:
 	spin_unlock_bh(&cm->lock);
@@ -292,17 +292,17 @@ static int ipoib_conn_accept(struct ib_cm_id *id,
 			     struct ipoib_source *source)
 {
 	struct ipoib_cm *cm = id->context;
-	bool two_way = ipoib_cm_sends(cm, peer, request, source);
+	bool duplex = ipoib_cm_sends(cm, peer, request, source);
 	struct ipoib_conn *conn;
 	int err;
 
-	conn = ipoib_conn_make(cm, peer, source, request->transport, two_way);
+	conn = ipoib_conn_make(cm, peer, source, request->transport, duplex);
 	if (IS_ERR(conn))
 		return IB_CM_REJ_NO_QP;
 	conn->id = id;
-	conn->from = request->way;
+	conn->from = request->from;
 	conn->mtu = request->mtu;
-	conn->two_way = two_way;
+	conn->duplex = duplex;
 	err = ipoib_conn_enlist(cm, conn, request);
 	if (err) {
 		ipoib_conn_free(conn);
@@ -393,17 +393,17 @@ bool ipoib_conn_check(struct ipoib_conn *conn)
 
 	if (!conn->checked)
 		conn->checked = ipoib_conn_is_theirs(conn) &&
-				ipoib_way_is_same(priv, &conn->from,
-						  &conn->way);
+				ipoib_port_addr_equal(priv, &conn->from,
+						      &conn->to);
 	return conn->checked;
 }
 
 /* Does an old connection lead to the port that a request has come from? */
 static bool ipoib_conn_leads_to(const struct ipoib_conn *old,
-				const struct ipoib_way *way)
+				const struct ipoib_port_addr *port)
 {
-	return ipoib_way_is_same(old->cm->priv,
-				 old->active ? &old->way : &old->from, way);
+	return ipoib_port_addr_equal(old->cm->priv,
+				     old->active ? &old->to : &old->from, port);
 }
 
 /*
@@ -423,11 +423,11 @@ static bool ipoib_conn_replaces(const struct ipoib_conn *conn,
 {
 	if (old == conn || old->state == IPOIB_CONN_CONNECTING)
 		return false;
-	if (!conn->two_way)
-		return !old->active && !old->two_way &&
+	if (!conn->duplex)
+		return !old->active && !old->duplex &&
 		       ipoib_conn_is_spare(old) &&
 		       ipoib_conn_leads_to(old, &conn->from);
-	return (!old->active || old->two_way) &&
+	return (!old->active || old->duplex) &&
 	       (conn->checked || ipoib_conn_leads_to(old, &conn->from));
 }
 
@@ -448,14 +448,14 @@ static void ipoib_conn_replace(struct ipoib_conn *conn)
 static void ipoib_conn_take_rtu(struct ipoib_conn *conn,
 				const struct ipoib_cm_data *data)
 {
-	if (!conn->two_way)
+	if (!conn->duplex)
 		return;
 	if (data && ipoib_cm_data_qpn(data) ==
 		    ipoib_lladdr_qpn(&conn->peer->addr))
 		return;
 	if (data)
 		ipoib_stat_add(conn->cm->priv, IPOIB_CM_BAD_DATA, 1);
-	conn->two_way = false;
+	conn->duplex = false;
 }
 
 /**
@@ -472,7 +472,7 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 	bool check;
 
 	ipoib_conn_take_rtu(conn, data);
-	check = conn->two_way && ipoib_conn_check(conn);
+	check = conn->duplex && ipoib_conn_check(conn);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_ACCEPTING) {

@@ -172,11 +172,11 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * The share of a port. Of those that it has, the one that was used least recently makes
  * room for the next request.
  */
-static struct ipoib_source *ipoib_cm_get_share(struct ipoib_cm *cm,
-					       const struct ipoib_way *way,
-					       unsigned int limit)
+static struct ipoib_source *
+ipoib_cm_get_share(struct ipoib_cm *cm, const struct ipoib_port_addr *port,
+		   unsigned int limit)
 {
-	struct ipoib_source *source = ipoib_source_get(cm, way);
+	struct ipoib_source *source = ipoib_source_get(cm, port);
 	unsigned int share = ipoib_source_limit(limit);
 
 	lockdep_assert_held(&cm->lock);
@@ -194,7 +194,7 @@ static struct ipoib_source *ipoib_cm_get_share(struct ipoib_cm *cm,
  * ipoib_cm_make_room_for - count one more connection that a peer asks for
  * @cm: connected mode of the interface
  * @peer: its other end
- * @way: the port of the fabric that it asks from
+ * @port: the port of the fabric that it asks from
  * @source: set to that port's share
  *
  * As ipoib_cm_make_room(), and no port has more than its share.
@@ -203,14 +203,14 @@ static struct ipoib_source *ipoib_cm_get_share(struct ipoib_cm *cm,
  * Return: whether it has been counted
  */
 bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			    const struct ipoib_way *way,
+			    const struct ipoib_port_addr *port,
 			    struct ipoib_source **source)
 {
 	unsigned int limit = ipoib_cm_limit(cm);
 	bool room;
 
 	spin_lock_bh(&cm->lock);
-	*source = ipoib_cm_get_share(cm, way, limit);
+	*source = ipoib_cm_get_share(cm, port, limit);
 	room = *source && ipoib_cm_has_room(cm, limit, *source);
 	if (room)
 		ipoib_cm_count(cm, peer);

@@ -71,11 +71,11 @@ enum ipoib_transport {
 };
 
 /**
- * struct ipoib_way - the port that a connection, or a path record, leads to
+ * struct ipoib_port_addr - address of the port of a peer
  * @lid: its LID, 0 on a fabric without
  * @mac: its MAC address, zero on a fabric without
  */
-struct ipoib_way {
+struct ipoib_port_addr {
 	u32 lid;
 	u8 mac[ETH_ALEN];
 };
@@ -89,7 +89,7 @@ struct ipoib_way {
  */
 struct ipoib_source {
 	struct hlist_node node;
-	struct ipoib_way key;
+	struct ipoib_port_addr key;
 	unsigned int nconns;
 	unsigned int naccepting;
 };
@@ -264,7 +264,7 @@ struct ipoib_cm_bufs {
  * @state: under &ipoib_cm.lock
  * @transport: RC or UC
  * @active: we asked for it
- * @two_way: both ends may send on it
+ * @duplex: both ends may send on it
  * @checked: the peer is known to be who it says, see ipoib_conn_check()
  * @accepting: counted in &ipoib_cm.naccepting
  * @asking: the work that asks for it is not done with it
@@ -279,9 +279,9 @@ struct ipoib_cm_bufs {
  *	&ipoib_cm.lock
  * @ran: the QP may have taken receives from the SRQ
  * @id: identifier of the CM; NULL when that is destroyed
- * @from: where the peer's request has come from
+ * @from: port that the peer's request has come from
  * @source: that port's share of the connections, NULL on one that we asked for
- * @way: where the connection goes
+ * @to: port that the connection goes to
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @aged: @used as the ageing work has last found it
@@ -315,7 +315,7 @@ struct ipoib_conn {
 	enum ipoib_conn_state state;
 	enum ipoib_transport transport;
 	bool active;
-	bool two_way;
+	bool duplex;
 	bool checked;
 	bool accepting;
 	bool asking;
@@ -329,9 +329,9 @@ struct ipoib_conn {
 	bool verified;
 	bool ran;
 	struct ib_cm_id *id;
-	struct ipoib_way from;
+	struct ipoib_port_addr from;
 	struct ipoib_source *source;
-	struct ipoib_way way;
+	struct ipoib_port_addr to;
 	u32 psn;
 	unsigned long created;
 	unsigned long aged;
@@ -619,7 +619,7 @@ void ipoib_conn_mark_verified(struct ipoib_conn *conn);
 bool ipoib_conn_is_spare(const struct ipoib_conn *conn);
 bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			    const struct ipoib_way *way,
+			    const struct ipoib_port_addr *port,
 			    struct ipoib_source **source);
 void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_reap_start(struct ipoib_cm *cm);
@@ -672,16 +672,20 @@ unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_slack(unsigned int limit);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
-void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac);
-bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid, struct ipoib_way *way);
-bool ipoib_way_is_same(const struct ipoib_dev *priv, const struct ipoib_way *a,
-		       const struct ipoib_way *b);
-void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec);
+void ipoib_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
+bool ipoib_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			    struct ipoib_port_addr *port);
+bool ipoib_port_addr_equal(const struct ipoib_dev *priv,
+			   const struct ipoib_port_addr *a,
+			   const struct ipoib_port_addr *b);
+void ipoib_port_addr_from_rec(struct ipoib_port_addr *port,
+			      struct sa_path_rec *rec);
 bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
 unsigned int ipoib_source_limit(unsigned int limit);
-bool ipoib_source_may_ask(struct ipoib_cm *cm, const struct ipoib_way *way);
+bool ipoib_source_may_ask(struct ipoib_cm *cm,
+			  const struct ipoib_port_addr *port);
 struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
-				      const struct ipoib_way *way);
+				      const struct ipoib_port_addr *port);
 void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
 unsigned int ipoib_source_greatest(const struct ipoib_cm *cm);
 

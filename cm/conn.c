@@ -187,8 +187,8 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
 	if (err)
 		return err;
-	ipoib_way_set(&conn->way, rdma_ah_get_dlid(&attr.ah_attr),
-		      rdma_ah_retrieve_dmac(&attr.ah_attr));
+	ipoib_port_addr_set(&conn->to, rdma_ah_get_dlid(&attr.ah_attr),
+			    rdma_ah_retrieve_dmac(&attr.ah_attr));
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	mask &= ~IB_QP_ALT_PATH;

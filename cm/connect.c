@@ -133,7 +133,7 @@ static bool ipoib_peer_was_faster(const struct ipoib_peer *peer)
 	const struct ipoib_conn *conn;
 
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (!conn->active && conn->two_way &&
+		if (!conn->active && conn->duplex &&
 		    (conn->checked || (conn->state == IPOIB_CONN_ACCEPTING &&
 				       ipoib_conn_is_theirs(conn))))
 			return true;
@@ -237,7 +237,7 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_lock_bh(&cm->lock);
 	conn->state = IPOIB_CONN_CONNECTING;
 	sid = peer->sid;
-	conn->two_way = sid == IPOIB_SID_RFC;
+	conn->duplex = sid == IPOIB_SID_RFC;
 	conn->asking = true;
 	list_add_tail(&conn->list, &cm->conns);
 	needless = ipoib_peer_needs_none(cm, peer);
@@ -283,7 +283,7 @@ static void ipoib_conn_yield(struct ipoib_conn *conn)
 
 	ipoib_cm_own_addr(cm, &own);
 	spin_lock_bh(&cm->lock);
-	if (conn->state == IPOIB_CONN_CONNECTING && conn->two_way &&
+	if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex &&
 	    peer->state == IPOIB_PEER_CONNECTING &&
 	    ipoib_lladdr_less(&own, &peer->addr)) {
 		peer->state = IPOIB_PEER_YIELDED;
@@ -323,7 +323,7 @@ static bool ipoib_conn_is_superseded(struct ipoib_conn *conn)
 
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry(other, &conn->peer->conns, peer_list)
-		found |= conn->crossed && !other->active && other->two_way &&
+		found |= conn->crossed && !other->active && other->duplex &&
 			 ipoib_conn_is_theirs(other);
 	spin_unlock_bh(&cm->lock);
 	return found;
@@ -362,8 +362,8 @@ static bool ipoib_conn_other_sid(const struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 
-	peer->tried |= conn->two_way ? 1 : 2;
-	peer->sid = conn->two_way ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
+	peer->tried |= conn->duplex ? 1 : 2;
+	peer->sid = conn->duplex ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
 	if (peer->tried != 3)
 		return true;
 	peer->tried = 0;
@@ -541,7 +541,7 @@ static bool ipoib_peer_use_theirs(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry(conn, &peer->conns, peer_list) {
-		if (conn->state != IPOIB_CONN_ESTABLISHED || !conn->two_way ||
+		if (conn->state != IPOIB_CONN_ESTABLISHED || !conn->duplex ||
 		    !ipoib_conn_check(conn))
 			continue;
 		ipoib_conn_use(conn);

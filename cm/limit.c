@@ -124,61 +124,64 @@ unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
 	return ipoib_cm_slack(ipoib_cm_limit(cm));
 }
 
-/* ---- where a peer is ---- */
+/* ---- addresses of ports ---- */
 
 /**
- * ipoib_way_set - note where a peer is
- * @way: filled in; what its fabric does not have is zero
+ * ipoib_port_addr_set - set the address of a port
+ * @port: filled in; what its fabric does not have is zero
  * @lid: LID
  * @mac: MAC address, or NULL
  */
-void ipoib_way_set(struct ipoib_way *way, u32 lid, const u8 *mac)
+void ipoib_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac)
 {
-	way->lid = lid;
-	memset(way->mac, 0, sizeof(way->mac));
+	port->lid = lid;
+	memset(port->mac, 0, sizeof(port->mac));
 	if (mac)
-		memcpy(way->mac, mac, sizeof(way->mac));
+		memcpy(port->mac, mac, sizeof(port->mac));
 }
 
 /**
- * ipoib_way_of_rec - where a path record leads to
- * @way: filled in
+ * ipoib_port_addr_from_rec - where a path record leads to
+ * @port: filled in
  * @rec: the record
  */
-void ipoib_way_of_rec(struct ipoib_way *way, struct sa_path_rec *rec)
+void ipoib_port_addr_from_rec(struct ipoib_port_addr *port,
+			      struct sa_path_rec *rec)
 {
-	ipoib_way_set(way, be32_to_cpu(sa_path_get_dlid(rec)),
-		      sa_path_get_dmac(rec));
+	ipoib_port_addr_set(port, be32_to_cpu(sa_path_get_dlid(rec)),
+			    sa_path_get_dmac(rec));
 }
 
 /**
- * ipoib_way_to - where the fabric says that a GID is
+ * ipoib_port_addr_lookup - where the fabric says that a GID is
  * @priv: the interface
  * @gid: the GID
- * @way: filled in
+ * @port: filled in
  *
  * Return: whether it is known
  */
-bool ipoib_way_to(struct ipoib_dev *priv, const u8 *gid, struct ipoib_way *way)
+bool ipoib_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			    struct ipoib_port_addr *port)
 {
 	struct sa_path_rec rec;
 
 	if (!priv->neigh->record(priv, gid, &rec))
 		return false;
-	ipoib_way_of_rec(way, &rec);
+	ipoib_port_addr_from_rec(port, &rec);
 	return true;
 }
 
 /**
- * ipoib_way_is_same - whether two addresses are of one port
+ * ipoib_port_addr_equal - whether two addresses are of one port
  * @priv: the interface
  * @a: address of a port
  * @b: another
  *
  * Return: true if so
  */
-bool ipoib_way_is_same(const struct ipoib_dev *priv, const struct ipoib_way *a,
-		       const struct ipoib_way *b)
+bool ipoib_port_addr_equal(const struct ipoib_dev *priv,
+			   const struct ipoib_port_addr *a,
+			   const struct ipoib_port_addr *b)
 {
 	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
 	       ether_addr_equal(a->mac, b->mac);
@@ -194,24 +197,25 @@ bool ipoib_way_is_same(const struct ipoib_dev *priv, const struct ipoib_way *a,
 bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
-	struct ipoib_way way;
+	struct ipoib_port_addr port;
 
-	return ipoib_way_to(priv, conn->peer->addr.gid, &way) &&
-	       ipoib_way_is_same(priv, &way, &conn->from);
+	return ipoib_port_addr_lookup(priv, conn->peer->addr.gid, &port) &&
+	       ipoib_port_addr_equal(priv, &port, &conn->from);
 }
 
 /* ---- shares of ports ---- */
 
 static void ipoib_source_key(const struct ipoib_cm *cm,
-			     const struct ipoib_way *way, struct ipoib_way *key)
+			     const struct ipoib_port_addr *port,
+			     struct ipoib_port_addr *key)
 {
 	u8 lmc = READ_ONCE(cm->priv->lmc);
 
-	ipoib_way_set(key, way->lid >> lmc << lmc, way->mac);
+	ipoib_port_addr_set(key, port->lid >> lmc << lmc, port->mac);
 }
 
 static struct hlist_head *ipoib_source_bucket(struct ipoib_cm *cm,
-					      const struct ipoib_way *key)
+					      const struct ipoib_port_addr *key)
 {
 	u32 hash = jhash(key->mac, ETH_ALEN, key->lid);
 
@@ -219,7 +223,7 @@ static struct hlist_head *ipoib_source_bucket(struct ipoib_cm *cm,
 }
 
 static struct ipoib_source *ipoib_source_find(struct ipoib_cm *cm,
-					      const struct ipoib_way *key)
+					      const struct ipoib_port_addr *key)
 {
 	struct ipoib_source *source;
 
@@ -249,20 +253,21 @@ unsigned int ipoib_source_limit(unsigned int limit)
 /**
  * ipoib_source_may_ask - whether one more request of a port may wait for its RTU
  * @cm: connected mode of the interface
- * @way: the port
+ * @port: the port
  *
  * Context: &ipoib_cm.lock held
  * Return: true if so
  */
-bool ipoib_source_may_ask(struct ipoib_cm *cm, const struct ipoib_way *way)
+bool ipoib_source_may_ask(struct ipoib_cm *cm,
+			  const struct ipoib_port_addr *port)
 {
 	unsigned int most = READ_ONCE(ipoib_cm_max_port) ?:
 			    IPOIB_SOURCE_ACCEPTING;
 	const struct ipoib_source *source;
-	struct ipoib_way key;
+	struct ipoib_port_addr key;
 
 	lockdep_assert_held(&cm->lock);
-	ipoib_source_key(cm, way, &key);
+	ipoib_source_key(cm, port, &key);
 	source = ipoib_source_find(cm, &key);
 	return !source || source->naccepting < most;
 }
@@ -270,19 +275,19 @@ bool ipoib_source_may_ask(struct ipoib_cm *cm, const struct ipoib_way *way)
 /**
  * ipoib_source_get - count one more connection of a port
  * @cm: connected mode of the interface
- * @way: the port
+ * @port: the port
  *
  * Context: &ipoib_cm.lock held
  * Return: the source, for ipoib_source_put(), or NULL if memory ran out
  */
 struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
-				      const struct ipoib_way *way)
+				      const struct ipoib_port_addr *port)
 {
 	struct ipoib_source *source;
-	struct ipoib_way key;
+	struct ipoib_port_addr key;
 
 	lockdep_assert_held(&cm->lock);
-	ipoib_source_key(cm, way, &key);
+	ipoib_source_key(cm, port, &key);
 	source = ipoib_source_find(cm, &key);
 	if (!source) {
 		source = kzalloc(sizeof(*source), GFP_ATOMIC);

@@ -340,7 +340,7 @@ static bool ipoib_peer_has_setup(const struct ipoib_peer *peer)
 		return true;
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING ||
-		    (conn->state == IPOIB_CONN_ACCEPTING && conn->two_way &&
+		    (conn->state == IPOIB_CONN_ACCEPTING && conn->duplex &&
 		     ipoib_conn_is_theirs(conn)))
 			return true;
 	return false;
@@ -549,12 +549,12 @@ static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 		   ipoib_conn_states[conn->state],
 		   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
 		   conn->active ? "active" : "passive",
-		   conn->two_way ? "both" : "one", conn->mtu,
+		   conn->duplex ? "both" : "one", conn->mtu,
 		   conn->qp->qp_num,
 		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
 		   skb_queue_len_lockless(&conn->backlog));
-	seq_printf(file, " dlid=0x%04x\n", conn->way.lid);
+	seq_printf(file, " dlid=0x%04x\n", conn->to.lid);
 }
 
 /**

@@ -523,8 +523,8 @@ static struct notifier_block ipoib_roce_inet6_notifier = {
 };
 
 /* @now: MAC address that the neighbour has now, NULL if it does not answer */
-static bool ipoib_roce_way_changed(const struct sa_path_rec *rec,
-				   const void *now)
+static bool ipoib_roce_route_changed(const struct sa_path_rec *rec,
+				     const void *now)
 {
 	return !now || !ether_addr_equal_unaligned(rec->roce.dmac, now);
 }
@@ -564,7 +564,7 @@ static void ipoib_roce_neigh_event(struct neighbour *neigh)
 	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
 		if (READ_ONCE(roce->ndev) == neigh->dev)
 			roce->priv->events->neighbour_moved(roce->priv, &gid,
-				ipoib_roce_way_changed, valid ? mac : NULL);
+				ipoib_roce_route_changed, valid ? mac : NULL);
 	rcu_read_unlock();
 }
 

@@ -242,7 +242,8 @@ int ipoib_query_barrier(const struct ipoib_mcast *mcast)
 /* ---- all groups ---- */
 
 /* Copy the data of all RMPP segments of an answer into one buffer. */
-static u8 *ipoib_query_linearize(const struct ib_mad_recv_wc *answer, size_t *len)
+static u8 *ipoib_query_linearize(const struct ib_mad_recv_wc *answer,
+				 size_t *len)
 {
 	const struct ib_mad_recv_buf *segment;
 	const struct ib_sa_mad *mad;
