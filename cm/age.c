@@ -436,7 +436,7 @@ static struct ipoib_conn *ipoib_reap_next_early(struct ipoib_cm *cm)
 		    conn->state != IPOIB_CONN_ACCEPTING)
 			continue;
 		WRITE_ONCE(conn->early, false);
-		conn->tended = true;
+		conn->age_busy = true;
 		found = conn;
 		break;
 	}
@@ -452,7 +452,7 @@ static void ipoib_reap_tell_early(struct ipoib_cm *cm)
 	while ((conn = ipoib_reap_next_early(cm))) {
 		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
 		/* From here on the reaper may free it. */
-		smp_store_release(&conn->tended, false);
+		smp_store_release(&conn->age_busy, false);
 	}
 }
 

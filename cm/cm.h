@@ -267,14 +267,15 @@ struct ipoib_cm_bufs {
  * @duplex: both ends may send on it
  * @checked: the peer is known to be who it says, see ipoib_conn_check()
  * @accepting: counted in &ipoib_cm.naccepting
- * @asking: the work that asks for it is not done with it
+ * @connect_busy: the connect work still uses it: the reaper waits
  * @crossed: the peer's request has been taken in place of this one
- * @left: the peer has sent a DREQ
- * @lingers: we send none; the CM keeps it in timewait, and tells when that is over
+ * @dreq_received: the peer has sent a DREQ
+ * @in_timewait: the CM keeps the identifier in timewait and reports the end of that;
+ *	no DREQ has to be sent
  * @timewait_over: the CM has no identifier of it in timewait any more
  * @fatal: it has failed, or its QP has
  * @early: data has come before the CM's RTU, and ib_cm has not been told
- * @tended: the ageing work is at it: the reaper waits
+ * @age_busy: the ageing work uses it: the reaper waits
  * @verified: something has arrived at the peer, as far as is known; set under
  *	&ipoib_cm.lock
  * @ran: the QP may have taken receives from the SRQ
@@ -318,14 +319,14 @@ struct ipoib_conn {
 	bool duplex;
 	bool checked;
 	bool accepting;
-	bool asking;
+	bool connect_busy;
 	bool crossed;
-	bool left;
-	bool lingers;
+	bool dreq_received;
+	bool in_timewait;
 	bool timewait_over;
 	bool fatal;
 	bool early;
-	bool tended;
+	bool age_busy;
 	bool verified;
 	bool ran;
 	struct ib_cm_id *id;

@@ -412,7 +412,7 @@ static void ipoib_conn_disconnect(struct ipoib_conn *conn)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	/* An identifier that was established goes to timewait. */
-	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->lingers))
+	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->in_timewait))
 		WRITE_ONCE(conn->timewait_over, true);
 	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
 		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
@@ -456,8 +456,8 @@ void ipoib_conn_destroy_id(struct ib_cm_id *id)
 
 /* ---- closing ---- */
 
-/* Many that close at a time are dealt out. */
-static void ipoib_reap_part(struct ipoib_cm *cm)
+/* Spread connections that close at the same time over the works. */
+static void ipoib_reap_queue_disconnect(struct ipoib_cm *cm)
 {
 	unsigned int i = cm->next_disconnect++ % IPOIB_CM_DISCONNECTS;
 
@@ -487,7 +487,7 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	conn->peer->disconnecting++;
-	ipoib_reap_part(cm);
+	ipoib_reap_queue_disconnect(cm);
 }
 
 /**
@@ -574,7 +574,7 @@ static struct ipoib_conn *ipoib_reap_next_closing(struct ipoib_cm *cm)
 	return conn;
 }
 
-/* The reaper's now. The peer may be asked for another one. */
+/* Hand a disconnected connection to the reaper, and connect to the peer if that waits. */
 static void ipoib_conn_disconnected(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
@@ -592,8 +592,8 @@ static void ipoib_conn_disconnected(struct ipoib_conn *conn)
 }
 
 /*
- * First step, and soon, for the peer may be asked for another connection at
- * once: it is told, and the QP stops.
+ * First step: send the DREQ and stop the QP. This is done soon, because the peer may be
+ * asked for another connection at once.
  */
 static void ipoib_reap_disconnect_work(struct work_struct *work)
 {
@@ -613,10 +613,10 @@ static void ipoib_reap_disconnect_work(struct work_struct *work)
 static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 {
 	/* Pairs with ipoib_conn_connect(). */
-	if (smp_load_acquire(&conn->asking))
+	if (smp_load_acquire(&conn->connect_busy))
 		return false;
 	/* Pairs with ipoib_reap_tell_early(). */
-	if (smp_load_acquire(&conn->tended))
+	if (smp_load_acquire(&conn->age_busy))
 		return false;
 	return READ_ONCE(conn->timewait_over) || READ_ONCE(conn->cm->hurry) ||
 	       !time_after(conn->die_at, READ_ONCE(conn->cm->unbound)) ||

@@ -238,7 +238,7 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	conn->state = IPOIB_CONN_CONNECTING;
 	sid = peer->sid;
 	conn->duplex = sid == IPOIB_SID_RFC;
-	conn->asking = true;
+	conn->connect_busy = true;
 	list_add_tail(&conn->list, &cm->conns);
 	needless = ipoib_peer_needs_none(cm, peer);
 	list_add_tail(&conn->peer_list, &peer->conns);
@@ -254,7 +254,7 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 			ipoib_conn_close(conn);
 	}
 	/* From here on the reaper may free it. */
-	smp_store_release(&conn->asking, false);
+	smp_store_release(&conn->connect_busy, false);
 }
 
 /* The request has come to nothing. */
@@ -420,7 +420,7 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 			 "rejected", rej->reason);
 	/* The CM waits then, lest the QPN be used again meanwhile. */
 	if (rej->reason == IB_CM_REJ_STALE_CONN)
-		WRITE_ONCE(conn->lingers, true);
+		WRITE_ONCE(conn->in_timewait, true);
 	if (READ_ONCE(conn->state) != IPOIB_CONN_CONNECTING) {
 		/* The peer never had our RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
@@ -444,7 +444,7 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		ipoib_conn_give_up(conn);
 }
 
-/* ---- what the CM tells ---- */
+/* ---- events of the CM ---- */
 
 /*
  * The CM's DREQ is over. If that was not ours: the CM sends one by itself for a
@@ -455,7 +455,7 @@ static void ipoib_conn_ended(struct ipoib_conn *conn)
 {
 	if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
 		return;
-	WRITE_ONCE(conn->lingers, true);
+	WRITE_ONCE(conn->in_timewait, true);
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "ended",
 			 0);
 	ipoib_conn_close(conn);
@@ -469,10 +469,10 @@ static void ipoib_conn_gone(struct ipoib_conn *conn)
 	mod_delayed_work(conn->cm->wq, &conn->cm->reap_work, 0);
 }
 
-static void ipoib_conn_left(struct ipoib_conn *conn)
+static void ipoib_conn_dreq_received(struct ipoib_conn *conn)
 {
-	WRITE_ONCE(conn->left, true);
-	WRITE_ONCE(conn->lingers, true);
+	WRITE_ONCE(conn->dreq_received, true);
+	WRITE_ONCE(conn->in_timewait, true);
 	ib_send_cm_drep(conn->id, NULL, 0);
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "left",
 			 0);
@@ -516,7 +516,7 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 		ipoib_conn_close(conn);
 		break;
 	case IB_CM_DREQ_RECEIVED:
-		ipoib_conn_left(conn);
+		ipoib_conn_dreq_received(conn);
 		break;
 	case IB_CM_DREP_RECEIVED:
 	case IB_CM_DREQ_ERROR:

@@ -322,12 +322,12 @@ bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
  * We have sent on it to no avail. A peer that leaves before we have sent anything
  * may have any reason, and with UC nobody knows what has arrived.
  */
-static bool ipoib_conn_was_unverified(const struct ipoib_conn *conn)
+static bool ipoib_conn_ended_unverified(const struct ipoib_conn *conn)
 {
 	if (conn->verified)
 		return false;
 	return READ_ONCE(conn->fatal) ||
-	       (READ_ONCE(conn->left) && conn->ring.head &&
+	       (READ_ONCE(conn->dreq_received) && conn->ring.head &&
 		conn->transport == IPOIB_TRANSPORT_RC);
 }
 
@@ -377,7 +377,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
-		peer->unverified = ipoib_conn_was_unverified(conn);
+		peer->unverified = ipoib_conn_ended_unverified(conn);
 		if (peer->unverified)
 			ipoib_peer_failed(cm, peer);
 	} else {
