@@ -37,8 +37,8 @@
 #define IPOIB_PATH_PATIENCE_SCAN (HZ / 4)
 /* A path record is read anew no more often because the neighbour is unreachable. */
 #define IPOIB_PATH_REREAD	(5 * HZ)
-/* How many paths are looked at to find one that may give way. */
-#define IPOIB_PATH_LOOK		64
+/* How many paths are scanned to find one that may be evicted. */
+#define IPOIB_PATH_SCAN_MAX	64
 /* Failures in a row after which senders are told, as many as ARP and ND try. */
 #define IPOIB_PATH_UNREACHABLE	3
 
@@ -149,8 +149,9 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 }
 
 /*
- * Paths that were not found give way, and those that are not looked for yet and have
- * been named by another node that has more of them than the newcomer's.
+ * Check whether a path may be evicted for one that @namer has named. Paths that were
+ * not found may, and those that wait for their query and have been named by another
+ * node that has more of them than @namer.
  */
 static bool ipoib_path_is_evictable(const struct ipoib_path *path, u8 namer)
 {
@@ -166,8 +167,7 @@ static bool ipoib_path_is_evictable(const struct ipoib_path *path, u8 namer)
 }
 
 /*
- * The table is full: the oldest ones first. Of addresses that nobody has anybody may
- * invent as many as he likes.
+ * Evict a path from the full table, the oldest first. Anyone may invent addresses.
  */
 static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
 				 struct sk_buff_head *dropped)
@@ -175,7 +175,7 @@ static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
 	struct ipoib_path *path;
 	unsigned int n;
 
-	for (n = 0; n < IPOIB_PATH_LOOK; n++) {
+	for (n = 0; n < IPOIB_PATH_SCAN_MAX; n++) {
 		path = list_first_entry(&priv->path_list, struct ipoib_path,
 					list);
 		if (ipoib_path_is_evictable(path, namer)) {
@@ -183,7 +183,7 @@ static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
 			ipoib_path_put(path);
 			return true;
 		}
-		/* Others are looked at the next time. */
+		/* The next scan begins behind it. */
 		list_move_tail(&path->list, &priv->path_list);
 	}
 	return false;

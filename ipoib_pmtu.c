@@ -16,9 +16,9 @@
 
 #include "ipoib.h"
 
-/* Answers in a span of time, at most. */
+/* No more than this many answers in each span of time. */
 #define IPOIB_PMTU_WINDOW	(HZ / 10)
-#define IPOIB_PMTU_MOST		32
+#define IPOIB_PMTU_BURST	32
 /* Frames that wait for the work. */
 #define IPOIB_PMTU_QUEUE	64
 
@@ -55,7 +55,7 @@ static bool ipoib_pmtu_may_answer(struct ipoib_dev *priv)
 		priv->pmtu_since = now;
 		priv->pmtu_answers = 0;
 	}
-	return priv->pmtu_answers++ < IPOIB_PMTU_MOST;
+	return priv->pmtu_answers++ < IPOIB_PMTU_BURST;
 }
 
 static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,

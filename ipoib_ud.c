@@ -26,7 +26,7 @@
 #define IPOIB_MOVE_TRIES	10
 #define IPOIB_MOVE_PAUSE_MS	10
 /* The smallest queue that is tried where the HCA refuses larger ones. */
-#define IPOIB_QUEUE_LEAST	(2 * IPOIB_BATCH)
+#define IPOIB_QUEUE_MIN		(2 * IPOIB_BATCH)
 
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
@@ -703,11 +703,11 @@ exit_tx:
 static void ipoib_ud_limit_sizes(struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
-	int most = rounddown_pow_of_two(max(min(attrs->max_qp_wr, attrs->max_cqe),
-					    IPOIB_QUEUE_LEAST));
+	int limit = min(attrs->max_qp_wr, attrs->max_cqe);
 
-	priv->sendq_size = min(ipoib_sendq_size, most);
-	priv->recvq_size = min(ipoib_recvq_size, most);
+	limit = rounddown_pow_of_two(max(limit, IPOIB_QUEUE_MIN));
+	priv->sendq_size = min(ipoib_sendq_size, limit);
+	priv->recvq_size = min(ipoib_recvq_size, limit);
 }
 
 /*
@@ -722,7 +722,7 @@ static bool ipoib_ud_shrink(struct ipoib_dev *priv, int err)
 		return false;
 	if (priv->recvq_size > priv->sendq_size)
 		size = &priv->recvq_size;
-	if (*size <= IPOIB_QUEUE_LEAST)
+	if (*size <= IPOIB_QUEUE_MIN)
 		return false;
 	*size /= 2;
 	return true;

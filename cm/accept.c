@@ -425,7 +425,7 @@ static bool ipoib_conn_replaces(const struct ipoib_conn *conn,
 		return false;
 	if (!conn->duplex)
 		return !old->active && !old->duplex &&
-		       ipoib_conn_is_spare(old) &&
+		       ipoib_conn_is_evictable(old) &&
 		       ipoib_conn_leads_to(old, &conn->from);
 	return (!old->active || old->duplex) &&
 	       (conn->checked || ipoib_conn_leads_to(old, &conn->from));

@@ -12,7 +12,7 @@
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
-/* How often connections are looked at. */
+/* How often connections are checked. */
 #define IPOIB_CM_AGE		(2 * HZ)
 /* A send that has not completed for so long: the connection is stuck. */
 #define IPOIB_CM_STUCK		(3 * HZ)
@@ -28,15 +28,15 @@
 #define IPOIB_UC_SILENCE	(30 * HZ)
 #define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
 /* A connection not used for so long goes if there is need for room. */
-#define IPOIB_CM_SPARE		(5 * HZ)
+#define IPOIB_CM_EVICT_IDLE	(5 * HZ)
 /*
  * A connection on which nothing came for so long may be within a message, and hold a
  * receive; how many of these are closed at a time where receives have run out.
  */
 #define IPOIB_CM_HOLDING	(2 * HZ)
 #define IPOIB_CM_HOLDERS	32
-/* How many in use are passed over for that. */
-#define IPOIB_CM_LOOK		64
+/* How many connections are scanned for one that may be evicted. */
+#define IPOIB_CM_SCAN_MAX	64
 /* What connections share is given back after so long without any. */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 
@@ -48,15 +48,15 @@ MODULE_PARM_DESC(cm_idle_seconds,
 /* ---- how many there may be ---- */
 
 /**
- * ipoib_conn_is_spare - whether a connection has not been used for a while
+ * ipoib_conn_is_evictable - whether a connection has not been used for a while
  * @conn: the connection
  *
  * Return: true if it may go where there is need for room
  */
-bool ipoib_conn_is_spare(const struct ipoib_conn *conn)
+bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
 {
 	return conn->state == IPOIB_CONN_ESTABLISHED &&
-	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_SPARE);
+	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
 }
 
 /* Nothing confirms that the one who asked for it is the peer. */
@@ -71,20 +71,20 @@ static bool ipoib_conn_is_unconfirmed(const struct ipoib_conn *conn)
  * seen since are few. Only those of @source, unless that is NULL.
  */
 static struct ipoib_conn *
-ipoib_cm_find_spare(struct ipoib_cm *cm, const struct ipoib_source *source)
+ipoib_cm_find_evictable(struct ipoib_cm *cm, const struct ipoib_source *source)
 {
 	struct ipoib_conn *conn, *found = NULL;
-	unsigned int look = IPOIB_CM_LOOK;
+	unsigned int scan = IPOIB_CM_SCAN_MAX;
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(conn, &cm->conns, list) {
 		if ((!source || conn->source == source) &&
-		    ipoib_conn_is_spare(conn)) {
+		    ipoib_conn_is_evictable(conn)) {
 			if (ipoib_conn_is_unconfirmed(conn))
 				return conn;
 			found = found ?: conn;
 		}
-		if (!--look)
+		if (!--scan)
 			break;
 	}
 	return found;
@@ -97,8 +97,8 @@ ipoib_cm_find_spare(struct ipoib_cm *cm, const struct ipoib_source *source)
 static struct ipoib_conn *
 ipoib_cm_find_greedy(struct ipoib_cm *cm, const struct ipoib_source *source)
 {
-	unsigned int least = ipoib_source_greatest(cm);
-	unsigned int look = IPOIB_CM_LOOK;
+	unsigned int least = ipoib_source_conns_max(cm);
+	unsigned int scan = IPOIB_CM_SCAN_MAX;
 	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
@@ -108,7 +108,7 @@ ipoib_cm_find_greedy(struct ipoib_cm *cm, const struct ipoib_source *source)
 		if (conn->state == IPOIB_CONN_ESTABLISHED && conn->source &&
 		    conn->source->nconns >= least)
 			return conn;
-		if (!--look)
+		if (!--scan)
 			break;
 	}
 	return NULL;
@@ -133,7 +133,7 @@ static bool ipoib_cm_has_room(struct ipoib_cm *cm, unsigned int limit,
 	if (cm->nconns < limit)
 		return true;
 	return cm->nconns < ipoib_cm_slack(limit) &&
-	       (ipoib_cm_evict(ipoib_cm_find_spare(cm, NULL)) ||
+	       (ipoib_cm_evict(ipoib_cm_find_evictable(cm, NULL)) ||
 		ipoib_cm_evict(ipoib_cm_find_greedy(cm, source)));
 }
 
@@ -183,7 +183,7 @@ ipoib_cm_get_share(struct ipoib_cm *cm, const struct ipoib_port_addr *port,
 	if (!source || source->nconns <= share)
 		return source;
 	if (source->nconns <= ipoib_cm_slack(share) &&
-	    ipoib_cm_evict(ipoib_cm_find_spare(cm, source)))
+	    ipoib_cm_evict(ipoib_cm_find_evictable(cm, source)))
 		return source;
 	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
 	ipoib_source_put(cm, source);
@@ -254,7 +254,7 @@ static unsigned int ipoib_reap_holders(struct ipoib_cm *cm, unsigned int least)
 static void ipoib_reap_idlest(struct ipoib_cm *cm)
 {
 	lockdep_assert_held(&cm->lock);
-	if (!ipoib_reap_holders(cm, ipoib_source_greatest(cm) / 2))
+	if (!ipoib_reap_holders(cm, ipoib_source_conns_max(cm) / 2))
 		ipoib_reap_holders(cm, 0);
 }
 
@@ -277,7 +277,7 @@ void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 	if (!peer)
 		goto unlock;
 	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
-		if (ipoib_conn_is_spare(conn))
+		if (ipoib_conn_is_evictable(conn))
 			ipoib_conn_close_for(conn, IPOIB_CLOSE_IDLE);
 unlock:
 	spin_unlock_bh(&cm->lock);

@@ -40,9 +40,9 @@
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
 /* Receives that an SRQ, or such a connection, begins with. */
-#define IPOIB_CM_SRQ_LEAST	IPOIB_CM_RING
-#define IPOIB_CM_OWN_LEAST	8
-/* The HCA tells when an SRQ has fewer receives left. */
+#define IPOIB_CM_SRQ_MIN	IPOIB_CM_RING
+#define IPOIB_CM_OWN_MIN	8
+/* The HCA reports an SRQ with fewer free receives. */
 #define IPOIB_CM_SRQ_LOW	8
 /* Pages kept for the next receives. */
 #define IPOIB_CM_POOL_RING	1024
@@ -365,13 +365,13 @@ enum ipoib_srq_state {
 
 /**
  * enum ipoib_cm_low - what is known of an SRQ that ran low
- * @IPOIB_LOW_NO: it did not, or receives come back; the HCA will tell
- * @IPOIB_LOW_LOOK: it is looked soon whether receives come back
+ * @IPOIB_LOW_NO: it did not, or receives complete; the event of the HCA is armed
+ * @IPOIB_LOW_RECHECK: it is soon checked whether receives complete
  * @IPOIB_LOW_HELD: all are posted and do not come back: connections hold them
  */
 enum ipoib_cm_low {
 	IPOIB_LOW_NO,
-	IPOIB_LOW_LOOK,
+	IPOIB_LOW_RECHECK,
 	IPOIB_LOW_HELD,
 };
 
@@ -617,7 +617,7 @@ void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_mark_verified(struct ipoib_conn *conn);
 
 /* age.c */
-bool ipoib_conn_is_spare(const struct ipoib_conn *conn);
+bool ipoib_conn_is_evictable(const struct ipoib_conn *conn);
 bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			    const struct ipoib_port_addr *port,
@@ -672,7 +672,7 @@ bool ipoib_cm_has_srq(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_slack(unsigned int limit);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
-unsigned int ipoib_cm_most(const struct ipoib_cm *cm);
+unsigned int ipoib_cm_conns_max(const struct ipoib_cm *cm);
 void ipoib_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
 bool ipoib_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
 			    struct ipoib_port_addr *port);
@@ -688,7 +688,7 @@ bool ipoib_source_may_ask(struct ipoib_cm *cm,
 struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
 				      const struct ipoib_port_addr *port);
 void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
-unsigned int ipoib_source_greatest(const struct ipoib_cm *cm);
+unsigned int ipoib_source_conns_max(const struct ipoib_cm *cm);
 
 /* tx.c */
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);

@@ -40,7 +40,7 @@
  * done, and how long it may take at all.
  */
 #define IPOIB_CM_DRAIN		HZ
-#define IPOIB_CM_DRAIN_MOST	(30 * HZ)
+#define IPOIB_CM_DRAIN_MAX	(30 * HZ)
 
 /* ---- private data ---- */
 
@@ -665,7 +665,7 @@ static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
 		if (ipoib_conn_is_drained(conn))
 			continue;
 		if (!READ_ONCE(cm->hurry) &&
-		    time_before(jiffies, conn->drain_by + IPOIB_CM_DRAIN_MOST))
+		    time_before(jiffies, conn->drain_by + IPOIB_CM_DRAIN_MAX))
 			list_move_tail(&conn->list, undrained);
 		else
 			ipoib_conn_drain_timeout(conn);

@@ -23,7 +23,7 @@
 /* Of one port: requests granted whose RTU is outstanding, see IPOIB_CM_ACCEPTING. */
 #define IPOIB_SOURCE_ACCEPTING	16
 /* Virtual functions may share a LID, so the share of a port is not less than this. */
-#define IPOIB_SOURCE_LEAST	64
+#define IPOIB_SOURCE_MIN	64
 /* The share in relation to the limit of all connections. */
 #define IPOIB_SOURCE_SHARE	8
 
@@ -105,21 +105,21 @@ static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
  */
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
-	unsigned int most = IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(cm->priv) *
+	unsigned int limit = IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(cm->priv) *
 			    9 / 10;
 
 	if (!ipoib_cm_has_srq(cm->priv))
-		return min(most, ipoib_cm_limit_own(cm));
-	return min(most, READ_ONCE(ipoib_cm_max_conns));
+		return min(limit, ipoib_cm_limit_own(cm));
+	return min(limit, READ_ONCE(ipoib_cm_max_conns));
 }
 
 /**
- * ipoib_cm_most - the most connections there can be at a time
+ * ipoib_cm_conns_max - the most connections there can be at a time
  * @cm: connected mode of the interface, on an HCA without SRQ
  *
  * Return: how many
  */
-unsigned int ipoib_cm_most(const struct ipoib_cm *cm)
+unsigned int ipoib_cm_conns_max(const struct ipoib_cm *cm)
 {
 	return ipoib_cm_slack(ipoib_cm_limit(cm));
 }
@@ -242,12 +242,12 @@ static struct ipoib_source *ipoib_source_find(struct ipoib_cm *cm,
  */
 unsigned int ipoib_source_limit(unsigned int limit)
 {
-	unsigned int most = READ_ONCE(ipoib_cm_max_port);
+	unsigned int max_port = READ_ONCE(ipoib_cm_max_port);
 
-	if (most)
-		return most;
+	if (max_port)
+		return max_port;
 	return max3(limit / IPOIB_SOURCE_SHARE,
-		    min_t(unsigned int, limit / 2, IPOIB_SOURCE_LEAST), 1u);
+		    min_t(unsigned int, limit / 2, IPOIB_SOURCE_MIN), 1u);
 }
 
 /**
@@ -261,7 +261,7 @@ unsigned int ipoib_source_limit(unsigned int limit)
 bool ipoib_source_may_ask(struct ipoib_cm *cm,
 			  const struct ipoib_port_addr *port)
 {
-	unsigned int most = READ_ONCE(ipoib_cm_max_port) ?:
+	unsigned int limit = READ_ONCE(ipoib_cm_max_port) ?:
 			    IPOIB_SOURCE_ACCEPTING;
 	const struct ipoib_source *source;
 	struct ipoib_port_addr key;
@@ -269,7 +269,7 @@ bool ipoib_source_may_ask(struct ipoib_cm *cm,
 	lockdep_assert_held(&cm->lock);
 	ipoib_source_key(cm, port, &key);
 	source = ipoib_source_find(cm, &key);
-	return !source || source->naccepting < most;
+	return !source || source->naccepting < limit;
 }
 
 /**
@@ -317,20 +317,20 @@ void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source)
 }
 
 /**
- * ipoib_source_greatest - the most connections that peers on one port have
+ * ipoib_source_conns_max - the most connections that peers on one port have
  * @cm: connected mode of the interface
  *
  * Context: &ipoib_cm.lock held
  * Return: how many
  */
-unsigned int ipoib_source_greatest(const struct ipoib_cm *cm)
+unsigned int ipoib_source_conns_max(const struct ipoib_cm *cm)
 {
 	const struct ipoib_source *source;
-	unsigned int i, most = 0;
+	unsigned int i, nconns = 0;
 
 	lockdep_assert_held(&cm->lock);
 	for (i = 0; i < IPOIB_CM_SOURCES; i++)
 		hlist_for_each_entry(source, &cm->sources[i], node)
-			most = max(most, source->nconns);
-	return most;
+			nconns = max(nconns, source->nconns);
+	return nconns;
 }

@@ -25,9 +25,9 @@
 #define IPOIB_CM_SETUP_MAX	(HZ + HZ / 2)
 /* A peer that is forgotten after so long without connection or frame. */
 #define IPOIB_PEER_UNUSED	(120 * HZ)
-/* The most peers, and how many are looked at to make room for one more. */
+/* The most peers, and how many are scanned to make room for one more. */
 #define IPOIB_PEER_MAX		16384
-#define IPOIB_PEER_LOOK		64
+#define IPOIB_PEER_SCAN_MAX	64
 /* How long a refusal is remembered, doubled with each. */
 #define IPOIB_CM_RETRY_MIN	(HZ / 2)
 #define IPOIB_CM_RETRY_MAX	(60 * HZ)
@@ -87,8 +87,8 @@ static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	kfree_rcu(peer, rcu);
 }
 
-/* Nobody needs it now. What we know of it may still be worth something. */
-static bool ipoib_peer_is_spare(const struct ipoib_peer *peer)
+/* Check whether a peer may be evicted. Its state may still be useful. */
+static bool ipoib_peer_is_evictable(const struct ipoib_peer *peer)
 {
 	return !peer->users && list_empty(&peer->conns) &&
 	       list_empty(&peer->todo) && list_empty(&peer->resend) &&
@@ -98,8 +98,8 @@ static bool ipoib_peer_is_spare(const struct ipoib_peer *peer)
 }
 
 /*
- * Anyone may make up addresses. At the limit those without connections make room,
- * the list being turned round, so they do not keep others out.
+ * Anyone may invent addresses. At the limit peers without connections are evicted, and
+ * the list is rotated, so that they do not keep others out.
  */
 static bool ipoib_peer_make_room(struct ipoib_cm *cm)
 {
@@ -107,10 +107,12 @@ static bool ipoib_peer_make_room(struct ipoib_cm *cm)
 	unsigned int i;
 
 	lockdep_assert_held(&cm->lock);
-	for (i = 0; i < IPOIB_PEER_LOOK && cm->npeers >= IPOIB_PEER_MAX; i++) {
+	for (i = 0; i < IPOIB_PEER_SCAN_MAX; i++) {
+		if (cm->npeers < IPOIB_PEER_MAX)
+			break;
 		peer = list_first_entry(&cm->peer_list, struct ipoib_peer,
 					list);
-		if (ipoib_peer_is_spare(peer))
+		if (ipoib_peer_is_evictable(peer))
 			ipoib_peer_free(cm, peer);
 		else
 			list_move_tail(&peer->list, &cm->peer_list);
@@ -200,7 +202,7 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	spin_lock_bh(&cm->lock);
 	peer->users--;
-	if (!peer->sent_to && !peer->failures && ipoib_peer_is_spare(peer))
+	if (!peer->sent_to && !peer->failures && ipoib_peer_is_evictable(peer))
 		ipoib_peer_free(cm, peer);
 	spin_unlock_bh(&cm->lock);
 }
@@ -410,7 +412,7 @@ void ipoib_peer_age_all(struct ipoib_cm *cm)
 		if (peer->state == IPOIB_PEER_YIELDED &&
 		    time_after(jiffies, peer->retry_at))
 			ipoib_peer_failed(cm, peer);
-		if (ipoib_peer_is_spare(peer) &&
+		if (ipoib_peer_is_evictable(peer) &&
 		    time_after(jiffies, peer->used + IPOIB_PEER_UNUSED))
 			ipoib_peer_free(cm, peer);
 	}

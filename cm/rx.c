@@ -17,7 +17,7 @@
  * is replaced, with all connections: they have receives in it.
  *
  * This file also has the fence for both completion handlers: how the reaper
- * waits until neither will look at a connection any more.
+ * waits until neither uses a connection any more.
  */
 #include <linux/slab.h>
 
@@ -25,12 +25,12 @@
 #include "cm/cm.h"
 
 #define IPOIB_CM_HEAD_SHIFT	6
-/* How often is looked whether there are more receives than needed. */
+/* How often to check whether there are more receives than needed. */
 #define IPOIB_CM_SHRINK		(2 * HZ)
 /* For how long those are kept that were added when the SRQ ran low. */
 #define IPOIB_CM_LOW_KEEP	(10 * HZ)
-/* How soon is looked whether receives come back, and, if connections hold all, again. */
-#define IPOIB_CM_LOW_LOOK	(HZ / 4)
+/* When to check whether receives come back, and again while connections hold all. */
+#define IPOIB_CM_LOW_RECHECK	(HZ / 4)
 #define IPOIB_CM_LOW_HELD	HZ
 
 /**
@@ -105,10 +105,10 @@ static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm_bufs *bufs)
 	return depth > posted ? min(depth - posted, READ_ONCE(bufs->nfree)) : 0;
 }
 
-/* How many there are at least. UC loses what finds none: there, it is all. */
-static unsigned int ipoib_cm_bufs_least(const struct ipoib_cm *cm,
-					const struct ipoib_cm_bufs *bufs,
-					unsigned int least)
+/* The minimum of posted receives. UC drops messages that find none: there, it is all. */
+static unsigned int ipoib_cm_bufs_min(const struct ipoib_cm *cm,
+				      const struct ipoib_cm_bufs *bufs,
+				      unsigned int least)
 {
 	if (READ_ONCE(cm->offers) & IPOIB_LLADDR_UC)
 		return bufs->size;
@@ -190,13 +190,13 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 {
 	struct ipoib_cm_rx *rx = cm->rx;
 	const struct ib_recv_wr *bad = rx->wr;
-	unsigned int most, n = 0;
+	unsigned int limit, n = 0;
 	u16 index;
 	int err;
 
 	lockdep_assert_held(&rx->lock);
-	most = min_t(unsigned int, ipoib_cm_bufs_missing(bufs), IPOIB_CM_BATCH);
-	while (n < most) {
+	limit = min_t(unsigned int, ipoib_cm_bufs_missing(bufs), IPOIB_CM_BATCH);
+	while (n < limit) {
 		index = bufs->free[bufs->nfree - n - 1];
 		if (!ipoib_cm_slot_fill(rx, &bufs->slots[index]))
 			break;
@@ -255,7 +255,7 @@ static void ipoib_cm_refill_work(struct work_struct *work)
 
 /* ---- receives that do not come back ---- */
 
-/* Have the HCA tell once when fewer receives are left. */
+/* Arm the event of the HCA for few free receives. It occurs once. */
 static void ipoib_cm_srq_arm(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_srq_attr attr = { .srq_limit = IPOIB_CM_SRQ_LOW };
@@ -266,13 +266,13 @@ static void ipoib_cm_srq_arm(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 }
 
 /*
- * A connection takes a receive with the first packet of a message and holds it until the
- * last one, for ever if its peer is gone by then. What is held counts as posted, and
- * only the HCA can tell it from what is not: it says when few are left. If less than
- * half of the receives came back since it was told to, the others are held, so more are
- * posted. If more came back they may be held since: with none left the HCA has nothing
- * to say, so it is looked again whether some come back. With all posted, it is looked
- * until they do.
+ * Decide what to do after the SRQ has run low. A connection takes a receive with the
+ * first packet of a message and holds it until the last one, for ever if its peer is
+ * gone by then. A receive that is held counts as posted. Only the HCA can distinguish
+ * the two, by its limit event. If less than half of the receives have completed since
+ * the event was armed, the others are held, and more are posted. If more have completed,
+ * they may be held by now. With no receive free the HCA has no event to report, so there
+ * is a recheck. With all of them posted the recheck is repeated until some complete.
  */
 static enum ipoib_cm_low ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
 {
@@ -285,16 +285,18 @@ static enum ipoib_cm_low ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
 	rx->done_armed = rx->done;
 	least = was == IPOIB_LOW_NO ? bufs->depth / 2 : IPOIB_CM_SRQ_LOW;
 	if (completed >= least) {
-		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_LOOK : IPOIB_LOW_NO;
+		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_RECHECK :
+						IPOIB_LOW_NO;
 	} else if (!bufs->nfree) {
-		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_LOOK : IPOIB_LOW_HELD;
+		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_RECHECK :
+						IPOIB_LOW_HELD;
 	} else {
 		posted = ipoib_cm_bufs_posted(bufs);
 		WRITE_ONCE(bufs->depth,
-			   min(max(bufs->depth, posted) + IPOIB_CM_SRQ_LEAST,
+			   min(max(bufs->depth, posted) + IPOIB_CM_SRQ_MIN,
 			       bufs->size));
 		/* Nothing at all: all are held, or nobody sends. */
-		rx->low = was == IPOIB_LOW_NO || completed ? IPOIB_LOW_LOOK :
+		rx->low = was == IPOIB_LOW_NO || completed ? IPOIB_LOW_RECHECK :
 							     IPOIB_LOW_NO;
 	}
 	return rx->low;
@@ -315,8 +317,8 @@ static void ipoib_cm_low_work(struct work_struct *work)
 	spin_lock_bh(&rx->lock);
 	low = ipoib_cm_srq_more(rx);
 	spin_unlock_bh(&rx->lock);
-	if (low == IPOIB_LOW_LOOK)
-		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_LOOK);
+	if (low == IPOIB_LOW_RECHECK)
+		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_RECHECK);
 	if (low == IPOIB_LOW_HELD) {
 		WRITE_ONCE(cm->rx_held, true);
 		mod_delayed_work(cm->wq, &cm->age_work, 0);
@@ -355,7 +357,7 @@ static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 
 	bufs->size = size;
 	bufs->nfree = size;
-	bufs->depth = ipoib_cm_bufs_least(cm, bufs, least);
+	bufs->depth = ipoib_cm_bufs_min(cm, bufs, least);
 	bufs->slots = kvcalloc(size, sizeof(*bufs->slots), GFP_KERNEL);
 	bufs->free = kvcalloc(size, sizeof(*bufs->free), GFP_KERNEL);
 	if (!bufs->slots || !bufs->free)
@@ -641,7 +643,7 @@ static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm,
 		srq = ib_create_srq(cm->priv->pd, &attr);
 		if (!IS_ERR(srq))
 			break;
-		if (size / 2 < IPOIB_CM_SRQ_LEAST)
+		if (size / 2 < IPOIB_CM_SRQ_MIN)
 			goto refused;
 		size /= 2;
 	}
@@ -689,7 +691,7 @@ static void ipoib_cm_rx_link(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
 				    const struct ipoib_cm_rx *rx)
 {
-	return rx->bufs.size ?: ipoib_cm_most(cm) * IPOIB_CM_OWN_BUFS;
+	return rx->bufs.size ?: ipoib_cm_conns_max(cm) * IPOIB_CM_OWN_BUFS;
 }
 
 static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
@@ -721,7 +723,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	size = ipoib_cm_srq_create(cm, rx);
 	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
 	ipoib_cm_rx_link(cm, rx);
-	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, IPOIB_CM_SRQ_LEAST);
+	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, IPOIB_CM_SRQ_MIN);
 	if (err)
 		goto destroy_srq;
 	err = ipoib_cm_pool_create(cm, rx);
@@ -827,7 +829,7 @@ void ipoib_cm_rx_shrink(struct ipoib_cm *cm)
 	    time_before(jiffies, rx->shrunk_at + IPOIB_CM_SHRINK))
 		return;
 	rx->shrunk_at = jiffies;
-	least = ipoib_cm_bufs_least(cm, &rx->bufs, IPOIB_CM_SRQ_LEAST);
+	least = ipoib_cm_bufs_min(cm, &rx->bufs, IPOIB_CM_SRQ_MIN);
 	spin_lock_bh(&rx->lock);
 	depth = rx->bufs.depth;
 	if (rx->peak < depth / 4)
@@ -853,7 +855,7 @@ void ipoib_cm_rx_fit(struct ipoib_cm *cm)
 	lockdep_assert_held(&cm->mutex);
 	if (!rx || !rx->srq)
 		return;
-	least = ipoib_cm_bufs_least(cm, &rx->bufs, IPOIB_CM_SRQ_LEAST);
+	least = ipoib_cm_bufs_min(cm, &rx->bufs, IPOIB_CM_SRQ_MIN);
 	spin_lock_bh(&rx->lock);
 	WRITE_ONCE(rx->bufs.depth, max(rx->bufs.depth, least));
 	spin_unlock_bh(&rx->lock);
@@ -927,13 +929,13 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	if (cm->rx->srq)
 		return 0;
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */
-	if (READ_ONCE(cm->nconns) > ipoib_cm_most(cm))
+	if (READ_ONCE(cm->nconns) > ipoib_cm_conns_max(cm))
 		return -ENOSPC;
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)
 		return -ENOMEM;
 	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS,
-				 IPOIB_CM_OWN_LEAST);
+				 IPOIB_CM_OWN_MIN);
 	if (err) {
 		ipoib_cm_bufs_exit(cm, bufs);
 		kfree(bufs);

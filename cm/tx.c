@@ -366,13 +366,13 @@ static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)
  */
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
 {
-	unsigned int most = ipoib_cm_tx_cq_conns(cm->priv);
+	unsigned int limit = ipoib_cm_tx_cq_conns(cm->priv);
 	unsigned int i;
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
 	for (i = 0; i < IPOIB_CM_CQS; i++) {
-		if (cm->cq_conns[i] >= most)
+		if (cm->cq_conns[i] >= limit)
 			continue;
 		err = ipoib_cm_tx_make_cq(cm, i);
 		if (err)

@@ -401,13 +401,13 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 static int ipoib_roce_conn_check(struct ipoib_dev *priv,
 				 const struct ib_cm_req_event_param *req)
 {
-	int most = READ_ONCE(priv->port_mtu) + IPOIB_ENCAP_LEN;
+	int limit = READ_ONCE(priv->port_mtu) + IPOIB_ENCAP_LEN;
 	int mtu = ib_mtu_enum_to_int(req->primary_path->mtu);
 
 	if (!ipoib_roce_is_ours(priv, req->ppath_sgid_attr))
 		return IB_CM_REJ_INVALID_GID;
 	/* Nor is any number an MTU. */
-	if (mtu < 0 || mtu > most)
+	if (mtu < 0 || mtu > limit)
 		return IB_CM_REJ_INVALID_MTU;
 	return 0;
 }
