@@ -171,7 +171,7 @@ enum {
 /* Bits of &ipoib_dev.ctl_events: what the control work has to do. */
 enum {
 	IPOIB_CTL_LINK,		/* carrier and MTU follow the flags */
-	IPOIB_CTL_PORT,		/* look at port state, P_Key and GID again */
+	IPOIB_CTL_PORT,		/* read port state, P_Key and GID again */
 	IPOIB_CTL_RESTART,	/* reset the QP */
 	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
 	IPOIB_CTL_SCOPE,	/* look for a broadcast group of the next scope */
@@ -437,7 +437,7 @@ enum ipoib_mcast_state {
 #define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
 
 /**
- * enum ipoib_reread - how to look at a group again
+ * enum ipoib_reread - how to recheck a group
  * @IPOIB_REREAD_NO: no need
  * @IPOIB_REREAD_GET: read its record: it may have gone, or been made anew
  * @IPOIB_REREAD_SET: ask for our membership again: the SM is another one
@@ -481,8 +481,8 @@ enum ipoib_reread {
  * @created: jiffies
  * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
- *	IPOIB_MCAST_ABSENT, or to look again at what is a member; of a member at
- *	which there is no need to look: since when it is known to stand
+ *	IPOIB_MCAST_ABSENT, or to recheck a member; of a member that needs
+ *	no recheck: since when it is known to be valid
  * @invalidated_at: jiffies: when a membership was given up because the SA does not
  *	know it; multicast work only
  * @hold_off: it is too early after that to rejoin; multicast work only
@@ -501,7 +501,7 @@ enum ipoib_reread {
  * @fresh: record last read, under mcast_lock
  * @attached: the QP takes frames of the group
  * @credit: a query for the group counts against the limit
- * @checking: enum ipoib_reread of the look that is being taken
+ * @checking: enum ipoib_reread of the recheck under way
  * @rcu: frees it
  */
 struct ipoib_mcast {
@@ -592,10 +592,10 @@ struct ipoib_mcast {
  * @pmtu_queue: frames too long for their destination, to be answered
  * @pmtu_work: answers them
  * @pmtu_since: jiffies, start of the span in which
- * @pmtu_answers: senders were told that a packet was too long
+ * @pmtu_answers: senders got an ICMP error for a packet that is too long
  * @mcast_lock: see "Locking and lifetime"
  * @group_list: all of @groups
- * @group_todo: groups the multicast work has to look at
+ * @group_todo: groups the multicast work has to process
  * @group_waiting: groups that wait for a credit of the agent's limit
  * @limit_exhausted: one of them got no credit since the last answer; multicast work
  *	only
@@ -620,7 +620,7 @@ struct ipoib_mcast {
  * @routes_failed: that they could not be listed has been said; under mcast_lock
  * @scope_search: look for a broadcast group of another scope if there is none
  * @umcast: leave groups alone that user space has joined on this port
- * @foreign_at: jiffies: when to look at those again; multicast work only
+ * @foreign_at: jiffies: when to check those again; multicast work only
  * @mcast_waiter: waits for that
  * @mcast_work: multicast work
  * @purges: memberships to be ended that wait for a credit; ordered works only
@@ -648,7 +648,7 @@ struct ipoib_mcast {
  * @ctl_work: control work, see ipoib_ctl.c
  * @ctl_events: what it has to do
  * @ctl_pause: milliseconds to its next try after a failure, 0 if there was none
- * @announcements: how often neighbours are still to be told of our address; under
+ * @announcements: how often the address is still to be announced; under
  *	RTNL
  * @announce_at: jiffies: not before; under RTNL
  * @queries: queries for paths not answered yet, and the interface
@@ -987,7 +987,7 @@ extern const struct ipoib_neigh_ops ipoib_neigh_ops;
 extern const struct seq_operations ipoib_path_sops;
 
 /* ipoib_namer.c */
-void ipoib_namer_heard(struct ipoib_namers *namers, const struct sk_buff *skb,
+void ipoib_namer_note_frame(struct ipoib_namers *namers, const struct sk_buff *skb,
 		       u32 node);
 
 /* ipoib_pmtu.c */
@@ -1008,8 +1008,10 @@ void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
 void ipoib_mcast_rejoin(struct ipoib_dev *priv);
 void ipoib_mcast_review(struct ipoib_dev *priv);
 void ipoib_mcast_sm_changed(struct ipoib_dev *priv);
-void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid);
-void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid);
+void ipoib_mcast_group_created(struct ipoib_dev *priv,
+			       const union ib_gid *mgid);
+void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
+			       const union ib_gid *mgid);
 void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status);
 void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 			int status, const struct ib_sa_mcmember_rec *rec);

@@ -498,7 +498,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 }
 
 /* The path to a GID if there is an address handle, else NULL. */
-static struct ipoib_path *ipoib_path_known(struct ipoib_dev *priv,
+static struct ipoib_path *ipoib_path_usable(struct ipoib_dev *priv,
 					   const u8 *gid)
 {
 	struct ipoib_path *path;
@@ -514,7 +514,7 @@ static bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 	struct ipoib_path *path;
 
 	spin_lock_bh(&priv->path_lock);
-	path = ipoib_path_known(priv, gid);
+	path = ipoib_path_usable(priv, gid);
 	if (path)
 		*rec = path->rec;
 	spin_unlock_bh(&priv->path_lock);
@@ -528,7 +528,7 @@ static bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
 	bool current_rec;
 
 	spin_lock_bh(&priv->path_lock);
-	path = ipoib_path_known(priv, gid);
+	path = ipoib_path_usable(priv, gid);
 	current_rec = path && path->state == IPOIB_PATH_VALID && !path->stale;
 	if (current_rec)
 		*rec = path->rec;
@@ -541,7 +541,7 @@ static void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 	struct ipoib_path *path;
 
 	spin_lock_bh(&priv->path_lock);
-	path = ipoib_path_known(priv, gid);
+	path = ipoib_path_usable(priv, gid);
 	if (path && path->state == IPOIB_PATH_VALID &&
 	    time_after(jiffies, path->asked_at + IPOIB_PATH_TRUST)) {
 		WRITE_ONCE(path->retry_at, jiffies);
@@ -556,7 +556,7 @@ static bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
 	bool old;
 
 	spin_lock_bh(&priv->path_lock);
-	path = ipoib_path_known(priv, gid);
+	path = ipoib_path_usable(priv, gid);
 	old = path && (path->stale || path->state == IPOIB_PATH_RESOLVING);
 	spin_unlock_bh(&priv->path_lock);
 	return old;
@@ -585,7 +585,7 @@ static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 	return ipoib_ah_create(priv, &attr);
 }
 
-/* Drop frames and tell their senders, as is done for a dead neighbour. */
+/* Drop frames with an ICMP error to their senders, as for a dead neighbour. */
 static void ipoib_path_reject(struct ipoib_dev *priv,
 			      struct sk_buff_head *frames)
 {

@@ -686,7 +686,7 @@ void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 }
 
 /**
- * ipoib_cm_params_check - look at the module's parameters
+ * ipoib_cm_params_check - check the parameters of the module
  *
  * Return: 0 or -EINVAL
  */

@@ -15,10 +15,10 @@
 /* Pause of the control work after the first failure, and the longest, in ms. */
 #define IPOIB_CTL_PAUSE_MIN	100
 #define IPOIB_CTL_PAUSE_MAX	8000
-/* How often neighbours are told of a new address, and how far apart in jiffies. */
+/* How often a new address is announced to neighbours, and how far apart in jiffies. */
 #define IPOIB_ANNOUNCEMENTS	3
 #define IPOIB_ANNOUNCE_PAUSE	(HZ / 3)
-/* Looks whether the stack has seen that there is a carrier again. */
+/* Checks whether the stack has noticed the carrier. */
 #define IPOIB_ANNOUNCE_POLL	(HZ / 50)
 
 /*
@@ -87,7 +87,7 @@ static int ipoib_ctl_up(struct ipoib_dev *priv)
 	return ipoib_dev_up(priv);
 }
 
-/* Look at the port again; what changed may need a restart, or a new name. */
+/* Read the port again; what changed may need a restart, or a new name. */
 static int ipoib_ctl_port(struct ipoib_dev *priv,
 			  const struct ipoib_port *port)
 {
@@ -209,7 +209,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 		err = ipoib_ctl_restart(priv) ?: err;
 	else if (recover && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		ipoib_ud_recover(priv);
-	/* Looking at the port again does all that is still to be done. */
+	/* Reading the port again does all that is still to be done. */
 	if (err)
 		set_bit(IPOIB_CTL_PORT, &priv->ctl_events);
 	err_link = ipoib_ctl_link(priv);

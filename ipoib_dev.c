@@ -395,8 +395,8 @@ static const struct ipoib_events ipoib_dev_events = {
 	.group_record = ipoib_mcast_record,
 	.groups_listed = ipoib_router_listed,
 	.barrier_done = ipoib_mcast_barrier_done,
-	.group_created = ipoib_mcast_group_seen,
-	.group_deleted = ipoib_mcast_group_gone,
+	.group_created = ipoib_mcast_group_created,
+	.group_deleted = ipoib_mcast_group_deleted,
 	.reports_missed = ipoib_mcast_review,
 	.sm_changed = ipoib_mcast_sm_changed,
 	.gid_lost = ipoib_cm_lose_gid,
@@ -552,7 +552,7 @@ struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 			   ipoib_link_ops.setup);
 	if (!dev) {
 		err = -ENOMEM;
-		goto tell;
+		goto notify;
 	}
 	priv = netdev_priv(dev);
 	priv->netdev = dev;
@@ -580,7 +580,7 @@ exit_dev:
 	ipoib_dev_exit(priv);
 free_dev:
 	free_netdev(dev);
-tell:
+notify:
 	dev_warn(&ca->dev, "cannot make an interface for port %u: %d\n", port,
 		 err);
 	return ERR_PTR(err);

@@ -103,9 +103,9 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @stop: the interface goes down; groups have been left and paths forgotten.
  *	RTNL held, so nothing may be waited for that needs RTNL. Optional.
  * @port_read: read the port. May sleep, without RTNL: drivers of Ethernet
- *	adapters take it to tell their speed.
+ *	adapters take it to determine their speed.
  * @event: an asynchronous event of the port: mark paths as stale or have the
- *	control work look, whatever it means here. Does not sleep.
+ *	control work check, whatever it means here. Does not sleep.
  *
  * @path_get: find the way to &ipoib_path.gid. &ipoib_events.path_done is called in
  *	process context if, and only if, 0 is returned, and not before this

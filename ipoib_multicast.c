@@ -3,7 +3,7 @@
  * Multicast groups, the broadcast group first of all: when something is done
  * about them.
  *
- * What is wanted and what is heard is noted under mcast_lock from any context;
+ * What is wanted and what is reported is noted under mcast_lock from any context;
  * what is done about it is done by one ordered work, group by group, with no
  * lock held (ipoib_member.c).
  *
@@ -42,7 +42,7 @@ static void ipoib_mcast_limit_free(struct ipoib_limit_waiter *wait)
  * few of thousands a credit.
  *
  * Context: multicast work
- * Return: false if there are none to be looked at
+ * Return: false if there are none to be processed
  */
 static bool ipoib_mcast_resume(struct ipoib_dev *priv)
 {
@@ -135,7 +135,7 @@ static void ipoib_group_leave(struct ipoib_mcast *mcast)
 	users = ipoib_group_unlink(mcast);
 	/* It was reported as made while we were leaving it. */
 	if (users & IPOIB_USER_ROUTE)
-		ipoib_router_seen(priv, &mcast->mgid);
+		ipoib_router_group_created(priv, &mcast->mgid);
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
@@ -164,7 +164,7 @@ static void ipoib_group_flush(struct ipoib_mcast *mcast)
  * @answered: a join has been answered
  * @read: the record has been read
  * @lost: the membership has gone
- * @reread: it has to be looked at again
+ * @reread: its record has to be read again
  */
 struct ipoib_mcast_view {
 	enum ipoib_mcast_state state;
@@ -194,7 +194,7 @@ static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
 	return time_after_eq(jiffies, READ_ONCE(mcast->retry_at));
 }
 
-/* A member: replaced if it is lost or another one is wanted, or looked at. */
+/* A member: replaced if it is lost or another one is wanted, or rechecked. */
 static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
 				    const struct ipoib_mcast_view *now)
 {
@@ -301,7 +301,7 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
 		now->lost = mcast->lost;
 		now->reread = mcast->reread;
 		mcast->answered = false;
-		/* After a step the rest is looked at again. */
+		/* After a step the rest is checked again. */
 		if (now->answered || now->read)
 			ipoib_mcast_todo(mcast);
 	}
@@ -317,7 +317,7 @@ static unsigned long ipoib_mcast_until(unsigned long at)
 }
 
 /*
- * When is @mcast to be looked at? Jiffies from now, or ULONG_MAX. A group that
+ * When is @mcast to be processed? Jiffies from now, or ULONG_MAX. A group that
  * may not be joined yet is not waited for: what stands in the way kicks us.
  */
 static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
@@ -373,7 +373,7 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	return delay;
 }
 
-/* What is a day ago stays that. */
+/* Clamp a time stamp so that it does not wrap on 32 bit. */
 static void ipoib_mcast_keep_past(unsigned long *at)
 {
 	unsigned long now = jiffies;
@@ -383,9 +383,9 @@ static void ipoib_mcast_keep_past(unsigned long *at)
 }
 
 /*
- * Jiffies of 32 bits come round: after 25 days or more what is past would be in the
- * future again, and frames would go by the broadcast group for as long. So look at
- * groups once a day. Return: jiffies until then
+ * Clamp the time stamps of a group once a day. Jiffies of 32 bits wrap: after 25 days or
+ * more a past time would be in the future again, and frames would go by the broadcast
+ * group for as long. Return: jiffies until the next time
  */
 static unsigned long ipoib_mcast_keep_time(struct ipoib_mcast *mcast)
 {
@@ -532,7 +532,7 @@ static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
  * now be one of another group. In state ASKING the SA may have said that there is no
  * group before the report was sent.
  */
-static void ipoib_mcast_look_again(struct ipoib_mcast *mcast)
+static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 {
 	if (mcast->state == IPOIB_MCAST_IDLE)
 		return;
@@ -557,7 +557,7 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
-		ipoib_mcast_look_again(mcast);
+		ipoib_mcast_request_reread(mcast);
 		ipoib_mcast_retry_now(mcast);
 	}
 	ipoib_router_due(priv);
@@ -599,7 +599,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_mcast_group_seen - the SA reports a new group
+ * ipoib_mcast_group_created - handle the report of a new group
  * @priv: the interface
  * @mgid: its MGID, of any link
  *
@@ -609,7 +609,8 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
  *
  * Context: any but hard interrupt
  */
-void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
+void ipoib_mcast_group_created(struct ipoib_dev *priv,
+			       const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 	bool kick;
@@ -619,10 +620,10 @@ void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
 	spin_lock_bh(&priv->mcast_lock);
 	mcast = ipoib_group_lookup(priv, mgid->raw);
 	if (mcast) {
-		ipoib_mcast_look_again(mcast);
+		ipoib_mcast_request_reread(mcast);
 		ipoib_mcast_retry_now(mcast);
 	}
-	ipoib_router_seen(priv, mgid);
+	ipoib_router_group_created(priv, mgid);
 	kick = mcast || priv->routing;
 	spin_unlock_bh(&priv->mcast_lock);
 	if (kick)
@@ -630,7 +631,7 @@ void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
 }
 
 /**
- * ipoib_mcast_group_gone - the SA reports that a group has been deleted
+ * ipoib_mcast_group_deleted - handle the report of a deleted group
  * @priv: the interface
  * @mgid: its MGID, of any link
  *
@@ -640,7 +641,8 @@ void ipoib_mcast_group_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
  *
  * Context: any but hard interrupt
  */
-void ipoib_mcast_group_gone(struct ipoib_dev *priv, const union ib_gid *mgid)
+void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
+			       const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 	bool recheck;

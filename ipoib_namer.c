@@ -95,14 +95,14 @@ static bool ipoib_nd_sender(const struct sk_buff *skb, u8 *gid)
 }
 
 /**
- * ipoib_namer_heard - remember who has named a neighbour
+ * ipoib_namer_note_frame - remember who has named a neighbour
  * @namers: of the interface
  * @skb: received frame with its &struct ipoib_header, ARP or IPv6
  * @node: who has sent it, see ipoib_namer_of()
  *
  * Context: NAPI
  */
-void ipoib_namer_heard(struct ipoib_namers *namers, const struct sk_buff *skb,
+void ipoib_namer_note_frame(struct ipoib_namers *namers, const struct sk_buff *skb,
 		       u32 node)
 {
 	const struct ipoib_header *header = (const void *)skb->data;

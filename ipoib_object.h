@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The balance of objects: how many of each kind the module has made, and how
- * many of them it has given back. It is looked at when the module goes, by
+ * many of them it has given back. It is checked when the module goes, by
  * which time all must be back.
  *
  * What is counted is made in the slow path: nothing of this is touched for a

@@ -211,7 +211,7 @@ void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
 }
 
 /**
- * ipoib_drop - drop a frame, count why and tell the tracers
+ * ipoib_drop - drop a frame, count why and trace it
  * @priv: the interface
  * @skb: the frame, freed
  * @why: counter of the reason

@@ -333,7 +333,7 @@ static void ipoib_ud_send_all(struct ipoib_txq *txq,
  * @xmit: sends one of them
  *
  * With the transmit lock held no other frame can overtake them, provided that
- * the transmit path looks whether some wait still.
+ * the transmit path checks whether some still wait.
  *
  * Context: process
  * Return: how many there were
@@ -535,7 +535,7 @@ unlock:
 /*
  * Flags that the HCA says it knows and that help here. mlx5 computes checksums only for
  * QPs with IB_QP_CREATE_IPOIB_UD_LSO. The offloads of IPoIB are for InfiniBand: on RoCE
- * the packet lies behind headers that HCAs do not look behind.
+ * the packet lies behind headers that HCAs do not parse past.
  */
 static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 {
@@ -912,7 +912,7 @@ static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 	err = ipoib_ud_move(priv, IB_QPS_RESET);
 	if (err)
 		return err;
-	/* What was completed since the last look is none of the QP's next life. */
+	/* What was completed since the last poll is none of the QP's next life. */
 	ipoib_ud_rx_drain(priv->rxq);
 	ipoib_ud_tx_drain(priv->txq);
 	ipoib_ud_release(priv);

@@ -181,7 +181,7 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq,
  * @napi: handler that received it
  * @skb: frame with a filled &struct ipoib_header and packet type
  *
- * The reserved field is not looked at (U24), any EtherType passes (U26).
+ * The reserved field is ignored (U24), any EtherType passes (U26).
  *
  * Context: NAPI
  */
@@ -237,7 +237,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 	if (header->encap.proto == htons(ETH_P_ARP) ||
 	    header->encap.proto == htons(ETH_P_IPV6))
-		ipoib_namer_heard(priv->namers, skb,
+		ipoib_namer_note_frame(priv->namers, skb,
 				  ipoib_rx_node(&tally->port, wc, &info));
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;

@@ -51,7 +51,7 @@
 /**
  * struct ipoib_encap - encapsulation header, RFC 4391 section 6
  * @proto: EtherType of what follows (U25, U26)
- * @reserved: zero when sent, not looked at when received (U24)
+ * @reserved: zero when sent, ignored when received (U24)
  */
 struct ipoib_encap {
 	__be16 proto;

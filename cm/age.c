@@ -310,21 +310,21 @@ static bool ipoib_conn_is_stuck(const struct ipoib_conn *conn)
 }
 
 /*
- * Note whether something has come since the last look, or nothing been sent. With a
+ * Note whether something has come since the last check, or nothing been sent. With a
  * connection for each direction it comes by the other one.
  */
 static bool ipoib_conn_is_answered(struct ipoib_conn *conn)
 {
 	u32 head = READ_ONCE(conn->ring.head);
 	struct ipoib_peer *peer = conn->peer;
-	unsigned long seen = READ_ONCE(peer->seen);
+	unsigned long last_rx = READ_ONCE(peer->last_rx);
 
-	if (seen != conn->heard) {
-		conn->heard = seen;
-		conn->heard_head = head;
+	if (last_rx != conn->aged_rx) {
+		conn->aged_rx = last_rx;
+		conn->aged_head = head;
 		peer->silent = false;
 	}
-	return head == conn->heard_head;
+	return head == conn->aged_head;
 }
 
 /*
@@ -375,7 +375,7 @@ ipoib_conn_check_timeouts(struct ipoib_conn *conn)
 	return ipoib_conn_is_idle(conn) ? IPOIB_CLOSE_IDLE : IPOIB_CLOSE_NONE;
 }
 
-/* Note whether it has been used since the last look. One that is being made is in use. */
+/* Note whether it has been used since the last check. One that is being made is in use. */
 static bool ipoib_conn_was_used(struct ipoib_conn *conn)
 {
 	unsigned long used = READ_ONCE(conn->used);
@@ -445,7 +445,7 @@ static struct ipoib_conn *ipoib_reap_next_early(struct ipoib_cm *cm)
 }
 
 /* Data is as good as an RTU, which may have been lost. */
-static void ipoib_reap_tell_early(struct ipoib_cm *cm)
+static void ipoib_reap_notify_early(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn;
 
@@ -468,14 +468,14 @@ static void ipoib_reap_age_work(struct work_struct *work)
 		ipoib_reap_idlest(cm);
 	ipoib_peer_age_all(cm);
 	spin_unlock_bh(&cm->lock);
-	ipoib_reap_tell_early(cm);
+	ipoib_reap_notify_early(cm);
 	ipoib_reap_release(cm, failed);
 	if (!READ_ONCE(cm->leaving))
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
 }
 
 /**
- * ipoib_reap_start - look at connections from now on
+ * ipoib_reap_start - start checking connections
  * @cm: connected mode of the interface
  */
 void ipoib_reap_start(struct ipoib_cm *cm)

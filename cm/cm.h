@@ -175,10 +175,10 @@ enum ipoib_peer_state {
  * @list: in &ipoib_cm.peer_list
  * @todo: in &ipoib_cm.todo or &ipoib_cm.held, or empty
  * @used: jiffies of the last frame that had no connection
- * @seen: jiffies of the last frame that has come on an unreliable connection
+ * @last_rx: jiffies of the last frame that has come on an unreliable connection
  * @rcu: frees it
  *
- * All but @tx, @used and @seen under &ipoib_cm.lock.
+ * All but @tx, @used and @last_rx under &ipoib_cm.lock.
  */
 struct ipoib_peer {
 	struct rhash_head node;
@@ -210,7 +210,7 @@ struct ipoib_peer {
 	struct list_head list;
 	struct list_head todo;
 	unsigned long used;
-	unsigned long seen;
+	unsigned long last_rx;
 	struct rcu_head rcu;
 };
 
@@ -286,9 +286,9 @@ struct ipoib_cm_bufs {
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @aged: @used as the ageing work has last found it
- * @heard: &ipoib_peer.seen as the ageing work has last found it
- * @heard_head: head of @ring then
- * @asked_at: jiffies when that last found nothing sent after @heard
+ * @aged_rx: &ipoib_peer.last_rx as the ageing work has last found it
+ * @aged_head: head of @ring then
+ * @asked_at: jiffies when that last found nothing sent after @aged_rx
  * @die_at: jiffies by which the reaper stops to wait for the CM; reaper only
  * @drain_by: jiffies by which it stops to wait for the HCA at once; reaper only
  * @bufs: own receive buffers, on an HCA without SRQ
@@ -336,8 +336,8 @@ struct ipoib_conn {
 	u32 psn;
 	unsigned long created;
 	unsigned long aged;
-	unsigned long heard;
-	u32 heard_head;
+	unsigned long aged_rx;
+	u32 aged_head;
 	unsigned long asked_at;
 	unsigned long die_at;
 	unsigned long drain_by;
@@ -390,7 +390,7 @@ enum ipoib_cm_low {
  * @since: completions since the last round of the handler: so many may have come
  *	before it looked
  * @peak: the most there were since @shrunk_at
- * @shrunk_at: jiffies when the ageing work last looked at @peak
+ * @shrunk_at: jiffies when the ageing work last read @peak
  * @refill: tries again after memory ran out
  * @done: completions
  * @done_armed: how many there were when the HCA was last told to tell if few receives
@@ -507,7 +507,7 @@ struct ipoib_cm_disconnect {
  * @disconnect: they disconnect what is in @closing
  * @next_disconnect: which of them is next
  * @reap_work: takes connections apart
- * @age_work: looks for what is idle, stuck or late
+ * @age_work: checks what is idle, stuck or late
  * @empty_at: jiffies since when there is no connection
  * @leaving: the interface is being removed
  * @rx_held: receives do not come back: close what may hold some; cleared by the ageing
@@ -575,7 +575,7 @@ ipoib_conn_qp_type(const struct ipoib_conn *conn)
 
 static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 {
-	/* The reserved octet is not looked at (C29). */
+	/* The reserved octet is ignored (C29). */
 	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
 }
 

@@ -27,7 +27,7 @@
  * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
  * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
  * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog looks after connections that are stuck (ipoib_reap.c).
+ * watchdog detects connections that are stuck (ipoib_reap.c).
  */
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* Shortest Receive MTU we connect to. */
@@ -360,7 +360,7 @@ struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
 		goto uncount;
 	conn->peer = peer;
 	conn->source = source;
-	conn->heard = READ_ONCE(peer->seen);
+	conn->aged_rx = READ_ONCE(peer->last_rx);
 	conn->transport = transport;
 	err = ipoib_conn_share(conn);
 	if (err)
@@ -615,7 +615,7 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 	/* Pairs with ipoib_conn_connect(). */
 	if (smp_load_acquire(&conn->connect_busy))
 		return false;
-	/* Pairs with ipoib_reap_tell_early(). */
+	/* Pairs with ipoib_reap_notify_early(). */
 	if (smp_load_acquire(&conn->age_busy))
 		return false;
 	return READ_ONCE(conn->timewait_over) || READ_ONCE(conn->cm->hurry) ||
@@ -715,7 +715,7 @@ static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying,
 	list_for_each_entry(conn, dying, list)
 		ipoib_conn_end_id(conn);
 	ipoib_reap_drain(cm, dying, undrained);
-	/* Nor do the completion handlers look at them after this. */
+	/* Nor do the completion handlers use them after this. */
 	list_for_each_entry(conn, dying, list)
 		set_bit(conn->cq, cm->tx_ready);
 	ipoib_cm_poll_fence(&cm->tx_poll);

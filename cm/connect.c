@@ -153,7 +153,7 @@ static bool ipoib_peer_needs_none(const struct ipoib_cm *cm,
 
 /*
  * After a change of LIDs the record that we have leads nowhere, or to another node, and
- * the peer would be told our old LID. So the request waits until the record has been read
+ * the peer would get our old LID. So the request waits until the record has been read
  * anew, but not for ever: that the SA does not answer need not mean anything.
  */
 static bool ipoib_conn_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
@@ -480,7 +480,7 @@ static void ipoib_conn_dreq_received(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_event - what the CM tells of a connection
+ * ipoib_conn_event - handle an event of the CM for a connection
  * @id: its identifier, which is destroyed by the reaper alone
  * @event: what has come, or has not come; requests go to ipoib_cm_listen()'s callback
  *

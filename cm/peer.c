@@ -134,7 +134,7 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 	peer->addr = *addr;
 	peer->sid = IPOIB_SID_RFC;
 	peer->used = jiffies;
-	peer->seen = jiffies;
+	peer->last_rx = jiffies;
 	__skb_queue_head_init(&peer->parked);
 	INIT_LIST_HEAD(&peer->conns);
 	INIT_LIST_HEAD(&peer->resend);

@@ -334,7 +334,7 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 	struct ipoib_cm *cm = ctx;
 	struct ipoib_cm_rx *rx = READ_ONCE(cm->rx);
 
-	/* No lock may be taken here; works look at it. */
+	/* No lock may be taken here; works read it. */
 	switch (event->event) {
 	case IB_EVENT_SRQ_LIMIT_REACHED:
 		if (rx && READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS)
@@ -420,13 +420,13 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
  * Sends on UC complete wherever they go; only what comes from the peer tells that it
  * is there. The ageing work compares with what was sent, so to the jiffy.
  */
-static void ipoib_cm_rx_heard(struct ipoib_conn *conn)
+static void ipoib_cm_rx_note(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	unsigned long now = jiffies;
 
-	if (READ_ONCE(peer->seen) != now)
-		WRITE_ONCE(peer->seen, now);
+	if (READ_ONCE(peer->last_rx) != now)
+		WRITE_ONCE(peer->last_rx, now);
 	if (unlikely(!READ_ONCE(conn->verified)))
 		ipoib_conn_mark_verified(conn);
 }
@@ -459,7 +459,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);
 	if (conn->transport == IPOIB_TRANSPORT_UC)
-		ipoib_cm_rx_heard(conn);
+		ipoib_cm_rx_note(conn);
 	ipoib_rx_deliver(cm->priv, &cm->rx_poll.napi, skb);
 }
 

@@ -11,7 +11,7 @@
  * Frames go out as they are: headers and fragments are mapped piece by piece.
  *
  * The CQs for sends are shared by IPOIB_CM_CQ_CONNS connections each and made
- * when they are needed. One handler looks after all of them.
+ * when they are needed. One handler serves all of them.
  */
 #include <linux/slab.h>
 
@@ -195,7 +195,7 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 /* There is room again. A closing connection leaves its queue to the reaper. */
 static void ipoib_conn_drain(struct ipoib_conn *conn)
 {
-	/* The tail is written before the queue is looked at. */
+	/* The tail is written before the queue is read. */
 	smp_mb();
 	if (likely(skb_queue_empty_lockless(&conn->backlog)) ||
 	    READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)

@@ -252,7 +252,7 @@ u8 ipoib_group_unlink(struct ipoib_mcast *mcast)
 	list_del(&mcast->list);
 	ipoib_group_set_users(mcast, 0);
 	list_del_init(&mcast->todo);
-	/* Somebody may have found no room, and nothing else tells him of it. */
+	/* Some group may have found no room. Nothing else reports that there is room again. */
 	if (priv->ngroups-- == IPOIB_MCAST_MAX)
 		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
 	if (priv->ngroups < IPOIB_MCAST_MAX / 2 &&
@@ -310,7 +310,7 @@ void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay)
 }
 
 /**
- * ipoib_mcast_todo - have the work look at a group
+ * ipoib_mcast_todo - have the work process a group
  * @mcast: the group
  *
  * Context: mcast_lock held; the caller sees to it that the work runs
@@ -323,7 +323,7 @@ void ipoib_mcast_todo(struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_todo_all - have the work look at all groups
+ * ipoib_mcast_todo_all - have the work process all groups
  * @priv: the interface
  *
  * All groups but the broadcast group wait for it to be joined.

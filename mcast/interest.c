@@ -120,13 +120,14 @@ static void ipoib_router_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 }
 
 /**
- * ipoib_router_seen - there is a new group on the link
+ * ipoib_router_group_created - join a new group of the link if it is to be routed
  * @priv: the interface
  * @mgid: its MGID
  *
  * Context: mcast_lock held
  */
-void ipoib_router_seen(struct ipoib_dev *priv, const union ib_gid *mgid)
+void ipoib_router_group_created(struct ipoib_dev *priv,
+				const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 
@@ -211,7 +212,7 @@ static bool ipoib_router_is_time(struct ipoib_dev *priv, unsigned long *delay)
 	      test_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	if (due && !priv->routes_due) {
 		due = !ipoib_notice_on(priv->agent);
-		/* Reports may end without anybody telling us. */
+		/* Reports may stop without notification. */
 		*delay = IPOIB_ROUTES_POLL;
 	}
 	if (due && time_before(now, priv->routes_at)) {
@@ -249,7 +250,7 @@ unsigned long ipoib_router_step(struct ipoib_dev *priv)
 
 /* ---- listening ---- */
 
-/* How often groups that are left to user space are looked at. */
+/* How often groups that belong to user space are checked. */
 #define IPOIB_FOREIGN_POLL	HZ
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The membership in one group: to ask for it, to look whether it still stands,
+ * The membership in one group: to ask for it, to check whether it still stands,
  * to give it up. All of this is done by
  * the multicast work, one step at a time; see the drawing in design.rst.
  *
@@ -372,7 +372,7 @@ static void ipoib_member_is_member(struct ipoib_mcast *mcast)
 
 /* ---- not to have joined ---- */
 
-/* Jiffies until the next frame has us look whether there is such a group. */
+/* Jiffies until the next frame has the SA asked for the group again. */
 static unsigned long ipoib_member_absence(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
@@ -688,10 +688,10 @@ void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
 		ipoib_member_join_failed(mcast, err);
 }
 
-/* ---- to look again ---- */
+/* ---- recheck ---- */
 
 /**
- * ipoib_member_check - look whether a membership still stands
+ * ipoib_member_check - check whether a membership is still valid
  * @mcast: the group, in IPOIB_MCAST_MEMBER, to be read again
  *
  * Context: multicast work
@@ -702,7 +702,7 @@ void ipoib_member_check(struct ipoib_mcast *mcast)
 
 	if (!ipoib_mcast_enter(mcast))
 		return;
-	/* What is reported from now on needs another look. */
+	/* What is reported from now on needs another recheck. */
 	spin_lock_bh(&priv->mcast_lock);
 	mcast->checking = mcast->reread;
 	mcast->reread = IPOIB_REREAD_NO;

@@ -37,7 +37,7 @@ static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 /**
  * enum ipoib_check - result of checking a join
  * @IPOIB_CHECK_OK: joined, or not asked yet
- * @IPOIB_CHECK_NO_SM: the port knows no SM
+ * @IPOIB_CHECK_NO_SM: the port has no SM
  * @IPOIB_CHECK_NO_ANSWER: time-out
  * @IPOIB_CHECK_MISSING: there is no such group
  * @IPOIB_CHECK_PKEY: the group has another P_Key
@@ -127,7 +127,8 @@ void ipoib_listener_step(struct ipoib_dev *priv);
 unsigned long ipoib_listener_delay(struct ipoib_dev *priv);
 unsigned long ipoib_router_step(struct ipoib_dev *priv);
 void ipoib_router_due(struct ipoib_dev *priv);
-void ipoib_router_seen(struct ipoib_dev *priv, const union ib_gid *mgid);
+void ipoib_router_group_created(struct ipoib_dev *priv,
+				const union ib_gid *mgid);
 
 /* mcast/join.c */
 const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv);

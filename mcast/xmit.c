@@ -10,7 +10,7 @@
  *
  * The SA answers a join a little before the switches forward for it. Until a
  * group has settled, frames to it go by the broadcast group, whose tree every
- * node of the link is in: the receiver's network layer looks at the network
+ * node of the link is in: the receiver's network layer reads the network
  * address only. So the first frame arrives, and those after it in order, since
  * each frame takes one tree only.
  */

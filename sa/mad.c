@@ -131,7 +131,7 @@ static struct ipoib_sm_addr *ipoib_sm_make(struct ipoib_agent *agent,
 	return ERR_PTR(err);
 }
 
-/* NULL if the port knows no SM. */
+/* NULL if the port has no SM. */
 static struct ipoib_sm_addr *ipoib_sm_find(struct ipoib_agent *agent)
 {
 	struct ib_port_attr port;
@@ -151,7 +151,7 @@ static void ipoib_agent_sm_work(struct work_struct *work)
 						 struct ipoib_agent, sm_work);
 	struct ipoib_sm_addr *sm = ipoib_sm_find(agent);
 
-	/* No event tells when there is memory again. */
+	/* No event reports that there is memory again. */
 	if (IS_ERR(sm)) {
 		queue_delayed_work(system_unbound_wq, &agent->sm_work,
 				   IPOIB_SM_RETRY);
@@ -404,7 +404,7 @@ void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
  * @agent: the agent of its port
  * @priv: the interface, added before
  *
- * Nothing is told to it any more when this returns.
+ * It gets no report any more when this returns.
  *
  * Context: any but hard interrupt; does not wait
  */
@@ -522,19 +522,19 @@ void ipoib_agent_put(struct ipoib_agent *agent)
 }
 
 /**
- * ipoib_agent_tell - tell the interfaces of a port
+ * ipoib_agent_notify - notify the interfaces of a port
  * @agent: its agent
- * @tell: called for each that is up, with a lock held; must not ask
+ * @notify: called for each that is up, with a lock held; must not ask
  *
  * Context: any but hard interrupt
  */
-void ipoib_agent_tell(struct ipoib_agent *agent,
-		      void (*tell)(struct ipoib_dev *priv))
+void ipoib_agent_notify(struct ipoib_agent *agent,
+			void (*notify)(struct ipoib_dev *priv))
 {
 	struct ipoib_dev *priv;
 
 	spin_lock_bh(&agent->lock);
 	list_for_each_entry(priv, &agent->devs, agent_list)
-		tell(priv);
+		notify(priv);
 	spin_unlock_bh(&agent->lock);
 }

@@ -87,7 +87,7 @@ static void ipoib_sub_reports_missed(struct ipoib_dev *priv)
 static void ipoib_sub_completed(struct ipoib_agent *agent)
 {
 	WRITE_ONCE(agent->sub_warned, false);
-	ipoib_agent_tell(agent, ipoib_sub_reports_missed);
+	ipoib_agent_notify(agent, ipoib_sub_reports_missed);
 }
 
 static void ipoib_sub_take(struct ipoib_sub *sub, int status)
@@ -248,8 +248,8 @@ static bool ipoib_notice_is_genuine(const struct ib_mad_recv_wc *wc,
 	       mad->mad_hdr.tid && !mad->rmpp_hdr.rmpp_type;
 }
 
-static void ipoib_notice_tell(struct ipoib_dev *priv,
-			      const struct ipoib_notice *notice)
+static void ipoib_notice_deliver(struct ipoib_dev *priv,
+				 const struct ipoib_notice *notice)
 {
 	u16 trap = be16_to_cpu(notice->trap);
 	union ib_gid gid;
@@ -272,14 +272,14 @@ static void ipoib_notice_tell(struct ipoib_dev *priv,
 	}
 }
 
-static void ipoib_notice_tell_all(struct ipoib_agent *agent,
-				  const struct ipoib_notice *notice)
+static void ipoib_notice_deliver_all(struct ipoib_agent *agent,
+				     const struct ipoib_notice *notice)
 {
 	struct ipoib_dev *priv;
 
 	spin_lock_bh(&agent->lock);
 	list_for_each_entry(priv, &agent->devs, agent_list)
-		ipoib_notice_tell(priv, notice);
+		ipoib_notice_deliver(priv, notice);
 	spin_unlock_bh(&agent->lock);
 }
 
@@ -311,7 +311,7 @@ static void ipoib_notice_recv(struct ib_mad_agent *reports,
 	ipoib_notice_respond(reports, wc, sm);
 	/* Our response may have been lost: then it is the same report. */
 	if (mad->mad_hdr.tid != READ_ONCE(agent->last_tid))
-		ipoib_notice_tell_all(agent, notice);
+		ipoib_notice_deliver_all(agent, notice);
 	WRITE_ONCE(agent->last_tid, mad->mad_hdr.tid);
 free_mad:
 	ib_free_recv_mad(wc);
@@ -430,7 +430,7 @@ static void ipoib_notice_renew(struct ipoib_agent *agent)
 }
 
 /**
- * ipoib_notice_on - whether the SA tells of groups that come and go
+ * ipoib_notice_on - check whether the SA reports groups that come and go
  * @agent: the agent
  *
  * Context: any

@@ -186,7 +186,7 @@ int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 }
 
 /**
- * ipoib_query_refresh - tell the SA again that we are a member
+ * ipoib_query_refresh - set a membership at the SA again
  * @mcast: a group that we are a member of; its interface has an agent
  * @like: record of the broadcast group if the group may be created anew
  *

@@ -181,8 +181,8 @@ struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port,
 void ipoib_agent_put(struct ipoib_agent *agent);
 void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
 void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
-void ipoib_agent_tell(struct ipoib_agent *agent,
-		      void (*tell)(struct ipoib_dev *priv));
+void ipoib_agent_notify(struct ipoib_agent *agent,
+			void (*notify)(struct ipoib_dev *priv));
 void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
 int ipoib_agent_ask(struct ipoib_agent *agent,
 		    const struct ipoib_question *question);
