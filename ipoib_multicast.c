@@ -75,7 +75,7 @@ static bool ipoib_mcast_resume(struct ipoib_dev *priv)
  * that either it is busy, or dead: the next leaves are sent, and another barrier. An
  * interface that goes down leaves all groups at once.
  */
-static bool ipoib_mcast_may_leave(struct ipoib_mcast *mcast)
+static bool ipoib_mcast_begin_leave(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	const struct ipoib_mcast *broadcast;
@@ -258,7 +258,7 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 			     const struct ipoib_mcast_view *now)
 {
 	if (!now->want) {
-		if (ipoib_mcast_may_leave(mcast))
+		if (ipoib_mcast_begin_leave(mcast))
 			ipoib_group_remove(mcast);
 		return;
 	}
@@ -268,12 +268,12 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 	switch (now->state) {
 	case IPOIB_MCAST_JOINING:
 		if (now->answered)
-			ipoib_member_answered(mcast);
+			ipoib_member_handle_answer(mcast);
 		break;
 	case IPOIB_MCAST_ASKING:
 	case IPOIB_MCAST_CHECKING:
 		if (now->read)
-			ipoib_member_was_read(mcast);
+			ipoib_member_handle_record(mcast);
 		break;
 	case IPOIB_MCAST_MEMBER:
 		ipoib_mcast_step_member(mcast, now);

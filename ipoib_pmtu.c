@@ -47,7 +47,7 @@ static bool ipoib_pmtu_prepare(struct sk_buff *skb)
  * A few times a second. Only the work asks. The first span begins at 0, which a clock
  * of 32 bits comes to five minutes after the boot.
  */
-static bool ipoib_pmtu_may_answer(struct ipoib_dev *priv)
+static bool ipoib_pmtu_count_answer(struct ipoib_dev *priv)
 {
 	unsigned long now = jiffies;
 
@@ -70,7 +70,7 @@ static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
 	if (!v4)
 		mtu = max_t(unsigned int, mtu, IPV6_MIN_MTU);
 	skb_dst_update_pmtu_no_confirm(skb, mtu);
-	if (!ipoib_pmtu_may_answer(priv))
+	if (!ipoib_pmtu_count_answer(priv))
 		goto drop;
 	ipoib_stat_add(priv, IPOIB_PMTU_ANSWERS, 1);
 	if (v4)

@@ -157,8 +157,9 @@ static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
  * says that the peer is, or it is not the peer's. If the record is out of date, the
  * peer's next request finds it stale, or fetched anew.
  */
-static bool ipoib_cm_forged(struct ipoib_cm *cm, const struct ipoib_peer *peer,
-			    const struct ipoib_cm_request *request)
+static bool ipoib_cm_check_forged(struct ipoib_cm *cm,
+				  const struct ipoib_peer *peer,
+				  const struct ipoib_cm_request *request)
 {
 	if (list_empty(&peer->conns) ||
 	    !ipoib_cm_is_elsewhere(cm, peer, request))
@@ -172,7 +173,7 @@ static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			   const struct ipoib_cm_request *request)
 {
 	lockdep_assert_held(&cm->lock);
-	if (ipoib_cm_forged(cm, peer, request)) {
+	if (ipoib_cm_check_forged(cm, peer, request)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		return IB_CM_REJ_INVALID_LID;
 	}
@@ -183,9 +184,9 @@ static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	return 0;
 }
 
-/* May there be one more that waits for its RTU? */
-static bool ipoib_cm_may_accept(struct ipoib_cm *cm,
-				const struct ipoib_port_addr *port)
+/* Check whether one more connection may wait for its RTU. Count a refusal. */
+static bool ipoib_cm_check_accepting(struct ipoib_cm *cm,
+				     const struct ipoib_port_addr *port)
 {
 	lockdep_assert_held(&cm->lock);
 	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
@@ -207,7 +208,7 @@ static int ipoib_cm_admit(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	int reason;
 
 	spin_lock_bh(&cm->lock);
-	if (ipoib_cm_may_accept(cm, &request->from))
+	if (ipoib_cm_check_accepting(cm, &request->from))
 		reason = ipoib_cm_object(cm, peer, request);
 	else
 		reason = IB_CM_REJ_NO_RESOURCES;

@@ -123,9 +123,9 @@ static bool ipoib_cm_evict(struct ipoib_conn *conn)
 	return true;
 }
 
-/* Room for one more of @source, or of our own. */
-static bool ipoib_cm_has_room(struct ipoib_cm *cm, unsigned int limit,
-			      const struct ipoib_source *source)
+/* Make sure of room for one more connection of @source, or of our own: evict another. */
+static bool ipoib_cm_ensure_room(struct ipoib_cm *cm, unsigned int limit,
+				 const struct ipoib_source *source)
 {
 	lockdep_assert_held(&cm->lock);
 	if (!cm->up)
@@ -161,7 +161,7 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	bool room;
 
 	spin_lock_bh(&cm->lock);
-	room = ipoib_cm_has_room(cm, limit, NULL);
+	room = ipoib_cm_ensure_room(cm, limit, NULL);
 	if (room)
 		ipoib_cm_count(cm, peer);
 	spin_unlock_bh(&cm->lock);
@@ -211,7 +211,7 @@ bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
 
 	spin_lock_bh(&cm->lock);
 	*source = ipoib_cm_get_share(cm, port, limit);
-	room = *source && ipoib_cm_has_room(cm, limit, *source);
+	room = *source && ipoib_cm_ensure_room(cm, limit, *source);
 	if (room)
 		ipoib_cm_count(cm, peer);
 	else
@@ -313,7 +313,7 @@ static bool ipoib_conn_is_stuck(const struct ipoib_conn *conn)
  * Note whether something has come since the last check, or nothing been sent. With a
  * connection for each direction it comes by the other one.
  */
-static bool ipoib_conn_is_answered(struct ipoib_conn *conn)
+static bool ipoib_conn_note_answer(struct ipoib_conn *conn)
 {
 	u32 head = READ_ONCE(conn->ring.head);
 	struct ipoib_peer *peer = conn->peer;
@@ -332,14 +332,14 @@ static bool ipoib_conn_is_answered(struct ipoib_conn *conn)
  * may be what a flow is like, or a peer that has lost its end. If nothing comes with
  * the next connection either, the connection is taken as unverified.
  */
-static bool ipoib_conn_went_silent(struct ipoib_conn *conn)
+static bool ipoib_conn_check_silence(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	unsigned long limit;
 
 	if (conn->transport != IPOIB_TRANSPORT_UC || !conn->ring.slots)
 		return false;
-	if (ipoib_conn_is_answered(conn))
+	if (ipoib_conn_note_answer(conn))
 		conn->asked_at = jiffies;
 	limit = peer->silent ? IPOIB_UC_SILENCE_AGAIN : IPOIB_UC_SILENCE;
 	if (time_before_eq(jiffies, conn->asked_at + limit))
@@ -370,13 +370,13 @@ ipoib_conn_check_timeouts(struct ipoib_conn *conn)
 		WRITE_ONCE(conn->fatal, true);
 		return IPOIB_CLOSE_STUCK;
 	}
-	if (ipoib_conn_went_silent(conn))
+	if (ipoib_conn_check_silence(conn))
 		return IPOIB_CLOSE_SILENT;
 	return ipoib_conn_is_idle(conn) ? IPOIB_CLOSE_IDLE : IPOIB_CLOSE_NONE;
 }
 
 /* Note whether it has been used since the last check. One that is being made is in use. */
-static bool ipoib_conn_was_used(struct ipoib_conn *conn)
+static bool ipoib_conn_note_use(struct ipoib_conn *conn)
 {
 	unsigned long used = READ_ONCE(conn->used);
 	bool was_used = conn->state != IPOIB_CONN_ESTABLISHED ||
@@ -398,7 +398,7 @@ static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 		why = ipoib_conn_check_timeouts(conn);
 		if (why != IPOIB_CLOSE_NONE)
 			ipoib_conn_close_for(conn, why);
-		else if (ipoib_conn_was_used(conn))
+		else if (ipoib_conn_note_use(conn))
 			list_move_tail(&conn->list, &used);
 	}
 	list_splice_tail(&used, &cm->conns);

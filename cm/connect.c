@@ -398,8 +398,8 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
  * before, and the peer remembers what it was. The next QP has another one; a peer
  * that minds that, too, has something else.
  */
-static bool ipoib_conn_is_stale(struct ipoib_conn *conn,
-				enum ib_cm_rej_reason reason)
+static bool ipoib_conn_mark_stale(struct ipoib_conn *conn,
+				  enum ib_cm_rej_reason reason)
 {
 	struct ipoib_peer *peer = conn->peer;
 	bool again;
@@ -432,7 +432,7 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		ipoib_conn_again(conn, true);
 		return;
 	}
-	if (ipoib_conn_is_stale(conn, rej->reason)) {
+	if (ipoib_conn_mark_stale(conn, rej->reason)) {
 		ipoib_conn_again(conn, false);
 		return;
 	}

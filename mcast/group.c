@@ -171,8 +171,8 @@ static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 	return mcast;
 }
 
-/* Is there room for one more? The first refusal is logged. */
-static bool ipoib_group_has_room(struct ipoib_dev *priv, u8 user)
+/* Check whether there is room for one more group. Count a refusal, and log the first. */
+static bool ipoib_group_check_room(struct ipoib_dev *priv, u8 user)
 {
 	if (priv->mcast_closed)
 		return false;
@@ -202,7 +202,7 @@ struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
 	struct ipoib_mcast *mcast;
 
 	lockdep_assert_held(&priv->mcast_lock);
-	if (!ipoib_group_has_room(priv, user))
+	if (!ipoib_group_check_room(priv, user))
 		return NULL;
 	mcast = ipoib_group_alloc(priv, mgid);
 	if (!mcast)
@@ -252,7 +252,7 @@ u8 ipoib_group_unlink(struct ipoib_mcast *mcast)
 	list_del(&mcast->list);
 	ipoib_group_set_users(mcast, 0);
 	list_del_init(&mcast->todo);
-	/* Some group may have found no room. Nothing else reports that there is room again. */
+	/* A group may have found no room. Nothing else reports that there is some. */
 	if (priv->ngroups-- == IPOIB_MCAST_MAX)
 		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
 	if (priv->ngroups < IPOIB_MCAST_MAX / 2 &&

@@ -201,7 +201,8 @@ static void ipoib_router_begin(struct ipoib_dev *priv)
  * Is it time to list the groups? If not, @delay says when. One list at a time: of
  * two the first would be older than what has been reported before the second.
  */
-static bool ipoib_router_is_time(struct ipoib_dev *priv, unsigned long *delay)
+static bool ipoib_router_begin_if_due(struct ipoib_dev *priv,
+				      unsigned long *delay)
 {
 	unsigned long now = jiffies;
 	bool due;
@@ -239,7 +240,7 @@ unsigned long ipoib_router_step(struct ipoib_dev *priv)
 	unsigned long delay;
 	int err;
 
-	if (!ipoib_router_is_time(priv, &delay))
+	if (!ipoib_router_begin_if_due(priv, &delay))
 		return delay;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
 	err = ipoib_query_groups(priv);

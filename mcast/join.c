@@ -355,7 +355,7 @@ static void ipoib_member_link_up(struct ipoib_dev *priv)
 	ipoib_mcast_todo_all(priv);
 }
 
-static void ipoib_member_is_member(struct ipoib_mcast *mcast)
+static void ipoib_member_set_joined(struct ipoib_mcast *mcast)
 {
 	WRITE_ONCE(mcast->backoff, 0);
 	mcast->reason = IPOIB_CHECK_OK;
@@ -584,19 +584,19 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
  */
 static void ipoib_member_granted(struct ipoib_mcast *mcast)
 {
-	ipoib_member_is_member(mcast);
+	ipoib_member_set_joined(mcast);
 	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
 	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
 		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
 }
 
 /**
- * ipoib_member_answered - a join has been answered
+ * ipoib_member_handle_answer - a join has been answered
  * @mcast: the group, in IPOIB_MCAST_JOINING
  *
  * Context: multicast work
  */
-void ipoib_member_answered(struct ipoib_mcast *mcast)
+void ipoib_member_handle_answer(struct ipoib_mcast *mcast)
 {
 	enum ipoib_check reason;
 	int err = mcast->status;
@@ -764,7 +764,7 @@ static void ipoib_member_renew(struct ipoib_mcast *mcast)
 	}
 	err = ipoib_member_take(mcast, &mcast->fresh, mcast->held);
 	if (!err) {
-		ipoib_member_is_member(mcast);
+		ipoib_member_set_joined(mcast);
 		return;
 	}
 	mcast->reason = IPOIB_CHECK_LOCAL;
@@ -781,7 +781,7 @@ static void ipoib_member_stands(struct ipoib_mcast *mcast,
 		/* A new SM has yet to see to the switches. */
 		if (how == IPOIB_REREAD_SET)
 			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
-		ipoib_member_is_member(mcast);
+		ipoib_member_set_joined(mcast);
 		return;
 	}
 	if (how == IPOIB_REREAD_GET)
@@ -875,12 +875,12 @@ static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 }
 
 /**
- * ipoib_member_was_read - the record of a group has been read
+ * ipoib_member_handle_record - the record of a group has been read
  * @mcast: the group, in IPOIB_MCAST_ASKING or IPOIB_MCAST_CHECKING
  *
  * Context: multicast work
  */
-void ipoib_member_was_read(struct ipoib_mcast *mcast)
+void ipoib_member_handle_record(struct ipoib_mcast *mcast)
 {
 	if (mcast->state == IPOIB_MCAST_CHECKING)
 		ipoib_member_checked(mcast, mcast->read_status);

@@ -134,8 +134,8 @@ void ipoib_router_group_created(struct ipoib_dev *priv,
 const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv);
 void ipoib_member_join(struct ipoib_mcast *mcast, u8 want);
 void ipoib_member_check(struct ipoib_mcast *mcast);
-void ipoib_member_answered(struct ipoib_mcast *mcast);
-void ipoib_member_was_read(struct ipoib_mcast *mcast);
+void ipoib_member_handle_answer(struct ipoib_mcast *mcast);
+void ipoib_member_handle_record(struct ipoib_mcast *mcast);
 void ipoib_member_end(struct ipoib_mcast *mcast);
 
 const char *ipoib_check_text(const struct ipoib_mcast *mcast);

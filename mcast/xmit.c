@@ -119,7 +119,7 @@ static void ipoib_sender_routers_mgid(const u8 *mgid, union ib_gid *routers)
 }
 
 /* It was missing when we last asked. Ask again, and go on meanwhile. */
-static bool ipoib_sender_absent(struct ipoib_mcast *mcast)
+static bool ipoib_sender_recheck_absent(struct ipoib_mcast *mcast)
 {
 	if (mcast->state != IPOIB_MCAST_ABSENT)
 		return false;
@@ -150,7 +150,7 @@ static void ipoib_sender_want_routers(struct ipoib_dev *priv,
 	spin_lock(&priv->mcast_lock);
 	mcast = ipoib_group_lookup(priv, routers->raw);
 	if (mcast)
-		ipoib_sender_absent(mcast);
+		ipoib_sender_recheck_absent(mcast);
 	else if (ipoib_group_add(priv, routers->raw, IPOIB_USER_SEND))
 		ipoib_mcast_kick(priv, 0);
 	spin_unlock(&priv->mcast_lock);
@@ -219,7 +219,7 @@ static enum ipoib_tx_action ipoib_sender_decide(struct ipoib_mcast *mcast,
 	if (rcu_access_pointer(mcast->ah) || ipoib_group_is_slow(mcast) ||
 	    time_before(jiffies, mcast->grace_at))
 		return IPOIB_TX_ACTION_SEND;
-	if (ipoib_sender_absent(mcast) ||
+	if (ipoib_sender_recheck_absent(mcast) ||
 	    (mcast->parked && ipoib_sender_is_for_routers(skb)))
 		return IPOIB_TX_ACTION_ROUTERS;
 	if (mcast->state != IPOIB_MCAST_BACKOFF)
