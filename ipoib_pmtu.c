@@ -44,8 +44,8 @@ static bool ipoib_pmtu_prepare(struct sk_buff *skb)
 }
 
 /*
- * A few times a second. Only the work asks. The first span begins at 0, which a clock
- * of 32 bits comes to five minutes after the boot.
+ * Count an answer against the limit of the present span. Called by the work only. The
+ * first span begins at 0, which jiffies of 32 bits reach five minutes after the boot.
  */
 static bool ipoib_pmtu_count_answer(struct ipoib_dev *priv)
 {

@@ -394,9 +394,10 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
 }
 
 /*
- * Is it our QPN that the peer minds? HCAs may give the same ones after a reboot as
- * before, and the peer remembers what it was. The next QP has another one; a peer
- * that minds that, too, has something else.
+ * Note that the peer has rejected our QPN as stale, and return whether that was the
+ * first time. HCAs may assign the same QPNs after a reboot as before, which the peer
+ * still has in use. The next QP has another QPN; a peer that rejects that, too, has
+ * another reason.
  */
 static bool ipoib_conn_mark_stale(struct ipoib_conn *conn,
 				  enum ib_cm_rej_reason reason)

@@ -8,9 +8,9 @@
  * a connection is made, or if none can be; only frames too long for UD wait a moment
  * for it, here.
  *
- * Peers are found under RCU by who sends, and changed under &ipoib_cm.lock. One goes
- * when nothing is left of its connections, nobody counts on it and it has not been
- * heard of for a while, or when room is needed for another.
+ * Senders find peers under RCU; they are changed under &ipoib_cm.lock. A peer is freed
+ * when it has neither connections nor other users and has not been used for a while, or
+ * when room is needed for another.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -446,9 +446,10 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 
 /* ---- frames that wait ---- */
 
-/* It waits for a connection, but not for long. */
-static void ipoib_peer_park_hoping(struct ipoib_cm *cm, struct ipoib_peer *peer,
-				   struct sk_buff *skb)
+/* Park a frame until the setup deadline. */
+static void ipoib_peer_park_for_setup(struct ipoib_cm *cm,
+				      struct ipoib_peer *peer,
+				      struct sk_buff *skb)
 {
 	cm->nparked++;
 	peer->nparked++;
@@ -481,7 +482,7 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		ipoib_object_park(&peer->parked, skb);
 	else if (!behind && len < IPOIB_CM_PARKED &&
 		 cm->nparked < IPOIB_CM_PARKED_ALL)
-		ipoib_peer_park_hoping(cm, peer, skb);
+		ipoib_peer_park_for_setup(cm, peer, skb);
 	else
 		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
 }

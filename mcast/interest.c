@@ -198,8 +198,9 @@ static void ipoib_router_begin(struct ipoib_dev *priv)
 }
 
 /*
- * Is it time to list the groups? If not, @delay says when. One list at a time: of
- * two the first would be older than what has been reported before the second.
+ * Begin to list the groups if that is due; else set @delay to when it is. There is one
+ * list at a time: of two the first would be older than what has been reported before
+ * the second.
  */
 static bool ipoib_router_begin_if_due(struct ipoib_dev *priv,
 				      unsigned long *delay)
