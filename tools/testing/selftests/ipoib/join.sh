@@ -26,6 +26,7 @@ CASES=(
 	"mtu_too_big:refused U11,U20,A14 a port whose link is smaller than the group's MTU stays out"
 	"mtu_too_big:logged U58 and says so in the kernel log"
 	"mtu_too_big:recovers U20 and comes in once the group fits"
+	"admitted F22,U11 so does one that the SM lets in although its link is smaller"
 	"rate_too_big U20,U43 a port slower than the group's rate stays out"
 	"group_lost U17,U20,B31 a running port that a new subnet manager does not let in has no carrier"
 	"pkey_removed U21,A16 without its P_Key in the port's table the interface does not run"
@@ -151,6 +152,32 @@ mtu_too_big()
 		check "ping" wait_ping 1 2
 		;;
 	esac
+}
+
+# granted NODE: the SA has let it into a broadcast group of 4096 octets
+granted()
+{
+	frame_seen mad.class=03 mad.method=81 mad.attr=0038 mad.status=0000 \
+		"mc.mgid=$BROADCAST_MGID" "mc.portgid=$(port_gid "$1")" mc.mtu=5
+}
+
+# The port says that it can do 4096, the link has 2048: that is for the driver to see.
+admitted()
+{
+	knob_set 3 mtu_cap 5
+	fresh_start "$LARGER"
+	check "the SA grants it" slowwait 10 granted 3
+	check "a line of the log" slowwait 10 refused_for_mtu
+	check "no carrier" no_carrier 3
+	check "no member" slowwait 5 sa_is_no_member 3 "$BROADCAST_MGID"
+	knob_set 3 mtu_cap 0
+	new_sm "$WITH"
+	check "carrier" wait_carrier
+}
+
+refused_for_mtu()
+{
+	klog | grep -q 'ib0.*join.*the MTU of the group is too big for the port'
 }
 
 # 300 Gb/s, more than any port here has
