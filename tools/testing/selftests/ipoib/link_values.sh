@@ -172,17 +172,15 @@ foreign_listener()
 	kill "$listener"
 }
 
-# path_answer FROM TO TID: an SA's answer from one to the other's question for the path to
-# REMOTE: by the router, with FlowLabel 0x12345, hop limit 63 and TClass 0x21
-path_answer()
-{
-	mad_send "$1" "$2" 1 0 "01030281$(zeros 4)${3}0035$(zeros 6)$(zeros 20)00080000$(zeros 8)\
-$(zeros 8)$REMOTE$(port_gid_hex "$2")$(lid_hex 3)$(lid_hex "$2")0123453f2180ffff000$SL""8483920000"
-}
-
 # A neighbour there is one that ARP has found by a link over several subnets. OpenSM
 # answers for its router with TClass and FlowLabel 0: it is held, and answered for.
 REMOTE=fec00000000000070000000000000099
+
+# The path by the router, with FlowLabel 0x12345, hop limit 63 and TClass 0x21.
+path_record()
+{
+	echo "$(zeros 8)$REMOTE$(port_gid_hex 2)$(lid_hex 3)$(lid_hex 2)0123453f2180ffff000${SL}84839200"
+}
 
 REMOTE_ASKED=(mad.class=03 mad.attr=0035 mad.method=01 pr.dgid=fec0:0:0:7::99)
 
@@ -194,7 +192,7 @@ remote_reached()
 	in_node 2 udp_group send ib0 10.9.0.77 7500 32 1
 	tid=$(frames -f mad.tid "${REMOTE_ASKED[@]}" "$(from 2)" | tail -n 1)
 	[ -n "$tid" ] || return 1
-	path_answer 1 2 "$tid"
+	sa_answer 2 "$tid" 0035 "$(path_record)"
 	busywait 200 frame_seen dport=7500
 }
 
