@@ -144,28 +144,16 @@ own_groups()
 	group_leave
 }
 
-# Addresses in the list of the interface as packet sockets have them put there; the list
-# is gone through at once.
-LISTEN='
-import socket, struct, sys
-sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
-for mgid in sys.argv[1:]:
-    addr = bytes.fromhex("00ffffff" + mgid)
-    sock.setsockopt(263, 1, struct.pack("iHH32s", socket.if_nametoindex("ib0"), 0, 20, addr))
-print("ready", flush=True)
-sys.stdin.read()
-'
-
 # foreign_listener HEAD: an MGID that begins with these 12 digits is not of the link
 foreign_listener()
 {
 	local foreign=${1}0000000000000f3c0b0b own=ff1${SCOPE}401bffff0000000000000f3c${1:8:4} listener
 
-	mkfifo "$TESTDIR/listen.$1"
-	spawn 2 python3 -c "$LISTEN" "$foreign" "$own" <> "$TESTDIR/listen.$1" > "$TESTDIR/listener.$1" &
+	spawn 2 "$LIB_DIR/packet_group.py" ib0 "$foreign" "$own" > "$TESTDIR/listener.$1" &
 	listener=$!
 	BACKGROUND+=("$listener")
-	check "in the list" background_ready "$TESTDIR/listener.$1"
+	# the first use of Python is slow
+	check "in the list" slowwait 20 grep -qs ready "$TESTDIR/listener.$1"
 	check "listed" in_node 2 grep -q "$foreign" /proc/net/dev_mcast
 	check "one of the link is joined" slowwait 5 sa_is_full_member 2 "ff1$SCOPE:401b:ffff::f3c:${1:8:4}"
 	check "the other is no group here" mcg_absent 2 "${1:0:4}:${1:4:4}:${1:8}::f3c:b0b"
