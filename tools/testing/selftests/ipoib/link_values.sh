@@ -173,24 +173,35 @@ path_record()
 
 REMOTE_ASKED=(mad.class=03 mad.attr=0035 mad.method=01 pr.dgid=fec0:0:0:7::99)
 
-# A try: ib_sa waits for an answer for about a second, which a slow machine may be late for.
+# asked_after FRAME: the path is asked for, in a later frame; prints the TID
+asked_after()
+{
+	frames -f n -f mad.tid "${REMOTE_ASKED[@]}" "$(from 2)" |
+		awk -v after="$1" '$1 > after { print $2; found = 1; exit } END { exit !found }'
+}
+
+# remote_reached RECORD: a try. ib_sa waits for the answer for 1.1 s, and a slow machine may
+# be too late: the next try answers the next question only.
 remote_reached()
 {
-	local tid
+	local last tid
 
+	last=$(frames -f n | tail -n 1)
 	in_node 2 udp_group send ib0 10.9.0.77 7500 32 1
-	tid=$(frames -f mad.tid "${REMOTE_ASKED[@]}" "$(from 2)" | tail -n 1)
-	[ -n "$tid" ] || return 1
-	sa_answer 2 "$tid" 0035 "$(path_record)"
-	busywait 200 frame_seen dport=7500
+	tid=$(busywait 300 asked_after "$last") || return 1
+	sa_answer 2 "$tid" 0035 "$1"
+	busywait 300 frame_seen dport=7500
 }
 
 between_subnets()
 {
+	local record
+
+	record=$(path_record)
 	kill -STOP "${OPENSM_PID[1]}"
 	node_ip 2 neigh replace 10.9.0.77 dev ib0 nud permanent \
 		lladdr "$(sed 's/../&:/g; s/:$//' <<< "80$(lladdr_qpn 3)$REMOTE")"
-	check "sent" slowwait 10 remote_reached
+	check "sent" slowwait 30 remote_reached "$record"
 	kill -CONT "${OPENSM_PID[1]}"
 	capture_sync
 	check "TClass that is asked for" frames_all pr.tclass "$TCLASS" "${REMOTE_ASKED[@]}"
