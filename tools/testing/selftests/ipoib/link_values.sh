@@ -173,23 +173,32 @@ path_record()
 
 REMOTE_ASKED=(mad.class=03 mad.attr=0035 mad.method=01 pr.dgid=fec0:0:0:7::99)
 
-# asked_after FRAME: the path is asked for, in a later frame; prints the TID
-asked_after()
+# last_asked: TID of the last question for the path
+last_asked()
 {
-	frames -f n -f mad.tid "${REMOTE_ASKED[@]}" "$(from 2)" |
-		awk -v after="$1" '$1 > after { print $2; found = 1; exit } END { exit !found }'
+	frames -f mad.tid "${REMOTE_ASKED[@]}" "$(from 2)" | tail -n 1
 }
 
-# remote_reached RECORD: a try. ib_sa waits for the answer for 1.1 s, and a slow machine may
-# be too late: the next try answers the next question only.
+asked_anew()
+{
+	local tid
+
+	tid=$(last_asked)
+	[ -n "$tid" ] && [ "$tid" != "$1" ] && echo "$tid"
+}
+
+# remote_reached LID FILE RECORD: a try, by node 1's FILE to the LID of node 2. ib_sa waits
+# for the answer for 1.1 s, which a slow machine may be late for: so all is at hand, and
+# the next try answers the next question.
 remote_reached()
 {
 	local last tid
 
-	last=$(frames -f n | tail -n 1)
-	in_node 2 udp_group send ib0 10.9.0.77 7500 32 1
-	tid=$(busywait 300 asked_after "$last") || return 1
-	sa_answer 2 "$tid" 0035 "$1"
+	last=$(last_asked)
+	in_node 2 udp_group send ib0 10.9.0.77 7500 32 1 &
+	tid=$(busywait 1000 asked_anew "$last") &&
+		umad_send "$2" "$1" 1 0 "0103028100000000${tid}0035$3"
+	wait $!
 	busywait 300 frame_seen dport=7500
 }
 
@@ -197,11 +206,11 @@ between_subnets()
 {
 	local record
 
-	record=$(path_record)
+	record=$(zeros 38)$(path_record)
 	kill -STOP "${OPENSM_PID[1]}"
 	node_ip 2 neigh replace 10.9.0.77 dev ib0 nud permanent \
 		lladdr "$(sed 's/../&:/g; s/:$//' <<< "80$(lladdr_qpn 3)$REMOTE")"
-	check "sent" slowwait 30 remote_reached "$record"
+	check "sent" slowwait 30 remote_reached "$(port_lid 2)" "$(umad_file 1)" "$record"
 	kill -CONT "${OPENSM_PID[1]}"
 	capture_sync
 	check "TClass that is asked for" frames_all pr.tclass "$TCLASS" "${REMOTE_ASKED[@]}"
