@@ -138,6 +138,9 @@ enum softib_class {
 	SOFTIB_CLASS_MAX
 };
 
+/* More than enum ib_rate has. */
+#define SOFTIB_RATE_MAX	32
+
 /**
  * struct softib_stats - per-CPU counters of one port
  * @tx_packets: packets sent
@@ -147,6 +150,8 @@ enum softib_class {
  * @tx_mcast: packets sent to a multicast LID
  * @rx_mcast: packets received from a multicast LID
  * @drop: frames thrown away at this port, by reason
+ * @tx_rate: datagrams to a unicast and to a multicast LID, without MADs, by the static
+ *           rate of their address handle
  */
 struct softib_stats {
 	u64 tx_packets;
@@ -156,6 +161,7 @@ struct softib_stats {
 	u64 tx_mcast;
 	u64 rx_mcast;
 	u64 drop[SOFTIB_DROP_MAX];
+	u64 tx_rate[2][SOFTIB_RATE_MAX];
 };
 
 /**

@@ -330,6 +330,18 @@ static const struct file_operations softib_remove_fops = {
 	.write = softib_remove_write,
 };
 
+/* Only rates that were used, by their code: IBTA 15.2.5.16.1. */
+static void softib_show_rates(struct seq_file *seq, struct softib_port *port,
+			      const char *kind, const u64 *count)
+{
+	int rate;
+
+	for (rate = 0; rate < SOFTIB_RATE_MAX; rate++)
+		if (count[rate])
+			seq_printf(seq, "port%d.tx_rate.%s.%d %llu\n",
+				   port->num, kind, rate, count[rate]);
+}
+
 static void softib_show_port(struct seq_file *seq, struct softib_port *port)
 {
 	struct softib_swport *far = &softib_fabric->sw.port[port->swport];
@@ -343,6 +355,8 @@ static void softib_show_port(struct seq_file *seq, struct softib_port *port)
 	seq_printf(seq, "port%d.rx_packets %llu\n", port->num, sum.rx_packets);
 	seq_printf(seq, "port%d.rx_bytes %llu\n", port->num, sum.rx_bytes);
 	seq_printf(seq, "port%d.rx_mcast %llu\n", port->num, sum.rx_mcast);
+	softib_show_rates(seq, port, "unicast", sum.tx_rate[0]);
+	softib_show_rates(seq, port, "multicast", sum.tx_rate[1]);
 	for (i = 0; i < SOFTIB_DROP_MAX; i++)
 		seq_printf(seq, "port%d.drop.%s %llu\n", port->num,
 			   softib_drop_names[i], sum.drop[i]);

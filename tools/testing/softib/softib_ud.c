@@ -28,6 +28,16 @@ static void softib_ud_address(struct softib_frame *frame, struct rvt_qp *qp,
 		frame->pkey = softib_port_pkey(port, qp->s_pkey_index);
 }
 
+/* The fabric is as fast as it is; what a sender would throttle to is for tests to see. */
+static void softib_ud_count_rate(struct softib_port *port,
+				 const struct softib_frame *frame,
+				 const struct rdma_ah_attr *attr)
+{
+	u8 rate = rdma_ah_get_static_rate(attr) % SOFTIB_RATE_MAX;
+
+	this_cpu_inc(port->stats->tx_rate[softib_frame_is_mcast(frame)][rate]);
+}
+
 static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 					struct rvt_swqe *wqe)
 {
@@ -60,6 +70,8 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 	frame.ss.total_len = wqe->length;
 	frame.ss.sge = wqe->sg_list[0];
 	frame.ss.sg_list = wqe->sg_list + 1;
+	if (qp->ibqp.qp_num > 1)
+		softib_ud_count_rate(port, &frame, wqe->ud_wr.attr);
 	copy = softib_csum_tx(qp, wqe->wr.send_flags, &frame);
 	softib_port_tx(port, &frame);
 	kfree(copy);

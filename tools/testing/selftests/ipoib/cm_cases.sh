@@ -113,6 +113,21 @@ on_wire()
 	check_eq "ND on the connection" "$(frames -f n op!=64 icmp6.type=135; frames -f n op!=64 icmp6.type=136)" ""
 }
 
+# reserved FIRST: of packets in one frame, and of the first frame of longer ones
+reserved()
+{
+	capture_start reserved
+	check "ping" ping_lossless 1 "$(ip4 2)" 5
+	check "ping6" ping_lossless 2 "$(ip6 1)" 5
+	check "long" ping_lossless 1 "$(ip4 2)" 3 -s 9000 -i 0.1
+	capture_stop
+	check_num "in one frame" "$(frame_count type=0800 "op=$(printf '%02x' $(($1 + 4)))")" -ge 10
+	check_num "IPv6" "$(frame_count type=86dd "op=$(printf '%02x' $(($1 + 4)))")" -ge 10
+	check_num "first of several" "$(frame_count type=0800 "op=$(printf '%02x' "$1")")" -ge 6
+	check "in one frame" frames_all reserved 0000 "op=$(printf '%02x' $(($1 + 4)))"
+	check "first of several" frames_all reserved 0000 "op=$(printf '%02x' "$1")"
+}
+
 one_connection()
 {
 	local before

@@ -22,18 +22,19 @@ CASES=(
 	"alternate C37 one with an alternate path is granted, without that"
 	"linux_sid C21 so is one to Linux' own service ID"
 	"huge C26,C28 a Receive MTU of 4 GB is not believed, but does no harm"
-	"bad:private=0000424200000000 C26,C35 a Receive MTU of 0 is refused"
-	"bad:private=000042420000000a C23,C26 so is one of 10"
-	"bad:private=0000000000010000 C15,C35 a QPN of 0 is refused"
-	"bad:private=00ffffff00010000 C15,C35 so is that of a group"
+	"bad:private=0000424200000000 F22,C16,C26,C35 a Receive MTU of 0 is refused"
+	"bad:private=000042420000000a F22,C16,C23,C26 so is one of 10"
+	"bad:private=0000000000010000 F22,C16,C15,C35 a QPN of 0 is refused"
+	"bad:private=00ffffff00010000 F22,C16,C15,C35 so is that of a group"
+	"bad:private=ff00000000010000 F22,C29 other bits in the reserved octet make no QPN of it"
 	"partition C35,F31,F33 a request for a partition that the port is not in comes to its CM, and is not granted"
-	"bad:service=1 C8,C35 so is UC if only RC is offered"
-	"bad:sgid=own C35 so is one in our own name"
-	"bad:sgid=ff12401bffff00000000000000000001 C35 or in the name of a group"
+	"bad:service=1 F22,C16,C8,C35 so is UC if only RC is offered"
+	"bad:sgid=own F22,C16,C35 so is one in our own name"
+	"bad:sgid=ff12401bffff00000000000000000001 F22,C16,C35 or in the name of a group"
 	"sidr:01 F2 SIDR_REQs to the RFC's service ID are refused and leave nothing behind"
 	"sidr:10 F2 so are those to Linux' own"
 	"sidr_user F2 so is that of a user without rights"
-	"refusal_data C16 each refusal carried the private data"
+	"peer_address F23,C38 who asks is the QPN of the private data at the GID of the request"
 	"victim C35 a request in the name of a peer leaves that peer's connection alone"
 	"imposter_late C35 nor, while there is none, does one keep ours from being made"
 	"imposter_ready C35 nor is sent on what was made like that"
@@ -44,6 +45,7 @@ CASES=(
 	"other_port C14,F5 nor does another port, where the path to the peer is not known"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
 	"rtu:wrong C15 so is one with another QPN"
+	"rtu_reserved F22,C29 one with other bits in the reserved octet is as good as one without"
 	"flood C13,C35 a flood of requests is bounded"
 	"flood_ends C13,C35 and leaves nothing behind"
 	"port_flood C35,F4 while a port floods with requests a peer keeps its connection and its rate"
@@ -57,12 +59,12 @@ CASES=(
 	"dreq_known C35 DREQs that end a connection end it once, and it is made anew"
 	"stale_request C14,C35 who is told that his QPN is stale asks again by another, once"
 	"wrong_reply C15,C35 a REP with another QPN than was asked is refused"
+	"reply_reserved F22,C29 one with other bits in the reserved octet is not"
 	"patience C35 who is asked for patience for hours has some for seconds"
 	"afterwards C35 traffic goes on"
 )
 
 NEEDS=(
-	[refusal_data]=bad:sgid=ff12401bffff00000000000000000001
 	[flood_ends]=flood
 )
 
@@ -150,14 +152,16 @@ huge()
 	check_not "believed" grep -q 'mtu=42' <<< "$(conns 2)"
 }
 
+# Each refusal has private data, of its own.
 bad()
 {
 	local before
 
 	before=$(cm_stat 2 cm_rejected)
 	forged "bad.${1//[^a-z0-9]/}" "$1"
-	cp "$CAPTURE" "$TESTDIR/last_refusal.pcap"
 	check_num "REJ" "$(answers "$CM_REJ")" -ge 1
+	check_eq "private data of the REJ" \
+		"$(cm_messages "$CM_REJ" "$(from 2)" -f cm.private | sort -u)" "$(private_data 2 65524)"
 	check_eq "REP" "$(answers "$CM_REP")" 0
 	check_num "counted" "$(cm_stat 2 cm_rejected)" -gt "$before"
 }
@@ -247,10 +251,22 @@ partition()
 	check_eq "REP" "$(cm_messages "$CM_REP" "$(from 2)" "cm.remote=$asked" -f n)" ""
 }
 
-refusal_data()
+# peer_gid QPN: of node 2's peer with that QPN
+peer_gid()
 {
-	CAPTURE=$TESTDIR/last_refusal.pcap
-	check_eq "private data" "$(cm_messages "$CM_REJ" -f cm.private | sort -u)" "$(private_data 2 65524)"
+	cm_view 2 | awk -v qpn="0x$1" '$1 == "peer:" && $2 == qpn { print $3 }'
+}
+
+# The QP of the request has another number.
+peer_address()
+{
+	peer_asks address 00c1c1
+	peer_ready 0000c1c100010000
+	check "the connection" busywait 3000 conns_of_are 00c1c1 "established passive both"
+	capture_stop
+	check_eq "GID of the peer" "$(peer_gid 00c1c1 | tr -d :)" "$(port_gid_hex 1)"
+	check_eq "peers with the number of its QP" "$(peer_gid "$(printf '%06x' "$COMM")")" ""
+	peer_leaves 00c1c1
 }
 
 victim()
@@ -455,6 +471,19 @@ rtu()
 	capture_stop
 	check_num "counted" $(($(cm_stat 2 cm_bad_private_data) - before)) -eq 1
 	peer_leaves 00b1b1
+}
+
+rtu_reserved()
+{
+	local before
+
+	before=$(cm_stat 2 cm_bad_private_data)
+	peer_asks rtu_reserved 00b2b2
+	peer_ready ff00b2b200010000
+	check "both ways" busywait 3000 conns_of_are 00b2b2 "established passive both"
+	capture_stop
+	check_eq "counted" "$(cm_stat 2 cm_bad_private_data)" "$before"
+	peer_leaves 00b2b2
 }
 
 not_listed()
@@ -877,6 +906,23 @@ wrong_reply()
 	check "refused" busywait 5000 frame_seen "mad.attr=$CM_REJ" cm.reason=28 "$(from 2)"
 	check_num "counted" "$(cm_stat 2 cm_bad_private_data)" -gt "$before"
 	check_eq "RTU" "$(cm_messages "$CM_RTU" "$(from 2)" -f n)" ""
+	asked_nothing_more
+}
+
+# The QPN is the one that was asked; the rest of its word is not looked at.
+reply_reserved()
+{
+	local before
+
+	before=$(cm_stat 2 cm_bad_private_data)
+	ask_nobody 424545
+	answer_last 424545 rep qpn=4245 private=ff42454500010000
+	check "confirmed" busywait 5000 frame_seen "mad.attr=$CM_RTU" "$(from 2)"
+	check_eq "counted" "$(cm_stat 2 cm_bad_private_data)" "$before"
+	check_eq "refused" "$(cm_messages "$CM_REJ" "$(from 2)" -f n)" ""
+	"$LIB_DIR/cm_forge.py" dreq comm=77 "remote=$(requests 424545 cm.comm | tail -n 1)" \
+		"qpn=$(requests 424545 cm.qpn | tail -n 1)" | to_qp1
+	check "ended" busywait 5000 conns_of_are 424545 ""
 	asked_nothing_more
 }
 

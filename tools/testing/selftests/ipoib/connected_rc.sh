@@ -23,6 +23,7 @@ CASES=(
 	"answers:80 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C2 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:0 C4,C6,C22,C31,C32 echoes are on the connection, ARP and ND over UD"
+	"reserved:0 F22,C22 the reserved field is zero in what is sent on it"
 	"one_connection C4,C5,C13,C14 two IP addresses of a peer share one connection for both directions"
 	"multicast C3,C31 broadcast goes over UD"
 	"stream:1:2:ip4 C1 TCP over IPv4, node 1 to node 2"

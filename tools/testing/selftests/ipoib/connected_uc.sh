@@ -23,6 +23,7 @@ CASES=(
 	"answers:40 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C8 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:32 C4,C6,C31,C32 echoes are on the connection, ARP and ND over UD"
+	"reserved:32 F22,C22 the reserved field is zero in what is sent on it"
 	"one_connection C4,C5,C8 one connection for both directions"
 	"stream:1:2:ip4 C8 TCP over IPv4"
 	"stream:2:1:ip6 C8 the same over IPv6, the other way"

@@ -147,17 +147,23 @@ static void decode_icmp(struct frame *f, const char *name)
 	add(f, key, "%u", be(p + 6, 2));
 }
 
-/* The link-layer address option that follows the target of an NS or NA. */
+/*
+ * The first option of Neighbour Discovery, RFC 4861 section 4, a link-layer address in
+ * most cases, and the target before it.
+ */
 static void decode_nd(struct frame *f, unsigned int type)
 {
+	/* RS, RA, NS, NA, Redirect: octets before the options */
+	static const unsigned int fixed[] = { 0, 8, 16, 16, 32 };
 	const uint8_t *p;
 
-	if (type < 135 || type > 136)
+	if (type < 133 || type > 137)
 		return;
-	p = take(f, 16, "nd");
+	p = take(f, fixed[type - 133], "nd");
 	if (!p)
 		return;
-	add_addr(f, "nd.target", AF_INET6, p);
+	if (type >= 135)
+		add_addr(f, "nd.target", AF_INET6, p);
 	if (f->left < 8)
 		return;
 	add(f, "nd.opt", "%u", f->p[0]);
@@ -300,6 +306,10 @@ static void decode_sa(struct frame *f, unsigned int attr)
 		add_addr(f, "pr.sgid", AF_INET6, f->p + 24);
 		add(f, "pr.dlid", "%04x", be(f->p + 40, 2));
 		add(f, "pr.slid", "%04x", be(f->p + 42, 2));
+		add(f, "pr.flow", "%u", be(f->p + 44, 4) >> 8 & 0xfffff);
+		add(f, "pr.hop", "%u", f->p[47]);
+		add(f, "pr.tclass", "%u", f->p[48]);
+		add(f, "pr.rate", "%u", f->p[55] & 63);
 	}
 }
 

@@ -26,6 +26,7 @@ CASES=(
 	"mtu_too_big:refused U11,U20,A14 a port whose link is smaller than the group's MTU stays out"
 	"mtu_too_big:logged U58 and says so in the kernel log"
 	"mtu_too_big:recovers U20 and comes in once the group fits"
+	"admitted F22,U11 nor does it come in if the SM lets it"
 	"rate_too_big U20,U43 a port slower than the group's rate stays out"
 	"group_lost U17,U20,B31 a running port that a new subnet manager does not let in has no carrier"
 	"pkey_removed U21,A16 without its P_Key in the port's table the interface does not run"
@@ -151,6 +152,57 @@ mtu_too_big()
 		check "ping" wait_ping 1 2
 		;;
 	esac
+}
+
+# given_back NODE: it has left the broadcast group since frame AFTER
+given_back()
+{
+	local last
+
+	last=$(frames -f n mad.class=03 mad.method=15 mad.attr=0038 "mc.mgid=$BROADCAST_MGID" \
+		"mc.portgid=$(port_gid "$1")" | tail -n 1)
+	[ "${last:-0}" -gt "$AFTER" ]
+}
+
+# admit NODE: as from the SA, its last join is granted, with an MTU of 4096, Q_Key 0xb1b,
+# MLID 0xc000 and a rate of 10 Gb/s. ib_sa waits for an
+# answer for three seconds only, so this may take more than one try.
+admit()
+{
+	local last tid
+
+	read -r last tid <<< "$(frames -f n -f mad.tid mad.class=03 mad.method=02 mad.attr=0038 \
+		"mc.mgid=$BROADCAST_MGID" "mc.portgid=$(port_gid "$1")" | tail -n 1)"
+	[ "${last:-0}" -gt "$AFTER" ] || return 1
+	sa_answer "$1" "$tid" 0038 "$MGID_HEX$(port_gid_hex "$1")00000b1bc0008500ffff83920000000021000000"
+	busywait 300 given_back "$1"
+}
+
+# OpenSM lets no port in that cannot do the MTU. Here it is held, and the join granted.
+admitted()
+{
+	local AFTER MGID_HEX
+
+	in_group
+	node_ip 3 link set ib0 down
+	check "node 3 is no member" slowwait 5 sa_is_no_member 3 "$BROADCAST_MGID"
+	capture_sync
+	AFTER=$(frames -f n | tail -n 1)
+	MGID_HEX=$(lladdr_broadcast 3)
+	MGID_HEX=${MGID_HEX:8}
+	klog_mark admitted
+	kill -STOP "${OPENSM_PID[1]}"
+	node_ip 3 link set ib0 up
+	check "a membership that is given back" slowwait 10 admit 3
+	check "no carrier" no_carrier 3
+	check "a line of the log" busywait 3000 refused_for_mtu
+	kill -CONT "${OPENSM_PID[1]}"
+	check "carrier" wait_carrier 3
+}
+
+refused_for_mtu()
+{
+	klog | grep -q 'ib0.*join.*the MTU of the group is too big for the port'
 }
 
 # 300 Gb/s, more than any port here has

@@ -227,6 +227,13 @@ zeros()
 	printf '%0*d' $(($1 * 2)) 0
 }
 
+# sa_answer NODE TID ATTRIBUTE HEX: as from node 1's SA, which is held meanwhile (kill
+# -STOP), to a question of that node: the record in hex
+sa_answer()
+{
+	mad_send 1 "$1" 1 0 "01030281$(zeros 4)$2$3$(zeros 6)$(zeros 32)$4"
+}
+
 # group_create NODE MGID QKEY MTU SLFLOWHOP [PKEY]: a program there joins it, and says all
 # that it takes to make it. All in hex; MTU with its selector, 84 is 2048 octets. The rest
 # is 10 Gb/s, scope and JoinState (IBTA 15.2.5.17)

@@ -40,6 +40,7 @@ CASES=(
 	"misfit_sender:q U55,A35 nothing is sent to one that has another Q_Key, and that is counted"
 	"misfit_sender:m U55 nor to one that has a smaller MTU"
 	"misfit_sender:p U55 nor to one that has another P_Key"
+	"foreign_sl F21,U13 one that has another SL is sent to by that SL, and hears it"
 	"silent_tries U20 an SA that is silent is asked anew, one question after the other"
 	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
 	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
@@ -548,6 +549,22 @@ misfit_sender()
 	check_num "dropped" $(($(xstat 2 tx_drop_group_failed) - before)) -ge 10
 	check_eq "sent" "$(frame_count dport=7207)" 0
 	check "no sender" sa_is_no_member 2 "$MGID"
+}
+
+# Who sends has no say in it: with another SL the switches might have no VL for it.
+foreign_sl()
+{
+	local GROUP MGID
+
+	misfit_made s
+	udp_to 2 "$GROUP" 7208 1
+	check "a sender" slowwait 5 mcg_is 2 "$MGID" state member
+	capture_start foreign_sl
+	check "by its own tree" slowwait 5 by_own_tree 2 "$GROUP"
+	udp_to 2 "$GROUP" 7209 10
+	capture_stop
+	check_num "sent" "$(frame_count dport=7209 "dgid=$MGID")" -eq 10
+	check "SL" frames_all sl 1 dport=7209
 }
 
 # at_least MILLISECONDS TIME...: all of them
