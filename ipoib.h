@@ -1016,8 +1016,8 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status);
 void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 			int status, const struct ib_sa_mcmember_rec *rec);
 void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
-void ipoib_router_listed(struct ipoib_dev *priv, int status,
-			 const union ib_gid *mgids, unsigned int n);
+void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
+			      const union ib_gid *mgids, unsigned int n);
 
 /* ipoib_ud.c */
 int ipoib_ud_init(struct ipoib_dev *priv);

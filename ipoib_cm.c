@@ -280,7 +280,7 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 			    err);
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	}
-	ipoib_reap_start(cm);
+	ipoib_cm_reap_start(cm);
 }
 
 /**
@@ -549,8 +549,8 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
 	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
-	ipoib_reap_init(cm);
-	ipoib_reap_age_init(cm);
+	ipoib_cm_reap_init(cm);
+	ipoib_cm_reap_age_init(cm);
 	INIT_LIST_HEAD(&cm->held);
 	INIT_DELAYED_WORK(&cm->held_work, ipoib_conn_held_work);
 	ipoib_cm_poll_init(&cm->rx_poll);
@@ -608,7 +608,7 @@ free_cm:
 void ipoib_cm_let_go(struct ipoib_dev *priv)
 {
 	if (priv->cm)
-		ipoib_reap_all(priv->cm);
+		ipoib_cm_reap_all(priv->cm);
 }
 
 /**
@@ -628,7 +628,7 @@ void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 		return;
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_close_all(cm);
-	ipoib_reap_unbind(cm);
+	ipoib_cm_reap_unbind(cm);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -644,7 +644,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 
 	if (!cm)
 		return;
-	ipoib_reap_exit(cm);
+	ipoib_cm_reap_exit(cm);
 	cancel_delayed_work_sync(&cm->held_work);
 	cancel_work_sync(&cm->connect_work);
 	mutex_lock(&cm->mutex);
@@ -682,7 +682,7 @@ void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 		return;
 	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
 	ipoib_peer_key(&key, &addr);
-	ipoib_reap_peer(priv->cm, &key);
+	ipoib_cm_reap_peer(priv->cm, &key);
 }
 
 /**

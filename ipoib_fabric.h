@@ -242,14 +242,14 @@ extern const struct ipoib_fabric_ops ipoib_sa_ops;
 void ipoib_sa_register(void);
 void ipoib_sa_unregister(void);
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
-void ipoib_purge_init(struct ipoib_dev *priv);
-bool ipoib_notice_on(struct ipoib_agent *agent);
-int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
-int ipoib_query_refresh(const struct ipoib_mcast *mcast,
-			const struct ib_sa_mcmember_rec *like);
-int ipoib_query_barrier(const struct ipoib_mcast *mcast);
-int ipoib_query_groups(struct ipoib_dev *priv);
-void ipoib_query_cancel(struct ipoib_dev *priv);
+void ipoib_sa_purge_init(struct ipoib_dev *priv);
+bool ipoib_sa_notice_on(struct ipoib_agent *agent);
+int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
+int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
+			   const struct ib_sa_mcmember_rec *like);
+int ipoib_sa_query_barrier(const struct ipoib_mcast *mcast);
+int ipoib_sa_query_groups(struct ipoib_dev *priv);
+void ipoib_sa_query_cancel(struct ipoib_dev *priv);
 
 /* roce/ */
 extern const struct ipoib_fabric_ops ipoib_roce_ops;

@@ -98,7 +98,7 @@ static bool ipoib_mcast_begin_leave(struct ipoib_mcast *mcast)
 	spin_unlock_bh(&priv->mcast_lock);
 	broadcast = rcu_dereference_protected(priv->broadcast, true);
 	if (ask)
-		err = ipoib_query_barrier(broadcast);
+		err = ipoib_sa_query_barrier(broadcast);
 	if (err)
 		ipoib_mcast_barrier_done(priv, err);
 	return may;
@@ -124,35 +124,35 @@ void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status)
 /* ---- groups that go ---- */
 
 /* Leave a group for good; nobody finds it any more. */
-static void ipoib_group_leave(struct ipoib_mcast *mcast)
+static void ipoib_mcast_group_leave(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	u8 users;
 
-	ipoib_member_end(mcast);
+	ipoib_mcast_member_end(mcast);
 	/* No callback is left that could put the group on the todo list. */
 	spin_lock_bh(&priv->mcast_lock);
-	users = ipoib_group_unlink(mcast);
+	users = ipoib_mcast_group_unlink(mcast);
 	/* It was reported as made while we were leaving it. */
 	if (users & IPOIB_USER_ROUTE)
-		ipoib_router_group_created(priv, &mcast->mgid);
+		ipoib_mcast_route_group_created(priv, &mcast->mgid);
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
 /* Leave a group that nobody needs. A frame that has come just now makes it anew. */
-static void ipoib_group_remove(struct ipoib_mcast *mcast)
+static void ipoib_mcast_group_remove(struct ipoib_mcast *mcast)
 {
-	ipoib_group_leave(mcast);
-	ipoib_group_send(mcast);
-	ipoib_group_free(mcast);
+	ipoib_mcast_group_leave(mcast);
+	ipoib_mcast_group_send(mcast);
+	ipoib_mcast_group_free(mcast);
 }
 
 /* Leave a group as the interface goes down, and drop the frames that wait. */
-static void ipoib_group_flush(struct ipoib_mcast *mcast)
+static void ipoib_mcast_group_flush(struct ipoib_mcast *mcast)
 {
-	ipoib_group_leave(mcast);
-	ipoib_group_drop(mcast, IPOIB_TX_FLUSHED);
-	ipoib_group_free(mcast);
+	ipoib_mcast_group_leave(mcast);
+	ipoib_mcast_group_drop(mcast, IPOIB_TX_FLUSHED);
+	ipoib_mcast_group_free(mcast);
 }
 
 /* ---- the work ---- */
@@ -201,13 +201,13 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
 	if (!ipoib_mcast_may_join(mcast))
 		return;
 	if (now->want != mcast->held)
-		ipoib_member_join(mcast, now->want);
+		ipoib_mcast_member_join(mcast, now->want);
 	else if (!ipoib_mcast_is_time(mcast))
 		return;
 	else if (now->lost)
-		ipoib_member_join(mcast, now->want);
+		ipoib_mcast_member_join(mcast, now->want);
 	else if (now->reread)
-		ipoib_member_check(mcast);
+		ipoib_mcast_member_check(mcast);
 }
 
 /*
@@ -215,7 +215,7 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
  * the port is a member as far as it knows. It leaves a group in a work of its own. A
  * join before that has begun would be granted from the membership that has just been
  * invalidated. If other clients on the port are members, ib_sa grants joins until they
- * leave; the hold-off ends, and ipoib_member_granted() has the SA confirm the join.
+ * leave; the hold-off ends, and ipoib_mcast_member_granted() has the SA confirm the join.
  */
 static bool ipoib_mcast_hold_off(struct ipoib_mcast *mcast, u8 want)
 {
@@ -250,7 +250,7 @@ static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
 
 	mcast->hold_off = due && ipoib_mcast_hold_off(mcast, now->want);
 	if (due && !mcast->hold_off && ipoib_mcast_may_join(mcast))
-		ipoib_member_join(mcast, now->want);
+		ipoib_mcast_member_join(mcast, now->want);
 }
 
 /* Do the next thing for one group. */
@@ -259,21 +259,21 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 {
 	if (!now->want) {
 		if (ipoib_mcast_begin_leave(mcast))
-			ipoib_group_remove(mcast);
+			ipoib_mcast_group_remove(mcast);
 		return;
 	}
-	if (ipoib_group_is_slow(mcast) &&
+	if (ipoib_mcast_group_is_slow(mcast) &&
 	    !skb_queue_empty_lockless(&mcast->queue))
-		ipoib_group_send(mcast);
+		ipoib_mcast_group_send(mcast);
 	switch (now->state) {
 	case IPOIB_MCAST_JOINING:
 		if (now->answered)
-			ipoib_member_handle_answer(mcast);
+			ipoib_mcast_member_handle_answer(mcast);
 		break;
 	case IPOIB_MCAST_ASKING:
 	case IPOIB_MCAST_CHECKING:
 		if (now->read)
-			ipoib_member_handle_record(mcast);
+			ipoib_mcast_member_handle_record(mcast);
 		break;
 	case IPOIB_MCAST_MEMBER:
 		ipoib_mcast_step_member(mcast, now);
@@ -295,7 +295,7 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
 	if (mcast) {
 		list_del_init(&mcast->todo);
 		now->state = mcast->state;
-		now->want = ipoib_group_want(mcast);
+		now->want = ipoib_mcast_group_want(mcast);
 		now->answered = mcast->answered;
 		now->read = mcast->read;
 		now->lost = mcast->lost;
@@ -331,7 +331,7 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 	waits = mcast->state == IPOIB_MCAST_BACKOFF ||
 		(mcast->state == IPOIB_MCAST_MEMBER &&
 		 (mcast->lost || mcast->reread));
-	if (ipoib_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
+	if (ipoib_mcast_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
 	if (mcast->hold_off)
@@ -360,7 +360,7 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
 		return ULONG_MAX;
 	/* Reports may stop without notification. */
-	if (ipoib_notice_on(agent)) {
+	if (ipoib_sa_notice_on(agent)) {
 		WRITE_ONCE(mcast->retry_at, jiffies);
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 	}
@@ -411,8 +411,8 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 		delay = min(delay, ipoib_mcast_delay(mcast));
 		if (!delay) {
 			/* A sender that has stopped is forgotten (A29). */
-			if (ipoib_group_is_unused(mcast))
-				ipoib_group_drop_user(mcast, IPOIB_USER_SEND);
+			if (ipoib_mcast_group_is_unused(mcast))
+				ipoib_mcast_group_drop_user(mcast, IPOIB_USER_SEND);
 			/* Also if it waits for the limit. */
 			list_move_tail(&mcast->todo, &priv->group_todo);
 		}
@@ -447,11 +447,11 @@ static void ipoib_mcast_work(struct work_struct *work)
 	/* Queued by somebody who has not seen yet that the interface goes down. */
 	if (READ_ONCE(priv->mcast_closed))
 		return;
-	ipoib_listener_step(priv);
+	ipoib_mcast_listen_step(priv);
 	ipoib_mcast_scan(priv);
 	ipoib_mcast_steps(priv);
-	delay = ipoib_router_step(priv);
-	delay = min(delay, ipoib_listener_delay(priv));
+	delay = ipoib_mcast_route_step(priv);
+	delay = min(delay, ipoib_mcast_listen_delay(priv));
 	delay = min(delay, ipoib_mcast_scan(priv));
 	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		queue_delayed_work(priv->wq, &priv->mcast_work, delay);
@@ -474,7 +474,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 	struct ipoib_mcast *mcast;
 
 	spin_lock_bh(&priv->mcast_lock);
-	mcast = ipoib_group_lookup(priv, mgid->raw);
+	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 	if (mcast && !mcast->read && (mcast->state == IPOIB_MCAST_ASKING ||
 				      mcast->state == IPOIB_MCAST_CHECKING)) {
 		mcast->read = true;
@@ -560,7 +560,7 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 		ipoib_mcast_request_reread(mcast);
 		ipoib_mcast_retry_now(mcast);
 	}
-	ipoib_router_due(priv);
+	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);
 }
@@ -584,7 +584,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 	spin_lock_bh(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list) {
 		if (mcast->state != IPOIB_MCAST_MEMBER &&
-		    !ipoib_group_is_busy(mcast->state))
+		    !ipoib_mcast_group_is_busy(mcast->state))
 			continue;
 		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
@@ -593,7 +593,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
 		ipoib_mcast_todo(mcast);
 	}
-	ipoib_router_due(priv);
+	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);
 }
@@ -618,12 +618,12 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv,
 	if (!ipoib_mgid_on_link(mgid, &priv->broadcast_mgid))
 		return;
 	spin_lock_bh(&priv->mcast_lock);
-	mcast = ipoib_group_lookup(priv, mgid->raw);
+	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 	if (mcast) {
 		ipoib_mcast_request_reread(mcast);
 		ipoib_mcast_retry_now(mcast);
 	}
-	ipoib_router_group_created(priv, mgid);
+	ipoib_mcast_route_group_created(priv, mgid);
 	kick = mcast || priv->routing;
 	spin_unlock_bh(&priv->mcast_lock);
 	if (kick)
@@ -648,9 +648,9 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
 	bool recheck;
 
 	spin_lock_bh(&priv->mcast_lock);
-	mcast = ipoib_group_lookup(priv, mgid->raw);
+	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 	recheck = mcast && (READ_ONCE(mcast->held) ||
-			    (ipoib_group_is_busy(mcast->state) &&
+			    (ipoib_mcast_group_is_busy(mcast->state) &&
 			     !ipoib_mcast_joins_full(mcast)));
 	if (recheck) {
 		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
@@ -685,8 +685,8 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 	seq_printf(file, "  complete: %9s\n",
 		   rcu_access_pointer(mcast->ah) ? "yes" : "no");
 	seq_printf(file, "  send_only: %8s\n",
-		   ipoib_group_want(mcast) & IPOIB_JOIN_RECEIVES ? "no" : "yes");
-	seq_printf(file, "  state: %12s\n", ipoib_group_state_name(mcast));
+		   ipoib_mcast_group_want(mcast) & IPOIB_JOIN_RECEIVES ? "no" : "yes");
+	seq_printf(file, "  state: %12s\n", ipoib_mcast_group_state_name(mcast));
 	seq_printf(file, "  join_state: %7u\n", READ_ONCE(mcast->held));
 	seq_printf(file, "  mlid: %#13x\n",
 		   mcast->held ? be16_to_cpu(mcast->rec.mlid) : 0);
@@ -696,7 +696,7 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 		   jiffies_to_msecs(jiffies - READ_ONCE(mcast->used)) / 1000);
 	if (mcast->state == IPOIB_MCAST_BACKOFF)
 		seq_printf(file, "  retry_ms: %9u\n  reason: %s\n",
-			   ipoib_mcg_retry(mcast), ipoib_check_text(mcast));
+			   ipoib_mcg_retry(mcast), ipoib_mcast_check_text(mcast));
 	seq_putc(file, '\n');
 }
 
@@ -753,8 +753,8 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast_lock);
 	WRITE_ONCE(priv->mcast_closed, false);
-	mcast = ipoib_group_add(priv, priv->broadcast_mgid.raw,
-				IPOIB_USER_LISTEN);
+	mcast = ipoib_mcast_group_add(priv, priv->broadcast_mgid.raw,
+				      IPOIB_USER_LISTEN);
 	if (mcast)
 		rcu_assign_pointer(priv->broadcast, mcast);
 	else
@@ -784,10 +784,10 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 	clear_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	rcu_assign_pointer(priv->broadcast, NULL);
 	list_for_each_entry_safe(mcast, tmp, &priv->group_list, list)
-		ipoib_group_flush(mcast);
+		ipoib_mcast_group_flush(mcast);
 	if (priv->agent)
 		ipoib_limit_cancel(priv->limit, &priv->mcast_waiter);
-	ipoib_query_cancel(priv);
+	ipoib_sa_query_cancel(priv);
 }
 
 /**
@@ -807,7 +807,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->group_leaving);
 	ipoib_limit_waiter_init(&priv->mcast_waiter, ipoib_mcast_limit_free);
 	INIT_DELAYED_WORK(&priv->mcast_work, ipoib_mcast_work);
-	ipoib_purge_init(priv);
+	ipoib_sa_purge_init(priv);
 	return rhashtable_init(&priv->groups, &ipoib_mcast_params);
 }
 

@@ -89,7 +89,7 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 	}
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
-	ipoib_port_addr_from_rec(&request->from, req->primary_path);
+	ipoib_cm_port_addr_from_rec(&request->from, req->primary_path);
 	request->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
 						  IPOIB_FAILOVER_ACCEPTED;
 	request->sid = ipoib_service_first(id->service_id);
@@ -148,8 +148,8 @@ static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
 
 	if (!cm->priv->neigh->current_record(cm->priv, peer->addr.gid, &rec))
 		return false;
-	ipoib_port_addr_from_rec(&port, &rec);
-	return !ipoib_port_addr_equal(cm->priv, &port, &request->from);
+	ipoib_cm_port_addr_from_rec(&port, &rec);
+	return !ipoib_cm_port_addr_equal(cm->priv, &port, &request->from);
 }
 
 /*
@@ -191,7 +191,7 @@ static bool ipoib_cm_check_accepting(struct ipoib_cm *cm,
 	lockdep_assert_held(&cm->lock);
 	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
 		return false;
-	if (ipoib_source_may_ask(cm, port))
+	if (ipoib_cm_source_may_ask(cm, port))
 		return true;
 	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
 	return false;
@@ -394,8 +394,8 @@ bool ipoib_conn_check(struct ipoib_conn *conn)
 
 	if (!conn->checked)
 		conn->checked = ipoib_conn_is_theirs(conn) &&
-				ipoib_port_addr_equal(priv, &conn->from,
-						      &conn->to);
+				ipoib_cm_port_addr_equal(priv, &conn->from,
+							 &conn->to);
 	return conn->checked;
 }
 
@@ -403,8 +403,8 @@ bool ipoib_conn_check(struct ipoib_conn *conn)
 static bool ipoib_conn_leads_to(const struct ipoib_conn *old,
 				const struct ipoib_port_addr *port)
 {
-	return ipoib_port_addr_equal(old->cm->priv,
-				     old->active ? &old->to : &old->from, port);
+	return ipoib_cm_port_addr_equal(old->cm->priv,
+					old->active ? &old->to : &old->from, port);
 }
 
 /*

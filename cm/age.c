@@ -67,7 +67,7 @@ static bool ipoib_conn_is_unconfirmed(const struct ipoib_conn *conn)
 
 /*
  * The spare connection that was used least recently, an unconfirmed one first:
- * ipoib_reap_age_conns() keeps the list in that order. Those in front that it has not
+ * ipoib_cm_reap_age_conns() keeps the list in that order. Those in front that it has not
  * seen since are few. Only those of @source, unless that is NULL.
  */
 static struct ipoib_conn *
@@ -97,7 +97,7 @@ ipoib_cm_find_evictable(struct ipoib_cm *cm, const struct ipoib_source *source)
 static struct ipoib_conn *
 ipoib_cm_find_greedy(struct ipoib_cm *cm, const struct ipoib_source *source)
 {
-	unsigned int least = ipoib_source_conns_max(cm);
+	unsigned int least = ipoib_cm_source_conns_max(cm);
 	unsigned int scan = IPOIB_CM_SCAN_MAX;
 	struct ipoib_conn *conn;
 
@@ -176,8 +176,8 @@ static struct ipoib_source *
 ipoib_cm_get_share(struct ipoib_cm *cm, const struct ipoib_port_addr *port,
 		   unsigned int limit)
 {
-	struct ipoib_source *source = ipoib_source_get(cm, port);
-	unsigned int share = ipoib_source_limit(limit);
+	struct ipoib_source *source = ipoib_cm_source_get(cm, port);
+	unsigned int share = ipoib_cm_source_limit(limit);
 
 	lockdep_assert_held(&cm->lock);
 	if (!source || source->nconns <= share)
@@ -186,7 +186,7 @@ ipoib_cm_get_share(struct ipoib_cm *cm, const struct ipoib_port_addr *port,
 	    ipoib_cm_evict(ipoib_cm_find_evictable(cm, source)))
 		return source;
 	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
-	ipoib_source_put(cm, source);
+	ipoib_cm_source_put(cm, source);
 	return NULL;
 }
 
@@ -215,7 +215,7 @@ bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	if (room)
 		ipoib_cm_count(cm, peer);
 	else
-		ipoib_source_put(cm, *source);
+		ipoib_cm_source_put(cm, *source);
 	spin_unlock_bh(&cm->lock);
 	return room;
 }
@@ -229,7 +229,7 @@ static bool ipoib_conn_may_hold(const struct ipoib_conn *conn,
 	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_HOLDING);
 }
 
-static unsigned int ipoib_reap_holders(struct ipoib_cm *cm, unsigned int least)
+static unsigned int ipoib_cm_reap_holders(struct ipoib_cm *cm, unsigned int least)
 {
 	struct ipoib_conn *conn, *tmp;
 	unsigned int n = 0;
@@ -251,15 +251,15 @@ static unsigned int ipoib_reap_holders(struct ipoib_cm *cm, unsigned int least)
  * were used least recently are closed; if peers on one port have more than others,
  * theirs.
  */
-static void ipoib_reap_idlest(struct ipoib_cm *cm)
+static void ipoib_cm_reap_idlest(struct ipoib_cm *cm)
 {
 	lockdep_assert_held(&cm->lock);
-	if (!ipoib_reap_holders(cm, ipoib_source_conns_max(cm) / 2))
-		ipoib_reap_holders(cm, 0);
+	if (!ipoib_cm_reap_holders(cm, ipoib_cm_source_conns_max(cm) / 2))
+		ipoib_cm_reap_holders(cm, 0);
 }
 
 /**
- * ipoib_reap_peer - a neighbour is no more: close what nobody uses (C20)
+ * ipoib_cm_reap_peer - a neighbour is no more: close what nobody uses (C20)
  * @cm: connected mode of the interface
  * @addr: its link-layer address, flags zero
  *
@@ -267,7 +267,7 @@ static void ipoib_reap_idlest(struct ipoib_cm *cm)
  *
  * Context: RCU read side
  */
-void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
+void ipoib_cm_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
 	struct ipoib_conn *conn, *tmp;
 	struct ipoib_peer *peer;
@@ -387,7 +387,7 @@ static bool ipoib_conn_note_use(struct ipoib_conn *conn)
 }
 
 /* Those used since the last time go to the end: see ipoib_cm_evict(). */
-static void ipoib_reap_age_conns(struct ipoib_cm *cm)
+static void ipoib_cm_reap_age_conns(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
 	enum ipoib_close_reason why;
@@ -405,7 +405,7 @@ static void ipoib_reap_age_conns(struct ipoib_cm *cm)
 }
 
 /* Give the memory back if there has been no connection for a while, or if it is no good. */
-static void ipoib_reap_release(struct ipoib_cm *cm, bool failed)
+static void ipoib_cm_reap_release(struct ipoib_cm *cm, bool failed)
 {
 	bool empty;
 
@@ -426,7 +426,7 @@ static void ipoib_reap_release(struct ipoib_cm *cm, bool failed)
 	mutex_unlock(&cm->mutex);
 }
 
-static struct ipoib_conn *ipoib_reap_next_early(struct ipoib_cm *cm)
+static struct ipoib_conn *ipoib_cm_reap_next_early(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *found = NULL;
 
@@ -445,50 +445,50 @@ static struct ipoib_conn *ipoib_reap_next_early(struct ipoib_cm *cm)
 }
 
 /* Data is as good as an RTU, which may have been lost. */
-static void ipoib_reap_notify_early(struct ipoib_cm *cm)
+static void ipoib_cm_reap_notify_early(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn;
 
-	while ((conn = ipoib_reap_next_early(cm))) {
+	while ((conn = ipoib_cm_reap_next_early(cm))) {
 		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
 		/* From here on the reaper may free it. */
 		smp_store_release(&conn->age_busy, false);
 	}
 }
 
-static void ipoib_reap_age_work(struct work_struct *work)
+static void ipoib_cm_reap_age_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work),
 					   struct ipoib_cm, age_work);
 	bool failed = ipoib_cm_rx_check(cm);
 
 	spin_lock_bh(&cm->lock);
-	ipoib_reap_age_conns(cm);
+	ipoib_cm_reap_age_conns(cm);
 	if (xchg(&cm->rx_held, false))
-		ipoib_reap_idlest(cm);
+		ipoib_cm_reap_idlest(cm);
 	ipoib_peer_age_all(cm);
 	spin_unlock_bh(&cm->lock);
-	ipoib_reap_notify_early(cm);
-	ipoib_reap_release(cm, failed);
+	ipoib_cm_reap_notify_early(cm);
+	ipoib_cm_reap_release(cm, failed);
 	if (!READ_ONCE(cm->leaving))
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
 }
 
 /**
- * ipoib_reap_start - start checking connections
+ * ipoib_cm_reap_start - start checking connections
  * @cm: connected mode of the interface
  */
-void ipoib_reap_start(struct ipoib_cm *cm)
+void ipoib_cm_reap_start(struct ipoib_cm *cm)
 {
 	queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
 }
 
 /**
- * ipoib_reap_age_init - prepare to look at connections
+ * ipoib_cm_reap_age_init - prepare to look at connections
  * @cm: connected mode of the interface
  */
-void ipoib_reap_age_init(struct ipoib_cm *cm)
+void ipoib_cm_reap_age_init(struct ipoib_cm *cm)
 {
 	cm->empty_at = jiffies;
-	INIT_DELAYED_WORK(&cm->age_work, ipoib_reap_age_work);
+	INIT_DELAYED_WORK(&cm->age_work, ipoib_cm_reap_age_work);
 }

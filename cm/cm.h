@@ -622,9 +622,9 @@ bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			    const struct ipoib_port_addr *port,
 			    struct ipoib_source **source);
-void ipoib_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
-void ipoib_reap_start(struct ipoib_cm *cm);
-void ipoib_reap_age_init(struct ipoib_cm *cm);
+void ipoib_cm_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
+void ipoib_cm_reap_start(struct ipoib_cm *cm);
+void ipoib_cm_reap_age_init(struct ipoib_cm *cm);
 
 /* conn.c */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
@@ -650,10 +650,10 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_fail(struct ipoib_conn *conn);
-void ipoib_reap_all(struct ipoib_cm *cm);
-void ipoib_reap_unbind(struct ipoib_cm *cm);
-void ipoib_reap_init(struct ipoib_cm *cm);
-void ipoib_reap_exit(struct ipoib_cm *cm);
+void ipoib_cm_reap_all(struct ipoib_cm *cm);
+void ipoib_cm_reap_unbind(struct ipoib_cm *cm);
+void ipoib_cm_reap_init(struct ipoib_cm *cm);
+void ipoib_cm_reap_exit(struct ipoib_cm *cm);
 
 /* connect.c */
 void ipoib_conn_held_work(struct work_struct *work);
@@ -673,22 +673,22 @@ unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_slack(unsigned int limit);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_conns_max(const struct ipoib_cm *cm);
-void ipoib_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
-bool ipoib_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-			    struct ipoib_port_addr *port);
-bool ipoib_port_addr_equal(const struct ipoib_dev *priv,
-			   const struct ipoib_port_addr *a,
-			   const struct ipoib_port_addr *b);
-void ipoib_port_addr_from_rec(struct ipoib_port_addr *port,
-			      struct sa_path_rec *rec);
+void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
+bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			       struct ipoib_port_addr *port);
+bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
+			      const struct ipoib_port_addr *a,
+			      const struct ipoib_port_addr *b);
+void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
+				 struct sa_path_rec *rec);
 bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
-unsigned int ipoib_source_limit(unsigned int limit);
-bool ipoib_source_may_ask(struct ipoib_cm *cm,
-			  const struct ipoib_port_addr *port);
-struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
-				      const struct ipoib_port_addr *port);
-void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
-unsigned int ipoib_source_conns_max(const struct ipoib_cm *cm);
+unsigned int ipoib_cm_source_limit(unsigned int limit);
+bool ipoib_cm_source_may_ask(struct ipoib_cm *cm,
+			     const struct ipoib_port_addr *port);
+struct ipoib_source *ipoib_cm_source_get(struct ipoib_cm *cm,
+					 const struct ipoib_port_addr *port);
+void ipoib_cm_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
+unsigned int ipoib_cm_source_conns_max(const struct ipoib_cm *cm);
 
 /* tx.c */
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);

@@ -187,8 +187,8 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
 	if (err)
 		return err;
-	ipoib_port_addr_set(&conn->to, rdma_ah_get_dlid(&attr.ah_attr),
-			    rdma_ah_retrieve_dmac(&attr.ah_attr));
+	ipoib_cm_port_addr_set(&conn->to, rdma_ah_get_dlid(&attr.ah_attr),
+			       rdma_ah_retrieve_dmac(&attr.ah_attr));
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	mask &= ~IB_QP_ALT_PATH;
@@ -329,7 +329,7 @@ void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	ipoib_peer_put(cm, peer);
 	spin_lock_bh(&cm->lock);
 	cm->nconns--;
-	ipoib_source_put(cm, source);
+	ipoib_cm_source_put(cm, source);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -457,7 +457,7 @@ void ipoib_conn_destroy_id(struct ib_cm_id *id)
 /* ---- closing ---- */
 
 /* Spread connections that close at the same time over the works. */
-static void ipoib_reap_queue_disconnect(struct ipoib_cm *cm)
+static void ipoib_cm_reap_queue_disconnect(struct ipoib_cm *cm)
 {
 	unsigned int i = cm->next_disconnect++ % IPOIB_CM_DISCONNECTS;
 
@@ -487,7 +487,7 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	conn->peer->disconnecting++;
-	ipoib_reap_queue_disconnect(cm);
+	ipoib_cm_reap_queue_disconnect(cm);
 }
 
 /**
@@ -562,7 +562,7 @@ void ipoib_conn_fail(struct ipoib_conn *conn)
 
 /* ---- the reaper ---- */
 
-static struct ipoib_conn *ipoib_reap_next_closing(struct ipoib_cm *cm)
+static struct ipoib_conn *ipoib_cm_reap_next_closing(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn;
 
@@ -595,13 +595,13 @@ static void ipoib_conn_disconnected(struct ipoib_conn *conn)
  * First step: send the DREQ and stop the QP. This is done soon, because the peer may be
  * asked for another connection at once.
  */
-static void ipoib_reap_disconnect_work(struct work_struct *work)
+static void ipoib_cm_reap_disconnect_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_disconnect,
 					   work)->cm;
 	struct ipoib_conn *conn;
 
-	while ((conn = ipoib_reap_next_closing(cm))) {
+	while ((conn = ipoib_cm_reap_next_closing(cm))) {
 		conn->die_at = jiffies + IPOIB_CM_DISCONNECTING;
 		ipoib_conn_disconnect(conn);
 		ipoib_conn_disconnected(conn);
@@ -615,7 +615,7 @@ static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 	/* Pairs with ipoib_conn_connect(). */
 	if (smp_load_acquire(&conn->connect_busy))
 		return false;
-	/* Pairs with ipoib_reap_notify_early(). */
+	/* Pairs with ipoib_cm_reap_notify_early(). */
 	if (smp_load_acquire(&conn->age_busy))
 		return false;
 	return READ_ONCE(conn->timewait_over) || READ_ONCE(conn->cm->hurry) ||
@@ -650,8 +650,8 @@ static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
  * tell that the last receive has been taken (IB_EVENT_QP_LAST_WQE_REACHED) have more
  * time, but the others are not kept waiting any longer: those go back to @undrained.
  */
-static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
-			     struct list_head *undrained)
+static void ipoib_cm_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
+				struct list_head *undrained)
 {
 	struct ipoib_conn *conn, *tmp;
 
@@ -672,7 +672,7 @@ static void ipoib_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
 	}
 }
 
-static void ipoib_reap_free(void *conn, async_cookie_t cookie)
+static void ipoib_cm_reap_free(void *conn, async_cookie_t cookie)
 {
 	ipoib_conn_free(conn);
 }
@@ -681,13 +681,13 @@ static void ipoib_reap_free(void *conn, async_cookie_t cookie)
  * HCAs take their time to destroy a QP (rdmavt waits for RCU), and thousands may end
  * at once. So that happens side by side.
  */
-static void ipoib_reap_free_all(struct list_head *dying)
+static void ipoib_cm_reap_free_all(struct list_head *dying)
 {
 	ASYNC_DOMAIN_EXCLUSIVE(freeing);
 	struct ipoib_conn *conn, *tmp;
 
 	list_for_each_entry_safe(conn, tmp, dying, list)
-		async_schedule_domain(ipoib_reap_free, conn, &freeing);
+		async_schedule_domain(ipoib_cm_reap_free, conn, &freeing);
 	async_synchronize_full_domain(&freeing);
 }
 
@@ -702,8 +702,8 @@ static void ipoib_conn_end_id(struct ipoib_conn *conn)
 }
 
 /* Second step, when the CM is done with them. What is not drained stays. */
-static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying,
-			   struct list_head *undrained)
+static void ipoib_cm_reap_end(struct ipoib_cm *cm, struct list_head *dying,
+			      struct list_head *undrained)
 {
 	struct ipoib_conn *conn;
 
@@ -714,17 +714,17 @@ static void ipoib_reap_end(struct ipoib_cm *cm, struct list_head *dying,
 	/* No callback of the CM runs after this. */
 	list_for_each_entry(conn, dying, list)
 		ipoib_conn_end_id(conn);
-	ipoib_reap_drain(cm, dying, undrained);
+	ipoib_cm_reap_drain(cm, dying, undrained);
 	/* Nor do the completion handlers use them after this. */
 	list_for_each_entry(conn, dying, list)
 		set_bit(conn->cq, cm->tx_ready);
 	ipoib_cm_poll_fence(&cm->tx_poll);
 	ipoib_cm_poll_fence(&cm->rx_poll);
-	ipoib_reap_free_all(dying);
+	ipoib_cm_reap_free_all(dying);
 }
 
 /* Until the CM is done with a connection its QPN must not be used again. */
-static void ipoib_reap_work(struct work_struct *work)
+static void ipoib_cm_reap_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work),
 					   struct ipoib_cm, reap_work);
@@ -738,7 +738,7 @@ static void ipoib_reap_work(struct work_struct *work)
 	list_for_each_entry_safe(conn, tmp, &dead, list)
 		if (ipoib_conn_may_die(conn))
 			list_move_tail(&conn->list, &dying);
-	ipoib_reap_end(cm, &dying, &dead);
+	ipoib_cm_reap_end(cm, &dying, &dead);
 	if (list_empty(&dead))
 		return;
 	spin_lock_bh(&cm->lock);
@@ -747,7 +747,7 @@ static void ipoib_reap_work(struct work_struct *work)
 	queue_delayed_work(cm->wq, &cm->reap_work, HZ / 10);
 }
 
-static void ipoib_reap_flush_disconnects(struct ipoib_cm *cm)
+static void ipoib_cm_reap_flush_disconnects(struct ipoib_cm *cm)
 {
 	unsigned int i;
 
@@ -755,7 +755,7 @@ static void ipoib_reap_flush_disconnects(struct ipoib_cm *cm)
 		flush_work(&cm->disconnect[i].work);
 }
 
-static bool ipoib_reap_is_empty(struct ipoib_cm *cm)
+static bool ipoib_cm_reap_is_empty(struct ipoib_cm *cm)
 {
 	bool empty;
 
@@ -766,18 +766,18 @@ static bool ipoib_reap_is_empty(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_reap_all - wait until nothing is left of any connection
+ * ipoib_cm_reap_all - wait until nothing is left of any connection
  * @cm: connected mode of the interface, down
  *
  * That is without the time that the CM waits for who does not answer.
  *
  * Context: process; RTNL may be held
  */
-void ipoib_reap_all(struct ipoib_cm *cm)
+void ipoib_cm_reap_all(struct ipoib_cm *cm)
 {
 	WRITE_ONCE(cm->hurry, true);
-	while (!ipoib_reap_is_empty(cm)) {
-		ipoib_reap_flush_disconnects(cm);
+	while (!ipoib_cm_reap_is_empty(cm)) {
+		ipoib_cm_reap_flush_disconnects(cm);
 		mod_delayed_work(cm->wq, &cm->reap_work, 0);
 		flush_delayed_work(&cm->reap_work);
 	}
@@ -785,14 +785,14 @@ void ipoib_reap_all(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_reap_unbind - take apart what closes now without waiting for the CM
+ * ipoib_cm_reap_unbind - take apart what closes now without waiting for the CM
  * @cm: connected mode of the interface
  *
  * So the CM does not repeat its DREQs.
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_reap_unbind(struct ipoib_cm *cm)
+void ipoib_cm_reap_unbind(struct ipoib_cm *cm)
 {
 	lockdep_assert_held(&cm->lock);
 	WRITE_ONCE(cm->unbound, jiffies + IPOIB_CM_DISCONNECTING);
@@ -802,34 +802,34 @@ void ipoib_reap_unbind(struct ipoib_cm *cm)
 /* ---- interface comes and goes ---- */
 
 /**
- * ipoib_reap_init - prepare for the end of connections
+ * ipoib_cm_reap_init - prepare for the end of connections
  * @cm: connected mode of the interface
  */
-void ipoib_reap_init(struct ipoib_cm *cm)
+void ipoib_cm_reap_init(struct ipoib_cm *cm)
 {
 	unsigned int i;
 
 	cm->unbound = jiffies;
 	INIT_LIST_HEAD(&cm->closing);
 	INIT_LIST_HEAD(&cm->dead);
-	INIT_DELAYED_WORK(&cm->reap_work, ipoib_reap_work);
+	INIT_DELAYED_WORK(&cm->reap_work, ipoib_cm_reap_work);
 	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++) {
 		cm->disconnect[i].cm = cm;
-		INIT_WORK(&cm->disconnect[i].work, ipoib_reap_disconnect_work);
+		INIT_WORK(&cm->disconnect[i].work, ipoib_cm_reap_disconnect_work);
 	}
 }
 
 /**
- * ipoib_reap_exit - end what is left, and ageing
+ * ipoib_cm_reap_exit - end what is left, and ageing
  * @cm: connected mode of the interface, down for good
  *
  * Context: process, without RTNL
  */
-void ipoib_reap_exit(struct ipoib_cm *cm)
+void ipoib_cm_reap_exit(struct ipoib_cm *cm)
 {
 	WRITE_ONCE(cm->leaving, true);
-	ipoib_reap_all(cm);
+	ipoib_cm_reap_all(cm);
 	cancel_delayed_work_sync(&cm->age_work);
-	ipoib_reap_flush_disconnects(cm);
+	ipoib_cm_reap_flush_disconnects(cm);
 	cancel_delayed_work_sync(&cm->reap_work);
 }

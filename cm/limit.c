@@ -127,12 +127,12 @@ unsigned int ipoib_cm_conns_max(const struct ipoib_cm *cm)
 /* ---- addresses of ports ---- */
 
 /**
- * ipoib_port_addr_set - set the address of a port
+ * ipoib_cm_port_addr_set - set the address of a port
  * @port: filled in; what its fabric does not have is zero
  * @lid: LID
  * @mac: MAC address, or NULL
  */
-void ipoib_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac)
+void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac)
 {
 	port->lid = lid;
 	memset(port->mac, 0, sizeof(port->mac));
@@ -141,47 +141,47 @@ void ipoib_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac)
 }
 
 /**
- * ipoib_port_addr_from_rec - where a path record leads to
+ * ipoib_cm_port_addr_from_rec - where a path record leads to
  * @port: filled in
  * @rec: the record
  */
-void ipoib_port_addr_from_rec(struct ipoib_port_addr *port,
-			      struct sa_path_rec *rec)
+void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
+				 struct sa_path_rec *rec)
 {
-	ipoib_port_addr_set(port, be32_to_cpu(sa_path_get_dlid(rec)),
-			    sa_path_get_dmac(rec));
+	ipoib_cm_port_addr_set(port, be32_to_cpu(sa_path_get_dlid(rec)),
+			       sa_path_get_dmac(rec));
 }
 
 /**
- * ipoib_port_addr_lookup - where the fabric says that a GID is
+ * ipoib_cm_port_addr_lookup - where the fabric says that a GID is
  * @priv: the interface
  * @gid: the GID
  * @port: filled in
  *
  * Return: whether it is known
  */
-bool ipoib_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-			    struct ipoib_port_addr *port)
+bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			       struct ipoib_port_addr *port)
 {
 	struct sa_path_rec rec;
 
 	if (!priv->neigh->record(priv, gid, &rec))
 		return false;
-	ipoib_port_addr_from_rec(port, &rec);
+	ipoib_cm_port_addr_from_rec(port, &rec);
 	return true;
 }
 
 /**
- * ipoib_port_addr_equal - whether two addresses are of one port
+ * ipoib_cm_port_addr_equal - whether two addresses are of one port
  * @priv: the interface
  * @a: address of a port
  * @b: another
  *
  * Return: true if so
  */
-bool ipoib_port_addr_equal(const struct ipoib_dev *priv,
-			   const struct ipoib_port_addr *a,
-			   const struct ipoib_port_addr *b)
+bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
+			      const struct ipoib_port_addr *a,
+			      const struct ipoib_port_addr *b)
 {
 	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
 	       ether_addr_equal(a->mac, b->mac);
@@ -199,35 +199,35 @@ bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
 	struct ipoib_dev *priv = conn->cm->priv;
 	struct ipoib_port_addr port;
 
-	return ipoib_port_addr_lookup(priv, conn->peer->addr.gid, &port) &&
-	       ipoib_port_addr_equal(priv, &port, &conn->from);
+	return ipoib_cm_port_addr_lookup(priv, conn->peer->addr.gid, &port) &&
+	       ipoib_cm_port_addr_equal(priv, &port, &conn->from);
 }
 
 /* ---- shares of ports ---- */
 
-static void ipoib_source_key(const struct ipoib_cm *cm,
-			     const struct ipoib_port_addr *port,
-			     struct ipoib_port_addr *key)
+static void ipoib_cm_source_key(const struct ipoib_cm *cm,
+				const struct ipoib_port_addr *port,
+				struct ipoib_port_addr *key)
 {
 	u8 lmc = READ_ONCE(cm->priv->lmc);
 
-	ipoib_port_addr_set(key, port->lid >> lmc << lmc, port->mac);
+	ipoib_cm_port_addr_set(key, port->lid >> lmc << lmc, port->mac);
 }
 
-static struct hlist_head *ipoib_source_bucket(struct ipoib_cm *cm,
-					      const struct ipoib_port_addr *key)
+static struct hlist_head *ipoib_cm_source_bucket(struct ipoib_cm *cm,
+						 const struct ipoib_port_addr *key)
 {
 	u32 hash = jhash(key->mac, ETH_ALEN, key->lid);
 
 	return &cm->sources[hash % IPOIB_CM_SOURCES];
 }
 
-static struct ipoib_source *ipoib_source_find(struct ipoib_cm *cm,
-					      const struct ipoib_port_addr *key)
+static struct ipoib_source *ipoib_cm_source_find(struct ipoib_cm *cm,
+						 const struct ipoib_port_addr *key)
 {
 	struct ipoib_source *source;
 
-	hlist_for_each_entry(source, ipoib_source_bucket(cm, key), node)
+	hlist_for_each_entry(source, ipoib_cm_source_bucket(cm, key), node)
 		if (source->key.lid == key->lid &&
 		    ether_addr_equal(source->key.mac, key->mac))
 			return source;
@@ -235,12 +235,12 @@ static struct ipoib_source *ipoib_source_find(struct ipoib_cm *cm,
 }
 
 /**
- * ipoib_source_limit - the share of a port
+ * ipoib_cm_source_limit - the share of a port
  * @limit: limit of all connections of the interface
  *
  * Return: the most connections that peers on one port may have
  */
-unsigned int ipoib_source_limit(unsigned int limit)
+unsigned int ipoib_cm_source_limit(unsigned int limit)
 {
 	unsigned int max_port = READ_ONCE(ipoib_cm_max_port);
 
@@ -251,15 +251,15 @@ unsigned int ipoib_source_limit(unsigned int limit)
 }
 
 /**
- * ipoib_source_may_ask - whether one more request of a port may wait for its RTU
+ * ipoib_cm_source_may_ask - whether one more request of a port may wait for its RTU
  * @cm: connected mode of the interface
  * @port: the port
  *
  * Context: &ipoib_cm.lock held
  * Return: true if so
  */
-bool ipoib_source_may_ask(struct ipoib_cm *cm,
-			  const struct ipoib_port_addr *port)
+bool ipoib_cm_source_may_ask(struct ipoib_cm *cm,
+			     const struct ipoib_port_addr *port)
 {
 	unsigned int limit = READ_ONCE(ipoib_cm_max_port) ?:
 			    IPOIB_SOURCE_ACCEPTING;
@@ -267,47 +267,47 @@ bool ipoib_source_may_ask(struct ipoib_cm *cm,
 	struct ipoib_port_addr key;
 
 	lockdep_assert_held(&cm->lock);
-	ipoib_source_key(cm, port, &key);
-	source = ipoib_source_find(cm, &key);
+	ipoib_cm_source_key(cm, port, &key);
+	source = ipoib_cm_source_find(cm, &key);
 	return !source || source->naccepting < limit;
 }
 
 /**
- * ipoib_source_get - count one more connection of a port
+ * ipoib_cm_source_get - count one more connection of a port
  * @cm: connected mode of the interface
  * @port: the port
  *
  * Context: &ipoib_cm.lock held
- * Return: the source, for ipoib_source_put(), or NULL if memory ran out
+ * Return: the source, for ipoib_cm_source_put(), or NULL if memory ran out
  */
-struct ipoib_source *ipoib_source_get(struct ipoib_cm *cm,
-				      const struct ipoib_port_addr *port)
+struct ipoib_source *ipoib_cm_source_get(struct ipoib_cm *cm,
+					 const struct ipoib_port_addr *port)
 {
 	struct ipoib_source *source;
 	struct ipoib_port_addr key;
 
 	lockdep_assert_held(&cm->lock);
-	ipoib_source_key(cm, port, &key);
-	source = ipoib_source_find(cm, &key);
+	ipoib_cm_source_key(cm, port, &key);
+	source = ipoib_cm_source_find(cm, &key);
 	if (!source) {
 		source = kzalloc(sizeof(*source), GFP_ATOMIC);
 		if (!source)
 			return NULL;
 		source->key = key;
-		hlist_add_head(&source->node, ipoib_source_bucket(cm, &key));
+		hlist_add_head(&source->node, ipoib_cm_source_bucket(cm, &key));
 	}
 	source->nconns++;
 	return source;
 }
 
 /**
- * ipoib_source_put - undo ipoib_source_get()
+ * ipoib_cm_source_put - undo ipoib_cm_source_get()
  * @cm: connected mode of the interface
  * @source: the source, or NULL
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source)
+void ipoib_cm_source_put(struct ipoib_cm *cm, struct ipoib_source *source)
 {
 	lockdep_assert_held(&cm->lock);
 	if (!source || --source->nconns)
@@ -317,13 +317,13 @@ void ipoib_source_put(struct ipoib_cm *cm, struct ipoib_source *source)
 }
 
 /**
- * ipoib_source_conns_max - the most connections that peers on one port have
+ * ipoib_cm_source_conns_max - the most connections that peers on one port have
  * @cm: connected mode of the interface
  *
  * Context: &ipoib_cm.lock held
  * Return: how many
  */
-unsigned int ipoib_source_conns_max(const struct ipoib_cm *cm)
+unsigned int ipoib_cm_source_conns_max(const struct ipoib_cm *cm)
 {
 	const struct ipoib_source *source;
 	unsigned int i, nconns = 0;

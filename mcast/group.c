@@ -32,23 +32,23 @@ static const char * const ipoib_group_state_names[] = {
 static_assert(ARRAY_SIZE(ipoib_group_state_names) == IPOIB_NR_MCAST_STATES);
 
 /**
- * ipoib_group_state_name - state of a group in words
+ * ipoib_mcast_group_state_name - state of a group in words
  * @mcast: the group
  *
  * Return: static string
  */
-const char *ipoib_group_state_name(const struct ipoib_mcast *mcast)
+const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast)
 {
 	return ipoib_group_state_names[READ_ONCE(mcast->state)];
 }
 
 /**
- * ipoib_group_is_broadcast - whether a group is the broadcast group
+ * ipoib_mcast_group_is_broadcast - whether a group is the broadcast group
  * @mcast: the group
  *
  * Return: true if it is
  */
-bool ipoib_group_is_broadcast(const struct ipoib_mcast *mcast)
+bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast)
 {
 	return rcu_access_pointer(mcast->priv->broadcast) == mcast;
 }
@@ -56,14 +56,14 @@ bool ipoib_group_is_broadcast(const struct ipoib_mcast *mcast)
 /* ---- who needs a group ---- */
 
 /**
- * ipoib_group_want - JoinState that those who need a group add up to
+ * ipoib_mcast_group_want - JoinState that those who need a group add up to
  * @mcast: the group
  *
  * Each of them allows to send; the first two allow to receive.
  *
  * Return: JoinState, 0 if nobody needs it
  */
-u8 ipoib_group_want(const struct ipoib_mcast *mcast)
+u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast)
 {
 	u8 users = READ_ONCE(mcast->users);
 
@@ -74,12 +74,12 @@ u8 ipoib_group_want(const struct ipoib_mcast *mcast)
 	return users ? IPOIB_JOIN_SEND : 0;
 }
 
-static bool ipoib_group_only_routes(u8 users)
+static bool ipoib_mcast_group_only_routes(u8 users)
 {
 	return users & IPOIB_USER_ROUTE && !(users & IPOIB_USER_LISTEN);
 }
 
-static void ipoib_group_set_users(struct ipoib_mcast *mcast, u8 users)
+static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -88,45 +88,45 @@ static void ipoib_group_set_users(struct ipoib_mcast *mcast, u8 users)
 		return;
 	priv->nsend -= mcast->users == IPOIB_USER_SEND;
 	priv->nsend += users == IPOIB_USER_SEND;
-	priv->nroute -= ipoib_group_only_routes(mcast->users);
-	priv->nroute += ipoib_group_only_routes(users);
+	priv->nroute -= ipoib_mcast_group_only_routes(mcast->users);
+	priv->nroute += ipoib_mcast_group_only_routes(users);
 	WRITE_ONCE(mcast->users, users);
 	/* Also if it waits for something. */
 	list_move_tail(&mcast->todo, &priv->group_todo);
 }
 
 /**
- * ipoib_group_add_user - somebody needs a group
+ * ipoib_mcast_group_add_user - somebody needs a group
  * @mcast: the group
  * @user: IPOIB_USER_ bit
  *
  * Context: mcast_lock held
  */
-void ipoib_group_add_user(struct ipoib_mcast *mcast, u8 user)
+void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user)
 {
-	ipoib_group_set_users(mcast, mcast->users | user);
+	ipoib_mcast_group_set_users(mcast, mcast->users | user);
 }
 
 /**
- * ipoib_group_drop_user - somebody needs a group no longer
+ * ipoib_mcast_group_drop_user - somebody needs a group no longer
  * @mcast: the group; left by the work if nobody else needs it
  * @user: IPOIB_USER_ bit
  *
  * Context: mcast_lock held
  */
-void ipoib_group_drop_user(struct ipoib_mcast *mcast, u8 user)
+void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user)
 {
-	ipoib_group_set_users(mcast, mcast->users & ~user);
+	ipoib_mcast_group_set_users(mcast, mcast->users & ~user);
 }
 
 /**
- * ipoib_group_is_unused - whether nothing has been sent to a group for long
+ * ipoib_mcast_group_is_unused - whether nothing has been sent to a group for long
  * @mcast: the group
  *
  * Context: any
  * Return: true if so
  */
-bool ipoib_group_is_unused(const struct ipoib_mcast *mcast)
+bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
 {
 	return time_after_eq(jiffies,
 			     READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED);
@@ -139,7 +139,7 @@ bool ipoib_group_is_unused(const struct ipoib_mcast *mcast)
  * invalidated. That matters until ib_sa has left the group. The interface has one time
  * stamp for all groups that have been removed.
  */
-static unsigned long ipoib_group_invalidated_at(const struct ipoib_dev *priv)
+static unsigned long ipoib_mcast_group_invalidated_at(const struct ipoib_dev *priv)
 {
 	unsigned long invalidated_at = READ_ONCE(priv->invalidated_at);
 
@@ -148,8 +148,8 @@ static unsigned long ipoib_group_invalidated_at(const struct ipoib_dev *priv)
 	return jiffies - IPOIB_MCAST_CONFIRM;
 }
 
-static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
-					     const u8 *mgid)
+static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
+						   const u8 *mgid)
 {
 	struct ipoib_mcast *mcast = kzalloc(sizeof(*mcast), GFP_ATOMIC);
 
@@ -159,7 +159,7 @@ static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 	mcast->priv = priv;
 	mcast->created = jiffies;
 	mcast->asked_at = jiffies;
-	mcast->invalidated_at = ipoib_group_invalidated_at(priv);
+	mcast->invalidated_at = ipoib_mcast_group_invalidated_at(priv);
 	/* Nothing has been sent yet. */
 	mcast->used = jiffies - IPOIB_SEND_UNUSED;
 	mcast->settled_at = jiffies;
@@ -172,11 +172,11 @@ static struct ipoib_mcast *ipoib_group_alloc(struct ipoib_dev *priv,
 }
 
 /* Check whether there is room for one more group. Count a refusal, and log the first. */
-static bool ipoib_group_check_room(struct ipoib_dev *priv, u8 user)
+static bool ipoib_mcast_group_check_room(struct ipoib_dev *priv, u8 user)
 {
 	if (priv->mcast_closed)
 		return false;
-	if (ipoib_group_fits(priv, user))
+	if (ipoib_mcast_group_fits(priv, user))
 		return true;
 	ipoib_stat_add(priv, IPOIB_MCAST_REFUSED, 1);
 	if (!priv->cap_logged)
@@ -188,7 +188,7 @@ static bool ipoib_group_check_room(struct ipoib_dev *priv, u8 user)
 }
 
 /**
- * ipoib_group_add - make a group
+ * ipoib_mcast_group_add - make a group
  * @priv: the interface
  * @mgid: its MGID
  * @user: IPOIB_USER_ bit of who needs it
@@ -196,15 +196,15 @@ static bool ipoib_group_check_room(struct ipoib_dev *priv, u8 user)
  * Context: mcast_lock held
  * Return: the group; NULL if there is no memory, or too many are there
  */
-struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
-				    u8 user)
+struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
+					  u8 user)
 {
 	struct ipoib_mcast *mcast;
 
 	lockdep_assert_held(&priv->mcast_lock);
-	if (!ipoib_group_check_room(priv, user))
+	if (!ipoib_mcast_group_check_room(priv, user))
 		return NULL;
-	mcast = ipoib_group_alloc(priv, mgid);
+	mcast = ipoib_mcast_group_alloc(priv, mgid);
 	if (!mcast)
 		return NULL;
 	if (rhashtable_insert_fast(&priv->groups, &mcast->node,
@@ -217,32 +217,32 @@ struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
 	priv->ngroups++;
 	if (user == IPOIB_USER_SEND)
 		mcast->used = jiffies;
-	ipoib_group_add_user(mcast, user);
+	ipoib_mcast_group_add_user(mcast, user);
 	return mcast;
 }
 
 /**
- * ipoib_group_lookup - find a group
+ * ipoib_mcast_group_lookup - find a group
  * @priv: the interface
  * @mgid: its MGID
  *
  * Context: mcast_lock held
  * Return: the group, or NULL
  */
-struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid)
+struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid)
 {
 	lockdep_assert_held(&priv->mcast_lock);
 	return rhashtable_lookup_fast(&priv->groups, mgid, ipoib_mcast_params);
 }
 
 /**
- * ipoib_group_unlink - take a group out of the table
+ * ipoib_mcast_group_unlink - take a group out of the table
  * @mcast: the group; no callback is left that could put it on the todo list
  *
  * Context: mcast_lock held; multicast work, or with it stopped
  * Return: IPOIB_USER_ bits of who needed it
  */
-u8 ipoib_group_unlink(struct ipoib_mcast *mcast)
+u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	u8 users = mcast->users;
@@ -250,7 +250,7 @@ u8 ipoib_group_unlink(struct ipoib_mcast *mcast)
 	lockdep_assert_held(&priv->mcast_lock);
 	rhashtable_remove_fast(&priv->groups, &mcast->node, ipoib_mcast_params);
 	list_del(&mcast->list);
-	ipoib_group_set_users(mcast, 0);
+	ipoib_mcast_group_set_users(mcast, 0);
 	list_del_init(&mcast->todo);
 	/* A group may have found no room. Nothing else reports that there is some. */
 	if (priv->ngroups-- == IPOIB_MCAST_MAX)
@@ -262,10 +262,10 @@ u8 ipoib_group_unlink(struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_group_free - free a group
+ * ipoib_mcast_group_free - free a group
  * @mcast: the group, not in the table any more
  */
-void ipoib_group_free(struct ipoib_mcast *mcast)
+void ipoib_mcast_group_free(struct ipoib_mcast *mcast)
 {
 	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
 	ipoib_object_gone(IPOIB_OBJECT_GROUP, 1);
@@ -273,13 +273,13 @@ void ipoib_group_free(struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_group_drop - drop the frames that wait for a group
+ * ipoib_mcast_group_drop - drop the frames that wait for a group
  * @mcast: the group
  * @why: reason
  *
  * Context: multicast work, or with it stopped
  */
-void ipoib_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
+void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	struct sk_buff_head frames;
@@ -351,66 +351,66 @@ unsigned long ipoib_mcast_spread(void)
 /* ---- states ---- */
 
 /**
- * ipoib_group_is_busy - whether the SA is being asked about a group
+ * ipoib_mcast_group_is_busy - whether the SA is being asked about a group
  * @state: state of the group
  *
  * Return: true if so
  */
-bool ipoib_group_is_busy(enum ipoib_mcast_state state)
+bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
 {
 	return state == IPOIB_MCAST_JOINING || state == IPOIB_MCAST_ASKING ||
 	       state == IPOIB_MCAST_CHECKING;
 }
 
 /**
- * ipoib_group_is_pending - whether an answer about a group is to come
+ * ipoib_mcast_group_is_pending - whether an answer about a group is to come
  * @mcast: the group; the SA is being asked, or is to be asked as soon as it can:
  *	when the broadcast group has been joined, and there is a credit
  *
  * Context: mcast_lock held, or multicast work
  * Return: true if so
  */
-bool ipoib_group_is_pending(const struct ipoib_mcast *mcast)
+bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
 {
-	return ipoib_group_is_busy(mcast->state) ||
+	return ipoib_mcast_group_is_busy(mcast->state) ||
 	       mcast->state == IPOIB_MCAST_IDLE ||
 	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->reread);
 }
 
 /**
- * ipoib_group_is_slow - frames have waited for an answer for long enough
+ * ipoib_mcast_group_is_slow - frames have waited for an answer for long enough
  * @mcast: the group
  *
  * Context: mcast_lock held, or multicast work
  * Return: true if they are not to wait any more
  */
-bool ipoib_group_is_slow(const struct ipoib_mcast *mcast)
+bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 {
-	return ipoib_group_is_pending(mcast) &&
+	return ipoib_mcast_group_is_pending(mcast) &&
 	       time_after_eq(jiffies, mcast->asked_at + IPOIB_MCAST_PATIENCE);
 }
 
 /**
- * ipoib_group_set_state - the next state of a group
+ * ipoib_mcast_group_set_state - the next state of a group
  * @mcast: the group
  * @state: the state; the limit is left with the last of those that ask the SA
  *
  * Context: multicast work, or with it stopped
  */
-void ipoib_group_set_state(struct ipoib_mcast *mcast,
-			   enum ipoib_mcast_state state)
+void ipoib_mcast_group_set_state(struct ipoib_mcast *mcast,
+				 enum ipoib_mcast_state state)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
 	spin_lock_bh(&priv->mcast_lock);
-	if (ipoib_group_is_busy(state) && !ipoib_group_is_busy(mcast->state))
+	if (ipoib_mcast_group_is_busy(state) && !ipoib_mcast_group_is_busy(mcast->state))
 		mcast->asked_at = jiffies;
 	mcast->state = state;
 	mcast->read = false;
 	spin_unlock_bh(&priv->mcast_lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
 			  ipoib_group_state_names[state], mcast->status);
-	if (!mcast->credit || ipoib_group_is_busy(state))
+	if (!mcast->credit || ipoib_mcast_group_is_busy(state))
 		return;
 	mcast->credit = false;
 	ipoib_limit_put(priv->limit);

@@ -28,12 +28,12 @@
 #define IPOIB_ROUTES_RETRY	(HZ / 2)
 
 /**
- * ipoib_router_due - list the groups of the link anew, if we route
+ * ipoib_mcast_route_due - list the groups of the link anew, if we route
  * @priv: the interface
  *
  * Context: mcast_lock held; the caller sees to it that the multicast work runs
  */
-void ipoib_router_due(struct ipoib_dev *priv)
+void ipoib_mcast_route_due(struct ipoib_dev *priv)
 {
 	lockdep_assert_held(&priv->mcast_lock);
 	priv->routes_due = priv->routing;
@@ -41,7 +41,7 @@ void ipoib_router_due(struct ipoib_dev *priv)
 	priv->routes_pause = 0;
 }
 
-static void ipoib_router_stop(struct ipoib_dev *priv)
+static void ipoib_mcast_route_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
@@ -51,12 +51,12 @@ static void ipoib_router_stop(struct ipoib_dev *priv)
 		if (mcast->users & IPOIB_USER_ROUTE &&
 		    time_before(jiffies, READ_ONCE(mcast->used) +
 					 IPOIB_SEND_UNUSED))
-			ipoib_group_add_user(mcast, IPOIB_USER_SEND);
-		ipoib_group_drop_user(mcast, IPOIB_USER_ROUTE);
+			ipoib_mcast_group_add_user(mcast, IPOIB_USER_SEND);
+		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 	}
 }
 
-static void ipoib_router_sync(struct ipoib_dev *priv)
+static void ipoib_mcast_route_sync(struct ipoib_dev *priv)
 {
 	unsigned int flags = READ_ONCE(priv->netdev->flags);
 	bool routing = flags & (IFF_ALLMULTI | IFF_PROMISC) && priv->agent;
@@ -64,15 +64,15 @@ static void ipoib_router_sync(struct ipoib_dev *priv)
 	spin_lock_bh(&priv->mcast_lock);
 	if (priv->routing != routing && !priv->mcast_closed) {
 		priv->routing = routing;
-		ipoib_router_due(priv);
+		ipoib_mcast_route_due(priv);
 		if (!routing)
-			ipoib_router_stop(priv);
+			ipoib_mcast_route_stop(priv);
 	}
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
 /* The groups have to be listed once more, after a while or earlier. */
-static void ipoib_router_again(struct ipoib_dev *priv, unsigned long delay)
+static void ipoib_mcast_route_again(struct ipoib_dev *priv, unsigned long delay)
 {
 	lockdep_assert_held(&priv->mcast_lock);
 	if (priv->routes_due)
@@ -82,7 +82,7 @@ static void ipoib_router_again(struct ipoib_dev *priv, unsigned long delay)
 }
 
 /* The SA has not listed them, and might go on like that: said once (U58). */
-static void ipoib_router_failed(struct ipoib_dev *priv, int err)
+static void ipoib_mcast_route_failed(struct ipoib_dev *priv, int err)
 {
 	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 	if (!priv->routes_failed)
@@ -93,49 +93,49 @@ static void ipoib_router_failed(struct ipoib_dev *priv, int err)
 	priv->routes_pause = ipoib_backoff_next(priv->routes_pause,
 						IPOIB_ROUTES_RETRY,
 						IPOIB_ROUTES_POLL);
-	ipoib_router_again(priv, ipoib_backoff_spread(priv->routes_pause));
+	ipoib_mcast_route_again(priv, ipoib_backoff_spread(priv->routes_pause));
 }
 
-static void ipoib_router_want(struct ipoib_dev *priv, const union ib_gid *mgid)
+static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
-	struct ipoib_mcast *mcast = ipoib_group_lookup(priv, mgid->raw);
+	struct ipoib_mcast *mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 
 	if (!mcast)
-		mcast = ipoib_group_add(priv, mgid->raw, IPOIB_USER_ROUTE);
+		mcast = ipoib_mcast_group_add(priv, mgid->raw, IPOIB_USER_ROUTE);
 	else if (mcast->users == IPOIB_USER_SEND &&
-		 !ipoib_group_fits(priv, IPOIB_USER_ROUTE))
+		 !ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE))
 		mcast = NULL;
 	if (!mcast) {
 		/* No room, or just no memory. */
-		ipoib_router_again(priv,
-				   ipoib_group_fits(priv, IPOIB_USER_ROUTE) ?
-				   IPOIB_ROUTES_RETRY : IPOIB_ROUTES_POLL);
+		ipoib_mcast_route_again(priv,
+					ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE) ?
+					IPOIB_ROUTES_RETRY : IPOIB_ROUTES_POLL);
 		return;
 	}
 	mcast->listed = true;
 	/* It may have been made since the SA last said that there is none. */
-	if (ipoib_group_is_busy(mcast->state))
+	if (ipoib_mcast_group_is_busy(mcast->state))
 		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
-	ipoib_group_add_user(mcast, IPOIB_USER_ROUTE);
+	ipoib_mcast_group_add_user(mcast, IPOIB_USER_ROUTE);
 }
 
 /**
- * ipoib_router_group_created - join a new group of the link if it is to be routed
+ * ipoib_mcast_route_group_created - join a new group of the link if it is to be routed
  * @priv: the interface
  * @mgid: its MGID
  *
  * Context: mcast_lock held
  */
-void ipoib_router_group_created(struct ipoib_dev *priv,
-				const union ib_gid *mgid)
+void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
+				     const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 
 	lockdep_assert_held(&priv->mcast_lock);
 	if (!priv->routing)
 		return;
-	ipoib_router_want(priv, mgid);
-	mcast = ipoib_group_lookup(priv, mgid->raw);
+	ipoib_mcast_route_want(priv, mgid);
+	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 	if (mcast)
 		mcast->reported = true;
 }
@@ -144,8 +144,8 @@ void ipoib_router_group_created(struct ipoib_dev *priv,
  * All groups of the link, as the SA lists them; others are of no interest, but
  * for those reported since the SA was asked: the list may be older.
  */
-static void ipoib_router_take(struct ipoib_dev *priv,
-			      const union ib_gid *mgids, unsigned int n)
+static void ipoib_mcast_route_take(struct ipoib_dev *priv,
+				   const union ib_gid *mgids, unsigned int n)
 {
 	struct ipoib_mcast *mcast;
 
@@ -153,17 +153,17 @@ static void ipoib_router_take(struct ipoib_dev *priv,
 	priv->routes_pause = 0;
 	priv->routes_failed = false;
 	list_for_each_entry(mcast, &priv->group_list, list)
-		mcast->listed = ipoib_group_is_broadcast(mcast);
+		mcast->listed = ipoib_mcast_group_is_broadcast(mcast);
 	for (; n; n--, mgids++)
 		if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
-			ipoib_router_want(priv, mgids);
+			ipoib_mcast_route_want(priv, mgids);
 	list_for_each_entry(mcast, &priv->group_list, list)
 		if (!mcast->listed && !mcast->reported)
-			ipoib_group_drop_user(mcast, IPOIB_USER_ROUTE);
+			ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 }
 
 /**
- * ipoib_router_listed - the SA has listed the groups of the link
+ * ipoib_mcast_route_listed - the SA has listed the groups of the link
  * @priv: the interface
  * @status: 0 or negative error
  * @mgids: MGIDs of groups of our partition
@@ -171,21 +171,21 @@ static void ipoib_router_take(struct ipoib_dev *priv,
  *
  * Context: any but hard interrupt
  */
-void ipoib_router_listed(struct ipoib_dev *priv, int status,
-			 const union ib_gid *mgids, unsigned int n)
+void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
+			      const union ib_gid *mgids, unsigned int n)
 {
 	spin_lock_bh(&priv->mcast_lock);
 	priv->routes_asked = false;
 	if (priv->routing && !status)
-		ipoib_router_take(priv, mgids, n);
+		ipoib_mcast_route_take(priv, mgids, n);
 	else if (priv->routing)
-		ipoib_router_failed(priv, status);
+		ipoib_mcast_route_failed(priv, status);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
 /* The groups are going to be listed. */
-static void ipoib_router_begin(struct ipoib_dev *priv)
+static void ipoib_mcast_route_begin(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
@@ -202,8 +202,8 @@ static void ipoib_router_begin(struct ipoib_dev *priv)
  * list at a time: of two the first would be older than what has been reported before
  * the second.
  */
-static bool ipoib_router_begin_if_due(struct ipoib_dev *priv,
-				      unsigned long *delay)
+static bool ipoib_mcast_route_begin_if_due(struct ipoib_dev *priv,
+					   unsigned long *delay)
 {
 	unsigned long now = jiffies;
 	bool due;
@@ -213,7 +213,7 @@ static bool ipoib_router_begin_if_due(struct ipoib_dev *priv,
 	due = priv->routing && !priv->routes_asked &&
 	      test_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	if (due && !priv->routes_due) {
-		due = !ipoib_notice_on(priv->agent);
+		due = !ipoib_sa_notice_on(priv->agent);
 		/* Reports may stop without notification. */
 		*delay = IPOIB_ROUTES_POLL;
 	}
@@ -222,7 +222,7 @@ static bool ipoib_router_begin_if_due(struct ipoib_dev *priv,
 		due = false;
 	}
 	if (due) {
-		ipoib_router_begin(priv);
+		ipoib_mcast_route_begin(priv);
 		*delay = IPOIB_ROUTES_POLL;
 	}
 	spin_unlock_bh(&priv->mcast_lock);
@@ -230,23 +230,23 @@ static bool ipoib_router_begin_if_due(struct ipoib_dev *priv,
 }
 
 /**
- * ipoib_router_step - ask for the groups of the link if it is time to
+ * ipoib_mcast_route_step - ask for the groups of the link if it is time to
  * @priv: the interface
  *
  * Context: multicast work
  * Return: jiffies until this is to be called again, or ULONG_MAX
  */
-unsigned long ipoib_router_step(struct ipoib_dev *priv)
+unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 {
 	unsigned long delay;
 	int err;
 
-	if (!ipoib_router_begin_if_due(priv, &delay))
+	if (!ipoib_mcast_route_begin_if_due(priv, &delay))
 		return delay;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
-	err = ipoib_query_groups(priv);
+	err = ipoib_sa_query_groups(priv);
 	if (err)
-		ipoib_router_listed(priv, err, NULL, 0);
+		ipoib_mcast_route_listed(priv, err, NULL, 0);
 	return delay;
 }
 
@@ -261,9 +261,9 @@ unsigned long ipoib_router_step(struct ipoib_dev *priv)
  *
  * One that we have just left ourselves may seem to be such a group for a moment.
  */
-static bool ipoib_listener_is_foreign(const struct ipoib_dev *priv,
-				      const struct ipoib_mcast *mcast,
-				      const union ib_gid *mgid)
+static bool ipoib_mcast_listen_is_foreign(const struct ipoib_dev *priv,
+					  const struct ipoib_mcast *mcast,
+					  const union ib_gid *mgid)
 {
 	if (mcast && mcast->users & IPOIB_USER_LISTEN)
 		return false;
@@ -272,7 +272,7 @@ static bool ipoib_listener_is_foreign(const struct ipoib_dev *priv,
 }
 
 /* One address of the stack's list. Foreign scopes and P_Keys are not ours. */
-static void ipoib_listener_add(struct ipoib_dev *priv, const u8 *lladdr)
+static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 {
 	const struct ipoib_lladdr *addr = (const void *)lladdr;
 	struct ipoib_mcast *mcast;
@@ -281,13 +281,13 @@ static void ipoib_listener_add(struct ipoib_dev *priv, const u8 *lladdr)
 	memcpy(mgid.raw, addr->gid, sizeof(mgid));
 	if (!ipoib_mgid_on_link(&mgid, &priv->broadcast_mgid))
 		return;
-	mcast = ipoib_group_lookup(priv, mgid.raw);
-	if (ipoib_listener_is_foreign(priv, mcast, &mgid)) {
+	mcast = ipoib_mcast_group_lookup(priv, mgid.raw);
+	if (ipoib_mcast_listen_is_foreign(priv, mcast, &mgid)) {
 		set_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
 		return;
 	}
 	if (!mcast)
-		mcast = ipoib_group_add(priv, mgid.raw, IPOIB_USER_LISTEN);
+		mcast = ipoib_mcast_group_add(priv, mgid.raw, IPOIB_USER_LISTEN);
 	if (!mcast) {
 		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 		/* No memory: the list is gone through again soon. */
@@ -296,18 +296,18 @@ static void ipoib_listener_add(struct ipoib_dev *priv, const u8 *lladdr)
 		return;
 	}
 	mcast->listed = true;
-	ipoib_group_add_user(mcast, IPOIB_USER_LISTEN);
+	ipoib_mcast_group_add_user(mcast, IPOIB_USER_LISTEN);
 }
 
 /* The stack listens no longer; perhaps somebody sends still (A31). */
-static void ipoib_listener_drop(struct ipoib_mcast *mcast)
+static void ipoib_mcast_listen_drop(struct ipoib_mcast *mcast)
 {
-	if (!ipoib_group_is_unused(mcast))
-		ipoib_group_add_user(mcast, IPOIB_USER_SEND);
-	ipoib_group_drop_user(mcast, IPOIB_USER_LISTEN);
+	if (!ipoib_mcast_group_is_unused(mcast))
+		ipoib_mcast_group_add_user(mcast, IPOIB_USER_SEND);
+	ipoib_mcast_group_drop_user(mcast, IPOIB_USER_LISTEN);
 }
 
-static void ipoib_listener_sync(struct ipoib_dev *priv)
+static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
 	struct netdev_hw_addr *ha;
@@ -318,19 +318,19 @@ static void ipoib_listener_sync(struct ipoib_dev *priv)
 	netif_addr_lock_bh(dev);
 	spin_lock(&priv->mcast_lock);
 	list_for_each_entry(mcast, &priv->group_list, list)
-		mcast->listed = ipoib_group_is_broadcast(mcast);
+		mcast->listed = ipoib_mcast_group_is_broadcast(mcast);
 	netdev_for_each_mc_addr(ha, dev)
-		ipoib_listener_add(priv, ha->addr);
+		ipoib_mcast_listen_add(priv, ha->addr);
 	list_for_each_entry(mcast, &priv->group_list, list)
 		if (!mcast->listed && mcast->users & IPOIB_USER_LISTEN)
-			ipoib_listener_drop(mcast);
+			ipoib_mcast_listen_drop(mcast);
 	spin_unlock(&priv->mcast_lock);
 	netif_addr_unlock_bh(dev);
-	ipoib_router_sync(priv);
+	ipoib_mcast_route_sync(priv);
 }
 
 /**
- * ipoib_listener_step - follow the stack's list, and its flags (U54, U56)
+ * ipoib_mcast_listen_step - follow the stack's list, and its flags (U54, U56)
  * @priv: the interface
  *
  * Nobody tells when user space leaves a group that was left to it, nor when ib_sa
@@ -338,23 +338,23 @@ static void ipoib_listener_sync(struct ipoib_dev *priv)
  *
  * Context: multicast work
  */
-void ipoib_listener_step(struct ipoib_dev *priv)
+void ipoib_mcast_listen_step(struct ipoib_dev *priv)
 {
 	bool again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
 		     time_after_eq(jiffies, priv->foreign_at);
 
 	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
-		ipoib_listener_sync(priv);
+		ipoib_mcast_listen_sync(priv);
 }
 
 /**
- * ipoib_listener_delay - when to go through the stack's list again
+ * ipoib_mcast_listen_delay - when to go through the stack's list again
  * @priv: the interface
  *
  * Context: multicast work
- * Return: jiffies until ipoib_listener_step() is to be called, or ULONG_MAX
+ * Return: jiffies until ipoib_mcast_listen_step() is to be called, or ULONG_MAX
  */
-unsigned long ipoib_listener_delay(struct ipoib_dev *priv)
+unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv)
 {
 	unsigned long now = jiffies;
 

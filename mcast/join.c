@@ -64,18 +64,18 @@ static const struct ipoib_check_rule ipoib_check_rules[] = {
 };
 
 /**
- * ipoib_check_text - describe why the last try to join failed
+ * ipoib_mcast_check_text - describe why the last try to join failed
  * @mcast: the group
  *
  * Return: static string
  */
-const char *ipoib_check_text(const struct ipoib_mcast *mcast)
+const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast)
 {
 	return ipoib_check_rules[READ_ONCE(mcast->reason)].text;
 }
 
 /* The same failure of a group is logged only once (U58). */
-static void ipoib_check_log(struct ipoib_mcast *mcast, const char *what, int err)
+static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, int err)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	const char *kind = mcast->asked & IPOIB_JOIN_RECEIVES ? "" : "sendonly ";
@@ -89,10 +89,10 @@ static void ipoib_check_log(struct ipoib_mcast *mcast, const char *what, int err
 	mcast->logged = mcast->reason;
 	netdev_warn(priv->netdev,
 		    "%smulticast %s failed for %pI6, status %d: %s\n", kind,
-		    what, mcast->mgid.raw, err, ipoib_check_text(mcast));
+		    what, mcast->mgid.raw, err, ipoib_mcast_check_text(mcast));
 }
 
-static void ipoib_check_retry_later(struct ipoib_mcast *mcast)
+static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 {
 	const struct ipoib_check_rule *rule;
 	unsigned int pause;
@@ -104,8 +104,8 @@ static void ipoib_check_retry_later(struct ipoib_mcast *mcast)
 		   msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
-static enum ipoib_check ipoib_check_mtu(struct ipoib_dev *priv, u8 mtu,
-					u8 link)
+static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu,
+					      u8 link)
 {
 	int port_mtu = READ_ONCE(priv->port_mtu);
 
@@ -119,21 +119,21 @@ static enum ipoib_check ipoib_check_mtu(struct ipoib_dev *priv, u8 mtu,
  * of the broadcast group (U55). Who only sends can live with another SL and
  * hop limit, which he takes, and with a greater MTU.
  */
-static enum ipoib_check ipoib_check_group(struct ipoib_mcast *mcast,
+static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 					    const struct ib_sa_mcmember_rec *rec)
 {
 	bool receives = mcast->asked & IPOIB_JOIN_FULL;
 	struct ipoib_dev *priv = mcast->priv;
-	const struct ib_sa_mcmember_rec *link = ipoib_member_link(priv);
+	const struct ib_sa_mcmember_rec *link = ipoib_mcast_member_link(priv);
 	enum ipoib_check reason;
 
 	if ((be16_to_cpu(rec->pkey) | IPOIB_PKEY_FULL) != priv->pkey)
 		return IPOIB_CHECK_PKEY;
-	if (ipoib_group_is_broadcast(mcast))
-		return ipoib_check_mtu(priv, rec->mtu, rec->mtu);
+	if (ipoib_mcast_group_is_broadcast(mcast))
+		return ipoib_mcast_check_mtu(priv, rec->mtu, rec->mtu);
 	if (rec->qkey != link->qkey)
 		return IPOIB_CHECK_QKEY;
-	reason = ipoib_check_mtu(priv, rec->mtu, link->mtu);
+	reason = ipoib_mcast_check_mtu(priv, rec->mtu, link->mtu);
 	if (reason && (receives || rec->mtu < link->mtu))
 		return reason;
 	if (receives && rec->sl != link->sl)
@@ -158,18 +158,18 @@ static enum ipoib_check ipoib_check_group(struct ipoib_mcast *mcast,
 #define IPOIB_SCOPE_HOLD_OFF	4000
 
 /**
- * ipoib_member_link - record of the broadcast group
+ * ipoib_mcast_member_link - record of the broadcast group
  * @priv: the interface
  *
  * Context: multicast work
  * Return: the record that other groups are to be like
  */
-const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv)
+const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev *priv)
 {
 	return &rcu_dereference_protected(priv->broadcast, true)->rec;
 }
 
-static void ipoib_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
+static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	struct ipoib_ah *old;
@@ -181,7 +181,7 @@ static void ipoib_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
 	ipoib_ah_retire(priv, old);
 }
 
-static void ipoib_member_detach(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	int err;
@@ -195,12 +195,12 @@ static void ipoib_member_detach(struct ipoib_mcast *mcast)
 		return;
 	}
 	mcast->reason = IPOIB_CHECK_LOCAL;
-	ipoib_check_log(mcast, "detach", err);
+	ipoib_mcast_check_log(mcast, "detach", err);
 }
 
 /* The handle of a membership, or of a join under way, is given back. */
-static void ipoib_member_free(struct ipoib_mcast *mcast,
-			      struct ib_sa_multicast **handle)
+static void ipoib_mcast_member_free(struct ipoib_mcast *mcast,
+				    struct ib_sa_multicast **handle)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -212,49 +212,49 @@ static void ipoib_member_free(struct ipoib_mcast *mcast,
 }
 
 /* We are no member any more, whatever the SA thinks. */
-static void ipoib_member_forget(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 {
-	ipoib_member_detach(mcast);
-	ipoib_member_free(mcast, &mcast->member);
+	ipoib_mcast_member_detach(mcast);
+	ipoib_mcast_member_free(mcast, &mcast->member);
 	WRITE_ONCE(mcast->held, 0);
-	ipoib_member_publish(mcast, NULL);
+	ipoib_mcast_member_publish(mcast, NULL);
 }
 
 /* Give up a membership that the SA does not have. ib_sa has not left the group yet. */
-static void ipoib_member_invalidate(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_invalidate(struct ipoib_mcast *mcast)
 {
 	if (mcast->member) {
 		mcast->invalidated_at = jiffies;
 		WRITE_ONCE(mcast->priv->invalidated_at, jiffies);
 	}
-	ipoib_member_forget(mcast);
+	ipoib_mcast_member_forget(mcast);
 }
 
 /**
- * ipoib_member_end - give up membership and join for good
+ * ipoib_mcast_member_end - give up membership and join for good
  * @mcast: the group
  *
  * No answer comes any more when this returns, and the credit is given back.
  *
  * Context: multicast work, or with it stopped
  */
-void ipoib_member_end(struct ipoib_mcast *mcast)
+void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
 {
 	u8 state = mcast->held | (mcast->joining ? mcast->asked : 0);
 	struct ipoib_dev *priv = mcast->priv;
 
-	ipoib_member_free(mcast, &mcast->joining);
-	ipoib_member_forget(mcast);
+	ipoib_mcast_member_free(mcast, &mcast->joining);
+	ipoib_mcast_member_forget(mcast);
 	if (state && priv->fabric->left)
 		priv->fabric->left(priv, mcast, state);
-	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_IDLE);
 }
 
 /* ---- to have joined ---- */
 
 /* The link takes MTU and Q_Key of the broadcast group (U18, U28, U40). */
-static int ipoib_member_take_link(struct ipoib_dev *priv,
-				  const struct ib_sa_mcmember_rec *rec)
+static int ipoib_mcast_member_take_link(struct ipoib_dev *priv,
+					const struct ib_sa_mcmember_rec *rec)
 {
 	int mtu = ipoib_mtu_from_ib(rec->mtu);
 
@@ -264,8 +264,8 @@ static int ipoib_member_take_link(struct ipoib_dev *priv,
 	return ipoib_ud_set_qkey(priv, be32_to_cpu(rec->qkey));
 }
 
-static struct ipoib_ah *ipoib_member_make_ah(struct ipoib_dev *priv,
-					     struct ib_sa_mcmember_rec *rec)
+static struct ipoib_ah *ipoib_mcast_member_make_ah(struct ipoib_dev *priv,
+						   struct ib_sa_mcmember_rec *rec)
 {
 	struct rdma_ah_attr attr;
 	int err;
@@ -277,15 +277,15 @@ static struct ipoib_ah *ipoib_member_make_ah(struct ipoib_dev *priv,
 }
 
 /* The QP takes the frames of the group, at its present MLID, or does not. */
-static int ipoib_member_attach(struct ipoib_mcast *mcast,
-			       struct ib_sa_mcmember_rec *rec, u8 state)
+static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
+				     struct ib_sa_mcmember_rec *rec, u8 state)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	int err;
 
 	if (!(state & IPOIB_JOIN_RECEIVES) ||
 	    (mcast->attached && mcast->rec.mlid != rec->mlid))
-		ipoib_member_detach(mcast);
+		ipoib_mcast_member_detach(mcast);
 	if (mcast->attached || !(state & IPOIB_JOIN_RECEIVES))
 		return 0;
 	err = priv->fabric->attach(priv, rec);
@@ -296,8 +296,8 @@ static int ipoib_member_attach(struct ipoib_mcast *mcast,
 }
 
 /* We are a member with JoinState @state, as @rec says. */
-static int ipoib_member_take(struct ipoib_mcast *mcast,
-			     struct ib_sa_mcmember_rec *rec, u8 state)
+static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
+				   struct ib_sa_mcmember_rec *rec, u8 state)
 {
 	bool settled = mcast->held && mcast->rec.mlid == rec->mlid &&
 		       time_after_eq(jiffies, mcast->settled_at);
@@ -305,15 +305,15 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
 	struct ipoib_ah *ah;
 	int err;
 
-	if (ipoib_group_is_broadcast(mcast)) {
-		err = ipoib_member_take_link(priv, rec);
+	if (ipoib_mcast_group_is_broadcast(mcast)) {
+		err = ipoib_mcast_member_take_link(priv, rec);
 		if (err)
 			return err;
 	}
-	ah = ipoib_member_make_ah(priv, rec);
+	ah = ipoib_mcast_member_make_ah(priv, rec);
 	if (IS_ERR(ah))
 		return PTR_ERR(ah);
-	err = ipoib_member_attach(mcast, rec, state);
+	err = ipoib_mcast_member_attach(mcast, rec, state);
 	if (err) {
 		ipoib_ah_retire(priv, ah);
 		return err;
@@ -324,7 +324,7 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
 	WRITE_ONCE(mcast->held, state);
 	if (!settled)
 		WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
-	ipoib_member_publish(mcast, ah);
+	ipoib_mcast_member_publish(mcast, ah);
 	return 0;
 }
 
@@ -334,7 +334,7 @@ static int ipoib_member_take(struct ipoib_mcast *mcast,
  * with it. All of them do so for the broadcast group first, and there we are
  * again, so frames go that way until the group, too, has settled.
  */
-static void ipoib_member_unsettle(struct ipoib_dev *priv)
+static void ipoib_mcast_member_unsettle(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
@@ -344,18 +344,18 @@ static void ipoib_member_unsettle(struct ipoib_dev *priv)
 			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_GRACE);
 }
 
-static void ipoib_member_link_up(struct ipoib_dev *priv)
+static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 {
 	set_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	spin_lock_bh(&priv->mcast_lock);
-	ipoib_member_unsettle(priv);
-	ipoib_router_due(priv);
+	ipoib_mcast_member_unsettle(priv);
+	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast_lock);
 	ipoib_mcast_todo_all(priv);
 }
 
-static void ipoib_member_set_joined(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 {
 	WRITE_ONCE(mcast->backoff, 0);
 	mcast->reason = IPOIB_CHECK_OK;
@@ -364,52 +364,52 @@ static void ipoib_member_set_joined(struct ipoib_mcast *mcast)
 	spin_lock_bh(&mcast->priv->mcast_lock);
 	mcast->parked = false;
 	spin_unlock_bh(&mcast->priv->mcast_lock);
-	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
-	if (ipoib_group_is_broadcast(mcast))
-		ipoib_member_link_up(mcast->priv);
-	ipoib_group_send(mcast);
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_MEMBER);
+	if (ipoib_mcast_group_is_broadcast(mcast))
+		ipoib_mcast_member_link_up(mcast->priv);
+	ipoib_mcast_group_send(mcast);
 }
 
 /* ---- not to have joined ---- */
 
 /* Jiffies until the next frame has the SA asked for the group again. */
-static unsigned long ipoib_member_absence(struct ipoib_mcast *mcast)
+static unsigned long ipoib_mcast_member_absence(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
 	unsigned int n = READ_ONCE(mcast->absences);
 
-	if (agent && ipoib_notice_on(agent))
+	if (agent && ipoib_sa_notice_on(agent))
 		return IPOIB_ABSENT_REPORTED;
 	WRITE_ONCE(mcast->absences, min(n + 1, IPOIB_ABSENT_DOUBLED + 0u));
 	return (unsigned long)IPOIB_ABSENT << n;
 }
 
 /* The group is missing: invalidate what is known of it. */
-static void ipoib_member_set_absent(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	ipoib_member_invalidate(mcast);
+	ipoib_mcast_member_invalidate(mcast);
 	mcast->reason = IPOIB_CHECK_MISSING;
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
-	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_member_absence(mcast));
-	ipoib_group_set_state(mcast, IPOIB_MCAST_ABSENT);
+	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_mcast_member_absence(mcast));
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast_lock);
 	mcast->parked = true;
 	/* It has been made while we asked, or routers have nothing here. */
 	if (mcast->reread)
 		mcast->retry_at = jiffies;
 	else
-		ipoib_group_drop_user(mcast, IPOIB_USER_ROUTE);
+		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast_lock);
 	/* To the routers, or dropped: the sender decides. */
-	ipoib_group_send(mcast);
+	ipoib_mcast_group_send(mcast);
 }
 
 /* At the greatest scope the search holds off for a while before it starts anew. */
-static bool ipoib_member_is_last_scope(const struct ipoib_mcast *mcast)
+static bool ipoib_mcast_member_is_last_scope(const struct ipoib_mcast *mcast)
 {
 	const struct ipoib_mgid *mgid = (const void *)mcast->mgid.raw;
 
@@ -418,19 +418,19 @@ static bool ipoib_member_is_last_scope(const struct ipoib_mcast *mcast)
 }
 
 /* The link is no link any more. Perhaps there is one of another scope. */
-static void ipoib_member_link_down(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_link_down(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
 	if (test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	if (mcast->reason == IPOIB_CHECK_MISSING && priv->scope_search &&
-	    !ipoib_member_is_last_scope(mcast))
+	    !ipoib_mcast_member_is_last_scope(mcast))
 		ipoib_ctl_post(priv, IPOIB_CTL_SCOPE);
 }
 
 /* The answer may be older than a report that came while the query was under way. */
-static void ipoib_member_apply_reports(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_apply_reports(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -442,29 +442,29 @@ static void ipoib_member_apply_reports(struct ipoib_mcast *mcast)
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
-static void ipoib_member_failed(struct ipoib_mcast *mcast,
-				enum ipoib_check reason, int err)
+static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
+				      enum ipoib_check reason, int err)
 {
-	bool definitive = ipoib_check_is_definitive(reason);
+	bool definitive = ipoib_mcast_check_is_definitive(reason);
 
 	mcast->reason = reason;
-	ipoib_check_log(mcast, "join", err);
-	ipoib_check_retry_later(mcast);
+	ipoib_mcast_check_log(mcast, "join", err);
+	ipoib_mcast_check_retry_later(mcast);
 	if (definitive)
-		ipoib_member_invalidate(mcast);
-	ipoib_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
-	ipoib_member_apply_reports(mcast);
+		ipoib_mcast_member_invalidate(mcast);
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
+	ipoib_mcast_member_apply_reports(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
 	if (definitive)
-		ipoib_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
+		ipoib_mcast_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
 	else
-		ipoib_group_send(mcast);
-	if (definitive && ipoib_group_is_broadcast(mcast))
-		ipoib_member_link_down(mcast);
+		ipoib_mcast_group_send(mcast);
+	if (definitive && ipoib_mcast_group_is_broadcast(mcast))
+		ipoib_mcast_member_link_down(mcast);
 }
 
 /* Read the record, with a Get or, to say again what we are, a Set. */
-static int ipoib_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
+static int ipoib_mcast_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	const struct ib_sa_mcmember_rec *like = NULL;
@@ -473,49 +473,49 @@ static int ipoib_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
 		return -EOPNOTSUPP;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
 	if (how != IPOIB_REREAD_SET)
-		return ipoib_query_group(priv, &mcast->mgid);
-	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_group_is_broadcast(mcast))
-		like = ipoib_member_link(priv);
-	return ipoib_query_refresh(mcast, like);
+		return ipoib_sa_query_group(priv, &mcast->mgid);
+	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
+		like = ipoib_mcast_member_link(priv);
+	return ipoib_sa_query_refresh(mcast, like);
 }
 
 /* @err: what the SA, or ib_sa, says to a join that is not of our making. */
-static void ipoib_member_refused(struct ipoib_mcast *mcast, int err)
+static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast, int err)
 {
 	bool sends = mcast->asked & IPOIB_JOIN_SEND;
 
 	mcast->reason = IPOIB_CHECK_REFUSED;
-	ipoib_group_set_state(mcast, IPOIB_MCAST_ASKING);
-	if (!ipoib_member_read(mcast, IPOIB_REREAD_GET))
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ASKING);
+	if (!ipoib_mcast_member_read(mcast, IPOIB_REREAD_GET))
 		return;
 	/* Most refusals of a sender mean just that. */
 	if (sends)
-		ipoib_member_set_absent(mcast);
+		ipoib_mcast_member_set_absent(mcast);
 	else
-		ipoib_member_failed(mcast, IPOIB_CHECK_REFUSED, err);
+		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, err);
 }
 
-static void ipoib_member_join_failed(struct ipoib_mcast *mcast, int err)
+static void ipoib_mcast_member_join_failed(struct ipoib_mcast *mcast, int err)
 {
 	switch (err) {
 	case -EINVAL:
-		ipoib_member_refused(mcast, err);
+		ipoib_mcast_member_refused(mcast, err);
 		break;
 	case -EAGAIN:
-		ipoib_member_failed(mcast, IPOIB_CHECK_NO_SM, err);
+		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_SM, err);
 		break;
 	default:
-		ipoib_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, err);
+		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, err);
 		break;
 	}
 }
 
-static void ipoib_member_reread(struct ipoib_mcast *mcast,
-				enum ipoib_reread how)
+static void ipoib_mcast_member_reread(struct ipoib_mcast *mcast,
+				      enum ipoib_reread how)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	ipoib_group_set_state(mcast, IPOIB_MCAST_MEMBER);
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_MEMBER);
 	spin_lock_bh(&priv->mcast_lock);
 	mcast->reread = max_t(u8, mcast->reread, how);
 	ipoib_mcast_todo(mcast);
@@ -541,7 +541,7 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 		WRITE_ONCE(mcast->backoff, 0);
 		/* All nodes have lost theirs: the link itself comes first. */
 		spread = ipoib_mcast_spread();
-		if (ipoib_group_is_broadcast(mcast))
+		if (ipoib_mcast_group_is_broadcast(mcast))
 			spread /= 4;
 		mcast->retry_at = jiffies + spread;
 	} else {
@@ -562,7 +562,7 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	if (!priv->agent || mcast->credit || ipoib_group_is_broadcast(mcast))
+	if (!priv->agent || mcast->credit || ipoib_mcast_group_is_broadcast(mcast))
 		return true;
 	mcast->credit = ipoib_limit_get(priv->limit,
 					&priv->mcast_waiter);
@@ -582,65 +582,65 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
  * that of a listener: if that was refused, the join would be repeated at once, and
  * granted by ib_sa again.
  */
-static void ipoib_member_granted(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_granted(struct ipoib_mcast *mcast)
 {
-	ipoib_member_set_joined(mcast);
+	ipoib_mcast_member_set_joined(mcast);
 	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
 	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
-		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
 }
 
 /**
- * ipoib_member_handle_answer - a join has been answered
+ * ipoib_mcast_member_handle_answer - a join has been answered
  * @mcast: the group, in IPOIB_MCAST_JOINING
  *
  * Context: multicast work
  */
-void ipoib_member_handle_answer(struct ipoib_mcast *mcast)
+void ipoib_mcast_member_handle_answer(struct ipoib_mcast *mcast)
 {
 	enum ipoib_check reason;
 	int err = mcast->status;
 
 	if (err) {
-		ipoib_member_free(mcast, &mcast->joining);
-		ipoib_member_join_failed(mcast, err);
+		ipoib_mcast_member_free(mcast, &mcast->joining);
+		ipoib_mcast_member_join_failed(mcast, err);
 		return;
 	}
-	reason = ipoib_check_group(mcast, &mcast->joining->rec);
+	reason = ipoib_mcast_check_group(mcast, &mcast->joining->rec);
 	if (!reason) {
-		err = ipoib_member_take(mcast, &mcast->joining->rec,
-					mcast->asked);
+		err = ipoib_mcast_member_take(mcast, &mcast->joining->rec,
+					      mcast->asked);
 		if (err)
 			reason = IPOIB_CHECK_LOCAL;
 	}
 	/* What was held is given back after the new one, or the new one. */
 	if (!reason)
 		swap(mcast->member, mcast->joining);
-	ipoib_member_free(mcast, &mcast->joining);
+	ipoib_mcast_member_free(mcast, &mcast->joining);
 	if (reason)
-		ipoib_member_failed(mcast, reason, err);
+		ipoib_mcast_member_failed(mcast, reason, err);
 	else
-		ipoib_member_granted(mcast);
+		ipoib_mcast_member_granted(mcast);
 }
 
 /*
  * The broadcast group and groups we only send to must exist; a group that the
  * stack listens to is created like the broadcast group if it does not.
  */
-static void ipoib_member_ask_join(struct ipoib_mcast *mcast, u8 want)
+static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	const struct ib_sa_mcmember_rec *like = NULL;
 	struct ib_sa_multicast *joining;
 
-	if (want == IPOIB_JOIN_FULL && !ipoib_group_is_broadcast(mcast))
-		like = ipoib_member_link(priv);
+	if (want == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
+		like = ipoib_mcast_member_link(priv);
 	spin_lock_bh(&priv->mcast_lock);
 	mcast->lost = false;
 	mcast->answered = false;
 	mcast->reread = IPOIB_REREAD_NO;
 	spin_unlock_bh(&priv->mcast_lock);
-	ipoib_group_set_state(mcast, IPOIB_MCAST_JOINING);
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_JOINING);
 	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
 	joining = priv->fabric->join(priv, mcast, want, like);
 	if (!IS_ERR(joining)) {
@@ -652,23 +652,23 @@ static void ipoib_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 }
 
 /* After silence a question is asked that can be taken back, then the join. */
-static bool ipoib_member_probes(const struct ipoib_mcast *mcast)
+static bool ipoib_mcast_member_probes(const struct ipoib_mcast *mcast)
 {
-	return mcast->priv->agent && ipoib_group_is_broadcast(mcast) &&
+	return mcast->priv->agent && ipoib_mcast_group_is_broadcast(mcast) &&
 	       mcast->state == IPOIB_MCAST_BACKOFF &&
 	       mcast->reason == IPOIB_CHECK_NO_ANSWER;
 }
 
 /**
- * ipoib_member_join - ask to become a member
+ * ipoib_mcast_member_join - ask to become a member
  * @mcast: the group, not being asked for
  * @want: JoinState; what is held now stays until there is an answer
  *
  * Context: multicast work
  */
-void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
+void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 {
-	bool probe = ipoib_member_probes(mcast);
+	bool probe = ipoib_mcast_member_probes(mcast);
 	int err;
 
 	if (!ipoib_mcast_enter(mcast))
@@ -679,24 +679,24 @@ void ipoib_member_join(struct ipoib_mcast *mcast, u8 want)
 	mcast->reread = IPOIB_REREAD_NO;
 	spin_unlock_bh(&mcast->priv->mcast_lock);
 	if (!probe) {
-		ipoib_member_ask_join(mcast, want);
+		ipoib_mcast_member_ask_join(mcast, want);
 		return;
 	}
-	ipoib_group_set_state(mcast, IPOIB_MCAST_ASKING);
-	err = ipoib_member_read(mcast, IPOIB_REREAD_GET);
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ASKING);
+	err = ipoib_mcast_member_read(mcast, IPOIB_REREAD_GET);
 	if (err)
-		ipoib_member_join_failed(mcast, err);
+		ipoib_mcast_member_join_failed(mcast, err);
 }
 
 /* ---- recheck ---- */
 
 /**
- * ipoib_member_check - check whether a membership is still valid
+ * ipoib_mcast_member_check - check whether a membership is still valid
  * @mcast: the group, in IPOIB_MCAST_MEMBER, to be read again
  *
  * Context: multicast work
  */
-void ipoib_member_check(struct ipoib_mcast *mcast)
+void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -707,15 +707,15 @@ void ipoib_member_check(struct ipoib_mcast *mcast)
 	mcast->checking = mcast->reread;
 	mcast->reread = IPOIB_REREAD_NO;
 	spin_unlock_bh(&priv->mcast_lock);
-	ipoib_group_set_state(mcast, IPOIB_MCAST_CHECKING);
-	if (!ipoib_member_read(mcast, mcast->checking))
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_CHECKING);
+	if (!ipoib_mcast_member_read(mcast, mcast->checking))
 		return;
-	ipoib_check_retry_later(mcast);
-	ipoib_member_reread(mcast, mcast->checking);
+	ipoib_mcast_check_retry_later(mcast);
+	ipoib_mcast_member_reread(mcast, mcast->checking);
 }
 
 /* The SA does not know the group any more, or not with us. */
-static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
+static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -723,23 +723,23 @@ static void ipoib_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
 		/* A new SM, and we were faster than who listens. */
 		if (how == IPOIB_REREAD_SET)
 			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
-		ipoib_member_set_absent(mcast);
+		ipoib_mcast_member_set_absent(mcast);
 		return;
 	}
 	/* We keep it alive, so it has to be there: say so. */
 	if (how == IPOIB_REREAD_GET) {
-		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
 		return;
 	}
-	ipoib_member_invalidate(mcast);
-	ipoib_group_set_state(mcast, IPOIB_MCAST_IDLE);
+	ipoib_mcast_member_invalidate(mcast);
+	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_IDLE);
 	spin_lock_bh(&priv->mcast_lock);
 	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast_lock);
 }
 
-static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
-				   const struct ib_sa_mcmember_rec *rec)
+static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
+					 const struct ib_sa_mcmember_rec *rec)
 {
 	/* A renewal may have failed half way. */
 	return mcast->attached == !!(mcast->held & IPOIB_JOIN_RECEIVES) &&
@@ -751,50 +751,50 @@ static bool ipoib_member_unchanged(const struct ipoib_mcast *mcast,
  * It is another group of the same name, and the SA has made us a member of it. If
  * we have no memory for that now it is none of the SA's business: we ask again.
  */
-static void ipoib_member_renew(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 {
 	enum ipoib_check reason;
 	int err;
 
 	mcast->fresh.port_gid = mcast->rec.port_gid;
-	reason = ipoib_check_group(mcast, &mcast->fresh);
+	reason = ipoib_mcast_check_group(mcast, &mcast->fresh);
 	if (reason) {
-		ipoib_member_failed(mcast, reason, -EINVAL);
+		ipoib_mcast_member_failed(mcast, reason, -EINVAL);
 		return;
 	}
-	err = ipoib_member_take(mcast, &mcast->fresh, mcast->held);
+	err = ipoib_mcast_member_take(mcast, &mcast->fresh, mcast->held);
 	if (!err) {
-		ipoib_member_set_joined(mcast);
+		ipoib_mcast_member_set_joined(mcast);
 		return;
 	}
 	mcast->reason = IPOIB_CHECK_LOCAL;
-	ipoib_check_log(mcast, "renewal", err);
-	ipoib_check_retry_later(mcast);
-	ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+	ipoib_mcast_check_log(mcast, "renewal", err);
+	ipoib_mcast_check_retry_later(mcast);
+	ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
 }
 
 /* Still there. */
-static void ipoib_member_stands(struct ipoib_mcast *mcast,
-				enum ipoib_reread how)
+static void ipoib_mcast_member_stands(struct ipoib_mcast *mcast,
+				      enum ipoib_reread how)
 {
-	if (ipoib_member_unchanged(mcast, &mcast->fresh)) {
+	if (ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
 		/* A new SM has yet to see to the switches. */
 		if (how == IPOIB_REREAD_SET)
 			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
-		ipoib_member_set_joined(mcast);
+		ipoib_mcast_member_set_joined(mcast);
 		return;
 	}
 	if (how == IPOIB_REREAD_GET)
-		ipoib_member_reread(mcast, IPOIB_REREAD_SET);
+		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
 	else
-		ipoib_member_renew(mcast);
+		ipoib_mcast_member_renew(mcast);
 }
 
 /*
  * What does the SA mean by that: that we are no member? To say what we are would not
  * make a missing broadcast group, of which the SA says that components are missing.
  */
-static bool ipoib_member_is_gone(int status, enum ipoib_reread how)
+static bool ipoib_mcast_member_is_gone(int status, enum ipoib_reread how)
 {
 	switch (status) {
 	case -ENOENT:
@@ -809,19 +809,19 @@ static bool ipoib_member_is_gone(int status, enum ipoib_reread how)
 	}
 }
 
-static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
+static void ipoib_mcast_member_checked(struct ipoib_mcast *mcast, int status)
 {
 	enum ipoib_reread how = mcast->checking;
 
 	if (!status) {
-		ipoib_member_stands(mcast, how);
-	} else if (ipoib_member_is_gone(status, how)) {
-		ipoib_member_gone(mcast, how);
+		ipoib_mcast_member_stands(mcast, how);
+	} else if (ipoib_mcast_member_is_gone(status, how)) {
+		ipoib_mcast_member_gone(mcast, how);
 	} else {
 		/* We are what we were, and the log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
-		ipoib_check_retry_later(mcast);
-		ipoib_member_reread(mcast, how);
+		ipoib_mcast_check_retry_later(mcast);
+		ipoib_mcast_member_reread(mcast, how);
 	}
 }
 
@@ -829,7 +829,7 @@ static void ipoib_member_checked(struct ipoib_mcast *mcast, int status)
  * Is that no answer of the SA, or one for later? All others are a sign of life. That
  * there is no such question is what the kernel of an SA's node says when the SA has gone.
  */
-static bool ipoib_member_is_silence(int status)
+static bool ipoib_mcast_member_is_silence(int status)
 {
 	return status == -ETIMEDOUT || status == -EINTR || status == -EIO ||
 	       status == -EBUSY || status == -ENOBUFS ||
@@ -837,16 +837,16 @@ static bool ipoib_member_is_silence(int status)
 }
 
 /* After silence: is there an SA again? */
-static void ipoib_member_probed(struct ipoib_mcast *mcast, int status)
+static void ipoib_mcast_member_probed(struct ipoib_mcast *mcast, int status)
 {
-	if (ipoib_member_is_silence(status))
-		ipoib_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
+	if (ipoib_mcast_member_is_silence(status))
+		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
 	else
-		ipoib_member_ask_join(mcast, mcast->asked);
+		ipoib_mcast_member_ask_join(mcast, mcast->asked);
 }
 
 /* Why was a join refused? */
-static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
+static void ipoib_mcast_member_explain(struct ipoib_mcast *mcast, int status)
 {
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
 
@@ -854,38 +854,38 @@ static void ipoib_member_explain(struct ipoib_mcast *mcast, int status)
 		/* A new SM, and we were faster than who listens. */
 		if (mcast->held)
 			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
-		ipoib_member_set_absent(mcast);
+		ipoib_mcast_member_set_absent(mcast);
 		return;
 	}
-	if (ipoib_member_is_silence(status))
+	if (ipoib_mcast_member_is_silence(status))
 		reason = IPOIB_CHECK_NO_ANSWER;
-	else if (status == -ENOENT && ipoib_group_is_broadcast(mcast))
+	else if (status == -ENOENT && ipoib_mcast_group_is_broadcast(mcast))
 		reason = IPOIB_CHECK_MISSING;
 	else if (!status)
-		reason = ipoib_check_group(mcast, &mcast->fresh) ?:
+		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?:
 			 IPOIB_CHECK_REFUSED;
 	/* Nothing is wrong with it: it has been made since we were refused. */
 	if (reason == IPOIB_CHECK_REFUSED && !status &&
 	    !READ_ONCE(mcast->backoff)) {
 		WRITE_ONCE(mcast->backoff, 1);
-		ipoib_member_ask_join(mcast, mcast->asked);
+		ipoib_mcast_member_ask_join(mcast, mcast->asked);
 		return;
 	}
-	ipoib_member_failed(mcast, reason, status ?: -EINVAL);
+	ipoib_mcast_member_failed(mcast, reason, status ?: -EINVAL);
 }
 
 /**
- * ipoib_member_handle_record - the record of a group has been read
+ * ipoib_mcast_member_handle_record - the record of a group has been read
  * @mcast: the group, in IPOIB_MCAST_ASKING or IPOIB_MCAST_CHECKING
  *
  * Context: multicast work
  */
-void ipoib_member_handle_record(struct ipoib_mcast *mcast)
+void ipoib_mcast_member_handle_record(struct ipoib_mcast *mcast)
 {
 	if (mcast->state == IPOIB_MCAST_CHECKING)
-		ipoib_member_checked(mcast, mcast->read_status);
+		ipoib_mcast_member_checked(mcast, mcast->read_status);
 	else if (mcast->reason == IPOIB_CHECK_NO_ANSWER)
-		ipoib_member_probed(mcast, mcast->read_status);
+		ipoib_mcast_member_probed(mcast, mcast->read_status);
 	else
-		ipoib_member_explain(mcast, mcast->read_status);
+		ipoib_mcast_member_explain(mcast, mcast->read_status);
 }

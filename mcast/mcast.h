@@ -66,14 +66,14 @@ enum ipoib_check {
 
 
 /**
- * ipoib_group_fits - whether there is room for one more group
+ * ipoib_mcast_group_fits - whether there is room for one more group
  * @priv: the interface
  * @user: IPOIB_USER_ bit of who needs it
  *
  * Context: mcast_lock held
  * Return: true if so
  */
-static inline bool ipoib_group_fits(const struct ipoib_dev *priv, u8 user)
+static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
 {
 	if (priv->ngroups >= IPOIB_MCAST_MAX)
 		return false;
@@ -88,59 +88,59 @@ static inline bool ipoib_group_fits(const struct ipoib_dev *priv, u8 user)
 }
 
 /**
- * ipoib_check_is_definitive - check whether a failure is a decision of the SA
+ * ipoib_mcast_check_is_definitive - check whether a failure is a decision of the SA
  * @reason: the reason
  *
  * Return: true if what was held is invalid; false if there is no answer or the HCA has no
  * room
  */
-static inline bool ipoib_check_is_definitive(enum ipoib_check reason)
+static inline bool ipoib_mcast_check_is_definitive(enum ipoib_check reason)
 {
 	return reason >= IPOIB_CHECK_MISSING && reason <= IPOIB_CHECK_REFUSED;
 }
 
 /* mcast/group.c */
-struct ipoib_mcast *ipoib_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
-struct ipoib_mcast *ipoib_group_add(struct ipoib_dev *priv, const u8 *mgid,
-				    u8 user);
-u8 ipoib_group_unlink(struct ipoib_mcast *mcast);
-void ipoib_group_free(struct ipoib_mcast *mcast);
+struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
+struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
+					  u8 user);
+u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
+void ipoib_mcast_group_free(struct ipoib_mcast *mcast);
 void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay);
 void ipoib_mcast_todo(struct ipoib_mcast *mcast);
 void ipoib_mcast_todo_all(struct ipoib_dev *priv);
 unsigned long ipoib_mcast_spread(void);
-void ipoib_group_add_user(struct ipoib_mcast *mcast, u8 user);
-void ipoib_group_drop_user(struct ipoib_mcast *mcast, u8 user);
-u8 ipoib_group_want(const struct ipoib_mcast *mcast);
-bool ipoib_group_is_broadcast(const struct ipoib_mcast *mcast);
-bool ipoib_group_is_unused(const struct ipoib_mcast *mcast);
-bool ipoib_group_is_busy(enum ipoib_mcast_state state);
-bool ipoib_group_is_pending(const struct ipoib_mcast *mcast);
-bool ipoib_group_is_slow(const struct ipoib_mcast *mcast);
-void ipoib_group_set_state(struct ipoib_mcast *mcast,
-			   enum ipoib_mcast_state state);
-void ipoib_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
-const char *ipoib_group_state_name(const struct ipoib_mcast *mcast);
+void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user);
+void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user);
+u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast);
+bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast);
+bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast);
+bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state);
+bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
+bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
+void ipoib_mcast_group_set_state(struct ipoib_mcast *mcast,
+				 enum ipoib_mcast_state state);
+void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
+const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast);
 
 /* mcast/interest.c */
-void ipoib_listener_step(struct ipoib_dev *priv);
-unsigned long ipoib_listener_delay(struct ipoib_dev *priv);
-unsigned long ipoib_router_step(struct ipoib_dev *priv);
-void ipoib_router_due(struct ipoib_dev *priv);
-void ipoib_router_group_created(struct ipoib_dev *priv,
-				const union ib_gid *mgid);
+void ipoib_mcast_listen_step(struct ipoib_dev *priv);
+unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv);
+unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv);
+void ipoib_mcast_route_due(struct ipoib_dev *priv);
+void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
+				     const union ib_gid *mgid);
 
 /* mcast/join.c */
-const struct ib_sa_mcmember_rec *ipoib_member_link(const struct ipoib_dev *priv);
-void ipoib_member_join(struct ipoib_mcast *mcast, u8 want);
-void ipoib_member_check(struct ipoib_mcast *mcast);
-void ipoib_member_handle_answer(struct ipoib_mcast *mcast);
-void ipoib_member_handle_record(struct ipoib_mcast *mcast);
-void ipoib_member_end(struct ipoib_mcast *mcast);
+const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev *priv);
+void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want);
+void ipoib_mcast_member_check(struct ipoib_mcast *mcast);
+void ipoib_mcast_member_handle_answer(struct ipoib_mcast *mcast);
+void ipoib_mcast_member_handle_record(struct ipoib_mcast *mcast);
+void ipoib_mcast_member_end(struct ipoib_mcast *mcast);
 
-const char *ipoib_check_text(const struct ipoib_mcast *mcast);
+const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
 
 /* mcast/xmit.c */
-void ipoib_group_send(struct ipoib_mcast *mcast);
+void ipoib_mcast_group_send(struct ipoib_mcast *mcast);
 
 #endif /* IPOIB_MCAST_H */

@@ -26,7 +26,7 @@
 #define IPOIB_GROUP_ROUTERS	2
 
 /* MLD messages, RFC 2710 and RFC 3810: ICMPv6 behind a hop-by-hop header. */
-static bool ipoib_sender_is_mld(const struct sk_buff *skb, unsigned int at)
+static bool ipoib_mcast_send_is_mld(const struct sk_buff *skb, unsigned int at)
 {
 	const struct ipv6hdr *ip = (const void *)(skb->data + at);
 	u8 type, *next;
@@ -41,18 +41,18 @@ static bool ipoib_sender_is_mld(const struct sk_buff *skb, unsigned int at)
 		type == ICMPV6_MLD2_REPORT);
 }
 
-static bool ipoib_sender_routes_ipv6(const struct sk_buff *skb, unsigned int at)
+static bool ipoib_mcast_send_routes_ipv6(const struct sk_buff *skb, unsigned int at)
 {
 	const struct ipv6hdr *ip = (const void *)(skb->data + at);
 
 	if (skb_headlen(skb) < at + sizeof(*ip))
 		return false;
 	return (ip->daddr.s6_addr[1] & 0xf) > IPOIB_SCOPE_LINK_LOCAL ||
-	       ipoib_sender_is_mld(skb, at);
+	       ipoib_mcast_send_is_mld(skb, at);
 }
 
 /* 224.0.0.0/24 is never forwarded, RFC 5771 section 4. */
-static bool ipoib_sender_routes_ipv4(const struct sk_buff *skb, unsigned int at)
+static bool ipoib_mcast_send_routes_ipv4(const struct sk_buff *skb, unsigned int at)
 {
 	const struct iphdr *ip = (const void *)(skb->data + at);
 
@@ -66,35 +66,35 @@ static bool ipoib_sender_routes_ipv4(const struct sk_buff *skb, unsigned int at)
  * Is a frame for routers if nobody on the link listens? Its scope is beyond the
  * link, or it is what tells routers of listeners, IGMP or MLD.
  */
-static bool ipoib_sender_is_for_routers(const struct sk_buff *skb)
+static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
 
 	switch (header->encap.proto) {
 	case htons(ETH_P_IP):
-		return ipoib_sender_routes_ipv4(skb, sizeof(*header));
+		return ipoib_mcast_send_routes_ipv4(skb, sizeof(*header));
 	case htons(ETH_P_IPV6):
-		return ipoib_sender_routes_ipv6(skb, sizeof(*header));
+		return ipoib_mcast_send_routes_ipv6(skb, sizeof(*header));
 	default:
 		return false;
 	}
 }
 
-static bool ipoib_sender_has_settled(const struct ipoib_mcast *mcast)
+static bool ipoib_mcast_send_has_settled(const struct ipoib_mcast *mcast)
 {
 	return time_after_eq(jiffies, READ_ONCE(mcast->settled_at)) ||
-	       ipoib_group_is_broadcast(mcast);
+	       ipoib_mcast_group_is_broadcast(mcast);
 }
 
-static void ipoib_sender_send(struct ipoib_txq *txq, struct sk_buff *skb,
-			      struct ipoib_ah *ah)
+static void ipoib_mcast_send_send(struct ipoib_txq *txq, struct sk_buff *skb,
+				  struct ipoib_ah *ah)
 {
 	skb_pull(skb, IPOIB_LLADDR_LEN);
 	ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
 }
 
-static void ipoib_sender_by_broadcast(struct ipoib_txq *txq,
-				      struct sk_buff *skb)
+static void ipoib_mcast_send_by_broadcast(struct ipoib_txq *txq,
+					  struct sk_buff *skb)
 {
 	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_mcast *mcast = rcu_dereference(priv->broadcast);
@@ -105,11 +105,11 @@ static void ipoib_sender_by_broadcast(struct ipoib_txq *txq,
 		return;
 	}
 	ipoib_stat_add(priv, IPOIB_TX_TO_BROADCAST, 1);
-	ipoib_sender_send(txq, skb, ah);
+	ipoib_mcast_send_send(txq, skb, ah);
 }
 
 /* The all-routers group of the family that @mgid is of. */
-static void ipoib_sender_routers_mgid(const u8 *mgid, union ib_gid *routers)
+static void ipoib_mcast_send_routers_mgid(const u8 *mgid, union ib_gid *routers)
 {
 	struct ipoib_mgid *to = (struct ipoib_mgid *)routers->raw;
 
@@ -119,7 +119,7 @@ static void ipoib_sender_routers_mgid(const u8 *mgid, union ib_gid *routers)
 }
 
 /* It was missing when we last asked. Ask again, and go on meanwhile. */
-static bool ipoib_sender_recheck_absent(struct ipoib_mcast *mcast)
+static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
 {
 	if (mcast->state != IPOIB_MCAST_ABSENT)
 		return false;
@@ -134,7 +134,7 @@ static bool ipoib_sender_recheck_absent(struct ipoib_mcast *mcast)
 }
 
 /* The same, without a lock and for the first frame only. */
-static bool ipoib_sender_may_ask(const struct ipoib_mcast *mcast)
+static bool ipoib_mcast_send_may_ask(const struct ipoib_mcast *mcast)
 {
 	return READ_ONCE(mcast->state) == IPOIB_MCAST_ABSENT &&
 	       !READ_ONCE(mcast->reread) &&
@@ -142,47 +142,47 @@ static bool ipoib_sender_may_ask(const struct ipoib_mcast *mcast)
 }
 
 /* From now on we send to the all-routers group if there is one. */
-static void ipoib_sender_want_routers(struct ipoib_dev *priv,
-				      const union ib_gid *routers)
+static void ipoib_mcast_send_want_routers(struct ipoib_dev *priv,
+					  const union ib_gid *routers)
 {
 	struct ipoib_mcast *mcast;
 
 	spin_lock(&priv->mcast_lock);
-	mcast = ipoib_group_lookup(priv, routers->raw);
+	mcast = ipoib_mcast_group_lookup(priv, routers->raw);
 	if (mcast)
-		ipoib_sender_recheck_absent(mcast);
-	else if (ipoib_group_add(priv, routers->raw, IPOIB_USER_SEND))
+		ipoib_mcast_send_recheck_absent(mcast);
+	else if (ipoib_mcast_group_add(priv, routers->raw, IPOIB_USER_SEND))
 		ipoib_mcast_kick(priv, 0);
 	spin_unlock(&priv->mcast_lock);
 }
 
 /* Nobody on the link listens to the group @mgid. */
-static void ipoib_sender_to_routers(struct ipoib_txq *txq, struct sk_buff *skb,
-				    const u8 *mgid)
+static void ipoib_mcast_send_to_routers(struct ipoib_txq *txq, struct sk_buff *skb,
+					const u8 *mgid)
 {
 	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_mcast *mcast;
 	struct ipoib_ah *ah = NULL;
 	union ib_gid routers;
 
-	if (!ipoib_sender_is_for_routers(skb)) {
+	if (!ipoib_mcast_send_is_for_routers(skb)) {
 		ipoib_drop(priv, skb, IPOIB_TX_NO_GROUP);
 		return;
 	}
-	ipoib_sender_routers_mgid(mgid, &routers);
+	ipoib_mcast_send_routers_mgid(mgid, &routers);
 	mcast = rhashtable_lookup(&priv->groups, &routers, ipoib_mcast_params);
 	if (mcast) {
 		ipoib_touch(&mcast->used);
 		ah = rcu_dereference(mcast->ah);
 	}
-	if (!ah && (!mcast || ipoib_sender_may_ask(mcast)))
-		ipoib_sender_want_routers(priv, &routers);
-	if (!ah || !ipoib_sender_has_settled(mcast)) {
-		ipoib_sender_by_broadcast(txq, skb);
+	if (!ah && (!mcast || ipoib_mcast_send_may_ask(mcast)))
+		ipoib_mcast_send_want_routers(priv, &routers);
+	if (!ah || !ipoib_mcast_send_has_settled(mcast)) {
+		ipoib_mcast_send_by_broadcast(txq, skb);
 		return;
 	}
 	ipoib_stat_add(priv, IPOIB_TX_TO_ROUTERS, 1);
-	ipoib_sender_send(txq, skb, ah);
+	ipoib_mcast_send_send(txq, skb, ah);
 }
 
 /* What to do with a frame to a group without an address handle. */
@@ -193,9 +193,9 @@ enum ipoib_tx_action {
 	IPOIB_TX_ACTION_SEND,
 };
 
-static enum ipoib_tx_action ipoib_sender_wait(struct ipoib_mcast *mcast,
-					      struct sk_buff *skb,
-					      enum ipoib_stat *why)
+static enum ipoib_tx_action ipoib_mcast_send_wait(struct ipoib_mcast *mcast,
+						  struct sk_buff *skb,
+						  enum ipoib_stat *why)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -208,29 +208,29 @@ static enum ipoib_tx_action ipoib_sender_wait(struct ipoib_mcast *mcast,
 	return IPOIB_TX_ACTION_QUEUED;
 }
 
-static enum ipoib_tx_action ipoib_sender_decide(struct ipoib_mcast *mcast,
-						struct sk_buff *skb,
-						enum ipoib_stat *why)
+static enum ipoib_tx_action ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
+						    struct sk_buff *skb,
+						    enum ipoib_stat *why)
 {
 	lockdep_assert_held(&mcast->priv->mcast_lock);
 	/* Behind those that wait. */
 	if (!skb_queue_empty(&mcast->queue))
-		return ipoib_sender_wait(mcast, skb, why);
-	if (rcu_access_pointer(mcast->ah) || ipoib_group_is_slow(mcast) ||
+		return ipoib_mcast_send_wait(mcast, skb, why);
+	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast) ||
 	    time_before(jiffies, mcast->grace_at))
 		return IPOIB_TX_ACTION_SEND;
-	if (ipoib_sender_recheck_absent(mcast) ||
-	    (mcast->parked && ipoib_sender_is_for_routers(skb)))
+	if (ipoib_mcast_send_recheck_absent(mcast) ||
+	    (mcast->parked && ipoib_mcast_send_is_for_routers(skb)))
 		return IPOIB_TX_ACTION_ROUTERS;
 	if (mcast->state != IPOIB_MCAST_BACKOFF)
-		return ipoib_sender_wait(mcast, skb, why);
+		return ipoib_mcast_send_wait(mcast, skb, why);
 	*why = IPOIB_TX_GROUP_FAIL;
-	return ipoib_check_is_definitive(READ_ONCE(mcast->reason)) ?
+	return ipoib_mcast_check_is_definitive(READ_ONCE(mcast->reason)) ?
 	       IPOIB_TX_ACTION_DROP : IPOIB_TX_ACTION_SEND;
 }
 
 /* The group of RFC 4291 section 2.7.1 that Neighbour Solicitations go to? */
-static bool ipoib_sender_is_nd(const u8 *mgid)
+static bool ipoib_mcast_send_is_nd(const u8 *mgid)
 {
 	static const u8 nodes[] = { 0, 0, 0, 0, 0, 1, 0xff };
 	const struct ipoib_mgid *parts = (const void *)mgid;
@@ -243,22 +243,22 @@ static bool ipoib_sender_is_nd(const u8 *mgid)
  * There are too many groups. The broadcast group reaches whoever listens, too, but
  * everybody else as well: that is for what nothing works without.
  */
-static enum ipoib_tx_action ipoib_sender_capped(struct ipoib_dev *priv,
-						const u8 *mgid,
-						enum ipoib_stat *why)
+static enum ipoib_tx_action ipoib_mcast_send_capped(struct ipoib_dev *priv,
+						    const u8 *mgid,
+						    enum ipoib_stat *why)
 {
 	if (priv->nsend < IPOIB_MCAST_SEND_MAX &&
 	    priv->ngroups < IPOIB_MCAST_MAX)
 		return IPOIB_TX_ACTION_DROP;
 	*why = IPOIB_TX_GROUP_CAP;
-	return ipoib_sender_is_nd(mgid) ? IPOIB_TX_ACTION_SEND :
+	return ipoib_mcast_send_is_nd(mgid) ? IPOIB_TX_ACTION_SEND :
 					  IPOIB_TX_ACTION_DROP;
 }
 
-static enum ipoib_tx_action ipoib_sender_slow(struct ipoib_dev *priv,
-					      struct sk_buff *skb,
-					      const u8 *mgid,
-					      enum ipoib_stat *why)
+static enum ipoib_tx_action ipoib_mcast_send_slow(struct ipoib_dev *priv,
+						  struct sk_buff *skb,
+						  const u8 *mgid,
+						  enum ipoib_stat *why)
 {
 	enum ipoib_tx_action action = IPOIB_TX_ACTION_DROP;
 	struct ipoib_mcast *mcast;
@@ -274,13 +274,13 @@ static enum ipoib_tx_action ipoib_sender_slow(struct ipoib_dev *priv,
 		return action;
 	*why = IPOIB_TX_MAP;
 	spin_lock(&priv->mcast_lock);
-	mcast = ipoib_group_lookup(priv, mgid);
+	mcast = ipoib_mcast_group_lookup(priv, mgid);
 	if (!mcast)
-		mcast = ipoib_group_add(priv, mgid, IPOIB_USER_SEND);
+		mcast = ipoib_mcast_group_add(priv, mgid, IPOIB_USER_SEND);
 	if (mcast)
-		action = ipoib_sender_decide(mcast, skb, why);
+		action = ipoib_mcast_send_decide(mcast, skb, why);
 	else
-		action = ipoib_sender_capped(priv, mgid, why);
+		action = ipoib_mcast_send_capped(priv, mgid, why);
 	spin_unlock(&priv->mcast_lock);
 	if (action == IPOIB_TX_ACTION_QUEUED)
 		ipoib_mcast_kick(priv, 0);
@@ -288,19 +288,19 @@ static enum ipoib_tx_action ipoib_sender_slow(struct ipoib_dev *priv,
 }
 
 /* No usable handle of the group's own. */
-static void ipoib_sender_park(struct ipoib_txq *txq, struct sk_buff *skb,
-			      const u8 *mgid)
+static void ipoib_mcast_send_park(struct ipoib_txq *txq, struct sk_buff *skb,
+				  const u8 *mgid)
 {
 	enum ipoib_stat why;
 
-	switch (ipoib_sender_slow(txq->priv, skb, mgid, &why)) {
+	switch (ipoib_mcast_send_slow(txq->priv, skb, mgid, &why)) {
 	case IPOIB_TX_ACTION_QUEUED:
 		break;
 	case IPOIB_TX_ACTION_ROUTERS:
-		ipoib_sender_to_routers(txq, skb, mgid);
+		ipoib_mcast_send_to_routers(txq, skb, mgid);
 		break;
 	case IPOIB_TX_ACTION_SEND:
-		ipoib_sender_by_broadcast(txq, skb);
+		ipoib_mcast_send_by_broadcast(txq, skb);
 		break;
 	case IPOIB_TX_ACTION_DROP:
 		ipoib_drop(txq->priv, skb, why);
@@ -328,20 +328,20 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ah = rcu_dereference(mcast->ah);
 	}
 	if (unlikely(!ah || !skb_queue_empty_lockless(&mcast->queue)))
-		ipoib_sender_park(txq, skb, to->gid);
-	else if (likely(ipoib_sender_has_settled(mcast)))
-		ipoib_sender_send(txq, skb, ah);
+		ipoib_mcast_send_park(txq, skb, to->gid);
+	else if (likely(ipoib_mcast_send_has_settled(mcast)))
+		ipoib_mcast_send_send(txq, skb, ah);
 	else
-		ipoib_sender_by_broadcast(txq, skb);
+		ipoib_mcast_send_by_broadcast(txq, skb);
 }
 
 /**
- * ipoib_group_send - send the frames that wait for a group
+ * ipoib_mcast_group_send - send the frames that wait for a group
  * @mcast: the group
  *
  * Context: multicast work
  */
-void ipoib_group_send(struct ipoib_mcast *mcast)
+void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned int n;

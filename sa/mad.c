@@ -35,7 +35,7 @@
  * @agent: whose
  * @buf: the MAD
  * @sm: address it is sent to
- * @owner: for ipoib_agent_cancel()
+ * @owner: for ipoib_sa_agent_cancel()
  * @answer: who asked
  * @context: for @answer
  * @answered: @answer has been called
@@ -57,12 +57,12 @@ static DEFINE_MUTEX(ipoib_agents_lock); /* the list, and users of each */
 /* ---- where the SA is ---- */
 
 /**
- * ipoib_sm_put - drop a reference to the address of the SA
+ * ipoib_sa_sm_put - drop a reference to the address of the SA
  * @sm: the address, or NULL
  *
  * Context: any but hard interrupt
  */
-void ipoib_sm_put(struct ipoib_sm_addr *sm)
+void ipoib_sa_sm_put(struct ipoib_sm_addr *sm)
 {
 	if (!sm || !refcount_dec_and_test(&sm->ref))
 		return;
@@ -71,12 +71,12 @@ void ipoib_sm_put(struct ipoib_sm_addr *sm)
 }
 
 /**
- * ipoib_agent_sm - where the SA is
+ * ipoib_sa_agent_sm - where the SA is
  * @agent: the agent
  *
  * Return: address with a reference, or NULL while there is no SM
  */
-struct ipoib_sm_addr *ipoib_agent_sm(struct ipoib_agent *agent)
+struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent)
 {
 	struct ipoib_sm_addr *sm;
 
@@ -88,9 +88,9 @@ struct ipoib_sm_addr *ipoib_agent_sm(struct ipoib_agent *agent)
 	return sm;
 }
 
-static void ipoib_sm_ah_attr(struct ipoib_agent *agent,
-			     const struct ib_port_attr *port,
-			     struct rdma_ah_attr *attr)
+static void ipoib_sa_sm_ah_attr(struct ipoib_agent *agent,
+				const struct ib_port_attr *port,
+				struct rdma_ah_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));
 	attr->type = rdma_ah_find_type(agent->ca, agent->port);
@@ -104,8 +104,8 @@ static void ipoib_sm_ah_attr(struct ipoib_agent *agent,
 	rdma_ah_set_interface_id(attr, cpu_to_be64(IB_SA_WELL_KNOWN_GUID));
 }
 
-static struct ipoib_sm_addr *ipoib_sm_make(struct ipoib_agent *agent,
-					   const struct ib_port_attr *port)
+static struct ipoib_sm_addr *ipoib_sa_sm_make(struct ipoib_agent *agent,
+					      const struct ib_port_attr *port)
 {
 	struct rdma_ah_attr attr;
 	struct ipoib_sm_addr *sm;
@@ -121,7 +121,7 @@ static struct ipoib_sm_addr *ipoib_sm_make(struct ipoib_agent *agent,
 	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL,
 			 &sm->pkey_index))
 		sm->pkey_index = 0;
-	ipoib_sm_ah_attr(agent, port, &attr);
+	ipoib_sa_sm_ah_attr(agent, port, &attr);
 	sm->ah = rdma_create_ah(agent->mad->qp->pd, &attr,
 				RDMA_CREATE_AH_SLEEPABLE);
 	if (!IS_ERR(sm->ah))
@@ -132,7 +132,7 @@ static struct ipoib_sm_addr *ipoib_sm_make(struct ipoib_agent *agent,
 }
 
 /* NULL if the port has no SM. */
-static struct ipoib_sm_addr *ipoib_sm_find(struct ipoib_agent *agent)
+static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 {
 	struct ib_port_attr port;
 	int err;
@@ -142,14 +142,14 @@ static struct ipoib_sm_addr *ipoib_sm_find(struct ipoib_agent *agent)
 		return ERR_PTR(err);
 	if (!port.sm_lid || port.sm_lid >= be16_to_cpu(IB_MULTICAST_LID_BASE))
 		return NULL;
-	return ipoib_sm_make(agent, &port);
+	return ipoib_sa_sm_make(agent, &port);
 }
 
-static void ipoib_agent_sm_work(struct work_struct *work)
+static void ipoib_sa_agent_sm_work(struct work_struct *work)
 {
 	struct ipoib_agent *agent = container_of(to_delayed_work(work),
 						 struct ipoib_agent, sm_work);
-	struct ipoib_sm_addr *sm = ipoib_sm_find(agent);
+	struct ipoib_sm_addr *sm = ipoib_sa_sm_find(agent);
 
 	/* No event reports that there is memory again. */
 	if (IS_ERR(sm)) {
@@ -160,18 +160,18 @@ static void ipoib_agent_sm_work(struct work_struct *work)
 	spin_lock_bh(&agent->lock);
 	swap(agent->sm, sm);
 	spin_unlock_bh(&agent->lock);
-	ipoib_sm_put(sm);
+	ipoib_sa_sm_put(sm);
 	agent->ops->sm_found(agent);
 }
 
 /**
- * ipoib_agent_event - something has happened to the port
+ * ipoib_sa_agent_event - something has happened to the port
  * @agent: the agent
  * @event: what
  *
  * Context: any
  */
-void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event)
+void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event)
 {
 	switch (event) {
 	case IB_EVENT_PORT_ACTIVE:
@@ -217,17 +217,17 @@ static int ipoib_sa_errno(u16 status)
 	return -EPROTO;
 }
 
-static void ipoib_request_free(struct ipoib_request *request)
+static void ipoib_sa_request_free(struct ipoib_request *request)
 {
 	if (!IS_ERR_OR_NULL(request->buf))
 		ib_free_send_mad(request->buf);
-	ipoib_sm_put(request->sm);
+	ipoib_sa_sm_put(request->sm);
 	kfree(request);
 }
 
-static void ipoib_agent_recv(struct ib_mad_agent *mad,
-			     struct ib_mad_send_buf *buf,
-			     struct ib_mad_recv_wc *wc)
+static void ipoib_sa_agent_recv(struct ib_mad_agent *mad,
+				struct ib_mad_send_buf *buf,
+				struct ib_mad_recv_wc *wc)
 {
 	struct ipoib_request *request = buf ? buf->context[0] : NULL;
 	const struct ib_mad_hdr *header = &wc->recv_buf.mad->mad_hdr;
@@ -254,8 +254,8 @@ static int ipoib_wc_errno(enum ib_wc_status status)
 }
 
 /* The end of each request, after its answer if there was one. */
-static void ipoib_agent_sent(struct ib_mad_agent *mad,
-			     struct ib_mad_send_wc *wc)
+static void ipoib_sa_agent_sent(struct ib_mad_agent *mad,
+				struct ib_mad_send_wc *wc)
 {
 	struct ipoib_request *request = wc->send_buf->context[0];
 	struct ipoib_agent *agent = request->agent;
@@ -266,11 +266,11 @@ static void ipoib_agent_sent(struct ib_mad_agent *mad,
 	if (!request->answered)
 		request->answer(request->context, ipoib_wc_errno(wc->status),
 				NULL);
-	ipoib_request_free(request);
+	ipoib_sa_request_free(request);
 }
 
-static void ipoib_request_fill(struct ipoib_request *request,
-			       const struct ipoib_question *question, u32 tid)
+static void ipoib_sa_request_fill(struct ipoib_request *request,
+				  const struct ipoib_question *question, u32 tid)
 {
 	struct ib_mad_send_buf *buf = request->buf;
 	struct ib_sa_mad *mad = buf->mad;
@@ -290,7 +290,7 @@ static void ipoib_request_fill(struct ipoib_request *request,
 }
 
 /* From here on, cancelling and the end of the agent find the request. */
-static int ipoib_request_post(struct ipoib_request *request)
+static int ipoib_sa_request_post(struct ipoib_request *request)
 {
 	struct ipoib_agent *agent = request->agent;
 	int err = -ESHUTDOWN;
@@ -312,7 +312,7 @@ static int ipoib_request_post(struct ipoib_request *request)
 	return err;
 }
 
-static u32 ipoib_agent_tid(struct ipoib_agent *agent)
+static u32 ipoib_sa_agent_tid(struct ipoib_agent *agent)
 {
 	u32 tid;
 
@@ -323,7 +323,7 @@ static u32 ipoib_agent_tid(struct ipoib_agent *agent)
 }
 
 /**
- * ipoib_agent_ask - ask the SA
+ * ipoib_sa_agent_ask - ask the SA
  * @agent: the agent
  * @question: what, and who wants to know
  *
@@ -331,8 +331,8 @@ static u32 ipoib_agent_tid(struct ipoib_agent *agent)
  * Return: 0 if the answer will be given; -EAGAIN while there is no SM,
  * -ESHUTDOWN, -ENOMEM or another error if not
  */
-int ipoib_agent_ask(struct ipoib_agent *agent,
-		    const struct ipoib_question *question)
+int ipoib_sa_agent_ask(struct ipoib_agent *agent,
+		       const struct ipoib_question *question)
 {
 	struct ipoib_request *request;
 	int err = -EAGAIN;
@@ -344,7 +344,7 @@ int ipoib_agent_ask(struct ipoib_agent *agent,
 	request->owner = question->owner;
 	request->answer = question->answer;
 	request->context = question->context;
-	request->sm = ipoib_agent_sm(agent);
+	request->sm = ipoib_sa_agent_sm(agent);
 	if (!request->sm)
 		goto free_request;
 	request->buf = ib_create_send_mad(agent->mad, 1,
@@ -354,25 +354,25 @@ int ipoib_agent_ask(struct ipoib_agent *agent,
 	err = PTR_ERR_OR_ZERO(request->buf);
 	if (err)
 		goto free_request;
-	ipoib_request_fill(request, question, ipoib_agent_tid(agent));
-	err = ipoib_request_post(request);
+	ipoib_sa_request_fill(request, question, ipoib_sa_agent_tid(agent));
+	err = ipoib_sa_request_post(request);
 	if (err)
 		goto free_request;
 	return 0;
 
 free_request:
-	ipoib_request_free(request);
+	ipoib_sa_request_free(request);
 	return err;
 }
 
 /**
- * ipoib_agent_cancel - let the questions of somebody end soon
+ * ipoib_sa_agent_cancel - let the questions of somebody end soon
  * @agent: the agent
  * @owner: whose; their answers are still given, as errors
  *
  * Context: any but hard interrupt; does not wait
  */
-void ipoib_agent_cancel(struct ipoib_agent *agent, const void *owner)
+void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner)
 {
 	struct ipoib_request *request;
 
@@ -386,13 +386,13 @@ void ipoib_agent_cancel(struct ipoib_agent *agent, const void *owner)
 /* ---- lifetime ---- */
 
 /**
- * ipoib_agent_add_dev - an interface has come up
+ * ipoib_sa_agent_add_dev - an interface has come up
  * @agent: the agent of its port
  * @priv: the interface; gets what the SA reports
  *
  * Context: may sleep
  */
-void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
+void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
 {
 	spin_lock_bh(&agent->lock);
 	list_add_tail(&priv->agent_list, &agent->devs);
@@ -400,7 +400,7 @@ void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_agent_del_dev - an interface goes down
+ * ipoib_sa_agent_del_dev - an interface goes down
  * @agent: the agent of its port
  * @priv: the interface, added before
  *
@@ -408,15 +408,15 @@ void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
  *
  * Context: any but hard interrupt; does not wait
  */
-void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
+void ipoib_sa_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
 {
 	spin_lock_bh(&agent->lock);
 	list_del(&priv->agent_list);
 	spin_unlock_bh(&agent->lock);
 }
 
-static struct ipoib_agent *ipoib_agent_find(const struct ib_device *ca,
-					    u32 port)
+static struct ipoib_agent *ipoib_sa_agent_find(const struct ib_device *ca,
+					       u32 port)
 {
 	struct ipoib_agent *agent;
 
@@ -427,8 +427,8 @@ static struct ipoib_agent *ipoib_agent_find(const struct ib_device *ca,
 	return NULL;
 }
 
-static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port,
-					    const struct ipoib_agent_ops *ops)
+static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port,
+					       const struct ipoib_agent_ops *ops)
 {
 	struct ipoib_agent *agent = kzalloc(sizeof(*agent), GFP_KERNEL);
 	int err;
@@ -443,12 +443,12 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port,
 	spin_lock_init(&agent->lock);
 	INIT_LIST_HEAD(&agent->devs);
 	INIT_LIST_HEAD(&agent->requests);
-	INIT_DELAYED_WORK(&agent->sm_work, ipoib_agent_sm_work);
+	INIT_DELAYED_WORK(&agent->sm_work, ipoib_sa_agent_sm_work);
 	ipoib_limit_init(&agent->limit, IPOIB_QUERIES_MAX);
 	agent->ops->init(agent);
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL,
 					   IB_MGMT_RMPP_VERSION,
-					   ipoib_agent_sent, ipoib_agent_recv,
+					   ipoib_sa_agent_sent, ipoib_sa_agent_recv,
 					   agent, 0);
 	if (!IS_ERR(agent->mad))
 		return agent;
@@ -461,7 +461,7 @@ static struct ipoib_agent *ipoib_agent_make(struct ib_device *ca, u32 port,
  * What is under way ends here, with an error for who asked; nobody waits for
  * the SA. Who asks again is refused.
  */
-static void ipoib_agent_destroy(struct ipoib_agent *agent)
+static void ipoib_sa_agent_destroy(struct ipoib_agent *agent)
 {
 	cancel_delayed_work_sync(&agent->sm_work);
 	agent->ops->exit(agent);
@@ -472,12 +472,12 @@ static void ipoib_agent_destroy(struct ipoib_agent *agent)
 	WARN_ON_ONCE(!list_empty(&agent->requests));
 	/* An answer may have queued it again; it does nothing now. */
 	cancel_delayed_work_sync(&agent->sub_work);
-	ipoib_sm_put(agent->sm);
+	ipoib_sa_sm_put(agent->sm);
 	kfree(agent);
 }
 
 /**
- * ipoib_agent_get - the agent of a port
+ * ipoib_sa_agent_get - the agent of a port
  * @ca: HCA
  * @port: port
  * @ops: who subscribes to reports of the SA
@@ -485,15 +485,15 @@ static void ipoib_agent_destroy(struct ipoib_agent *agent)
  * Context: may sleep
  * Return: agent with a reference, or ERR_PTR()
  */
-struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port,
-				    const struct ipoib_agent_ops *ops)
+struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port,
+				       const struct ipoib_agent_ops *ops)
 {
 	struct ipoib_agent *agent;
 
 	mutex_lock(&ipoib_agents_lock);
-	agent = ipoib_agent_find(ca, port);
+	agent = ipoib_sa_agent_find(ca, port);
 	if (!agent) {
-		agent = ipoib_agent_make(ca, port, ops);
+		agent = ipoib_sa_agent_make(ca, port, ops);
 		if (IS_ERR(agent))
 			goto unlock;
 		list_add(&agent->list, &ipoib_agents);
@@ -506,30 +506,30 @@ unlock:
 }
 
 /**
- * ipoib_agent_put - drop a reference
+ * ipoib_sa_agent_put - drop a reference
  * @agent: the agent
  *
  * Context: may sleep, without RTNL
  */
-void ipoib_agent_put(struct ipoib_agent *agent)
+void ipoib_sa_agent_put(struct ipoib_agent *agent)
 {
 	mutex_lock(&ipoib_agents_lock);
 	if (!--agent->users) {
 		list_del(&agent->list);
-		ipoib_agent_destroy(agent);
+		ipoib_sa_agent_destroy(agent);
 	}
 	mutex_unlock(&ipoib_agents_lock);
 }
 
 /**
- * ipoib_agent_notify - notify the interfaces of a port
+ * ipoib_sa_agent_notify - notify the interfaces of a port
  * @agent: its agent
  * @notify: called for each that is up, with a lock held; must not ask
  *
  * Context: any but hard interrupt
  */
-void ipoib_agent_notify(struct ipoib_agent *agent,
-			void (*notify)(struct ipoib_dev *priv))
+void ipoib_sa_agent_notify(struct ipoib_agent *agent,
+			   void (*notify)(struct ipoib_dev *priv))
 {
 	struct ipoib_dev *priv;
 

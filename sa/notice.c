@@ -39,14 +39,14 @@ static_assert(ARRAY_SIZE(ipoib_trap_names) == IPOIB_NR_TRAPS);
 
 /* ---- subscriptions ---- */
 
-static void ipoib_sub_later(struct ipoib_agent *agent, unsigned int ms)
+static void ipoib_sa_sub_later(struct ipoib_agent *agent, unsigned int ms)
 {
 	mod_delayed_work(system_unbound_wq, &agent->sub_work,
 			 msecs_to_jiffies(ms));
 }
 
 /* If somebody has found a reason to ask earlier that is how it stays. */
-static void ipoib_sub_back_off(struct ipoib_agent *agent)
+static void ipoib_sa_sub_back_off(struct ipoib_agent *agent)
 {
 	unsigned int pause = READ_ONCE(agent->sub_backoff);
 
@@ -57,7 +57,7 @@ static void ipoib_sub_back_off(struct ipoib_agent *agent)
 			   msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
-static void ipoib_sub_warn(struct ipoib_agent *agent, const char *what, int err)
+static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int err)
 {
 	if (READ_ONCE(agent->sub_warned))
 		return;
@@ -68,7 +68,7 @@ static void ipoib_sub_warn(struct ipoib_agent *agent, const char *what, int err)
 }
 
 /* Does the SM know all subscriptions? */
-static bool ipoib_sub_complete(const struct ipoib_agent *agent)
+static bool ipoib_sa_sub_complete(const struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -78,19 +78,19 @@ static bool ipoib_sub_complete(const struct ipoib_agent *agent)
 	return true;
 }
 
-static void ipoib_sub_reports_missed(struct ipoib_dev *priv)
+static void ipoib_sa_sub_reports_missed(struct ipoib_dev *priv)
 {
 	priv->events->reports_missed(priv);
 }
 
 /* What happened before the subscription was complete has to be asked for. */
-static void ipoib_sub_completed(struct ipoib_agent *agent)
+static void ipoib_sa_sub_completed(struct ipoib_agent *agent)
 {
 	WRITE_ONCE(agent->sub_warned, false);
-	ipoib_agent_notify(agent, ipoib_sub_reports_missed);
+	ipoib_sa_agent_notify(agent, ipoib_sa_sub_reports_missed);
 }
 
-static void ipoib_sub_take(struct ipoib_sub *sub, int status)
+static void ipoib_sa_sub_take(struct ipoib_sub *sub, int status)
 {
 	lockdep_assert_held(&sub->agent->lock);
 	/* An SA that is silent is not told again. */
@@ -103,8 +103,8 @@ static void ipoib_sub_take(struct ipoib_sub *sub, int status)
 		WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
 }
 
-static void ipoib_sub_answer(void *context, int status,
-			     const struct ib_mad_recv_wc *answer)
+static void ipoib_sa_sub_answer(void *context, int status,
+				const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_sub *sub = context;
 	struct ipoib_agent *agent = sub->agent;
@@ -112,26 +112,26 @@ static void ipoib_sub_answer(void *context, int status,
 
 	spin_lock_bh(&agent->lock);
 	leaving = sub->state == IPOIB_SUB_LEAVING;
-	ipoib_sub_take(sub, status);
+	ipoib_sa_sub_take(sub, status);
 	spin_unlock_bh(&agent->lock);
 	if (READ_ONCE(agent->sub_closed))
 		return;
 	if (!status || leaving) {
 		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
-		if (ipoib_sub_complete(agent))
-			ipoib_sub_completed(agent);
+		if (ipoib_sa_sub_complete(agent))
+			ipoib_sa_sub_completed(agent);
 		/* The next, or the end if the last interface has gone down. */
-		ipoib_sub_later(agent, 0);
+		ipoib_sa_sub_later(agent, 0);
 		return;
 	}
 	/* A silent SM is not a refusal: it may be starting. Nor is a busy one. */
 	if (answer && status != -EBUSY)
-		ipoib_sub_warn(agent, "the SA refuses a subscription", status);
-	ipoib_sub_back_off(agent);
+		ipoib_sa_sub_warn(agent, "the SA refuses a subscription", status);
+	ipoib_sa_sub_back_off(agent);
 }
 
 /* @state: IPOIB_SUB_ASKING or IPOIB_SUB_LEAVING */
-static int ipoib_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
+static int ipoib_sa_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
 {
 	struct ipoib_inform_info info = {
 		.lid_begin = cpu_to_be16(0xffff),
@@ -152,7 +152,7 @@ static int ipoib_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
 		.timeout_ms = IPOIB_SUB_TIMEOUT,
 		.retries = state == IPOIB_SUB_ASKING,
 		.owner = sub,
-		.answer = ipoib_sub_answer,
+		.answer = ipoib_sa_sub_answer,
 		.context = sub,
 	};
 	bool known;
@@ -164,7 +164,7 @@ static int ipoib_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
 	known = sub->known;
 	sub->known = true;
 	spin_unlock_bh(&sub->agent->lock);
-	err = ipoib_agent_ask(sub->agent, &question);
+	err = ipoib_sa_agent_ask(sub->agent, &question);
 	if (!err)
 		return 0;
 	spin_lock_bh(&sub->agent->lock);
@@ -175,7 +175,7 @@ static int ipoib_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
 }
 
 /* The next subscription to make, or to end. */
-static struct ipoib_sub *ipoib_sub_next(struct ipoib_agent *agent, bool end)
+static struct ipoib_sub *ipoib_sa_sub_next(struct ipoib_agent *agent, bool end)
 {
 	struct ipoib_sub *sub;
 
@@ -187,7 +187,7 @@ static struct ipoib_sub *ipoib_sub_next(struct ipoib_agent *agent, bool end)
 }
 
 /* Is one being made or ended? */
-static bool ipoib_sub_busy(const struct ipoib_agent *agent)
+static bool ipoib_sa_sub_busy(const struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -200,17 +200,17 @@ static bool ipoib_sub_busy(const struct ipoib_agent *agent)
 
 /* ---- reports ---- */
 
-static void ipoib_notice_sent(struct ib_mad_agent *mad,
-			      struct ib_mad_send_wc *wc)
+static void ipoib_sa_notice_sent(struct ib_mad_agent *mad,
+				 struct ib_mad_send_wc *wc)
 {
-	ipoib_sm_put(wc->send_buf->context[0]);
+	ipoib_sa_sm_put(wc->send_buf->context[0]);
 	ib_free_send_mad(wc->send_buf);
 }
 
 /* The SA repeats a report until it is answered. Takes over @sm. */
-static void ipoib_notice_respond(struct ib_mad_agent *reports,
-				 const struct ib_mad_recv_wc *wc,
-				 struct ipoib_sm_addr *sm)
+static void ipoib_sa_notice_respond(struct ib_mad_agent *reports,
+				    const struct ib_mad_recv_wc *wc,
+				    struct ipoib_sm_addr *sm)
 {
 	struct ib_mad_send_buf *buf;
 	struct ib_sa_mad *mad;
@@ -229,12 +229,12 @@ static void ipoib_notice_respond(struct ib_mad_agent *reports,
 		return;
 	ib_free_send_mad(buf);
 put_sm:
-	ipoib_sm_put(sm);
+	ipoib_sa_sm_put(sm);
 }
 
 /* Is it from the SA, and a report at all? */
-static bool ipoib_notice_is_genuine(const struct ib_mad_recv_wc *wc,
-				    const struct ipoib_sm_addr *sm)
+static bool ipoib_sa_notice_is_genuine(const struct ib_mad_recv_wc *wc,
+				       const struct ipoib_sm_addr *sm)
 {
 	const struct ib_sa_mad *mad = (const void *)wc->recv_buf.mad;
 
@@ -248,8 +248,8 @@ static bool ipoib_notice_is_genuine(const struct ib_mad_recv_wc *wc,
 	       mad->mad_hdr.tid && !mad->rmpp_hdr.rmpp_type;
 }
 
-static void ipoib_notice_deliver(struct ipoib_dev *priv,
-				 const struct ipoib_notice *notice)
+static void ipoib_sa_notice_deliver(struct ipoib_dev *priv,
+				    const struct ipoib_notice *notice)
 {
 	u16 trap = be16_to_cpu(notice->trap);
 	union ib_gid gid;
@@ -272,18 +272,18 @@ static void ipoib_notice_deliver(struct ipoib_dev *priv,
 	}
 }
 
-static void ipoib_notice_deliver_all(struct ipoib_agent *agent,
-				     const struct ipoib_notice *notice)
+static void ipoib_sa_notice_deliver_all(struct ipoib_agent *agent,
+					const struct ipoib_notice *notice)
 {
 	struct ipoib_dev *priv;
 
 	spin_lock_bh(&agent->lock);
 	list_for_each_entry(priv, &agent->devs, agent_list)
-		ipoib_notice_deliver(priv, notice);
+		ipoib_sa_notice_deliver(priv, notice);
 	spin_unlock_bh(&agent->lock);
 }
 
-static void ipoib_notice_count_bad(struct ipoib_agent *agent)
+static void ipoib_sa_notice_count_bad(struct ipoib_agent *agent)
 {
 	struct ipoib_dev *priv;
 
@@ -293,31 +293,31 @@ static void ipoib_notice_count_bad(struct ipoib_agent *agent)
 	spin_unlock_bh(&agent->lock);
 }
 
-static void ipoib_notice_recv(struct ib_mad_agent *reports,
-			      struct ib_mad_send_buf *buf,
-			      struct ib_mad_recv_wc *wc)
+static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
+				 struct ib_mad_send_buf *buf,
+				 struct ib_mad_recv_wc *wc)
 {
 	const struct ib_sa_mad *mad = (const void *)wc->recv_buf.mad;
 	const struct ipoib_notice *notice = (const void *)mad->data;
 	struct ipoib_agent *agent = reports->context;
-	struct ipoib_sm_addr *sm = ipoib_agent_sm(agent);
+	struct ipoib_sm_addr *sm = ipoib_sa_agent_sm(agent);
 
-	if (!ipoib_notice_is_genuine(wc, sm) ||
-	    !ipoib_notice_is_sound(notice)) {
-		ipoib_notice_count_bad(agent);
-		ipoib_sm_put(sm);
+	if (!ipoib_sa_notice_is_genuine(wc, sm) ||
+	    !ipoib_sa_notice_is_sound(notice)) {
+		ipoib_sa_notice_count_bad(agent);
+		ipoib_sa_sm_put(sm);
 		goto free_mad;
 	}
-	ipoib_notice_respond(reports, wc, sm);
+	ipoib_sa_notice_respond(reports, wc, sm);
 	/* Our response may have been lost: then it is the same report. */
 	if (mad->mad_hdr.tid != READ_ONCE(agent->last_tid))
-		ipoib_notice_deliver_all(agent, notice);
+		ipoib_sa_notice_deliver_all(agent, notice);
 	WRITE_ONCE(agent->last_tid, mad->mad_hdr.tid);
 free_mad:
 	ib_free_recv_mad(wc);
 }
 
-static int ipoib_notice_register(struct ipoib_agent *agent)
+static int ipoib_sa_notice_register(struct ipoib_agent *agent)
 {
 	struct ib_mad_reg_req request = {
 		.mgmt_class = IB_MGMT_CLASS_SUBN_ADM,
@@ -329,15 +329,15 @@ static int ipoib_notice_register(struct ipoib_agent *agent)
 		return 0;
 	set_bit(IB_MGMT_METHOD_REPORT, request.method_mask);
 	reports = ib_register_mad_agent(agent->ca, agent->port, IB_QPT_GSI,
-					&request, 0, ipoib_notice_sent,
-					ipoib_notice_recv, agent, 0);
+					&request, 0, ipoib_sa_notice_sent,
+					ipoib_sa_notice_recv, agent, 0);
 	if (IS_ERR(reports))
 		return PTR_ERR(reports);
 	agent->reports = reports;
 	return 0;
 }
 
-static void ipoib_notice_unregister(struct ipoib_agent *agent)
+static void ipoib_sa_notice_unregister(struct ipoib_agent *agent)
 {
 	if (agent->reports)
 		ib_unregister_mad_agent(agent->reports);
@@ -346,49 +346,49 @@ static void ipoib_notice_unregister(struct ipoib_agent *agent)
 
 /* ---- the work ---- */
 
-static void ipoib_sub_subscribe(struct ipoib_agent *agent)
+static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 {
 	struct ipoib_sub *sub;
 	int err;
 
-	err = ipoib_notice_register(agent);
+	err = ipoib_sa_notice_register(agent);
 	if (err) {
 		/* ib_mad says so if the method is in use. */
-		ipoib_sub_warn(agent, err == -EINVAL ?
-			       "somebody else on this port takes its reports" :
-			       "cannot take reports", err);
-		ipoib_sub_back_off(agent);
+		ipoib_sa_sub_warn(agent, err == -EINVAL ?
+				  "somebody else on this port takes its reports" :
+				  "cannot take reports", err);
+		ipoib_sa_sub_back_off(agent);
 		return;
 	}
-	if (ipoib_sub_busy(agent))
+	if (ipoib_sa_sub_busy(agent))
 		return;
-	sub = ipoib_sub_next(agent, false);
+	sub = ipoib_sa_sub_next(agent, false);
 	/* Without an SM there is nothing to do: it comes with an event. */
-	if (sub && ipoib_sub_ask(sub, IPOIB_SUB_ASKING))
-		ipoib_sub_back_off(agent);
+	if (sub && ipoib_sa_sub_ask(sub, IPOIB_SUB_ASKING))
+		ipoib_sa_sub_back_off(agent);
 }
 
 /* Also those that the SA may have forgotten, or has not granted yet. */
-static void ipoib_sub_unsubscribe(struct ipoib_agent *agent)
+static void ipoib_sa_sub_unsubscribe(struct ipoib_agent *agent)
 {
 	struct ipoib_sub *sub;
 	int err = 0;
 
-	if (ipoib_sub_busy(agent))
+	if (ipoib_sa_sub_busy(agent))
 		return;
-	sub = ipoib_sub_next(agent, true);
+	sub = ipoib_sa_sub_next(agent, true);
 	if (sub) {
-		err = ipoib_sub_ask(sub, IPOIB_SUB_LEAVING);
+		err = ipoib_sa_sub_ask(sub, IPOIB_SUB_LEAVING);
 		if (!err)
 			return;
 	}
-	ipoib_notice_unregister(agent);
+	ipoib_sa_notice_unregister(agent);
 	/* There is no SM if it is -EAGAIN: it comes with an event. */
 	if (err && err != -EAGAIN)
-		ipoib_sub_back_off(agent);
+		ipoib_sa_sub_back_off(agent);
 }
 
-static void ipoib_sub_work(struct work_struct *work)
+static void ipoib_sa_sub_work(struct work_struct *work)
 {
 	struct ipoib_agent *agent = container_of(to_delayed_work(work),
 						 struct ipoib_agent, sub_work);
@@ -396,24 +396,24 @@ static void ipoib_sub_work(struct work_struct *work)
 	if (READ_ONCE(agent->sub_closed))
 		return;
 	if (list_empty_careful(&agent->devs))
-		ipoib_sub_unsubscribe(agent);
+		ipoib_sa_sub_unsubscribe(agent);
 	else
-		ipoib_sub_subscribe(agent);
+		ipoib_sa_sub_subscribe(agent);
 }
 
 /**
- * ipoib_notice_wanted - an interface of the port has come up, or gone down
+ * ipoib_sa_notice_wanted - an interface of the port has come up, or gone down
  * @agent: the agent
  *
  * Context: any
  */
-void ipoib_notice_wanted(struct ipoib_agent *agent)
+void ipoib_sa_notice_wanted(struct ipoib_agent *agent)
 {
-	ipoib_sub_later(agent, 0);
+	ipoib_sa_sub_later(agent, 0);
 }
 
 /* The SM may have forgotten our subscriptions. */
-static void ipoib_notice_renew(struct ipoib_agent *agent)
+static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -426,26 +426,26 @@ static void ipoib_notice_renew(struct ipoib_agent *agent)
 	/* Another SM counts anew. */
 	WRITE_ONCE(agent->last_tid, 0);
 	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
-	ipoib_sub_later(agent, get_random_u32_below(IPOIB_SUB_SPREAD));
+	ipoib_sa_sub_later(agent, get_random_u32_below(IPOIB_SUB_SPREAD));
 }
 
 /**
- * ipoib_notice_on - check whether the SA reports groups that come and go
+ * ipoib_sa_notice_on - check whether the SA reports groups that come and go
  * @agent: the agent
  *
  * Context: any
  * Return: true if all subscriptions are there
  */
-bool ipoib_notice_on(struct ipoib_agent *agent)
+bool ipoib_sa_notice_on(struct ipoib_agent *agent)
 {
-	return ipoib_sub_complete(agent);
+	return ipoib_sa_sub_complete(agent);
 }
 
-static void ipoib_notice_init(struct ipoib_agent *agent)
+static void ipoib_sa_notice_init(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
-	INIT_DELAYED_WORK(&agent->sub_work, ipoib_sub_work);
+	INIT_DELAYED_WORK(&agent->sub_work, ipoib_sa_sub_work);
 	agent->sub_backoff = IPOIB_SUB_BACKOFF_MIN;
 	for (i = 0; i < IPOIB_NR_TRAPS; i++) {
 		agent->sub[i].agent = agent;
@@ -457,7 +457,7 @@ static void ipoib_notice_init(struct ipoib_agent *agent)
  * End what is left of the subscriptions. The SA is told, and not waited for: the
  * requests are on their way when the MAD agent goes, and nobody needs the answers.
  */
-static void ipoib_notice_exit(struct ipoib_agent *agent)
+static void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 {
 	struct ipoib_sub *sub;
 	unsigned int i;
@@ -465,21 +465,21 @@ static void ipoib_notice_exit(struct ipoib_agent *agent)
 	/* An answer may still queue the work, which does nothing any more. */
 	WRITE_ONCE(agent->sub_closed, true);
 	cancel_delayed_work_sync(&agent->sub_work);
-	ipoib_notice_unregister(agent);
+	ipoib_sa_notice_unregister(agent);
 	for (i = 0; i < IPOIB_NR_TRAPS; i++) {
 		sub = &agent->sub[i];
 		if (!READ_ONCE(sub->known) ||
 		    READ_ONCE(sub->state) == IPOIB_SUB_LEAVING)
 			continue;
 		/* One that is just being asked for is not to be asked again. */
-		ipoib_agent_cancel(agent, sub);
-		ipoib_sub_ask(sub, IPOIB_SUB_LEAVING);
+		ipoib_sa_agent_cancel(agent, sub);
+		ipoib_sa_sub_ask(sub, IPOIB_SUB_LEAVING);
 	}
 }
 
 /* See &struct ipoib_agent_ops. */
-const struct ipoib_agent_ops ipoib_notice_ops = {
-	.init = ipoib_notice_init,
-	.exit = ipoib_notice_exit,
-	.sm_found = ipoib_notice_renew,
+const struct ipoib_agent_ops ipoib_sa_notice_ops = {
+	.init = ipoib_sa_notice_init,
+	.exit = ipoib_sa_notice_exit,
+	.sm_found = ipoib_sa_notice_renew,
 };

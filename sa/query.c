@@ -26,8 +26,8 @@ struct ipoib_query {
 	union ib_gid mgid;
 };
 
-static struct ipoib_query *ipoib_query_alloc(struct ipoib_dev *priv,
-					     const union ib_gid *mgid)
+static struct ipoib_query *ipoib_sa_query_alloc(struct ipoib_dev *priv,
+						const union ib_gid *mgid)
 {
 	struct ipoib_query *query = kzalloc(sizeof(*query), GFP_KERNEL);
 
@@ -41,14 +41,14 @@ static struct ipoib_query *ipoib_query_alloc(struct ipoib_dev *priv,
 }
 
 /* The interface may be gone when this returns. */
-static void ipoib_query_free(struct ipoib_query *query)
+static void ipoib_sa_query_free(struct ipoib_query *query)
 {
 	ipoib_dev_put_query(query->priv);
 	kfree(query);
 }
 
-static int ipoib_query_ask(struct ipoib_query *query,
-			   struct ipoib_question *question)
+static int ipoib_sa_query_ask(struct ipoib_query *query,
+			      struct ipoib_question *question)
 {
 	int err;
 
@@ -56,9 +56,9 @@ static int ipoib_query_ask(struct ipoib_query *query,
 	question->len = sizeof(struct ipoib_member_record);
 	question->owner = query->priv;
 	question->context = query;
-	err = ipoib_agent_ask(query->priv->agent, question);
+	err = ipoib_sa_agent_ask(query->priv->agent, question);
 	if (err)
-		ipoib_query_free(query);
+		ipoib_sa_query_free(query);
 	return err;
 }
 
@@ -70,7 +70,7 @@ static int ipoib_query_ask(struct ipoib_query *query,
  * request makes the SA create a missing group, and refuse to join us to one
  * that differs.
  */
-static ib_sa_comp_mask ipoib_query_copy_rec(struct ib_sa_mcmember_rec *rec,
+static ib_sa_comp_mask ipoib_sa_query_copy_rec(struct ib_sa_mcmember_rec *rec,
 					 const struct ib_sa_mcmember_rec *like)
 {
 	rec->qkey = like->qkey;
@@ -90,7 +90,7 @@ static ib_sa_comp_mask ipoib_query_copy_rec(struct ib_sa_mcmember_rec *rec,
 }
 
 /**
- * ipoib_query_join_rec - a request to join a group
+ * ipoib_sa_query_join_rec - a request to join a group
  * @mcast: the group
  * @state: JoinState
  * @like: record of the broadcast group if a missing group is to be created like
@@ -105,7 +105,7 @@ static ib_sa_comp_mask ipoib_query_copy_rec(struct ib_sa_mcmember_rec *rec,
  * Context: multicast work, or with it stopped
  * Return: component mask
  */
-ib_sa_comp_mask ipoib_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
+ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
 				  const struct ib_sa_mcmember_rec *like,
 				  struct ib_sa_mcmember_rec *rec)
 {
@@ -122,12 +122,12 @@ ib_sa_comp_mask ipoib_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
 	rec->pkey = cpu_to_be16(priv->pkey);
 	rec->join_state = state;
 	if (like)
-		mask |= ipoib_query_copy_rec(rec, like);
+		mask |= ipoib_sa_query_copy_rec(rec, like);
 	return mask;
 }
 
-static void ipoib_query_group_answer(void *context, int status,
-				     const struct ib_mad_recv_wc *answer)
+static void ipoib_sa_query_group_answer(void *context, int status,
+					const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_query *query = context;
 	struct ib_sa_mcmember_rec rec;
@@ -135,18 +135,18 @@ static void ipoib_query_group_answer(void *context, int status,
 
 	if (!status) {
 		mad = (const void *)answer->recv_buf.mad;
-		ipoib_record_unpack(&rec, (const void *)mad->data);
+		ipoib_sa_record_unpack(&rec, (const void *)mad->data);
 		if (memcmp(&rec.mgid, &query->mgid, sizeof(rec.mgid)))
 			status = -EPROTO;
 	}
 	query->priv->events->group_record(query->priv, &query->mgid, status,
 					  &rec);
-	ipoib_query_free(query);
+	ipoib_sa_query_free(query);
 }
 
-static int ipoib_query_one(struct ipoib_dev *priv, u8 method,
-			   const struct ib_sa_mcmember_rec *rec,
-			   ib_sa_comp_mask mask, ipoib_answer_t answer)
+static int ipoib_sa_query_one(struct ipoib_dev *priv, u8 method,
+			      const struct ib_sa_mcmember_rec *rec,
+			      ib_sa_comp_mask mask, ipoib_answer_t answer)
 {
 	struct ipoib_member_record wire;
 	struct ipoib_question question = {
@@ -157,16 +157,16 @@ static int ipoib_query_one(struct ipoib_dev *priv, u8 method,
 		.retries = IPOIB_QUERY_RETRIES,
 		.answer = answer,
 	};
-	struct ipoib_query *query = ipoib_query_alloc(priv, &rec->mgid);
+	struct ipoib_query *query = ipoib_sa_query_alloc(priv, &rec->mgid);
 
 	if (!query)
 		return -ENOMEM;
-	ipoib_record_pack(&wire, rec);
-	return ipoib_query_ask(query, &question);
+	ipoib_sa_record_pack(&wire, rec);
+	return ipoib_sa_query_ask(query, &question);
 }
 
 /**
- * ipoib_query_group - read the record of a group
+ * ipoib_sa_query_group - read the record of a group
  * @priv: the interface, with an agent
  * @mgid: the group
  *
@@ -176,48 +176,48 @@ static int ipoib_query_one(struct ipoib_dev *priv, u8 method,
  * Context: process, may sleep
  * Return: 0 or negative error
  */
-int ipoib_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
+int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ib_sa_mcmember_rec rec = { .mgid = *mgid };
 
-	return ipoib_query_one(priv, IB_MGMT_METHOD_GET, &rec,
-			       IB_SA_MCMEMBER_REC_MGID,
-			       ipoib_query_group_answer);
+	return ipoib_sa_query_one(priv, IB_MGMT_METHOD_GET, &rec,
+				  IB_SA_MCMEMBER_REC_MGID,
+				  ipoib_sa_query_group_answer);
 }
 
 /**
- * ipoib_query_refresh - set a membership at the SA again
+ * ipoib_sa_query_refresh - set a membership at the SA again
  * @mcast: a group that we are a member of; its interface has an agent
  * @like: record of the broadcast group if the group may be created anew
  *
  * To join again what one has joined changes nothing, and ib_sa, which keeps
- * our membership, would not ask. The rest is as in ipoib_query_group().
+ * our membership, would not ask. The rest is as in ipoib_sa_query_group().
  *
  * Context: multicast work
  * Return: 0 or negative error
  */
-int ipoib_query_refresh(const struct ipoib_mcast *mcast,
-			const struct ib_sa_mcmember_rec *like)
+int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
+			   const struct ib_sa_mcmember_rec *like)
 {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_query_join_rec(mcast, mcast->held, like, &rec);
-	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
-			       ipoib_query_group_answer);
+	mask = ipoib_sa_query_join_rec(mcast, mcast->held, like, &rec);
+	return ipoib_sa_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
+				  ipoib_sa_query_group_answer);
 }
 
-static void ipoib_query_barrier_answer(void *context, int status,
-				       const struct ib_mad_recv_wc *answer)
+static void ipoib_sa_query_barrier_answer(void *context, int status,
+					  const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_query *query = context;
 
 	query->priv->events->barrier_done(query->priv, 0);
-	ipoib_query_free(query);
+	ipoib_sa_query_free(query);
 }
 
 /**
- * ipoib_query_barrier - have the SA answer after it has dealt with earlier requests
+ * ipoib_sa_query_barrier - have the SA answer after it has dealt with earlier requests
  * @mcast: the broadcast group, NULL if there is none
  *
  * The membership of the broadcast group is set again, which changes nothing. A Get
@@ -227,23 +227,23 @@ static void ipoib_query_barrier_answer(void *context, int status,
  * Context: multicast work
  * Return: 0 or negative error
  */
-int ipoib_query_barrier(const struct ipoib_mcast *mcast)
+int ipoib_sa_query_barrier(const struct ipoib_mcast *mcast)
 {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
 	if (!mcast || !mcast->held)
 		return -EAGAIN;
-	mask = ipoib_query_join_rec(mcast, mcast->held, NULL, &rec);
-	return ipoib_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
-			       ipoib_query_barrier_answer);
+	mask = ipoib_sa_query_join_rec(mcast, mcast->held, NULL, &rec);
+	return ipoib_sa_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
+				  ipoib_sa_query_barrier_answer);
 }
 
 /* ---- all groups ---- */
 
 /* Copy the data of all RMPP segments of an answer into one buffer. */
-static u8 *ipoib_query_linearize(const struct ib_mad_recv_wc *answer,
-				 size_t *len)
+static u8 *ipoib_sa_query_linearize(const struct ib_mad_recv_wc *answer,
+				    size_t *len)
 {
 	const struct ib_mad_recv_buf *segment;
 	const struct ib_sa_mad *mad;
@@ -265,8 +265,8 @@ static u8 *ipoib_query_linearize(const struct ib_mad_recv_wc *answer,
 	return data;
 }
 
-static void ipoib_query_groups_answer(void *context, int status,
-				      const struct ib_mad_recv_wc *answer)
+static void ipoib_sa_query_groups_answer(void *context, int status,
+					 const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_query *query = context;
 	const struct ib_sa_mad *mad;
@@ -277,9 +277,9 @@ static void ipoib_query_groups_answer(void *context, int status,
 	if (!status) {
 		mad = (const void *)answer->recv_buf.mad;
 		step = be16_to_cpu(mad->sa_hdr.attr_offset) * 8;
-		data = ipoib_query_linearize(answer, &len);
+		data = ipoib_sa_query_linearize(answer, &len);
 		if (data && step >= sizeof(struct ipoib_member_record))
-			n = ipoib_record_mgids(data, len, step);
+			n = ipoib_sa_record_mgids(data, len, step);
 		else
 			status = data ? -EPROTO : -ENOMEM;
 	}
@@ -289,11 +289,11 @@ static void ipoib_query_groups_answer(void *context, int status,
 	query->priv->events->groups_listed(query->priv, status, (void *)data,
 					   n);
 	kvfree(data);
-	ipoib_query_free(query);
+	ipoib_sa_query_free(query);
 }
 
 /**
- * ipoib_query_groups - list all groups of the partition
+ * ipoib_sa_query_groups - list all groups of the partition
  * @priv: the interface, with an agent
  *
  * &ipoib_events.groups_listed is called with the answer if 0 is returned.
@@ -301,7 +301,7 @@ static void ipoib_query_groups_answer(void *context, int status,
  * Context: process, may sleep
  * Return: 0 or negative error
  */
-int ipoib_query_groups(struct ipoib_dev *priv)
+int ipoib_sa_query_groups(struct ipoib_dev *priv)
 {
 	struct ib_sa_mcmember_rec rec = { .pkey = cpu_to_be16(priv->pkey) };
 	struct ipoib_member_record wire;
@@ -311,24 +311,24 @@ int ipoib_query_groups(struct ipoib_dev *priv)
 		.data = &wire,
 		.timeout_ms = IPOIB_QUERY_LIST_TIMEOUT,
 		.retries = 1,
-		.answer = ipoib_query_groups_answer,
+		.answer = ipoib_sa_query_groups_answer,
 	};
-	struct ipoib_query *query = ipoib_query_alloc(priv, NULL);
+	struct ipoib_query *query = ipoib_sa_query_alloc(priv, NULL);
 
 	if (!query)
 		return -ENOMEM;
-	ipoib_record_pack(&wire, &rec);
-	return ipoib_query_ask(query, &question);
+	ipoib_sa_record_pack(&wire, &rec);
+	return ipoib_sa_query_ask(query, &question);
 }
 
 /**
- * ipoib_query_cancel - let the questions of an interface end soon
+ * ipoib_sa_query_cancel - let the questions of an interface end soon
  * @priv: the interface
  *
  * Context: any but hard interrupt; does not wait
  */
-void ipoib_query_cancel(struct ipoib_dev *priv)
+void ipoib_sa_query_cancel(struct ipoib_dev *priv)
 {
 	if (priv->agent)
-		ipoib_agent_cancel(priv->agent, priv);
+		ipoib_sa_agent_cancel(priv->agent, priv);
 }

@@ -8,12 +8,12 @@
 #include "sa/record.h"
 
 /**
- * ipoib_record_pack - put a record into the form it has on the wire
+ * ipoib_sa_record_pack - put a record into the form it has on the wire
  * @wire: the result
  * @rec: the record
  */
-void ipoib_record_pack(struct ipoib_member_record *wire,
-		       const struct ib_sa_mcmember_rec *rec)
+void ipoib_sa_record_pack(struct ipoib_member_record *wire,
+			  const struct ib_sa_mcmember_rec *rec)
 {
 	memset(wire, 0, sizeof(*wire));
 	memcpy(wire->mgid, rec->mgid.raw, sizeof(wire->mgid));
@@ -34,12 +34,12 @@ void ipoib_record_pack(struct ipoib_member_record *wire,
 }
 
 /**
- * ipoib_record_unpack - take a record from the wire apart
+ * ipoib_sa_record_unpack - take a record from the wire apart
  * @rec: the result
  * @wire: the record
  */
-void ipoib_record_unpack(struct ib_sa_mcmember_rec *rec,
-			 const struct ipoib_member_record *wire)
+void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec,
+			    const struct ipoib_member_record *wire)
 {
 	u32 sl_flow_hops = be32_to_cpu(wire->sl_flow_hops);
 
@@ -65,14 +65,14 @@ void ipoib_record_unpack(struct ib_sa_mcmember_rec *rec,
 }
 
 /**
- * ipoib_record_mgids - turn a table of records into their MGIDs, in place
+ * ipoib_sa_record_mgids - turn a table of records into their MGIDs, in place
  * @data: the table
  * @len: its length
  * @step: from one record to the next, at least the length of one
  *
  * Return: how many there are; what is left of a last one does not count
  */
-unsigned int ipoib_record_mgids(u8 *data, size_t len, size_t step)
+unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step)
 {
 	union ib_gid *mgids = (union ib_gid *)data;
 	unsigned int n = 0;
@@ -84,12 +84,12 @@ unsigned int ipoib_record_mgids(u8 *data, size_t len, size_t step)
 }
 
 /**
- * ipoib_notice_is_sound - does a notice make sense?
+ * ipoib_sa_notice_is_sound - does a notice make sense?
  * @notice: the notice
  *
  * Return: true if it is one of those we subscribe to, of a port or a group
  */
-bool ipoib_notice_is_sound(const struct ipoib_notice *notice)
+bool ipoib_sa_notice_is_sound(const struct ipoib_notice *notice)
 {
 	u32 type = be32_to_cpu(notice->type_producer);
 

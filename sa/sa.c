@@ -80,7 +80,7 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 {
 	if (priv->agent)
-		ipoib_agent_event(priv->agent, event);
+		ipoib_sa_agent_event(priv->agent, event);
 	switch (event) {
 	case IB_EVENT_SM_CHANGE:
 		priv->events->sm_changed(priv);
@@ -88,7 +88,7 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 	case IB_EVENT_LID_CHANGE:
 	case IB_EVENT_CLIENT_REREGISTER:
 		/* Those open are to a previous SM, or from a previous LID. */
-		ipoib_query_cancel(priv);
+		ipoib_sa_query_cancel(priv);
 		priv->events->paths_stale(priv);
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 		break;
@@ -219,7 +219,7 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_query_join_rec(mcast, state, like, &rec);
+	mask = ipoib_sa_query_join_rec(mcast, state, like, &rec);
 	return ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port,
 				    &rec, mask, GFP_KERNEL,
 				    ipoib_sa_join_answer, mcast);
@@ -297,22 +297,22 @@ struct ipoib_purge {
 };
 
 /* The interface is being removed. */
-static bool ipoib_purge_is_forced(const struct ipoib_purge *purge)
+static bool ipoib_sa_purge_is_forced(const struct ipoib_purge *purge)
 {
 	return purge->priv->netdev->reg_state != NETREG_REGISTERED;
 }
 
-static bool ipoib_purge_get_credit(struct ipoib_purge *purge)
+static bool ipoib_sa_purge_get_credit(struct ipoib_purge *purge)
 {
 	struct ipoib_agent *agent = purge->priv->agent;
 
 	if (!agent)
 		return true;
 	purge->credit = ipoib_limit_get(&agent->limit, NULL);
-	return purge->credit || ipoib_purge_is_forced(purge);
+	return purge->credit || ipoib_sa_purge_is_forced(purge);
 }
 
-static void ipoib_purge_put_credit(struct ipoib_purge *purge)
+static void ipoib_sa_purge_put_credit(struct ipoib_purge *purge)
 {
 	if (!purge->credit)
 		return;
@@ -321,52 +321,52 @@ static void ipoib_purge_put_credit(struct ipoib_purge *purge)
 }
 
 /* The interface may be gone when this returns. */
-static void ipoib_purge_free(struct ipoib_purge *purge)
+static void ipoib_sa_purge_free(struct ipoib_purge *purge)
 {
 	ipoib_dev_put_query(purge->priv);
 	kfree(purge);
 }
 
 /* The removal of an interface does not wait for an SM. */
-static bool ipoib_purge_may_retry(const struct ipoib_purge *purge, int status)
+static bool ipoib_sa_purge_may_retry(const struct ipoib_purge *purge, int status)
 {
 	return status == -EAGAIN && purge->tries &&
-	       !ipoib_purge_is_forced(purge);
+	       !ipoib_sa_purge_is_forced(purge);
 }
 
-static int ipoib_purge_answer(int status, struct ib_sa_multicast *member)
+static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
 {
 	struct ipoib_purge *purge = member->context;
 
-	ipoib_purge_put_credit(purge);
-	if (ipoib_purge_may_retry(purge, status))
+	ipoib_sa_purge_put_credit(purge);
+	if (ipoib_sa_purge_may_retry(purge, status))
 		queue_delayed_work(purge->priv->wq, &purge->work,
 				   IPOIB_PURGE_PAUSE);
 	else
-		ipoib_purge_free(purge);
+		ipoib_sa_purge_free(purge);
 	/* An error has ib_sa free the handle, which leaves the group. */
 	return -ECANCELED;
 }
 
 /* The interface may be gone when this returns, but for its works. */
-static void ipoib_purge_ask(struct ipoib_purge *purge)
+static void ipoib_sa_purge_ask(struct ipoib_purge *purge)
 {
 	purge->tries--;
 	if (!ipoib_sa_join_again(purge->priv, &purge->rec, purge->mask,
-				 ipoib_purge_answer, purge))
+				 ipoib_sa_purge_answer, purge))
 		return;
-	ipoib_purge_put_credit(purge);
-	ipoib_purge_free(purge);
+	ipoib_sa_purge_put_credit(purge);
+	ipoib_sa_purge_free(purge);
 }
 
-static void ipoib_purge_work(struct work_struct *work)
+static void ipoib_sa_purge_work(struct work_struct *work)
 {
 	struct ipoib_purge *purge = container_of(to_delayed_work(work),
 						 struct ipoib_purge, work);
 	struct ipoib_dev *priv = purge->priv;
 
-	if (list_empty(&priv->purges) && ipoib_purge_get_credit(purge)) {
-		ipoib_purge_ask(purge);
+	if (list_empty(&priv->purges) && ipoib_sa_purge_get_credit(purge)) {
+		ipoib_sa_purge_ask(purge);
 		return;
 	}
 	list_add_tail(&purge->line, &priv->purges);
@@ -377,47 +377,47 @@ static void ipoib_purge_work(struct work_struct *work)
  * &ipoib_dev.purges needs no lock because the workqueue is ordered. The workqueue is
  * destroyed after this work has ended, which is queued only while purges wait.
  */
-static void ipoib_purge_line_work(struct work_struct *work)
+static void ipoib_sa_purge_line_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev, purge_work);
 	struct ipoib_purge *purge, *tmp;
 
 	list_for_each_entry_safe(purge, tmp, &priv->purges, line) {
-		if (!ipoib_purge_get_credit(purge)) {
+		if (!ipoib_sa_purge_get_credit(purge)) {
 			queue_delayed_work(priv->wq, &priv->purge_work,
 					   IPOIB_PURGE_POLL);
 			break;
 		}
 		list_del(&purge->line);
-		ipoib_purge_ask(purge);
+		ipoib_sa_purge_ask(purge);
 	}
 }
 
 /**
- * ipoib_purge_init - prepare to purge memberships
+ * ipoib_sa_purge_init - prepare to purge memberships
  * @priv: the interface
  */
-void ipoib_purge_init(struct ipoib_dev *priv)
+void ipoib_sa_purge_init(struct ipoib_dev *priv)
 {
 	INIT_LIST_HEAD(&priv->purges);
-	INIT_DELAYED_WORK(&priv->purge_work, ipoib_purge_line_work);
+	INIT_DELAYED_WORK(&priv->purge_work, ipoib_sa_purge_line_work);
 }
 
 /*
  * The interface is not freed until this has been done, or until the SA has not
  * answered for three seconds.
  */
-static void ipoib_purge_membership(struct ipoib_dev *priv,
-				   const struct ib_sa_mcmember_rec *rec,
-				   ib_sa_comp_mask mask)
+static void ipoib_sa_purge_membership(struct ipoib_dev *priv,
+				      const struct ib_sa_mcmember_rec *rec,
+				      ib_sa_comp_mask mask)
 {
 	struct ipoib_purge *purge = kzalloc(sizeof(*purge), GFP_KERNEL);
 	unsigned int spread;
 
 	if (!purge)
 		return;
-	INIT_DELAYED_WORK(&purge->work, ipoib_purge_work);
+	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
 	purge->priv = priv;
 	purge->rec = *rec;
 	purge->mask = mask;
@@ -448,8 +448,8 @@ static void ipoib_sa_left(struct ipoib_dev *priv,
 
 	if (ipoib_sa_pkey_index(priv) == priv->pkey_joined)
 		return;
-	mask = ipoib_query_join_rec(mcast, state, NULL, &rec);
-	ipoib_purge_membership(priv, &rec, mask);
+	mask = ipoib_sa_query_join_rec(mcast, state, NULL, &rec);
+	ipoib_sa_purge_membership(priv, &rec, mask);
 }
 
 static int ipoib_sa_attach(struct ipoib_dev *priv,
@@ -477,8 +477,8 @@ static int ipoib_sa_group_ah(struct ipoib_dev *priv,
 /* Without an agent there are no reports, and no multicast routing. */
 static int ipoib_sa_init(struct ipoib_dev *priv)
 {
-	struct ipoib_agent *agent = ipoib_agent_get(priv->ca, priv->port,
-						    &ipoib_notice_ops);
+	struct ipoib_agent *agent = ipoib_sa_agent_get(priv->ca, priv->port,
+						       &ipoib_sa_notice_ops);
 
 	if (IS_ERR(agent)) {
 		netdev_warn(priv->netdev, "no MAD agent: %ld\n",
@@ -493,7 +493,7 @@ static int ipoib_sa_init(struct ipoib_dev *priv)
 static void ipoib_sa_exit(struct ipoib_dev *priv)
 {
 	if (priv->agent)
-		ipoib_agent_put(priv->agent);
+		ipoib_sa_agent_put(priv->agent);
 	priv->agent = NULL;
 	priv->limit = NULL;
 }
@@ -503,16 +503,16 @@ static void ipoib_sa_start(struct ipoib_dev *priv)
 	priv->pkey_joined = ipoib_sa_pkey_index(priv);
 	if (!priv->agent)
 		return;
-	ipoib_agent_add_dev(priv->agent, priv);
-	ipoib_notice_wanted(priv->agent);
+	ipoib_sa_agent_add_dev(priv->agent, priv);
+	ipoib_sa_notice_wanted(priv->agent);
 }
 
 static void ipoib_sa_stop(struct ipoib_dev *priv)
 {
 	if (!priv->agent)
 		return;
-	ipoib_agent_del_dev(priv->agent, priv);
-	ipoib_notice_wanted(priv->agent);
+	ipoib_sa_agent_del_dev(priv->agent, priv);
+	ipoib_sa_notice_wanted(priv->agent);
 }
 
 const struct ipoib_fabric_ops ipoib_sa_ops = {

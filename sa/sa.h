@@ -60,7 +60,7 @@ typedef void (*ipoib_answer_t)(void *context, int status,
  * @len: at most IB_MGMT_SA_DATA
  * @timeout_ms: for one try
  * @retries: further tries
- * @owner: for ipoib_agent_cancel()
+ * @owner: for ipoib_sa_agent_cancel()
  * @answer: called exactly once if the question could be asked
  * @context: for @answer
  */
@@ -176,27 +176,27 @@ struct ipoib_agent {
 };
 
 /* sa/mad.c */
-struct ipoib_agent *ipoib_agent_get(struct ib_device *ca, u32 port,
-				    const struct ipoib_agent_ops *ops);
-void ipoib_agent_put(struct ipoib_agent *agent);
-void ipoib_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
-void ipoib_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
-void ipoib_agent_notify(struct ipoib_agent *agent,
-			void (*notify)(struct ipoib_dev *priv));
-void ipoib_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
-int ipoib_agent_ask(struct ipoib_agent *agent,
-		    const struct ipoib_question *question);
-void ipoib_agent_cancel(struct ipoib_agent *agent, const void *owner);
-struct ipoib_sm_addr *ipoib_agent_sm(struct ipoib_agent *agent);
-void ipoib_sm_put(struct ipoib_sm_addr *sm);
+struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port,
+				       const struct ipoib_agent_ops *ops);
+void ipoib_sa_agent_put(struct ipoib_agent *agent);
+void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
+void ipoib_sa_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
+void ipoib_sa_agent_notify(struct ipoib_agent *agent,
+			   void (*notify)(struct ipoib_dev *priv));
+void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
+int ipoib_sa_agent_ask(struct ipoib_agent *agent,
+		       const struct ipoib_question *question);
+void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner);
+struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent);
+void ipoib_sa_sm_put(struct ipoib_sm_addr *sm);
 
 /* sa/notice.c */
-extern const struct ipoib_agent_ops ipoib_notice_ops;
-void ipoib_notice_wanted(struct ipoib_agent *agent);
+extern const struct ipoib_agent_ops ipoib_sa_notice_ops;
+void ipoib_sa_notice_wanted(struct ipoib_agent *agent);
 
 /* sa/query.c */
-ib_sa_comp_mask ipoib_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
-				     const struct ib_sa_mcmember_rec *like,
-				     struct ib_sa_mcmember_rec *rec);
+ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
+					const struct ib_sa_mcmember_rec *like,
+					struct ib_sa_mcmember_rec *rec);
 
 #endif /* IPOIB_SA_H */

@@ -50,7 +50,7 @@ static void pack(struct kunit *test)
 	struct ipoib_member_record wire;
 
 	memset(&wire, 0xa5, sizeof(wire));
-	ipoib_record_pack(&wire, &record);
+	ipoib_sa_record_pack(&wire, &record);
 	KUNIT_EXPECT_EQ(test, sizeof(wire), sizeof(record_octets));
 	KUNIT_EXPECT_EQ(test, memcmp(&wire, record_octets, sizeof(wire)), 0);
 }
@@ -67,7 +67,7 @@ static void pack_range(struct kunit *test)
 	};
 	struct ipoib_member_record wire;
 
-	ipoib_record_pack(&wire, &rec);
+	ipoib_sa_record_pack(&wire, &rec);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(wire.sl_flow_hops), 0x100u);
 	KUNIT_EXPECT_EQ(test, wire.mtu, (u8)0x3f);
 	KUNIT_EXPECT_EQ(test, wire.rate, (u8)0x3f);
@@ -80,7 +80,7 @@ static void unpack(struct kunit *test)
 	struct ib_sa_mcmember_rec rec;
 
 	memset(&rec, 0xa5, sizeof(rec));
-	ipoib_record_unpack(&rec, (const void *)record_octets);
+	ipoib_sa_record_unpack(&rec, (const void *)record_octets);
 	KUNIT_EXPECT_EQ(test, memcmp(&rec.mgid, &record.mgid, 16), 0);
 	KUNIT_EXPECT_EQ(test, memcmp(&rec.port_gid, &record.port_gid, 16), 0);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(rec.qkey), 0xb1bu);
@@ -112,12 +112,12 @@ static void mgids(struct kunit *test)
 		memset(table + i * 56, 0xf0 + i, 16);
 	}
 	/* The last one ends where the table does, or is cut off. */
-	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 2 * 56 + 52, 56), 3u);
+	KUNIT_EXPECT_EQ(test, ipoib_sa_record_mgids(table, 2 * 56 + 52, 56), 3u);
 	for (i = 0; i < 3 * 16; i++)
 		KUNIT_EXPECT_EQ(test, table[i], (u8)(0xf0 + i / 16));
-	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 2 * 56 + 51, 56), 2u);
-	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 51, 56), 0u);
-	KUNIT_EXPECT_EQ(test, ipoib_record_mgids(table, 0, 56), 0u);
+	KUNIT_EXPECT_EQ(test, ipoib_sa_record_mgids(table, 2 * 56 + 51, 56), 2u);
+	KUNIT_EXPECT_EQ(test, ipoib_sa_record_mgids(table, 51, 56), 0u);
+	KUNIT_EXPECT_EQ(test, ipoib_sa_record_mgids(table, 0, 56), 0u);
 }
 
 /* Generic, of a class manager, trap 66; the MGID stands at octet 16. */
@@ -133,7 +133,7 @@ static bool sound_with(unsigned int octet, u8 value)
 
 	memcpy(&notice, notice_octets, sizeof(notice));
 	((u8 *)&notice)[octet] = value;
-	return ipoib_notice_is_sound(&notice);
+	return ipoib_sa_notice_is_sound(&notice);
 }
 
 static void notice_sound(struct kunit *test)
@@ -141,18 +141,18 @@ static void notice_sound(struct kunit *test)
 	struct ipoib_notice notice;
 
 	memcpy(&notice, notice_octets, sizeof(notice));
-	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+	KUNIT_EXPECT_TRUE(test, ipoib_sa_notice_is_sound(&notice));
 	notice.trap = cpu_to_be16(67);
-	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+	KUNIT_EXPECT_TRUE(test, ipoib_sa_notice_is_sound(&notice));
 	/* Ports: fe80::1 */
 	memset(notice.gid, 0, sizeof(notice.gid));
 	notice.gid[0] = 0xfe;
 	notice.gid[1] = 0x80;
 	notice.gid[15] = 1;
 	notice.trap = cpu_to_be16(64);
-	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+	KUNIT_EXPECT_TRUE(test, ipoib_sa_notice_is_sound(&notice));
 	notice.trap = cpu_to_be16(65);
-	KUNIT_EXPECT_TRUE(test, ipoib_notice_is_sound(&notice));
+	KUNIT_EXPECT_TRUE(test, ipoib_sa_notice_is_sound(&notice));
 }
 
 static void notice_unsound(struct kunit *test)
@@ -169,7 +169,7 @@ static void notice_unsound(struct kunit *test)
 	memcpy(&notice, notice_octets, sizeof(notice));
 	notice.trap = cpu_to_be16(65);
 	memset(notice.gid, 0, sizeof(notice.gid));
-	KUNIT_EXPECT_FALSE(test, ipoib_notice_is_sound(&notice));
+	KUNIT_EXPECT_FALSE(test, ipoib_sa_notice_is_sound(&notice));
 }
 
 static struct kunit_case ipoib_record_cases[] = {

@@ -87,17 +87,17 @@ static void share_groups(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, priv);
 	if (!priv)
 		return;
-	while (ipoib_group_fits(priv, IPOIB_USER_ROUTE)) {
+	while (ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE)) {
 		priv->ngroups++;
 		priv->nroute++;
 	}
-	KUNIT_EXPECT_TRUE(test, ipoib_group_fits(priv, IPOIB_USER_LISTEN));
-	while (ipoib_group_fits(priv, IPOIB_USER_SEND)) {
+	KUNIT_EXPECT_TRUE(test, ipoib_mcast_group_fits(priv, IPOIB_USER_LISTEN));
+	while (ipoib_mcast_group_fits(priv, IPOIB_USER_SEND)) {
 		priv->ngroups++;
 		priv->nsend++;
 	}
 	KUNIT_EXPECT_EQ(test, priv->nsend, IPOIB_MCAST_SEND_MAX);
-	while (ipoib_group_fits(priv, IPOIB_USER_LISTEN))
+	while (ipoib_mcast_group_fits(priv, IPOIB_USER_LISTEN))
 		priv->ngroups++;
 	KUNIT_EXPECT_TRUE(test, priv->ngroups - priv->nroute - priv->nsend >= 1024);
 	kfree(priv);
