@@ -12,7 +12,6 @@
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
-#include <net/sch_generic.h>
 
 #include "ipoib.h"
 

@@ -7,7 +7,6 @@
  * and connections comes and goes with the interface, up and down; the end of each
  * connection is in cm/conn.c.
  */
-#include <linux/icmpv6.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>

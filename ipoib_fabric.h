@@ -4,8 +4,8 @@
  *
  * IPoIB itself, RFC 4391, needs little of a port: what state it is in, who it
  * is, how to reach a GID, how to be a member of a group. On InfiniBand the SA
- * answers the latter two (ipoib_sa.c); on RoCE they follow from rules and from
- * the kernel's address resolution (ipoib_roce.c). Connections are made by the
+ * answers the latter two (sa/); on RoCE they follow from rules and from
+ * the kernel's address resolution (roce/). Connections are made by the
  * same CM on both. The kind of a port is asked for once, when its interface is
  * made; everybody else calls the operations below. None of them is called for
  * each frame.

@@ -2,9 +2,9 @@
 /*
  * IP over InfiniBand: the module, and what the stack calls of an interface.
  *
- * This file decides for each frame whether it goes to a group or to a neighbour. Which ports have an interface is up to
- * ipoib_hca.c, what an interface consists of to ipoib_dev.c. Locking and lifetime are
- * described in ipoib.h.
+ * This file decides for each frame whether it goes to a group or to a neighbour. Which
+ * ports have an interface is decided in ipoib_client.c; what an interface consists of
+ * is in ipoib_dev.c. Locking and lifetime are described in ipoib.h.
  */
 #include <linux/if_arp.h>
 #include <linux/module.h>

@@ -5,7 +5,7 @@
  *
  * What is wanted and what is reported is noted under mcast_lock from any context;
  * what is done about it is done by one ordered work, group by group, with no
- * lock held (ipoib_member.c).
+ * lock held (mcast/join.c).
  *
  * The broadcast group is joined first. It gives the link its MTU, Q_Key, SL
  * and so on, it is never created by us (RFC 4391 section 5), and other groups

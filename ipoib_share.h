@@ -2,8 +2,8 @@
 /*
  * Limits per source: how much of a resource one node of the fabric can take.
  *
- * A node is told by what it cannot choose: the LID that its HCA writes into each
- * frame, or its address on Ethernet. A keyed hash of that gives one of
+ * A node is known by the LID that its HCA writes into each frame, which it cannot
+ * choose, or on Ethernet by the source GID of the frame. A keyed hash of that gives one of
  * IPOIB_NAMERS counters. Nodes with the same counter share a limit; who they are
  * nobody can find out. What has no cause on the fabric is our own.
  *

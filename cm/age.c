@@ -4,8 +4,6 @@
  *
  * They are not used, stuck or silent, or there are too many.
  */
-#include <linux/async.h>
-#include <linux/delay.h>
 #include <linux/module.h>
 
 #include "ipoib.h"

@@ -56,7 +56,7 @@
  * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
  * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
  * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog looks after connections that are stuck (age.c).
+ * watchdog detects connections that are stuck (age.c).
  */
 #define IPOIB_RC_RETRY		7
 

@@ -22,13 +22,7 @@
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
-/*
- * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
- * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
- * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
- * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog detects connections that are stuck (ipoib_reap.c).
- */
+/* See IPOIB_RC_RETRY. */
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* Shortest Receive MTU we connect to. */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)

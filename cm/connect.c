@@ -16,14 +16,9 @@
  * The callbacks of the CM run in process context, one at a time for each
  * identifier. They take &ipoib_cm.lock and &ipoib_cm.mutex, never RTNL.
  */
-#include <linux/icmpv6.h>
 #include <linux/module.h>
 #include <linux/random.h>
-#include <linux/rtnetlink.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
-#include <net/ndisc.h>
-#include <net/neighbour.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"

@@ -4,9 +4,9 @@
  *
  * A peer is a link-layer address, whatever IP addresses are behind it (C5). It
  * remembers whether a connection is published in @tx, or being made, or was refused a
- * while ago. In every state but the first frames go over UD, so nothing is lost while
- * a connection is made, or if none can be; only frames too long for UD wait a moment
- * for it, here.
+ * while ago. In every state but UP frames go over UD, so nothing is lost while a
+ * connection is made, or if none can be made. Only frames too long for UD wait here
+ * until it is there.
  *
  * Senders find peers under RCU; they are changed under &ipoib_cm.lock. A peer is freed
  * when it has neither connections nor other users and has not been used for a while, or

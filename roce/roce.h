@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of the RoCE fabric share: roce.c (ports and paths),
- * group.c (groups), roce.c (connections) and
- * ipoib_roce_ports.c (which ports are wanted). What the driver sees of them is
- * in ipoib_fabric.h.
+ * What the files of the RoCE fabric share: roce.c (paths, and what changes them), group.c
+ * (groups), port.c (the port and its GID) and param.c (which ports have an interface).
+ * What the driver sees of them is in ipoib_fabric.h.
  */
 #ifndef IPOIB_ROCE_H
 #define IPOIB_ROCE_H

@@ -7,7 +7,7 @@
  * hands each answer to who asked, exactly once: with the answer, or with an
  * error when it timed out, was cancelled or could not be sent.
  *
- * What is asked lives in ipoib_query.c and ipoib_notice.c.
+ * The questions are in query.c and notice.c.
  */
 #include <linux/mutex.h>
 #include <linux/random.h>

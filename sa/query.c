@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Questions about multicast groups that ib_sa cannot ask: is there a group and
- * with which parameters, which groups are there, are we still a member, and
- * what can the SA do. What follows from the answers is up to ipoib_member.c and
- * ipoib_router.c.
+ * Queries about multicast groups that ib_sa cannot send: the record of a group, the list
+ * of all groups, and a membership that is set again. mcast/ acts on the answers.
  */
 #include <linux/mm.h>
 #include <linux/random.h>
