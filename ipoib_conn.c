@@ -720,8 +720,11 @@ static int ipoib_conn_take_rep(struct ipoib_conn *conn,
 	if (!conn->mtu)
 		return -EPROTO;
 	err = ipoib_conn_qp_run(conn);
-	if (err)
+	if (err) {
+		/* The HCA may have refused the alternate path. */
+		ipoib_apm_refused(conn, IB_CM_REJ_NO_RESOURCES);
 		return err;
+	}
 	ipoib_cm_own_data(conn->cm, &ours);
 	return ib_send_cm_rtu(conn->id, &ours, sizeof(ours));
 }

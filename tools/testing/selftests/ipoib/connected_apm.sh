@@ -22,6 +22,7 @@ CASES=(
 	"back C37 then it has a second way again: cut under TCP, it goes back"
 	"refused C37 a peer that does not take the alternate path is connected to all the same"
 	"rejected C37,C35 a peer that refuses a request with one is asked without it"
+	"own C37,C35,F17 a path that the HCA itself refuses with one is asked for without it"
 	"one_lid C37 where ports have one LID there is no alternate path, and none is asked for"
 )
 
@@ -216,6 +217,28 @@ offer_refused()
 	check "pings" ping_lossless 1 "$(ip4 2)" 20
 	check "node 2 asks" asks 2
 	check "not ready" grep -q 'migration=off' <<< "$(conns 2 1)"
+}
+
+# Node 1's QP does not get ready to receive when the answer comes.
+own()
+{
+	fabric_down
+	apm_up 1
+	asks 1
+	check "node 2" in_mode datagram rc 2
+	check "node 1" in_mode connected rc 1
+	capture_start own
+	cm_delay 2 1000
+	ping_ok 1 "$(ip4 2)"
+	check "asked" busywait 5000 frame_seen "mad.attr=$CM_REQ" "$(from 1)"
+	knob_set 1 fail_modify 1
+	check "refused" busywait 10000 knob_is 1 fail_modify 0
+	cm_delay 2 0
+	check "connection" connect 1 2
+	capture_stop
+	check_eq "requests with and without" "$(cm_from 1 "$CM_REQ" cm.altdlid | tr '\n' ' ')" "0000 $(alt_lid 2) "
+	check "without" grep -q 'migration=off' <<< "$(conns 1 2)"
+	check "pings" ping_lossless 1 "$(ip4 2)" 10
 }
 
 one_lid()
