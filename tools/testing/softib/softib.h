@@ -466,7 +466,8 @@ struct softib_knob {
  * @csum: &enum softib_csum of the HCA that is plugged in next
  * @steering: that one says it has IB_DEVICE_MANAGED_FLOW_STEERING
  * @no_mcast: that one has no multicast
- * @grh_required: the ports drop unicast without a GRH, but for MADs
+ * @grh_required: that one's ports require a GRH: unicast without one is dropped, and
+ *	MADs that come without one are given one
  * @no_uc: refuse UC QPs
  * @refuse_flags: refuse QPs with one of these IB_QP_CREATE_ flags
  * @refuse_error: the error of those, and of @sq_bytes; 0: the usual one
@@ -634,6 +635,13 @@ static inline bool softib_frame_is_mcast(const struct softib_frame *frame)
 {
 	return frame->dlid >= SOFTIB_LID_MCAST &&
 	       frame->dlid != SOFTIB_LID_PERMISSIVE;
+}
+
+/* Whether the port is one that requires a GRH, as virtual ports do. */
+static inline bool softib_port_needs_grh(const struct softib_port *port)
+{
+	return port->dev->rdi.dparms.core_cap_flags &
+	       RDMA_CORE_CAP_IB_GRH_REQUIRED;
 }
 
 static inline bool softib_frame_is_smp(const struct softib_frame *frame)

@@ -317,6 +317,8 @@ static void softib_hca_params(struct softib_dev *dev)
 	params->nports = dev->nports;
 	params->npkeys = SOFTIB_NPKEYS;
 	params->core_cap_flags = RDMA_CORE_PORT_IBA_IB;
+	if (dev->node->grh_required)
+		params->core_cap_flags |= RDMA_CORE_CAP_IB_GRH_REQUIRED;
 	params->max_mad_size = IB_MGMT_MAD_SIZE;
 	params->max_rdma_atomic = SOFTIB_MAX_RD_ATOMIC;
 	dev->rdi.post_parms = softib_post_parms;

@@ -62,6 +62,9 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 		softib_frame_init(&frame, IB_OPCODE_UD_SEND_ONLY);
 	softib_frame_route(&frame, port, wqe->ud_wr.attr);
 	softib_ud_address(&frame, qp, port, wqe);
+	/* SMPs leave without a GRH; what they answer was given one by softib_port_rx(). */
+	if (unlikely(softib_frame_is_smp(&frame) && softib_port_needs_grh(port)))
+		frame.has_grh = false;
 	frame.se = wqe->wr.send_flags & IB_SEND_SOLICITED;
 	frame.psn = wqe->psn & 0xffffff;
 	frame.imm = wqe->wr.ex.imm_data;

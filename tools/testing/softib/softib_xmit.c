@@ -111,6 +111,12 @@ static bool softib_port_rx_mcast(struct softib_port *port,
 	return true;
 }
 
+/* The port of the master SM is the one whose SM has its own LID. */
+static bool softib_port_has_sm(const struct softib_port *port)
+{
+	return port->lid && READ_ONCE(port->ibp.sm_lid) == READ_ONCE(port->lid);
+}
+
 static bool softib_port_has_gid(const struct softib_port *port,
 				const union ib_gid *gid)
 {
@@ -119,10 +125,62 @@ static bool softib_port_has_gid(const struct softib_port *port,
 	if (gid->global.subnet_prefix != port->ibp.gid_prefix &&
 	    gid->global.subnet_prefix != SOFTIB_GID_PREFIX)
 		return false;
+	/* The RDMA core sends to the SA by this GID where a GRH is required. */
+	if (gid->global.interface_id == cpu_to_be64(IB_SA_WELL_KNOWN_GUID))
+		return softib_port_has_sm(port);
 	for (i = 0; i < SOFTIB_NGUIDS; i++)
 		if (gid->global.interface_id == port->guids[i])
 			return true;
 	return false;
+}
+
+/* IBTA 8.3.5: from behind the GRH to the end of the ICRC. */
+static void softib_frame_set_paylen(struct softib_frame *frame)
+{
+	u32 len = softib_frame_header_len(frame) - 8 - 2 -
+		  sizeof(struct ib_grh);
+
+	if (!frame->mtu || frame->len < frame->mtu)
+		len += ALIGN(frame->len, 4);
+	else
+		len += frame->mtu;
+	frame->grh.paylen = cpu_to_be16(len);
+}
+
+/* The GUID of the port that has a LID; 0 if none has. */
+static __be64 softib_lid_guid(u16 lid)
+{
+	struct softib_switch *sw = &softib_fabric->sw;
+	struct softib_port *port;
+	int i;
+
+	for (i = 1; i <= sw->nports; i++) {
+		port = rcu_dereference(sw->port[i].peer);
+		if (port && softib_port_has_lid(port, lid))
+			return port->guids[0];
+	}
+	return 0;
+}
+
+/*
+ * A MAD without a GRH for a port that requires one. The embedded switch of an HCA with
+ * virtual ports gives it one, so that the RDMA core has an address to answer to.
+ */
+static void softib_port_give_grh(struct softib_port *port,
+				 struct softib_frame *frame)
+{
+	struct ib_grh *grh = &frame->grh;
+
+	frame->has_grh = true;
+	grh->version_tclass_flow =
+		cpu_to_be32(IB_GRH_VERSION << IB_GRH_VERSION_SHIFT);
+	grh->next_hdr = IB_GRH_NEXT_HDR;
+	grh->hop_limit = 0;
+	grh->sgid.global.subnet_prefix = port->ibp.gid_prefix;
+	grh->sgid.global.interface_id = softib_lid_guid(frame->slid);
+	grh->dgid.global.subnet_prefix = port->ibp.gid_prefix;
+	grh->dgid.global.interface_id = port->guids[0];
+	softib_frame_set_paylen(frame);
 }
 
 static void softib_port_rx_unicast(struct softib_port *port,
@@ -138,10 +196,11 @@ static void softib_port_rx_unicast(struct softib_port *port,
 	}
 	if (frame->has_grh && !softib_port_has_gid(port, &frame->grh.dgid))
 		return softib_port_drop(port, SOFTIB_DROP_GID);
-	/* MADs are let through: the SM's have none. */
-	if (!frame->has_grh && frame->dqpn > 1 &&
-	    READ_ONCE(port->dev->node->grh_required))
-		return softib_port_drop(port, SOFTIB_DROP_NO_GRH);
+	if (unlikely(!frame->has_grh && softib_port_needs_grh(port))) {
+		if (frame->dqpn > 1)
+			return softib_port_drop(port, SOFTIB_DROP_NO_GRH);
+		softib_port_give_grh(port, frame);
+	}
 	qp = rvt_lookup_qpn(&port->dev->rdi, &port->ibp, frame->dqpn);
 	if (!qp)
 		return softib_port_drop(port, SOFTIB_DROP_NO_QP);
@@ -192,19 +251,6 @@ void softib_port_xmit(struct softib_port *port, struct softib_frame *frame)
 	 */
 	if (softib_frame_is_mcast(frame) && frame->has_grh)
 		softib_port_rx_mcast(port, frame);
-}
-
-/* IBTA 8.3.5: from behind the GRH to the end of the ICRC. */
-static void softib_frame_set_paylen(struct softib_frame *frame)
-{
-	u32 len = softib_frame_header_len(frame) - 8 - 2 -
-		  sizeof(struct ib_grh);
-
-	if (!frame->mtu || frame->len < frame->mtu)
-		len += ALIGN(frame->len, 4);
-	else
-		len += frame->mtu;
-	frame->grh.paylen = cpu_to_be16(len);
 }
 
 /**

@@ -21,6 +21,7 @@ CASES=(
 	"receive:storm F7 ten such failures one after the other do no harm"
 	"own_frames F17 own multicast frames are known by their GID when the port has another LID since"
 	"handles F17 an idle interface with address handles that are not used any more wakes nobody up"
+	"queued F11 frames that are queued while the QP is restarted are sent though none comes after them"
 )
 
 setup()
@@ -218,6 +219,93 @@ handles()
 	check "a handle less" busywait 3000 ahs_are 2 -lt "$before"
 	link_up 3
 	check "ping" wait_ping 1 3 30
+}
+
+# Waits until the QP's way down has begun, and sends within it.
+SEND_WHILE_DOWN='
+import socket, sys, time
+knob, addr = sys.argv[1:]
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + 10
+print("ready", flush=True)
+while True:
+    with open(knob) as file:
+        if 0 < int(file.read()) < 9:
+            break
+    if time.monotonic() > end:
+        sys.exit("no restart")
+    time.sleep(0.001)
+for _ in range(5):
+    sender.sendto(bytes(100), (addr, 9))
+'
+
+# Frames in the queueing discipline of node 1
+backlog()
+{
+	in_node 1 tc -s qdisc show dev ib0 root | sed -n 's/.*backlog [^ ]* \([0-9]*\)p.*/\1/p'
+}
+
+backlog_is()
+{
+	[ "$(backlog)" -eq "$1" ]
+}
+
+# quiet NODE: it sends nothing by itself
+quiet()
+{
+	echo 1 | in_node "$1" tee /proc/sys/net/ipv6/conf/ib0/disable_ipv6 > /dev/null
+	node_ip "$1" neigh change "$(ip4 $((3 - $1)))" dev ib0 nud permanent
+}
+
+# link_event: the stack processes changes of the carrier once a second at most. After this
+# one it does not see that the carrier of ib0 is off for a moment, which would have it
+# empty the queueing discipline.
+link_event()
+{
+	ip link set dev dummy_carrier carrier off
+	ip link set dev dummy_carrier carrier on
+}
+
+# A restart whose way down takes a while, as the HCA refuses nine times
+restart_with_queue()
+{
+	local sender
+
+	: > "$TESTDIR/sender"
+	knob_set 1 fail_modify 9
+	nsenter --net=/run/netns/node1 python3 -c "$SEND_WHILE_DOWN" \
+		"$DEBUGFS/$(ibdev 1)/fail_modify" "$(ip4 2)" > "$TESTDIR/sender" &
+	sender=$!
+	busywait 5000 grep -q ready "$TESTDIR/sender" || fail "no sender"
+	link_event
+	knob_set 1 fail_recv 1
+	in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe || fail "cannot send"
+	wait "$sender" || fail "nothing is sent while the QP is down"
+	check "restarted" busywait 5000 knob_is 1 fail_modify 0
+	check "carrier" wait_carrier 1
+}
+
+# The last case: nodes 1 and 2 are without IPv6 after it.
+queued()
+{
+	local round before arrived=0
+
+	ip link add dummy_carrier type dummy || fail "no dummy"
+	ip link set dev dummy_carrier up
+	in_node 1 tc qdisc replace dev ib0 root pfifo
+	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
+	quiet 1
+	quiet 2
+	for ((round = 0; round < 4; round++)); do
+		before=$(counter 2 rx_packets)
+		restart_with_queue
+		check "round $round: the queue is empty" busywait 3000 backlog_is 0
+		arrived=$((arrived + $(counter 2 rx_packets) - before))
+		check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+	done
+	note "$arrived of $((5 * round)) frames have arrived"
+	check_num "frames that have arrived" "$arrived" -ge 5
+	ip link del dummy_carrier
 }
 
 ktap_main "$@"

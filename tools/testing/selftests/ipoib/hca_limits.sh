@@ -42,6 +42,10 @@ CASES=(
 	"uc:offered F29 UC is not offered where the HCA has none"
 	"uc:chosen F29 nor can it be chosen"
 	"no_multicast F29 that an HCA has no multicast is said once"
+	"grh:datagram F28 nodes whose ports require a GRH join groups and reach each other, both ways"
+	"grh:connected F28 and have connections, both ways"
+	"ack_times F29 a send that takes as long as an HCA may let it does not end its connection"
+	"ack_delay F17 nor do ACKs as late as the ack delay that HCAs claim"
 	"srq:refused F14 without an SRQ, which the HCA says it has, there are connections all the same"
 	"srq:smaller F14 an SRQ that is refused is tried smaller"
 	"srq:failed F14 an SRQ that fails is replaced, with the connections"
@@ -258,10 +262,120 @@ no_multicast()
 	down
 }
 
+# path_hop_limit FROM TO: what the SA answers
+path_hop_limit()
+{
+	local hop_flow
+
+	hop_flow=$(sa_records 1 PR --slid "$(port_lid "$1")" --dlid "$(port_lid "$2")" | word hop_flow_raw)
+	echo $((hop_flow & 0xff))
+}
+
+# grh_datagram FROM TO
+grh_datagram()
+{
+	check_eq "HopLimit of the record of the path from $1 to $2" "$(path_hop_limit "$1" "$2")" 0
+	check "ping from $1 to $2" wait_ping "$1" "$2"
+	check "many" ping_lossless "$1" "$(ip4 "$2")" 100
+	check "a group, from $1 to $2" slowwait 10 group_ping "$1" "$2"
+	check "HopLimit of datagrams from $1 to $2" \
+		frames_all hop 1 "$(from "$1")" "$(to "$2")" type=0800
+}
+
+# group_ping FROM TO: an answer from it to an echo to all nodes of the link
+group_ping()
+{
+	in_node "$1" ping -6 -n -c 2 -W 2 -I ib0 ff02::1 2>&1 | grep -qi "from $(link_local "$2")[%:]"
+}
+
+link_local()
+{
+	node_ip "$1" -6 -o addr show dev ib0 scope link | sed -n 's,.*inet6 \([^/]*\)/.*,\1,p'
+}
+
+# grh_connected FROM TO
+grh_connected()
+{
+	CM_NODE=$1
+	check "connected mode" in_mode connected rc "$1" "$2"
+	check "connection from $1 to $2" connect "$1" "$2"
+	check "many" ping_lossless "$1" "$(ip4 "$2")" 100 -s 8000
+	# RC SEND First. With ib_cm the HopLimit of who answers a request is 255.
+	check "GRH on connections from $1 to $2" \
+		frames_all ipver 6 "$(from "$1")" "$(to "$2")" op=00
+}
+
+# Node 1 has paths without a GRH to them, and is not heard.
+grh()
+{
+	hca 2 grh_required=1
+	hca 3 grh_required=1
+	if up; then
+		capture_start "grh.$1"
+		"grh_$1" 2 3
+		"grh_$1" 3 2
+		capture_stop
+		check "node 2 is a member" is_member 2 "$BROADCAST_MGID"
+		check "node 3 is a member" is_member 3 "$BROADCAST_MGID"
+	fi
+	down
+}
+
 # long_ping FROM TO: what goes on a connection only
 long_ping()
 {
 	ping_ok "$1" "$(ip4 "$2")" -M 'do' -s 8000
+}
+
+# conn_marks: requests and errors of nodes 2 and 3
+conn_marks()
+{
+	local node
+
+	for node in 2 3; do
+		echo "$(cm_stat "$node" cm_requests) $(cm_stat "$node" cm_errors)"
+	done
+}
+
+# ACKs are waited for four times as long as 4.096 us * 2^timeout, the most that the IBTA
+# allows, and seven messages in a row are lost. The watchdog looks each two seconds only.
+ack_times()
+{
+	local before start i
+
+	knob_set 2 ack_times 4
+	CHANGED+=("2 ack_times")
+	if up; then
+		srq_connected
+		before=$(conn_marks)
+		for ((i = 0; i < 4; i++)); do
+			start=$(now_ms)
+			knob_set 2 drop_next_rc 7
+			check "ping" in_node 2 ping -n -c 1 -W $((5 * SLOW)) -I ib0 "$(ip4 3)"
+			note "answered after $(($(now_ms) - start)) ms"
+			check_num "ms" $(($(now_ms) - start)) -ge 1700
+			check_eq "messages still to be lost" "$(knob_get 2 drop_next_rc)" 0
+		done
+		check_eq "requests and errors" "$(conn_marks)" "$before"
+	fi
+	down
+}
+
+# 4.096 us * 2^16, as mlx5 says: four times the timeout
+ack_delay()
+{
+	local before
+
+	if up; then
+		srq_connected
+		before=$(conn_marks)
+		knob_set 3 delay_ms_rc 268
+		check "ping" ping_lossless 2 "$(ip4 3)" 20 -s 8000
+		knob_set 3 delay_ms_rc 0
+		check "late ones come" slowwait 5 ping_lossless 2 "$(ip4 3)" 5
+		check_eq "requests and errors" "$(conn_marks)" "$before"
+	fi
+	down
 }
 
 srq_connected()

@@ -12,12 +12,14 @@
 . "$(dirname "$0")/lib.sh"
 
 CASES=(
-	"netlink:mtu_1500 U60 MTU"
-	"netlink:down U60 down"
-	"netlink:broadcast_00:ff:ff:ff:ff:15:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff U60 broadcast address"
+	"netlink:mtu_1500 U60,F31 root of another user namespace does not set the MTU, root does"
+	"netlink:type_ipoib_mode_connected U60,F31 nor the mode"
+	"netlink:type_ipoib_umcast_1 U60,F31 nor umcast"
+	"netlink:down U60,F31 nor the interface down"
+	"netlink:broadcast_00:ff:ff:ff:ff:15:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff U60,F31 nor the broadcast address"
 	"files U60 no file of the interface or of the module may be written by others"
 	"parameters U60 no file of the module's parameters may be written by others"
-	"debugfs U60 debugfs of the driver is not for others"
+	"debugfs U60,F31 files of the driver are not for others, even if debugfs is"
 	"packet_socket U60 nor are packet sockets"
 	"capability:mode F16,U60 root of a user namespace without CAP_NET_ADMIN does not change the mode"
 	"capability:umcast F16,U60 nor umcast"
@@ -29,16 +31,20 @@ declare -A NEW=([mode]=connected [umcast]=1 [cm_transport]=none)
 
 setup()
 {
+	userns_forget
 	fabric_up 2
 	wait_ping 1 2 || ktap_bail "no ping"
 	nobody ip link show dev ib0 > /dev/null || ktap_bail "nobody cannot even look"
 	BEFORE=$(node_ip 1 -o link show dev ib0)
+	STATE=$(link_state)
 }
+
+UNPRIVILEGED=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all
+	--bounding-set=-all)
 
 nobody()
 {
-	in_node 1 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \
-		--bounding-set=-all "$@"
+	in_node 1 "${UNPRIVILEGED[@]}" "$@"
 }
 
 netlink()
@@ -47,6 +53,28 @@ netlink()
 
 	IFS=_ read -ra args <<< "$(IFS=:; echo "$*")"
 	check_not "nobody sets $*" nobody ip link set ib0 "${args[@]}"
+	check_not "another root sets $*" in_node 1 unshare --user --map-root-user \
+		ip link set ib0 "${args[@]}"
+	check_eq "link" "$(link_state)" "$STATE"
+	check "root sets $*" node_ip 1 link set ib0 "${args[@]}"
+	restore
+}
+
+# All that the cases try to change
+link_state()
+{
+	node_ip 1 -d link show dev ib0 | grep -o 'mtu [0-9]*\|<.*>\|brd [0-9a-f:]*\|mode [a-z]*\|umcast *[0-9a-z]*'
+}
+
+restore()
+{
+	node_ip 1 link set ib0 type ipoib mode datagram umcast 0
+	node_ip 1 link set ib0 broadcast "$(sed -n 's/.*brd \([^ ]*\).*/\1/p' <<< "$BEFORE")"
+	node_ip 1 link set ib0 mtu 2044
+	node_ip 1 link set ib0 up
+	check "carrier" wait_carrier 1
+	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+	check_eq "link" "$(link_state)" "$STATE"
 }
 
 others_write()
@@ -70,7 +98,18 @@ parameters()
 
 debugfs()
 {
-	check_not "nobody lists debugfs" nobody ls /sys/kernel/debug/ipoib
+	local dir=/sys/kernel/debug/ipoib file
+
+	# the kernel's default keeps others out of all of it
+	mount -o remount,mode=755 /sys/kernel/debug
+	check "nobody lists debugfs" "${UNPRIVILEGED[@]}" ls "$dir"
+	check_num "files" "$(find "$dir" -type f | wc -l)" -ge 3
+	check_eq "for others or the group" "$(find "$dir" -type f -perm /077)" ""
+	for file in "$dir"/*; do
+		check_not "nobody reads $file" "${UNPRIVILEGED[@]}" cat "$file"
+		check "root reads $file" cat "$file"
+	done
+	mount -o remount,mode=700 /sys/kernel/debug
 }
 
 packet_socket()
@@ -96,12 +135,20 @@ userns_start()
 	node_ip 2 link set ib0 netns "$USERNS" || fail "cannot move ib0"
 }
 
+# What is left of it after a case that failed
+userns_forget()
+{
+	[ -n "${USERNS:-}" ] || return 0
+	background_stop
+	ip netns del userns
+	USERNS=
+}
+
 userns_end()
 {
 	ip -n userns link set ib0 netns "/run/netns/node2" || fail "cannot move ib0 back"
 	node_config 2
-	background_stop
-	ip netns del userns
+	userns_forget
 }
 
 # shellcheck disable=SC2016 # what is in quotes is for that shell

@@ -206,12 +206,39 @@ lft()
 	done
 }
 
+# port_info METHOD [INFO]: PortInfo of node 3, by a MAD of node 1; what is answered, in hex
+port_info()
+{
+	mad_send 1 3 0 2000 "010101$1$(zeros 4)$(printf %016x $RANDOM)0015$(zeros 2)00000001$(zeros 40)${2:-}"
+}
+
+# set_port_info INFO: the status of the answer
+set_port_info()
+{
+	local answer
+
+	answer=$(port_info 02 "$1") || return
+	# GetResp, and the status behind it
+	[ "${answer:6:2}" = 81 ] && echo "${answer:8:4}"
+}
+
 bad_set()
 {
-	# ACTIVE to ARMED; and an MTU no link has.
-	ibportstate "$(lid 3 1)" 1 arm > /dev/null 2>&1
+	local answer info same
+
+	answer=$(port_info 01)
+	info=${answer:128:128}
+	check_eq "PortInfo" ${#info} 128
+	# 0 leaves LinkWidthEnabled, PortState, PortPhysicalState, LinkDownDefaultState and
+	# NeighborMTU as they are
+	same=${info:0:58}00${info:60:5}000${info:68:4}0${info:73}
+	check_eq "nothing new" "$(set_port_info "$same")" 0000
+	check_eq "ACTIVE to ARMED" "$(set_port_info "${same:0:65}3${same:66}")" 001c
+	check_eq "NeighborMTU 7" "$(set_port_info "${same:0:72}7${same:73}")" 001c
+	check_eq "LID 0xc001" "$(set_port_info "${same:0:32}c001${same:36}")" 001c
+	answer=$(port_info 01)
+	check_eq "PortInfo as it is now" "${answer:128:128}" "$info"
 	state_is 3 1 ACTIVE || fail "ACTIVE became $(state 3 1)"
-	ibportstate "$(lid 3 1)" 1 mtu 7 > /dev/null 2>&1
 	check "MTU" grep -q 'active_mtu:.*4096' <<< "$(ibv_devinfo -d softib2)"
 }
 
