@@ -89,7 +89,7 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 /* May a path that @namer has named be looked for? */
 static bool ipoib_path_may_resolve(const struct ipoib_dev *priv, u8 namer)
 {
-	return ipoib_share_has_room(&priv->resolving, namer,
+	return ipoib_share_has_room(&priv->path.resolving, namer,
 				    IPOIB_NAMER_PATHS, IPOIB_PATH_MAX);
 }
 
@@ -98,37 +98,37 @@ static bool ipoib_path_charge(struct ipoib_path *path)
 {
 	struct ipoib_dev *priv = path->priv;
 
-	lockdep_assert_held(&priv->path_lock);
+	lockdep_assert_held(&priv->path.lock);
 	if (path->charged || rcu_access_pointer(path->ah))
 		return true;
 	if (!ipoib_path_may_resolve(priv, path->namer))
 		return false;
-	ipoib_share_take(&priv->resolving, path->namer);
+	ipoib_share_take(&priv->path.resolving, path->namer);
 	path->charged = true;
 	return true;
 }
 
 static void ipoib_path_discharge(struct ipoib_path *path)
 {
-	lockdep_assert_held(&path->priv->path_lock);
+	lockdep_assert_held(&path->priv->path.lock);
 	if (!path->charged)
 		return;
-	ipoib_share_give(&path->priv->resolving, path->namer, 1);
+	ipoib_share_give(&path->priv->path.resolving, path->namer, 1);
 	path->charged = false;
 }
 
 static void ipoib_path_park(struct ipoib_path *path, struct sk_buff *skb)
 {
-	lockdep_assert_held(&path->priv->path_lock);
-	ipoib_share_take(&path->priv->path_queued, path->namer);
+	lockdep_assert_held(&path->priv->path.lock);
+	ipoib_share_take(&path->priv->path.queued, path->namer);
 	ipoib_object_park(&path->queue, skb);
 }
 
 static void ipoib_path_unpark(struct ipoib_path *path,
 			      struct sk_buff_head *frames)
 {
-	lockdep_assert_held(&path->priv->path_lock);
-	ipoib_share_give(&path->priv->path_queued, path->namer,
+	lockdep_assert_held(&path->priv->path.lock);
+	ipoib_share_give(&path->priv->path.queued, path->namer,
 			 skb_queue_len(&path->queue));
 	ipoib_object_unpark(&path->queue, frames);
 }
@@ -139,10 +139,10 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 {
 	struct ipoib_dev *priv = path->priv;
 
-	lockdep_assert_held(&priv->path_lock);
-	rhashtable_remove_fast(&priv->paths, &path->node, ipoib_path_params);
+	lockdep_assert_held(&priv->path.lock);
+	rhashtable_remove_fast(&priv->path.table, &path->node, ipoib_path_params);
 	list_del_init(&path->list);
-	priv->npaths--;
+	priv->path.npaths--;
 	list_del_init(&path->waiting);
 	ipoib_path_unpark(path, dropped);
 	ipoib_path_discharge(path);
@@ -155,7 +155,7 @@ static void ipoib_path_unlink(struct ipoib_path *path,
  */
 static bool ipoib_path_is_evictable(const struct ipoib_path *path, u8 namer)
 {
-	const u16 *used = path->priv->resolving.used;
+	const u16 *used = path->priv->path.resolving.used;
 
 	if (rcu_access_pointer(path->ah))
 		return false;
@@ -176,7 +176,7 @@ static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
 	unsigned int n;
 
 	for (n = 0; n < IPOIB_PATH_SCAN_MAX; n++) {
-		path = list_first_entry(&priv->path_list, struct ipoib_path,
+		path = list_first_entry(&priv->path.list, struct ipoib_path,
 					list);
 		if (ipoib_path_is_evictable(path, namer)) {
 			ipoib_path_unlink(path, dropped);
@@ -184,13 +184,13 @@ static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
 			return true;
 		}
 		/* The next scan begins behind it. */
-		list_move_tail(&path->list, &priv->path_list);
+		list_move_tail(&path->list, &priv->path.list);
 	}
 	return false;
 }
 
 /*
- * Find the path to @gid or make one. Caller holds path_lock. Returns NULL with the
+ * Find the path to @gid or make one. Caller holds path.lock. Returns NULL with the
  * reason in @why.
  */
 static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
@@ -200,16 +200,16 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
 	struct ipoib_path *path;
 	u8 namer;
 
-	lockdep_assert_held(&priv->path_lock);
-	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	lockdep_assert_held(&priv->path.lock);
+	path = rhashtable_lookup_fast(&priv->path.table, gid, ipoib_path_params);
 	if (path)
 		return path;
-	namer = ipoib_namer_find(priv->namers, gid);
+	namer = ipoib_namer_find(priv->path.namers, gid);
 	*why = IPOIB_TX_SOURCE_CAP;
 	if (!ipoib_path_may_resolve(priv, namer))
 		return NULL;
 	*why = IPOIB_TX_PATH_CAP;
-	if (priv->npaths >= IPOIB_PATH_MAX &&
+	if (priv->path.npaths >= IPOIB_PATH_MAX &&
 	    !ipoib_path_make_room(priv, namer, dropped)) {
 		netdev_warn_once(priv->netdev, "more than %u paths\n",
 				 IPOIB_PATH_MAX);
@@ -219,13 +219,13 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
 	path = ipoib_path_alloc(priv, gid, namer);
 	if (!path)
 		return NULL;
-	if (rhashtable_insert_fast(&priv->paths, &path->node,
+	if (rhashtable_insert_fast(&priv->path.table, &path->node,
 				   ipoib_path_params)) {
 		kfree(path);
 		return NULL;
 	}
-	list_add_tail(&path->list, &priv->path_list);
-	priv->npaths++;
+	list_add_tail(&path->list, &priv->path.list);
+	priv->path.npaths++;
 	ipoib_object_made(IPOIB_OBJECT_PATH);
 	return path;
 }
@@ -233,7 +233,7 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
 static void ipoib_path_set_failed(struct ipoib_path *path,
 				  struct sk_buff_head *dropped)
 {
-	lockdep_assert_held(&path->priv->path_lock);
+	lockdep_assert_held(&path->priv->path.lock);
 	WRITE_ONCE(path->retry_at, jiffies +
 		   ipoib_backoff(path->failures++, IPOIB_PATH_RETRY_MIN,
 				 IPOIB_PATH_RETRY_MAX));
@@ -251,7 +251,7 @@ static void ipoib_path_put_credit(struct ipoib_path *path)
 	if (!path->credit)
 		return;
 	path->credit = false;
-	ipoib_limit_put(path->priv->limit);
+	ipoib_limit_put(path->priv->path.limit);
 }
 
 /* Who has named a single one does not wait for those who have named many. */
@@ -259,10 +259,10 @@ static void ipoib_path_wait_for_limit(struct ipoib_path *path)
 {
 	struct ipoib_dev *priv = path->priv;
 
-	if (path->charged && priv->resolving.used[path->namer] == 1)
-		list_add(&path->waiting, &priv->path_waiting);
+	if (path->charged && priv->path.resolving.used[path->namer] == 1)
+		list_add(&path->waiting, &priv->path.waiting);
 	else
-		list_add_tail(&path->waiting, &priv->path_waiting);
+		list_add_tail(&path->waiting, &priv->path.waiting);
 }
 
 /* May the fabric be queried now? If not, the path waits for a credit. */
@@ -270,17 +270,17 @@ static bool ipoib_path_get_credit(struct ipoib_path *path)
 {
 	struct ipoib_dev *priv = path->priv;
 
-	lockdep_assert_held(&priv->path_lock);
-	if (!priv->limit)
+	lockdep_assert_held(&priv->path.lock);
+	if (!priv->path.limit)
 		return true;
-	path->credit = ipoib_limit_get(priv->limit, &priv->path_waiter);
+	path->credit = ipoib_limit_get(priv->path.limit, &priv->path.waiter);
 	if (path->credit) {
 		list_del_init(&path->waiting);
 		return true;
 	}
 	if (list_empty(&path->waiting))
 		ipoib_path_wait_for_limit(path);
-	queue_delayed_work(priv->wq, &priv->path_waiter_work,
+	queue_delayed_work(priv->wq, &priv->path.waiter_work,
 			   IPOIB_PATH_PATIENCE);
 	return false;
 }
@@ -292,7 +292,7 @@ static void ipoib_path_query(struct ipoib_path *path,
 	struct ipoib_dev *priv = path->priv;
 	int err;
 
-	lockdep_assert_held(&priv->path_lock);
+	lockdep_assert_held(&priv->path.lock);
 	WRITE_ONCE(path->stale, false);
 	if (!ipoib_path_get_credit(path))
 		return;
@@ -333,11 +333,11 @@ static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb,
 {
 	struct ipoib_dev *priv = path->priv;
 
-	lockdep_assert_held(&priv->path_lock);
+	lockdep_assert_held(&priv->path.lock);
 	if (path->state != IPOIB_PATH_RESOLVING && skb_queue_empty(&path->queue))
 		__skb_queue_tail(dropped, skb);
 	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE ||
-		 !ipoib_share_has_room(&priv->path_queued, path->namer,
+		 !ipoib_share_has_room(&priv->path.queued, path->namer,
 				       IPOIB_NAMER_QUEUED, IPOIB_PATH_QUEUED))
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
 	else
@@ -355,7 +355,7 @@ static bool ipoib_path_pass(struct ipoib_path *path, struct sk_buff *skb,
 	bool query = (!known || path->stale) && ipoib_path_may_query(path);
 	bool send = known && skb_queue_empty(&path->queue);
 
-	lockdep_assert_held(&path->priv->path_lock);
+	lockdep_assert_held(&path->priv->path.lock);
 	if (query && !ipoib_path_charge(path)) {
 		ipoib_drop(path->priv, skb, IPOIB_TX_SOURCE_CAP);
 		return false;
@@ -411,7 +411,7 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 	bool send = false;
 
 	__skb_queue_head_init(&dropped);
-	spin_lock(&priv->path_lock);
+	spin_lock(&priv->path.lock);
 	path = ipoib_path_find(priv, gid, &dropped, &why);
 	if (path) {
 		send = ipoib_path_pass(path, skb, &dropped);
@@ -420,7 +420,7 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 	} else {
 		ipoib_drop(priv, skb, why);
 	}
-	spin_unlock(&priv->path_lock);
+	spin_unlock(&priv->path.lock);
 	if (unreachable) {
 		skb_queue_walk(&dropped, skb) {
 			const struct ipoib_lladdr *to = (const void *)skb->data;
@@ -436,7 +436,7 @@ static bool ipoib_path_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb,
 
 /*
  * Is a new record wanted, and the pause after the last failure over? Until then
- * frames leave path_lock alone.
+ * frames leave path.lock alone.
  */
 static bool ipoib_path_renewable(const struct ipoib_path *path)
 {
@@ -450,7 +450,7 @@ static struct ipoib_ah *ipoib_path_ah(struct ipoib_dev *priv, const u8 *gid,
 {
 	struct ipoib_path *path;
 
-	path = rhashtable_lookup(&priv->paths, gid, ipoib_path_params);
+	path = rhashtable_lookup(&priv->path.table, gid, ipoib_path_params);
 	if (unlikely(!path))
 		return NULL;
 	ipoib_touch(&path->used);
@@ -503,8 +503,8 @@ static struct ipoib_path *ipoib_path_usable(struct ipoib_dev *priv,
 {
 	struct ipoib_path *path;
 
-	lockdep_assert_held(&priv->path_lock);
-	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	lockdep_assert_held(&priv->path.lock);
+	path = rhashtable_lookup_fast(&priv->path.table, gid, ipoib_path_params);
 	return path && rcu_access_pointer(path->ah) ? path : NULL;
 }
 
@@ -513,11 +513,11 @@ static bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 {
 	struct ipoib_path *path;
 
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	path = ipoib_path_usable(priv, gid);
 	if (path)
 		*rec = path->rec;
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	return path;
 }
 
@@ -527,12 +527,12 @@ static bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
 	struct ipoib_path *path;
 	bool current_rec;
 
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	path = ipoib_path_usable(priv, gid);
 	current_rec = path && path->state == IPOIB_PATH_VALID && !path->stale;
 	if (current_rec)
 		*rec = path->rec;
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	return current_rec;
 }
 
@@ -540,14 +540,14 @@ static void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_path *path;
 
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	path = ipoib_path_usable(priv, gid);
 	if (path && path->state == IPOIB_PATH_VALID &&
 	    time_after(jiffies, path->asked_at + IPOIB_PATH_TRUST)) {
 		WRITE_ONCE(path->retry_at, jiffies);
 		WRITE_ONCE(path->stale, true);
 	}
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 }
 
 static bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
@@ -555,10 +555,10 @@ static bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
 	struct ipoib_path *path;
 	bool old;
 
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	path = ipoib_path_usable(priv, gid);
 	old = path && (path->stale || path->state == IPOIB_PATH_RESOLVING);
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	return old;
 }
 
@@ -617,7 +617,7 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 {
 	struct ipoib_ah *old = NULL;
 
-	lockdep_assert_held(&path->priv->path_lock);
+	lockdep_assert_held(&path->priv->path.lock);
 	path->query = NULL;
 	if (IS_ERR(ah)) {
 		ipoib_path_set_failed(path, dropped);
@@ -659,11 +659,11 @@ static void ipoib_path_send(struct ipoib_path *path)
 	struct ipoib_dev *priv = path->priv;
 	unsigned int n;
 
-	n = ipoib_ud_send_queue(priv, &priv->path_lock, &path->queue,
+	n = ipoib_ud_send_queue(priv, &priv->path.lock, &path->queue,
 				ipoib_arp_xmit);
-	spin_lock_bh(&priv->path_lock);
-	ipoib_share_give(&priv->path_queued, path->namer, n);
-	spin_unlock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
+	ipoib_share_give(&priv->path.queued, path->namer, n);
+	spin_unlock_bh(&priv->path.lock);
 }
 
 /**
@@ -691,10 +691,10 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	trace_ipoib_path(priv->netdev, path->gid.raw, "answer",
 			 PTR_ERR_OR_ZERO(ah));
 	__skb_queue_head_init(&dropped);
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	old = ipoib_path_publish(path, ah, rec, &dropped);
 	unreachable = path->failures >= IPOIB_PATH_UNREACHABLE;
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	ipoib_ah_retire(priv, old);
 	if (IS_ERR(ah)) {
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
@@ -713,7 +713,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 /* The next frame has the record fetched anew. */
 static void ipoib_path_mark_stale(struct ipoib_path *path)
 {
-	lockdep_assert_held(&path->priv->path_lock);
+	lockdep_assert_held(&path->priv->path.lock);
 	WRITE_ONCE(path->retry_at, jiffies);
 	WRITE_ONCE(path->stale, true);
 	path->failures = 0;
@@ -731,10 +731,10 @@ void ipoib_path_mark_all_stale(struct ipoib_dev *priv)
 {
 	struct ipoib_path *path;
 
-	spin_lock_bh(&priv->path_lock);
-	list_for_each_entry(path, &priv->path_list, list)
+	spin_lock_bh(&priv->path.lock);
+	list_for_each_entry(path, &priv->path.list, list)
 		ipoib_path_mark_stale(path);
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 }
 
 /**
@@ -755,15 +755,15 @@ void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
 	struct sk_buff_head dropped;
 
 	__skb_queue_head_init(&dropped);
-	spin_lock_bh(&priv->path_lock);
-	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	spin_lock_bh(&priv->path.lock);
+	path = rhashtable_lookup_fast(&priv->path.table, gid, ipoib_path_params);
 	if (path && here) {
 		ipoib_path_mark_stale(path);
 	} else if (path) {
 		ipoib_path_unlink(path, &dropped);
 		ipoib_path_put(path);
 	}
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 }
 
@@ -785,8 +785,8 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 {
 	struct ipoib_path *path;
 
-	spin_lock_bh(&priv->path_lock);
-	path = rhashtable_lookup_fast(&priv->paths, gid, ipoib_path_params);
+	spin_lock_bh(&priv->path.lock);
+	path = rhashtable_lookup_fast(&priv->path.table, gid, ipoib_path_params);
 	if (path && path->state == IPOIB_PATH_FAILED && now) {
 		path->failures = 0;
 		path->state = IPOIB_PATH_IDLE;
@@ -797,7 +797,7 @@ void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
 		WRITE_ONCE(path->retry_at, jiffies);
 		WRITE_ONCE(path->stale, true);
 	}
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 }
 
 /**
@@ -819,15 +819,15 @@ void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 	if (READ_ONCE(neigh->nud_state) != NUD_FAILED)
 		return;
 	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
-	spin_lock_bh(&priv->path_lock);
-	path = rhashtable_lookup_fast(&priv->paths, addr.gid,
+	spin_lock_bh(&priv->path.lock);
+	path = rhashtable_lookup_fast(&priv->path.table, addr.gid,
 				      ipoib_path_params);
 	if (path && path->state == IPOIB_PATH_VALID && !path->stale &&
 	    time_after_eq(jiffies, path->reread_at)) {
 		path->reread_at = jiffies + IPOIB_PATH_REREAD;
 		ipoib_path_mark_stale(path);
 	}
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 }
 
 /* ---- debugfs ---- */
@@ -844,27 +844,27 @@ static void ipoib_path_one(struct seq_file *file, struct ipoib_path *path)
 }
 
 static void *ipoib_path_seq_start(struct seq_file *file, loff_t *pos)
-	__acquires(&priv->path_lock)
+	__acquires(&priv->path.lock)
 {
 	struct ipoib_dev *priv = file->private;
 
-	spin_lock_bh(&priv->path_lock);
-	return seq_list_start(&priv->path_list, *pos);
+	spin_lock_bh(&priv->path.lock);
+	return seq_list_start(&priv->path.list, *pos);
 }
 
 static void *ipoib_path_seq_next(struct seq_file *file, void *at, loff_t *pos)
 {
 	struct ipoib_dev *priv = file->private;
 
-	return seq_list_next(at, &priv->path_list, pos);
+	return seq_list_next(at, &priv->path.list, pos);
 }
 
 static void ipoib_path_seq_stop(struct seq_file *file, void *at)
-	__releases(&priv->path_lock)
+	__releases(&priv->path.lock)
 {
 	struct ipoib_dev *priv = file->private;
 
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 }
 
 static int ipoib_path_show(struct seq_file *file, void *at)
@@ -892,22 +892,22 @@ static bool ipoib_path_unused(const struct ipoib_path *path)
 static void ipoib_path_age(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, path_work);
+					      struct ipoib_dev, path.work);
 	struct ipoib_path *path, *tmp;
 	struct sk_buff_head dropped;
 
 	__skb_queue_head_init(&dropped);
-	spin_lock_bh(&priv->path_lock);
-	list_for_each_entry_safe(path, tmp, &priv->path_list, list) {
+	spin_lock_bh(&priv->path.lock);
+	list_for_each_entry_safe(path, tmp, &priv->path.list, list) {
 		if (!ipoib_path_unused(path))
 			continue;
 		ipoib_path_unlink(path, &dropped);
 		ipoib_path_put(path);
 	}
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		queue_delayed_work(priv->wq, &priv->path_work,
+		queue_delayed_work(priv->wq, &priv->path.work,
 				   IPOIB_PATH_SCAN);
 }
 
@@ -916,7 +916,7 @@ static void ipoib_path_lose_patience(struct ipoib_path *path,
 				     struct sk_buff_head *dropped,
 				     struct sk_buff_head *rejected)
 {
-	lockdep_assert_held(&path->priv->path_lock);
+	lockdep_assert_held(&path->priv->path.lock);
 	if (rcu_access_pointer(path->ah) ||
 	    time_before(jiffies, path->asked_at + IPOIB_PATH_PATIENCE))
 		return;
@@ -936,11 +936,11 @@ static void ipoib_path_check_patience(struct ipoib_dev *priv,
 {
 	struct ipoib_path *path;
 
-	lockdep_assert_held(&priv->path_lock);
-	if (time_before(jiffies, priv->patience_at))
+	lockdep_assert_held(&priv->path.lock);
+	if (time_before(jiffies, priv->path.patience_at))
 		return;
-	priv->patience_at = jiffies + IPOIB_PATH_PATIENCE_SCAN;
-	list_for_each_entry(path, &priv->path_waiting, waiting)
+	priv->path.patience_at = jiffies + IPOIB_PATH_PATIENCE_SCAN;
+	list_for_each_entry(path, &priv->path.waiting, waiting)
 		ipoib_path_lose_patience(path, dropped, rejected);
 }
 
@@ -949,20 +949,20 @@ static void ipoib_path_resume(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev,
-					      path_waiter_work);
+					      path.waiter_work);
 	struct sk_buff_head dropped, rejected;
 	struct ipoib_path *path, *tmp;
 
 	__skb_queue_head_init(&dropped);
 	__skb_queue_head_init(&rejected);
-	spin_lock_bh(&priv->path_lock);
-	list_for_each_entry_safe(path, tmp, &priv->path_waiting, waiting) {
+	spin_lock_bh(&priv->path.lock);
+	list_for_each_entry_safe(path, tmp, &priv->path.waiting, waiting) {
 		ipoib_path_query(path, &dropped);
 		if (!list_empty(&path->waiting))
 			break;
 	}
 	ipoib_path_check_patience(priv, &dropped, &rejected);
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_reject(priv, &rejected);
 }
@@ -970,10 +970,10 @@ static void ipoib_path_resume(struct work_struct *work)
 static void ipoib_path_limit_free(struct ipoib_limit_waiter *wait)
 {
 	struct ipoib_dev *priv = container_of(wait, struct ipoib_dev,
-					      path_waiter);
+					      path.waiter);
 
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->path_waiter_work, 0);
+		mod_delayed_work(priv->wq, &priv->path.waiter_work, 0);
 }
 
 /*
@@ -983,11 +983,11 @@ static void ipoib_path_limit_free(struct ipoib_limit_waiter *wait)
  */
 static void ipoib_path_cancel_wait(struct ipoib_dev *priv)
 {
-	if (!priv->limit)
+	if (!priv->path.limit)
 		return;
-	ipoib_limit_cancel(priv->limit, &priv->path_waiter);
-	cancel_delayed_work_sync(&priv->path_waiter_work);
-	ipoib_limit_cancel(priv->limit, &priv->path_waiter);
+	ipoib_limit_cancel(priv->path.limit, &priv->path.waiter);
+	cancel_delayed_work_sync(&priv->path.waiter_work);
+	ipoib_limit_cancel(priv->path.limit, &priv->path.waiter);
 }
 
 /**
@@ -996,7 +996,7 @@ static void ipoib_path_cancel_wait(struct ipoib_dev *priv)
  */
 void ipoib_path_start(struct ipoib_dev *priv)
 {
-	queue_delayed_work(priv->wq, &priv->path_work, IPOIB_PATH_SCAN);
+	queue_delayed_work(priv->wq, &priv->path.work, IPOIB_PATH_SCAN);
 }
 
 /**
@@ -1012,20 +1012,20 @@ void ipoib_path_stop(struct ipoib_dev *priv)
 	struct ipoib_path *path;
 	struct sk_buff_head dropped;
 
-	cancel_delayed_work_sync(&priv->path_work);
+	cancel_delayed_work_sync(&priv->path.work);
 	ipoib_path_cancel_wait(priv);
 	__skb_queue_head_init(&dropped);
-	spin_lock_bh(&priv->path_lock);
-	while (!list_empty(&priv->path_list)) {
-		path = list_first_entry(&priv->path_list, struct ipoib_path,
+	spin_lock_bh(&priv->path.lock);
+	while (!list_empty(&priv->path.list)) {
+		path = list_first_entry(&priv->path.list, struct ipoib_path,
 					list);
 		ipoib_path_unlink(path, &dropped);
-		spin_unlock_bh(&priv->path_lock);
+		spin_unlock_bh(&priv->path.lock);
 		priv->fabric->path_cancel(priv, path);
 		ipoib_path_put(path);
-		spin_lock_bh(&priv->path_lock);
+		spin_lock_bh(&priv->path.lock);
 	}
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
 }
 
@@ -1052,22 +1052,22 @@ int ipoib_path_init(struct ipoib_dev *priv)
 {
 	int err;
 
-	spin_lock_init(&priv->path_lock);
-	INIT_LIST_HEAD(&priv->path_list);
-	INIT_LIST_HEAD(&priv->path_waiting);
-	INIT_DELAYED_WORK(&priv->path_work, ipoib_path_age);
-	INIT_DELAYED_WORK(&priv->path_waiter_work, ipoib_path_resume);
-	ipoib_limit_waiter_init(&priv->path_waiter, ipoib_path_limit_free);
+	spin_lock_init(&priv->path.lock);
+	INIT_LIST_HEAD(&priv->path.list);
+	INIT_LIST_HEAD(&priv->path.waiting);
+	INIT_DELAYED_WORK(&priv->path.work, ipoib_path_age);
+	INIT_DELAYED_WORK(&priv->path.waiter_work, ipoib_path_resume);
+	ipoib_limit_waiter_init(&priv->path.waiter, ipoib_path_limit_free);
 	refcount_set(&priv->queries, 1);
 	init_completion(&priv->queries_done);
-	priv->patience_at = jiffies;
-	priv->namers = kvzalloc(sizeof(*priv->namers), GFP_KERNEL);
-	if (!priv->namers)
+	priv->path.patience_at = jiffies;
+	priv->path.namers = kvzalloc(sizeof(*priv->path.namers), GFP_KERNEL);
+	if (!priv->path.namers)
 		return -ENOMEM;
-	priv->namers->seed = get_random_u32();
-	err = rhashtable_init(&priv->paths, &ipoib_path_params);
+	priv->path.namers->seed = get_random_u32();
+	err = rhashtable_init(&priv->path.table, &ipoib_path_params);
 	if (err)
-		kvfree(priv->namers);
+		kvfree(priv->path.namers);
 	return err;
 }
 
@@ -1077,8 +1077,8 @@ int ipoib_path_init(struct ipoib_dev *priv)
  */
 void ipoib_path_exit(struct ipoib_dev *priv)
 {
-	WARN_ON_ONCE(!list_empty(&priv->path_list));
-	WARN_ON_ONCE(priv->resolving.total || priv->path_queued.total);
-	rhashtable_destroy(&priv->paths);
-	kvfree(priv->namers);
+	WARN_ON_ONCE(!list_empty(&priv->path.list));
+	WARN_ON_ONCE(priv->path.resolving.total || priv->path.queued.total);
+	rhashtable_destroy(&priv->path.table);
+	kvfree(priv->path.namers);
 }

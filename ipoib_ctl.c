@@ -2,7 +2,7 @@
 /*
  * The control work: all that needs RTNL and is asked for by others.
  *
- * Others set bits in &ipoib_dev.ctl_events. The control work is the only place that
+ * Others set bits in &ipoib_ctl.events. The control work is the only place that
  * restarts the QP or sets carrier and MTU of a running interface, so their order has one
  * home, and no completion or answer of the fabric ever needs RTNL.
  */
@@ -28,14 +28,14 @@
 static void ipoib_ctl_again(struct ipoib_dev *priv, int err)
 {
 	if (!err) {
-		priv->ctl_pause = 0;
+		priv->ctl.pause = 0;
 		return;
 	}
-	priv->ctl_pause = ipoib_backoff_next(priv->ctl_pause,
+	priv->ctl.pause = ipoib_backoff_next(priv->ctl.pause,
 					     IPOIB_CTL_PAUSE_MIN,
 					     IPOIB_CTL_PAUSE_MAX);
-	queue_delayed_work(system_unbound_wq, &priv->ctl_work,
-			   msecs_to_jiffies(priv->ctl_pause));
+	queue_delayed_work(system_unbound_wq, &priv->ctl.work,
+			   msecs_to_jiffies(priv->ctl.pause));
 }
 
 /* ---- a new link-layer address ---- */
@@ -44,8 +44,8 @@ static void ipoib_ctl_announce_later(struct ipoib_dev *priv)
 {
 	if (!netif_running(priv->netdev))
 		return;
-	priv->announcements = IPOIB_ANNOUNCEMENTS;
-	priv->announce_at = jiffies;
+	priv->ctl.announcements = IPOIB_ANNOUNCEMENTS;
+	priv->ctl.announce_at = jiffies;
 }
 
 /*
@@ -58,20 +58,20 @@ static void ipoib_ctl_announce(struct ipoib_dev *priv)
 	unsigned long now = jiffies, delay = IPOIB_ANNOUNCE_PAUSE;
 	struct net_device *dev = priv->netdev;
 
-	if (!priv->announcements || !netif_carrier_ok(dev))
+	if (!priv->ctl.announcements || !netif_carrier_ok(dev))
 		return;
-	if (time_before(now, priv->announce_at)) {
-		delay = priv->announce_at - now;
+	if (time_before(now, priv->ctl.announce_at)) {
+		delay = priv->ctl.announce_at - now;
 	} else if (qdisc_tx_is_noop(dev)) {
 		/* the stack would drop it */
 		delay = IPOIB_ANNOUNCE_POLL;
 	} else {
 		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev);
-		priv->announcements--;
+		priv->ctl.announcements--;
 	}
-	priv->announce_at = now + delay;
-	if (priv->announcements)
-		queue_delayed_work(system_unbound_wq, &priv->ctl_work, delay);
+	priv->ctl.announce_at = now + delay;
+	if (priv->ctl.announcements)
+		queue_delayed_work(system_unbound_wq, &priv->ctl.work, delay);
 }
 
 /* ---- the control work ---- */
@@ -120,12 +120,12 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
 	*fresh = false;
 	if (priv->netdev->reg_state != NETREG_REGISTERED ||
 	    test_bit(IPOIB_FLAG_DEAD, &priv->flags) ||
-	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl_events))
+	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl.events))
 		return 0;
 	err = priv->fabric->port_read(priv, port);
 	if (err) {
-		set_bit(IPOIB_CTL_PORT, &priv->ctl_events);
-		if (!priv->ctl_pause)
+		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
+		if (!priv->ctl.pause)
 			netdev_warn(priv->netdev, "cannot query port: %d\n",
 				    err);
 	}
@@ -156,7 +156,7 @@ static int ipoib_ctl_mtu(struct ipoib_dev *priv)
 {
 	int err = ipoib_dev_fit_mtu(priv);
 
-	if (err && !priv->ctl_pause)
+	if (err && !priv->ctl.pause)
 		netdev_warn(priv->netdev, "cannot change the MTU: %d\n", err);
 	return err;
 }
@@ -183,7 +183,7 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
  */
 static void ipoib_ctl_dead(struct ipoib_dev *priv)
 {
-	priv->ctl_events = 0;
+	priv->ctl.events = 0;
 	ipoib_dev_down(priv);
 	netif_carrier_off(priv->netdev);
 }
@@ -198,12 +198,12 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 		ipoib_ctl_dead(priv);
 		return 0;
 	}
-	clear_bit(IPOIB_CTL_LINK, &priv->ctl_events);
-	restart = test_and_clear_bit(IPOIB_CTL_RESTART, &priv->ctl_events);
-	recover = test_and_clear_bit(IPOIB_CTL_RECOVER, &priv->ctl_events);
+	clear_bit(IPOIB_CTL_LINK, &priv->ctl.events);
+	restart = test_and_clear_bit(IPOIB_CTL_RESTART, &priv->ctl.events);
+	recover = test_and_clear_bit(IPOIB_CTL_RECOVER, &priv->ctl.events);
 	if (port)
 		err = ipoib_ctl_port(priv, port);
-	if (test_and_clear_bit(IPOIB_CTL_SCOPE, &priv->ctl_events))
+	if (test_and_clear_bit(IPOIB_CTL_SCOPE, &priv->ctl.events))
 		err = ipoib_ctl_scope(priv) ?: err;
 	if (restart)
 		err = ipoib_ctl_restart(priv) ?: err;
@@ -211,7 +211,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 		ipoib_ud_recover(priv);
 	/* Reading the port again does all that is still to be done. */
 	if (err)
-		set_bit(IPOIB_CTL_PORT, &priv->ctl_events);
+		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
 	err_link = ipoib_ctl_link(priv);
 	err_listen = ipoib_cm_listen_again(priv);
 	ipoib_ctl_announce(priv);
@@ -220,14 +220,14 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 
 /**
  * ipoib_ctl_work - do what has been asked for
- * @work: &ipoib_dev.ctl_work
+ * @work: &ipoib_ctl.work
  *
  * Context: process; takes RTNL
  */
 void ipoib_ctl_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, ctl_work);
+					      struct ipoib_dev, ctl.work);
 	struct ipoib_port port;
 	int err, err_do;
 	bool fresh;

@@ -473,12 +473,12 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	int err;
 
 	priv->scope_search = !ipoib_scope;
-	spin_lock_init(&priv->ah_lock);
-	INIT_LIST_HEAD(&priv->dead_ahs);
+	spin_lock_init(&priv->ah.lock);
+	INIT_LIST_HEAD(&priv->ah.dead);
 	INIT_LIST_HEAD(&priv->attachments);
-	INIT_LIST_HEAD(&priv->fenced_ahs);
-	INIT_DELAYED_WORK(&priv->ah_work, ipoib_ah_reap);
-	INIT_DELAYED_WORK(&priv->ctl_work, ipoib_ctl_work);
+	INIT_LIST_HEAD(&priv->ah.fenced);
+	INIT_DELAYED_WORK(&priv->ah.work, ipoib_ah_reap);
+	INIT_DELAYED_WORK(&priv->ctl.work, ipoib_ctl_work);
 	ipoib_pmtu_init(priv);
 	err = ipoib_dev_init_tables(priv);
 	if (err)
@@ -508,13 +508,13 @@ exit_tables:
 static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
 	/* Nobody can start anything now; wait for what others still do. */
-	cancel_delayed_work_sync(&priv->ctl_work);
+	cancel_delayed_work_sync(&priv->ctl.work);
 	ipoib_path_wait_answers(priv);
 	ipoib_dev_exit_fabric(priv);
 	ipoib_cm_exit(priv);
 	ipoib_ud_exit(priv);
 	/* The QP may have asked for something until it was destroyed. */
-	cancel_delayed_work_sync(&priv->ctl_work);
+	cancel_delayed_work_sync(&priv->ctl.work);
 	ipoib_dev_exit_tables(priv);
 }
 

@@ -109,14 +109,14 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *
  * @path_get: find the way to &ipoib_path.gid. &ipoib_events.path_done is called in
  *	process context if, and only if, 0 is returned, and not before this
- *	returns, as &ipoib_dev.path_lock is held. Does not sleep. The caller
+ *	returns, as &ipoib_paths.lock is held. Does not sleep. The caller
  *	has taken a reference to the path for the answer.
  * @path_cancel: let queries end soon. What they call is still called. They may
  *	have ended already. Does not wait.
  * @path_ah: attributes of an address handle from a path record. May sleep. The
  *	caller gives them to rdma_destroy_ah_attr().
  * @path_show: say what the record of a path tells of the way, for debugfs.
- *	&ipoib_dev.path_lock is held.
+ *	&ipoib_paths.lock is held.
  *
  * @join: ask to join a group with a JoinState. @like is the record of the
  *	broadcast group: a group that is missing is created like it. If it is

@@ -3,7 +3,7 @@
  * Multicast groups, the broadcast group first of all: when something is done
  * about them.
  *
- * What is wanted and what is reported is noted under mcast_lock from any context;
+ * What is wanted and what is reported is noted under mcast.lock from any context;
  * what is done about it is done by one ordered work, group by group, with no
  * lock held (mcast/join.c).
  *
@@ -30,7 +30,7 @@
 static void ipoib_mcast_limit_free(struct ipoib_limit_waiter *wait)
 {
 	struct ipoib_dev *priv = container_of(wait, struct ipoib_dev,
-					      mcast_waiter);
+					      mcast.waiter);
 
 	set_bit(IPOIB_FLAG_RESUME, &priv->flags);
 	ipoib_mcast_kick(priv, 0);
@@ -50,16 +50,16 @@ static bool ipoib_mcast_resume(struct ipoib_dev *priv)
 	unsigned int n = 0;
 	LIST_HEAD(some);
 
-	if (priv->limit_exhausted)
+	if (priv->mcast.limit_exhausted)
 		return false;
-	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry_safe(mcast, tmp, &priv->group_waiting, todo) {
+	spin_lock_bh(&priv->mcast.lock);
+	list_for_each_entry_safe(mcast, tmp, &priv->mcast.waiting, todo) {
 		list_move_tail(&mcast->todo, &some);
 		if (++n == IPOIB_QUERIES_MAX)
 			break;
 	}
-	list_splice(&some, &priv->group_todo);
-	spin_unlock_bh(&priv->mcast_lock);
+	list_splice(&some, &priv->mcast.todo);
+	spin_unlock_bh(&priv->mcast.lock);
 	return n;
 }
 
@@ -84,18 +84,18 @@ static bool ipoib_mcast_begin_leave(struct ipoib_mcast *mcast)
 
 	if (!priv->agent || mcast->state != IPOIB_MCAST_MEMBER)
 		return true;
-	spin_lock_bh(&priv->mcast_lock);
-	if (time_after(jiffies, priv->last_leave_at + HZ))
-		priv->nleaves = 0;
-	priv->last_leave_at = jiffies;
-	ask = !priv->leave_barrier && priv->nleaves >= IPOIB_LEAVES;
-	priv->leave_barrier |= ask;
-	may = !priv->leave_barrier;
+	spin_lock_bh(&priv->mcast.lock);
+	if (time_after(jiffies, priv->mcast.last_leave_at + HZ))
+		priv->mcast.nleaves = 0;
+	priv->mcast.last_leave_at = jiffies;
+	ask = !priv->mcast.leave_barrier && priv->mcast.nleaves >= IPOIB_LEAVES;
+	priv->mcast.leave_barrier |= ask;
+	may = !priv->mcast.leave_barrier;
 	if (may)
-		priv->nleaves++;
+		priv->mcast.nleaves++;
 	else
-		list_move_tail(&mcast->todo, &priv->group_leaving);
-	spin_unlock_bh(&priv->mcast_lock);
+		list_move_tail(&mcast->todo, &priv->mcast.leaving);
+	spin_unlock_bh(&priv->mcast.lock);
 	broadcast = rcu_dereference_protected(priv->broadcast, true);
 	if (ask)
 		err = ipoib_sa_query_barrier(broadcast);
@@ -113,11 +113,11 @@ static bool ipoib_mcast_begin_leave(struct ipoib_mcast *mcast)
  */
 void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status)
 {
-	spin_lock_bh(&priv->mcast_lock);
-	priv->leave_barrier = false;
-	priv->nleaves = status ? -IPOIB_MCAST_MAX : 0;
-	list_splice_tail_init(&priv->group_leaving, &priv->group_todo);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
+	priv->mcast.leave_barrier = false;
+	priv->mcast.nleaves = status ? -IPOIB_MCAST_MAX : 0;
+	list_splice_tail_init(&priv->mcast.leaving, &priv->mcast.todo);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
@@ -131,12 +131,12 @@ static void ipoib_mcast_group_leave(struct ipoib_mcast *mcast)
 
 	ipoib_mcast_member_end(mcast);
 	/* No callback is left that could put the group on the todo list. */
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	users = ipoib_mcast_group_unlink(mcast);
 	/* It was reported as made while we were leaving it. */
 	if (users & IPOIB_USER_ROUTE)
 		ipoib_mcast_route_group_created(priv, &mcast->mgid);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 /* Leave a group that nobody needs. A frame that has come just now makes it anew. */
@@ -158,7 +158,7 @@ static void ipoib_mcast_group_flush(struct ipoib_mcast *mcast)
 /* ---- the work ---- */
 
 /**
- * struct ipoib_mcast_view - what a step goes by, read under mcast_lock
+ * struct ipoib_mcast_view - what a step goes by, read under mcast.lock
  * @state: state
  * @want: JoinState wanted
  * @answered: a join has been answered
@@ -289,8 +289,8 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
 {
 	struct ipoib_mcast *mcast;
 
-	spin_lock_bh(&priv->mcast_lock);
-	mcast = list_first_entry_or_null(&priv->group_todo, struct ipoib_mcast,
+	spin_lock_bh(&priv->mcast.lock);
+	mcast = list_first_entry_or_null(&priv->mcast.todo, struct ipoib_mcast,
 					 todo);
 	if (mcast) {
 		list_del_init(&mcast->todo);
@@ -305,7 +305,7 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
 		if (now->answered || now->read)
 			ipoib_mcast_todo(mcast);
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	return mcast;
 }
 
@@ -404,8 +404,8 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 	unsigned long next = ULONG_MAX, delay;
 	struct ipoib_mcast *mcast;
 
-	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list) {
+	spin_lock_bh(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		next = min(next, ipoib_mcast_keep_time(mcast));
 		delay = ipoib_mcast_schedule_recheck(mcast);
 		delay = min(delay, ipoib_mcast_delay(mcast));
@@ -414,11 +414,11 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 			if (ipoib_mcast_group_is_unused(mcast))
 				ipoib_mcast_group_drop_user(mcast, IPOIB_USER_SEND);
 			/* Also if it waits for the limit. */
-			list_move_tail(&mcast->todo, &priv->group_todo);
+			list_move_tail(&mcast->todo, &priv->mcast.todo);
 		}
 		next = min(next, delay);
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	return next;
 }
 
@@ -430,7 +430,7 @@ static void ipoib_mcast_steps(struct ipoib_dev *priv)
 	bool more;
 
 	if (test_and_clear_bit(IPOIB_FLAG_RESUME, &priv->flags))
-		priv->limit_exhausted = false;
+		priv->mcast.limit_exhausted = false;
 	do {
 		more = ipoib_mcast_resume(priv);
 		while ((mcast = ipoib_mcast_next(priv, &now)))
@@ -441,11 +441,11 @@ static void ipoib_mcast_steps(struct ipoib_dev *priv)
 static void ipoib_mcast_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, mcast_work);
+					      struct ipoib_dev, mcast.work);
 	unsigned long delay;
 
 	/* Queued by somebody who has not seen yet that the interface goes down. */
-	if (READ_ONCE(priv->mcast_closed))
+	if (READ_ONCE(priv->mcast.closed))
 		return;
 	ipoib_mcast_listen_step(priv);
 	ipoib_mcast_scan(priv);
@@ -454,7 +454,7 @@ static void ipoib_mcast_work(struct work_struct *work)
 	delay = min(delay, ipoib_mcast_listen_delay(priv));
 	delay = min(delay, ipoib_mcast_scan(priv));
 	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
-		queue_delayed_work(priv->wq, &priv->mcast_work, delay);
+		queue_delayed_work(priv->wq, &priv->mcast.work, delay);
 }
 
 /* ---- events ---- */
@@ -473,7 +473,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 {
 	struct ipoib_mcast *mcast;
 
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 	if (mcast && !mcast->read && (mcast->state == IPOIB_MCAST_ASKING ||
 				      mcast->state == IPOIB_MCAST_CHECKING)) {
@@ -483,7 +483,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 			mcast->fresh = *rec;
 		ipoib_mcast_todo(mcast);
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
@@ -511,12 +511,12 @@ void ipoib_mcast_rejoin(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list) {
+	spin_lock_bh(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		ipoib_mcast_retry_now(mcast);
 		ipoib_mcast_todo(mcast);
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
@@ -555,13 +555,13 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list) {
+	spin_lock_bh(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		ipoib_mcast_request_reread(mcast);
 		ipoib_mcast_retry_now(mcast);
 	}
 	ipoib_mcast_route_due(priv);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
@@ -581,8 +581,8 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 
 	if (!priv->agent)
 		return;
-	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list) {
+	spin_lock_bh(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		if (mcast->state != IPOIB_MCAST_MEMBER &&
 		    !ipoib_mcast_group_is_busy(mcast->state))
 			continue;
@@ -594,7 +594,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 		ipoib_mcast_todo(mcast);
 	}
 	ipoib_mcast_route_due(priv);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
@@ -617,15 +617,15 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv,
 
 	if (!ipoib_mgid_on_link(mgid, &priv->broadcast_mgid))
 		return;
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 	if (mcast) {
 		ipoib_mcast_request_reread(mcast);
 		ipoib_mcast_retry_now(mcast);
 	}
 	ipoib_mcast_route_group_created(priv, mgid);
-	kick = mcast || priv->routing;
-	spin_unlock_bh(&priv->mcast_lock);
+	kick = mcast || priv->mcast.routing;
+	spin_unlock_bh(&priv->mcast.lock);
 	if (kick)
 		ipoib_mcast_kick(priv, 0);
 }
@@ -647,7 +647,7 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
 	struct ipoib_mcast *mcast;
 	bool recheck;
 
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
 	recheck = mcast && (READ_ONCE(mcast->held) ||
 			    (ipoib_mcast_group_is_busy(mcast->state) &&
@@ -656,7 +656,7 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
 		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
 		ipoib_mcast_todo(mcast);
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	if (recheck)
 		ipoib_mcast_kick(priv, 0);
 }
@@ -701,27 +701,27 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 }
 
 static void *ipoib_mcg_seq_start(struct seq_file *file, loff_t *pos)
-	__acquires(&priv->mcast_lock)
+	__acquires(&priv->mcast.lock)
 {
 	struct ipoib_dev *priv = file->private;
 
-	spin_lock_bh(&priv->mcast_lock);
-	return seq_list_start(&priv->group_list, *pos);
+	spin_lock_bh(&priv->mcast.lock);
+	return seq_list_start(&priv->mcast.list, *pos);
 }
 
 static void *ipoib_mcg_seq_next(struct seq_file *file, void *at, loff_t *pos)
 {
 	struct ipoib_dev *priv = file->private;
 
-	return seq_list_next(at, &priv->group_list, pos);
+	return seq_list_next(at, &priv->mcast.list, pos);
 }
 
 static void ipoib_mcg_seq_stop(struct seq_file *file, void *at)
-	__releases(&priv->mcast_lock)
+	__releases(&priv->mcast.lock)
 {
 	struct ipoib_dev *priv = file->private;
 
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 static int ipoib_mcg_show(struct seq_file *file, void *at)
@@ -751,15 +751,15 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	spin_lock_bh(&priv->mcast_lock);
-	WRITE_ONCE(priv->mcast_closed, false);
+	spin_lock_bh(&priv->mcast.lock);
+	WRITE_ONCE(priv->mcast.closed, false);
 	mcast = ipoib_mcast_group_add(priv, priv->broadcast_mgid.raw,
 				      IPOIB_USER_LISTEN);
 	if (mcast)
 		rcu_assign_pointer(priv->broadcast, mcast);
 	else
-		WRITE_ONCE(priv->mcast_closed, true);
-	spin_unlock_bh(&priv->mcast_lock);
+		WRITE_ONCE(priv->mcast.closed, true);
+	spin_unlock_bh(&priv->mcast.lock);
 	if (!mcast)
 		return -ENOMEM;
 	ipoib_mcast_resync(priv);
@@ -776,17 +776,17 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast, *tmp;
 
-	spin_lock_bh(&priv->mcast_lock);
-	WRITE_ONCE(priv->mcast_closed, true);
-	priv->routing = false;
-	spin_unlock_bh(&priv->mcast_lock);
-	cancel_delayed_work_sync(&priv->mcast_work);
+	spin_lock_bh(&priv->mcast.lock);
+	WRITE_ONCE(priv->mcast.closed, true);
+	priv->mcast.routing = false;
+	spin_unlock_bh(&priv->mcast.lock);
+	cancel_delayed_work_sync(&priv->mcast.work);
 	clear_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	rcu_assign_pointer(priv->broadcast, NULL);
-	list_for_each_entry_safe(mcast, tmp, &priv->group_list, list)
+	list_for_each_entry_safe(mcast, tmp, &priv->mcast.list, list)
 		ipoib_mcast_group_flush(mcast);
 	if (priv->agent)
-		ipoib_limit_cancel(priv->limit, &priv->mcast_waiter);
+		ipoib_limit_cancel(priv->path.limit, &priv->mcast.waiter);
 	ipoib_sa_query_cancel(priv);
 }
 
@@ -798,17 +798,17 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
  */
 int ipoib_mcast_init(struct ipoib_dev *priv)
 {
-	spin_lock_init(&priv->mcast_lock);
-	priv->mcast_closed = true;
-	priv->invalidated_at = jiffies - IPOIB_MCAST_HOLD_OFF;
-	INIT_LIST_HEAD(&priv->group_list);
-	INIT_LIST_HEAD(&priv->group_todo);
-	INIT_LIST_HEAD(&priv->group_waiting);
-	INIT_LIST_HEAD(&priv->group_leaving);
-	ipoib_limit_waiter_init(&priv->mcast_waiter, ipoib_mcast_limit_free);
-	INIT_DELAYED_WORK(&priv->mcast_work, ipoib_mcast_work);
+	spin_lock_init(&priv->mcast.lock);
+	priv->mcast.closed = true;
+	priv->mcast.invalidated_at = jiffies - IPOIB_MCAST_HOLD_OFF;
+	INIT_LIST_HEAD(&priv->mcast.list);
+	INIT_LIST_HEAD(&priv->mcast.todo);
+	INIT_LIST_HEAD(&priv->mcast.waiting);
+	INIT_LIST_HEAD(&priv->mcast.leaving);
+	ipoib_limit_waiter_init(&priv->mcast.waiter, ipoib_mcast_limit_free);
+	INIT_DELAYED_WORK(&priv->mcast.work, ipoib_mcast_work);
 	ipoib_sa_purge_init(priv);
-	return rhashtable_init(&priv->groups, &ipoib_mcast_params);
+	return rhashtable_init(&priv->mcast.table, &ipoib_mcast_params);
 }
 
 /**
@@ -817,6 +817,6 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
  */
 void ipoib_mcast_exit(struct ipoib_dev *priv)
 {
-	WARN_ON_ONCE(!list_empty(&priv->group_list));
-	rhashtable_destroy(&priv->groups);
+	WARN_ON_ONCE(!list_empty(&priv->mcast.list));
+	rhashtable_destroy(&priv->mcast.table);
 }

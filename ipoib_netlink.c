@@ -87,7 +87,7 @@ static int ipoib_link_fill(struct sk_buff *skb, const struct net_device *dev)
 	    nla_put_u16(skb, IFLA_IPOIB_MODE,
 			ipoib_cm_is_on(priv) ? IPOIB_MODE_CONNECTED :
 					       IPOIB_MODE_DATAGRAM) ||
-	    nla_put_u16(skb, IFLA_IPOIB_UMCAST, READ_ONCE(priv->umcast)))
+	    nla_put_u16(skb, IFLA_IPOIB_UMCAST, READ_ONCE(priv->mcast.umcast)))
 		return -EMSGSIZE;
 	return 0;
 }

@@ -51,11 +51,11 @@ static bool ipoib_pmtu_count_answer(struct ipoib_dev *priv)
 {
 	unsigned long now = jiffies;
 
-	if (now - priv->pmtu_since > IPOIB_PMTU_WINDOW) {
-		priv->pmtu_since = now;
-		priv->pmtu_answers = 0;
+	if (now - priv->pmtu.since > IPOIB_PMTU_WINDOW) {
+		priv->pmtu.since = now;
+		priv->pmtu.answers = 0;
 	}
-	return priv->pmtu_answers++ < IPOIB_PMTU_BURST;
+	return priv->pmtu.answers++ < IPOIB_PMTU_BURST;
 }
 
 static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
@@ -96,22 +96,22 @@ drop:
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,
 		       unsigned int mtu)
 {
-	if (skb_queue_len_lockless(&priv->pmtu_queue) >= IPOIB_PMTU_QUEUE) {
+	if (skb_queue_len_lockless(&priv->pmtu.queue) >= IPOIB_PMTU_QUEUE) {
 		ipoib_drop(priv, skb, IPOIB_TX_TOO_LONG);
 		return;
 	}
 	*ipoib_pmtu_cb(skb) = mtu;
-	skb_queue_tail(&priv->pmtu_queue, skb);
-	queue_work(system_unbound_wq, &priv->pmtu_work);
+	skb_queue_tail(&priv->pmtu.queue, skb);
+	queue_work(system_unbound_wq, &priv->pmtu.work);
 }
 
 static void ipoib_pmtu_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
-					      pmtu_work);
+					      pmtu.work);
 	struct sk_buff *skb;
 
-	while ((skb = skb_dequeue(&priv->pmtu_queue))) {
+	while ((skb = skb_dequeue(&priv->pmtu.queue))) {
 		local_bh_disable();
 		ipoib_pmtu_answer(priv, skb, *ipoib_pmtu_cb(skb));
 		local_bh_enable();
@@ -125,8 +125,8 @@ static void ipoib_pmtu_work(struct work_struct *work)
  */
 void ipoib_pmtu_init(struct ipoib_dev *priv)
 {
-	skb_queue_head_init(&priv->pmtu_queue);
-	INIT_WORK(&priv->pmtu_work, ipoib_pmtu_work);
+	skb_queue_head_init(&priv->pmtu.queue);
+	INIT_WORK(&priv->pmtu.work, ipoib_pmtu_work);
 }
 
 /**
@@ -137,6 +137,6 @@ void ipoib_pmtu_init(struct ipoib_dev *priv)
  */
 void ipoib_pmtu_stop(struct ipoib_dev *priv)
 {
-	cancel_work_sync(&priv->pmtu_work);
-	ipoib_drop_list(priv, &priv->pmtu_queue, IPOIB_TX_FLUSHED);
+	cancel_work_sync(&priv->pmtu.work);
+	ipoib_drop_list(priv, &priv->pmtu.queue, IPOIB_TX_FLUSHED);
 }

@@ -88,7 +88,7 @@ static ssize_t umcast_show(struct device *d, struct device_attribute *attr,
 {
 	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
 
-	return sysfs_emit(buf, "%d\n", READ_ONCE(priv->umcast));
+	return sysfs_emit(buf, "%d\n", READ_ONCE(priv->mcast.umcast));
 }
 
 static ssize_t umcast_store(struct device *d, struct device_attribute *attr,

@@ -242,7 +242,7 @@ static bool ipoib_ud_signal(struct ipoib_txq *txq)
 	txq->unsignalled += batch->count;
 	if (!batch->awaited && txq->unsignalled < IPOIB_TX_UNSIGNALLED &&
 	    !netif_xmit_stopped(txq->nq) &&
-	    list_empty(&txq->priv->fenced_ahs))
+	    list_empty(&txq->priv->ah.fenced))
 		return false;
 	txq->unsignalled = 0;
 	txq->signalled = txq->ring.head;
@@ -491,8 +491,8 @@ static bool ipoib_ud_tx_reap(struct ipoib_txq *txq, int budget)
 	netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
 	ipoib_ud_wake(txq);
 	/* Behind the barrier of ipoib_ud_wake(), which pairs with ipoib_ah_reap(). */
-	if (unlikely(!list_empty(&txq->priv->fenced_ahs)))
-		queue_delayed_work(system_unbound_wq, &txq->priv->ah_work, 0);
+	if (unlikely(!list_empty(&txq->priv->ah.fenced)))
+		queue_delayed_work(system_unbound_wq, &txq->priv->ah.work, 0);
 	return n == IPOIB_POLL_WC;
 }
 
@@ -802,8 +802,8 @@ static void ipoib_ud_free_ahs(struct ipoib_dev *priv)
 {
 	struct ipoib_ah *ah, *tmp;
 
-	list_splice_init(&priv->fenced_ahs, &priv->dead_ahs);
-	list_for_each_entry_safe(ah, tmp, &priv->dead_ahs, list)
+	list_splice_init(&priv->ah.fenced, &priv->ah.dead);
+	list_for_each_entry_safe(ah, tmp, &priv->ah.dead, list)
 		ipoib_ah_free(ah);
 }
 
@@ -833,7 +833,7 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 {
 	int err;
 
-	cancel_delayed_work_sync(&priv->ah_work);
+	cancel_delayed_work_sync(&priv->ah.work);
 	synchronize_net();
 	ipoib_ud_detach_all(priv);
 	/* One that could not be emptied may still use handles and buffers. */
@@ -916,7 +916,7 @@ static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 	ipoib_ud_rx_drain(priv->rxq);
 	ipoib_ud_tx_drain(priv->txq);
 	ipoib_ud_release(priv);
-	queue_delayed_work(system_unbound_wq, &priv->ah_work, 0);
+	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
 	return 0;
 }
 
@@ -1019,10 +1019,10 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
 {
 	if (!ah)
 		return;
-	spin_lock_bh(&priv->ah_lock);
-	list_add_tail(&ah->list, &priv->dead_ahs);
-	spin_unlock_bh(&priv->ah_lock);
-	queue_delayed_work(system_unbound_wq, &priv->ah_work, 0);
+	spin_lock_bh(&priv->ah.lock);
+	list_add_tail(&ah->list, &priv->ah.dead);
+	spin_unlock_bh(&priv->ah.lock);
+	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
 }
 
 /* Frames that may carry a handle are in the ring by now: note up to where. */
@@ -1031,18 +1031,18 @@ static void ipoib_ah_fence(struct ipoib_dev *priv)
 	struct ipoib_ah *ah;
 	LIST_HEAD(dead);
 
-	spin_lock_bh(&priv->ah_lock);
-	list_splice_init(&priv->dead_ahs, &dead);
-	spin_unlock_bh(&priv->ah_lock);
+	spin_lock_bh(&priv->ah.lock);
+	list_splice_init(&priv->ah.dead, &dead);
+	spin_unlock_bh(&priv->ah.lock);
 	if (list_empty(&dead))
 		return;
 	/* After this, every sender that had read the pointer has posted. */
 	synchronize_net();
 	list_for_each_entry(ah, &dead, list)
 		ah->fence[0] = READ_ONCE(priv->txq->ring.head);
-	spin_lock_bh(&priv->ah_lock);
-	list_splice_tail(&dead, &priv->fenced_ahs);
-	spin_unlock_bh(&priv->ah_lock);
+	spin_lock_bh(&priv->ah.lock);
+	list_splice_tail(&dead, &priv->ah.fenced);
+	spin_unlock_bh(&priv->ah.lock);
 	/*
 	 * Either what is completed from now on sees the list, or what has been is seen
 	 * here.
@@ -1052,7 +1052,7 @@ static void ipoib_ah_fence(struct ipoib_dev *priv)
 
 /**
  * ipoib_ah_reap - destroy the retired address handles that are out of use
- * @work: &ipoib_dev.ah_work
+ * @work: &ipoib_ahs.work
  *
  * Sends that asked for no completion keep their slots until a later one is
  * completed. The handler of completions starts this again then; an idle interface
@@ -1064,16 +1064,16 @@ static void ipoib_ah_fence(struct ipoib_dev *priv)
 void ipoib_ah_reap(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, ah_work);
+					      struct ipoib_dev, ah.work);
 	struct ipoib_ah *ah, *tmp;
 	LIST_HEAD(done);
 
 	ipoib_ah_fence(priv);
-	spin_lock_bh(&priv->ah_lock);
-	list_for_each_entry_safe(ah, tmp, &priv->fenced_ahs, list)
+	spin_lock_bh(&priv->ah.lock);
+	list_for_each_entry_safe(ah, tmp, &priv->ah.fenced, list)
 		if (ipoib_ring_passed(&priv->txq->ring, ah->fence[0]))
 			list_move_tail(&ah->list, &done);
-	spin_unlock_bh(&priv->ah_lock);
+	spin_unlock_bh(&priv->ah.lock);
 	list_for_each_entry_safe(ah, tmp, &done, list)
 		ipoib_ah_free(ah);
 }

@@ -83,16 +83,16 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	lockdep_assert_held(&priv->mcast_lock);
+	lockdep_assert_held(&priv->mcast.lock);
 	if (mcast->users == users)
 		return;
-	priv->nsend -= mcast->users == IPOIB_USER_SEND;
-	priv->nsend += users == IPOIB_USER_SEND;
-	priv->nroute -= ipoib_mcast_group_only_routes(mcast->users);
-	priv->nroute += ipoib_mcast_group_only_routes(users);
+	priv->mcast.nsend -= mcast->users == IPOIB_USER_SEND;
+	priv->mcast.nsend += users == IPOIB_USER_SEND;
+	priv->mcast.nroute -= ipoib_mcast_group_only_routes(mcast->users);
+	priv->mcast.nroute += ipoib_mcast_group_only_routes(users);
 	WRITE_ONCE(mcast->users, users);
 	/* Also if it waits for something. */
-	list_move_tail(&mcast->todo, &priv->group_todo);
+	list_move_tail(&mcast->todo, &priv->mcast.todo);
 }
 
 /**
@@ -100,7 +100,7 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
  * @mcast: the group
  * @user: IPOIB_USER_ bit
  *
- * Context: mcast_lock held
+ * Context: mcast.lock held
  */
 void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user)
 {
@@ -112,7 +112,7 @@ void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user)
  * @mcast: the group; left by the work if nobody else needs it
  * @user: IPOIB_USER_ bit
  *
- * Context: mcast_lock held
+ * Context: mcast.lock held
  */
 void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user)
 {
@@ -141,7 +141,7 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
  */
 static unsigned long ipoib_mcast_group_invalidated_at(const struct ipoib_dev *priv)
 {
-	unsigned long invalidated_at = READ_ONCE(priv->invalidated_at);
+	unsigned long invalidated_at = READ_ONCE(priv->mcast.invalidated_at);
 
 	if (jiffies - invalidated_at < IPOIB_MCAST_HOLD_OFF)
 		return invalidated_at;
@@ -174,16 +174,16 @@ static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
 /* Check whether there is room for one more group. Count a refusal, and log the first. */
 static bool ipoib_mcast_group_check_room(struct ipoib_dev *priv, u8 user)
 {
-	if (priv->mcast_closed)
+	if (priv->mcast.closed)
 		return false;
 	if (ipoib_mcast_group_fits(priv, user))
 		return true;
 	ipoib_stat_add(priv, IPOIB_MCAST_REFUSED, 1);
-	if (!priv->cap_logged)
+	if (!priv->mcast.cap_logged)
 		netdev_warn(priv->netdev,
 			    "too many multicast groups: %u, %u only sent to, %u only routed; no more are joined\n",
-			    priv->ngroups, priv->nsend, priv->nroute);
-	priv->cap_logged = true;
+			    priv->mcast.ngroups, priv->mcast.nsend, priv->mcast.nroute);
+	priv->mcast.cap_logged = true;
 	return false;
 }
 
@@ -193,7 +193,7 @@ static bool ipoib_mcast_group_check_room(struct ipoib_dev *priv, u8 user)
  * @mgid: its MGID
  * @user: IPOIB_USER_ bit of who needs it
  *
- * Context: mcast_lock held
+ * Context: mcast.lock held
  * Return: the group; NULL if there is no memory, or too many are there
  */
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
@@ -201,20 +201,20 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 {
 	struct ipoib_mcast *mcast;
 
-	lockdep_assert_held(&priv->mcast_lock);
+	lockdep_assert_held(&priv->mcast.lock);
 	if (!ipoib_mcast_group_check_room(priv, user))
 		return NULL;
 	mcast = ipoib_mcast_group_alloc(priv, mgid);
 	if (!mcast)
 		return NULL;
-	if (rhashtable_insert_fast(&priv->groups, &mcast->node,
+	if (rhashtable_insert_fast(&priv->mcast.table, &mcast->node,
 				   ipoib_mcast_params)) {
 		kfree(mcast);
 		return NULL;
 	}
 	ipoib_object_made(IPOIB_OBJECT_GROUP);
-	list_add_tail(&mcast->list, &priv->group_list);
-	priv->ngroups++;
+	list_add_tail(&mcast->list, &priv->mcast.list);
+	priv->mcast.ngroups++;
 	if (user == IPOIB_USER_SEND)
 		mcast->used = jiffies;
 	ipoib_mcast_group_add_user(mcast, user);
@@ -226,20 +226,20 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
  * @priv: the interface
  * @mgid: its MGID
  *
- * Context: mcast_lock held
+ * Context: mcast.lock held
  * Return: the group, or NULL
  */
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid)
 {
-	lockdep_assert_held(&priv->mcast_lock);
-	return rhashtable_lookup_fast(&priv->groups, mgid, ipoib_mcast_params);
+	lockdep_assert_held(&priv->mcast.lock);
+	return rhashtable_lookup_fast(&priv->mcast.table, mgid, ipoib_mcast_params);
 }
 
 /**
  * ipoib_mcast_group_unlink - take a group out of the table
  * @mcast: the group; no callback is left that could put it on the todo list
  *
- * Context: mcast_lock held; multicast work, or with it stopped
+ * Context: mcast.lock held; multicast work, or with it stopped
  * Return: IPOIB_USER_ bits of who needed it
  */
 u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
@@ -247,17 +247,17 @@ u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 	u8 users = mcast->users;
 
-	lockdep_assert_held(&priv->mcast_lock);
-	rhashtable_remove_fast(&priv->groups, &mcast->node, ipoib_mcast_params);
+	lockdep_assert_held(&priv->mcast.lock);
+	rhashtable_remove_fast(&priv->mcast.table, &mcast->node, ipoib_mcast_params);
 	list_del(&mcast->list);
 	ipoib_mcast_group_set_users(mcast, 0);
 	list_del_init(&mcast->todo);
 	/* A group may have found no room. Nothing else reports that there is some. */
-	if (priv->ngroups-- == IPOIB_MCAST_MAX)
+	if (priv->mcast.ngroups-- == IPOIB_MCAST_MAX)
 		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
-	if (priv->ngroups < IPOIB_MCAST_MAX / 2 &&
-	    priv->nsend < IPOIB_MCAST_SEND_MAX / 2)
-		priv->cap_logged = false;
+	if (priv->mcast.ngroups < IPOIB_MCAST_MAX / 2 &&
+	    priv->mcast.nsend < IPOIB_MCAST_SEND_MAX / 2)
+		priv->mcast.cap_logged = false;
 	return users;
 }
 
@@ -285,10 +285,10 @@ void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 	struct sk_buff_head frames;
 
 	__skb_queue_head_init(&frames);
-	spin_lock_bh(&priv->mcast_lock);
-	priv->nqueued -= skb_queue_len(&mcast->queue);
+	spin_lock_bh(&priv->mcast.lock);
+	priv->mcast.nqueued -= skb_queue_len(&mcast->queue);
 	ipoib_object_unpark(&mcast->queue, &frames);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_drop_list(priv, &frames, why);
 }
 
@@ -306,20 +306,20 @@ void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay)
 {
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->mcast_work, delay);
+		mod_delayed_work(priv->wq, &priv->mcast.work, delay);
 }
 
 /**
  * ipoib_mcast_todo - have the work process a group
  * @mcast: the group
  *
- * Context: mcast_lock held; the caller sees to it that the work runs
+ * Context: mcast.lock held; the caller sees to it that the work runs
  */
 void ipoib_mcast_todo(struct ipoib_mcast *mcast)
 {
-	lockdep_assert_held(&mcast->priv->mcast_lock);
+	lockdep_assert_held(&mcast->priv->mcast.lock);
 	if (list_empty(&mcast->todo))
-		list_add_tail(&mcast->todo, &mcast->priv->group_todo);
+		list_add_tail(&mcast->todo, &mcast->priv->mcast.todo);
 }
 
 /**
@@ -332,10 +332,10 @@ void ipoib_mcast_todo_all(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	spin_lock_bh(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list)
+	spin_lock_bh(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 /**
@@ -367,7 +367,7 @@ bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
  * @mcast: the group; the SA is being asked, or is to be asked as soon as it can:
  *	when the broadcast group has been joined, and there is a credit
  *
- * Context: mcast_lock held, or multicast work
+ * Context: mcast.lock held, or multicast work
  * Return: true if so
  */
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
@@ -381,7 +381,7 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
  * ipoib_mcast_group_is_slow - frames have waited for an answer for long enough
  * @mcast: the group
  *
- * Context: mcast_lock held, or multicast work
+ * Context: mcast.lock held, or multicast work
  * Return: true if they are not to wait any more
  */
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
@@ -402,16 +402,16 @@ void ipoib_mcast_group_set_state(struct ipoib_mcast *mcast,
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	if (ipoib_mcast_group_is_busy(state) && !ipoib_mcast_group_is_busy(mcast->state))
 		mcast->asked_at = jiffies;
 	mcast->state = state;
 	mcast->read = false;
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
 			  ipoib_group_state_names[state], mcast->status);
 	if (!mcast->credit || ipoib_mcast_group_is_busy(state))
 		return;
 	mcast->credit = false;
-	ipoib_limit_put(priv->limit);
+	ipoib_limit_put(priv->path.limit);
 }

@@ -31,22 +31,22 @@
  * ipoib_mcast_route_due - list the groups of the link anew, if we route
  * @priv: the interface
  *
- * Context: mcast_lock held; the caller sees to it that the multicast work runs
+ * Context: mcast.lock held; the caller sees to it that the multicast work runs
  */
 void ipoib_mcast_route_due(struct ipoib_dev *priv)
 {
-	lockdep_assert_held(&priv->mcast_lock);
-	priv->routes_due = priv->routing;
-	priv->routes_at = jiffies;
-	priv->routes_pause = 0;
+	lockdep_assert_held(&priv->mcast.lock);
+	priv->mcast.routes_due = priv->mcast.routing;
+	priv->mcast.routes_at = jiffies;
+	priv->mcast.routes_pause = 0;
 }
 
 static void ipoib_mcast_route_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	lockdep_assert_held(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list) {
+	lockdep_assert_held(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		/* Sent to recently: then it is a sender's (A33). */
 		if (mcast->users & IPOIB_USER_ROUTE &&
 		    time_before(jiffies, READ_ONCE(mcast->used) +
@@ -61,39 +61,39 @@ static void ipoib_mcast_route_sync(struct ipoib_dev *priv)
 	unsigned int flags = READ_ONCE(priv->netdev->flags);
 	bool routing = flags & (IFF_ALLMULTI | IFF_PROMISC) && priv->agent;
 
-	spin_lock_bh(&priv->mcast_lock);
-	if (priv->routing != routing && !priv->mcast_closed) {
-		priv->routing = routing;
+	spin_lock_bh(&priv->mcast.lock);
+	if (priv->mcast.routing != routing && !priv->mcast.closed) {
+		priv->mcast.routing = routing;
 		ipoib_mcast_route_due(priv);
 		if (!routing)
 			ipoib_mcast_route_stop(priv);
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 /* The groups have to be listed once more, after a while or earlier. */
 static void ipoib_mcast_route_again(struct ipoib_dev *priv, unsigned long delay)
 {
-	lockdep_assert_held(&priv->mcast_lock);
-	if (priv->routes_due)
+	lockdep_assert_held(&priv->mcast.lock);
+	if (priv->mcast.routes_due)
 		return;
-	priv->routes_due = true;
-	priv->routes_at = jiffies + delay;
+	priv->mcast.routes_due = true;
+	priv->mcast.routes_at = jiffies + delay;
 }
 
 /* The SA has not listed them, and might go on like that: said once (U58). */
 static void ipoib_mcast_route_failed(struct ipoib_dev *priv, int err)
 {
 	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
-	if (!priv->routes_failed)
+	if (!priv->mcast.routes_failed)
 		netdev_warn(priv->netdev,
 			    "cannot list the multicast groups to route: %d; trying again\n",
 			    err);
-	priv->routes_failed = true;
-	priv->routes_pause = ipoib_backoff_next(priv->routes_pause,
+	priv->mcast.routes_failed = true;
+	priv->mcast.routes_pause = ipoib_backoff_next(priv->mcast.routes_pause,
 						IPOIB_ROUTES_RETRY,
 						IPOIB_ROUTES_POLL);
-	ipoib_mcast_route_again(priv, ipoib_backoff_spread(priv->routes_pause));
+	ipoib_mcast_route_again(priv, ipoib_backoff_spread(priv->mcast.routes_pause));
 }
 
 static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
@@ -124,15 +124,15 @@ static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *m
  * @priv: the interface
  * @mgid: its MGID
  *
- * Context: mcast_lock held
+ * Context: mcast.lock held
  */
 void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
 				     const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 
-	lockdep_assert_held(&priv->mcast_lock);
-	if (!priv->routing)
+	lockdep_assert_held(&priv->mcast.lock);
+	if (!priv->mcast.routing)
 		return;
 	ipoib_mcast_route_want(priv, mgid);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
@@ -149,15 +149,15 @@ static void ipoib_mcast_route_take(struct ipoib_dev *priv,
 {
 	struct ipoib_mcast *mcast;
 
-	lockdep_assert_held(&priv->mcast_lock);
-	priv->routes_pause = 0;
-	priv->routes_failed = false;
-	list_for_each_entry(mcast, &priv->group_list, list)
+	lockdep_assert_held(&priv->mcast.lock);
+	priv->mcast.routes_pause = 0;
+	priv->mcast.routes_failed = false;
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		mcast->listed = ipoib_mcast_group_is_broadcast(mcast);
 	for (; n; n--, mgids++)
 		if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
 			ipoib_mcast_route_want(priv, mgids);
-	list_for_each_entry(mcast, &priv->group_list, list)
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		if (!mcast->listed && !mcast->reported)
 			ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 }
@@ -174,13 +174,13 @@ static void ipoib_mcast_route_take(struct ipoib_dev *priv,
 void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 			      const union ib_gid *mgids, unsigned int n)
 {
-	spin_lock_bh(&priv->mcast_lock);
-	priv->routes_asked = false;
-	if (priv->routing && !status)
+	spin_lock_bh(&priv->mcast.lock);
+	priv->mcast.routes_asked = false;
+	if (priv->mcast.routing && !status)
 		ipoib_mcast_route_take(priv, mgids, n);
-	else if (priv->routing)
+	else if (priv->mcast.routing)
 		ipoib_mcast_route_failed(priv, status);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
@@ -189,11 +189,11 @@ static void ipoib_mcast_route_begin(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	lockdep_assert_held(&priv->mcast_lock);
-	priv->routes_due = false;
-	priv->routes_asked = true;
-	priv->routes_at = jiffies + IPOIB_ROUTES_POLL;
-	list_for_each_entry(mcast, &priv->group_list, list)
+	lockdep_assert_held(&priv->mcast.lock);
+	priv->mcast.routes_due = false;
+	priv->mcast.routes_asked = true;
+	priv->mcast.routes_at = jiffies + IPOIB_ROUTES_POLL;
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		mcast->reported = false;
 }
 
@@ -209,23 +209,23 @@ static bool ipoib_mcast_route_begin_if_due(struct ipoib_dev *priv,
 	bool due;
 
 	*delay = ULONG_MAX;
-	spin_lock_bh(&priv->mcast_lock);
-	due = priv->routing && !priv->routes_asked &&
+	spin_lock_bh(&priv->mcast.lock);
+	due = priv->mcast.routing && !priv->mcast.routes_asked &&
 	      test_bit(IPOIB_FLAG_JOINED, &priv->flags);
-	if (due && !priv->routes_due) {
+	if (due && !priv->mcast.routes_due) {
 		due = !ipoib_sa_notice_on(priv->agent);
 		/* Reports may stop without notification. */
 		*delay = IPOIB_ROUTES_POLL;
 	}
-	if (due && time_before(now, priv->routes_at)) {
-		*delay = priv->routes_at - now;
+	if (due && time_before(now, priv->mcast.routes_at)) {
+		*delay = priv->mcast.routes_at - now;
 		due = false;
 	}
 	if (due) {
 		ipoib_mcast_route_begin(priv);
 		*delay = IPOIB_ROUTES_POLL;
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	return due;
 }
 
@@ -267,7 +267,7 @@ static bool ipoib_mcast_listen_is_foreign(const struct ipoib_dev *priv,
 {
 	if (mcast && mcast->users & IPOIB_USER_LISTEN)
 		return false;
-	return READ_ONCE(priv->umcast) &&
+	return READ_ONCE(priv->mcast.umcast) &&
 	       ipoib_sa_held(priv, mgid) & IPOIB_JOIN_FULL;
 }
 
@@ -291,7 +291,7 @@ static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 	if (!mcast) {
 		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 		/* No memory: the list is gone through again soon. */
-		if (priv->ngroups < IPOIB_MCAST_MAX)
+		if (priv->mcast.ngroups < IPOIB_MCAST_MAX)
 			set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
 		return;
 	}
@@ -314,17 +314,17 @@ static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 	struct ipoib_mcast *mcast;
 
 	clear_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
-	priv->foreign_at = jiffies + IPOIB_FOREIGN_POLL;
+	priv->mcast.foreign_at = jiffies + IPOIB_FOREIGN_POLL;
 	netif_addr_lock_bh(dev);
-	spin_lock(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list)
+	spin_lock(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		mcast->listed = ipoib_mcast_group_is_broadcast(mcast);
 	netdev_for_each_mc_addr(ha, dev)
 		ipoib_mcast_listen_add(priv, ha->addr);
-	list_for_each_entry(mcast, &priv->group_list, list)
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		if (!mcast->listed && mcast->users & IPOIB_USER_LISTEN)
 			ipoib_mcast_listen_drop(mcast);
-	spin_unlock(&priv->mcast_lock);
+	spin_unlock(&priv->mcast.lock);
 	netif_addr_unlock_bh(dev);
 	ipoib_mcast_route_sync(priv);
 }
@@ -341,7 +341,7 @@ static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 void ipoib_mcast_listen_step(struct ipoib_dev *priv)
 {
 	bool again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
-		     time_after_eq(jiffies, priv->foreign_at);
+		     time_after_eq(jiffies, priv->mcast.foreign_at);
 
 	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
 		ipoib_mcast_listen_sync(priv);
@@ -363,7 +363,7 @@ unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv)
 		return HZ / 10;
 	if (!test_bit(IPOIB_FLAG_FOREIGN, &priv->flags))
 		return ULONG_MAX;
-	return time_after(priv->foreign_at, now) ? priv->foreign_at - now : 0;
+	return time_after(priv->mcast.foreign_at, now) ? priv->mcast.foreign_at - now : 0;
 }
 
 /**
@@ -375,7 +375,7 @@ unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv)
  */
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast)
 {
-	WRITE_ONCE(priv->umcast, umcast);
+	WRITE_ONCE(priv->mcast.umcast, umcast);
 	ipoib_mcast_resync(priv);
 }
 

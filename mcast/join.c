@@ -174,10 +174,10 @@ static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_a
 	struct ipoib_dev *priv = mcast->priv;
 	struct ipoib_ah *old;
 
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	old = rcu_replace_pointer(mcast->ah, ah,
-				  lockdep_is_held(&priv->mcast_lock));
-	spin_unlock_bh(&priv->mcast_lock);
+				  lockdep_is_held(&priv->mcast.lock));
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_ah_retire(priv, old);
 }
 
@@ -225,7 +225,7 @@ static void ipoib_mcast_member_invalidate(struct ipoib_mcast *mcast)
 {
 	if (mcast->member) {
 		mcast->invalidated_at = jiffies;
-		WRITE_ONCE(mcast->priv->invalidated_at, jiffies);
+		WRITE_ONCE(mcast->priv->mcast.invalidated_at, jiffies);
 	}
 	ipoib_mcast_member_forget(mcast);
 }
@@ -338,8 +338,8 @@ static void ipoib_mcast_member_unsettle(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	lockdep_assert_held(&priv->mcast_lock);
-	list_for_each_entry(mcast, &priv->group_list, list)
+	lockdep_assert_held(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		if (mcast->lost)
 			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_GRACE);
 }
@@ -348,10 +348,10 @@ static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 {
 	set_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	ipoib_mcast_member_unsettle(priv);
 	ipoib_mcast_route_due(priv);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_todo_all(priv);
 }
 
@@ -361,9 +361,9 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 	mcast->reason = IPOIB_CHECK_OK;
 	mcast->logged = IPOIB_CHECK_OK;
 	WRITE_ONCE(mcast->retry_at, jiffies);
-	spin_lock_bh(&mcast->priv->mcast_lock);
+	spin_lock_bh(&mcast->priv->mcast.lock);
 	mcast->parked = false;
-	spin_unlock_bh(&mcast->priv->mcast_lock);
+	spin_unlock_bh(&mcast->priv->mcast.lock);
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_MEMBER);
 	if (ipoib_mcast_group_is_broadcast(mcast))
 		ipoib_mcast_member_link_up(mcast->priv);
@@ -395,7 +395,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 	/* First, or the next frame takes the pause to be over. */
 	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_mcast_member_absence(mcast));
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ABSENT);
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	mcast->parked = true;
 	/* It has been made while we asked, or routers have nothing here. */
 	if (mcast->reread)
@@ -403,7 +403,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 	else
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 	ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	/* To the routers, or dropped: the sender decides. */
 	ipoib_mcast_group_send(mcast);
 }
@@ -434,12 +434,12 @@ static void ipoib_mcast_member_apply_reports(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	if (mcast->reread) {
 		mcast->retry_at = jiffies;
 		ipoib_mcast_todo(mcast);
 	}
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
@@ -516,10 +516,10 @@ static void ipoib_mcast_member_reread(struct ipoib_mcast *mcast,
 	struct ipoib_dev *priv = mcast->priv;
 
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_MEMBER);
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	mcast->reread = max_t(u8, mcast->reread, how);
 	ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 /**
@@ -534,7 +534,7 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned long spread;
 
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	if (status == -ENETRESET) {
 		mcast->lost = true;
 		/* A question to the previous SM that ends now costs no pause. */
@@ -549,7 +549,7 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 		mcast->status = status;
 	}
 	ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
 
@@ -564,15 +564,15 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 
 	if (!priv->agent || mcast->credit || ipoib_mcast_group_is_broadcast(mcast))
 		return true;
-	mcast->credit = ipoib_limit_get(priv->limit,
-					&priv->mcast_waiter);
+	mcast->credit = ipoib_limit_get(priv->path.limit,
+					&priv->mcast.waiter);
 	if (mcast->credit)
 		return true;
-	priv->limit_exhausted = true;
-	spin_lock_bh(&priv->mcast_lock);
+	priv->mcast.limit_exhausted = true;
+	spin_lock_bh(&priv->mcast.lock);
 	list_del(&mcast->todo);
-	list_add_tail(&mcast->todo, &priv->group_waiting);
-	spin_unlock_bh(&priv->mcast_lock);
+	list_add_tail(&mcast->todo, &priv->mcast.waiting);
+	spin_unlock_bh(&priv->mcast.lock);
 	return false;
 }
 
@@ -635,11 +635,11 @@ static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 
 	if (want == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
 		like = ipoib_mcast_member_link(priv);
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	mcast->lost = false;
 	mcast->answered = false;
 	mcast->reread = IPOIB_REREAD_NO;
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_JOINING);
 	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
 	joining = priv->fabric->join(priv, mcast, want, like);
@@ -675,9 +675,9 @@ void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 		return;
 	WRITE_ONCE(mcast->asked, want);
 	/* Only what is reported from now on needs another read. */
-	spin_lock_bh(&mcast->priv->mcast_lock);
+	spin_lock_bh(&mcast->priv->mcast.lock);
 	mcast->reread = IPOIB_REREAD_NO;
-	spin_unlock_bh(&mcast->priv->mcast_lock);
+	spin_unlock_bh(&mcast->priv->mcast.lock);
 	if (!probe) {
 		ipoib_mcast_member_ask_join(mcast, want);
 		return;
@@ -703,10 +703,10 @@ void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 	if (!ipoib_mcast_enter(mcast))
 		return;
 	/* What is reported from now on needs another recheck. */
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	mcast->checking = mcast->reread;
 	mcast->reread = IPOIB_REREAD_NO;
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_CHECKING);
 	if (!ipoib_mcast_member_read(mcast, mcast->checking))
 		return;
@@ -733,9 +733,9 @@ static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread
 	}
 	ipoib_mcast_member_invalidate(mcast);
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_IDLE);
-	spin_lock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
 	ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,

@@ -8,8 +8,8 @@
  *	mcast/join.c		the membership of a group: join, check, leave
  *	mcast/xmit.c		frames to groups
  */
-#ifndef IPOIB_MCAST_H
-#define IPOIB_MCAST_H
+#ifndef IPOIB_MCAST_MCAST_H
+#define IPOIB_MCAST_MCAST_H
 
 #include "ipoib.h"
 
@@ -70,18 +70,18 @@ enum ipoib_check {
  * @priv: the interface
  * @user: IPOIB_USER_ bit of who needs it
  *
- * Context: mcast_lock held
+ * Context: mcast.lock held
  * Return: true if so
  */
 static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
 {
-	if (priv->ngroups >= IPOIB_MCAST_MAX)
+	if (priv->mcast.ngroups >= IPOIB_MCAST_MAX)
 		return false;
 	switch (user) {
 	case IPOIB_USER_SEND:
-		return priv->nsend < IPOIB_MCAST_SEND_MAX;
+		return priv->mcast.nsend < IPOIB_MCAST_SEND_MAX;
 	case IPOIB_USER_ROUTE:
-		return priv->nroute < IPOIB_MCAST_ROUTE_MAX;
+		return priv->mcast.nroute < IPOIB_MCAST_ROUTE_MAX;
 	default:
 		return true;
 	}
@@ -143,4 +143,4 @@ const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
 /* mcast/xmit.c */
 void ipoib_mcast_group_send(struct ipoib_mcast *mcast);
 
-#endif /* IPOIB_MCAST_H */
+#endif /* IPOIB_MCAST_MCAST_H */

@@ -147,13 +147,13 @@ static void ipoib_mcast_send_want_routers(struct ipoib_dev *priv,
 {
 	struct ipoib_mcast *mcast;
 
-	spin_lock(&priv->mcast_lock);
+	spin_lock(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, routers->raw);
 	if (mcast)
 		ipoib_mcast_send_recheck_absent(mcast);
 	else if (ipoib_mcast_group_add(priv, routers->raw, IPOIB_USER_SEND))
 		ipoib_mcast_kick(priv, 0);
-	spin_unlock(&priv->mcast_lock);
+	spin_unlock(&priv->mcast.lock);
 }
 
 /* Nobody on the link listens to the group @mgid. */
@@ -170,7 +170,7 @@ static void ipoib_mcast_send_to_routers(struct ipoib_txq *txq, struct sk_buff *s
 		return;
 	}
 	ipoib_mcast_send_routers_mgid(mgid, &routers);
-	mcast = rhashtable_lookup(&priv->groups, &routers, ipoib_mcast_params);
+	mcast = rhashtable_lookup(&priv->mcast.table, &routers, ipoib_mcast_params);
 	if (mcast) {
 		ipoib_touch(&mcast->used);
 		ah = rcu_dereference(mcast->ah);
@@ -201,10 +201,10 @@ static enum ipoib_tx_action ipoib_mcast_send_wait(struct ipoib_mcast *mcast,
 
 	*why = IPOIB_TX_QUEUE_FULL;
 	if (skb_queue_len(&mcast->queue) >= IPOIB_MCAST_QUEUE ||
-	    priv->nqueued >= IPOIB_MCAST_QUEUED)
+	    priv->mcast.nqueued >= IPOIB_MCAST_QUEUED)
 		return IPOIB_TX_ACTION_DROP;
 	ipoib_object_park(&mcast->queue, skb);
-	priv->nqueued++;
+	priv->mcast.nqueued++;
 	return IPOIB_TX_ACTION_QUEUED;
 }
 
@@ -212,7 +212,7 @@ static enum ipoib_tx_action ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
 						    struct sk_buff *skb,
 						    enum ipoib_stat *why)
 {
-	lockdep_assert_held(&mcast->priv->mcast_lock);
+	lockdep_assert_held(&mcast->priv->mcast.lock);
 	/* Behind those that wait. */
 	if (!skb_queue_empty(&mcast->queue))
 		return ipoib_mcast_send_wait(mcast, skb, why);
@@ -247,8 +247,8 @@ static enum ipoib_tx_action ipoib_mcast_send_capped(struct ipoib_dev *priv,
 						    const u8 *mgid,
 						    enum ipoib_stat *why)
 {
-	if (priv->nsend < IPOIB_MCAST_SEND_MAX &&
-	    priv->ngroups < IPOIB_MCAST_MAX)
+	if (priv->mcast.nsend < IPOIB_MCAST_SEND_MAX &&
+	    priv->mcast.ngroups < IPOIB_MCAST_MAX)
 		return IPOIB_TX_ACTION_DROP;
 	*why = IPOIB_TX_GROUP_CAP;
 	return ipoib_mcast_send_is_nd(mgid) ? IPOIB_TX_ACTION_SEND :
@@ -273,7 +273,7 @@ static enum ipoib_tx_action ipoib_mcast_send_slow(struct ipoib_dev *priv,
 	if (!ipoib_mgid_on_link(&gid, &priv->broadcast_mgid))
 		return action;
 	*why = IPOIB_TX_MAP;
-	spin_lock(&priv->mcast_lock);
+	spin_lock(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid);
 	if (!mcast)
 		mcast = ipoib_mcast_group_add(priv, mgid, IPOIB_USER_SEND);
@@ -281,7 +281,7 @@ static enum ipoib_tx_action ipoib_mcast_send_slow(struct ipoib_dev *priv,
 		action = ipoib_mcast_send_decide(mcast, skb, why);
 	else
 		action = ipoib_mcast_send_capped(priv, mgid, why);
-	spin_unlock(&priv->mcast_lock);
+	spin_unlock(&priv->mcast.lock);
 	if (action == IPOIB_TX_ACTION_QUEUED)
 		ipoib_mcast_kick(priv, 0);
 	return action;
@@ -322,7 +322,7 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	struct ipoib_mcast *mcast;
 	struct ipoib_ah *ah = NULL;
 
-	mcast = rhashtable_lookup(&priv->groups, to->gid, ipoib_mcast_params);
+	mcast = rhashtable_lookup(&priv->mcast.table, to->gid, ipoib_mcast_params);
 	if (likely(mcast)) {
 		ipoib_touch(&mcast->used);
 		ah = rcu_dereference(mcast->ah);
@@ -346,9 +346,9 @@ void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned int n;
 
-	n = ipoib_ud_send_queue(priv, &priv->mcast_lock, &mcast->queue,
+	n = ipoib_ud_send_queue(priv, &priv->mcast.lock, &mcast->queue,
 				ipoib_mcast_xmit);
-	spin_lock_bh(&priv->mcast_lock);
-	priv->nqueued -= n;
-	spin_unlock_bh(&priv->mcast_lock);
+	spin_lock_bh(&priv->mcast.lock);
+	priv->mcast.nqueued -= n;
+	spin_unlock_bh(&priv->mcast.lock);
 }

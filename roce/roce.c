@@ -262,9 +262,9 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	if (query->attr)
 		rdma_put_gid_attr(query->attr);
 	/* After this nobody can cancel it; before, somebody may have. */
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	path->query = NULL;
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	cancel_work(&query->work);
 	kfree(query);
 	priv->events->path_done(path, err, &rec);
@@ -298,7 +298,7 @@ static int ipoib_roce_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 {
 	struct ipoib_roce_query *query;
 
-	lockdep_assert_held(&priv->path_lock);
+	lockdep_assert_held(&priv->path.lock);
 	query = kzalloc(sizeof(*query), GFP_ATOMIC);
 	if (!query)
 		return -ENOMEM;
@@ -315,13 +315,13 @@ static void ipoib_roce_path_cancel(struct ipoib_dev *priv,
 {
 	struct ipoib_roce_query *query;
 
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	query = path->query;
 	if (query) {
 		WRITE_ONCE(query->cancelled, true);
 		queue_work(ipoib_roce_wq, &query->work);
 	}
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 }
 
 static int ipoib_roce_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
@@ -367,7 +367,7 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 		return -ENOMEM;
 	roce->priv = priv;
 	priv->roce = roce;
-	priv->limit = &ipoib_roce_limit;
+	priv->path.limit = &ipoib_roce_limit;
 	ipoib_roce_group_init(roce);
 	rtnl_lock();
 	list_add_tail_rcu(&roce->list, &ipoib_roce_devs);
@@ -386,10 +386,10 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 	rtnl_unlock();
 	synchronize_rcu();
 	/* A notifier may have had them look at the port, and at memberships. */
-	cancel_delayed_work_sync(&priv->ctl_work);
+	cancel_delayed_work_sync(&priv->ctl.work);
 	cancel_work_sync(&roce->group_work);
 	priv->roce = NULL;
-	priv->limit = NULL;
+	priv->path.limit = NULL;
 	kfree(roce);
 }
 
@@ -439,7 +439,7 @@ static void ipoib_roce_let_go(struct ipoib_dev *priv)
 {
 	priv->events->port_going(priv);
 	flush_workqueue(ipoib_roce_wq);
-	flush_delayed_work(&priv->ah_work);
+	flush_delayed_work(&priv->ah.work);
 }
 
 static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)

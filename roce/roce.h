@@ -53,7 +53,7 @@ enum {
  * @reported_mtu: MTU of the port last logged as small; under RTNL
  * @reported_lack: what was last logged to be missing for a GID; control work
  *	only
- * @lock: guards what says so; taken before mcast_lock
+ * @lock: guards what says so; taken before mcast.lock
  * @todo: memberships to begin or to end; under @lock
  * @joined: memberships that have been begun, or could not be; under @lock
  * @group_work: does what is in @todo, under RTNL

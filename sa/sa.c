@@ -30,7 +30,7 @@
  *
  * All nodes of a partition may have to do this at once, each for all of its groups.
  * So these joins take a credit of the query limit, and start after a random delay. Those
- * that get no credit wait in &ipoib_dev.purges, which one work polls. When the
+ * that get no credit wait in &ipoib_groups.purges, which one work polls. When the
  * interface is being removed they do not wait for a credit.
  */
 #include <linux/random.h>
@@ -154,7 +154,7 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 	struct ib_sa_query *query;
 	int id;
 
-	lockdep_assert_held(&priv->path_lock);
+	lockdep_assert_held(&priv->path.lock);
 	id = ib_sa_path_rec_get(&ipoib_sa_client, priv->ca, priv->port, &rec,
 				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID |
 				IB_SA_PATH_REC_NUMB_PATH |
@@ -176,10 +176,10 @@ static void ipoib_sa_path_cancel(struct ipoib_dev *priv,
 	struct ib_sa_query *query;
 	int id;
 
-	spin_lock_bh(&priv->path_lock);
+	spin_lock_bh(&priv->path.lock);
 	query = path->query;
 	id = path->query_id;
-	spin_unlock_bh(&priv->path_lock);
+	spin_unlock_bh(&priv->path.lock);
 	if (query)
 		ib_sa_cancel_query(id, query);
 }
@@ -279,7 +279,7 @@ static int ipoib_sa_join_again(struct ipoib_dev *priv,
 /**
  * struct ipoib_purge - a stale SA membership to be ended
  * @work: joins again, and then leaves
- * @line: in &ipoib_dev.purges while it waits for a credit
+ * @line: in &ipoib_groups.purges while it waits for a credit
  * @priv: the interface, held by &ipoib_dev.queries
  * @rec: what to join
  * @mask: component mask
@@ -365,27 +365,27 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 						 struct ipoib_purge, work);
 	struct ipoib_dev *priv = purge->priv;
 
-	if (list_empty(&priv->purges) && ipoib_sa_purge_get_credit(purge)) {
+	if (list_empty(&priv->mcast.purges) && ipoib_sa_purge_get_credit(purge)) {
 		ipoib_sa_purge_ask(purge);
 		return;
 	}
-	list_add_tail(&purge->line, &priv->purges);
-	queue_delayed_work(priv->wq, &priv->purge_work, IPOIB_PURGE_POLL);
+	list_add_tail(&purge->line, &priv->mcast.purges);
+	queue_delayed_work(priv->wq, &priv->mcast.purge_work, IPOIB_PURGE_POLL);
 }
 
 /*
- * &ipoib_dev.purges needs no lock because the workqueue is ordered. The workqueue is
+ * &ipoib_groups.purges needs no lock because the workqueue is ordered. The workqueue is
  * destroyed after this work has ended, which is queued only while purges wait.
  */
 static void ipoib_sa_purge_line_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, purge_work);
+					      struct ipoib_dev, mcast.purge_work);
 	struct ipoib_purge *purge, *tmp;
 
-	list_for_each_entry_safe(purge, tmp, &priv->purges, line) {
+	list_for_each_entry_safe(purge, tmp, &priv->mcast.purges, line) {
 		if (!ipoib_sa_purge_get_credit(purge)) {
-			queue_delayed_work(priv->wq, &priv->purge_work,
+			queue_delayed_work(priv->wq, &priv->mcast.purge_work,
 					   IPOIB_PURGE_POLL);
 			break;
 		}
@@ -400,8 +400,8 @@ static void ipoib_sa_purge_line_work(struct work_struct *work)
  */
 void ipoib_sa_purge_init(struct ipoib_dev *priv)
 {
-	INIT_LIST_HEAD(&priv->purges);
-	INIT_DELAYED_WORK(&priv->purge_work, ipoib_sa_purge_line_work);
+	INIT_LIST_HEAD(&priv->mcast.purges);
+	INIT_DELAYED_WORK(&priv->mcast.purge_work, ipoib_sa_purge_line_work);
 }
 
 /*
@@ -486,7 +486,7 @@ static int ipoib_sa_init(struct ipoib_dev *priv)
 		return 0;
 	}
 	priv->agent = agent;
-	priv->limit = &agent->limit;
+	priv->path.limit = &agent->limit;
 	return 0;
 }
 
@@ -495,7 +495,7 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 	if (priv->agent)
 		ipoib_sa_agent_put(priv->agent);
 	priv->agent = NULL;
-	priv->limit = NULL;
+	priv->path.limit = NULL;
 }
 
 static void ipoib_sa_start(struct ipoib_dev *priv)

@@ -129,8 +129,8 @@ struct ipoib_agent_ops {
  * @port: port
  * @ops: the subscriptions
  * @mad: sends requests, takes answers
- * @lock: protects what follows up to @sm_work. Taken outside of mcast_lock and
- *	path_lock of an interface, never inside
+ * @lock: protects what follows up to @sm_work. Taken outside of mcast.lock and
+ *	path.lock of an interface, never inside
  * @devs: interfaces that are up
  * @requests: &struct ipoib_request under way
  * @sm: address of the SA, NULL while there is none

@@ -88,18 +88,18 @@ static void share_groups(struct kunit *test)
 	if (!priv)
 		return;
 	while (ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE)) {
-		priv->ngroups++;
-		priv->nroute++;
+		priv->mcast.ngroups++;
+		priv->mcast.nroute++;
 	}
 	KUNIT_EXPECT_TRUE(test, ipoib_mcast_group_fits(priv, IPOIB_USER_LISTEN));
 	while (ipoib_mcast_group_fits(priv, IPOIB_USER_SEND)) {
-		priv->ngroups++;
-		priv->nsend++;
+		priv->mcast.ngroups++;
+		priv->mcast.nsend++;
 	}
-	KUNIT_EXPECT_EQ(test, priv->nsend, IPOIB_MCAST_SEND_MAX);
+	KUNIT_EXPECT_EQ(test, priv->mcast.nsend, IPOIB_MCAST_SEND_MAX);
 	while (ipoib_mcast_group_fits(priv, IPOIB_USER_LISTEN))
-		priv->ngroups++;
-	KUNIT_EXPECT_TRUE(test, priv->ngroups - priv->nroute - priv->nsend >= 1024);
+		priv->mcast.ngroups++;
+	KUNIT_EXPECT_TRUE(test, priv->mcast.ngroups - priv->mcast.nroute - priv->mcast.nsend >= 1024);
 	kfree(priv);
 }
 

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The multicast groups of an interface, by MGID, as the rest of the driver sees them:
+ * ipoib_multicast.c. What its files share is in mcast/mcast.h.
+ */
+#ifndef IPOIB_MCAST_H
+#define IPOIB_MCAST_H
+
+#include <linux/rhashtable.h>
+#include <linux/seq_file.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_sa.h>
+#include <rdma/ib_verbs.h>
+
+#include "ipoib_limit.h"
+
+struct ipoib_ah;
+struct ipoib_dev;
+struct ipoib_txq;
+
+/* Frames that may wait for a group. */
+#define IPOIB_MCAST_QUEUE	16
+/* Frames of an interface that may wait for any group. */
+#define IPOIB_MCAST_QUEUED	512
+/*
+ * Groups of an interface; how many of them it may only send to; how many it may only
+ * route, which are made by others. So there is always room for those it listens to.
+ */
+#define IPOIB_MCAST_MAX		6144
+#define IPOIB_MCAST_SEND_MAX	1024
+#define IPOIB_MCAST_ROUTE_MAX	4096
+
+/**
+ * enum ipoib_mcast_state - where a group stands with the fabric
+ * @IPOIB_MCAST_IDLE: not asked
+ * @IPOIB_MCAST_JOINING: a join is under way; frames wait
+ * @IPOIB_MCAST_ASKING: the record of the group is being read, because a join
+ *	was refused, or to see whether anybody answers; frames wait
+ * @IPOIB_MCAST_MEMBER: joined
+ * @IPOIB_MCAST_CHECKING: joined, and the record is being read anew
+ * @IPOIB_MCAST_BACKOFF: refused or no answer, asked again at @retry_at
+ * @IPOIB_MCAST_ABSENT: nobody listens to the group and we do not either; asked
+ *	again when the SA reports it, or by the first frame after @retry_at
+ * @IPOIB_NR_MCAST_STATES: number of states
+ */
+enum ipoib_mcast_state {
+	IPOIB_MCAST_IDLE,
+	IPOIB_MCAST_JOINING,
+	IPOIB_MCAST_ASKING,
+	IPOIB_MCAST_MEMBER,
+	IPOIB_MCAST_CHECKING,
+	IPOIB_MCAST_BACKOFF,
+	IPOIB_MCAST_ABSENT,
+	IPOIB_NR_MCAST_STATES,
+};
+
+/* Who needs a group: bits of &ipoib_mcast.users. */
+#define IPOIB_USER_LISTEN	BIT(0)	/* the stack listens to it */
+#define IPOIB_USER_ROUTE	BIT(1)	/* we route multicast */
+#define IPOIB_USER_SEND		BIT(2)	/* somebody sends to it */
+
+/* JoinState bits, IBTA 15.2.5.17. */
+#define IPOIB_JOIN_FULL		BIT(FULLMEMBER_JOIN)
+#define IPOIB_JOIN_NON		BIT(NONMEMBER_JOIN)
+#define IPOIB_JOIN_SEND		BIT(SENDONLY_NONMEBER_JOIN)
+/* Those whose frames come to us. */
+#define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
+
+/**
+ * enum ipoib_reread - how to recheck a group
+ * @IPOIB_REREAD_NO: no need
+ * @IPOIB_REREAD_GET: read its record: it may have gone, or been made anew
+ * @IPOIB_REREAD_SET: ask for our membership again: the SM is another one
+ */
+enum ipoib_reread {
+	IPOIB_REREAD_NO,
+	IPOIB_REREAD_GET,
+	IPOIB_REREAD_SET,
+};
+
+/**
+ * struct ipoib_mcast - a multicast group
+ * @node: in &ipoib_groups.table
+ * @mgid: key
+ * @ah: published address handle
+ * @settled_at: jiffies; until then the fabric may not forward for the group
+ *	yet and frames go by the broadcast group
+ * @grace_at: jiffies; until then frames go by the broadcast group though there
+ *	is no such group
+ * @used: jiffies, with a resolution of a second, of the last frame sent
+ * @priv: the interface
+ * @list: in &ipoib_groups.list, under mcast.lock
+ * @todo: in &ipoib_groups.todo or &ipoib_groups.waiting, or empty; under mcast.lock
+ * @state: under mcast.lock, changed by the multicast work only
+ * @users: IPOIB_USER_ bits, under mcast.lock; without any the group is left
+ * @parked: it was missing: frames for routers do not wait; under mcast.lock
+ * @listed: found in the list of the stack, or of the SA, that is being gone
+ *	through; under mcast.lock
+ * @reported: reported as made since the groups of the link were listed; under
+ *	mcast.lock
+ * @answered: @joining has been answered with @status; under mcast.lock
+ * @read: the record has been read with @read_status and @fresh; under
+ *	mcast.lock
+ * @lost: the membership of @held has gone (SM change, port down, …); under
+ *	mcast.lock
+ * @reread: enum ipoib_reread, under mcast.lock
+ * @status: 0 or negative error of the answer to a join
+ * @read_status: 0 or negative error of a record that was read
+ * @queue: frames that wait, whole with their &struct ipoib_header; under
+ *	mcast.lock
+ * @created: jiffies
+ * @asked_at: jiffies: when the fabric was asked last, or was to be
+ * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
+ *	IPOIB_MCAST_ABSENT, or to recheck a member; of a member that needs
+ *	no recheck: since when it is known to be valid
+ * @invalidated_at: jiffies: when a membership was given up because the SA does not
+ *	know it; multicast work only
+ * @hold_off: it is too early after that to rejoin; multicast work only
+ * @hold_off_until: jiffies: when to check again whether it is; multicast work only
+ * @recheck_interval: jiffies after which a membership that does not keep its group
+ *	is read again if the SA reports nothing; until then it is assumed valid
+ * @absences: how often in a row there was no such group, at most a few
+ * @backoff: milliseconds to the next try
+ * @reason: why the last try failed, see ipoib_check.c
+ * @logged: reason last logged, so that each is logged once
+ * @held: JoinState held, 0 if none; multicast work only, as all below
+ * @asked: JoinState asked for by @joining
+ * @member: handle of the membership held
+ * @joining: handle of the join under way
+ * @rec: record of the group, valid if @held
+ * @fresh: record last read, under mcast.lock
+ * @attached: the QP takes frames of the group
+ * @credit: a query for the group counts against the limit
+ * @checking: enum ipoib_reread of the recheck under way
+ * @rcu: frees it
+ */
+struct ipoib_mcast {
+	struct rhash_head node;
+	union ib_gid mgid;
+	struct ipoib_ah __rcu *ah;
+	unsigned long settled_at;
+	unsigned long grace_at;
+	unsigned long used;
+
+	struct ipoib_dev *priv;
+	struct list_head list;
+	struct list_head todo;
+	enum ipoib_mcast_state state;
+	u8 users;
+	bool parked;
+	bool listed;
+	bool reported;
+	bool answered;
+	bool read;
+	bool lost;
+	u8 reread;
+	int status;
+	int read_status;
+	struct sk_buff_head queue;
+	unsigned long created;
+	unsigned long asked_at;
+	unsigned long retry_at;
+	unsigned long invalidated_at;
+	bool hold_off;
+	unsigned long hold_off_until;
+	unsigned long recheck_interval;
+	unsigned int absences;
+	unsigned int backoff;
+	u8 reason;
+	u8 logged;
+
+	u8 held;
+	u8 asked;
+	struct ib_sa_multicast *member;
+	struct ib_sa_multicast *joining;
+	struct ib_sa_mcmember_rec rec;
+	struct ib_sa_mcmember_rec fresh;
+	bool attached;
+	bool credit;
+	u8 checking;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct ipoib_groups - the multicast groups of an interface
+ */
+struct ipoib_groups {
+	/** @table: &struct ipoib_mcast by MGID, read under RCU */
+	struct rhashtable table;
+	/** @lock: protects all that follows, the state of the groups and their queues */
+	spinlock_t lock;
+	/** @list: all groups */
+	struct list_head list;
+	/** @todo: groups that the multicast work has to process */
+	struct list_head todo;
+	/** @waiting: groups that wait for a credit of the agent's limit */
+	struct list_head waiting;
+	/** @leaving: groups to be left when the SA has dealt with others */
+	struct list_head leaving;
+	/**
+	 * @limit_exhausted: one of @waiting got no credit since the last answer; multicast
+	 * work only
+	 */
+	bool limit_exhausted;
+	/**
+	 * @closed: the interface is down, or goes down: no more groups are made, and the
+	 * multicast work does nothing
+	 */
+	bool closed;
+	/** @cap_logged: it was logged that there are too many groups */
+	bool cap_logged;
+	/** @umcast: leave groups alone that user space has joined on this port */
+	bool umcast;
+	/** @ngroups: length of @list */
+	unsigned int ngroups;
+	/** @nsend: those of them that are only sent to */
+	unsigned int nsend;
+	/** @nroute: those that are routed, and not listened to */
+	unsigned int nroute;
+	/** @nqueued: frames that wait for groups */
+	unsigned int nqueued;
+	/** @nleaves: groups left since the last barrier */
+	int nleaves;
+	/**
+	 * @leave_barrier: a barrier is under way: a query that the SA answers after it has
+	 * dealt with those leaves
+	 */
+	bool leave_barrier;
+	/** @last_leave_at: jiffies, when the last group was left */
+	unsigned long last_leave_at;
+	/**
+	 * @invalidated_at: jiffies; when &ipoib_mcast.invalidated_at of any group was last
+	 * set
+	 */
+	unsigned long invalidated_at;
+	/** @routing: multicast routing is on */
+	bool routing;
+	/** @routes_due: the groups of the link have to be listed */
+	bool routes_due;
+	/** @routes_asked: they are being listed */
+	bool routes_asked;
+	/** @routes_failed: that they could not be listed has been said */
+	bool routes_failed;
+	/** @routes_at: jiffies: when to list them again if the SA reports nothing */
+	unsigned long routes_at;
+	/** @routes_pause: jiffies of the last pause after a failure */
+	unsigned long routes_pause;
+	/**
+	 * @foreign_at: jiffies: when to check groups of user space again (@umcast);
+	 * multicast work only
+	 */
+	unsigned long foreign_at;
+	/** @waiter: waits for credits */
+	struct ipoib_limit_waiter waiter;
+	/** @work: multicast work */
+	struct delayed_work work;
+	/** @purges: memberships to be ended that wait for a credit; ordered works only */
+	struct list_head purges;
+	/** @purge_work: asks for them */
+	struct delayed_work purge_work;
+};
+
+extern const struct seq_operations ipoib_mcg_sops;
+int ipoib_mcast_init(struct ipoib_dev *priv);
+void ipoib_mcast_exit(struct ipoib_dev *priv);
+int ipoib_mcast_start(struct ipoib_dev *priv);
+void ipoib_mcast_stop(struct ipoib_dev *priv);
+void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status);
+void ipoib_mcast_resync(struct ipoib_dev *priv);
+void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
+void ipoib_mcast_rejoin(struct ipoib_dev *priv);
+void ipoib_mcast_review(struct ipoib_dev *priv);
+void ipoib_mcast_sm_changed(struct ipoib_dev *priv);
+void ipoib_mcast_group_created(struct ipoib_dev *priv,
+			       const union ib_gid *mgid);
+void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
+			       const union ib_gid *mgid);
+void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status);
+void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
+			int status, const struct ib_sa_mcmember_rec *rec);
+void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
+			      const union ib_gid *mgids, unsigned int n);
+
+#endif /* IPOIB_MCAST_H */

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The paths of an interface, by the GID of a neighbour, ipoib_arp.c.
+ */
+#ifndef IPOIB_PATH_H
+#define IPOIB_PATH_H
+
+#include <linux/refcount.h>
+#include <linux/rhashtable.h>
+#include <linux/seq_file.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_sa.h>
+#include <rdma/ib_verbs.h>
+
+#include "ipoib_limit.h"
+#include "ipoib_share.h"
+#include "ipoib_ud.h"
+
+struct ipoib_dev;
+struct neighbour;
+
+/* Frames that may wait for a path. */
+#define IPOIB_PATH_QUEUE	16
+/* Paths of an interface. */
+#define IPOIB_PATH_MAX		16384
+/* Frames of an interface that may wait for any path, and of those by one source. */
+#define IPOIB_PATH_QUEUED	4096
+#define IPOIB_NAMER_QUEUED	256
+/* Paths that are looked for because one source has named them. */
+#define IPOIB_NAMER_PATHS	64
+
+/**
+ * enum ipoib_path_state - what is known about the way to a GID
+ * @IPOIB_PATH_IDLE: nothing, nobody asked
+ * @IPOIB_PATH_RESOLVING: the fabric was asked; frames wait
+ * @IPOIB_PATH_VALID: there is an address handle
+ * @IPOIB_PATH_FAILED: there is no path; frames are dropped until @retry_at
+ */
+enum ipoib_path_state {
+	IPOIB_PATH_IDLE,
+	IPOIB_PATH_RESOLVING,
+	IPOIB_PATH_VALID,
+	IPOIB_PATH_FAILED,
+};
+
+/**
+ * struct ipoib_path - the way to a GID
+ * @node: in &ipoib_paths.table
+ * @gid: key
+ * @ah: published address handle; an old one stays while a new path record is
+ *	fetched
+ * @stale: the fabric has changed since @rec was fetched; it is fetched again by
+ *	the first frame after @retry_at
+ * @used: jiffies, with a resolution of a second, of the last frame
+ * @priv: the interface
+ * @list: in &ipoib_paths.list, under path.lock
+ * @waiting: in &ipoib_paths.waiting, or empty; under path.lock
+ * @credit: its query counts against the limit
+ * @state: under path.lock
+ * @queue: frames that wait, whole with their &struct ipoib_header; under
+ *	path.lock
+ * @query: the query as the fabric knows it, NULL if none; under path.lock
+ * @query_id: the same, if the fabric uses numbers
+ * @namer: who has named the GID, see ipoib_share.h
+ * @charged: it counts in &ipoib_paths.resolving; under path.lock
+ * @asked_at: jiffies: when the fabric was to be asked, or frames last lost
+ *	patience; under path.lock
+ * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
+ *	path.lock
+ * @reread_at: jiffies: not before, the record is read anew because the stack found the
+ *	neighbour unreachable; under path.lock
+ * @failures: failed queries in a row, or as good as that; under path.lock
+ * @rec: last path record, under path.lock
+ * @odd: it takes less than the link, and that has been said; query's answer only
+ * @ref: held by the table and by each query
+ * @rcu: frees it
+ */
+struct ipoib_path {
+	struct rhash_head node;
+	union ib_gid gid;
+	struct ipoib_ah __rcu *ah;
+	bool stale;
+	unsigned long used;
+
+	struct ipoib_dev *priv;
+	struct list_head list;
+	struct list_head waiting;
+	bool credit;
+	enum ipoib_path_state state;
+	struct sk_buff_head queue;
+	void *query;
+	int query_id;
+	u8 namer;
+	bool charged;
+	unsigned long asked_at;
+	unsigned long retry_at;
+	unsigned long reread_at;
+	unsigned int failures;
+	struct sa_path_rec rec;
+	bool odd;
+	refcount_t ref;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct ipoib_paths - the paths of an interface
+ */
+struct ipoib_paths {
+	/** @table: &struct ipoib_path by GID, read under RCU */
+	struct rhashtable table;
+	/** @lock: protects all that follows, the state of the paths and their queues */
+	spinlock_t lock;
+	/** @list: all paths */
+	struct list_head list;
+	/** @npaths: length of @list */
+	unsigned int npaths;
+	/** @namers: who has named the GIDs of neighbours */
+	struct ipoib_namers *namers;
+	/** @resolving: paths without an address handle that are looked for */
+	struct ipoib_share resolving;
+	/** @queued: frames that wait for paths */
+	struct ipoib_share queued;
+	/** @patience_at: jiffies: when to see next whose frames wait for too long */
+	unsigned long patience_at;
+	/** @limit: of outstanding path queries; NULL if there is none */
+	struct ipoib_limit *limit;
+	/** @waiting: paths that wait for a credit of @limit */
+	struct list_head waiting;
+	/** @waiter: waits for that */
+	struct ipoib_limit_waiter waiter;
+	/** @waiter_work: asks for @waiting, and sees that nobody waits for long */
+	struct delayed_work waiter_work;
+	/** @work: ages paths */
+	struct delayed_work work;
+};
+
+/**
+ * struct ipoib_neigh_ops - the paths to neighbours, for connected mode
+ *
+ * Frames to neighbours pass the path table (ipoib_arp.c) and then connected mode, which
+ * calls back by these through &ipoib_dev.neigh. All in any context but hard interrupt,
+ * without &ipoib_paths.lock.
+ *
+ * @xmit: send a frame to a neighbour, see ipoib_xmit_t
+ * @record: copy the path record to a GID. Returns false if none is known.
+ * @current_record: copy it if nothing speaks against it. Returns false if none is known,
+ *	or it is being fetched anew, or shall be.
+ * @is_stale: whether the record is being fetched anew, or will be by the next frame
+ * @contradicted: something came from the GID, but not from where its path leads:
+ *	somebody lies, or the port has another address now. The next frame has the record
+ *	fetched anew. Anyone can have that done, so not more often than once a while.
+ */
+struct ipoib_neigh_ops {
+	ipoib_xmit_t xmit;
+	bool (*record)(struct ipoib_dev *priv, const u8 *gid,
+		       struct sa_path_rec *rec);
+	bool (*current_record)(struct ipoib_dev *priv, const u8 *gid,
+			       struct sa_path_rec *rec);
+	bool (*is_stale)(struct ipoib_dev *priv, const u8 *gid);
+	void (*contradicted)(struct ipoib_dev *priv, const u8 *gid);
+};
+
+/* ipoib_arp.c */
+int ipoib_path_init(struct ipoib_dev *priv);
+void ipoib_path_exit(struct ipoib_dev *priv);
+void ipoib_path_start(struct ipoib_dev *priv);
+void ipoib_path_stop(struct ipoib_dev *priv);
+void ipoib_path_wait_answers(struct ipoib_dev *priv);
+void ipoib_path_mark_all_stale(struct ipoib_dev *priv);
+void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
+			bool here);
+void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
+			bool (*changed)(const struct sa_path_rec *rec,
+					const void *now), const void *now);
+void ipoib_path_put(struct ipoib_path *path);
+void ipoib_path_done(struct ipoib_path *path, int status,
+		     const struct sa_path_rec *rec);
+void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
+extern const struct ipoib_neigh_ops ipoib_neigh_ops;
+extern const struct seq_operations ipoib_path_sops;
+
+#endif /* IPOIB_PATH_H */

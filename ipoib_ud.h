@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Datagram mode: rings, address handles and completion handlers of the UD QP,
+ * ipoib_ud.c and ipoib_ud_rx.c.
+ */
+#ifndef IPOIB_UD_H
+#define IPOIB_UD_H
+
+#include <linux/netdevice.h>
+#include <linux/skbuff.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "ipoib_ring.h"
+
+struct ipoib_dev;
+struct page_pool;
+
+/* Work requests handed to the QP in one go, at most. */
+#define IPOIB_BATCH		16
+/* Completions read from a CQ in one go. */
+#define IPOIB_POLL_WC		16
+/* Sends between two that ask for a completion, at most. */
+#define IPOIB_TX_UNSIGNALLED	16
+/* A received frame up to this long is copied and its buffer used again. */
+#define IPOIB_RX_COPY		256
+/* Room for headers in the linear part of a longer one. */
+#define IPOIB_RX_LINEAR		128
+/* log2 of the buffer for GRH and encapsulation header of a frame. */
+#define IPOIB_RX_HEAD_SHIFT	6
+
+/**
+ * struct ipoib_ah - address handle
+ * @ah: the handle
+ * @list: in &ipoib_ahs.dead, or with @fence in &ipoib_ahs.fenced; under
+ *	&ipoib_ahs.lock
+ * @fence: heads of the rings when the last sender had stopped using it
+ */
+struct ipoib_ah {
+	struct ib_ah *ah;
+	struct list_head list;
+	u32 fence[];
+};
+
+/**
+ * struct ipoib_batch - work requests that wait to be posted together
+ * @count: how many
+ * @bytes: octets of their frames
+ * @awaited: somebody waits for one of them to complete
+ * @wr: chained by ipoib_ud_post()
+ * @sge: their scatter-gather lists
+ */
+struct ipoib_batch {
+	unsigned int count;
+	unsigned int bytes;
+	bool awaited;
+	struct ib_ud_wr wr[IPOIB_BATCH];
+	struct ib_sge sge[IPOIB_BATCH][IPOIB_TX_SGE];
+};
+
+/**
+ * struct ipoib_txq - one transmit queue of datagram mode
+ * @priv: the interface
+ * @qp: QP it posts to
+ * @cq: CQ of its sends
+ * @nq: the stack's side of the queue
+ * @batch: under the transmit lock of @nq
+ * @unsignalled: sends since the last that asked for a completion, under the
+ *	transmit lock
+ * @signalled: head of the ring behind that last one, under the transmit lock
+ * @ring: see ipoib_ring.h
+ * @wc: scratch for polling
+ * @napi: completion handler
+ */
+struct ipoib_txq {
+	struct ipoib_dev *priv;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	struct netdev_queue *nq;
+	struct ipoib_batch *batch;
+	unsigned int unsignalled;
+	u32 signalled;
+	struct ipoib_ring ring;
+	struct ib_wc wc[IPOIB_POLL_WC];
+	struct napi_struct napi;
+};
+
+/**
+ * struct ipoib_rx_slot - buffer of one posted receive
+ * @page: page of the pool that takes the payload, NULL if there is none
+ * @offset: where in the page
+ */
+struct ipoib_rx_slot {
+	struct page *page;
+	unsigned int offset;
+};
+
+/**
+ * enum ipoib_rxq_state - whether receives are posted
+ * @IPOIB_RXQ_STOPPED: the QP is not started
+ * @IPOIB_RXQ_RUNNING: what is completed is posted again
+ * @IPOIB_RXQ_FAILED: receives were flushed, so the QP is in the error state; nothing is
+ *	posted until the control work has restarted it
+ */
+enum ipoib_rxq_state {
+	IPOIB_RXQ_STOPPED,
+	IPOIB_RXQ_RUNNING,
+	IPOIB_RXQ_FAILED,
+};
+
+/**
+ * struct ipoib_rxq - one receive queue of datagram mode
+ * @priv: the interface
+ * @qp: QP it posts to
+ * @cq: CQ of its receives
+ * @pool: pages for payload, exists while the interface is up
+ * @heads: buffers for GRH and encapsulation header, one per slot
+ * @slots: @size of them
+ * @size: number of slots
+ * @buf_size: octets for payload per slot
+ * @free: stack of slot numbers that are not posted; only NAPI, or start and
+ *	stop while NAPI is disabled, touch it
+ * @nfree: how many
+ * @state: written by NAPI, or by start and stop while NAPI is disabled
+ * @wr: scratch for a chain of receives
+ * @sge: their scatter lists: head and payload
+ * @wc: scratch for polling
+ * @refill: tries again after memory ran out
+ * @napi: completion handler
+ */
+struct ipoib_rxq {
+	struct ipoib_dev *priv;
+	struct ib_qp *qp;
+	struct ib_cq *cq;
+	struct page_pool *pool;
+	struct ipoib_bufs heads;
+	struct ipoib_rx_slot *slots;
+	unsigned int size;
+	unsigned int buf_size;
+	u16 *free;
+	unsigned int nfree;
+	enum ipoib_rxq_state state;
+	struct ib_recv_wr wr[IPOIB_BATCH];
+	struct ib_sge sge[IPOIB_BATCH][2];
+	struct ib_wc wc[IPOIB_POLL_WC];
+	struct delayed_work refill;
+	struct napi_struct napi;
+};
+
+/**
+ * struct ipoib_ahs - address handles of an interface that wait to be destroyed
+ */
+struct ipoib_ahs {
+	/** @lock: protects the lists */
+	spinlock_t lock;
+	/** @dead: those that have just been retired */
+	struct list_head dead;
+	/**
+	 * @fenced: those that wait for sends to complete; while there are any, each batch of
+	 * sends asks for a completion, and that starts @work
+	 */
+	struct list_head fenced;
+	/** @work: destroys them */
+	struct delayed_work work;
+};
+
+/**
+ * typedef ipoib_xmit_t - send one frame
+ * @txq: the queue, its transmit lock held
+ * @skb: frame with its &struct ipoib_header; consumed
+ */
+typedef void (*ipoib_xmit_t)(struct ipoib_txq *txq, struct sk_buff *skb);
+
+/**
+ * ipoib_ud_schedule - run a completion handler
+ * @napi: the handler
+ *
+ * Software HCAs report completions from process context, where a softirq
+ * that is merely raised would wait for the next interrupt.
+ *
+ * Context: any, this is called by CQs
+ */
+static inline void ipoib_ud_schedule(struct napi_struct *napi)
+{
+	if (in_task() && !irqs_disabled()) {
+		local_bh_disable();
+		napi_schedule(napi);
+		local_bh_enable();
+	} else {
+		napi_schedule(napi);
+	}
+}
+
+/* ipoib_ud.c */
+int ipoib_ud_init(struct ipoib_dev *priv);
+void ipoib_ud_exit(struct ipoib_dev *priv);
+netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
+int ipoib_ud_start(struct ipoib_dev *priv);
+void ipoib_ud_stop(struct ipoib_dev *priv);
+int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
+void ipoib_ud_recover(struct ipoib_dev *priv);
+int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
+int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
+void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
+		   const struct ipoib_ah *ah, u32 qpn);
+void ipoib_ud_post(struct ipoib_txq *txq);
+unsigned int ipoib_ud_send_queue(struct ipoib_dev *priv, spinlock_t *lock,
+				 struct sk_buff_head *queue, ipoib_xmit_t xmit);
+void ipoib_ud_send_taken(struct ipoib_dev *priv,
+			 void (*take)(struct ipoib_dev *priv,
+				      struct sk_buff_head *frames),
+			 ipoib_xmit_t xmit);
+struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
+				 struct rdma_ah_attr *attr);
+void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah);
+void ipoib_ah_reap(struct work_struct *work);
+
+/* ipoib_ud_rx.c */
+void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi,
+		      struct sk_buff *skb);
+int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq);
+void ipoib_ud_rx_exit(struct ipoib_rxq *rxq);
+int ipoib_ud_rx_start(struct ipoib_rxq *rxq);
+bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq);
+void ipoib_ud_rx_stop(struct ipoib_rxq *rxq);
+
+#endif /* IPOIB_UD_H */
