@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# What bench-guest and bench-multicast share: two modules in the same form, in an order
-# that is by chance. They set driver, pair and raw.
+# What bench-guest, bench-count and bench-multicast share: two modules in the same form, in
+# an order that is by chance, and streams between nodes 1 and 2. They set driver, pair and
+# raw, and for streams seconds and mtu.
 
 modules=/lib/modules/$(uname -r)
 declare -A MODULE
@@ -56,6 +57,76 @@ order()
 		LAST_ORDER=
 		;;
 	esac
+}
+
+# fabric NODES
+fabric()
+{
+	local code=4
+
+	[ "$mtu" != 4092 ] || code=5
+	partitions "Default=0x7fff, ipoib, mtu=$code : ALL=full;"
+	fabric_load "$1" mtu=4096
+	opensm_start
+}
+
+driver_remove()
+{
+	rmmod ib_ipoib || ktap_bail "cannot unload $driver"
+}
+
+# latency [FIGURE]
+latency()
+{
+	local out
+
+	out=$(in_node 1 ping -n -c 400 -i 0.005 -w 60 "$(ip4 2)") || { echo "ping: $out"; return 1; }
+	result "${1:-ping_us}" "$(sed -n 's/.* time=\([0-9.]*\) ms.*/\1/p' <<< "$out" | sort -n |
+		awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] * 1000 }')"
+}
+
+# stream ARG...: an iperf3 client on node 1, its JSON in $TESTDIR/iperf.json
+stream()
+{
+	local server
+
+	ip netns exec node2 iperf3 -s -1 > /dev/null 2>&1 &
+	server=$!
+	busywait 5000 iperf_listens 2
+	timeout $((seconds + 30)) ip netns exec node1 \
+		iperf3 -J -c "$(ip4 2)" -t "$seconds" "$@" > "$TESTDIR/iperf.json" || {
+		echo "iperf3 $*: $(head -c 400 "$TESTDIR/iperf.json")"
+		kill $server
+		return 1
+	}
+	wait $server
+}
+
+# tcp [FIGURE]
+tcp()
+{
+	stream || return 1
+	result "${1:-tcp_mbps}" "$("$here/bench-report" --iperf tcp "$TESTDIR/iperf.json")"
+}
+
+udp()
+{
+	local sent got
+
+	stream -u -b 0 -l 64 || return 1
+	read -r sent got < <("$here/bench-report" --iperf udp "$TESTDIR/iperf.json")
+	result udp64_sent_pps "$sent"
+	result udp64_received_pps "$got"
+}
+
+# all_in MODE: with all nodes
+all_in()
+{
+	local node
+
+	for node in "${NODES_UP[@]}"; do
+		set_mode "$node" "$1" || { echo "no mode $1"; return 1; }
+	done
 }
 
 # report ARG...: bench-report's, with what is known of the machine
