@@ -14,6 +14,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "ipoib_backoff.h"
+#include "ipoib_child.h"
 #include "ipoib_cm.h"
 #include "ipoib_fabric.h"
 #include "ipoib_mcast.h"
@@ -36,14 +37,14 @@
  * ipoib_hca_lock (ipoib_client.c)
  *	which ports have an interface: HCAs that come and go, and changes of
  *	the module parameter. Nothing below waits for who holds it.
- * mutex of the agents (sa/mad.c)
- *	which ports have one, and how many interfaces share it. Taken when
- *	interfaces are made and freed.
  * RTNL
  *	ndo_open(), ndo_stop(), ndo_change_mtu() and the control work
  *	(ipoib_ctl.c). Serialises everything that starts, stops or changes
  *	an interface. Never taken in a completion, an answer of the fabric or the
  *	multicast and path works, so ndo_stop() may wait for all of those.
+ * mutex of the agents (sa/mad.c)
+ *	which ports have one, and how many interfaces share it. Taken when
+ *	interfaces are made (children: under RTNL) and freed.
  * addr_list_lock of the net_device
  *	only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
@@ -120,6 +121,10 @@
  * &struct ipoib_agent
  *	is found by HCA and port and shared by the interfaces of the port, which
  *	count in &ipoib_agent.users. The last of them frees it.
+ * children
+ *	belong to the interface of the port and are unregistered with it, or before.
+ *	Each counts in &ipoib_dev.queries of its parent until it has been taken apart,
+ *	which is done without RTNL when its net_device has no user any more.
  * queries for paths, questions about groups, memberships of a P_Key that was replaced
  *	are counted in &ipoib_dev.queries; the interface is not freed before
  *	the last has been answered. Joins need no count: once a handle has been
@@ -287,6 +292,14 @@ struct ipoib_dev {
 	struct list_head agent_list;
 	/** @hca_list: in the list of interfaces of the HCA, read under RCU */
 	struct list_head hca_list;
+	/** @kind: how it was made */
+	enum ipoib_kind kind;
+	/** @parent: the interface of the port if this one is a child, else NULL */
+	struct ipoib_dev *parent;
+	/** @children: those of a parent, read under RCU, changed under RTNL */
+	struct list_head children;
+	/** @child_list: in @children of the parent */
+	struct list_head child_list;
 	/** @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach() */
 	struct list_head attachments;
 
@@ -299,7 +312,7 @@ struct ipoib_dev {
 	struct ipoib_pmtu pmtu;
 	/** @ah: address handles to be destroyed */
 	struct ipoib_ahs ah;
-	/** @queries: queries for paths not answered yet, and the interface */
+	/** @queries: queries for paths not answered yet, children, and the interface */
 	refcount_t queries;
 	/** @queries_done: completed when @queries reaches zero */
 	struct completion queries_done;
@@ -429,10 +442,15 @@ static inline int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n)
 extern int ipoib_sendq_size;
 extern int ipoib_recvq_size;
 void ipoib_netdev_setup(struct net_device *dev);
+bool ipoib_dev_is_ours(const struct net_device *dev);
 
 /* ipoib_dev.c */
 struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid);
 void ipoib_dev_destroy(struct ipoib_dev *priv);
+int ipoib_dev_init(struct ipoib_dev *priv);
+void ipoib_dev_exit(struct ipoib_dev *priv);
+void ipoib_dev_setup(struct ipoib_dev *priv);
+unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv);
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
 void ipoib_dev_next_scope(struct ipoib_dev *priv);

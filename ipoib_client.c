@@ -41,6 +41,7 @@ static void ipoib_hca_drop(struct ipoib_dev *priv)
 	lockdep_assert_held(&ipoib_hca_lock);
 	/* Who still finds it is done before the net_device is unregistered. */
 	list_del_rcu(&priv->hca_list);
+	ipoib_child_unregister_all(priv);
 	ipoib_dev_destroy(priv);
 }
 
@@ -137,26 +138,33 @@ static void ipoib_event_fatal(struct ipoib_dev *priv)
 	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 }
 
+static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
+{
+	if (event->event == IB_EVENT_DEVICE_FATAL) {
+		ipoib_event_fatal(priv);
+		return;
+	}
+	if (priv->port != event->element.port_num)
+		return;
+	/* Connections keep the LID they were made with. */
+	if (event->event == IB_EVENT_LID_CHANGE)
+		ipoib_cm_flush(priv);
+	priv->fabric->event(priv, event->event);
+}
+
 /* An asynchronous event of an HCA. Handlers only mark things. */
 static void ipoib_event_handler(struct ib_event_handler *handler,
-			 struct ib_event *event)
+				struct ib_event *event)
 {
 	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca,
 					     handler);
-	struct ipoib_dev *priv;
+	struct ipoib_dev *priv, *child;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
-		if (event->event == IB_EVENT_DEVICE_FATAL) {
-			ipoib_event_fatal(priv);
-			continue;
-		}
-		if (priv->port != event->element.port_num)
-			continue;
-		/* Connections keep the LID they were made with. */
-		if (event->event == IB_EVENT_LID_CHANGE)
-			ipoib_cm_flush(priv);
-		priv->fabric->event(priv, event->event);
+		ipoib_event(priv, event);
+		list_for_each_entry_rcu(child, &priv->children, child_list)
+			ipoib_event(child, event);
 	}
 	rcu_read_unlock();
 }
@@ -245,26 +253,40 @@ static struct net_device *ipoib_dev_for_addr(struct net_device *dev,
 	return !addr || ipoib_dev_has_addr(dev, addr) ? dev : NULL;
 }
 
+/* If it has that P_Key, GID and address; for GID and address, NULL is any. */
+static struct net_device *ipoib_dev_match(struct ipoib_dev *priv, u16 pkey,
+					  const union ib_gid *gid,
+					  const struct sockaddr *addr)
+{
+	if (READ_ONCE(priv->pkey) != (pkey | IPOIB_PKEY_FULL) ||
+	    (gid && memcmp(gid, &priv->local_gid, sizeof(*gid))))
+		return NULL;
+	return ipoib_dev_for_addr(priv->netdev, addr);
+}
+
 static struct net_device *
 ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 			const union ib_gid *gid, const struct sockaddr *addr,
 			void *client_data)
 {
 	struct ipoib_hca *hca = client_data;
+	struct ipoib_dev *priv, *child;
 	struct net_device *dev = NULL;
-	struct ipoib_dev *priv;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
-		if (priv->port != port ||
-		    READ_ONCE(priv->pkey) != (pkey | IPOIB_PKEY_FULL))
+		if (priv->port != port)
 			continue;
-		if (gid && memcmp(gid, &priv->local_gid, sizeof(*gid)))
-			continue;
-		dev = ipoib_dev_for_addr(priv->netdev, addr);
+		dev = ipoib_dev_match(priv, pkey, gid, addr);
 		if (dev)
 			break;
+		list_for_each_entry_rcu(child, &priv->children, child_list) {
+			dev = ipoib_dev_match(child, pkey, gid, addr);
+			if (dev)
+				goto found;
+		}
 	}
+found:
 	dev_hold(dev);
 	rcu_read_unlock();
 	return dev;

@@ -232,6 +232,9 @@ void ipoib_ctl_work(struct work_struct *work)
 	int err, err_do;
 	bool fresh;
 
+	/* Who takes apart an interface that could not be registered holds RTNL. */
+	if (READ_ONCE(priv->netdev->reg_state) != NETREG_REGISTERED)
+		return;
 	err = ipoib_ctl_read(priv, &port, &fresh);
 	rtnl_lock();
 	if (priv->netdev->reg_state == NETREG_REGISTERED) {

@@ -118,8 +118,14 @@ void ipoib_dev_change_address(struct ipoib_dev *priv)
 
 /* ---- MTU ---- */
 
-/* The administrator's wish, as far as the mode and the link allow. */
-static unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
+/**
+ * ipoib_dev_mtu - the administrator's wish, as far as the mode and the link allow
+ * @priv: the interface
+ *
+ * Context: RTNL held, or before registration
+ * Return: MTU
+ */
+unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
 {
 	if (ipoib_cm_is_on(priv))
 		return priv->admin_mtu;
@@ -176,22 +182,37 @@ bool ipoib_port_changed(const struct ipoib_dev *priv,
 {
 	return !ipoib_port_pkey_valid(port->pkey) ||
 	       (port->pkey | IPOIB_PKEY_FULL) != priv->pkey ||
+	       port->pkey_index != priv->pkey_index ||
 	       ipoib_port_mtu(priv, port) != priv->port_mtu ||
 	       port->gid_entry != priv->gid_entry ||
 	       memcmp(&port->gid, &priv->local_gid, sizeof(port->gid));
 }
 
-static void ipoib_port_take_pkey(struct ipoib_dev *priv, u16 pkey)
+static void ipoib_port_lose_pkey(struct ipoib_dev *priv)
 {
-	bool limited = !(pkey & IPOIB_PKEY_FULL);
+	if (!test_and_clear_bit(IPOIB_FLAG_PKEY, &priv->flags))
+		return;
+	if (priv->parent)
+		netdev_warn(priv->netdev,
+			    "P_Key %#06x is not in the table of port %u any more\n",
+			    priv->pkey, priv->port);
+	else
+		netdev_warn(priv->netdev,
+			    "P_Key table has no valid key at index %u\n",
+			    priv->pkey_index);
+}
+
+static void ipoib_port_take_pkey(struct ipoib_dev *priv,
+				 const struct ipoib_port *port)
+{
+	bool limited = !(port->pkey & IPOIB_PKEY_FULL);
+	u16 pkey = port->pkey;
 
 	if (!ipoib_port_pkey_valid(pkey)) {
-		if (test_and_clear_bit(IPOIB_FLAG_PKEY, &priv->flags))
-			netdev_warn(priv->netdev,
-				    "P_Key table has no valid key at index %u\n",
-				    priv->pkey_index);
+		ipoib_port_lose_pkey(priv);
 		return;
 	}
+	priv->pkey_index = port->pkey_index;
 	/* Also of a running link, whose P_Key stays the same by that. */
 	if (limited && (!priv->pkey_limited ||
 			priv->pkey != (pkey | IPOIB_PKEY_FULL)))
@@ -222,7 +243,7 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 	if (memcmp(&priv->local_gid, &port->gid, sizeof(port->gid)))
 		priv->local_gid = port->gid;
 	priv->gid_entry = port->gid_entry;
-	ipoib_port_take_pkey(priv, port->pkey);
+	ipoib_port_take_pkey(priv, port);
 }
 
 /**
@@ -287,7 +308,11 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 		return -ENODEV;
 	ipoib_dev_set_address(priv);
 	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags)) {
-		netdev_warn(priv->netdev, "waiting for a P_Key\n");
+		if (priv->parent)
+			netdev_warn(priv->netdev, "waiting for P_Key %#06x\n",
+				    priv->pkey);
+		else
+			netdev_warn(priv->netdev, "waiting for a P_Key\n");
 		return 0;
 	}
 	err = ipoib_ud_start(priv);
@@ -468,10 +493,21 @@ static void ipoib_dev_exit_fabric(struct ipoib_dev *priv)
 		priv->fabric->exit(priv);
 }
 
-static int ipoib_dev_init(struct ipoib_dev *priv)
+/**
+ * ipoib_dev_init - make all that an interface consists of
+ * @priv: the interface; &ipoib_dev.netdev, @ca, @port, @vid, @fabric and, for a child,
+ *	@parent, @kind and @pkey are set
+ *
+ * Context: may sleep; before registration
+ * Return: 0 or a negative error, with nothing made
+ */
+int ipoib_dev_init(struct ipoib_dev *priv)
 {
 	int err;
 
+	priv->events = &ipoib_dev_events;
+	priv->neigh = &ipoib_neigh_ops;
+	INIT_LIST_HEAD(&priv->children);
 	priv->scope_search = !ipoib_scope;
 	spin_lock_init(&priv->ah.lock);
 	INIT_LIST_HEAD(&priv->ah.dead);
@@ -505,7 +541,13 @@ exit_tables:
 	return err;
 }
 
-static void ipoib_dev_exit(struct ipoib_dev *priv)
+/**
+ * ipoib_dev_exit - undo ipoib_dev_init()
+ * @priv: the interface, unregistered or never registered; without children
+ *
+ * Context: process; without RTNL if it was registered
+ */
+void ipoib_dev_exit(struct ipoib_dev *priv)
 {
 	/* Nobody can start anything now; wait for what others still do. */
 	cancel_delayed_work_sync(&priv->ctl.work);
@@ -518,22 +560,29 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 	ipoib_dev_exit_tables(priv);
 }
 
-static void ipoib_dev_setup(struct ipoib_dev *priv)
+/**
+ * ipoib_dev_setup - what registration needs to know of an interface
+ * @priv: the interface, after ipoib_dev_init()
+ */
+void ipoib_dev_setup(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
 
 	dev->rtnl_link_ops = &ipoib_link_ops;
-	dev->dev_port = priv->port - 1;
-	dev->dev_id = priv->port - 1;
 	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
 	dev->features |= ipoib_ud_features(priv);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
+	if (priv->parent)
+		return;
+	/* Children are virtual, and have the numbers of nothing. */
+	dev->dev_port = priv->port - 1;
+	dev->dev_id = priv->port - 1;
 	SET_NETDEV_DEV(dev, priv->ca->dev.parent);
 }
 
 /**
- * ipoib_dev_create - make the interface of a port
+ * ipoib_dev_create - make and register the interface of a port
  * @ca: the HCA
  * @port: the port, InfiniBand or RoCE
  * @vid: VLAN on a RoCE port, else 0
@@ -559,8 +608,6 @@ struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
 	priv->ca = ca;
 	priv->port = port;
 	priv->vid = vid;
-	priv->events = &ipoib_dev_events;
-	priv->neigh = &ipoib_neigh_ops;
 	priv->fabric = rdma_protocol_ib(ca, port) ? &ipoib_sa_ops :
 						    &ipoib_roce_ops;
 	err = ipoib_dev_init(priv);
@@ -587,14 +634,15 @@ notify:
 }
 
 /**
- * ipoib_dev_destroy - take an interface away
- * @priv: the interface; nobody can find it by its HCA any more
+ * ipoib_dev_destroy - free the interface of a port
+ * @priv: the interface, unregistered; nobody can find it by its HCA any more
+ *
+ * Waits for children that others have unregistered.
  *
  * Context: process, without RTNL
  */
 void ipoib_dev_destroy(struct ipoib_dev *priv)
 {
-	unregister_netdev(priv->netdev);
 	ipoib_dev_exit(priv);
 	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
 	pr_debug("ipoib: %s destroyed\n", priv->netdev->name);

@@ -36,6 +36,7 @@ struct seq_file;
  *	is not like that
  * @pkey: P_Key of the link, bit 15 cleared for a limited member; without the
  *	other bits there is no key
+ * @pkey_index: where the port has it
  * @mtu: largest IP MTU as the port is now configured, 0 if that is not known
  * @max_mtu: largest IP MTU the port could be configured for
  * @mbps: rate of the link in Mb/s, 0 if it is not known
@@ -47,6 +48,7 @@ struct ipoib_port {
 	union ib_gid gid;
 	const void *gid_entry;
 	u16 pkey;
+	u16 pkey_index;
 	unsigned int mtu;
 	unsigned int max_mtu;
 	unsigned int mbps;

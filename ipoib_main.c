@@ -34,15 +34,29 @@ MODULE_PARM_DESC(recv_queue_size, "Number of descriptors in receive queue");
 static int ipoib_open(struct net_device *dev)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
+	int err;
 
 	netif_carrier_off(dev);
-	return ipoib_dev_up(priv);
+	err = ipoib_dev_up(priv);
+	if (!err)
+		ipoib_child_open_all(priv);
+	return err;
 }
 
 static int ipoib_stop(struct net_device *dev)
 {
-	ipoib_dev_down(netdev_priv(dev));
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	ipoib_child_close_all(priv);
+	ipoib_dev_down(priv);
 	return 0;
+}
+
+static int ipoib_get_iflink(const struct net_device *dev)
+{
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
+	return READ_ONCE((priv->parent ?: priv)->netdev->ifindex);
 }
 
 /* Groups are reached over UD only, whatever the mode (RFC 4755 section 2.1). */
@@ -195,9 +209,16 @@ static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_set_rx_mode = ipoib_set_rx_mode,
 	.ndo_tx_timeout = ipoib_tx_timeout,
 	.ndo_get_stats64 = ipoib_get_stats64,
+	.ndo_get_iflink = ipoib_get_iflink,
 };
 
-static bool ipoib_dev_is_ours(const struct net_device *dev)
+/**
+ * ipoib_dev_is_ours - whether an interface is one of this driver
+ * @dev: any interface
+ *
+ * Return: true if so
+ */
+bool ipoib_dev_is_ours(const struct net_device *dev)
 {
 	return dev->netdev_ops == &ipoib_netdev_ops;
 }

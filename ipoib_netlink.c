@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rtnetlink: what `ip -d link` shows of an interface, and what of it can be
- * changed there. Policy stays in ipoib_dev.c; this file translates.
+ * rtnetlink: what `ip -d link` shows of an interface, what of it can be changed there,
+ * and children. Policy stays in ipoib_dev.c and ipoib_child.c; this file translates.
  */
 #include <linux/if_link.h>
 #include <net/rtnetlink.h>
@@ -25,11 +25,72 @@ static int ipoib_link_validate(struct nlattr *tb[], struct nlattr *data[],
 	return 0;
 }
 
-static IPOIB_NEWLINK(ipoib_link_new, dev, extack)
+/* The interface that a new one shall be a child of. */
+static struct ipoib_dev *ipoib_link_parent(struct net *net, struct nlattr *tb[],
+					   struct netlink_ext_ack *extack)
 {
-	NL_SET_ERR_MSG(extack, "further interfaces on a port are not supported");
-	return -EOPNOTSUPP;
+	struct net_device *dev;
+	struct ipoib_dev *parent;
+
+	if (!tb[IFLA_LINK]) {
+		NL_SET_ERR_MSG(extack, "no parent: 'link DEVICE' is missing");
+		return ERR_PTR(-EINVAL);
+	}
+	dev = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
+	if (!dev || !ipoib_dev_is_ours(dev)) {
+		NL_SET_ERR_MSG(extack, "the parent is not an IPoIB interface");
+		return ERR_PTR(-ENODEV);
+	}
+	parent = netdev_priv(dev);
+	if (parent->parent) {
+		NL_SET_ERR_MSG(extack, "the parent is itself a child");
+		return ERR_PTR(-EINVAL);
+	}
+	if (!rdma_protocol_ib(parent->ca, parent->port)) {
+		NL_SET_ERR_MSG(extack, "RoCE ports have no partitions");
+		return ERR_PTR(-EOPNOTSUPP);
+	}
+	return parent;
 }
+
+static int ipoib_link_add(struct net_device *dev, struct net *net,
+			  struct nlattr *tb[], struct nlattr *data[],
+			  struct netlink_ext_ack *extack)
+{
+	struct ipoib_dev *parent = ipoib_link_parent(net, tb, extack);
+	struct ipoib_dev *priv = netdev_priv(dev);
+	bool connected = false;
+	u16 pkey;
+	int err;
+
+	if (IS_ERR(parent))
+		return PTR_ERR(parent);
+	pkey = parent->pkey;
+	if (data && data[IFLA_IPOIB_PKEY])
+		pkey = nla_get_u16(data[IFLA_IPOIB_PKEY]);
+	if (!(pkey & ~IPOIB_PKEY_FULL)) {
+		NL_SET_ERR_MSG(extack, "0 and 0x8000 are no P_Keys");
+		return -EINVAL;
+	}
+	if (data && data[IFLA_IPOIB_MODE])
+		connected = nla_get_u16(data[IFLA_IPOIB_MODE]) ==
+			    IPOIB_MODE_CONNECTED;
+	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected,
+			      tb[IFLA_MTU] ? nla_get_u32(tb[IFLA_MTU]) : 0);
+	if (err == -EOPNOTSUPP)
+		NL_SET_ERR_MSG(extack, "no connected mode on this port");
+	if (err)
+		return err;
+	if (data && data[IFLA_IPOIB_UMCAST])
+		ipoib_mcast_set_umcast(priv,
+				       nla_get_u16(data[IFLA_IPOIB_UMCAST]));
+	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags))
+		NL_SET_ERR_MSG_FMT(extack, "P_Key %#06x is not in the table of port %u yet",
+				   priv->pkey, priv->port);
+	return 0;
+}
+
+IPOIB_NEWLINK(ipoib_link_new, ipoib_link_add)
 
 static int ipoib_link_set_mode(struct ipoib_dev *priv, u16 mode,
 			       struct netlink_ext_ack *extack)
@@ -72,6 +133,17 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 /* The interface of a port stays as long as the port: nothing to delete. */
 static void ipoib_link_del(struct net_device *dev, struct list_head *head)
 {
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	if (priv->parent)
+		ipoib_child_del(priv, head);
+}
+
+static struct net *ipoib_link_net(const struct net_device *dev)
+{
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
+	return dev_net((priv->parent ?: priv)->netdev);
 }
 
 static size_t ipoib_link_size(const struct net_device *dev)
@@ -105,4 +177,5 @@ struct rtnl_link_ops ipoib_link_ops = {
 	.dellink = ipoib_link_del,
 	.get_size = ipoib_link_size,
 	.fill_info = ipoib_link_fill,
+	.get_link_net = ipoib_link_net,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files in /sys/class/net/<interface>/: mode, cm_transport, pkey and umcast.
+ * Files in /sys/class/net/<interface>/: mode, cm_transport, pkey and umcast; of a parent
+ * create_child and delete_child, of a child parent.
  */
 #include <linux/capability.h>
 #include <linux/rtnetlink.h>
@@ -108,14 +109,121 @@ static ssize_t umcast_store(struct device *d, struct device_attribute *attr,
 
 static DEVICE_ATTR_RW(umcast);
 
+/* A P_Key as the kernel's driver takes it: any notation, with or without bit 15. */
+static int ipoib_sysfs_pkey(const char *buf, u16 *pkey)
+{
+	int err = kstrtou16(buf, 0, pkey);
+
+	return err ?: *pkey & ~IPOIB_PKEY_FULL ? 0 : -EINVAL;
+}
+
+/* The name has the P_Key as it was written. */
+static int ipoib_sysfs_make_child(struct ipoib_dev *parent, u16 pkey)
+{
+	struct net_device *dev;
+	char name[IFNAMSIZ];
+	int err;
+
+	if (parent->pkey == (pkey | IPOIB_PKEY_FULL) ||
+	    ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS))
+		return -ENOTUNIQ;
+	snprintf(name, sizeof(name), "%.10s.%04x", parent->netdev->name, pkey);
+	dev = alloc_netdev(sizeof(struct ipoib_dev), name, NET_NAME_ENUM,
+			   ipoib_link_ops.setup);
+	if (!dev)
+		return -ENOMEM;
+	dev_net_set(dev, dev_net(parent->netdev));
+	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false, 0);
+	if (err)
+		free_netdev(dev);
+	return err;
+}
+
+static ssize_t create_child_store(struct device *d,
+				  struct device_attribute *attr,
+				  const char *buf, size_t count)
+{
+	int err;
+	u16 pkey;
+
+	if (!ipoib_sysfs_may_write(d))
+		return -EPERM;
+	err = ipoib_sysfs_pkey(buf, &pkey);
+	if (err)
+		return err;
+	/* As in mode_store(). */
+	if (!rtnl_trylock())
+		return restart_syscall();
+	err = ipoib_sysfs_make_child(netdev_priv(to_net_dev(d)), pkey);
+	rtnl_unlock();
+	return err ?: count;
+}
+
+static DEVICE_ATTR_WO(create_child);
+
+static ssize_t delete_child_store(struct device *d,
+				  struct device_attribute *attr,
+				  const char *buf, size_t count)
+{
+	struct ipoib_dev *child;
+	int err;
+	u16 pkey;
+
+	if (!ipoib_sysfs_may_write(d))
+		return -EPERM;
+	err = ipoib_sysfs_pkey(buf, &pkey);
+	if (err)
+		return err;
+	/* As in mode_store(). */
+	if (!rtnl_trylock())
+		return restart_syscall();
+	child = ipoib_child_find(netdev_priv(to_net_dev(d)), pkey,
+				 IPOIB_KIND_SYSFS);
+	if (child)
+		ipoib_child_del(child, NULL);
+	rtnl_unlock();
+	return child ? count : -ENODEV;
+}
+
+static DEVICE_ATTR_WO(delete_child);
+
+static ssize_t parent_show(struct device *d, struct device_attribute *attr,
+			   char *buf)
+{
+	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+
+	return sysfs_emit(buf, "%s\n", priv->parent->netdev->name);
+}
+
+static DEVICE_ATTR_RO(parent);
+
 static struct attribute *ipoib_sysfs_attrs[] = {
 	&dev_attr_mode.attr,
 	&dev_attr_cm_transport.attr,
 	&dev_attr_pkey.attr,
 	&dev_attr_umcast.attr,
+	&dev_attr_create_child.attr,
+	&dev_attr_delete_child.attr,
+	&dev_attr_parent.attr,
 	NULL,
 };
 
+static umode_t ipoib_sysfs_is_visible(struct kobject *kobj,
+				      struct attribute *attr, int index)
+{
+	const struct ipoib_dev *priv =
+		netdev_priv(to_net_dev(kobj_to_dev(kobj)));
+
+	if (attr == &dev_attr_parent.attr)
+		return priv->parent ? attr->mode : 0;
+	if (attr == &dev_attr_create_child.attr ||
+	    attr == &dev_attr_delete_child.attr)
+		return !priv->parent && rdma_protocol_ib(priv->ca, priv->port) ?
+		       attr->mode : 0;
+	return attr->mode;
+}
+
 const struct attribute_group ipoib_sysfs_group = {
+	.is_visible = ipoib_sysfs_is_visible,
 	.attrs = ipoib_sysfs_attrs,
 };

@@ -68,17 +68,27 @@ typedef int ipoib_num_paths_t;
 			typeof(((struct header_ops *)NULL)->parse),	\
 			typeof(&(func))), func, func##_nodev)
 
-/* rtnl_link_ops::newlink() takes its arguments in a structure since 6.15. */
+/*
+ * rtnl_link_ops::newlink() takes its arguments in a structure since 6.15. @func gets the
+ * namespace in which IFLA_LINK is an interface.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
-#define IPOIB_NEWLINK(name, dev, extack)				\
-	int name(struct net_device *dev,				\
-		 struct rtnl_newlink_params *params,			\
-		 struct netlink_ext_ack *extack)
+#define IPOIB_NEWLINK(name, func)					\
+	static int name(struct net_device *dev,				\
+			struct rtnl_newlink_params *params,		\
+			struct netlink_ext_ack *extack)			\
+	{								\
+		return func(dev, rtnl_newlink_link_net(params),		\
+			    params->tb, params->data, extack);		\
+	}
 #else
-#define IPOIB_NEWLINK(name, dev, extack)				\
-	int name(struct net *src_net, struct net_device *dev,		\
-		 struct nlattr *tb[], struct nlattr *data[],		\
-		 struct netlink_ext_ack *extack)
+#define IPOIB_NEWLINK(name, func)					\
+	static int name(struct net *src_net, struct net_device *dev,	\
+			struct nlattr *tb[], struct nlattr *data[],	\
+			struct netlink_ext_ack *extack)			\
+	{								\
+		return func(dev, src_net, tb, data, extack);		\
+	}
 #endif
 
 /* ethtool_puts() is 6.8. */

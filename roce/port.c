@@ -291,6 +291,7 @@ int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->gid = pick.rank ? pick.gid : priv->local_gid;
 	port->gid_entry = pick.rank ? pick.entry : priv->gid_entry;
 	port->pkey = IPOIB_ROCE_PKEY;
+	port->pkey_index = 0;
 	port->mtu = ipoib_roce_mtu(&attr, &pick, priv->vid);
 	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
 	port->mbps = ipoib_port_mbps(&attr);

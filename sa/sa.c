@@ -55,6 +55,27 @@ static unsigned int ipoib_sa_active_mtu(const struct ib_port_attr *attr)
 		     ipoib_mtu_from_ib(IB_MTU_4096));
 }
 
+/*
+ * The link of a parent is that of the first P_Key. The SM may move the P_Key of a child to
+ * another index at any time, or take it away.
+ */
+static int ipoib_sa_pkey_read(struct ipoib_dev *priv, struct ipoib_port *port)
+{
+	int err;
+
+	port->pkey = 0;
+	port->pkey_index = 0;
+	if (priv->parent &&
+	    ib_find_pkey(priv->ca, priv->port, priv->pkey, &port->pkey_index))
+		return 0;
+	err = ib_query_pkey(priv->ca, priv->port, port->pkey_index,
+			    &port->pkey);
+	if (!err && priv->parent &&
+	    (port->pkey | IPOIB_PKEY_FULL) != priv->pkey)
+		port->pkey = 0;
+	return err;
+}
+
 static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
 	struct ib_port_attr attr;
@@ -73,8 +94,7 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->mtu = ipoib_sa_active_mtu(&attr);
 	port->mbps = ipoib_port_mbps(&attr);
 	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
-	return ib_query_pkey(priv->ca, priv->port, priv->pkey_index,
-			     &port->pkey);
+	return ipoib_sa_pkey_read(priv, port);
 }
 
 static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Further interfaces on a port, each on the link of a partition.
+ *
+ * The interface that comes with a port is the parent, its link is that of the P_Key at
+ * index 0. Children are made by rtnetlink (ipoib_netlink.c) or by the file create_child
+ * (ipoib_sysfs.c). A child has a QP, groups, paths and connections of its own; with its
+ * parent it shares the port. It goes before its parent does.
+ *
+ * RTNL serialises everything here. Events of the HCA find children under RCU.
+ */
+#include <linux/netdevice.h>
+#include <linux/rculist.h>
+#include <linux/rtnetlink.h>
+
+#include "ipoib.h"
+
+/* After the interface was unregistered and its last user has gone, without RTNL. */
+static void ipoib_child_free(struct net_device *dev)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *parent = priv->parent;
+
+	ipoib_dev_exit(priv);
+	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
+	/* Now the parent, and with it the HCA, may go. */
+	ipoib_dev_put_query(parent);
+}
+
+/**
+ * ipoib_child_find - find a child by its P_Key
+ * @parent: the interface of the port
+ * @pkey: P_Key, with or without bit 15
+ * @kind: how it was made
+ *
+ * Context: RTNL held
+ * Return: the first such child, or NULL
+ */
+struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
+				   enum ipoib_kind kind)
+{
+	struct ipoib_dev *priv;
+
+	ASSERT_RTNL();
+	list_for_each_entry(priv, &parent->children, child_list)
+		if (priv->kind == kind &&
+		    priv->pkey == (pkey | IPOIB_PKEY_FULL))
+			return priv;
+	return NULL;
+}
+
+/**
+ * ipoib_child_add - make a child of a fresh net_device, and register it
+ * @parent: the interface of the port, an InfiniBand port
+ * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails
+ * @pkey: P_Key; that the port does not have it now is no failure
+ * @kind: how it is made
+ * @connected: start in connected mode
+ * @mtu: MTU that the administrator asks for, 0 for the largest there is
+ *
+ * Context: RTNL held
+ * Return: 0; -EOPNOTSUPP if there is no connected mode here; or another negative error
+ */
+int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
+		    enum ipoib_kind kind, bool connected, unsigned int mtu)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	int err;
+
+	ASSERT_RTNL();
+	priv->netdev = dev;
+	priv->ca = parent->ca;
+	priv->port = parent->port;
+	priv->fabric = parent->fabric;
+	priv->parent = parent;
+	priv->kind = kind;
+	priv->pkey = pkey | IPOIB_PKEY_FULL;
+	err = ipoib_dev_init(priv);
+	if (err)
+		return err;
+	err = ipoib_cm_set_on(priv, connected);
+	if (err)
+		goto exit;
+	if (mtu)
+		priv->admin_mtu = mtu;
+	dev->mtu = ipoib_dev_mtu(priv);
+	ipoib_dev_setup(priv);
+	err = register_netdevice(dev);
+	if (err)
+		goto exit;
+	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
+	ipoib_dev_get_query(parent);
+	dev->priv_destructor = ipoib_child_free;
+	dev->needs_free_netdev = true;
+	list_add_tail_rcu(&priv->child_list, &parent->children);
+	/* An event may have come before it was in the list. */
+	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+	return 0;
+
+exit:
+	/* The control work, which takes RTNL, was not posted before the interface was listed. */
+	ipoib_dev_exit(priv);
+	return err;
+}
+
+/**
+ * ipoib_child_del - unregister a child
+ * @priv: the child
+ * @head: where unregister_netdevice_many() will find it, or NULL to do it at once
+ *
+ * Context: RTNL held; it is gone when that has been released
+ */
+void ipoib_child_del(struct ipoib_dev *priv, struct list_head *head)
+{
+	ASSERT_RTNL();
+	list_del_rcu(&priv->child_list);
+	unregister_netdevice_queue(priv->netdev, head);
+}
+
+/**
+ * ipoib_child_unregister_all - unregister the interface of a port, with its children
+ * @parent: the interface of the port
+ *
+ * Context: process; takes RTNL. Children are gone, or others have unregistered them, when
+ * this returns.
+ */
+void ipoib_child_unregister_all(struct ipoib_dev *parent)
+{
+	struct ipoib_dev *priv, *tmp;
+	LIST_HEAD(head);
+
+	rtnl_lock();
+	list_for_each_entry_safe(priv, tmp, &parent->children, child_list)
+		ipoib_child_del(priv, &head);
+	unregister_netdevice_queue(parent->netdev, &head);
+	unregister_netdevice_many(&head);
+	rtnl_unlock();
+}
+
+/**
+ * ipoib_child_open_all - children come up with their parent
+ * @parent: the interface of the port
+ *
+ * What goes wrong with one of them is logged there.
+ *
+ * Context: RTNL held
+ */
+void ipoib_child_open_all(struct ipoib_dev *parent)
+{
+	struct ipoib_dev *priv;
+
+	list_for_each_entry(priv, &parent->children, child_list)
+		dev_open(priv->netdev, NULL);
+}
+
+/**
+ * ipoib_child_close_all - children go down with their parent
+ * @parent: the interface of the port
+ *
+ * Context: RTNL held
+ */
+void ipoib_child_close_all(struct ipoib_dev *parent)
+{
+	struct ipoib_dev *priv;
+
+	list_for_each_entry(priv, &parent->children, child_list)
+		dev_close(priv->netdev);
+}

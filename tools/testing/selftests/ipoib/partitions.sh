@@ -1,0 +1,531 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Further interfaces on a port, one or more a partition: made by sysfs and by rtnetlink.
+#
+#	node1 (SM)    node2      node3		P_Keys beside the default one: Blue 0x8001
+#	  |             |          |		for all, Green 0x8002 for nodes 1 and 2,
+#	+-+-------------+----------+-+		Half 0x8003 of which only node 1 is a full
+#	|           switch           |		member
+#	+----------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+CASES=(
+	"create B9,B10,B11,B12,B13,B41 create_child makes an interface with the name, P_Key and files of the kernel's driver"
+	"create_short B10 a P_Key without bit 15 gives the name, not the partition"
+	"create_refused B9 what is no P_Key is refused, and one that is in use"
+	"delete B9 delete_child takes it away, and says if there is none"
+	"reach B9,A17,A18 children of one partition reach each other, those of two do not"
+	"pkey_of_frames U41,A16 frames of a child have its P_Key, and those to groups its MGID"
+	"link B14 ip link add makes one with P_Key, mode, umcast, MTU and name"
+	"link_files B15 which has the same files"
+	"link_connected B14,C2 in connected mode, and works so"
+	"link_same B14 there may be several of a partition"
+	"link_refused B14 what cannot be made is refused with the reason"
+	"link_del B14 ip link del takes a child away, and a parent not"
+	"changelink B14 mode and umcast can be changed, the P_Key cannot"
+	"missing B43,U21,A17 a P_Key that the port does not have is waited for"
+	"moved U21 one that moves in the table takes the child along"
+	"goes U21 and one that goes the carrier"
+	"limited A1 of a partition of limited members the log says what is wrong"
+	"cascade B32 children go down and up with their parent"
+	"netns B16 one can be made in another namespace, from which it comes back"
+	"rdma_cm B39 a program that binds to the address of a child uses its P_Key"
+	"sm_restart U51 children are members again after a restart of the SM"
+	"capability B9 a user without rights makes none"
+	"many B9 128 children on a port"
+	"remove A8 an HCA that goes takes its children along"
+	"unload A8 and so does the module, under traffic"
+)
+
+NEEDS=(
+	[link_files]=link
+	[link_connected]=link
+	[link_del]=link
+	[moved]=missing
+	[goes]=missing
+)
+
+FILES="cm_transport mode parent pkey umcast"
+
+# pkeys_are TEXT...: partitions beside these three
+pkeys_are()
+{
+	local guid1 guid2 guid3
+
+	guid1=0x$(port_guid 1) guid2=0x$(port_guid 2) guid3=0x$(port_guid 3)
+	partitions "Default=0x7fff, ipoib : ALL=full;" "Blue=0x0001, ipoib : ALL=full;" \
+		"Green=0x0002, ipoib : $guid1=full, $guid2=full;" \
+		"Half=0x0003, ipoib : $guid1=full, $guid2=limited, $guid3=limited;" "$@"
+}
+
+setup()
+{
+	fabric_load 3
+	pkeys_are
+	opensm_start
+	driver_load
+	nodes_up
+	wait_carrier || ktap_bail "no carrier"
+	wait_ping 1 2 || ktap_bail "no ping"
+}
+
+diagnose()
+{
+	local node
+
+	for node in 1 2 3; do
+		note "node $node: $(node_ip "$node" -br link show | tr '\n' ';')"
+	done
+	dmesg | tail -n 10
+}
+
+# child FILE NODE PKEY: write create_child or delete_child of the parent
+child()
+{
+	in_node "$2" sh -c "echo $3 > /sys/class/net/ib0/$1"
+}
+
+# child_fails TEXT FILE NODE PKEY: with that error
+child_fails()
+{
+	local out
+
+	! out=$(child "${@:2}" 2>&1) || { echo "'$4' was taken"; return 1; }
+	[[ $out == *"$1"* ]] || { echo "$out"; return 1; }
+}
+
+exists()
+{
+	node_ip "$1" link show dev "$2" > /dev/null 2>&1
+}
+
+# file NODE DEV NAME
+file()
+{
+	in_node "$1" cat "/sys/class/net/$2/$3"
+}
+
+# own_files NODE DEV: of these, those there are
+own_files()
+{
+	in_node "$1" sh -c "cd /sys/class/net/$2 && ls | grep -xE \
+		'create_child|delete_child|cm_transport|mode|parent|pkey|umcast'" | xargs
+}
+
+# detail NODE DEV KEY[.KEY...]: of ip -d -j link
+detail()
+{
+	node_ip "$1" -d -j link show dev "$2" | python3 -c 'import json, sys
+value = json.load(sys.stdin)[0]
+for key in sys.argv[1].split("."):
+    value = value[key]
+print(value)' "$3"
+}
+
+# addr_of NODE NET: of a child
+addr_of()
+{
+	echo "10.77.$2.$1"
+}
+
+# child_up NODE DEV NET
+child_up()
+{
+	node_ip "$1" addr add "$(addr_of "$1" "$3")/24" dev "$2"
+	node_ip "$1" link set dev "$2" up
+}
+
+# child_ping FROM DEV TO NET [ARG...]
+child_ping()
+{
+	in_node "$1" ping -n -c 1 -W 1 -I "$2" "${@:5}" "$(addr_of "$3" "$4")" > /dev/null 2>&1
+}
+
+create()
+{
+	check "written" child create_child 1 0x8001
+	check "is there" exists 1 ib0.8001
+	check_eq "pkey" "$(file 1 ib0.8001 pkey)" 0x8001
+	check_eq "mode" "$(file 1 ib0.8001 mode)" datagram
+	check_eq "umcast" "$(file 1 ib0.8001 umcast)" 0
+	check_eq "parent" "$(file 1 ib0.8001 parent)" ib0
+	check_eq "dev_id" "$(($(file 1 ib0.8001 dev_id)))" 0
+	check_eq "dev_port" "$(file 1 ib0.8001 dev_port)" 0
+	check_eq "files" "$(own_files 1 ib0.8001)" "$FILES"
+	check_eq "files of the parent" "$(own_files 1 ib0)" \
+		"cm_transport create_child delete_child mode pkey umcast"
+	check_eq "link" "$(detail 1 ib0.8001 link)" ib0
+	check_eq "kind" "$(detail 1 ib0.8001 linkinfo.info_kind)" ipoib
+	check "virtual" in_node 1 test -d /sys/devices/virtual/net/ib0.8001
+	check_eq "broadcast address" "$(lladdr_broadcast 1 ib0.8001)" 00ffffffff12401b8001000000000000ffffffff
+}
+
+create_short()
+{
+	check "written" child create_child 1 2
+	check "is there" exists 1 ib0.0002
+	check_eq "pkey" "$(file 1 ib0.0002 pkey)" 0x8002
+	check "the same again" child_fails "not unique" create_child 1 0x8002
+	check "away" child delete_child 1 0x8002
+}
+
+create_refused()
+{
+	local word
+
+	for word in 0 0x8000 0x10000 -1 blue 0x8001x; do
+		check "$word" child_fails "" create_child 1 "$word"
+	done
+	check "duplicate" child_fails "not unique" create_child 1 0x8001
+	check "the parent's" child_fails "not unique" create_child 1 0xffff
+	check_eq "interfaces" "$(node_ip 1 -br link show type ipoib | wc -l)" 2
+}
+
+delete()
+{
+	check "unknown" child_fails "No such device" delete_child 1 0x8007
+	check "written" child delete_child 1 0x8001
+	check_not "gone" exists 1 ib0.8001
+	check "again" child_fails "No such device" delete_child 1 0x8001
+}
+
+# blue_up NODE...: children of Blue
+blue_up()
+{
+	local node
+
+	for node; do
+		child create_child "$node" 0x8001 || return 1
+		child_up "$node" ib0.8001 1
+	done
+	for node; do
+		slowwait 10 has_carrier "$node" ib0.8001 || return 1
+	done
+}
+
+blue_down()
+{
+	local node
+
+	for node; do
+		child delete_child "$node" 0x8001
+	done
+}
+
+reach()
+{
+	check "up" blue_up 1 2 3
+	child create_child 2 0x8002
+	# in the network of the other partition
+	node_ip 2 addr add 10.77.1.22/24 dev ib0.8002
+	node_ip 2 link set ib0.8002 up
+	check "up" slowwait 10 has_carrier 2 ib0.8002
+	check "1 to 2" slowwait 10 child_ping 1 ib0.8001 2 1
+	check "3 to 1" slowwait 10 child_ping 3 ib0.8001 1 1
+	check_not "to the other partition" in_node 1 ping -n -c 2 -W "$SLOW" -I ib0.8001 10.77.1.22
+	check "the parents still" wait_ping 1 2
+	child delete_child 2 0x8002
+}
+
+pkey_of_frames()
+{
+	capture_start pkey
+	check "ping" child_ping 1 ib0.8001 2 1 -c 3 -i 0.2
+	in_node 1 udp_group send ib0.8001 239.77.0.1 7700 32 3
+	capture_stop
+	check "P_Key of unicast" frames_all pkey 8001 op=64 "dqp=$(lladdr_qpn 2 ib0.8001)"
+	check "of its frames" frames_all pkey 8001 op=64 "sqp=$(lladdr_qpn 1 ib0.8001)"
+	check_eq "MGID" "$(frames -f dgid dport=7700 | sort -u)" "$(mgid4 255.255.255.255 8001)"
+	blue_down 1 2 3
+}
+
+link()
+{
+	local node
+
+	for node in 1 2; do
+		check "added" node_ip "$node" link add link ib0 name blue mtu 9000 type ipoib \
+			pkey 0x8001 mode connected umcast 1
+		child_up "$node" blue 2
+	done
+	check_eq "pkey" "$(detail 1 blue linkinfo.info_data.key)" 0x8001
+	check_eq "mode" "$(detail 1 blue linkinfo.info_data.mode)" connected
+	check_eq "umcast" "$(detail 1 blue linkinfo.info_data.umcast)" 0x1
+	check_eq "MTU" "$(detail 1 blue mtu)" 9000
+	check_eq "link" "$(detail 1 blue link)" ib0
+	check "carrier" slowwait 10 has_carrier 1 blue
+	check "carrier" slowwait 10 has_carrier 2 blue
+}
+
+link_files()
+{
+	check_eq "files" "$(own_files 1 blue)" "$FILES"
+	check_eq "parent" "$(file 1 blue parent)" ib0
+	check_eq "mode" "$(file 1 blue mode)" connected
+	check_eq "pkey" "$(file 1 blue pkey)" 0x8001
+}
+
+link_connected()
+{
+	check "long packets" slowwait 10 child_ping 1 blue 2 2 -M 'do' -s 8972
+	check "by a connection" slowwait 5 blue_connected
+}
+
+blue_connected()
+{
+	in_node 1 ethtool -S blue | grep -q 'cm_tx_packets: [1-9]'
+}
+
+link_same()
+{
+	check "added" node_ip 1 link add link ib0 name blue2 type ipoib pkey 0x8001
+	child_up 1 blue2 3
+	check "carrier" slowwait 10 has_carrier 1 blue2
+	check "added without P_Key" node_ip 1 link add link ib0 name twin type ipoib
+	check_eq "the parent's" "$(detail 1 twin linkinfo.info_data.key)" 0xffff
+	check "away" node_ip 1 link del blue2
+	check "away" node_ip 1 link del twin
+	check "the first one goes on" slowwait 5 child_ping 1 blue 2 2
+}
+
+# link_fails TEXT ARG...: of ip link add on node 1
+link_fails()
+{
+	local out text=$1
+
+	shift
+	! out=$(node_ip 1 link add "$@" 2>&1) || { echo "$* was made"; return 1; }
+	[[ $out == *"$text"* ]] || { echo "$out"; return 1; }
+}
+
+link_refused()
+{
+	check "no parent" link_fails "no parent" name x type ipoib pkey 0x8001
+	check "no IPoIB" link_fails "not an IPoIB interface" link lo name x type ipoib
+	check "child of a child" link_fails "itself a child" link blue name x type ipoib
+	check "no P_Key" link_fails "no P_Keys" link ib0 name x type ipoib pkey 0x8000
+	check "no mode" link_fails "" link ib0 name x type ipoib mode fast
+	check "name" link_fails "exists" link ib0 name blue type ipoib
+	check_eq "interfaces" "$(node_ip 1 -br link show type ipoib | wc -l)" 2
+}
+
+changelink()
+{
+	check "made" node_ip 1 link add link ib0 name green type ipoib pkey 0x8002
+	check "mode" node_ip 1 link set green type ipoib mode connected
+	check_eq "mode" "$(file 1 green mode)" connected
+	check "umcast" node_ip 1 link set green type ipoib umcast 1
+	check_eq "umcast" "$(file 1 green umcast)" 1
+	check_not "pkey" node_ip 1 link set green type ipoib pkey 0x8001
+	check_eq "pkey" "$(file 1 green pkey)" 0x8002
+	check "away" node_ip 1 link del green
+}
+
+link_del()
+{
+	local node
+
+	for node in 1 2; do
+		check "deleted" node_ip "$node" link del blue
+		check_not "gone" exists "$node" blue
+	done
+	node_ip 1 link del ib0
+	check "the parent" exists 1 ib0
+	check "works" wait_ping 1 2
+}
+
+missing()
+{
+	klog_mark missing
+	check "made" node_ip 1 link add link ib0 name late type ipoib pkey 0x8005
+	check "made" node_ip 2 link add link ib0 name late type ipoib pkey 0x8005
+	child_up 1 late 5
+	child_up 2 late 5
+	check "says so" grep -q 'late: waiting for P_Key 0x8005' <<< "$(klog)"
+	check "no carrier" stays 1000 no_carrier 1 late
+	pkeys_are "Late=0x0005, ipoib : ALL=full;"
+	opensm_reread
+	check "carrier" slowwait 20 has_carrier 1 late
+	check "carrier" slowwait 20 has_carrier 2 late
+	check "works" slowwait 10 child_ping 1 late 2 5
+}
+
+late_index()
+{
+	local i
+
+	for ((i = 0; i < 8; i++)); do
+		[ "$(pkey_at 1 "$i")" != 0x8005 ] || echo "$i"
+	done
+}
+
+late_moved()
+{
+	local now
+
+	now=$(late_index)
+	[ -n "$now" ] && [ "$now" != "$1" ]
+}
+
+# By hand, for OpenSM leaves keys where they are.
+moved()
+{
+	local was
+
+	was=$(late_index)
+	pkeys_set 1 "$was=0" 7=0x8005
+	check "moved" busywait 5000 late_moved "$was"
+	check "works" slowwait 10 child_ping 1 late 2 5
+	pkeys_set 1 7=0 "$was=0x8005"
+	check "back" busywait 5000 late_moved 7
+	check "works" slowwait 10 child_ping 1 late 2 5
+}
+
+goes()
+{
+	klog_mark goes
+	pkeys_are
+	opensm_reread
+	check "no carrier" slowwait 20 no_carrier 1 late
+	check "says so" grep -q 'late: P_Key 0x8005 is not in the table of port 1 any more' <<< "$(klog)"
+	check "the parent" wait_ping 1 2
+	node_ip 1 link del late
+	node_ip 2 link del late
+}
+
+limited()
+{
+	klog_mark limited
+	child create_child 2 0x8003
+	child_up 2 ib0.8003 6
+	check "says so" busywait 5000 half_is_told
+	check "no carrier" stays 1000 no_carrier 2 ib0.8003
+	child delete_child 2 0x8003
+}
+
+half_is_told()
+{
+	klog | grep -q 'ib0.8003: port is a limited member of partition 0x0003'
+}
+
+cascade()
+{
+	check "up" blue_up 1 2
+	node_ip 1 link set ib0 down
+	check_not "is up" grep -q "'UP'" <<< "$(detail 1 ib0.8001 flags)"
+	node_ip 1 link set ib0 up
+	check "carrier" slowwait 10 has_carrier 1 ib0.8001
+	check "works" slowwait 10 child_ping 1 ib0.8001 2 1
+	blue_down 1 2
+}
+
+netns()
+{
+	ip netns add elsewhere
+	check "made" node_ip 1 link add link ib0 name far netns elsewhere type ipoib pkey 0x8001
+	check_not "not here" exists 1 far
+	ip -n elsewhere addr add "$(addr_of 1 7)/24" dev far
+	ip -n elsewhere link set far up
+	check "a peer" node_ip 2 link add link ib0 name far type ipoib pkey 0x8001
+	child_up 2 far 7
+	check "works" slowwait 10 ip netns exec elsewhere ping -c 1 -W 1 "$(addr_of 2 7)"
+	check "tells where its link is" ip -n elsewhere -d -j link show far
+	ip netns del elsewhere
+	check "comes back" busywait 5000 ip link show far
+	check "deleted there" ip link del far
+	node_ip 2 link del far
+}
+
+rdma_cm()
+{
+	check "up" blue_up 1 2
+	in_node 2 timeout 60 rping -s -a "$(addr_of 2 1)" -C 3 > "$TESTDIR/rping" 2>&1 &
+	BACKGROUND+=($!)
+	capture_start rping
+	check "rping" slowwait 10 in_node 1 timeout 10 rping -c -a "$(addr_of 2 1)" -C 3
+	capture_stop
+	check "P_Key of the connection" frames_all pkey 8001 "$(from 1)" op=0
+	background_stop
+	blue_down 1 2
+}
+
+sm_restart()
+{
+	check "up" blue_up 1 2
+	check "works" slowwait 10 child_ping 1 ib0.8001 2 1
+	opensm_kill
+	opensm_start
+	check "works" slowwait 10 child_ping 1 ib0.8001 2 1
+	check "member" slowwait 10 sa_is_full_member 1 "$(mgid4 255.255.255.255 8001)"
+	blue_down 1 2
+}
+
+capability()
+{
+	check_not "nobody" in_node 1 setpriv --reuid 65534 --clear-groups --bounding-set -all \
+		sh -c 'echo 0x8001 > /sys/class/net/ib0/create_child'
+	check_not "root without rights" in_node 1 setpriv --bounding-set -all --inh-caps -all \
+		sh -c 'echo 0x8001 > /sys/class/net/ib0/create_child'
+	check_eq "interfaces" "$(node_ip 1 -br link show type ipoib | wc -l)" 1
+}
+
+many()
+{
+	local begin memory i
+
+	memory=$(available_kb)
+	begin=$(now_ms)
+	for ((i = 0; i < 128; i++)); do
+		echo "link add link ib0 name c$i type ipoib pkey 0x8001"
+	done | in_node 1 ip -batch - || fail "not all were made"
+	note "made in $(($(now_ms) - begin)) ms"
+	begin=$(now_ms)
+	for ((i = 0; i < 128; i++)); do
+		echo "link set c$i up"
+	done | in_node 1 ip -batch - || fail "not all came up"
+	check "carrier" slowwait 60 all_carriers 128
+	note "carriers after $(($(now_ms) - begin)) ms, $((memory - $(available_kb))) kB"
+	begin=$(now_ms)
+	for ((i = 0; i < 128; i++)); do
+		echo "link del c$i"
+	done | in_node 1 ip -batch - || fail "not all were deleted"
+	note "deleted in $(($(now_ms) - begin)) ms"
+}
+
+all_carriers()
+{
+	[ "$(node_ip 1 -br link show type ipoib up | grep -c '^c[0-9].*LOWER_UP')" -eq "$1" ]
+}
+
+remove()
+{
+	check "up" blue_up 2 3
+	background 3 ping -n -i 0.01 "$(addr_of 2 1)"
+	hca_remove 2
+	check_not "the child" exists 2 ib0.8001
+	background_stop
+	hca_add 2
+	wait_ports_active
+	node_move 2
+	node_config 2
+	check "back" wait_ping 1 2
+	blue_down 3
+}
+
+unload()
+{
+	check "up" blue_up 1 2
+	node_ip 1 link add link ib0 name two type ipoib pkey 0x8002
+	background 1 ping -n -i 0.01 "$(addr_of 2 1)"
+	check "unloaded" driver_unload
+	background_stop
+	check_not "nothing is left" exists 1 ib0.8001
+}
+
+ktap_main "$@"
