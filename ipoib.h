@@ -8,9 +8,6 @@
 #include <linux/completion.h>
 #include <linux/jhash.h>
 #include <linux/netdevice.h>
-#include <linux/refcount.h>
-#include <linux/skbuff.h>
-#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 #include "ipoib_backoff.h"
@@ -123,8 +120,8 @@
  *	count in &ipoib_agent.users. The last of them frees it.
  * children
  *	belong to the interface of the port and are unregistered with it, or before.
- *	Each counts in &ipoib_dev.queries of its parent until it has been taken apart,
- *	which is done without RTNL when its net_device has no user any more.
+ *	Each counts in &ipoib_dev.queries of its parent until &ipoib_dev.free_work has
+ *	taken it apart, without RTNL, when its net_device has no user any more.
  * queries for paths, questions about groups, memberships of a P_Key that was replaced
  *	are counted in &ipoib_dev.queries; the interface is not freed before
  *	the last has been answered. Joins need no count: once a handle has been
@@ -300,6 +297,8 @@ struct ipoib_dev {
 	struct list_head children;
 	/** @child_list: in @children of the parent */
 	struct list_head child_list;
+	/** @free_work: takes a child apart, on a queue of ipoib_child.c */
+	struct work_struct free_work;
 	/** @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach() */
 	struct list_head attachments;
 

@@ -15,16 +15,31 @@
 
 #include "ipoib.h"
 
-/* After the interface was unregistered and its last user has gone, without RTNL. */
-static void ipoib_child_free(struct net_device *dev)
+static struct workqueue_struct *ipoib_child_wq;
+
+static void ipoib_child_free(struct work_struct *work)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
+					      free_work);
 	struct ipoib_dev *parent = priv->parent;
 
 	ipoib_dev_exit(priv);
 	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
+	free_netdev(priv->netdev);
 	/* Now the parent, and with it the HCA, may go. */
 	ipoib_dev_put_query(parent);
+}
+
+/*
+ * The interface was unregistered, and its last user has gone. Who did it may be writing a
+ * file of the parent, which whoever unregisters the parent waits for with RTNL held. So it
+ * must not wait for the control work, which takes RTNL.
+ */
+static void ipoib_child_gone(struct net_device *dev)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	queue_work(ipoib_child_wq, &priv->free_work);
 }
 
 /**
@@ -90,8 +105,8 @@ int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
 		goto exit;
 	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
 	ipoib_dev_get_query(parent);
-	dev->priv_destructor = ipoib_child_free;
-	dev->needs_free_netdev = true;
+	INIT_WORK(&priv->free_work, ipoib_child_free);
+	dev->priv_destructor = ipoib_child_gone;
 	list_add_tail_rcu(&priv->child_list, &parent->children);
 	/* An event may have come before it was in the list. */
 	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
@@ -165,4 +180,25 @@ void ipoib_child_close_all(struct ipoib_dev *parent)
 
 	list_for_each_entry(priv, &parent->children, child_list)
 		dev_close(priv->netdev);
+}
+
+/**
+ * ipoib_child_register - make what children are taken apart with
+ *
+ * Return: 0 or -ENOMEM
+ */
+int ipoib_child_register(void)
+{
+	ipoib_child_wq = alloc_workqueue("ipoib_child", WQ_UNBOUND, 0);
+	return ipoib_child_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * ipoib_child_unregister - wait for the last child
+ *
+ * Context: process; there is no interface any more
+ */
+void ipoib_child_unregister(void)
+{
+	destroy_workqueue(ipoib_child_wq);
 }

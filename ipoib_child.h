@@ -29,6 +29,7 @@ void ipoib_child_del(struct ipoib_dev *priv, struct list_head *head);
 void ipoib_child_unregister_all(struct ipoib_dev *parent);
 void ipoib_child_open_all(struct ipoib_dev *parent);
 void ipoib_child_close_all(struct ipoib_dev *parent);
-
+int ipoib_child_register(void);
+void ipoib_child_unregister(void);
 
 #endif /* IPOIB_CHILD_H */

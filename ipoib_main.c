@@ -327,9 +327,12 @@ static int __init ipoib_init(void)
 	err = register_netdevice_notifier(&ipoib_netdev_notifier);
 	if (err)
 		goto unregister_netevent;
-	err = rtnl_link_register(&ipoib_link_ops);
+	err = ipoib_child_register();
 	if (err)
 		goto unregister_notifier;
+	err = rtnl_link_register(&ipoib_link_ops);
+	if (err)
+		goto unregister_child;
 	err = ipoib_hca_register();
 	if (err)
 		goto unregister_link;
@@ -337,6 +340,8 @@ static int __init ipoib_init(void)
 
 unregister_link:
 	rtnl_link_unregister(&ipoib_link_ops);
+unregister_child:
+	ipoib_child_unregister();
 unregister_notifier:
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 unregister_netevent:
@@ -353,6 +358,7 @@ static void __exit ipoib_exit(void)
 {
 	ipoib_hca_unregister();
 	rtnl_link_unregister(&ipoib_link_ops);
+	ipoib_child_unregister();
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 	ipoib_roce_unregister();
