@@ -85,8 +85,10 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 		ipoib_mcast_set_umcast(priv,
 				       nla_get_u16(data[IFLA_IPOIB_UMCAST]));
 	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags))
-		NL_SET_ERR_MSG_FMT(extack, "P_Key %#06x is not in the table of port %u yet",
-				   priv->pkey, priv->port);
+		IPOIB_SET_ERR_MSG_FMT(extack,
+				      "the P_Key is not in the table of the port yet",
+				      "P_Key %#06x is not in the table of port %u yet",
+				      priv->pkey, priv->port);
 	return 0;
 }
 

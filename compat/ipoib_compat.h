@@ -91,6 +91,16 @@ typedef int ipoib_num_paths_t;
 	}
 #endif
 
+/* A text with arguments for rtnetlink is 6.2; before, it is @text. */
+#include <linux/netlink.h>
+#ifdef NL_SET_ERR_MSG_FMT
+#define IPOIB_SET_ERR_MSG_FMT(extack, text, fmt, args...)		\
+	NL_SET_ERR_MSG_FMT(extack, fmt, ##args)
+#else
+#define IPOIB_SET_ERR_MSG_FMT(extack, text, fmt, args...)		\
+	NL_SET_ERR_MSG(extack, text)
+#endif
+
 /* ethtool_puts() is 6.8. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define ethtool_puts(data, str)	ethtool_sprintf(data, "%s", str)

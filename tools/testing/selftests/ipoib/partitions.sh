@@ -349,8 +349,11 @@ link_del()
 
 missing()
 {
+	local out
+
 	klog_mark missing
-	check "made" node_ip 1 link add link ib0 name late type ipoib pkey 0x8005
+	out=$(node_ip 1 link add link ib0 name late type ipoib pkey 0x8005 2>&1) || fail "$out"
+	check "rtnetlink says so" grep -q 'is not in the table of' <<< "$out"
 	check "made" node_ip 2 link add link ib0 name late type ipoib pkey 0x8005
 	child_up 1 late 5
 	child_up 2 late 5
