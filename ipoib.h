@@ -470,7 +470,7 @@ void ipoib_hca_unregister(void);
 
 /* ipoib_namer.c */
 void ipoib_namer_note_frame(struct ipoib_namers *namers, const struct sk_buff *skb,
-		       u32 node);
+			    u32 node);
 
 /* ipoib_pmtu.c */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,

@@ -499,7 +499,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 
 /* The path to a GID if there is an address handle, else NULL. */
 static struct ipoib_path *ipoib_path_usable(struct ipoib_dev *priv,
-					   const u8 *gid)
+					    const u8 *gid)
 {
 	struct ipoib_path *path;
 

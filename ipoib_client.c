@@ -20,8 +20,8 @@
  * @ca: the HCA
  * @list: in the list of all of them
  * @handler: of its asynchronous events
- * @devs: &struct ipoib_dev, read under RCU, changed under a mutex of
- *	ipoib_client.c
+ * @devs: &struct ipoib_dev, read under RCU, changed under
+ *	ipoib_hca_lock
  */
 struct ipoib_hca {
 	struct ib_device *ca;

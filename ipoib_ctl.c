@@ -233,7 +233,7 @@ void ipoib_ctl_work(struct work_struct *work)
 	bool fresh;
 
 	/* Who takes apart an interface that could not be registered holds RTNL. */
-	if (READ_ONCE(priv->netdev->reg_state) != NETREG_REGISTERED)
+	if (priv->netdev->reg_state != NETREG_REGISTERED)
 		return;
 	err = ipoib_ctl_read(priv, &port, &fresh);
 	rtnl_lock();

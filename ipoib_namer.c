@@ -103,7 +103,7 @@ static bool ipoib_nd_sender(const struct sk_buff *skb, u8 *gid)
  * Context: NAPI
  */
 void ipoib_namer_note_frame(struct ipoib_namers *namers, const struct sk_buff *skb,
-		       u32 node)
+			    u32 node)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
 	u8 gid[sizeof(union ib_gid)];

@@ -238,7 +238,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	if (header->encap.proto == htons(ETH_P_ARP) ||
 	    header->encap.proto == htons(ETH_P_IPV6))
 		ipoib_namer_note_frame(priv->path.namers, skb,
-				  ipoib_rx_node(&tally->port, wc, &info));
+				       ipoib_rx_node(&tally->port, wc, &info));
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	tally->multicast += skb->pkt_type != PACKET_HOST;

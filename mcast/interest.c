@@ -91,8 +91,8 @@ static void ipoib_mcast_route_failed(struct ipoib_dev *priv, int err)
 			    err);
 	priv->mcast.routes_failed = true;
 	priv->mcast.routes_pause = ipoib_backoff_next(priv->mcast.routes_pause,
-						IPOIB_ROUTES_RETRY,
-						IPOIB_ROUTES_POLL);
+						      IPOIB_ROUTES_RETRY,
+						      IPOIB_ROUTES_POLL);
 	ipoib_mcast_route_again(priv, ipoib_backoff_spread(priv->mcast.routes_pause));
 }
 

@@ -120,7 +120,7 @@ static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu,
  * hop limit, which he takes, and with a greater MTU.
  */
 static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
-					    const struct ib_sa_mcmember_rec *rec)
+						const struct ib_sa_mcmember_rec *rec)
 {
 	bool receives = mcast->asked & IPOIB_JOIN_FULL;
 	struct ipoib_dev *priv = mcast->priv;

@@ -64,7 +64,6 @@ enum ipoib_check {
 	IPOIB_CHECK_LOCAL,
 };
 
-
 /**
  * ipoib_mcast_group_fits - whether there is room for one more group
  * @priv: the interface

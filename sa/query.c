@@ -69,7 +69,7 @@ static int ipoib_sa_query_ask(struct ipoib_query *query,
  * that differs.
  */
 static ib_sa_comp_mask ipoib_sa_query_copy_rec(struct ib_sa_mcmember_rec *rec,
-					 const struct ib_sa_mcmember_rec *like)
+					       const struct ib_sa_mcmember_rec *like)
 {
 	rec->qkey = like->qkey;
 	rec->mtu_selector = IB_SA_EQ;
@@ -104,8 +104,8 @@ static ib_sa_comp_mask ipoib_sa_query_copy_rec(struct ib_sa_mcmember_rec *rec,
  * Return: component mask
  */
 ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
-				  const struct ib_sa_mcmember_rec *like,
-				  struct ib_sa_mcmember_rec *rec)
+					const struct ib_sa_mcmember_rec *like,
+					struct ib_sa_mcmember_rec *rec)
 {
 	ib_sa_comp_mask mask = IB_SA_MCMEMBER_REC_MGID |
 			       IB_SA_MCMEMBER_REC_PORT_GID |

@@ -278,7 +278,7 @@ u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
 static int ipoib_sa_join_again(struct ipoib_dev *priv,
 			       struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
 			       int (*answer)(int status,
-			       struct ib_sa_multicast *member),
+					     struct ib_sa_multicast *member),
 			       void *context)
 {
 	return PTR_ERR_OR_ZERO(ib_sa_join_multicast(&ipoib_sa_client, priv->ca,

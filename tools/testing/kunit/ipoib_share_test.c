@@ -99,7 +99,8 @@ static void share_groups(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, priv->mcast.nsend, IPOIB_MCAST_SEND_MAX);
 	while (ipoib_mcast_group_fits(priv, IPOIB_USER_LISTEN))
 		priv->mcast.ngroups++;
-	KUNIT_EXPECT_TRUE(test, priv->mcast.ngroups - priv->mcast.nroute - priv->mcast.nsend >= 1024);
+	KUNIT_EXPECT_TRUE(test, priv->mcast.ngroups - priv->mcast.nroute -
+				priv->mcast.nsend >= 1024);
 	kfree(priv);
 }
 
