@@ -13,6 +13,8 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/dma-map-ops.h>
+#include <linux/hrtimer.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/platform_device.h>
@@ -272,11 +274,61 @@ enum softib_csum {
 	SOFTIB_CSUM_CLAIMED,
 };
 
+/* Octets of the header of a send with IB_WR_LSO, at most. */
+#define SOFTIB_LSO_HEAD		128
+
 /* Completion vectors whose CQs are counted. */
 #define SOFTIB_VECTORS_SHOWN	16
 
 struct softib_dev;
+struct softib_dma;
 struct softib_rc;
+
+/**
+ * struct softib_model - what can be noticed of an HCA that people own
+ * @name: of the model
+ * @max_sge: SGEs of a work request
+ * @srq_sge: knob of that name
+ * @sq_bytes: the same
+ * @csum: the same
+ * @vectors: completion vectors; 0: as many as CPUs, but two at least
+ * @coalesce_us: microseconds from a completion to its interrupt
+ * @flush_us: microseconds until completions of a QP in the error state are to be seen
+ * @no_apm: knob of that name
+ * @sm_change: tells of another SM by IB_EVENT_SM_CHANGE
+ * @sqe: a UD send that fails puts the QP into the state SQE
+ * @mc_loop: other QPs of the HCA get what one sends to their group, and so does the sender
+ * @mc_block: knows IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK
+ * @async: what is posted is sent later, from another context
+ * @irq: completion handlers are called in hard interrupt context, and a poll that finds
+ *	nothing need not be told of completions that came meanwhile: there is an interrupt
+ * @dma: takes device addresses and a local_dma_lkey that is not 0
+ * @purge: RESET and the end of a QP remove its completions
+ * @moderation: has ib_device_ops.modify_cq
+ */
+struct softib_model {
+	const char *name;
+	u32 max_sge;
+	u32 srq_sge;
+	u32 sq_bytes;
+	enum softib_csum csum;
+	int vectors;
+	u32 coalesce_us;
+	u32 flush_us;
+	bool no_apm;
+	bool sm_change;
+	bool sqe;
+	bool mc_loop;
+	bool mc_block;
+	bool async;
+	bool irq;
+	bool dma;
+	bool purge;
+	bool moderation;
+};
+
+/* The local_dma_lkey of models with device addresses. */
+#define SOFTIB_LKEY		0x1ee71ee7
 
 /**
  * struct softib_trap - one pending trap, repeated until the SM represses it
@@ -381,6 +433,11 @@ struct softib_port {
  * @srq_mutex: guards @srqs
  * @srqs: shared receive queues
  * @vector_cqs: CQs that the kernel's users have made, by completion vector
+ * @lso: sends that it has cut into segments
+ * @interrupts: completion handlers called in hard interrupt context
+ * @doorbells: calls of ib_post_send() by the kernel's users
+ * @cq_mutex: guards @cqs
+ * @cqs: CQs whose handlers are called so
  */
 struct softib_dev {
 	struct rvt_dev_info rdi;
@@ -392,6 +449,35 @@ struct softib_dev {
 	struct mutex srq_mutex;	/* srqs */
 	struct list_head srqs;
 	atomic_t vector_cqs[SOFTIB_VECTORS_SHOWN];
+	atomic_t lso;
+	atomic_t interrupts;
+	atomic_t doorbells;
+	struct mutex cq_mutex;	/* cqs */
+	struct list_head cqs;
+};
+
+/**
+ * struct softib_cq - a completion queue
+ * @rvt: rdmavt's part, the ib_cq first of all
+ * @list: in &softib_dev.cqs
+ * @handler: the consumer's completion handler, NULL if rdmavt calls it
+ * @timer: calls it
+ * @closing: the timer is started no more
+ * @quiet_until: time in ns before which there is nothing to be seen
+ * @due: time in ns when the next report comes at the latest, if the CQ is moderated
+ * @usecs: moderation: microseconds until that; 0: none
+ * @count: completions that do not wait for it; 0: none
+ */
+struct softib_cq {
+	struct rvt_cq rvt;
+	struct list_head list;
+	ib_comp_handler handler;
+	struct hrtimer timer;
+	bool closing;
+	u64 quiet_until;
+	u64 due;
+	u16 usecs;
+	u16 count;
 };
 
 /**
@@ -406,10 +492,15 @@ struct softib_srq {
 	bool dead;
 };
 
+/* No work request was posted too lately. */
+#define SOFTIB_NONE_LATE	U32_MAX
+
 /**
  * struct softib_qp - the driver's part of a QP (rvt_qp.priv)
  * @qp: rdmavt's QP
  * @work: runs the send engine later
+ * @late_from: index of the first work request that was posted too lately for
+ *	the turn of the send engine that is under way (latency_us, UD)
  * @idle: woken when the engine leaves a QP that is being reset
  * @rc: all that softib_rc.c keeps
  * @create_flags: IB_QP_CREATE_ flags it was made with
@@ -418,10 +509,13 @@ struct softib_srq {
  * @last_lost: it never tells
  * @held: a receive of an SRQ comes back no earlier than that is told
  * @held_wr_id: which
+ * @heads: headers of the sends with IB_WR_LSO in the send queue, SOFTIB_LSO_HEAD octets a
+ *	slot; NULL if the QP takes no such sends
  */
 struct softib_qp {
 	struct rvt_qp *qp;
 	struct work_struct work;
+	u32 late_from;
 	wait_queue_head_t idle;
 	struct softib_rc *rc;
 	u32 create_flags;
@@ -430,6 +524,7 @@ struct softib_qp {
 	bool last_lost;
 	bool held;
 	u64 held_wr_id;
+	u8 *heads;
 };
 
 /**
@@ -445,6 +540,7 @@ struct softib_knob {
 /**
  * struct softib_node - a place for an HCA; survives its removal
  * @index: from 0; node name is "softib" and this
+ * @model: what its HCAs are like
  * @dev: the HCA, NULL while removed; under the fabric's mutex
  * @pdev: parent device of the HCA
  * @dir: debugfs directory
@@ -478,11 +574,18 @@ struct softib_knob {
  * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
  * @lose_last_wqe: the next N never do
  * @ack_times: QPs wait so many times as long for an ACK, 0: once
+ * @hold_cq: no completion handler is called, and no completion is to be seen
+ * @latency_us: sends take at least so much longer; of connected QPs, the
+ *	turns of the send engine do
+ * @dma_quiet: count DMA faults only
+ * @dma_faults: DMA faults of HCAs that are gone
+ * @dma: device addresses, NULL if the model has none
  * @link_off: the link was put down by hand, by port [F]
  * @knob: what the debugfs files of the fault knobs refer to
  */
 struct softib_node {
 	int index;
+	const struct softib_model *model;
 	struct softib_dev *dev;
 	struct platform_device *pdev;
 	struct dentry *dir;
@@ -514,6 +617,11 @@ struct softib_node {
 	u32 last_wqe_ms;
 	u32 lose_last_wqe;
 	u32 ack_times;
+	u32 hold_cq;
+	u32 latency_us;
+	u32 dma_quiet;
+	u32 dma_faults;
+	struct softib_dma *dma;
 	bool link_off[SOFTIB_MAX_PORTS];
 	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 12];
 };
@@ -581,6 +689,7 @@ struct softib_switch {
  * @mutex: serialises adding and removing HCAs
  * @lock: the [F] fields; interrupts off. Innermost but for CQ locks
  * @wq: send engines that yield, delayed frames, traps
+ * @engine: send engines of models that send later
  * @dir: debugfs root
  * @nnodes: places for HCAs
  * @nports: ports of each
@@ -594,6 +703,7 @@ struct softib_fabric {
 	struct mutex mutex;	/* HCAs come and go */
 	spinlock_t lock;	/* fields marked [F] */
 	struct workqueue_struct *wq;
+	struct workqueue_struct *engine;
 	struct dentry *dir;
 	int nnodes;
 	int nports;
@@ -690,6 +800,30 @@ bool softib_hca_objects(struct softib_dev *dev, char *text, size_t size);
 int softib_hca_add(struct softib_node *node);
 void softib_hca_del(struct softib_node *node);
 
+/* softib_model.c */
+const struct softib_model *softib_model_select(const char *names, int index);
+void softib_model_knobs(struct softib_node *node);
+
+/* softib_cq.c */
+void softib_cq_init(struct ib_cq *ibcq, bool user);
+void softib_cq_exit(struct ib_cq *ibcq);
+void softib_cq_release(struct softib_dev *dev);
+int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs);
+void softib_cq_quiet(struct ib_cq *ibcq);
+void softib_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp);
+int softib_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc,
+		   int (*poll)(struct ib_cq *, int, struct ib_wc *));
+int softib_cq_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags,
+		     int (*notify)(struct ib_cq *, enum ib_cq_notify_flags));
+
+/* softib_dma.c */
+int softib_dma_init(struct softib_node *node);
+void softib_dma_exit(struct softib_node *node);
+u32 softib_dma_faults(const struct softib_node *node);
+void *softib_dma_va(void *addr, u32 len, bool write);
+void softib_dma_check(struct softib_node *node, u64 addr, u32 len);
+int softib_dma_probe(struct softib_node *node, u64 what);
+
 /* softib_verbs.c */
 int softib_enable_driver(struct ib_device *ibdev);
 void softib_qp_hold(struct rvt_qp *qp);
@@ -699,6 +833,14 @@ void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props);
 void *softib_csum_tx(const struct rvt_qp *qp, int send_flags,
 		     struct softib_frame *frame);
 int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame);
+
+/* softib_lso.c */
+int softib_lso_alloc(struct rvt_qp *qp);
+void softib_lso_free(struct rvt_qp *qp);
+int softib_lso_setup(struct rvt_qp *qp, struct rvt_swqe *wqe, bool *call_send);
+enum ib_wc_status softib_lso_send(struct softib_port *port,
+				  const struct softib_frame *frame,
+				  const struct ib_ud_wr *wr);
 
 /* softib_port.c */
 int softib_port_init(struct softib_dev *dev, int num);
@@ -728,8 +870,10 @@ void softib_payload_init(struct softib_payload *from,
 			 const struct softib_frame *frame);
 void softib_payload_skip(struct softib_payload *from, u32 len);
 void softib_payload_read(struct softib_payload *from, void *to, u32 len);
-void softib_payload_to_sge(struct softib_payload *from, struct rvt_qp *qp,
+void softib_payload_to_sge(struct softib_payload *from,
 			   struct rvt_sge_state *to, u32 len);
+void softib_sge_write(struct rvt_sge_state *to, const void *data, u32 len,
+		      bool release);
 
 /* softib_send.c: what all send engines share */
 void *softib_qp_alloc(struct rvt_dev_info *rdi, struct rvt_qp *qp);
@@ -747,6 +891,7 @@ void softib_send_release(struct rvt_qp *qp);
 void softib_send_flush(struct rvt_qp *qp);
 void softib_send_work(struct rvt_qp *qp);
 void softib_do_send(struct rvt_qp *qp);
+void softib_post_do_send(struct rvt_qp *qp);
 bool softib_schedule_send(struct rvt_qp *qp);
 bool softib_schedule_send_no_lock(struct rvt_qp *qp);
 

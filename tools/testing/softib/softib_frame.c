@@ -159,8 +159,9 @@ static u32 softib_payload_piece(struct softib_payload *from, u32 len,
 		*data = from->data;
 		return len;
 	}
-	*data = from->ss.sge.vaddr;
-	return rvt_get_sge_length(&from->ss.sge, len);
+	len = rvt_get_sge_length(&from->ss.sge, len);
+	*data = softib_dma_va(from->ss.sge.vaddr, len, false);
+	return len;
 }
 
 static void softib_payload_advance(struct softib_payload *from, u32 len)
@@ -179,6 +180,7 @@ static void softib_payload_advance(struct softib_payload *from, u32 len)
  */
 void softib_payload_skip(struct softib_payload *from, u32 len)
 {
+	rcu_read_lock();
 	while (len) {
 		const void *data;
 		u32 piece = softib_payload_piece(from, len, &data);
@@ -186,6 +188,7 @@ void softib_payload_skip(struct softib_payload *from, u32 len)
 		softib_payload_advance(from, piece);
 		len -= piece;
 	}
+	rcu_read_unlock();
 }
 
 /**
@@ -196,6 +199,7 @@ void softib_payload_skip(struct softib_payload *from, u32 len)
  */
 void softib_payload_read(struct softib_payload *from, void *to, u32 len)
 {
+	rcu_read_lock();
 	while (len) {
 		const void *data;
 		u32 piece = softib_payload_piece(from, len, &data);
@@ -205,26 +209,53 @@ void softib_payload_read(struct softib_payload *from, void *to, u32 len)
 		to += piece;
 		len -= piece;
 	}
+	rcu_read_unlock();
+}
+
+/**
+ * softib_sge_write() - copy to the memory of a work request
+ * @to: position in it
+ * @data: what
+ * @len: bytes, at most what is left there
+ * @release: drop references to memory regions as they fill up
+ *
+ * Context: whatever guards @to.
+ */
+void softib_sge_write(struct rvt_sge_state *to, const void *data, u32 len,
+		      bool release)
+{
+	u32 piece;
+
+	rcu_read_lock();
+	while (len) {
+		piece = rvt_get_sge_length(&to->sge, len);
+		memcpy(softib_dma_va(to->sge.vaddr, piece, true), data, piece);
+		rvt_update_sge(to, piece, release);
+		data += piece;
+		len -= piece;
+	}
+	rcu_read_unlock();
 }
 
 /**
  * softib_payload_to_sge() - copy payload into receive buffers
  * @from: the reader's position
- * @qp: the receiving QP
  * @to: its receive buffers; MR references are dropped as they fill up
  * @len: bytes, at most those left in either
  *
  * Context: the receiver's r_lock held, or whatever else guards @to.
  */
-void softib_payload_to_sge(struct softib_payload *from, struct rvt_qp *qp,
+void softib_payload_to_sge(struct softib_payload *from,
 			   struct rvt_sge_state *to, u32 len)
 {
+	rcu_read_lock();
 	while (len) {
 		const void *data;
 		u32 piece = softib_payload_piece(from, len, &data);
 
-		rvt_copy_sge(qp, to, (void *)data, piece, true, false);
+		softib_sge_write(to, data, piece, true);
 		softib_payload_advance(from, piece);
 		len -= piece;
 	}
+	rcu_read_unlock();
 }

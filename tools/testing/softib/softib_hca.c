@@ -48,6 +48,10 @@ static const struct rvt_operation_params softib_post_parms[RVT_OPERATION_MAX] = 
 		.length = sizeof(struct ib_send_wr),
 		.qpt_support = SOFTIB_UD_TYPES | SOFTIB_RC_UC,
 	},
+	[IB_WR_LSO] = {
+		.length = sizeof(struct ib_ud_wr),
+		.qpt_support = BIT(IB_QPT_UD),
+	},
 	[IB_WR_SEND_WITH_INV] = {
 		.length = sizeof(struct ib_send_wr),
 		.qpt_support = BIT(IB_QPT_RC),
@@ -70,6 +74,7 @@ static const enum ib_wc_opcode softib_wc_opcode[RVT_OPERATION_MAX] = {
 	[IB_WR_SEND] = IB_WC_SEND,
 	[IB_WR_SEND_WITH_IMM] = IB_WC_SEND,
 	[IB_WR_SEND_WITH_INV] = IB_WC_SEND,
+	[IB_WR_LSO] = IB_WC_LSO,
 	[IB_WR_RDMA_READ] = IB_WC_RDMA_READ,
 	[IB_WR_ATOMIC_CMP_AND_SWP] = IB_WC_COMP_SWAP,
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = IB_WC_FETCH_ADD,
@@ -222,6 +227,7 @@ static const struct ib_device_ops softib_ops = {
 	.port_groups = softib_port_groups,
 	.process_mad = softib_process_mad,
 
+	INIT_RDMA_OBJ_SIZE(ib_cq, softib_cq, rvt.ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_srq, softib_srq, rvt.ibsrq),
 };
 
@@ -250,7 +256,8 @@ static const struct rvt_driver_provided softib_driver_f = {
 	.quiesce_qp = softib_qp_quiesce,
 	.schedule_send = softib_schedule_send,
 	.schedule_send_no_lock = softib_schedule_send_no_lock,
-	.do_send = softib_do_send,
+	.do_send = softib_post_do_send,
+	.setup_wqe = softib_lso_setup,
 };
 
 static void softib_hca_props(struct softib_dev *dev)
@@ -276,9 +283,11 @@ static void softib_hca_props(struct softib_dev *dev)
 	props->vendor_part_id = 1;
 	props->max_qp = 16384;
 	props->max_qp_wr = SOFTIB_MAX_WR;
-	props->max_send_sge = SOFTIB_MAX_SGE;
-	props->max_recv_sge = SOFTIB_MAX_SGE;
-	props->max_sge_rd = SOFTIB_MAX_SGE;
+	if (dev->node->model->mc_block)
+		props->kernel_cap_flags |= IBK_BLOCK_MULTICAST_LOOPBACK;
+	props->max_send_sge = dev->node->model->max_sge;
+	props->max_recv_sge = dev->node->model->max_sge;
+	props->max_sge_rd = dev->node->model->max_sge;
 	props->max_cq = 32768;
 	props->max_cqe = 4 * SOFTIB_MAX_WR;
 	props->max_ah = INT_MAX;
@@ -334,7 +343,8 @@ static int softib_hca_set_up(struct softib_dev *dev)
 	ibdev->node_guid = cpu_to_be64(softib_node_guid(dev->node));
 	ibdev->phys_port_cnt = dev->nports;
 	/* HCAs have several, whatever the number of CPUs */
-	ibdev->num_comp_vectors = max(num_online_cpus(), 2U);
+	ibdev->num_comp_vectors = dev->node->model->vectors ?:
+				  (int)max(num_online_cpus(), 2U);
 	ibdev->dev.parent = &dev->node->pdev->dev;
 	snprintf(ibdev->node_desc, sizeof(ibdev->node_desc), "softib%d",
 		 dev->node->index);
@@ -383,6 +393,9 @@ int softib_hca_add(struct softib_node *node)
 						     NULL, 0);
 	if (IS_ERR(node->pdev))
 		return PTR_ERR(node->pdev);
+	ret = softib_dma_init(node);
+	if (ret)
+		goto unregister_pdev;
 	rdi = rvt_alloc_device(sizeof(*dev), softib_fabric->nports);
 	if (!rdi) {
 		ret = -ENOMEM;
@@ -392,6 +405,8 @@ int softib_hca_add(struct softib_node *node)
 	dev->node = node;
 	dev->nports = softib_fabric->nports;
 	mutex_init(&dev->srq_mutex);
+	mutex_init(&dev->cq_mutex);
+	INIT_LIST_HEAD(&dev->cqs);
 	INIT_LIST_HEAD(&dev->srqs);
 	ret = softib_hca_set_up(dev);
 	if (ret) {
@@ -412,6 +427,7 @@ int softib_hca_add(struct softib_node *node)
 free_hca:
 	softib_hca_free(dev);
 unregister_pdev:
+	softib_dma_exit(node);
 	platform_device_unregister(node->pdev);
 	return ret;
 }
@@ -523,5 +539,6 @@ void softib_hca_del(struct softib_node *node)
 	node->dev = NULL;
 	softib_hca_unregister(dev);
 	softib_hca_free(dev);
+	softib_dma_exit(node);
 	platform_device_unregister(node->pdev);
 }

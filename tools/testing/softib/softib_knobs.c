@@ -7,7 +7,7 @@
  * add, remove        write a node's name to plug its HCA in or pull it out;
  *                    that waits for user space to close the HCA's verbs
  * softibK/link       "up" or "down": the cable of port 1; link2: of port 2
- * softibK/counters   counters of each port and of its switch port, one a line
+ * softibK/counters   counters of the HCA, each port and its switch port, one a line
  * softibK/mcast_limit  how many groups the HCA can attach
  * softibK/drop_next_C   throw away the next N frames it sends
  * softibK/drop_every_C  throw away each Nth frame
@@ -40,6 +40,12 @@
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
  * softibK/ack_times  QPs wait so many times as long for an ACK
+ * softibK/model      name of the model, as given to the module
+ * softibK/hold_cq    1: completions of the kernel's users are held back, models with
+ *                    interrupts only
+ * softibK/latency_us  sends take so much longer, models that send later only
+ * softibK/dma_probe  make a mistake with device addresses; dma_quiet: only count it and
+ *                    others (hca.dma_faults)
  * softibK/srq_error  write 1: all SRQs of the kernel's users die
  * softibK/fatal      write 1: the HCA dies, until it is pulled out
  * softibK/cq_vectors  how many CQs the kernel's users have made, by completion vector
@@ -182,6 +188,48 @@ static int softib_fatal_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(softib_fatal_fops, softib_zero_get, softib_fatal_set,
 			 "%llu\n");
+
+static int softib_hold_get(void *data, u64 *value)
+{
+	*value = ((struct softib_node *)data)->hold_cq;
+	return 0;
+}
+
+static int softib_hold_set(void *data, u64 value)
+{
+	struct softib_node *node = data;
+
+	mutex_lock(&softib_fabric->mutex);
+	WRITE_ONCE(node->hold_cq, !!value);
+	if (node->dev && !value)
+		softib_cq_release(node->dev);
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_hold_fops, softib_hold_get, softib_hold_set,
+			 "%llu\n");
+
+static int softib_probe_set(void *data, u64 value)
+{
+	struct softib_node *node = data;
+	int ret = -ENODEV;
+
+	mutex_lock(&softib_fabric->mutex);
+	if (node->dev)
+		ret = softib_dma_probe(node, value);
+	mutex_unlock(&softib_fabric->mutex);
+	return ret;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_probe_fops, NULL, softib_probe_set, "%llu\n");
+
+static int softib_model_show(struct seq_file *seq, void *unused)
+{
+	struct softib_node *node = seq->private;
+
+	seq_printf(seq, "%s\n", node->model->name);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(softib_model);
 
 static int softib_vectors_show(struct seq_file *seq, void *unused)
 {
@@ -365,12 +413,24 @@ static void softib_show_port(struct seq_file *seq, struct softib_port *port)
 			   softib_drop_names[i], atomic_read(&far->drop[i]));
 }
 
+static void softib_show_hca(struct seq_file *seq, struct softib_node *node)
+{
+	struct softib_dev *dev = node->dev;
+
+	seq_printf(seq, "hca.lso %d\n", atomic_read(&dev->lso));
+	seq_printf(seq, "hca.interrupts %d\n", atomic_read(&dev->interrupts));
+	seq_printf(seq, "hca.doorbells %d\n", atomic_read(&dev->doorbells));
+	seq_printf(seq, "hca.dma_faults %u\n", softib_dma_faults(node));
+}
+
 static int softib_counters_show(struct seq_file *seq, void *unused)
 {
 	struct softib_node *node = seq->private;
 	int i;
 
 	mutex_lock(&softib_fabric->mutex);
+	if (node->dev)
+		softib_show_hca(seq, node);
 	for (i = 0; node->dev && i < node->dev->nports; i++)
 		softib_show_port(seq, &node->dev->port[i]);
 	mutex_unlock(&softib_fabric->mutex);
@@ -505,6 +565,8 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "last_wqe_ms", &node->last_wqe_ms },
 		{ "lose_last_wqe", &node->lose_last_wqe },
 		{ "ack_times", &node->ack_times },
+		{ "latency_us", &node->latency_us },
+		{ "dma_quiet", &node->dma_quiet },
 	};
 	int i;
 
@@ -515,6 +577,12 @@ static void softib_knobs_verbs(struct softib_node *node)
 				   &softib_srq_error_fops);
 	debugfs_create_file_unsafe("fatal", 0200, node->dir, node,
 				   &softib_fatal_fops);
+	debugfs_create_file_unsafe("hold_cq", 0600, node->dir, node,
+				   &softib_hold_fops);
+	debugfs_create_file_unsafe("dma_probe", 0200, node->dir, node,
+				   &softib_probe_fops);
+	debugfs_create_file("model", 0400, node->dir, node,
+			    &softib_model_fops);
 	debugfs_create_file("cq_vectors", 0400, node->dir, node,
 			    &softib_vectors_fops);
 }

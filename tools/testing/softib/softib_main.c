@@ -24,10 +24,16 @@ static ulong guid_base = 0x0250530000000000UL;
 module_param(guid_base, ulong, 0444);
 MODULE_PARM_DESC(guid_base, "upper 40 bits of all GUIDs");
 
+static char *hca = "generic";
+module_param(hca, charp, 0444);
+MODULE_PARM_DESC(hca, "models of the HCAs, by node; the last for all others (generic)");
+
 struct softib_fabric *softib_fabric;
 
 static int __init softib_check_params(void)
 {
+	int i;
+
 	if (nodes < 1 || nodes > SOFTIB_MAX_NODES) {
 		pr_err("softib: nodes is 1 to %d\n", SOFTIB_MAX_NODES);
 		return -EINVAL;
@@ -38,6 +44,12 @@ static int __init softib_check_params(void)
 	}
 	if (mtu != ib_mtu_enum_to_int(ib_mtu_int_to_enum(mtu))) {
 		pr_err("softib: mtu is 256, 512, 1024, 2048 or 4096\n");
+		return -EINVAL;
+	}
+	for (i = 0; i < nodes; i++) {
+		if (softib_model_select(hca, i))
+			continue;
+		pr_err("softib: hca=%s: no such model\n", hca);
 		return -EINVAL;
 	}
 	return 0;
@@ -60,7 +72,8 @@ static struct softib_fabric *__init softib_fabric_alloc(void)
 	for (i = 0; i < nodes; i++) {
 		fabric->node[i].index = i;
 		fabric->node[i].mcast_limit = SOFTIB_MAX_MCAST_GRP;
-		fabric->node[i].srq_sge = SOFTIB_MAX_SGE;
+		fabric->node[i].model = softib_model_select(hca, i);
+		softib_model_knobs(&fabric->node[i]);
 	}
 	return fabric;
 }
@@ -105,6 +118,12 @@ static int __init softib_init(void)
 		ret = -ENOMEM;
 		goto free_fabric;
 	}
+	softib_fabric->engine = alloc_workqueue("softib_engine",
+						WQ_HIGHPRI | WQ_UNBOUND, 0);
+	if (!softib_fabric->engine) {
+		ret = -ENOMEM;
+		goto destroy_wq;
+	}
 	softib_fault_init();
 	softib_switch_init();
 	softib_knobs_init();
@@ -119,6 +138,8 @@ remove_knobs:
 	softib_knobs_exit();
 	softib_switch_exit();
 	softib_fault_exit();
+	destroy_workqueue(softib_fabric->engine);
+destroy_wq:
 	destroy_workqueue(softib_fabric->wq);
 free_fabric:
 	vfree(softib_fabric);
@@ -132,7 +153,9 @@ static void __exit softib_exit(void)
 	softib_del_nodes();
 	softib_switch_exit();
 	softib_fault_exit();
+	destroy_workqueue(softib_fabric->engine);
 	destroy_workqueue(softib_fabric->wq);
+	/* Mappings are freed by RCU, and not by a function of this module. */
 	vfree(softib_fabric);
 }
 

@@ -560,13 +560,16 @@ static void softib_rc_read_resp(struct rvt_qp *qp,
 		return;
 	rvt_restart_sge(&to, wqe, offset);
 	softib_payload_init(&from, frame);
+	rcu_read_lock();
 	while (left) {
 		u32 piece = rvt_get_sge_length(&to.sge, left);
 
-		softib_payload_read(&from, to.sge.vaddr, piece);
+		softib_payload_read(&from, softib_dma_va(to.sge.vaddr, piece, true),
+				    piece);
 		rvt_update_sge(&to, piece, false);
 		left -= piece;
 	}
+	rcu_read_unlock();
 	softib_rc_acked(qp, frame->psn + softib_rc_packets(qp, frame->len) - 1,
 			true);
 }
@@ -578,7 +581,9 @@ static void softib_rc_atomic_ack(struct rvt_qp *qp,
 
 	if (!wqe || !softib_rc_is_atomic(wqe) || !wqe->wr.num_sge)
 		return;
-	*(u64 *)wqe->sg_list[0].vaddr = frame->swap;
+	rcu_read_lock();
+	*(u64 *)softib_dma_va(wqe->sg_list[0].vaddr, sizeof(u64), true) = frame->swap;
+	rcu_read_unlock();
 	softib_rc_acked(qp, frame->psn, true);
 }
 

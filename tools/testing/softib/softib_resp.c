@@ -201,7 +201,7 @@ static void softib_resp_place(struct rvt_qp *qp,
 	struct softib_payload from;
 
 	softib_payload_init(&from, frame);
-	softib_payload_to_sge(&from, qp, &qp->r_sge, frame->len);
+	softib_payload_to_sge(&from, &qp->r_sge, frame->len);
 	qp->r_rcv_len += frame->len;
 }
 

@@ -12,6 +12,7 @@
  * messages it returns true, "more", and is run again from a workqueue: posters
  * are often in softirq.
  */
+#include <linux/delay.h>
 #include <linux/slab.h>
 
 #include "softib.h"
@@ -79,7 +80,9 @@ void softib_send_flush(struct rvt_qp *qp)
  */
 void softib_send_work(struct rvt_qp *qp)
 {
-	queue_work(softib_fabric->wq, &qp_to_softib_qp(qp)->work);
+	queue_work(qp_to_softib(qp)->node->model->async ?
+		   softib_fabric->engine : softib_fabric->wq,
+		   &qp_to_softib_qp(qp)->work);
 }
 
 /**
@@ -107,10 +110,33 @@ void softib_do_send(struct rvt_qp *qp)
 		softib_send_work(qp);
 }
 
+/**
+ * softib_post_do_send() - something was posted to a QP
+ * @qp: the QP
+ *
+ * Context: any, but no QP lock held.
+ */
+void softib_post_do_send(struct rvt_qp *qp)
+{
+	if (qp_to_softib(qp)->node->model->async)
+		softib_send_work(qp);
+	else
+		softib_do_send(qp);
+}
+
 static void softib_send_worker(struct work_struct *work)
 {
 	struct softib_qp *priv = container_of(work, struct softib_qp, work);
+	u32 us = READ_ONCE(qp_to_softib(priv->qp)->node->latency_us);
 
+	/* MADs are spared, or the subnet would be slow and not the link. */
+	if (us && priv->qp->ibqp.qp_num > 1) {
+		/* What is posted meanwhile has queued this work once more. */
+		priv->late_from = READ_ONCE(priv->qp->s_head);
+		usleep_range(us, us + us / 8);
+	} else {
+		priv->late_from = SOFTIB_NONE_LATE;
+	}
 	softib_do_send(priv->qp);
 }
 
@@ -145,7 +171,7 @@ bool softib_schedule_send(struct rvt_qp *qp)
  */
 bool softib_schedule_send_no_lock(struct rvt_qp *qp)
 {
-	softib_do_send(qp);
+	softib_post_do_send(qp);
 	return true;
 }
 
@@ -170,6 +196,7 @@ void *softib_qp_alloc(struct rvt_dev_info *rdi, struct rvt_qp *qp)
 	if (!priv)
 		return ERR_PTR(-ENOMEM);
 	priv->qp = qp;
+	priv->late_from = SOFTIB_NONE_LATE;
 	INIT_WORK(&priv->work, softib_send_worker);
 	init_waitqueue_head(&priv->idle);
 	if (!softib_is_ud(qp)) {
@@ -195,6 +222,7 @@ void softib_qp_free(struct rvt_dev_info *rdi, struct rvt_qp *qp)
 
 	if (!softib_is_ud(qp))
 		softib_rc_qp_free(priv);
+	softib_lso_free(qp);
 	kfree(priv);
 }
 

@@ -287,7 +287,7 @@ static void softib_sma_tell(struct softib_port *port,
 		softib_port_event(port, IB_EVENT_GID_CHANGE);
 	if (changes->pkey)
 		softib_port_event(port, IB_EVENT_PKEY_CHANGE);
-	if (changes->sm)
+	if (changes->sm && port->dev->node->model->sm_change)
 		softib_port_event(port, IB_EVENT_SM_CHANGE);
 	if (changes->active)
 		softib_port_event(port, IB_EVENT_PORT_ACTIVE);

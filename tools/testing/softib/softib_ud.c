@@ -52,7 +52,8 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 	if (unlikely(READ_ONCE(port->armed)) && qp->ibqp.qp_num > 1 &&
 	    softib_fault_hit(&port->dev->node->fail_send))
 		return IB_WC_LOC_QP_OP_ERR;
-	if (unlikely(wqe->length > READ_ONCE(port->link.mtu)))
+	if (wqe->wr.opcode != IB_WR_LSO &&
+	    unlikely(wqe->length > READ_ONCE(port->link.mtu)))
 		return IB_WC_LOC_LEN_ERR;
 
 	if (wqe->wr.opcode == IB_WR_SEND_WITH_IMM)
@@ -75,6 +76,8 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 	frame.ss.sg_list = wqe->sg_list + 1;
 	if (qp->ibqp.qp_num > 1)
 		softib_ud_count_rate(port, &frame, wqe->ud_wr.attr);
+	if (wqe->wr.opcode == IB_WR_LSO)
+		return softib_lso_send(port, &frame, &wqe->ud_wr.wr);
 	copy = softib_csum_tx(qp, wqe->wr.send_flags, &frame);
 	softib_port_tx(port, &frame);
 	kfree(copy);
@@ -82,7 +85,8 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 }
 
 /*
- * IBTA 10.3.1: a send error of a datagram QP stops its send queue only. The
+ * IBTA 10.3.1: a send error of a datagram QP stops its send queue only; that of an HCA on
+ * rdmavt stops nothing. The
  * state is guarded by all three locks, the caller has none.
  */
 static void softib_ud_send_error(struct rvt_qp *qp, struct rvt_swqe *wqe,
@@ -93,7 +97,8 @@ static void softib_ud_send_error(struct rvt_qp *qp, struct rvt_swqe *wqe,
 	spin_lock_irqsave(&qp->r_lock, flags);
 	spin_lock(&qp->s_hlock);
 	spin_lock(&qp->s_lock);
-	if (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD)
+	if (qp_to_softib(qp)->node->model->sqe &&
+	    (qp->state == IB_QPS_RTS || qp->state == IB_QPS_SQD))
 		qp->state = IB_QPS_SQE;
 	rvt_send_complete(qp, wqe, status);
 	spin_unlock(&qp->s_lock);
@@ -126,6 +131,7 @@ static void softib_ud_send_one(struct rvt_qp *qp, unsigned long *flags)
  */
 bool softib_ud_do_send(struct rvt_qp *qp)
 {
+	const u32 *end = &qp_to_softib_qp(qp)->late_from;
 	int budget = SOFTIB_SEND_BATCH;
 	bool more = false;
 	unsigned long flags;
@@ -133,7 +139,7 @@ bool softib_ud_do_send(struct rvt_qp *qp)
 	spin_lock_irqsave(&qp->s_lock, flags);
 	if (!softib_send_claim(qp))
 		goto unlock;
-	while (qp->s_last != READ_ONCE(qp->s_head)) {
+	while (qp->s_last != READ_ONCE(qp->s_head) && qp->s_last != *end) {
 		u8 ops = ib_rvt_state_ops[qp->state];
 
 		if (unlikely(!(ops & RVT_PROCESS_NEXT_SEND_OK))) {
@@ -193,12 +199,12 @@ static void softib_ud_fill(struct rvt_qp *qp, struct softib_frame *frame)
 	struct softib_payload from;
 
 	if (frame->has_grh)
-		rvt_copy_sge(qp, &qp->r_sge, &frame->grh, sizeof(frame->grh),
-			     true, false);
+		softib_sge_write(&qp->r_sge, &frame->grh, sizeof(frame->grh),
+				 true);
 	else
 		rvt_skip_sge(&qp->r_sge, sizeof(frame->grh), true);
 	softib_payload_init(&from, frame);
-	softib_payload_to_sge(&from, qp, &qp->r_sge, frame->len);
+	softib_payload_to_sge(&from, &qp->r_sge, frame->len);
 	rvt_put_ss(&qp->r_sge);
 }
 

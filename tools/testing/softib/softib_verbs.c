@@ -44,6 +44,8 @@ static u32 softib_flags_known(const struct softib_dev *dev)
 
 	if (dev->csum == SOFTIB_CSUM_LSO_QP || dev->csum == SOFTIB_CSUM_ANY_QP)
 		known |= IB_QP_CREATE_IPOIB_UD_LSO;
+	if (dev->node->model->mc_block)
+		known |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (dev->rdi.dparms.props.device_cap_flags &
 	    IB_DEVICE_MANAGED_FLOW_STEERING)
 		known |= IB_QP_CREATE_NETIF_QP;
@@ -81,6 +83,22 @@ static int softib_check_qp(struct softib_dev *dev,
 	if (softib_sq_too_large(node, &attr->cap))
 		return err ? -err : -ENOMEM;
 	return 0;
+}
+
+/* Does the HCA look at the checksums of the datagrams of this QP, and cut them up? */
+static bool softib_csum_on(const struct rvt_qp *qp)
+{
+	if (qp->allowed_ops != IB_OPCODE_UD || qp->ibqp.qp_num <= 1)
+		return false;
+	switch (qp_to_softib(qp)->csum) {
+	case SOFTIB_CSUM_LSO_QP:
+		return qp_to_softib_qp(qp)->create_flags &
+		       IB_QP_CREATE_IPOIB_UD_LSO;
+	case SOFTIB_CSUM_ANY_QP:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void softib_last_wqe_work(struct work_struct *work)
@@ -167,7 +185,31 @@ static int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	priv->event_handler = ibqp->event_handler;
 	if (priv->event_handler)
 		ibqp->event_handler = softib_qp_event;
-	return 0;
+	if (!softib_csum_on(ibqp_to_rvtqp(ibqp)))
+		return 0;
+	ret = softib_lso_alloc(ibqp_to_rvtqp(ibqp));
+	if (ret)
+		softib_rvt.destroy_qp(ibqp, udata);
+	return ret;
+}
+
+/* Completions of a QP that nobody has polled are gone with what they were for. */
+static void softib_qp_purge(struct ib_qp *ibqp)
+{
+	if (!ib_to_softib(ibqp->device)->node->model->purge)
+		return;
+	if (ibqp->send_cq)
+		softib_cq_purge(ibqp->send_cq, ibqp);
+	if (ibqp->recv_cq)
+		softib_cq_purge(ibqp->recv_cq, ibqp);
+}
+
+static void softib_qp_quiet(struct ib_qp *ibqp)
+{
+	if (ibqp->send_cq)
+		softib_cq_quiet(ibqp->send_cq);
+	if (ibqp->recv_cq)
+		softib_cq_quiet(ibqp->recv_cq);
 }
 
 static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
@@ -182,7 +224,11 @@ static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	    !(mask & IB_QP_STATE && (attr->qp_state == IB_QPS_ERR ||
 				     attr->qp_state == IB_QPS_RESET)))
 		return -EIO;
+	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
+		softib_qp_quiet(ibqp);
 	ret = softib_rvt.modify_qp(ibqp, attr, mask, udata);
+	if (!ret && mask & IB_QP_STATE && attr->qp_state == IB_QPS_RESET)
+		softib_qp_purge(ibqp);
 	if (!ret && mask & IB_QP_TIMEOUT && times)
 		qp->timeout_jiffies *= times;
 	return ret;
@@ -200,8 +246,144 @@ static int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct softib_qp *priv = qp_to_softib_qp(ibqp_to_rvtqp(ibqp));
 
+	struct softib_dev *dev = ib_to_softib(ibqp->device);
+	struct ib_cq *send_cq = ibqp->send_cq, *recv_cq = ibqp->recv_cq;
+	int ret;
+
 	cancel_delayed_work_sync(&priv->last_wqe);
-	return softib_rvt.destroy_qp(ibqp, udata);
+	ret = softib_rvt.destroy_qp(ibqp, udata);
+	if (ret || !dev->node->model->purge)
+		return ret;
+	if (send_cq)
+		softib_cq_purge(send_cq, ibqp);
+	if (recv_cq)
+		softib_cq_purge(recv_cq, ibqp);
+	return 0;
+}
+
+/* ---- device addresses ---- */
+
+/*
+ * rdmavt takes only 0 for the key of all memory. So work requests are copied, one by one:
+ * they are const.
+ */
+static void softib_sges_take(struct softib_dev *dev, struct ib_sge *to,
+			     const struct ib_sge *from, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		to[i] = from[i];
+		if (from[i].lkey != SOFTIB_LKEY)
+			continue;
+		to[i].lkey = 0;
+		if (from[i].length)
+			softib_dma_check(dev->node, from[i].addr, from[i].length);
+	}
+}
+
+static size_t softib_wr_size(const struct ib_qp *ibqp,
+			     const struct ib_send_wr *wr)
+{
+	if (ibqp->qp_type != IB_QPT_RC && ibqp->qp_type != IB_QPT_UC)
+		return sizeof(struct ib_ud_wr);
+	switch (wr->opcode) {
+	case IB_WR_RDMA_WRITE:
+	case IB_WR_RDMA_WRITE_WITH_IMM:
+	case IB_WR_RDMA_READ:
+		return sizeof(struct ib_rdma_wr);
+	case IB_WR_ATOMIC_CMP_AND_SWP:
+	case IB_WR_ATOMIC_FETCH_AND_ADD:
+		return sizeof(struct ib_atomic_wr);
+	case IB_WR_REG_MR:
+		return sizeof(struct ib_reg_wr);
+	default:
+		return sizeof(struct ib_send_wr);
+	}
+}
+
+static int softib_dma_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+				const struct ib_send_wr **bad)
+{
+	struct softib_dev *dev = ib_to_softib(ibqp->device);
+	struct ib_sge sge[SOFTIB_MAX_SGE];
+	const struct ib_send_wr *unused;
+	union {
+		struct ib_send_wr wr;
+		struct ib_ud_wr ud;
+		struct ib_rdma_wr rdma;
+		struct ib_atomic_wr atomic;
+		struct ib_reg_wr reg;
+	} copy;
+	int ret = 0;
+
+	for (; wr && !ret; wr = wr->next) {
+		if (wr->num_sge > SOFTIB_MAX_SGE) {
+			ret = -EINVAL;
+			break;
+		}
+		memcpy(&copy, wr, softib_wr_size(ibqp, wr));
+		softib_sges_take(dev, sge, wr->sg_list, wr->num_sge);
+		copy.wr.sg_list = sge;
+		copy.wr.next = NULL;
+		ret = softib_rvt.post_send(ibqp, &copy.wr, &unused);
+		if (ret)
+			break;
+	}
+	if (ret)
+		*bad = wr;
+	return ret;
+}
+
+/* @post: to @queue, which is a QP or an SRQ */
+static int softib_dma_post_recv(struct softib_dev *dev, void *queue,
+				const struct ib_recv_wr *wr,
+				const struct ib_recv_wr **bad,
+				int (*post)(void *queue,
+					    const struct ib_recv_wr *wr))
+{
+	struct ib_sge sge[SOFTIB_MAX_SGE];
+	struct ib_recv_wr copy;
+	int ret;
+
+	for (; wr; wr = wr->next) {
+		ret = -EINVAL;
+		if (wr->num_sge <= SOFTIB_MAX_SGE) {
+			copy = *wr;
+			softib_sges_take(dev, sge, wr->sg_list, wr->num_sge);
+			copy.sg_list = sge;
+			copy.next = NULL;
+			ret = post(queue, &copy);
+		}
+		if (ret) {
+			*bad = wr;
+			return ret;
+		}
+	}
+	return 0;
+}
+
+static int softib_rvt_post_recv(void *queue, const struct ib_recv_wr *wr)
+{
+	const struct ib_recv_wr *bad;
+
+	return softib_rvt.post_recv(queue, wr, &bad);
+}
+
+static int softib_rvt_post_srq_recv(void *queue, const struct ib_recv_wr *wr)
+{
+	const struct ib_recv_wr *bad;
+
+	return softib_rvt.post_srq_recv(queue, wr, &bad);
+}
+
+static struct ib_mr *softib_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct ib_mr *mr = softib_rvt.get_dma_mr(ibpd, access);
+
+	if (!IS_ERR(mr) && ib_to_softib(ibpd->device)->node->model->dma)
+		mr->lkey = SOFTIB_LKEY;
+	return mr;
 }
 
 static int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
@@ -211,6 +393,10 @@ static int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		*bad = wr;
 		return -EIO;
 	}
+	if (!ibqp->uobject)
+		atomic_inc(&ib_to_softib(ibqp->device)->doorbells);
+	if (ib_to_softib(ibqp->device)->node->model->dma && !ibqp->uobject)
+		return softib_dma_post_send(ibqp, wr, bad);
 	return softib_rvt.post_send(ibqp, wr, bad);
 }
 
@@ -221,6 +407,9 @@ static int softib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		*bad = wr;
 		return -EIO;
 	}
+	if (ib_to_softib(ibqp->device)->node->model->dma && !ibqp->uobject)
+		return softib_dma_post_recv(ib_to_softib(ibqp->device), ibqp, wr,
+					    bad, softib_rvt_post_recv);
 	return softib_rvt.post_recv(ibqp, wr, bad);
 }
 
@@ -253,12 +442,32 @@ static int softib_create_cq(struct ib_cq *ibcq,
 			    softib_cq_udata *udata)
 {
 	struct softib_dev *dev = ib_to_softib(ibcq->device);
+	int ret;
 
 	if (READ_ONCE(dev->fatal))
 		return -EIO;
 	if (!udata && attr->comp_vector < SOFTIB_VECTORS_SHOWN)
 		atomic_inc(&dev->vector_cqs[attr->comp_vector]);
-	return softib_rvt.create_cq(ibcq, attr, udata);
+	ret = softib_rvt.create_cq(ibcq, attr, udata);
+	if (!ret)
+		softib_cq_init(ibcq, udata);
+	return ret;
+}
+
+static int softib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	softib_cq_exit(ibcq);
+	return softib_rvt.destroy_cq(ibcq, udata);
+}
+
+static int softib_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+{
+	return softib_cq_poll(ibcq, num, wc, softib_rvt.poll_cq);
+}
+
+static int softib_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	return softib_cq_notify(ibcq, flags, softib_rvt.req_notify_cq);
 }
 
 /* ---- shared receive queues ---- */
@@ -305,6 +514,9 @@ static int softib_post_srq_recv(struct ib_srq *ibsrq,
 	}
 	if (READ_ONCE(ib_to_softib_srq(ibsrq)->dead))
 		return 0;
+	if (ib_to_softib(ibsrq->device)->node->model->dma && !ibsrq->uobject)
+		return softib_dma_post_recv(ib_to_softib(ibsrq->device), ibsrq,
+					    wr, bad, softib_rvt_post_srq_recv);
 	return softib_rvt.post_srq_recv(ibsrq, wr, bad);
 }
 
@@ -398,20 +610,6 @@ void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props)
 		props->device_cap_flags |= IB_DEVICE_UD_IP_CSUM;
 	if (dev->csum == SOFTIB_CSUM_LSO_QP || dev->csum == SOFTIB_CSUM_ANY_QP)
 		props->kernel_cap_flags |= IBK_UD_TSO;
-}
-
-/* Does the HCA look at the checksums of the datagrams of this QP? */
-static bool softib_csum_on(const struct rvt_qp *qp)
-{
-	switch (qp_to_softib(qp)->csum) {
-	case SOFTIB_CSUM_LSO_QP:
-		return qp_to_softib_qp(qp)->create_flags &
-		       IB_QP_CREATE_IPOIB_UD_LSO;
-	case SOFTIB_CSUM_ANY_QP:
-		return qp->ibqp.qp_num > 1;
-	default:
-		return false;
-	}
 }
 
 /*
@@ -552,6 +750,14 @@ int softib_enable_driver(struct ib_device *ibdev)
 	ops->attach_mcast = softib_attach_mcast;
 	ops->detach_mcast = softib_detach_mcast;
 	ops->create_cq = softib_create_cq;
+	ops->destroy_cq = softib_destroy_cq;
+	ops->poll_cq = softib_poll_cq;
+	ops->req_notify_cq = softib_notify_cq;
+	ops->get_dma_mr = softib_get_dma_mr;
+	if (dev->node->model->moderation)
+		ops->modify_cq = softib_cq_moderate;
+	if (dev->node->model->dma)
+		ibdev->dma_device = &dev->node->pdev->dev;
 	ops->create_srq = softib_create_srq;
 	ops->destroy_srq = softib_destroy_srq;
 	ops->post_srq_recv = softib_post_srq_recv;

@@ -93,9 +93,21 @@ static void softib_qp_rx(struct softib_port *port, struct rvt_qp *qp,
 	}
 }
 
-/* Hand a copy to each QP attached to the group. Return: whether any is. */
+/* Does a QP not want what it sends to a group itself? */
+static bool softib_qp_blocks(const struct rvt_qp *qp,
+			     const struct softib_frame *frame)
+{
+	return qp->ibqp.qp_num == frame->sqpn &&
+	       qp_to_softib_qp(qp)->create_flags &
+	       IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+}
+
+/*
+ * Hand a copy to each QP attached to the group; @own: it is from this port. Return: whether
+ * any is.
+ */
 static bool softib_port_rx_mcast(struct softib_port *port,
-				 struct softib_frame *frame)
+				 struct softib_frame *frame, bool own)
 {
 	struct rvt_mcast_qp *entry;
 	struct rvt_mcast *group;
@@ -104,7 +116,8 @@ static bool softib_port_rx_mcast(struct softib_port *port,
 	if (!group)
 		return false;
 	list_for_each_entry_rcu(entry, &group->qp_list, list)
-		softib_qp_rx(port, entry->qp, frame);
+		if (!own || !softib_qp_blocks(entry->qp, frame))
+			softib_qp_rx(port, entry->qp, frame);
 	/* rvt_detach_mcast() waits for the walkers to leave. */
 	if (atomic_dec_return(&group->refcount) <= 1)
 		wake_up(&group->wait);
@@ -224,7 +237,7 @@ void softib_port_rx(struct softib_port *port, struct softib_frame *frame)
 		return softib_port_rx_unicast(port, frame);
 	if (!frame->has_grh)
 		return softib_port_drop(port, SOFTIB_DROP_NO_GRH);
-	if (!softib_port_rx_mcast(port, frame))
+	if (!softib_port_rx_mcast(port, frame, false))
 		softib_port_drop(port, SOFTIB_DROP_NO_GROUP);
 }
 
@@ -247,10 +260,11 @@ void softib_port_xmit(struct softib_port *port, struct softib_frame *frame)
 	/*
 	 * The switch never sends a frame back where it came from; the HCA
 	 * itself serves its own attached QPs, the sender's included (IBTA
-	 * 10.5.2.1).
+	 * 10.5.2.1); some do not.
 	 */
-	if (softib_frame_is_mcast(frame) && frame->has_grh)
-		softib_port_rx_mcast(port, frame);
+	if (softib_frame_is_mcast(frame) && frame->has_grh &&
+	    port->dev->node->model->mc_loop)
+		softib_port_rx_mcast(port, frame, true);
 }
 
 /**

@@ -9,6 +9,8 @@
 #	    softib0 --------softib1
 
 TESTS_DIR=$(cd "$(dirname "$0")" && pwd)
+# shellcheck disable=SC2034 # for lib_softib.sh
+HCA=generic
 # shellcheck source=../../selftests/ipoib/lib.sh
 . "$TESTS_DIR/../../selftests/ipoib/lib.sh"
 

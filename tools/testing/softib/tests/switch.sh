@@ -14,6 +14,8 @@
 #	   +-------------------+
 
 TESTS_DIR=$(cd "$(dirname "$0")" && pwd)
+# shellcheck disable=SC2034 # for lib_softib.sh
+HCA=generic
 # shellcheck source=../../selftests/ipoib/lib.sh
 . "$TESTS_DIR/../../selftests/ipoib/lib.sh"
 

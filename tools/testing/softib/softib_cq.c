@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Completions as HCAs give them: some time after the event, several at a time, by a
+ * handler that is called in hard interrupt context; those of a QP that was put into the
+ * error state a little later; and none of a QP that was reset or destroyed.
+ *
+ * rdmavt calls the handler of a CQ from a work on the CPU of its completion vector. Here it
+ * starts a timer on that CPU, and the timer calls the consumer's handler. Only CQs of the
+ * kernel's users that come with a handler are treated so; ib_mad's get theirs later.
+ */
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+
+#include "softib.h"
+
+/* What a field holds that HCAs do not write. */
+#define SOFTIB_WC_POISON	0x5a5a5a5a
+
+static struct softib_cq *ib_to_softib_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct softib_cq, rvt.ibcq);
+}
+
+static struct softib_dev *cq_to_softib(const struct softib_cq *cq)
+{
+	return ib_to_softib(cq->rvt.ibcq.device);
+}
+
+static const struct softib_model *softib_cq_model(const struct softib_cq *cq)
+{
+	return cq_to_softib(cq)->node->model;
+}
+
+static bool softib_cq_held(const struct softib_cq *cq)
+{
+	return cq->handler && READ_ONCE(cq_to_softib(cq)->node->hold_cq);
+}
+
+static bool softib_cq_empty(const struct softib_cq *cq)
+{
+	const struct rvt_k_cq_wc *queue = cq->rvt.kqueue;
+
+	return READ_ONCE(queue->head) == READ_ONCE(queue->tail);
+}
+
+/* How often it is looked whether there are as many completions as a report waits for. */
+#define SOFTIB_CQ_LOOK		(10 * NSEC_PER_USEC)
+
+static u32 softib_cq_pending(const struct softib_cq *cq)
+{
+	const struct rvt_k_cq_wc *queue = cq->rvt.kqueue;
+	u32 head = READ_ONCE(queue->head), tail = READ_ONCE(queue->tail);
+
+	return head >= tail ? head - tail : head + cq->rvt.ibcq.cqe + 1 - tail;
+}
+
+/* Is the report put off, as the CQ is moderated? */
+static bool softib_cq_waits(const struct softib_cq *cq)
+{
+	u16 count = READ_ONCE(cq->count);
+
+	return READ_ONCE(cq->usecs) && ktime_get_ns() < READ_ONCE(cq->due) &&
+	       (!count || softib_cq_pending(cq) < count);
+}
+
+static enum hrtimer_restart softib_cq_fire(struct hrtimer *timer)
+{
+	struct softib_cq *cq = container_of(timer, struct softib_cq, timer);
+
+	if (softib_cq_held(cq))
+		return HRTIMER_NORESTART;
+	if (softib_cq_waits(cq) && !READ_ONCE(cq->closing)) {
+		/* Not forwarded: softib_cq_kick() may have started it meanwhile. */
+		hrtimer_start(timer, ns_to_ktime(SOFTIB_CQ_LOOK),
+			      HRTIMER_MODE_REL_PINNED_HARD);
+		return HRTIMER_NORESTART;
+	}
+	atomic_inc(&cq_to_softib(cq)->interrupts);
+	cq->handler(&cq->rvt.ibcq, cq->rvt.ibcq.cq_context);
+	return HRTIMER_NORESTART;
+}
+
+/* Call the handler soon, but not before completions are to be seen. */
+static void softib_cq_kick(struct softib_cq *cq)
+{
+	u64 wait = softib_cq_model(cq)->coalesce_us * NSEC_PER_USEC;
+	u64 now = ktime_get_ns(), until = READ_ONCE(cq->quiet_until);
+
+	if (until > now)
+		wait = max(wait, until - now);
+	if (READ_ONCE(cq->closing) || hrtimer_is_queued(&cq->timer))
+		return;
+	WRITE_ONCE(cq->due, now + READ_ONCE(cq->usecs) * NSEC_PER_USEC);
+	hrtimer_start(&cq->timer, ns_to_ktime(wait),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void softib_cq_event(struct ib_cq *ibcq, void *context)
+{
+	softib_cq_kick(ib_to_softib_cq(ibcq));
+}
+
+/**
+ * softib_cq_init() - take over the completion handler of a CQ
+ * @ibcq: the CQ, just made by rdmavt
+ * @user: it is user space's
+ */
+void softib_cq_init(struct ib_cq *ibcq, bool user)
+{
+	struct softib_dev *dev = ib_to_softib(ibcq->device);
+	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+
+	INIT_LIST_HEAD(&cq->list);
+	if (user || !ibcq->comp_handler || !dev->node->model->irq)
+		return;
+	cq->handler = ibcq->comp_handler;
+	softib_hrtimer_setup(&cq->timer, softib_cq_fire,
+			     HRTIMER_MODE_REL_PINNED_HARD);
+	ibcq->comp_handler = softib_cq_event;
+	mutex_lock(&dev->cq_mutex);
+	list_add_tail(&cq->list, &dev->cqs);
+	mutex_unlock(&dev->cq_mutex);
+}
+
+/**
+ * softib_cq_exit() - stop calling the handler of a CQ
+ * @ibcq: the CQ, without QPs
+ */
+void softib_cq_exit(struct ib_cq *ibcq)
+{
+	struct softib_dev *dev = ib_to_softib(ibcq->device);
+	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+
+	if (!cq->handler)
+		return;
+	mutex_lock(&dev->cq_mutex);
+	list_del(&cq->list);
+	mutex_unlock(&dev->cq_mutex);
+	WRITE_ONCE(cq->closing, true);
+	/* Who has not seen it yet is rdmavt's work. */
+	flush_work(&cq->rvt.comptask);
+	hrtimer_cancel(&cq->timer);
+}
+
+/**
+ * softib_cq_release() - report what was held back
+ * @dev: the HCA
+ *
+ * Context: sleeps.
+ */
+void softib_cq_release(struct softib_dev *dev)
+{
+	struct softib_cq *cq;
+
+	mutex_lock(&dev->cq_mutex);
+	list_for_each_entry(cq, &dev->cqs, list)
+		softib_cq_kick(cq);
+	mutex_unlock(&dev->cq_mutex);
+}
+
+/**
+ * softib_cq_quiet() - completions of a CQ come late, as those of flushed work requests do
+ * @ibcq: the CQ
+ */
+void softib_cq_quiet(struct ib_cq *ibcq)
+{
+	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+	u32 us = softib_cq_model(cq)->flush_us;
+
+	if (!cq->handler || !us)
+		return;
+	WRITE_ONCE(cq->quiet_until, ktime_get_ns() + us * NSEC_PER_USEC);
+	softib_cq_kick(cq);
+}
+
+/**
+ * softib_cq_moderate() - ib_device_ops.modify_cq
+ * @ibcq: the CQ
+ * @count: so many completions are reported at once; 0: no matter how many
+ * @usecs: a report comes so long after the first of them at the latest; 0: at once
+ *
+ * Return: 0
+ */
+int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs)
+{
+	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+
+	WRITE_ONCE(cq->count, count);
+	WRITE_ONCE(cq->usecs, usecs);
+	return 0;
+}
+
+/**
+ * softib_cq_purge() - remove the completions of a QP that nobody has polled
+ * @ibcq: the CQ
+ * @ibqp: the QP, which is reset or destroyed
+ */
+void softib_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp)
+{
+	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+	struct rvt_k_cq_wc *queue = cq->rvt.kqueue;
+	u32 from, to, last = cq->rvt.ibcq.cqe;
+	unsigned long flags;
+
+	if (!cq->handler)
+		return;
+	spin_lock_irqsave(&cq->rvt.lock, flags);
+	for (from = to = queue->tail; from != queue->head;
+	     from = from == last ? 0 : from + 1) {
+		if (queue->kqueue[from].qp == ibqp)
+			continue;
+		queue->kqueue[to] = queue->kqueue[from];
+		to = to == last ? 0 : to + 1;
+	}
+	queue->head = to;
+	spin_unlock_irqrestore(&cq->rvt.lock, flags);
+}
+
+/* Of a completion in error an HCA writes wr_id, status, vendor_err and qp only. */
+static void softib_wc_poison(struct ib_wc *wc)
+{
+	wc->opcode = SOFTIB_WC_POISON;
+	wc->byte_len = SOFTIB_WC_POISON;
+	wc->src_qp = SOFTIB_WC_POISON;
+	wc->wc_flags = SOFTIB_WC_POISON;
+	wc->slid = SOFTIB_WC_POISON;
+	wc->pkey_index = SOFTIB_WC_POISON & 0xffff;
+}
+
+/**
+ * softib_cq_poll() - poll a CQ
+ * @ibcq: the CQ
+ * @num: at most so many
+ * @wc: where to
+ * @poll: rdmavt's function
+ *
+ * Return: how many there were
+ */
+int softib_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc,
+		   int (*poll)(struct ib_cq *, int, struct ib_wc *))
+{
+	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+	int i, n;
+
+	if (!cq->handler)
+		return poll(ibcq, num, wc);
+	if (softib_cq_held(cq) || ktime_get_ns() < READ_ONCE(cq->quiet_until))
+		return 0;
+	n = poll(ibcq, num, wc);
+	for (i = 0; i < n; i++)
+		if (wc[i].status != IB_WC_SUCCESS)
+			softib_wc_poison(&wc[i]);
+	return n;
+}
+
+/**
+ * softib_cq_notify() - arm a CQ
+ * @ibcq: the CQ
+ * @flags: what for
+ * @notify: rdmavt's function
+ *
+ * mlx4 and mlx5 do not tell that there are completions already: they raise the event.
+ *
+ * Return: as ib_req_notify_cq()
+ */
+int softib_cq_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags,
+		     int (*notify)(struct ib_cq *, enum ib_cq_notify_flags))
+{
+	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+	int ret;
+
+	if (!cq->handler)
+		return notify(ibcq, flags);
+	ret = notify(ibcq, flags & ~IB_CQ_REPORT_MISSED_EVENTS);
+	if (!softib_cq_empty(cq))
+		softib_cq_kick(cq);
+	return ret;
+}
