@@ -231,6 +231,10 @@ struct ipoib_dev {
 	union ib_gid broadcast_mgid;
 	/** @local_gid: GID of the port that is part of our address */
 	union ib_gid local_gid;
+	/** @port_guid: interface ID of its GID 0 when the port was last read */
+	__be64 port_guid;
+	/** @admin_guid: interface ID that the administrator chose for ours, 0: that one */
+	__be64 admin_guid;
 	/** @local_lid: LID of the port */
 	u16 local_lid;
 	/** @lmc: see &ipoib_port.lmc */
@@ -455,9 +459,11 @@ void ipoib_dev_down(struct ipoib_dev *priv);
 void ipoib_dev_next_scope(struct ipoib_dev *priv);
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
 void ipoib_dev_change_address(struct ipoib_dev *priv);
+int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr);
 int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on);
 int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word);
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv);
+void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port);
 bool ipoib_port_changed(const struct ipoib_dev *priv,
 			const struct ipoib_port *port);
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
@@ -489,6 +495,10 @@ extern const struct attribute_group ipoib_sysfs_group;
 
 /* ipoib_ethtool.c */
 extern const struct ethtool_ops ipoib_ethtool_ops;
+
+/* ipoib_debug.c */
+void ipoib_debug_register(void);
+void ipoib_debug_unregister(void);
 
 /* ipoib_debugfs.c */
 void ipoib_debugfs_init(void);

@@ -487,7 +487,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	if (ipoib_cm_xmit(txq, skb))
 		return;
 	mtu = READ_ONCE(priv->mcast_mtu);
-	if (unlikely(skb->len > mtu + IPOIB_HARD_LEN)) {
+	if (unlikely(ipoib_ud_too_long(skb, mtu))) {
 		ipoib_pmtu_reject(priv, skb, mtu);
 		return;
 	}

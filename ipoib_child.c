@@ -90,6 +90,7 @@ int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
 	priv->parent = parent;
 	priv->kind = kind;
 	priv->pkey = pkey | IPOIB_PKEY_FULL;
+	priv->admin_guid = parent->admin_guid;
 	err = ipoib_dev_init(priv);
 	if (err)
 		return err;

@@ -243,50 +243,79 @@ static bool ipoib_dev_has_addr(struct net_device *dev,
 }
 
 /* The interface itself, or the bond above it, but not a VRF. */
-static struct net_device *ipoib_dev_for_addr(struct net_device *dev,
-					     const struct sockaddr *addr)
+static struct net_device *ipoib_dev_with_addr(struct net_device *dev)
 {
 	struct net_device *master = netdev_master_upper_dev_get_rcu(dev);
 
-	if (master && !netif_is_l3_master(master))
-		dev = master;
-	return !addr || ipoib_dev_has_addr(dev, addr) ? dev : NULL;
+	return master && !netif_is_l3_master(master) ? master : dev;
 }
 
-/* If it has that P_Key, GID and address; for GID and address, NULL is any. */
-static struct net_device *ipoib_dev_match(struct ipoib_dev *priv, u16 pkey,
-					  const union ib_gid *gid,
-					  const struct sockaddr *addr)
+/**
+ * struct ipoib_match - looking for the interface that a request of the RDMA CM is for
+ * @pkey: P_Key, with or without bit 15
+ * @gid: GID of the port, NULL: any
+ * @addr: IP address that it is sent to, NULL: any
+ * @dev: an interface with P_Key and GID
+ * @count: how many there are
+ */
+struct ipoib_match {
+	u16 pkey;
+	const union ib_gid *gid;
+	const struct sockaddr *addr;
+	struct net_device *dev;
+	unsigned int count;
+};
+
+/* Whether it has the address, too: then it is the one. */
+static bool ipoib_match_dev(struct ipoib_match *match,
+			    const struct ipoib_dev *priv)
 {
-	if (READ_ONCE(priv->pkey) != (pkey | IPOIB_PKEY_FULL) ||
-	    (gid && memcmp(gid, &priv->local_gid, sizeof(*gid))))
-		return NULL;
-	return ipoib_dev_for_addr(priv->netdev, addr);
+	if (READ_ONCE(priv->pkey) != (match->pkey | IPOIB_PKEY_FULL) ||
+	    (match->gid && memcmp(match->gid, &priv->local_gid,
+				  sizeof(*match->gid))))
+		return false;
+	match->dev = ipoib_dev_with_addr(priv->netdev);
+	match->count++;
+	return !match->addr || ipoib_dev_has_addr(match->dev, match->addr);
 }
 
+static bool ipoib_match_port(struct ipoib_match *match,
+			     const struct ipoib_dev *priv)
+{
+	const struct ipoib_dev *child;
+
+	if (ipoib_match_dev(match, priv))
+		return true;
+	list_for_each_entry_rcu(child, &priv->children, child_list)
+		if (ipoib_match_dev(match, child))
+			return true;
+	return false;
+}
+
+/*
+ * A node can be asked for an address that no interface of the link has: one of lo, a
+ * dummy or a VRF. If just one interface has P_Key and GID, the request came by that. The
+ * RDMA CM asks the routing table whether it may have.
+ */
 static struct net_device *
 ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 			const union ib_gid *gid, const struct sockaddr *addr,
 			void *client_data)
 {
+	struct ipoib_match match = { .pkey = pkey, .gid = gid, .addr = addr };
 	struct ipoib_hca *hca = client_data;
-	struct ipoib_dev *priv, *child;
 	struct net_device *dev = NULL;
+	const struct ipoib_dev *priv;
+	bool found = false;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
-		if (priv->port != port)
-			continue;
-		dev = ipoib_dev_match(priv, pkey, gid, addr);
-		if (dev)
+		found = priv->port == port && ipoib_match_port(&match, priv);
+		if (found)
 			break;
-		list_for_each_entry_rcu(child, &priv->children, child_list) {
-			dev = ipoib_dev_match(child, pkey, gid, addr);
-			if (dev)
-				goto found;
-		}
 	}
-found:
+	if (found || match.count == 1)
+		dev = match.dev;
 	dev_hold(dev);
 	rcu_read_unlock();
 	return dev;

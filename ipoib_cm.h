@@ -38,6 +38,7 @@ void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
 void ipoib_cm_lose_gid(struct ipoib_dev *priv);
+void ipoib_cm_moderate(struct ipoib_dev *priv);
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
 bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
@@ -83,6 +84,10 @@ static inline void ipoib_cm_let_go(struct ipoib_dev *priv)
 }
 
 static inline void ipoib_cm_lose_gid(struct ipoib_dev *priv)
+{
+}
+
+static inline void ipoib_cm_moderate(struct ipoib_dev *priv)
 {
 }
 

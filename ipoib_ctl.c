@@ -238,6 +238,8 @@ void ipoib_ctl_work(struct work_struct *work)
 	err = ipoib_ctl_read(priv, &port, &fresh);
 	rtnl_lock();
 	if (priv->netdev->reg_state == NETREG_REGISTERED) {
+		if (fresh)
+			ipoib_port_choose_gid(priv, &port);
 		err_do = ipoib_ctl_do(priv, fresh ? &port : NULL);
 		ipoib_ctl_again(priv, err ?: err_do);
 	}

@@ -9,6 +9,7 @@
  */
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 
@@ -116,6 +117,56 @@ void ipoib_dev_change_address(struct ipoib_dev *priv)
 	call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
 }
 
+/* The GID that an administrator gave, with the prefix of the subnet. */
+static void ipoib_dev_take_guid(struct ipoib_dev *priv, __be64 guid)
+{
+	/* The port's own is followed when it changes. */
+	priv->admin_guid = guid == priv->port_guid ? 0 : guid;
+}
+
+/**
+ * ipoib_dev_set_guid - an administrator gives the interface another link-layer address
+ * @priv: the interface, stopped, of an InfiniBand port
+ * @addr: the address; but for the GUID it has to be as it is
+ *
+ * The subnet manager gives the port further GIDs, as an alias GUID of a virtual function
+ * is one. One that the port has not got yet is taken: groups are joined once it has.
+ * Children follow.
+ *
+ * Context: RTNL held
+ * Return: 0, -EOPNOTSUPP on a RoCE port, or -EINVAL
+ */
+int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
+{
+	const struct ipoib_lladdr *old = (const void *)priv->netdev->dev_addr;
+	const struct ib_gid_attr *entry;
+	struct ipoib_dev *child;
+	union ib_gid gid;
+
+	ASSERT_RTNL();
+	if (priv->roce)
+		return -EOPNOTSUPP;
+	memcpy(&gid, addr->gid, sizeof(gid));
+	if (addr->flags_qpn != old->flags_qpn || !gid.global.interface_id ||
+	    gid.global.subnet_prefix != priv->local_gid.global.subnet_prefix)
+		return -EINVAL;
+	entry = rdma_find_gid_by_port(priv->ca, &gid, IB_GID_TYPE_IB, priv->port,
+				      NULL);
+	if (IS_ERR(entry))
+		netdev_warn(priv->netdev, "port %u does not have GID %pI6 yet\n",
+			    priv->port, &gid);
+	else
+		rdma_put_gid_attr(entry);
+	ipoib_dev_take_guid(priv, gid.global.interface_id);
+	priv->local_gid = gid;
+	ipoib_dev_set_lladdr(priv);
+	list_for_each_entry(child, &priv->children, child_list) {
+		ipoib_dev_take_guid(child, gid.global.interface_id);
+		ipoib_ctl_post(child, IPOIB_CTL_PORT);
+	}
+	return 0;
+}
+
 /* ---- MTU ---- */
 
 /**
@@ -167,6 +218,20 @@ static unsigned int ipoib_port_mtu(const struct ipoib_dev *priv,
 static bool ipoib_port_pkey_valid(u16 pkey)
 {
 	return pkey & ~IPOIB_PKEY_FULL;
+}
+
+/**
+ * ipoib_port_choose_gid - the GID of the interface is GID 0, unless another was chosen
+ * @priv: the interface
+ * @port: the port as it was read; its GID changes
+ *
+ * Context: RTNL held, or before registration
+ */
+void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port)
+{
+	priv->port_guid = port->gid.global.interface_id;
+	if (priv->admin_guid)
+		port->gid.global.interface_id = priv->admin_guid;
 }
 
 /**
@@ -259,9 +324,11 @@ int ipoib_port_read(struct ipoib_dev *priv)
 	int err;
 
 	err = priv->fabric->port_read(priv, &port);
-	if (!err)
-		ipoib_port_take(priv, &port);
-	return err;
+	if (err)
+		return err;
+	ipoib_port_choose_gid(priv, &port);
+	ipoib_port_take(priv, &port);
+	return 0;
 }
 
 /* ---- up and down ---- */
@@ -374,6 +441,9 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 		ipoib_cm_set_on(priv, was);
 		return err;
 	}
+	netdev_update_features(priv->netdev);
+	if (on && priv->netdev->mtu > READ_ONCE(priv->mcast_mtu))
+		netdev_warn(priv->netdev, "enabling connected mode will cause multicast packet drops\n");
 	if (on && priv->admin_mtu < IPOIB_MTU_MAX)
 		netdev_info(priv->netdev, "MTU stays %u as it was set; connected mode takes up to %u\n",
 			    priv->admin_mtu, IPOIB_MTU_MAX);

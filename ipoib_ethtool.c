@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ethtool: driver, link speed, ring sizes, statistics.
+ * ethtool: driver, link speed, moderation of completions, sizes and number of
+ * queues, time stamps, statistics.
  */
 #include <linux/ethtool.h>
 
@@ -116,11 +117,64 @@ static void ipoib_ethtool_rings(struct net_device *dev,
 	ring->tx_pending = priv->sendq_size;
 }
 
+static void ipoib_ethtool_channels(struct net_device *dev,
+				   struct ethtool_channels *channels)
+{
+	channels->max_rx = 1;
+	channels->max_tx = 1;
+	channels->rx_count = 1;
+	channels->tx_count = 1;
+}
+
+static int ipoib_ethtool_coalesce(struct net_device *dev,
+				  struct ethtool_coalesce *coalesce,
+				  struct kernel_ethtool_coalesce *kernel_coalesce,
+				  struct netlink_ext_ack *extack)
+{
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
+	coalesce->rx_coalesce_usecs = priv->rxq->moderation.usecs;
+	coalesce->rx_max_coalesced_frames = priv->rxq->moderation.frames;
+	return 0;
+}
+
+static int ipoib_ethtool_set_coalesce(struct net_device *dev,
+				      struct ethtool_coalesce *coalesce,
+				      struct kernel_ethtool_coalesce *kernel_coalesce,
+				      struct netlink_ext_ack *extack)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	int err;
+
+	if (coalesce->rx_coalesce_usecs > U16_MAX ||
+	    coalesce->rx_max_coalesced_frames > U16_MAX) {
+		NL_SET_ERR_MSG(extack, "rx-usecs and rx-frames are at most 65535");
+		return -EINVAL;
+	}
+	err = ipoib_ud_moderate(priv, coalesce->rx_coalesce_usecs,
+				coalesce->rx_max_coalesced_frames);
+	/* Noted all the same: who sets this sets it everywhere, and it does no harm. */
+	if (err == -EOPNOTSUPP) {
+		NL_SET_ERR_MSG(extack,
+			       "the HCA does not moderate completions, so this has no effect");
+		return 0;
+	}
+	if (!err)
+		ipoib_cm_moderate(priv);
+	return err;
+}
+
 const struct ethtool_ops ipoib_ethtool_ops = {
+	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS |
+				     ETHTOOL_COALESCE_RX_MAX_FRAMES,
 	.get_drvinfo = ipoib_ethtool_drvinfo,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = ipoib_ethtool_link,
+	.get_coalesce = ipoib_ethtool_coalesce,
+	.set_coalesce = ipoib_ethtool_set_coalesce,
 	.get_ringparam = ipoib_ethtool_rings,
+	.get_channels = ipoib_ethtool_channels,
+	.get_ts_info = ethtool_op_get_ts_info,
 	.get_strings = ipoib_ethtool_strings,
 	.get_ethtool_stats = ipoib_ethtool_stats,
 	.get_sset_count = ipoib_ethtool_count,

@@ -84,6 +84,30 @@ static void ipoib_dev_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_arp_xmit(txq, skb);
 }
 
+/* A connection takes packets of any length whole; TSO would have them cut up for UD. */
+static netdev_features_t ipoib_fix_features(struct net_device *dev,
+					    netdev_features_t features)
+{
+	if (ipoib_cm_is_on(netdev_priv(dev)))
+		features &= ~NETIF_F_ALL_TSO;
+	return features;
+}
+
+/* What the HCA cannot cut up, the stack does, without having to make a linear copy first. */
+static netdev_features_t ipoib_features_check(struct sk_buff *skb,
+					      struct net_device *dev,
+					      netdev_features_t features)
+{
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
+	if (skb_is_gso(skb) &&
+	    (skb_shinfo(skb)->nr_frags >= priv->txq->ring.max_sge ||
+	     skb_transport_offset(skb) + tcp_hdrlen(skb) >
+	     IPOIB_LLADDR_LEN + IPOIB_TX_HEAD))
+		features &= ~NETIF_F_GSO_MASK;
+	return features;
+}
+
 static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
@@ -155,6 +179,11 @@ static int ipoib_change_mtu(struct net_device *dev, int mtu)
 	unsigned int link_mtu = READ_ONCE(priv->mcast_mtu);
 
 	if (ipoib_cm_is_on(priv)) {
+		/* Not for the mode's own; people look for these words. */
+		if ((unsigned int)mtu > link_mtu &&
+		    (unsigned int)mtu != priv->admin_mtu)
+			netdev_warn(dev, "mtu > %u will cause multicast packet drops.\n",
+				    link_mtu);
 		priv->admin_mtu = mtu;
 		WRITE_ONCE(dev->mtu, mtu);
 		return 0;
@@ -170,6 +199,18 @@ static int ipoib_change_mtu(struct net_device *dev, int mtu)
 	priv->admin_mtu = mtu;
 	WRITE_ONCE(dev->mtu, min_t(unsigned int, mtu, link_mtu));
 	return 0;
+}
+
+/* Not while it runs: groups and connections were made with the address (B27). */
+static int ipoib_set_mac_address(struct net_device *dev, void *addr)
+{
+	const struct sockaddr_storage *ss = addr;
+	struct ipoib_lladdr lladdr;
+
+	if (netif_running(dev))
+		return -EBUSY;
+	memcpy(&lladdr, ss->__data, sizeof(lladdr));
+	return ipoib_dev_set_guid(netdev_priv(dev), &lladdr);
 }
 
 static void ipoib_set_rx_mode(struct net_device *dev)
@@ -206,6 +247,9 @@ static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_stop = ipoib_stop,
 	.ndo_start_xmit = ipoib_start_xmit,
 	.ndo_change_mtu = ipoib_change_mtu,
+	.ndo_fix_features = ipoib_fix_features,
+	.ndo_features_check = ipoib_features_check,
+	.ndo_set_mac_address = ipoib_set_mac_address,
 	.ndo_set_rx_mode = ipoib_set_rx_mode,
 	.ndo_tx_timeout = ipoib_tx_timeout,
 	.ndo_get_stats64 = ipoib_get_stats64,
@@ -317,6 +361,7 @@ static int __init ipoib_init(void)
 		return err;
 	ipoib_params_fix();
 	ipoib_debugfs_init();
+	ipoib_debug_register();
 	ipoib_sa_register();
 	err = ipoib_roce_register();
 	if (err)
@@ -350,6 +395,7 @@ unregister_roce:
 	ipoib_roce_unregister();
 unregister_sa:
 	ipoib_sa_unregister();
+	ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	return err;
 }
@@ -363,6 +409,7 @@ static void __exit ipoib_exit(void)
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 	ipoib_roce_unregister();
 	ipoib_sa_unregister();
+	ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	/* Paths and groups that wait for their grace period. */
 	rcu_barrier();

@@ -141,12 +141,12 @@ void ipoib_ring_exit(struct ipoib_ring *ring)
 static void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot)
 {
 	const skb_frag_t *frags = skb_shinfo(slot->skb)->frags;
-	unsigned int linear = skb_headlen(slot->skb) ? 1 : 0;
+	unsigned int len = skb_headlen(slot->skb) - slot->head;
+	unsigned int linear = len ? 1 : 0;
 	unsigned int i;
 
 	if (linear && slot->nmapped)
-		ib_dma_unmap_single(ring->ca, slot->dma[0],
-				    skb_headlen(slot->skb), DMA_TO_DEVICE);
+		ib_dma_unmap_single(ring->ca, slot->dma[0], len, DMA_TO_DEVICE);
 	for (i = linear; i < slot->nmapped; i++)
 		ib_dma_unmap_page(ring->ca, slot->dma[i],
 				  skb_frag_size(&frags[i - linear]),
@@ -172,13 +172,14 @@ static int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
 			  struct ib_sge *sge)
 {
 	struct sk_buff *skb = slot->skb;
-	unsigned int len = skb_headlen(skb);
+	unsigned int len = skb_headlen(skb) - slot->head;
 	int i, err;
 	u64 dma;
 
 	slot->nmapped = 0;
 	if (len) {
-		dma = ib_dma_map_single(ring->ca, skb->data, len, DMA_TO_DEVICE);
+		dma = ib_dma_map_single(ring->ca, skb->data + slot->head, len,
+					DMA_TO_DEVICE);
 		err = ipoib_ring_map_one(ring, slot, dma, len, sge);
 		if (err)
 			return err;
@@ -218,6 +219,24 @@ static int ipoib_ring_copy(struct ipoib_ring *ring, struct sk_buff *skb,
 	return 1;
 }
 
+/* Map a frame, made linear if it has more pieces than a work request may have. */
+static int ipoib_ring_attach(struct ipoib_ring *ring,
+			     struct ipoib_tx_slot *slot, struct sk_buff *skb,
+			     struct ib_sge *sge)
+{
+	unsigned int linear = skb_headlen(skb) > slot->head ? 1 : 0;
+	int nsge;
+
+	if (unlikely(skb_shinfo(skb)->nr_frags + linear > ring->max_sge) &&
+	    skb_linearize(skb))
+		return -ENOMEM;
+	slot->skb = skb;
+	nsge = ipoib_ring_map(ring, slot, sge);
+	if (unlikely(nsge < 0))
+		slot->skb = NULL;
+	return nsge;
+}
+
 /**
  * ipoib_ring_fill - put a frame into the slot at the head
  * @ring: ring with room
@@ -240,21 +259,50 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 	int nsge;
 
 	slot->bytes = skb->len;
+	slot->packets = 1;
+	slot->head = 0;
 	slot->nmapped = 0;
 	if (skb->len <= IPOIB_TX_COPY && ring->copies.npages) {
 		nsge = ipoib_ring_copy(ring, skb, sge);
 	} else {
-		if (unlikely(skb_shinfo(skb)->nr_frags >= ring->max_sge) &&
-		    skb_linearize(skb))
-			return -ENOMEM;
-		slot->skb = skb;
-		nsge = ipoib_ring_map(ring, slot, sge);
-		if (unlikely(nsge < 0)) {
-			slot->skb = NULL;
+		nsge = ipoib_ring_attach(ring, slot, skb, sge);
+		if (unlikely(nsge < 0))
 			return nsge;
-		}
 	}
 	/* Who sees the slot filled sees what its sender wrote before. */
+	smp_store_release(&ring->head, ring->head + 1);
+	return nsge;
+}
+
+/**
+ * ipoib_ring_fill_lso - put a frame into the slot at the head that the HCA cuts up
+ * @ring: ring with room
+ * @skb: GSO frame of TCP, starting with the encapsulation header
+ * @head: octets of its headers, all in its linear part, at most IPOIB_TX_HEAD
+ * @sge: where to put the scatter-gather list of what is behind them, IPOIB_TX_SGE
+ *	entries
+ *
+ * As ipoib_ring_fill(), but the frame is never copied, so its headers stay where they
+ * are until it has been posted.
+ *
+ * Context: transmit lock of the queue held
+ * Return: as ipoib_ring_fill()
+ */
+int ipoib_ring_fill_lso(struct ipoib_ring *ring, struct sk_buff *skb,
+			unsigned int head, struct ib_sge *sge)
+{
+	struct ipoib_tx_slot *slot = &ring->slots[ring->head & ring->mask];
+	unsigned int segments = skb_shinfo(skb)->gso_segs;
+	int nsge;
+
+	slot->bytes = skb->len + (segments - 1) * head;
+	slot->packets = segments;
+	slot->head = head;
+	slot->nmapped = 0;
+	nsge = ipoib_ring_attach(ring, slot, skb, sge);
+	if (unlikely(nsge < 0))
+		return nsge;
+	/* As in ipoib_ring_fill(). */
 	smp_store_release(&ring->head, ring->head + 1);
 	return nsge;
 }
@@ -307,12 +355,16 @@ void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 {
 	u32 tail = ring->tail;
 
-	if (WARN_ON_ONCE(last - tail >= ipoib_ring_used(ring)))
+	if (unlikely(last - tail >= ipoib_ring_used(ring))) {
+		ibdev_warn_ratelimited(ring->ca,
+				       "completion of send %u, which is not in flight\n",
+				       last);
 		return;
+	}
 	while (tail != last + 1) {
 		struct ipoib_tx_slot *slot = &ring->slots[tail & ring->mask];
 
-		done->packets++;
+		done->packets += slot->packets;
 		done->bytes += slot->bytes;
 		ipoib_ring_release(ring, slot, budget);
 		tail++;

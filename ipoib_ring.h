@@ -20,6 +20,8 @@
 
 /* A frame up to this long is copied and its skb freed at once. */
 #define IPOIB_TX_COPY		256
+/* Headers that an HCA puts in front of each segment: ours, IPv4, TCP, with all options. */
+#define IPOIB_TX_HEAD		(4 + 60 + 60)
 /* The linear part and every fragment. */
 #define IPOIB_TX_SGE		(MAX_SKB_FRAGS + 1)
 
@@ -88,14 +90,19 @@ static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
 /**
  * struct ipoib_tx_slot - one frame in flight
  * @skb: the frame, or NULL if it was copied
- * @bytes: octets handed to the byte queue limit
+ * @bytes: octets handed to the byte queue limit: those on the wire
+ * @packets: frames on the wire, more than one if the HCA cuts it into segments
+ * @head: octets of the linear part that are not mapped, because the work request has
+ *	them as the header of each segment; 0 but for such a frame
  * @nmapped: how many of @dma are mapped
  * @dma: DMA addresses of the linear part and the fragments
  */
 struct ipoib_tx_slot {
 	struct sk_buff *skb;
 	u32 bytes;
-	u32 nmapped;
+	u16 packets;
+	u8 head;
+	u8 nmapped;
 	u64 dma[IPOIB_TX_SGE];
 };
 
@@ -142,6 +149,8 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 void ipoib_ring_exit(struct ipoib_ring *ring);
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		    struct ib_sge *sge);
+int ipoib_ring_fill_lso(struct ipoib_ring *ring, struct sk_buff *skb,
+			unsigned int head, struct ib_sge *sge);
 struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring);
 void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 			 struct ipoib_tx_done *done);

@@ -112,9 +112,9 @@ static DEVICE_ATTR_RW(umcast);
 /* A P_Key as the kernel's driver takes it: any notation, with or without bit 15. */
 static int ipoib_sysfs_pkey(const char *buf, u16 *pkey)
 {
-	int err = kstrtou16(buf, 0, pkey);
-
-	return err ?: *pkey & ~IPOIB_PKEY_FULL ? 0 : -EINVAL;
+	if (kstrtou16(buf, 0, pkey) || !(*pkey & ~IPOIB_PKEY_FULL))
+		return -EINVAL;
+	return 0;
 }
 
 /* The name has the P_Key as it was written. */

@@ -16,6 +16,7 @@
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
+#include <linux/tcp.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
@@ -253,11 +254,12 @@ static bool ipoib_ud_signal(struct ipoib_txq *txq)
 static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot,
 			     enum ipoib_stat why)
 {
-	struct ipoib_ring *ring = &txq->ring;
+	const struct ipoib_ring *ring = &txq->ring;
+	const struct ipoib_tx_slot *sent = &ring->slots[slot & ring->mask];
 
-	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, -1,
-			   -(s64)ring->slots[slot & ring->mask].bytes);
-	ipoib_stat_add(txq->priv, why, 1);
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, -(s64)sent->packets,
+			   -(s64)sent->bytes);
+	ipoib_stat_add(txq->priv, why, sent->packets);
 }
 
 static void ipoib_ud_post_failed(struct ipoib_txq *txq, int err,
@@ -297,12 +299,13 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	if (ipoib_ud_signal(txq))
 		last->wr.send_flags |= IB_SEND_SIGNALED;
 	/* Now, as what fails is taken back, perhaps before the call returns. */
-	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->count,
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->packets,
 			   batch->bytes);
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
 	if (unlikely(err))
 		ipoib_ud_post_failed(txq, err, bad);
 	batch->count = 0;
+	batch->packets = 0;
 	batch->bytes = 0;
 	batch->awaited = false;
 }
@@ -399,13 +402,45 @@ static void ipoib_ud_maybe_stop(struct ipoib_txq *txq)
 		netif_tx_start_queue(txq->nq);
 }
 
+/* Headers of a GSO frame, which IPv4 and TCP have left in the linear part. */
+static unsigned int ipoib_ud_gso_head(const struct sk_buff *skb)
+{
+	return skb_transport_offset(skb) + tcp_hdrlen(skb);
+}
+
+/* Return: number of SGEs, or a negative error with the frame still the caller's */
+static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
+			 struct ib_ud_wr *wr)
+{
+	struct ipoib_batch *batch = txq->batch;
+	unsigned int head;
+
+	wr->wr.send_flags = skb->ip_summed == CHECKSUM_PARTIAL ?
+			    IB_SEND_IP_CSUM : 0;
+	if (skb->len > IPOIB_TX_COPY)
+		batch->awaited = true;
+	if (!skb_is_gso(skb)) {
+		wr->wr.opcode = IB_WR_SEND;
+		return ipoib_ring_fill(&txq->ring, skb, wr->wr.sg_list);
+	}
+	head = ipoib_ud_gso_head(skb);
+	if (unlikely(head > skb_headlen(skb) || head > IPOIB_TX_HEAD ||
+		     !(txq->priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO)))
+		return -EINVAL;
+	batch->awaited = true;
+	wr->wr.opcode = IB_WR_LSO;
+	wr->header = skb->data;
+	wr->hlen = head;
+	wr->mss = skb_shinfo(skb)->gso_size;
+	return ipoib_ring_fill_lso(&txq->ring, skb, head, wr->wr.sg_list);
+}
+
 static void ipoib_ud_build(struct ipoib_txq *txq, struct ib_ud_wr *wr,
 			   const struct ipoib_ah *ah, u32 qpn, int nsge)
 {
 	wr->wr.wr_id = txq->ring.head - 1;
 	wr->wr.next = &(wr + 1)->wr;
 	wr->wr.num_sge = nsge;
-	wr->wr.opcode = IB_WR_SEND;
 	wr->ah = ah->ah;
 	wr->remote_qpn = qpn;
 	wr->remote_qkey = READ_ONCE(txq->priv->qkey);
@@ -426,29 +461,26 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		   const struct ipoib_ah *ah, u32 qpn)
 {
 	struct ipoib_batch *batch = txq->batch;
-	unsigned int len = skb->len;
-	unsigned int flags = 0;
+	struct ib_ud_wr *wr = &batch->wr[batch->count];
+	const struct ipoib_tx_slot *slot;
 	int nsge;
 
 	if (unlikely(!ipoib_ring_room(&txq->ring))) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_QUEUE_FULL);
 		return;
 	}
-	if (skb->ip_summed == CHECKSUM_PARTIAL)
-		flags = IB_SEND_IP_CSUM;
 	skb_tx_timestamp(skb);
-	if (len > IPOIB_TX_COPY)
-		batch->awaited = true;
-	nsge = ipoib_ring_fill(&txq->ring, skb, batch->sge[batch->count]);
+	nsge = ipoib_ud_fill(txq, skb, wr);
 	if (unlikely(nsge < 0)) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
 		return;
 	}
-	batch->wr[batch->count].wr.send_flags = flags;
-	ipoib_ud_build(txq, &batch->wr[batch->count], ah, qpn, nsge);
+	ipoib_ud_build(txq, wr, ah, qpn, nsge);
+	slot = &txq->ring.slots[(txq->ring.head - 1) & txq->ring.mask];
 	batch->count++;
-	batch->bytes += len;
-	netdev_tx_sent_queue(txq->nq, len);
+	batch->packets += slot->packets;
+	batch->bytes += slot->bytes;
+	netdev_tx_sent_queue(txq->nq, slot->bytes);
 	ipoib_ud_maybe_stop(txq);
 	if (batch->count == IPOIB_BATCH)
 		ipoib_ud_post(txq);
@@ -610,11 +642,26 @@ static int ipoib_ud_create_qp(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_ud_features - checksums that the HCA computes and checks
+ * ipoib_ud_too_long - whether a frame has more octets than the link takes
+ * @skb: the frame with its &struct ipoib_header
+ * @mtu: IP MTU of the link
+ *
+ * Return: whether it, or one of the segments that the HCA makes of it, is too long
+ */
+bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
+{
+	if (likely(skb->len <= mtu + IPOIB_HARD_LEN))
+		return false;
+	return !skb_is_gso(skb) || !skb_gso_validate_network_len(skb, mtu);
+}
+
+/**
+ * ipoib_ud_features - checksums and segments that the HCA makes
  * @priv: the interface, with its QP
  *
  * That it says IB_DEVICE_UD_IP_CSUM does not do: mlx5 without the offloads that come with
- * IBK_UD_TSO says so and computes none.
+ * IBK_UD_TSO says so and computes none. A segment needs its checksum, so without these
+ * there is no TSO. HCAs parse IPv4 only.
  *
  * Return: NETIF_F_ flags
  */
@@ -623,7 +670,30 @@ netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 	if (!(priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM) ||
 	    !(priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO))
 		return 0;
-	return NETIF_F_IP_CSUM | NETIF_F_RXCSUM;
+	return NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
+}
+
+/**
+ * ipoib_ud_moderate - have completions of datagrams reported later, and several at a time
+ * @priv: the interface
+ * @usecs: see &struct ipoib_moderation
+ * @frames: the same
+ *
+ * Context: RTNL held; may sleep
+ * Return: 0; -EOPNOTSUPP if the HCA does not know of this, for which the values are noted
+ * nevertheless; or another negative error of the HCA, with nothing changed
+ */
+int ipoib_ud_moderate(struct ipoib_dev *priv, u16 usecs, u16 frames)
+{
+	int err;
+
+	ASSERT_RTNL();
+	err = rdma_set_cq_moderation(priv->rxq->cq, frames, usecs);
+	if (err && err != -EOPNOTSUPP)
+		return err;
+	WRITE_ONCE(priv->rxq->moderation.usecs, usecs);
+	WRITE_ONCE(priv->rxq->moderation.frames, frames);
+	return err;
 }
 
 static void ipoib_ud_link_batch(struct ipoib_batch *batch)

@@ -45,13 +45,15 @@ struct ipoib_ah {
 /**
  * struct ipoib_batch - work requests that wait to be posted together
  * @count: how many
- * @bytes: octets of their frames
+ * @packets: frames on the wire that they make
+ * @bytes: octets of those
  * @awaited: somebody waits for one of them to complete
  * @wr: chained by ipoib_ud_post()
  * @sge: their scatter-gather lists
  */
 struct ipoib_batch {
 	unsigned int count;
+	unsigned int packets;
 	unsigned int bytes;
 	bool awaited;
 	struct ib_ud_wr wr[IPOIB_BATCH];
@@ -96,6 +98,19 @@ struct ipoib_rx_slot {
 };
 
 /**
+ * struct ipoib_moderation - when an HCA reports completions of a CQ
+ * @usecs: microseconds after the first of them, at the latest
+ * @frames: as soon as there are so many
+ *
+ * Both 0: as the HCA has it without being asked. Written with RTNL held, read also
+ * without.
+ */
+struct ipoib_moderation {
+	u16 usecs;
+	u16 frames;
+};
+
+/**
  * enum ipoib_rxq_state - whether receives are posted
  * @IPOIB_RXQ_STOPPED: the QP is not started
  * @IPOIB_RXQ_RUNNING: what is completed is posted again
@@ -122,6 +137,7 @@ enum ipoib_rxq_state {
  *	stop while NAPI is disabled, touch it
  * @nfree: how many
  * @state: written by NAPI, or by start and stop while NAPI is disabled
+ * @moderation: of @cq, and of the CQ for what connections receive
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists: head and payload
  * @wc: scratch for polling
@@ -140,6 +156,7 @@ struct ipoib_rxq {
 	u16 *free;
 	unsigned int nfree;
 	enum ipoib_rxq_state state;
+	struct ipoib_moderation moderation;
 	struct ib_recv_wr wr[IPOIB_BATCH];
 	struct ib_sge sge[IPOIB_BATCH][2];
 	struct ib_wc wc[IPOIB_POLL_WC];
@@ -195,6 +212,8 @@ static inline void ipoib_ud_schedule(struct napi_struct *napi)
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
+int ipoib_ud_moderate(struct ipoib_dev *priv, u16 usecs, u16 frames);
+bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);

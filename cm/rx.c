@@ -700,6 +700,26 @@ static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
 	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
 }
 
+/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
+static void ipoib_cm_rx_moderate(struct ipoib_cm *cm, struct ib_cq *cq)
+{
+	u16 usecs = READ_ONCE(cm->priv->rxq->moderation.usecs);
+	u16 frames = READ_ONCE(cm->priv->rxq->moderation.frames);
+	int err;
+
+	err = rdma_set_cq_moderation(cq, frames, usecs);
+	if (err && err != -EOPNOTSUPP)
+		netdev_warn(cm->priv->netdev,
+			    "cannot moderate completions of connections: %d\n",
+			    err);
+}
+
+static bool ipoib_cm_rx_is_moderated(const struct ipoib_cm *cm)
+{
+	return READ_ONCE(cm->priv->rxq->moderation.usecs) ||
+	       READ_ONCE(cm->priv->rxq->moderation.frames);
+}
+
 static int ipoib_cm_rx_make_cq(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_cq_init_attr attr = {
@@ -711,6 +731,8 @@ static int ipoib_cm_rx_make_cq(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	if (IS_ERR(rx->cq))
 		return PTR_ERR(rx->cq);
 	ipoib_object_made(IPOIB_OBJECT_CQ);
+	if (ipoib_cm_rx_is_moderated(cm))
+		ipoib_cm_rx_moderate(cm, rx->cq);
 	return 0;
 }
 
@@ -807,6 +829,24 @@ exit_bufs:
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	kfree(rx);
 	return err;
+}
+
+/**
+ * ipoib_cm_moderate - completions of what connections receive are to be moderated otherwise
+ * @priv: the interface; &ipoib_rxq.moderation says how
+ *
+ * Context: RTNL held; may sleep
+ */
+void ipoib_cm_moderate(struct ipoib_dev *priv)
+{
+	struct ipoib_cm *cm = priv->cm;
+
+	if (!cm)
+		return;
+	mutex_lock(&cm->mutex);
+	if (cm->rx)
+		ipoib_cm_rx_moderate(cm, cm->rx->cq);
+	mutex_unlock(&cm->mutex);
 }
 
 /**

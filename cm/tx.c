@@ -62,9 +62,17 @@ void ipoib_cm_destroy_cq(struct ib_cq *cq)
 	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
 }
 
-/* The checksum is computed here if nobody else has: no HCA does it on RC. */
+/*
+ * The checksum is computed here if nobody else has: no HCA does it on RC. A GSO frame is one
+ * that the stack made in datagram mode; its headers are right for the whole, too.
+ */
 static bool ipoib_conn_checksum(struct sk_buff *skb)
 {
+	if (unlikely(skb_is_gso(skb))) {
+		if (skb_unclone(skb, GFP_ATOMIC))
+			return false;
+		skb_gso_reset(skb);
+	}
 	return skb->ip_summed != CHECKSUM_PARTIAL || !skb_checksum_help(skb);
 }
 

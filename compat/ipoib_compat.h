@@ -18,6 +18,11 @@
 #include <linux/netdevice.h>
 #include <rdma/ib_sa.h>
 
+/* GSO left linux/netdevice.h in 6.5. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
+
 /* The page pool left its single header in 6.6. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
 #include <net/page_pool/helpers.h>

@@ -375,6 +375,8 @@ unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv)
  */
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast)
 {
+	if (umcast && !READ_ONCE(priv->mcast.umcast))
+		netdev_warn(priv->netdev, "ignoring multicast groups joined directly by userspace\n");
 	WRITE_ONCE(priv->mcast.umcast, umcast);
 	ipoib_mcast_resync(priv);
 }
