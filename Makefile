@@ -3,7 +3,8 @@
 # Builds the driver for the running kernel, or for the one in KDIR:
 #
 #	make [KDIR=DIR]
-#	make install
+#	make install [INSTALL_MOD_PATH=DIR]
+#	make uninstall [INSTALL_MOD_PATH=DIR]
 #
 # For those who change it, with a Debian root file system as tools/testing/vm
 # makes them (SUITE=trixie, bookworm or trixie-backports):
@@ -14,6 +15,11 @@
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 
+# Of KDIR, which need not be the running kernel. Debian's 6.1 has the upstream version in
+# kernel.release, and installs by this one.
+release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
+depmod = depmod -a $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(release)
+
 all: modules
 
 modules modules_install clean:
@@ -21,7 +27,12 @@ modules modules_install clean:
 
 install: modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=updates modules_install
-	depmod -a
+	$(depmod)
+
+# The kernel's own driver is found again.
+uninstall:
+	rm -f $(INSTALL_MOD_PATH)/lib/modules/$(release)/updates/ib_ipoib.ko*
+	$(depmod)
 
 lint:
 	tools/lint/lint $(if $(SUITE),--suite $(SUITE))
@@ -30,4 +41,4 @@ metrics:
 	tools/lint/metrics
 	tools/lint/layout
 
-.PHONY: all modules modules_install install clean lint metrics
+.PHONY: all modules modules_install install uninstall clean lint metrics
