@@ -8,6 +8,7 @@ start()
 {
 	local node
 
+	check "datagram mode" in_mode datagram "$1" 1 2
 	capture_start start
 	check "mode and transport" in_mode connected "$1" 1 2
 	for node in 1 2; do
@@ -25,6 +26,14 @@ flags()
 	check_eq "GID" "$(lladdr 1 | cut -c 9-)" "$(port_gid_hex 1)"
 }
 
+# both_forget NODE: the addresses of neighbours. A peer that knows one might just now probe
+# it, and the node would learn the peer's address from the question and ask none.
+both_forget()
+{
+	node_ip $((3 - $1)) neigh flush dev ib0
+	node_ip "$1" neigh flush dev ib0
+}
+
 # answers FLAGS: to ARP and to Neighbour Solicitations, of both nodes
 answers()
 {
@@ -32,9 +41,9 @@ answers()
 
 	capture_start answers
 	for node in 1 2; do
-		node_ip "$node" neigh flush dev ib0
+		both_forget "$node"
 		check "ping" slowwait 5 ping_ok "$node" "$(ip4 $((3 - node)))"
-		node_ip "$node" neigh flush dev ib0
+		both_forget "$node"
 		check "ping" slowwait 5 ping_ok "$node" "$(ip6 $((3 - node)))"
 	done
 	capture_stop

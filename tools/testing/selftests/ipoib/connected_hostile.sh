@@ -10,6 +10,9 @@
 #	|                        switch                          |
 #	+--------------------------------------------------------+
 
+# What is counted here is the memory of the driver, not that of bounce buffers.
+# shellcheck disable=SC2034 # for lib_softib.sh
+HCA=generic
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"

@@ -13,6 +13,9 @@
 # a connection and say that they are ready when it has been granted, and that is all.
 # PEERS is how many they are: tools/testing/check --env PEERS=5000 connected_many.sh
 
+# What is counted here is the memory of the driver, not that of bounce buffers.
+# shellcheck disable=SC2034 # for lib_softib.sh
+HCA=generic
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"

@@ -10,6 +10,7 @@
 #	|              switch               |
 #	+-----------------------------------+
 
+: "${HCA:=mlx5}"
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
@@ -26,6 +27,7 @@ CASES=(
 	"mtu_follows B6,B33,C24 the MTU follows the mode"
 	"mtu_before B6,B33 so does one that was set in datagram mode, and the log says so"
 	"mtu_stays B6,B33 an MTU that was set stays"
+	"warned B6,B33 the log says that multicast takes less than connections do"
 	"mode_refused B14 ip link tells why connected mode is refused, and nothing changes"
 	"mode_vetoed B5,B6 nor does anything if somebody minds the MTU"
 	"mtu_least C23 an MTU less than IP needs is refused in both modes"
@@ -91,6 +93,32 @@ words()
 	check_eq "reads" "$(net_file 1 mode)" datagram
 	check "connected, no newline" in_node 1 sh -c "printf connected > $file"
 	check_eq "reads" "$(net_file 1 mode)" connected
+	check "back" set_mode 1 datagram
+}
+
+# warnings TEXT: how often the log has it
+warnings()
+{
+	klog | grep -c "ib0: $1"
+}
+
+warned()
+{
+	local mode='enabling connected mode will cause multicast packet drops'
+	local mtu='mtu > 2044 will cause multicast packet drops\.'
+
+	in_datagram
+	check "mode" set_mode 1 connected
+	check_eq "of the mode" "$(warnings "$mode")" 1
+	check_eq "of its MTU" "$(warnings "$mtu")" 0
+	check "longer" node_ip 1 link set ib0 mtu 2045
+	check_eq "of the MTU" "$(warnings "$mtu")" 1
+	check "not longer" node_ip 1 link set ib0 mtu 2044
+	check_eq "of an MTU that all take" "$(warnings "$mtu")" 1
+	check "mode" set_mode 1 datagram
+	check "mode" set_mode 1 connected
+	check_eq "of the mode with that MTU" "$(warnings "$mode")" 1
+	check "back" node_ip 1 link set ib0 mtu 65520
 	check "back" set_mode 1 datagram
 }
 

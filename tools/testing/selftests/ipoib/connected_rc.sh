@@ -10,6 +10,7 @@
 #	|       switch       |
 #	+--------------------+
 
+: "${HCA:=mlx5}"
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
@@ -18,8 +19,8 @@
 
 CASES=(
 	"start:rc B5,C1 two nodes go into connected mode, reliable"
-	"flags:80 C7,U36 the address says RC and nothing else"
 	"messages:0 C12,C15,C21,C26,C29,C36 REQ, REP and RTU are as sections 3.2, 3.5 and 6 have them"
+	"flags:80 C7,U36 the address says RC and nothing else"
 	"answers:80 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C2 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:0 C4,C6,C22,C31,C32 echoes are on the connection, ARP and ND over UD"
@@ -38,10 +39,13 @@ CASES=(
 	"latency C12 a connection is made within a few milliseconds"
 )
 
+NEEDS=([messages:0]=start:rc)
+
 setup()
 {
 	fabric_up 2
 	wait_ping 1 2 || ktap_bail "no ping"
+	in_mode connected rc 1 2 || ktap_bail "no connected mode"
 }
 
 diagnose()

@@ -18,8 +18,8 @@
 
 CASES=(
 	"start:uc B5,C8 two nodes go into connected mode, unreliable"
-	"flags:40 C7,C8 the address says UC and nothing else"
 	"messages:1 C12,C15,C21,C26,C29,C36 REQ, REP and RTU of an unreliable connection"
+	"flags:40 C7,C8 the address says UC and nothing else"
 	"answers:40 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C8 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:32 C4,C6,C31,C32 echoes are on the connection, ARP and ND over UD"
@@ -37,10 +37,13 @@ CASES=(
 	"both C8,C11 who offers both gets the one its peer offers"
 )
 
+NEEDS=([messages:1]=start:uc)
+
 setup()
 {
 	fabric_up 2
 	wait_ping 1 2 || ktap_bail "no ping"
+	in_mode connected uc 1 2 || ktap_bail "no connected mode"
 }
 
 diagnose()

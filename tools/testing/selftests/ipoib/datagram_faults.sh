@@ -9,6 +9,7 @@
 #	|          switch           |
 #	+---------------------------+
 
+: "${HCA:=mlx5}"
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_mcast.sh
 . "$LIB_DIR/lib_mcast.sh"

@@ -480,6 +480,12 @@ counter_is()
 	test "$(counter "$1" "$2")" "$3" "$4"
 }
 
+# feature NODE NAME: on, off, or "off [fixed]"
+feature()
+{
+	in_node "$1" ethtool -k ib0 | sed -n "s/^[\t ]*$2: //p"
+}
+
 iperf_listens()
 {
 	in_node "$1" cat /proc/net/tcp6 /proc/net/tcp | grep -qi ':1451 .* 0A '
@@ -511,6 +517,38 @@ iperf()
 check_rate()
 {
 	check "Mb/s: $1" awk "BEGIN { exit !($1 * $SLOW * $SLOW >= $2) }"
+}
+
+# transfer FROM TO ADDRESS: a stream of OCTETS arrives as it was sent
+transfer()
+{
+	local to=$2 address=$3 got=$TESTDIR/received digest
+
+	background "$to" python3 -c '
+import hashlib, socket, sys
+family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+listener = socket.socket(family)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind((sys.argv[1], 7000))
+listener.listen(1)
+print("listening", flush=True)
+peer, _ = listener.accept()
+digest = hashlib.sha256()
+while data := peer.recv(65536):
+	digest.update(data)
+print(digest.hexdigest(), flush=True)
+' "$address" > "$got"
+	busywait 10000 grep -q listening "$got" || { fail "no listener"; return; }
+	digest=$(in_node "$1" timeout $((60 * SLOW)) python3 -c '
+import hashlib, random, socket, sys
+data = random.Random(1).randbytes(int(sys.argv[2]))
+with socket.create_connection((sys.argv[1], 7000)) as peer:
+	peer.sendall(data)
+print(hashlib.sha256(data).hexdigest())
+' "$address" "$OCTETS") || fail "the sender failed"
+	busywait $((60000 * SLOW)) grep -q "^$digest$" "$got" ||
+		fail "what arrived is not what was sent: $(tr '\n' ' ' < "$got")"
+	background_stop
 }
 
 # tcp_stream FROM TO FAMILY [ARG...]: 10 Mb/s is what even a slow emulator does

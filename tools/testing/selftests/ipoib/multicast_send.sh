@@ -473,6 +473,7 @@ umcast()
 	other=$(mgid_of "$2")
 	in_node 2 sh -c 'echo 1 > /sys/class/net/ib0/umcast'
 	check_eq "umcast" "$(in_node 2 cat /sys/class/net/ib0/umcast)" 1
+	check "the log says so" grep -q 'ib0: ignoring multicast groups joined directly by userspace' <<< "$(klog)"
 	joined_by_cm 2 "$group"
 	check "user space is a member" slowwait 10 sa_is_full_member 2 "$mgid"
 	group_join 2 "$group" "$(group_of "$2")"

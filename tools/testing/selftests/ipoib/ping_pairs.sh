@@ -10,6 +10,7 @@
 #	|           switch             |
 #	+------------------------------+
 
+: "${HCA:=mlx5}"
 . "$(dirname "$0")/lib.sh"
 
 N=$(fabric_most 16)

@@ -11,6 +11,9 @@
 #	|               switch                |
 #	+-------------------------------------+
 
+# mlx4 and mlx5 do not tell of another SM if nothing else changes.
+# shellcheck disable=SC2034 # for lib_softib.sh
+HCA=generic
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_mcast.sh
 . "$LIB_DIR/lib_mcast.sh"

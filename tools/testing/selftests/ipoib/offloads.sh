@@ -1,0 +1,176 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# TSO: a HCA that cuts large TCP packets into segments does so in datagram mode, what
+# arrives is what was sent, and counters count what is on the wire.
+#
+#	 node1     node2 <===== TCP =====> node3
+#	OpenSM    cuts up,                   |
+#	   |      as mlx5                    |
+#	+--+--------+------------------------+-+
+#	|              switch                  |
+#	+--------------------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+# Octets of a transfer
+OCTETS=3000000
+
+CASES=(
+	"offered:0:off B23 TSO is not offered where the HCA has none"
+	"offered:3:off B23 and not where it computes no checksums, though it says so"
+	"offered:2:on B23 TSO is offered where the HCA takes large sends on any QP"
+	"offered:1:on B23 and where it takes them on QPs with IPOIB_UD_LSO only"
+	"cut B23 A stream leaves in large sends, and arrives as it was sent"
+	"wire B23 Segments on the wire are no longer than the MTU, and have right checksums and lengths"
+	"counted B23 Packets and octets are counted as they are on the wire"
+	"lossy B23 A stream arrives also where each 40th datagram is lost"
+	"mtu B23 Segments follow an MTU of the interface that is smaller than the link's"
+	"ipv6 B23 IPv6, which the HCA does not cut up, arrives"
+	"switched B23 TSO is switched off and on by ethtool"
+	"connected B23 In connected mode it is off, packets are sent whole, and the wish is kept"
+	"failed B23 Large sends that fail are counted, and the interface recovers"
+)
+NEEDS=([cut]=offered:1 [wire]=offered:1 [counted]=offered:1 [lossy]=offered:1 [mtu]=offered:1
+	[ipv6]=offered:1 [switched]=offered:1 [connected]=offered:1 [failed]=offered:1)
+
+setup()
+{
+	fabric_up 3
+}
+
+diagnose()
+{
+	note "$(in_node 2 ethtool -S ib0 | tr -s ' \n' ' ')"
+	note "$(klog | tail -n 10)"
+}
+
+feature_is()
+{
+	[[ $(feature "$1" "$2") == "$3"* ]]
+}
+
+# Large sends that the HCA of a node has cut up
+large_sends()
+{
+	knob_get "$1" counters | sed -n 's/^hca\.lso //p'
+}
+
+# cut_up OP N: a transfer from node 2 to 3 makes so many large sends
+cut_up()
+{
+	local before
+
+	before=$(large_sends 2)
+	transfer 2 3 "${3:-$(ip4 3)}"
+	check_num "large sends" $(($(large_sends 2) - before)) "$1" "$2"
+}
+
+offered()
+{
+	hca_remove 2
+	knob_set 2 csum "$1"
+	hca_add 2
+	busywait 10000 netdev 2 > /dev/null || { fail "no interface"; return; }
+	nodes_up 2
+	check "carrier" wait_carrier 2
+	feature_is 2 tcp-segmentation-offload "$2" ||
+		fail "tcp-segmentation-offload is $(feature 2 tcp-segmentation-offload)"
+	check "ping" slowwait 10 ping_ok 2 "$(ip4 3)"
+	check "stream" transfer 2 3 "$(ip4 3)"
+}
+
+cut()
+{
+	# Without TSO there would be one send for each 2000 octets.
+	cut_up -gt 20
+}
+
+wire()
+{
+	local args=("${TSHARK_ARGS[@]}") got
+
+	capture_start segments
+	transfer 2 3 "$(ip4 3)"
+	capture_stop
+	TSHARK_ARGS+=(-o tcp.check_checksum:TRUE -o ip.check_checksum:TRUE)
+	check "tshark" tshark_read tcp.len tcp.checksum.status ip.checksum.status ip.len tcp.dstport
+	TSHARK_ARGS=("${args[@]}")
+	# Status 1 is good
+	got=$(tshark_rows tcp.dstport=7000 tcp.checksum.status | sort | uniq -c | tr -s ' \n' ' ')
+	[[ $got =~ ^\ [0-9]+\ 1\ $ ]] || fail "TCP checksums (count, status): $got"
+	got=$(tshark_rows tcp.dstport=7000 ip.checksum.status | sort | uniq -c | tr -s ' \n' ' ')
+	[[ $got =~ ^\ [0-9]+\ 1\ $ ]] || fail "IP checksums (count, status): $got"
+	got=$(tshark_rows tcp.dstport=7000 ip.len | sort -n | tail -n 1)
+	check_num "longest packet" "$got" -le "$(link_mtu 2)"
+}
+
+counted()
+{
+	local mtu before_packets before_bytes packets bytes
+
+	mtu=$(link_mtu 2)
+	before_packets=$(counter 2 tx_packets)
+	before_bytes=$(counter 2 tx_bytes)
+	transfer 2 3 "$(ip4 3)"
+	packets=$(($(counter 2 tx_packets) - before_packets))
+	bytes=$(($(counter 2 tx_bytes) - before_bytes))
+	check_num "packets" "$packets" -ge $((OCTETS / mtu))
+	check_num "packets" "$packets" -le $((2 * OCTETS / mtu))
+	# Each has headers of 4, 20 and 32 octets.
+	check_num "octets" "$bytes" -ge $((OCTETS + 56 * OCTETS / mtu))
+	check_num "octets" "$bytes" -le $((OCTETS + OCTETS / 10))
+}
+
+lossy()
+{
+	knob_set 2 drop_every_ud 40
+	cut_up -gt 20
+	knob_set 2 drop_every_ud 0
+}
+
+mtu()
+{
+	local mtu
+
+	mtu=$(link_mtu 2)
+	check "smaller MTU" node_ip 2 link set ib0 mtu 1500
+	cut_up -gt 20
+	check "MTU" node_ip 2 link set ib0 mtu "$mtu"
+}
+
+ipv6()
+{
+	cut_up -eq 0 "$(ip6 3)"
+}
+
+switched()
+{
+	check "off" in_node 2 ethtool -K ib0 tso off
+	cut_up -eq 0
+	check "on" in_node 2 ethtool -K ib0 tso on
+	cut_up -gt 20
+}
+
+connected()
+{
+	check "connected mode" set_mode 2 connected
+	check "off" feature_is 2 tcp-segmentation-offload off
+	cut_up -eq 0
+	check "datagram mode" set_mode 2 datagram
+	check "on" feature_is 2 tcp-segmentation-offload on
+	cut_up -gt 20
+}
+
+failed()
+{
+	knob_set 2 fail_send 3
+	transfer 2 3 "$(ip4 3)"
+	check_eq "failed sends left" "$(knob_get 2 fail_send)" 0
+	check "errors" counter_is 2 tx_errors -gt 0
+	check "ping" slowwait 10 ping_ok 2 "$(ip4 3)"
+}
+
+ktap_main "$@"
