@@ -336,10 +336,10 @@ cached()
 	local gid
 
 	gid=$(port_gid_hex 2)
+	paths_trace
 	node_ip 1 link set ib0 down
 	node_ip 1 link set ib0 up
 	node_ip 1 addr replace "$(ip6 1)/64" dev ib0 nodad
-	paths_trace
 	check "ping" wait_ping 1 2
 	check_num "queries at first" "$(path_events "$gid" query)" -ge 1
 	: > "$TRACING/trace"
