@@ -7,11 +7,12 @@
 # judge_ktap TEST STATUS LOG [CASE]...
 # Prints a line for each result, words separated by tabs:
 #
-#	pass|fail|skip|xfail|fault TEST TEXT [MS]
+#	pass|fail|stuck|skip|xfail|fault TEST TEXT [MS]
 #
-# A case that did not hold is "fail". What is wrong with the whole is "fault": no end in
-# time, "Bail out!", no result, fewer or more results than the plan says, an exit status
-# that does not fit the results, and a CASE that was asked for and has no result.
+# A case that did not hold is "fail". A test that did not end in time, or gave up with "Bail
+# out!", is "stuck", and then it counts for nothing that results are missing. What else is
+# wrong with the whole is "fault": no result, fewer or more results than the plan says, an exit
+# status that does not fit the results, and a CASE that was asked for and has no result.
 judge_ktap()
 {
 	local test=$1 status=$2 log=$3
@@ -52,11 +53,13 @@ judge_ktap()
 			none = 1
 		}
 	}
-	/^Bail out!/ { result("fault", $0) }
+	/^Bail out!/ { result("stuck", $0) }
 	END {
 		if (status == 124 || status == 137)
-			result("fault", "did not end in time")
-		else if (none && total == 0 && status == 4)
+			result("stuck", "did not end in time")
+		if (count["stuck"])
+			exit
+		if (none && total == 0 && status == 4)
 			exit
 		else if (total == 0)
 			result("fault", "gave no result, exit status " status)

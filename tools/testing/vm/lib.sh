@@ -182,6 +182,40 @@ in_root()
 	' in_root "$@"
 }
 
+# take_slots N: CPUs of this machine, as many as guests are going to emulate, until this script
+# ends. Each is a locked file, so several checks on one machine take turns. One script after
+# the other takes its CPUs: none waits for a second one that another waits for, too.
+take_slots()
+{
+	local dir=/run/lock/ipoib-vm cpus wanted=$1 queue fd i told=''
+
+	[ -z "${VM_HAS_SLOTS:-}" ] || return 0
+	cpus=$(nproc)
+	[ "$wanted" -le "$cpus" ] || wanted=$cpus
+	mkdir -p "$dir"
+	exec {queue}> "$dir/queue"
+	until flock -n "$queue"; do
+		[ -n "$told" ] || echo "vm: waits for the guests of others"
+		told=1
+		sleep 0.5
+	done
+	while true; do
+		for ((i = 0; i < cpus && wanted > 0; i++)); do
+			exec {fd}> "$dir/cpu$i"
+			if flock -n "$fd"; then
+				wanted=$((wanted - 1))
+			else
+				exec {fd}>&-
+			fi
+		done
+		[ "$wanted" -gt 0 ] || break
+		[ -n "$told" ] || echo "vm: waits for the guests of others"
+		told=1
+		sleep 0.5
+	done
+	exec {queue}>&-
+}
+
 # Sets the array qemu to the command that runs QEMU out of a root file system,
 # without a chroot, so that it sees the host's files, and to a bare machine.
 qemu_base()
