@@ -383,7 +383,8 @@ static const struct dma_map_ops softib_dma_ops = {
  * softib_dma_init() - give the parent of an HCA device addresses of its own
  * @node: the node, with its platform device and its model
  *
- * Return: 0 or a negative errno
+ * Return: 0 or a negative errno: -EOPNOTSUPP on a kernel where devices have no operations of
+ * their own for DMA
  */
 int softib_dma_init(struct softib_node *node)
 {
@@ -394,6 +395,13 @@ int softib_dma_init(struct softib_node *node)
 		return -ENOMEM;
 	xa_init_flags(&node->dma->maps, XA_FLAGS_ALLOC1 | XA_FLAGS_LOCK_IRQ);
 	set_dma_ops(&node->pdev->dev, &softib_dma_ops);
+	if (get_dma_ops(&node->pdev->dev) != &softib_dma_ops) {
+		dev_err(&node->pdev->dev,
+			"the kernel has no DMA operations of devices\n");
+		vfree(node->dma);
+		node->dma = NULL;
+		return -EOPNOTSUPP;
+	}
 	return dma_set_mask_and_coherent(&node->pdev->dev, DMA_BIT_MASK(64));
 }
 
