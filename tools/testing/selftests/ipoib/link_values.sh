@@ -196,10 +196,10 @@ remote_reached()
 
 	last=$(last_asked)
 	in_node 2 udp_group send ib0 10.9.0.77 7500 32 1 &
-	tid=$(busywait 1000 asked_anew "$last") &&
+	tid=$(within 1000 asked_anew "$last") &&
 		umad_send "$2" "$1" 1 0 "0103028100000000${tid}0035$3"
 	wait $!
-	busywait 300 frame_seen dport=7500
+	within 300 frame_seen dport=7500
 }
 
 between_subnets()

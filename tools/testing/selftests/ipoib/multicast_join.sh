@@ -142,7 +142,7 @@ warm_up()
 	before=$(counter 3 multicast)
 	while [ "$(now_ms)" -lt "$end" ]; do
 		in_node 1 udp_group send ib0 "$1" 6999 100 1
-		busywait 200 counter_is 3 multicast -gt "$before" && return 0
+		within 200 counter_is 3 multicast -gt "$before" && return 0
 	done
 	fail "nothing to $1 arrives"
 	return 1
