@@ -66,7 +66,7 @@ lossy()
 	for node in 1 2; do
 		knob_set "$node" drop_every_rc 50
 	done
-	echoes_within 300 200 -s 1000
+	quick "longest echo" 300 longest_echo 200 -s 1000
 	for node in 1 2; do
 		knob_set "$node" drop_every_rc 0
 	done
@@ -82,21 +82,22 @@ rnr()
 	check "connection" connect 1 2
 	same_connection_begin
 	before=$(drops 2 no_rwqe)
-	knob_set 2 rnr_next 20
-	echoes_within 300 20
+	quick "longest echo" 300 longest_rnr
 	check_num "no receive" $(($(drops 2 no_rwqe) - before)) -ge 20
 	knob_set 2 rnr_next 0
 	same_connection_end
 }
 
-# echoes_within MS COUNT [ARG...]: each, on the connection
-echoes_within()
+# longest_echo COUNT [ARG...]: sets TOOK, of those on the connection
+longest_echo()
 {
-	local longest
+	TOOK=$(ping_longest 1 "$(ip4 2)" "$@") || fail "echoes are lost"
+}
 
-	longest=$(ping_longest 1 "$(ip4 2)" "${@:2}") || { fail "echoes are lost"; return; }
-	note "longest: $longest ms"
-	check_num "milliseconds" "$longest" -lt "$(scaled "$1")"
+longest_rnr()
+{
+	knob_set 2 rnr_next 20
+	longest_echo 20
 }
 
 # Both ends are ours. Node 2 asks for none: nothing crosses.

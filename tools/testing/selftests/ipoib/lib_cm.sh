@@ -161,12 +161,6 @@ setup_times()
 		$2 == "'"$CM_RTU"'" && ($3 in asked) { printf "%d\n", us - asked[$3]; delete asked[$3] }'
 }
 
-# median: of the numbers of standard input, one a line
-median()
-{
-	sort -n | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }'
-}
-
 # private_data NODE MTU: of a message that it sends
 private_data()
 {
