@@ -6,6 +6,8 @@
 
 CAPTURE_PID=
 CAPTURE=
+# Processes that go on with what is captured, and end with the capture
+declare -a FOLLOWERS=()
 MARKER=0
 
 # Compile what the Makefile did not. In the guest all of them are there.
@@ -55,6 +57,8 @@ capture_kill()
 	kill "$CAPTURE_PID" 2> /dev/null
 	wait "$CAPTURE_PID" 2> /dev/null
 	CAPTURE_PID=
+	[ ${#FOLLOWERS[@]} -eq 0 ] || wait "${FOLLOWERS[@]}"
+	FOLLOWERS=()
 }
 
 # A frame of our own through the fabric, node 1 to node 2, to a QP that nobody
