@@ -179,7 +179,7 @@ other_types()
 {
 	check "connection" connect 1 2
 	capture_start types
-	listen 2 0x88b5 3 5000
+	listen 2 0x88b5 3 20000
 	check "send" in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 0123456789ab 3
 	wait "$LISTENER" || fail "not all of 3 frames came"
 	capture_stop
@@ -193,7 +193,7 @@ unicast_ns()
 	local delay=/proc/sys/net/ipv6/neigh/ib0/delay_first_probe_time
 
 	check "connection" connect 1 2
-	check "ping" ping_ok 1 "$(ip6 2)"
+	check "ping" ping_once 1 "$(ip6 2)"
 	in_node 1 sh -c "echo 1 > $delay"
 	capture_start ns
 	check "doubt" node_ip 1 neigh change "$(ip6 2)" dev ib0 nud stale

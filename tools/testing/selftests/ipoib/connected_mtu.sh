@@ -174,7 +174,7 @@ mtu_before()
 	check "connected" set_mode 1 connected
 	check_eq "MTU" "$(link_mtu 1)" 1500
 	check "a message" grep -q 'MTU stays 1500 as it was set; connected mode takes up to 65520' <<< "$(klog)"
-	check "1500" ping_ok 1 "$(ip4 2)" -s 1472 -M 'do'
+	check "1500" ping_once 1 "$(ip4 2)" -s 1472 -M 'do'
 	check_not "1501" ping_ok 1 "$(ip4 2)" -s 1473 -M 'do'
 	check "datagram" set_mode 1 datagram
 	check_eq "MTU" "$(link_mtu 1)" 1500
@@ -205,7 +205,7 @@ mode_refused()
 	unchanged 3
 	check_eq "address" "$(lladdr 3)" "$before"
 	check_eq "umcast" "$(net_file 3 umcast)" 0
-	check "ping" ping_ok 1 "$(ip4 3)"
+	check "ping" ping_once 1 "$(ip4 3)"
 }
 
 # A team has its ports keep their MTU.
@@ -242,8 +242,8 @@ mtu_least()
 	done
 	check "connected" set_mode 1 connected
 	check "1280" node_ip 1 link set ib0 mtu 1280
-	check "IPv4 of 1280" ping_ok 1 "$(ip4 2)" -s 1252 -M 'do'
-	check "IPv6 of 1280" ping_ok 1 "$(ip6 2)" -s 1232 -M 'do'
+	check "IPv4 of 1280" ping_once 1 "$(ip4 2)" -s 1252 -M 'do'
+	check "IPv6 of 1280" ping_once 1 "$(ip6 2)" -s 1232 -M 'do'
 	check_not "1281" ping_ok 1 "$(ip4 2)" -s 1253 -M 'do'
 	check "back" node_ip 1 link set ib0 mtu 65520
 	check "datagram" set_mode 1 datagram

@@ -403,6 +403,12 @@ ping_ok()
 	in_node "$node" ping -n -c 1 -W 1 -I ib0 "$@" "$addr" > /dev/null 2>&1
 }
 
+# ping_once FROM ADDRESS [ARG...]: one echo, even if it takes longer: where it is not tried again
+ping_once()
+{
+	ping_ok "$@" -W 10
+}
+
 # unanswered FROM ADDRESS [ARG...]: no answer comes to an echo. There is no way there, so
 # no marker can end the wait; it is longer on slow kernels.
 unanswered()
@@ -478,6 +484,20 @@ counter()
 counter_is()
 {
 	test "$(counter "$1" "$2")" "$3" "$4"
+}
+
+# net_rx: how often all CPUs have looked for received frames
+net_rx()
+{
+	local name n sum=0
+
+	while read -r name n; do
+		[ "$name" = NET_RX: ] || continue
+		for n in $n; do
+			sum=$((sum + n))
+		done
+	done < /proc/softirqs
+	echo "$sum"
 }
 
 # feature NODE NAME: on, off, or "off [fixed]"

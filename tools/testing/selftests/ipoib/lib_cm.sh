@@ -267,8 +267,8 @@ all_apart()
 	for node in 1 2; do
 		slowwait 10 all_gone "$node" || return 1
 	done
-	check "ping" ping_ok 1 "$(ip4 2)"
-	check "ping" ping_ok 2 "$(ip4 1)"
+	check "ping" ping_once 1 "$(ip4 2)"
+	check "ping" ping_once 2 "$(ip4 1)"
 	for node in 1 2; do
 		set_mode "$node" connected || return 1
 	done

@@ -129,7 +129,7 @@ avahi_start()
 # mdns_query NODE ADDRESS: it asks for ipoibtest.local, and that is the answer
 mdns_query()
 {
-	in_node "$1" timeout 15 python3 - "$(ip4 "$1")" "$2" <<- 'END'
+	in_node "$1" timeout 60 python3 - "$(ip4 "$1")" "$2" <<- 'END'
 		import socket, sys
 		own, wanted = (socket.inet_aton(a) for a in sys.argv[1:])
 		group = socket.inet_aton("224.0.0.251")
@@ -193,7 +193,7 @@ program()
 	mgid=$(mgid_of "$1")
 	socat_listen 2 "$group" "$out"
 	check "socat listens" slowwait 5 is_member 2 "$mgid"
-	udp_listen 3 "$group" 7021 200 10000
+	udp_listen 3 "$group" 7021 200 60000
 	check "the other, too" slowwait 5 is_member 3 "$mgid"
 	check "first datagram" socat_send 1 "$group" datagram0
 	check "sender" busywait 5000 mcg_is 1 "$mgid" state member
@@ -243,7 +243,7 @@ dhcp_answer()
 # dhcp_ask TYPE [OPTIONS]: broadcast it from node 4, and print the answer
 dhcp_ask()
 {
-	listen 4 0x0800 100 8000
+	listen 4 0x0800 100 90000
 	in_node 4 raw_frame send ib0 "$(lladdr_broadcast 4)" 0x0800 "$(dhcp_message "$@")"
 	busywait 5000 dhcp_answer
 	group_leave "$LISTENER"

@@ -184,11 +184,11 @@ repeated()
 
 	good=$(xstat 2 sa_reports)
 	data=$(report)
-	check "both answered" mad_send 1 2 1 2000 "$data" "$data"
+	check "both answered" mad_send 1 2 1 10000 "$data" "$data"
 	check "acted on" busywait 1000 xstat_is 2 sa_reports -gt "$good"
 	check_eq "acted on" "$(xstat 2 sa_reports)" $((good + 1))
 	# the other half of the TID is that of who sends
-	check "all answered" mad_send 1 2 1 2000 "$data" "$(report tid:0000000012345679)" \
+	check "all answered" mad_send 1 2 1 10000 "$data" "$(report tid:0000000012345679)" \
 		"$(report tid:0000000012345679)"
 	check "acted on" busywait 1000 xstat_is 2 sa_reports -gt $((good + 2))
 	check_eq "acted on" "$(xstat 2 sa_reports)" $((good + 3))
@@ -427,7 +427,7 @@ in_service()
 	before=$(xstat 2 path_queries)
 	udp_to 2 10.9.0.88 6995 20 20000
 	check_eq "questions after a failure" "$(xstat 2 path_queries)" "$before"
-	check "in service" mad_send 1 2 1 2000 "$(report trap:0040 gid:fe80"$(zeros 12)"dead)"
+	check "in service" mad_send 1 2 1 10000 "$(report trap:0040 gid:fe80"$(zeros 12)"dead)"
 	udp_to 2 10.9.0.88 6995 1
 	check "asks" busywait 1000 xstat_is 2 path_queries -gt "$before"
 	node_ip 2 neigh del 10.9.0.88 dev ib0

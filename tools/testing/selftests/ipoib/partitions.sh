@@ -243,7 +243,7 @@ pkey_of_frames()
 	check "up" blue_up 1 2
 	check "ping" slowwait 10 child_ping 1 ib0.8001 2 1
 	capture_start pkey
-	check "ping" child_ping 1 ib0.8001 2 1 -c 3 -i 0.2
+	check "ping" child_ping 1 ib0.8001 2 1 -c 3 -i 0.2 -W 10
 	in_node 1 udp_group send ib0.8001 239.77.0.1 7700 32 3
 	capture_stop
 	check "P_Key of unicast" frames_all pkey 8001 op=64 "dqp=$(lladdr_qpn 2 ib0.8001)"
@@ -458,10 +458,10 @@ netns()
 rdma_cm()
 {
 	check "up" blue_up 1 2
-	in_node 2 timeout 60 rping -s -a "$(addr_of 2 1)" -C 3 > "$TESTDIR/rping" 2>&1 &
+	in_node 2 timeout 180 rping -s -a "$(addr_of 2 1)" -C 3 > "$TESTDIR/rping" 2>&1 &
 	BACKGROUND+=($!)
 	capture_start rping
-	check "rping" slowwait 10 in_node 1 timeout 10 rping -c -a "$(addr_of 2 1)" -C 3
+	check "rping" slowwait 10 in_node 1 timeout 30 rping -c -a "$(addr_of 2 1)" -C 3
 	capture_stop
 	check "P_Key of the connection" frames_all pkey 8001 "$(from 1)" op=04
 	background_stop

@@ -171,7 +171,7 @@ reports()
 		by=("$ROUTERS4" "$ROUTERS6")
 	fi
 	capture_start reports
-	listen 2 3 1000 10000
+	listen 2 3 1000 90000
 	group_join 3 "239.40.7.$1" "ff05::407$1"
 	check "node 2 hears them" busywait 5000 reports_heard "$1"
 	check "sent as they should be" busywait 3000 reports_by "${by[@]}" "$1"
@@ -281,12 +281,12 @@ routed()
 		"mroute from v0 group 239.40.6.2 to ib0" > "$TESTDIR/smcroute.conf"
 	background 2 smcrouted -n -f "$TESTDIR/smcroute.conf" -P "$TESTDIR/smc.pid" -u "$TESTDIR/smc.sock"
 	check "the flag" slowwait 10 grep -q 'users: .*r' "$(mcg_file 2)"
-	ip netns exec beyond udp_group recv v0 239.40.6.1 7101 5 8000 > "$TESTDIR/beyond" &
+	ip netns exec beyond udp_group recv v0 239.40.6.1 7101 5 20000 > "$TESTDIR/beyond" &
 	LISTENER=$!
 	busywait 3000 grep -q ready "$TESTDIR/beyond"
 	in_node 1 udp_group send ib0 239.40.6.1 7101 100 10 100000
 	wait "$LISTENER" || fail "beyond got $(sed 1d "$TESTDIR/beyond") of 5"
-	udp_listen 3 239.40.6.2 7102 5 8000
+	udp_listen 3 239.40.6.2 7102 5 20000
 	ip netns exec beyond udp_group send v0 239.40.6.2 7102 100 20 100000
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 5"
 	comes_and_goes

@@ -278,7 +278,7 @@ silent_sender()
 	mgid=$(mgid4 239.50.0.3)
 	check "sender" within 20000 join_state_is 1 "$mgid" 0x4
 	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" "$(($(sa_field "$mgid" mlid)))"
-	udp_listen 3 239.50.0.3 7202 5 3000
+	udp_listen 3 239.50.0.3 7202 5 20000
 	udp_to 1 239.50.0.3 7202 5
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 5"
 	group_leave
@@ -380,13 +380,13 @@ restart()
 	with_group
 	got=$(udp_count 3 2)
 	# it stays until it is killed
-	udp_listen 3 239.52.0.1 7300 6000 60000
+	udp_listen 3 239.52.0.1 7300 60000 600000
 	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.52.0.1)"
 	udp_to 2 239.52.0.1 7301 3
 	check "a sender" slowwait 5 mcg_is 2 "$(mgid4 239.52.0.1)" state member
 	before=$(xstat 2 tx_via_broadcast)
 	sent=$(udp_count 2 5)
-	background 2 udp_group send ib0 239.52.0.1 7300 100 6000 10000
+	background 2 udp_group send ib0 239.52.0.1 7300 100 60000 10000
 	sender=${BACKGROUND[-1]}
 	opensm_kill
 	opensm_start
@@ -442,7 +442,7 @@ other_mlids()
 	check "the listener's" within 20000 mlid_is 3 "$mgid" "$now"
 	check "the sender's" within 20000 mlid_is 2 "$mgid" "$now"
 	check "by its own tree" slowwait 10 by_own_tree 2 239.58.0.1
-	udp_listen 3 239.58.0.1 7302 10 5000
+	udp_listen 3 239.58.0.1 7302 10 20000
 	capture_start other_mlids
 	udp_to 2 239.58.0.1 7302 10
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 10"

@@ -197,7 +197,7 @@ INVALID_DELETE='ERR 1B25\|[Ii]nvalid delete request'
 # foreign_leave NODE MGID: SubnAdmDelete of its MCMemberRecord; the MGID in hex
 foreign_leave()
 {
-	mad_send "$1" 1 1 2000 "01030215$(zeros 4)0000000000000003""0038$(zeros 6)$(zeros 24)0000000000010003\
+	mad_send "$1" 1 1 10000 "01030215$(zeros 4)0000000000000003""0038$(zeros 6)$(zeros 24)0000000000010003\
 $2$(port_gid_hex "$1")$(zeros 16)21"
 }
 
