@@ -66,7 +66,7 @@ lossy()
 	for node in 1 2; do
 		knob_set "$node" drop_every_rc 50
 	done
-	quick "longest echo" 300 longest_echo 200 -s 1000
+	takes_less "longest echo" 300 longest_echo 200 -s 1000
 	for node in 1 2; do
 		knob_set "$node" drop_every_rc 0
 	done
@@ -82,7 +82,7 @@ rnr()
 	check "connection" connect 1 2
 	same_connection_begin
 	before=$(drops 2 no_rwqe)
-	quick "longest echo" 300 longest_rnr
+	takes_less "longest echo" 300 longest_rnr
 	check_num "no receive" $(($(drops 2 no_rwqe) - before)) -ge 20
 	knob_set 2 rnr_next 0
 	same_connection_end
@@ -123,7 +123,7 @@ ten_setups()
 latency()
 {
 	check "node 2 asks for none" set_mode 2 datagram
-	quick "from REQ to RTU" 25 ten_setups
+	takes_less "from REQ to RTU" 25 ten_setups
 	check "node 2 back" set_mode 2 connected
 }
 

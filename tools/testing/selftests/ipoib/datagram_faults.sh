@@ -95,7 +95,7 @@ receive()
 	local before i
 
 	case $1 in
-	back) quick "from the failure to an echo" 1000 reached_again ;;
+	back) takes_less "from the failure to an echo" 1000 reached_again ;;
 	counted)
 		before=$(xstat 2 rx_completion_errors)
 		fail_receive

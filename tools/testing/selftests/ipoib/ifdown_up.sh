@@ -63,7 +63,7 @@ up_to_ping()
 
 up()
 {
-	quick "up to ping" 2000 up_to_ping
+	takes_less "up to ping" 2000 up_to_ping
 	check "both families" wait_ping 1 2
 }
 
@@ -124,7 +124,7 @@ down_dead()
 
 down_sm_dead()
 {
-	quick "down" 2000 down_dead
+	takes_less "down" 2000 down_dead
 }
 
 up_sm_back()
@@ -160,7 +160,7 @@ link_to_ping()
 
 link_up_case()
 {
-	quick "link up to ping" 3000 link_to_ping
+	takes_less "link up to ping" 3000 link_to_ping
 	check "both families" wait_ping 1 2
 }
 

@@ -626,9 +626,9 @@ in_turn()
 	note "without: ${without[*]}; with: ${with[*]}"
 }
 
-# quick MESSAGE MILLISECONDS COMMAND...: it sets TOOK, to less than that (see scaled) once in
+# takes_less MESSAGE MILLISECONDS COMMAND...: it sets TOOK, to less than that (see scaled) once in
 # five times. What waits does so each time, and a machine is not slow for so long.
-quick()
+takes_less()
 {
 	local msg=$1 ms=$2 took=() limit
 

@@ -365,7 +365,7 @@ in_one_go()
 order()
 {
 	ORDER_NO=0
-	quick "longest pause" 100 in_one_go "$1"
+	takes_less "longest pause" 100 in_one_go "$1"
 }
 
 to_full()

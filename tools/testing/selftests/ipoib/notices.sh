@@ -355,7 +355,7 @@ down_dead()
 
 sm_dead()
 {
-	quick "down" 1000 down_dead
+	takes_less "down" 1000 down_dead
 	node_ip 2 link set ib0 up
 	opensm_start
 	check "carrier" wait_carrier 2

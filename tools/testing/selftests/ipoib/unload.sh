@@ -54,7 +54,7 @@ unload_after()
 # unload_timed COMMAND...
 unload_timed()
 {
-	quick "rmmod" "$LIMIT" unload_after "$@"
+	takes_less "rmmod" "$LIMIT" unload_after "$@"
 }
 
 load()
@@ -108,7 +108,7 @@ unload_busy()
 # emulator.
 under_traffic()
 {
-	quick "rmmod" "$LIMIT" unload_busy
+	takes_less "rmmod" "$LIMIT" unload_busy
 }
 
 after_traffic()
@@ -166,7 +166,7 @@ unload_joining()
 
 sm_dead_joining()
 {
-	quick "rmmod" "$LIMIT" unload_joining
+	takes_less "rmmod" "$LIMIT" unload_joining
 	opensm_start
 	back
 }
