@@ -12,9 +12,9 @@ private (of any length), wait (for an answer, as the CM has times), retries. DRE
 (request ID), pkey, sid, private. With
 count=N, decimal, N messages, each with its own communication IDs and, in the private
 data, QPN. The others answer messages that are given by the communication ID of their
-sender and ours, both in hex. RTU: to a REP, with the private data of the REQ: comm and
-private are those of the first REQ. REP: qpn, guid, private. REJ, of a REQ: reason. MRA,
-of a REQ: wait.
+sender and ours, both in hex, each once and as soon as it is there. RTU: to a REP, with the
+private data of the REQ: comm and private are those of the first REQ; with count=N only to
+those of N REQs. REP: qpn, guid, private. REJ, of a REQ: reason. MRA, of a REQ: wait.
 """
 
 import struct
@@ -129,7 +129,19 @@ class Arguments:
 
 def show(kind, tid, body):
     """Print a message with its header."""
-    print((HEADER.pack(1, 7, 2, 3, 0, 0, tid, ATTRIBUTE[kind], 0, 0) + body).hex())
+    print((HEADER.pack(1, 7, 2, 3, 0, 0, tid, ATTRIBUTE[kind], 0, 0) + body).hex(), flush=True)
+
+
+def answer(kind, arg):
+    """Print the answers to the messages of standard input."""
+    count = int(arg.text("count", "0"))
+    seen = set()
+    for line in sys.stdin:
+        remote, comm = (int(word, 16) for word in line.split())
+        if (remote, comm) in seen or count and not 0 <= comm - arg("comm") < count:
+            continue
+        seen.add((remote, comm))
+        show(kind, comm, ANSWERS[kind](arg, comm, remote))
 
 
 def main():
@@ -137,9 +149,7 @@ def main():
     kind = sys.argv[1]
     arg = Arguments(sys.argv[2:])
     if kind in ANSWERS:
-        for line in sys.stdin:
-            remote, comm = (int(word, 16) for word in line.split())
-            show(kind, comm, ANSWERS[kind](arg, comm, remote))
+        answer(kind, arg)
         return
     for i in range(int(arg.text("count", "1"))):
         show(kind, arg("comm", 1) + i, MAKE[kind](arg, i))

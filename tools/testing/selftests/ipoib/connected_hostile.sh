@@ -89,9 +89,10 @@ diagnose()
 FORGER=1
 PARAM=/sys/module/ib_ipoib/parameters
 
-# forge [KEY=VALUE]...: a REQ of node 1 to node 2, but for what is said otherwise;
-# sgid=own is node 2's. Each has a communication ID of its own, so check cannot call this.
-forge()
+# request [KEY=VALUE]...: into $TESTDIR/forged, a REQ of node 1 to node 2, but for what is said
+# otherwise; sgid=own is node 2's. Each has a communication ID of its own, so check cannot
+# call this.
+request()
 {
 	local word words=()
 
@@ -105,6 +106,12 @@ forge()
 		"slid=$(lid_hex "$FORGER")" "dlid=$(lid_hex 2)" \
 		"sgid=$(port_gid_hex "$FORGER")" "dgid=$(port_gid_hex 2)" \
 		"private=0000424200010000" "${words[@]}" > "$TESTDIR/forged"
+}
+
+# forge [KEY=VALUE]...: and send it
+forge()
+{
+	request "$@"
 	to_qp1 "$FORGER" < "$TESTDIR/forged" || fail "cannot send"
 }
 
@@ -195,20 +202,24 @@ sidr_send()
 	done
 }
 
-# Each identifier that is kept takes more than half a kilobyte. The first of them may
-# have the kernel's caches grow.
+# Each identifier that is kept takes more than half a kilobyte, each time. What else the
+# kernel does may have its caches grow, but not each time.
 sidr()
 {
-	local before
+	local before grown=()
 
 	capture_start "sidr$1"
 	sidr_send "$1" 250
 	check "refused" busywait 5000 sidr_answered 250
 	capture_stop
-	before=$(kernel_kb)
-	check "counted" sidr_send "$1" 2000
-	note "kernel memory: $(($(kernel_kb) - before)) kB"
-	check_num "kB for 2000 requests" $(($(kernel_kb) - before)) -lt 700
+	while [ ${#grown[@]} -lt 4 ] && [ "$RET" -eq 0 ]; do
+		before=$(kernel_kb)
+		sidr_send "$1" 2000 || fail "not all are counted"
+		grown+=($(($(kernel_kb) - before)))
+		[ "${grown[-1]}" -ge 700 ] || break
+	done
+	note "kernel memory: ${grown[*]} kB"
+	check_num "kB for 2000 requests" "${grown[*]: -1}" -lt 700
 }
 
 # ucma is for any user; its service ID may be any.
@@ -263,8 +274,7 @@ peer_gid()
 # The QP of the request has another number.
 peer_address()
 {
-	peer_asks address 00c1c1
-	peer_ready 0000c1c100010000
+	peer_connects address 00c1c1 0000c1c100010000
 	check "the connection" busywait 3000 conns_of_are 00c1c1 "established passive both"
 	capture_stop
 	check_eq "GID of the peer" "$(peer_gid 00c1c1 | tr -d :)" "$(port_gid_hex 1)"
@@ -284,22 +294,23 @@ victim()
 	check_eq "further requests" "$(cm_stat 3 cm_requests)$(cm_stat 2 cm_requests)" "$before"
 }
 
-# By node 1 in the name of node 3, and with its LID; the CM waits for the RTU
+# By node 1 in the name of node 3, and with its LID. Sets IMPOSTER.
 imposter()
 {
-	forged "$1" "slid=$(lid_hex 3)" "sgid=$(port_gid_hex 3)" retries=f \
-		"private=00$(lladdr_qpn 3)00010000"
-	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	IMPOSTER=("slid=$(lid_hex 3)" "sgid=$(port_gid_hex 3)" retries=f
+		"private=00$(lladdr_qpn 3)00010000")
 }
 
-# Node 3 is in datagram mode, for its own request would help.
+# Node 3 is in datagram mode, for its own request would help. The CM waits for the RTU.
 imposter_late()
 {
 	local before
 
 	check "no connection" in_mode connected rc 2 3
 	check "node 3 asks for none" set_mode 3 datagram
-	imposter late
+	imposter
+	forged late "${IMPOSTER[@]}"
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
 	before=$(cm_stat 2 cm_requests)
 	check "ping" slowwait 5 ping_ok 2 "$(ip4 3)"
 	check "asks" busywait 3000 cm_stat_is 2 cm_requests -gt "$before"
@@ -314,11 +325,12 @@ imposter_ready()
 
 	check "no connection" in_mode connected rc 2 3
 	before=$(cm_stat 2 cm_accepted)
-	imposter ready
-	cm_messages "$CM_REP" "$(from 2)" -f cm.comm -f cm.remote | sort -u > "$TESTDIR/reps"
-	"$LIB_DIR/cm_forge.py" rtu "comm=$(printf %x "$COMM")" \
-		"private=00$(lladdr_qpn 3)00010000" < "$TESTDIR/reps" | to_qp1
+	imposter
+	capture_start ready
+	request "${IMPOSTER[@]}"
+	ready_at_once 1 "comm=$(printf %x "$COMM")" count=1 "${IMPOSTER[-1]}"
 	check "ready" busywait 5000 cm_stat_is 2 cm_accepted -gt "$before"
+	capture_stop
 	check "ping" ping_lossless 2 "$(ip4 3)" 10
 	check "connection" connect 2 3
 	check "nothing is left of it" in_mode connected rc 2 3
@@ -330,17 +342,25 @@ conns_of()
 	cm_view 2 | awk -v qpn="0x$1" '/^peer:/ { on = $2 == qpn } /connection:/ && on { print $2, $4, $5 }'
 }
 
+# conn_of QPN: there are such
+conn_of()
+{
+	conns_of "$1" | grep .
+}
+
 conns_of_are()
 {
 	[ "$(conns_of "$1")" = "$2" ]
 }
 
-# peer_asks NAME QPN [KEY=VALUE]...: node 1, as that peer, for a connection, into a capture
-# that goes on. Sets REP to the communication ID of the answer, REP_QPN to its QPN.
-peer_asks()
+# peer_connects NAME QPN PRIVATE_DATA [KEY=VALUE]...: node 1, as that peer, asks for a
+# connection, and says that it is ready with that private data, into a capture that goes on.
+# Sets REP to the communication ID of the answer, REP_QPN to its QPN.
+peer_connects()
 {
 	capture_start "$1"
-	forge "private=00${2}00010000" retries=f "${@:3}"
+	request "private=00${2}00010000" retries=f "${@:4}"
+	ready_at_once "$FORGER" "comm=$(printf %x "$COMM")" count=1 "private=$3"
 	read -r REP REP_QPN <<< "$(busywait 3000 granted_now)"
 	[ -n "$REP" ] || fail "not granted"
 }
@@ -349,22 +369,6 @@ granted_now()
 {
 	cm_messages "$CM_REP" "$(from 2)" "cm.remote=$(printf '%08x' "$COMM")" -f cm.comm -f cm.qpn |
 		sort -u | grep .
-}
-
-# rtu_message REMOTE COMM PRIVATE_DATA: in hex. By the shell alone, as a connection is given
-# up 6 s after the REP.
-rtu_message()
-{
-	local message
-
-	printf -v message '0107020300000000%016x00140000000000%02x%08x%s%s' "0x$2" 0 "0x$2" "$1" "$3"
-	printf '%s%0*d\n' "$message" $((512 - ${#message})) 0
-}
-
-# peer_ready PRIVATE_DATA: the RTU to that
-peer_ready()
-{
-	rtu_message "$REP" "$(printf %x "$COMM")" "$1" | to_qp1 "$FORGER"
 }
 
 # peer_leaves QPN: it says good-bye, and nothing is left
@@ -377,8 +381,7 @@ peer_leaves()
 # second_of QPN: the same peer asks by another communication ID and QPN. What it had goes.
 second_of()
 {
-	peer_asks "second.$1" "$1"
-	peer_ready "00${1}00010000"
+	peer_connects "second.$1" "$1" "00${1}00010000"
 	check "one connection" busywait 3000 conns_of_are "$1" "established passive both"
 }
 
@@ -386,8 +389,7 @@ second()
 {
 	local first
 
-	peer_asks first 00a1a1
-	peer_ready 0000a1a100010000
+	peer_connects first 00a1a1 0000a1a100010000
 	check "the first" busywait 3000 conns_of_are 00a1a1 "established passive both"
 	capture_stop
 	first=$REP
@@ -397,30 +399,32 @@ second()
 	peer_leaves 00a1a1
 }
 
+# The first is given up after 6 s, which may be over before a slow machine has looked.
 second_early()
 {
-	peer_asks first_early 00a2a2
-	check "the first" conns_of_are 00a2a2 "accepting passive both"
-	capture_stop
+	local first i
+
+	for ((i = 0; i < 5; i++)); do
+		forge private=0000a2a200010000 retries=f
+		first=$(within 3000 conn_of 00a2a2)
+		[ -z "$first" ] || break
+	done
+	check_eq "the first" "$first" "accepting passive both"
 	second_of 00a2a2
 	capture_stop
 	peer_leaves 00a2a2
 }
 
-# As a user of the peer's host may do it: a request without an RTU, and one whose RTU has
-# no private data. Soon, for the request is given up after 6 s without.
+# As a user of the peer's host may do it: a request whose RTU has no private data.
 bare_request()
 {
 	local comm first
 
-	peer_asks bare_first 00c1c1
-	peer_ready 0000c1c100010000
+	peer_connects bare_first 00c1c1 0000c1c100010000
 	check "the first" busywait 3000 conns_of_are 00c1c1 "established passive both"
 	capture_stop
 	first="$REP $REP_QPN" comm=$COMM
-	peer_asks bare_second 00c1c1
-	check "still there" has_conn_of 00c1c1 "established passive both"
-	peer_ready ""
+	peer_connects bare_second 00c1c1 ""
 	check "ready" busywait 3000 has_conn_of 00c1c1 "established passive one"
 	check "beside it" has_conn_of 00c1c1 "established passive both"
 	check_not "the first is ended" frame_seen "mad.attr=$CM_DREQ" "cm.comm=${first% *}" "$(from 2)"
@@ -443,14 +447,12 @@ other_port()
 {
 	local first gid=fe800000000000000000000000c1c2c3 comm
 
-	peer_asks other_first 00c2c2 "sgid=$gid"
-	peer_ready 0000c2c200010000
+	peer_connects other_first 00c2c2 0000c2c200010000 "sgid=$gid"
 	check "the first" busywait 3000 conns_of_are 00c2c2 "established passive both"
 	capture_stop
 	first="$REP $REP_QPN" comm=$COMM
 	FORGER=3
-	peer_asks other_second 00c2c2 "sgid=$gid"
-	peer_ready 0000c2c200010000
+	peer_connects other_second 00c2c2 0000c2c200010000 "sgid=$gid"
 	check "beside it" busywait 3000 conns_of_are 00c2c2 \
 		$'established passive both\nestablished passive both'
 	capture_stop
@@ -468,8 +470,7 @@ rtu()
 
 	[ "$1" = none ] || private=0000424300010000
 	before=$(cm_stat 2 cm_bad_private_data)
-	peer_asks "rtu$1" 00b1b1
-	peer_ready "$private"
+	peer_connects "rtu$1" 00b1b1 "$private"
 	check "one way only" busywait 3000 conns_of_are 00b1b1 "established passive one"
 	capture_stop
 	check_num "counted" $(($(cm_stat 2 cm_bad_private_data) - before)) -eq 1
@@ -481,8 +482,7 @@ rtu_reserved()
 	local before
 
 	before=$(cm_stat 2 cm_bad_private_data)
-	peer_asks rtu_reserved 00b2b2
-	peer_ready ff00b2b200010000
+	peer_connects rtu_reserved 00b2b2 ff00b2b200010000
 	check "both ways" busywait 3000 conns_of_are 00b2b2 "established passive both"
 	capture_stop
 	check_eq "counted" "$(cm_stat 2 cm_bad_private_data)" "$before"
@@ -553,10 +553,20 @@ flood_off()
 	wait "$FLOOD"
 }
 
-# rate: packets that node 3 has answered by node 2 in two seconds
+# flood_begins: and some are refused
+flood_begins()
+{
+	local rejected
+
+	rejected=$(cm_stat 2 cm_rejected)
+	flood_on
+	check "flooded" busywait 10000 cm_stat_is 2 cm_rejected -gt $((rejected + 150))
+}
+
+# rate: packets that node 3 has answered by node 2 in a second
 rate()
 {
-	in_node 3 ping -n -q -i 0.01 -w 2 -s 4000 "$(ip4 2)" | sed -n 's/.* \([0-9]*\) received.*/\1/p'
+	in_node 3 ping -n -q -i 0.01 -w 1 -s 4000 "$(ip4 2)" | sed -n 's/.* \([0-9]*\) received.*/\1/p'
 }
 
 # listed QP: whether node 2 has this connection to node 3
@@ -567,32 +577,22 @@ listed()
 
 port_flood()
 {
-	local alone during old rejected
+	local old
 
 	check "connection" connect 3 2
 	old=$(conns 2 3 | grep -o 'qp=0x[0-9a-f]*')
-	alone=$(rate)
-	rejected=$(cm_stat 2 cm_rejected)
-	flood_on
-	check "flooded" busywait 10000 cm_stat_is 2 cm_rejected -gt $((rejected + 150))
-	during=$(rate)
-	flood_off
-	note "alone $alone packets in 2 s, during the flood $during; $(($(cm_stat 2 cm_rejected) - rejected)) refused"
-	check_num "rate" "$during" -ge $((alone / 2))
+	in_turn rate flood_begins flood_off
+	check_num "rate" "$WITH" -ge $((WITHOUT / 2))
 	check "the same connection" listed "$old"
 }
 
 # Node 2 takes requests, and makes none: in datagram mode.
 port_flood_new()
 {
-	local rejected
-
 	check "no connection" in_mode connected rc 2 3
 	check "node 2 asks for none" set_mode 2 datagram
-	rejected=$(cm_stat 2 cm_rejected)
-	flood_on
-	check "flooded" busywait 10000 cm_stat_is 2 cm_rejected -gt $((rejected + 150))
-	check "connection" slowwait 5 connect_try 3 2
+	flood_begins
+	check "connection" within 10000 connect_try 3 2
 	flood_off
 	check "that node 3 has made" conn_count_is 2 3 1
 	check "mode" set_mode 2 connected
@@ -608,16 +608,10 @@ replied()
 # many, and is ready for those that it gets
 take()
 {
-	local here comm remote
-
-	here=("$(from 2)" "$(to 1)")
 	capture_start "$1"
-	forge "count=$2" "private=00${3}00010000" "qpn=$3" retries=f wait=15 "${@:4}"
-	busywait 10000 replied "$2" "${here[@]}" || note "not all of $2 requests were answered"
-	cm_messages "$CM_REP" "${here[@]}" -f cm.comm -f cm.remote | sort -u | while read -r remote comm; do
-		rtu_message "$remote" "$comm" "00$(printf %06x $((16#$3 + 16#$comm - COMM)))00010000"
-	done > "$TESTDIR/rtus"
-	to_qp1 < "$TESTDIR/rtus"
+	request "count=$2" "private=00${3}00010000" "qpn=$3" retries=f wait=15 "${@:4}"
+	ready_at_once 1 "comm=$(printf %x "$COMM")" "count=$2" "private=00${3}00010000"
+	within 20000 replied "$2" "$(from 2)" "$(to 1)" || note "not all of $2 requests were answered"
 	capture_stop
 }
 
@@ -715,8 +709,7 @@ evict_greedy()
 	background 3 ping -q -n -i 0.2 -w 60 "$(ip4 2)" > /dev/null
 	ping=${BACKGROUND[-1]}
 	FORGER=3
-	peer_asks greedy_next 00c3c3
-	peer_ready 0000c3c300010000
+	peer_connects greedy_next 00c3c3 0000c3c300010000
 	capture_stop
 	check "granted" busywait 5000 conns_of_are 00c3c3 "established passive both"
 	check "one of node 1's made room" busywait 5000 taken_are -eq 6
@@ -846,14 +839,15 @@ send_nobody()
 	in_node 2 bash -c "echo > /dev/udp/$1/9"
 }
 
-# ask_nobody QPN: node 2 asks for a connection to that QPN, which node 3's HCA has not,
-# and hears nothing of it
+# ask_nobody QPN KIND [KEY=VALUE]...: node 2 asks for a connection to that QPN, which node
+# 3's HCA has not, and gets such answers of node 1
 ask_nobody()
 {
 	knob_set 3 drop_every_mad 1
 	capture_start "nobody$1"
+	answer_at_once "$@"
 	send_nobody 10.9.9.9 "$1"
-	check "asks" busywait 5000 asked "$1" 1
+	check "asks" busywait 5000 asked_some "$1"
 }
 
 asked_nothing_more()
@@ -874,10 +868,9 @@ asked()
 	[ "$(requests "$1" cm.comm | wc -l)" -eq "$2" ]
 }
 
-# answer_last QPN KIND [KEY=VALUE]...: node 1, to the last of those requests
-answer_last()
+asked_some()
 {
-	"$LIB_DIR/cm_forge.py" "$2" "${@:3}" <<< "$(requests "$1" cm.comm | tail -n 1) 77" | to_qp1
+	[ -n "$(requests "$1" cm.comm)" ]
 }
 
 stale_request()
@@ -885,15 +878,13 @@ stale_request()
 	local before
 
 	before=$(cm_stat 2 cm_refused)
-	ask_nobody 424242
-	answer_last 424242 rej reason=a
+	ask_nobody 424242 rej reason=a
 	check "asks again" busywait 2000 asked 424242 2
 	check_eq "QPNs" "$(requests 424242 cm.qpn | sort -u | wc -l)" 2
-	answer_last 424242 rej reason=a
 	check "refused" busywait 2000 cm_stat_is 2 cm_refused -gt "$before"
 	# what is asked for after that, of another one, is the end of the wait
 	send_nobody 10.9.9.8 424243
-	check "asks another" busywait 5000 asked 424243 1
+	check "asks another" busywait 5000 asked_some 424243
 	check "asks no more" asked 424242 2
 	node_ip 2 neigh del 10.9.9.8 dev ib0
 	asked_nothing_more
@@ -904,8 +895,7 @@ wrong_reply()
 	local before
 
 	before=$(cm_stat 2 cm_bad_private_data)
-	ask_nobody 424343
-	answer_last 424343 rep qpn=4243 private=0000434300010000
+	ask_nobody 424343 rep qpn=4243 private=0000434300010000
 	check "refused" busywait 5000 frame_seen "mad.attr=$CM_REJ" cm.reason=28 "$(from 2)"
 	check_num "counted" "$(cm_stat 2 cm_bad_private_data)" -gt "$before"
 	check_eq "RTU" "$(cm_messages "$CM_RTU" "$(from 2)" -f n)" ""
@@ -918,8 +908,7 @@ reply_reserved()
 	local before
 
 	before=$(cm_stat 2 cm_bad_private_data)
-	ask_nobody 424545
-	answer_last 424545 rep qpn=4245 private=ff42454500010000
+	ask_nobody 424545 rep qpn=4245 private=ff42454500010000
 	check "confirmed" busywait 5000 frame_seen "mad.attr=$CM_RTU" "$(from 2)"
 	check_eq "counted" "$(cm_stat 2 cm_bad_private_data)" "$before"
 	check_eq "refused" "$(cm_messages "$CM_REJ" "$(from 2)" -f n)" ""
@@ -934,8 +923,7 @@ patience()
 	local before
 
 	before=$(cm_stat 2 cm_refused)
-	ask_nobody 424444
-	answer_last 424444 mra wait=1f
+	ask_nobody 424444 mra wait=1f
 	check "given up" slowwait 15 cm_stat_is 2 cm_refused -gt "$before"
 	# a slow kernel's answer may come after one more
 	check_num "repetitions" "$(cm_messages "$CM_REQ" cm.sid=0100000000424444 -f n | wc -l)" -le $((3 + SLOW))

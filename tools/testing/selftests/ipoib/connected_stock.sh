@@ -48,7 +48,7 @@ driver_unload()
 	if ! module_gone ib_ipoix; then
 		set_mode 3 datagram
 		set_mode 4 datagram
-		slowwait 10 no_connection > /dev/null
+		within 10000 no_connection > /dev/null
 		rmmod ib_ipoix
 	fi
 }

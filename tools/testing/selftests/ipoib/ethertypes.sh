@@ -39,7 +39,7 @@ unicast()
 {
 	local from=$1 to=$2 type=$3
 
-	listen "$to" "$type" 3 5000
+	listen "$to" "$type" 3 20000
 	check "send" in_node "$from" raw_frame send ib0 "$(lladdr "$to")" "$type" "$HELLO" 3
 	wait "$LISTENER" || fail "not all of 3 frames came: $(received "$to")"
 	check_eq "what came" "$(received "$to" | sed 's/ addr=.* data=/ data=/; s/ halen=[0-9]*//' | sort -u)" \
@@ -50,9 +50,9 @@ broadcast()
 {
 	local type=$1 two
 
-	listen 2 "$type" 3 5000
+	listen 2 "$type" 3 20000
 	two=$LISTENER
-	listen 3 "$type" 3 5000
+	listen 3 "$type" 3 20000
 	check "send" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" "$type" "$HELLO" 3
 	wait "$LISTENER" || fail "not all of 3 frames came to node 3"
 	wait "$two" || fail "not all of 3 frames came to node 2"
@@ -62,7 +62,7 @@ broadcast()
 # Of a broadcast, which has a GRH. No more than 8 octets: that is the room there is.
 port_of_source()
 {
-	listen 2 0x8035 3 5000
+	listen 2 0x8035 3 20000
 	check "send" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x8035 "$HELLO" 3
 	wait "$LISTENER" || fail "not all of 3 frames came: $(received 2)"
 	check_eq "length" "$(received 2 | word halen)" 8
@@ -96,7 +96,7 @@ wrong_node()
 {
 	local two
 
-	listen 2 0x8035 5 3000
+	listen 2 0x8035 5 20000
 	two=$LISTENER
 	listen_marker 3 0x8035
 	in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x8035 "$HELLO" 5

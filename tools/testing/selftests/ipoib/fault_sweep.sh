@@ -219,7 +219,7 @@ link_prepare()
 link_act()
 {
 	link_down 2
-	slowwait 5 no_carrier 2
+	within 5000 no_carrier 2
 	link_up 2
 }
 

@@ -10,16 +10,20 @@
  * It is the second opinion beside tshark: small, no dissector heuristics, and
  * cheap enough to be run in a polling loop in an emulated guest.
  *
- * usage: ibdump FILE [-f KEY]... [KEY=VALUE | KEY!=VALUE]...
+ * usage: ibdump FILE [-f KEY]... [-F PID] [KEY=VALUE | KEY!=VALUE]...
  * Only frames for which every condition holds are printed. With -f only the
- * values of the named keys are printed, "-" standing for a key the frame lacks.
+ * values of the named keys are printed, "-" standing for a key the frame lacks. With
+ * -F frames that are still to come are printed as soon as they are in the file, as long
+ * as the process PID, which writes it, is there.
  */
 #include <arpa/inet.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LINKTYPE_ETHERNET 1
 #define LINKTYPE_INFINIBAND 247
@@ -567,10 +571,46 @@ struct pcap_rec {
 	uint32_t sec, frac, caplen, len;
 };
 
+/*
+ * The next record, whose frame goes to buf. What is still being written is left for
+ * the next call.
+ *
+ * Return: length of the frame, -1 if there is none
+ */
+static int read_record(FILE *in, int swap, struct pcap_rec *r, uint8_t *buf, size_t size)
+{
+	long at = ftell(in);
+
+	if (fread(r, sizeof(*r), 1, in) == 1) {
+		uint32_t len = swap ? ntohl(r->caplen) : r->caplen;
+
+		if (len <= size && fread(buf, 1, len, in) == len)
+			return len;
+	}
+	fseek(in, at, SEEK_SET);
+	return -1;
+}
+
+/* As read_record(); where there is none it waits for one from the process pid, if any. */
+static int next_record(FILE *in, int swap, struct pcap_rec *r, uint8_t *buf, size_t size,
+		       pid_t pid)
+{
+	int len, ends;
+
+	for (;;) {
+		ends = !pid || kill(pid, 0);
+		len = read_record(in, swap, r, buf, size);
+		if (len >= 0 || ends)
+			return len;
+		usleep(10000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char *fields[16], *conds[32];
-	int nfields = 0, nconds = 0, i, swap, digits;
+	int nfields = 0, nconds = 0, i, swap, digits, len;
+	pid_t pid = 0;
 	static uint8_t buf[1 << 16];
 	static struct frame f;
 	unsigned long n = 0;
@@ -583,9 +623,13 @@ int main(int argc, char **argv)
 	for (i = 2; i < argc; i++) {
 		if (!strcmp(argv[i], "-f") && i + 1 < argc && nfields < 16)
 			fields[nfields++] = argv[++i];
+		else if (!strcmp(argv[i], "-F") && i + 1 < argc)
+			pid = atoi(argv[++i]);
 		else if (nconds < 32)
 			conds[nconds++] = argv[i];
 	}
+	if (pid)
+		setvbuf(stdout, NULL, _IOLBF, 0);
 	in = fopen(argv[1], "r");
 	if (!in || fread(hdr, sizeof(hdr), 1, in) != 1) {
 		fprintf(stderr, "ibdump: %s: no pcap header\n", argv[1]);
@@ -599,12 +643,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "ibdump: %s: neither InfiniBand nor Ethernet\n", argv[1]);
 		return 2;
 	}
-	/* a record that is still being written ends the loop, the next run sees it */
-	while (fread(&r, sizeof(r), 1, in) == 1) {
-		uint32_t len = swap ? ntohl(r.caplen) : r.caplen;
-
-		if (len > sizeof(buf) || fread(buf, 1, len, in) != len)
-			break;
+	while ((len = next_record(in, swap, &r, buf, sizeof(buf), pid)) >= 0) {
 		memset(&f, 0, sizeof(f));
 		f.p = buf;
 		f.left = len;

@@ -403,6 +403,12 @@ ping_ok()
 	in_node "$node" ping -n -c 1 -W 1 -I ib0 "$@" "$addr" > /dev/null 2>&1
 }
 
+# ping_once FROM ADDRESS [ARG...]: one echo, even if it takes longer: where it is not tried again
+ping_once()
+{
+	ping_ok "$@" -W 10
+}
+
 # unanswered FROM ADDRESS [ARG...]: no answer comes to an echo. There is no way there, so
 # no marker can end the wait; it is longer on slow kernels.
 unanswered()
@@ -478,6 +484,20 @@ counter()
 counter_is()
 {
 	test "$(counter "$1" "$2")" "$3" "$4"
+}
+
+# net_rx: how often all CPUs have looked for received frames
+net_rx()
+{
+	local name n sum=0
+
+	while read -r name n; do
+		[ "$name" = NET_RX: ] || continue
+		for n in $n; do
+			sum=$((sum + n))
+		done
+	done < /proc/softirqs
+	echo "$sum"
 }
 
 # feature NODE NAME: on, off, or "off [fixed]"
@@ -578,6 +598,50 @@ scaled()
 	[ "$ms" -gt 200 ] || ms=200
 	[ "$ms" -lt $((SLOW * 1000)) ] || ms=$((SLOW * 1000))
 	echo $(($1 * ms / 200))
+}
+
+# median: of the numbers of standard input, one a line
+median()
+{
+	sort -n | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }'
+}
+
+# in_turn MEASURE START STOP: what MEASURE prints, ten times, each other time between START
+# and STOP. Sets WITHOUT and WITH to the medians: a machine that is slow for a while is so
+# for both.
+in_turn()
+{
+	local without=() with=() i
+
+	for ((i = 0; i < 5; i++)); do
+		without+=("$("$1")")
+		"$2"
+		with+=("$("$1")")
+		"$3"
+	done
+	# shellcheck disable=SC2034 # for the tests
+	WITHOUT=$(printf '%s\n' "${without[@]}" | median)
+	# shellcheck disable=SC2034 # for the tests
+	WITH=$(printf '%s\n' "${with[@]}" | median)
+	note "without: ${without[*]}; with: ${with[*]}"
+}
+
+# takes_less MESSAGE MILLISECONDS COMMAND...: it sets TOOK, to less than that (see scaled) once in
+# five times. What waits does so each time, and a machine is not slow for so long.
+takes_less()
+{
+	local msg=$1 ms=$2 took=() limit
+
+	shift 2
+	while [ ${#took[@]} -lt 5 ] && [ "$RET" -eq 0 ]; do
+		[ ${#took[@]} -eq 0 ] || nap 2
+		limit=$(scaled "$ms")
+		"$@"
+		took+=("$TOOK")
+		[ "$TOOK" -ge "$limit" ] || break
+	done
+	note "$msg: ${took[*]} ms, limit $limit"
+	check_num "$msg" "$TOOK" -lt "$limit"
 }
 
 # ---- the end ----

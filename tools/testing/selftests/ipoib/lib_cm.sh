@@ -161,12 +161,6 @@ setup_times()
 		$2 == "'"$CM_RTU"'" && ($3 in asked) { printf "%d\n", us - asked[$3]; delete asked[$3] }'
 }
 
-# median: of the numbers of standard input, one a line
-median()
-{
-	sort -n | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }'
-}
-
 # private_data NODE MTU: of a message that it sends
 private_data()
 {
@@ -181,6 +175,63 @@ to_qp1()
 {
 	ud_to 2
 	ud_verbs "$(ibdev "${1:-1}")" "${UD_TO[@]}" -q 1 -Q "$QP1_QKEY" -d -
+}
+
+# A REP is given up after 6 s, a REQ after 4.6 s: too little for what starts processes. So
+# these are there before the message that they answer, and end with the capture.
+
+# reps: those that node 2 has sent into the capture: its communication ID, and that of the REQ
+reps()
+{
+	cm_messages "$CM_REP" "$(from 2)" -f cm.comm -f cm.remote | sort -u
+}
+
+# granted COUNT: so many
+granted()
+{
+	[ "$(reps | wc -l)" -ge "$1" ]
+}
+
+# make_up FIRST COUNT: so many peers, all at node 1, with QPNs from there on, have a connection
+# to node 2. The capture goes on.
+make_up()
+{
+	local first args
+
+	printf -v first '%06x' "$1"
+	args=("count=$2" "comm=$first" "private=00${first}00010000")
+	capture_start "peers$first"
+	"$LIB_DIR/cm_forge.py" req "${args[@]}" "qpn=$first" \
+		wait=15 retries=f "sid=0100000000$(lladdr_qpn 2)" \
+		"slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" \
+		"sgid=$(port_gid_hex 1)" "dgid=$(port_gid_hex 2)" > "$TESTDIR/forged"
+	ready_at_once 1 "${args[@]}"
+	busywait 20000 granted "$2" && return
+	fail "$(reps | wc -l) of $2 requests were granted"
+	return 1
+}
+
+# ready_at_once FROM ARG...: that node sends the REQs in $TESTDIR/forged to node 2's CM, and to
+# each REP the RTU that cm_forge.py makes with ARG...
+ready_at_once()
+{
+	local from=$1
+
+	shift
+	{
+		cat "$TESTDIR/forged"
+		cm_messages "$CM_REP" "$(from 2)" -f cm.comm -f cm.remote -F "$CAPTURE_PID" |
+			"$LIB_DIR/cm_forge.py" rtu "$@"
+	} | to_qp1 "$from" &
+	FOLLOWERS+=($!)
+}
+
+# answer_at_once QPN KIND ARG...: node 1 answers the REQs of node 2 for that QPN
+answer_at_once()
+{
+	cm_messages "$CM_REQ" "cm.sid=0100000000$1" -f cm.comm -F "$CAPTURE_PID" | sed -u 's/$/ 77/' |
+		"$LIB_DIR/cm_forge.py" "${@:2}" | to_qp1 &
+	FOLLOWERS+=($!)
 }
 
 # ping_longest FROM ADDRESS COUNT [ARG...]: as ping_lossless, and prints the longest time
@@ -216,8 +267,8 @@ all_apart()
 	for node in 1 2; do
 		slowwait 10 all_gone "$node" || return 1
 	done
-	check "ping" ping_ok 1 "$(ip4 2)"
-	check "ping" ping_ok 2 "$(ip4 1)"
+	check "ping" ping_once 1 "$(ip4 2)"
+	check "ping" ping_once 2 "$(ip4 1)"
 	for node in 1 2; do
 		set_mode "$node" connected || return 1
 	done

@@ -6,6 +6,8 @@
 
 CAPTURE_PID=
 CAPTURE=
+# Processes that go on with what is captured, and end with the capture
+declare -a FOLLOWERS=()
 MARKER=0
 
 # Compile what the Makefile did not. In the guest all of them are there.
@@ -55,6 +57,8 @@ capture_kill()
 	kill "$CAPTURE_PID" 2> /dev/null
 	wait "$CAPTURE_PID" 2> /dev/null
 	CAPTURE_PID=
+	[ ${#FOLLOWERS[@]} -eq 0 ] || wait "${FOLLOWERS[@]}"
+	FOLLOWERS=()
 }
 
 # A frame of our own through the fabric, node 1 to node 2, to a QP that nobody
@@ -193,7 +197,7 @@ listen_marker()
 {
 	MARKER=$((MARKER + 1))
 	MARK=$(printf 'fefe0001%08x' $MARKER)
-	listen "$1" "$2" 1 10000
+	listen "$1" "$2" 1 20000
 }
 
 # first_is_marker NODE: and not the frame that was sent before it
@@ -214,6 +218,18 @@ udp_listen()
 	# shellcheck disable=SC2034 # for the tests
 	LISTENER=$!
 	busywait 5000 grep -q ready "$log" || fail "the receiver does not start"
+}
+
+# udp_mark NODE GROUP PORT: it ends udp_listen, which has what was sent before it by then
+udp_mark()
+{
+	in_node "$1" udp_group send ib0 "$2" "$3" 4 1
+}
+
+# udp_frames PORT ARG...: as frames, of those to that port but for such markers
+udp_frames()
+{
+	frames "dport=$1" ip.len!=32 ip6.len!=12 "${@:2}"
 }
 
 # group_join NODE GROUP...: hold the memberships; group_leave ends them

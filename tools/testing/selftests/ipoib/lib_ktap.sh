@@ -141,46 +141,80 @@ nap()
 	read -rt "$1" -u "$NAP_FD" || true
 }
 
-# Monotonic, to 10 ms: the wall clock may be set while somebody waits.
-now_ms()
+# now: sets NOW to the time in ms. Monotonic, to 10 ms: the wall clock may be set meanwhile.
+now()
 {
-	local t
-
-	read -r t _ < /proc/uptime
-	echo $((10#${t/./} * 10))
+	read -r NOW _ < /proc/uptime
+	NOW=$((10#${NOW/./} * 10))
 }
 
-# busywait MILLISECONDS COMMAND...: until it succeeds, or fail at the deadline.
-# Prints what the command printed last.
+now_ms()
+{
+	now
+	echo "$NOW"
+}
+
+# asked_until END PAUSE COMMAND...: until it succeeds, or fails at END, both in ms. The pause
+# doubles up to 320 ms. Prints what the command printed last.
+asked_until()
+{
+	local wait_end=$1 wait_ms=$2 wait_s wait_out wait_rc
+
+	shift 2
+	while true; do
+		wait_out=$("$@") && wait_rc=0 || wait_rc=$?
+		now
+		if [ $wait_rc -eq 0 ] || [ "$NOW" -ge "$wait_end" ]; then
+			echo -n "$wait_out"
+			return $wait_rc
+		fi
+		[ $((NOW + wait_ms)) -le "$wait_end" ] || wait_ms=$((wait_end - NOW))
+		printf -v wait_s '0.%03d' "$wait_ms"
+		nap "$wait_s"
+		wait_ms=$((wait_ms < 160 ? wait_ms * 2 : 320))
+	done
+}
+
+# What has to come is waited for so long at least, however little is asked for: then it
+# hangs, and the machine is not just slow for a while. Not any more when as many waits of a
+# file have been in vain. Checks are subshells, so a file counts these.
+readonly WAIT_LEAST_MS=60000 WAITS_IN_VAIN=2
+
+# waited_for MILLISECONDS PAUSE COMMAND...
+waited_for()
+{
+	local wait_ms=$(($1 * SLOW)) wait_vain=()
+
+	[ ! -e "${TESTDIR:-}/in_vain" ] || mapfile -t wait_vain < "$TESTDIR/in_vain"
+	if [ "${#wait_vain[@]}" -lt "$WAITS_IN_VAIN" ] && [ "$wait_ms" -lt "$WAIT_LEAST_MS" ]; then
+		wait_ms=$WAIT_LEAST_MS
+	fi
+	now
+	asked_until $((NOW + wait_ms)) "${@:2}" && return
+	wait_ms=$?
+	shift 2
+	[ ! -d "${TESTDIR:-}" ] || echo "${*@Q}" >> "$TESTDIR/in_vain"
+	return "$wait_ms"
+}
+
+# busywait MILLISECONDS COMMAND...: until it succeeds. Prints what the command printed last.
 busywait()
 {
-	local end=$(($(now_ms) + $1 * SLOW)) out rc
-
-	shift
-	while true; do
-		out=$("$@") && rc=0 || rc=$?
-		if [ $rc -eq 0 ] || [ "$(now_ms)" -ge $end ]; then
-			echo -n "$out"
-			return $rc
-		fi
-		nap 0.02
-	done
+	waited_for "$1" 20 "${@:2}"
 }
 
 # slowwait SECONDS COMMAND...: the same, asking less often
 slowwait()
 {
-	local end=$(($(now_ms) + $1 * SLOW * 1000)) out rc
+	waited_for $(($1 * 1000)) 100 "${@:2}"
+}
 
-	shift
-	while true; do
-		out=$("$@") && rc=0 || rc=$?
-		if [ $rc -eq 0 ] || [ "$(now_ms)" -ge $end ]; then
-			echo -n "$out"
-			return $rc
-		fi
-		nap 0.1
-	done
+# within MILLISECONDS COMMAND...: the same in that time and no more: where the time is what
+# is claimed, and for what need not come
+within()
+{
+	now
+	asked_until $((NOW + $1 * SLOW)) 20 "${@:2}"
 }
 
 # stays MILLISECONDS COMMAND...: it succeeds now and each time it is asked again

@@ -241,7 +241,7 @@ group_create()
 {
 	local mask=00000000000173f7 answer
 
-	answer=$(mad_send "$1" 1 1 2000 "01030202$(zeros 4)0000000000000001""0038$(zeros 6)$(zeros 24)$mask""\
+	answer=$(mad_send "$1" 1 1 10000 "01030202$(zeros 4)0000000000000001""0038$(zeros 6)$(zeros 24)$mask""\
 $2""$(port_gid_hex "$1")$3""0000""${4}00""${6:-ffff}""8300""$5""21") || return 1
 	[ "${answer:8:4}" = 0000 ] || { echo "status ${answer:8:4}"; return 1; }
 }
@@ -271,5 +271,5 @@ pkeys_set()
 		printf -v hex '%s%04x' "$hex" "${keys[i]}"
 	done
 	# SubnSet(P_KeyTable), IBTA 14.2.5.7
-	mad_send 1 "$node" 0 2000 "01010102$(zeros 4)0000000000000001""0016$(zeros 6)$(zeros 40)$hex"
+	mad_send 1 "$node" 0 10000 "01010102$(zeros 4)0000000000000001""0016$(zeros 6)$(zeros 40)$hex"
 }

@@ -173,44 +173,35 @@ path_record()
 
 REMOTE_ASKED=(mad.class=03 mad.attr=0035 mad.method=01 pr.dgid=fec0:0:0:7::99)
 
-# last_asked: TID of the last question for the path
-last_asked()
+# remote_answered RECORD: each question for the path is answered as it comes, by node 1, for
+# ib_sa waits for 1.1 s
+remote_answered()
 {
-	frames -f mad.tid "${REMOTE_ASKED[@]}" "$(from 2)" | tail -n 1
+	local file lid tid
+
+	file=$(umad_file 1)
+	lid=$(port_lid 2)
+	frames -f mad.tid -F "$CAPTURE_PID" "${REMOTE_ASKED[@]}" "$(from 2)" |
+		while read -r tid; do
+			umad_send "$file" "$lid" 1 0 "0103028100000000${tid}0035$1"
+		done &
+	FOLLOWERS+=($!)
 }
 
-asked_anew()
-{
-	local tid
-
-	tid=$(last_asked)
-	[ -n "$tid" ] && [ "$tid" != "$1" ] && echo "$tid"
-}
-
-# remote_reached LID FILE RECORD: a try, by node 1's FILE to the LID of node 2. ib_sa waits
-# for the answer for 1.1 s, which a slow machine may be late for: so all is at hand, and
-# the next try answers the next question.
+# remote_reached: a try
 remote_reached()
 {
-	local last tid
-
-	last=$(last_asked)
-	in_node 2 udp_group send ib0 10.9.0.77 7500 32 1 &
-	tid=$(busywait 1000 asked_anew "$last") &&
-		umad_send "$2" "$1" 1 0 "0103028100000000${tid}0035$3"
-	wait $!
-	busywait 300 frame_seen dport=7500
+	in_node 2 udp_group send ib0 10.9.0.77 7500 32 1
+	within 1000 frame_seen dport=7500
 }
 
 between_subnets()
 {
-	local record
-
-	record=$(zeros 38)$(path_record)
+	remote_answered "$(zeros 38)$(path_record)"
 	kill -STOP "${OPENSM_PID[1]}"
 	node_ip 2 neigh replace 10.9.0.77 dev ib0 nud permanent \
 		lladdr "$(sed 's/../&:/g; s/:$//' <<< "80$(lladdr_qpn 3)$REMOTE")"
-	check "sent" slowwait 30 remote_reached "$(port_lid 2)" "$(umad_file 1)" "$record"
+	check "sent" slowwait 30 remote_reached
 	kill -CONT "${OPENSM_PID[1]}"
 	capture_sync
 	check "TClass that is asked for" frames_all pr.tclass "$TCLASS" "${REMOTE_ASKED[@]}"

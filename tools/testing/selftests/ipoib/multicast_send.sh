@@ -183,7 +183,7 @@ to_routers()
 	check_eq "datagrams" "$(frame_count dport=7004)" 10
 	check "no such group" sa_group_gone "$mgid"
 	group_leave
-	check "the routers are gone" slowwait 5 mcg_is 1 "$rmgid" state absent
+	check "the routers are gone" within 8000 mcg_is 1 "$rmgid" state absent
 }
 
 link_local()
@@ -223,10 +223,10 @@ reports_seen()
 		frame_seen "${where[@]}" icmp6.type=143 mld.group=ff05::2099
 }
 
-# in_order N: the capture has the datagrams 0 to N-1 to port 7006, once each
+# in_order PORT: the capture has all datagrams to it from number 0 on, once each
 in_order()
 {
-	[ "$(frames -f number dport=7006)" = "$(seq 0 $(($1 - 1)))" ]
+	udp_frames "$1" -f number | awk '$1 != NR - 1 { exit 1 } END { if (!NR) exit 1 }'
 }
 
 appears()
@@ -236,19 +236,18 @@ appears()
 	group=$(group_of "$1")
 	mgid=$(mgid_of "$1")
 	capture_start appears
-	background 1 udp_group send ib0 "$group" 7006 100 400 10000
+	background 1 udp_group send ib0 "$group" 7006 100 60000 10000
 	sender=${BACKGROUND[-1]}
 	check "sent to all" busywait 5000 frame_seen dport=7006 dgid="$BROADCAST_MGID"
 	group_join 3 "$group"
-	udp_listen 2 "$group" 7006 50 8000
+	udp_listen 2 "$group" 7006 50 20000
 	check "sent to the group" busywait 5000 frame_seen dport=7006 dgid="$mgid"
 	check_eq "JoinState" "$(sa_join_state 1 "$mgid")" 0x4
 	wait "$LISTENER" || fail "node 2 got $(received 2) of 50"
-	wait "$sender"
+	group_leave "$sender"
 	group_leave
 	capture_stop
-	check_eq "datagrams" "$(frame_count dport=7006)" 400
-	check "in order and once" in_order 400
+	check "in order and once" in_order 7006
 }
 
 disappears()
@@ -263,7 +262,7 @@ disappears()
 	check "member" busywait 5000 mcg_is 1 "$mgid" state member
 	group_leave
 	check "no group" slowwait 5 sa_group_gone "$mgid"
-	check "driver's state" busywait 5000 mcg_is 1 "$mgid" state absent
+	check "driver's state" within 8000 mcg_is 1 "$mgid" state absent
 	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" 0
 }
 
@@ -288,7 +287,7 @@ other_mlid()
 	check "a listener again" slowwait 5 sa_is_full_member 2 "$mgid"
 	second=$(sa_field "$mgid" mlid)
 	[ "$first" != "$second" ] || fail "the MLID has not changed: $first"
-	check "member again" busywait 5000 mcg_is 1 "$mgid" state member
+	check "member again" within 8000 mcg_is 1 "$mgid" state member
 	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" "$((second))"
 	check "by its own tree" slowwait 5 by_own_tree 1 "$group"
 	capture_start mlid
@@ -312,9 +311,9 @@ first_packet()
 {
 	local i got=0 group
 
-	for ((i = 1; i <= $2; i++)); do
+	for ((i = 1; i <= $2 && i - got <= 2; i++)); do
 		group=$(first_group "$1" "$i")
-		udp_listen 2 "$(group_of "$group")" 7010 1 4000
+		udp_listen 2 "$(group_of "$group")" 7010 1 20000
 		busywait 3000 mcg_is 2 "$(mgid_of "$group")" state member ||
 			fail "no listener to $group"
 		udp_to 1 "$(group_of "$group")" 7010 1
@@ -324,37 +323,49 @@ first_packet()
 	check_num "first packets" "$got" -ge $(($2 - 1))
 }
 
-# pace CONDITION...: milliseconds of the longest pause between such frames, and of all
+# pace PORT: milliseconds of the longest pause between datagrams to it, and of all
 pace()
 {
-	frames -f t "$@" | awk '
+	udp_frames "$1" -f t | awk '
 		NR == 1 { first = last = $1 }
 		{ gap = $1 - last > gap ? $1 - last : gap; last = $1 }
 		END { printf "%d %d\n", gap * 1000, (last - first) * 1000 }'
 }
 
-# Sent one every 5 ms. What is held back until the group has settled makes a pause, and
-# what is still held when the sender has ended makes all of it longer.
-order()
+# in_one_go GROUP: the next of its groups. Sent one every 5 ms. What is held back until the
+# group has settled makes a pause, TOOK, and what is still held when the sender has ended
+# makes all of it longer.
+in_one_go()
 {
-	local group gap span start took
+	local group mgid span start took
 
-	group=$(group_of "$1")
-	udp_listen 2 "$group" 7011 101 3000
-	busywait 3000 sa_is_full_member 2 "$(mgid_of "$1")"
+	ORDER_NO=$((ORDER_NO + 1))
+	group=$(group_of "${1%1}$ORDER_NO")
+	mgid=$(mgid_of "${1%1}$ORDER_NO")
+	udp_listen 2 "$group" 7011 1000 60000
+	busywait 3000 sa_is_full_member 2 "$mgid"
 	capture_start order
 	start=$(now_ms)
 	udp_to 1 "$group" 7011 100 5000
 	took=$(($(now_ms) - start))
+	udp_mark 1 "$group" 7011
 	wait "$LISTENER"
 	capture_stop
 	check_eq "datagrams received, of 100" "$(received 2)" 100
-	check_eq "datagrams in order" "$(frames -f number dport=7011)" "$(seq 0 99)"
-	check_eq "trees" "$(frames -f dgid dport=7011 | sort -u | wc -l)" 2
-	read -r gap span < <(pace dport=7011)
-	note "sent in $took ms, on the wire in $span ms, the longest pause $gap ms"
-	check_num "longest pause" "$gap" -lt "$(scaled 100)"
+	check_eq "datagrams in order" "$(udp_frames 7011 -f number)" "$(seq 0 99)"
+	read -r TOOK span < <(pace 7011)
+	note "sent in $took ms, on the wire in $span ms"
 	check_num "all of it" "$span" -le "$took"
+	if [ "$(udp_frames 7011 -f dgid | sort -u | wc -l)" -ne 2 ]; then
+		note "by one tree: the SA was slow, or it is never the group's own"
+		TOOK=1000000
+	fi
+}
+
+order()
+{
+	ORDER_NO=0
+	takes_less "longest pause" 100 in_one_go "$1"
 }
 
 to_full()
@@ -363,7 +374,7 @@ to_full()
 
 	group=$(group_of "$1")
 	mgid=$(mgid_of "$1")
-	udp_listen 2 "$group" 7012 201 5000
+	udp_listen 2 "$group" 7012 1000 60000
 	busywait 3000 sa_is_full_member 2 "$mgid"
 	background 1 udp_group send ib0 "$group" 7012 100 200 $((10000 * SLOW))
 	sender=${BACKGROUND[-1]}
@@ -372,6 +383,7 @@ to_full()
 	check "listens" busywait 3000 mcg_is 1 "$mgid" join_state 1
 	check "and is no sender only" slowwait 3 join_state_is 1 "$mgid" 0x1
 	wait "$sender"
+	udp_mark 1 "$group" 7012
 	wait "$LISTENER"
 	check_eq "datagrams of 200" "$(received 2)" 200
 }
@@ -382,7 +394,7 @@ from_full()
 
 	group=$(group_of "$1")
 	mgid=$(mgid_of "$1")
-	udp_listen 2 "$group" 7013 201 5000
+	udp_listen 2 "$group" 7013 1000 60000
 	busywait 3000 sa_is_full_member 2 "$mgid"
 	background 1 udp_group send ib0 "$group" 7013 100 200 $((10000 * SLOW))
 	sender=${BACKGROUND[-1]}
@@ -391,6 +403,7 @@ from_full()
 	check "sends only" busywait 3000 mcg_is 1 "$mgid" join_state 4
 	check "and the SA knows" slowwait 3 join_state_is 1 "$mgid" 0x4
 	wait "$sender"
+	udp_mark 1 "$group" 7013
 	wait "$LISTENER"
 	check_eq "datagrams of 200" "$(received 2)" 200
 }

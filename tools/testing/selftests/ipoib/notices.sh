@@ -184,11 +184,11 @@ repeated()
 
 	good=$(xstat 2 sa_reports)
 	data=$(report)
-	check "both answered" mad_send 1 2 1 2000 "$data" "$data"
+	check "both answered" mad_send 1 2 1 10000 "$data" "$data"
 	check "acted on" busywait 1000 xstat_is 2 sa_reports -gt "$good"
 	check_eq "acted on" "$(xstat 2 sa_reports)" $((good + 1))
 	# the other half of the TID is that of who sends
-	check "all answered" mad_send 1 2 1 2000 "$data" "$(report tid:0000000012345679)" \
+	check "all answered" mad_send 1 2 1 10000 "$data" "$(report tid:0000000012345679)" \
 		"$(report tid:0000000012345679)"
 	check "acted on" busywait 1000 xstat_is 2 sa_reports -gt $((good + 2))
 	check_eq "acted on" "$(xstat 2 sa_reports)" $((good + 3))
@@ -306,7 +306,7 @@ refuse_next()
 	tid=$(printf '%016x' $((0x$tid + 1)))
 	for ((i = 0; i < 10; i++)); do
 		mad_send 1 2 1 0 "$(report method:81 status:0700 attribute:0003 "tid:$tid")"
-		! busywait 100 refusals 1 || return 0
+		! within 100 refusals 1 || return 0
 	done
 	return 1
 }
@@ -333,19 +333,29 @@ new_sm()
 {
 	opensm_kill
 	opensm_start
-	check "node 2" slowwait 10 subscribed 2
-	check "node 3" slowwait 10 subscribed 3
+	check "node 2" within 20000 subscribed 2
+	check "node 3" within 20000 subscribed 3
+}
+
+# down_dead: TOOK, of a subscriber whose SM has died
+down_dead()
+{
+	local start
+
+	if [ -z "${OPENSM_PID[1]:-}" ]; then
+		opensm_start
+		node_ip 2 link set ib0 up
+		check "subscribed" slowwait 20 subscribed 2
+	fi
+	opensm_kill
+	start=$(now_ms)
+	node_ip 2 link set ib0 down
+	TOOK=$(($(now_ms) - start))
 }
 
 sm_dead()
 {
-	local start ms
-
-	opensm_kill
-	start=$(now_ms)
-	node_ip 2 link set ib0 down
-	ms=$(($(now_ms) - start))
-	check_num "milliseconds for down" "$ms" -lt "$(scaled 1000)"
+	takes_less "down" 1000 down_dead
 	node_ip 2 link set ib0 up
 	opensm_start
 	check "carrier" wait_carrier 2
@@ -417,7 +427,7 @@ in_service()
 	before=$(xstat 2 path_queries)
 	udp_to 2 10.9.0.88 6995 20 20000
 	check_eq "questions after a failure" "$(xstat 2 path_queries)" "$before"
-	check "in service" mad_send 1 2 1 2000 "$(report trap:0040 gid:fe80"$(zeros 12)"dead)"
+	check "in service" mad_send 1 2 1 10000 "$(report trap:0040 gid:fe80"$(zeros 12)"dead)"
 	udp_to 2 10.9.0.88 6995 1
 	check "asks" busywait 1000 xstat_is 2 path_queries -gt "$before"
 	node_ip 2 neigh del 10.9.0.88 dev ib0
@@ -486,7 +496,7 @@ taken()
 	check "a listener is found by sending" slowwait 5 sends_to 2 239.30.9.1
 	check_eq "lines of the log" "$(klog | grep -c 'somebody else on this port')" 1
 	remade 239.30.9.1 239.30.9.2
-	background 2 udp_group send ib0 239.30.9.1 6996 100 25 1000000
+	background 2 udp_group send ib0 239.30.9.1 6996 100 100 1000000
 	check "its MLID" slowwait 20 mlid_is_right 2 "$(mgid4 239.30.9.1)"
 	group_leave "${BACKGROUND[-1]}"
 	group_leave "${BACKGROUND[-2]}"
@@ -502,8 +512,8 @@ taken_router()
 	check "joined" slowwait 5 mcg_is 2 "$(mgid4 239.30.9.3)" join_state 2
 	group_leave
 	group_join 3 239.30.9.4
-	check "one that has come" slowwait 12 mcg_is 2 "$(mgid4 239.30.9.4)" join_state 2
-	check "one that has gone" slowwait 2 mcg_absent 2 "$(mgid4 239.30.9.3)"
+	check "one that has come" within 20000 mcg_is 2 "$(mgid4 239.30.9.4)" join_state 2
+	check "one that has gone" within 20000 mcg_absent 2 "$(mgid4 239.30.9.3)"
 	node_ip 2 link set ib0 allmulticast off
 	group_leave
 }

@@ -42,7 +42,7 @@ ping_later()
 	in_node "$node" bash -c "
 		answers()
 		{
-			ping -n -c 1 -W 2 \$2 > /dev/null || ping -n -c 2 -W 2 \$2 > /dev/null &&
+			ping -n -c 1 -W 2 \$2 > /dev/null || ping -n -c 2 -W 10 \$2 > /dev/null &&
 				echo \$1
 		}
 		. $TESTDIR/pairs"

@@ -15,11 +15,13 @@
 
 # How long each storm lasts. Kernels that look at everything need more of it.
 case ${IPOIB_KERNEL:-stock} in
-stock) STORM_MS=5000 ;;
-*) STORM_MS=20000 ;;
+stock) STORM_MS=5000 STORM_MORE=60000 ;;
+*) STORM_MS=20000 STORM_MORE=120000 ;;
 esac
-# Actors end by themselves; this many seconds later one hangs.
-STORM_GRACE=60
+# It lasts by so much longer, at most, until each actor has succeeded so often in it.
+SUCCESSES=3
+# Then those that keep others from it rest for so many seconds each time.
+REST=$((3 + SLOW))
 
 CASES=(
 	"traffic F31 all kinds of traffic in both directions"
@@ -29,6 +31,7 @@ CASES=(
 	"updown U17,F31 while an interface goes down and up"
 	"netns B16,F31 while an interface moves between network namespaces"
 	"flaps U17,F31 while links flap"
+	"children B9,B14,F31 while children are made and deleted"
 	"sm U17,U54,F31 while the subnet manager comes and goes"
 	"all U17,F31 all of this at once"
 	"unload A8 and unloading in the midst of it"
@@ -38,6 +41,9 @@ declare -A ACTORS=()
 
 setup()
 {
+	# for children, where there is a subnet manager
+	partitions "Default=0x7fff, ipoib : ALL=full;" "Blue=0x0001, ipoib : ALL=full;" \
+		"Green=0x0002, ipoib : ALL=full;"
 	fabric_up 3
 	# where node 2's interface goes for a moment
 	ip netns add node92
@@ -60,25 +66,35 @@ diagnose()
 
 # ---- actors: each does one thing again and again until the storm is over ----
 
-# act NAME COMMAND...: in the background; TESTDIR/act.NAME counts what succeeded. What was
-# kept from it by the others, or by a slow machine, succeeds when the storm is over.
+# act NAME COMMAND...: in the background; TESTDIR/act.NAME counts what succeeded before the
+# storm was over
 act()
 {
-	local name=$1 end=$STORM_END done=0 grace=$((STORM_GRACE * 500 * SLOW))
+	local name=$1 n=0
 
 	shift
-	(
-		while [ "$(now_ms)" -lt "$end" ] ||
-			{ [ "$done" -eq 0 ] && [ "$(now_ms)" -lt $((end + grace)) ]; }; do
-			if "$@"; then
-				done=$((done + 1))
-			else
-				nap 0.1
-			fi
-		done
-		echo "$done" > "$TESTDIR/act.$name"
-	) > /dev/null 2>&1 &
+	echo 0 > "$TESTDIR/act.$name"
+	while [ -e "$TESTDIR/storm" ]; do
+		"$@" || { nap 0.1; continue; }
+		[ -e "$TESTDIR/storm" ] || break
+		n=$((n + 1))
+		echo "$n" > "$TESTDIR/act.$name"
+		[ -z "${RESTS:-}" ] || rest
+	done > /dev/null 2>&1 &
 	ACTORS[$name]=$!
+}
+
+# disturb NAME COMMAND...: the same of one that keeps others from what they do
+disturb()
+{
+	RESTS=1 act "$@"
+}
+
+# rest: if the storm lasts only for others to succeed
+rest()
+{
+	now
+	[ "$NOW" -lt "$STORM_END" ] || nap "$REST"
 }
 
 act_ping()
@@ -88,7 +104,7 @@ act_ping()
 
 act_udp()
 {
-	in_node "$1" timeout 2 udp_group send ib0 "$2" 9 1000 100 500
+	in_node "$1" timeout $((5 * SLOW)) udp_group send ib0 "$2" 9 1000 100 500
 }
 
 # act_tcp FROM TO: with a server of its own, for one whose client was cut off may wait long
@@ -96,9 +112,9 @@ act_tcp()
 {
 	local port=$((5300 + RANDOM % 1000)) server status
 
-	in_node "$2" timeout $((6 * SLOW)) iperf3 -s -1 -p "$port" &
+	in_node "$2" timeout $((10 * SLOW)) iperf3 -s -1 -p "$port" &
 	server=$!
-	nap "0.$((2 * SLOW))"
+	within 3000 in_node "$2" grep -qi "$(printf ':%04X .* 0A ' "$port")" /proc/net/tcp6
 	in_node "$1" timeout $((4 * SLOW)) iperf3 -c "$(ip4 "$2")" -p "$port" -t 1
 	status=$?
 	kill "$server"
@@ -139,8 +155,15 @@ act_mode()
 # act_join NODE NET: ten groups for a moment
 act_join()
 {
-	in_node "$1" timeout 0.3 udp_group join ib0 "239.$2.1".{1..9} "ff05::$2"
-	[ $? -eq 124 ]
+	local joined pid answer
+
+	exec {joined}< <(spawn "$1" udp_group join ib0 "239.$2.1".{1..9} "ff05::$2")
+	pid=$!
+	read -r -t 10 -u "$joined" answer
+	nap 0.3
+	kill "$pid"
+	exec {joined}<&-
+	[ "$answer" = ready ]
 }
 
 act_send()
@@ -167,7 +190,29 @@ act_link()
 {
 	link_down "$1"
 	link_up "$1"
-	slowwait 5 port_is_active "$1"
+	within 10000 port_is_active "$1"
+}
+
+# act_child NODE: one made by rtnetlink. One that is left, as the parent was elsewhere, goes
+# at first.
+act_child()
+{
+	node_ip "$1" link del child
+	node_ip "$1" link add link ib0 name child type ipoib pkey 0x8001 &&
+		node_ip "$1" link set child up && node_ip "$1" link del child
+}
+
+child_file_gone()
+{
+	in_node "$1" sh -c 'echo 0x8002 > /sys/class/net/ib0/delete_child'
+}
+
+# act_child_file NODE: one made by sysfs
+act_child_file()
+{
+	child_file_gone "$1"
+	in_node "$1" sh -c 'cd /sys/class/net/ib0 && echo 0x8002 > create_child &&
+		ip link set ib0.8002 up && echo 0x8002 > delete_child'
 }
 
 # node_config_again NODE AS: the interface in node NODE is up, with AS's addresses
@@ -182,9 +227,34 @@ node_config_again()
 
 storm_begin()
 {
-	STORM_END=$(($(now_ms) + STORM_MS))
+	now
+	STORM_END=$((NOW + STORM_MS))
+	STORM_LAST=$((STORM_END + STORM_MORE))
 	ACTORS=()
 	rm -f "$TESTDIR"/act.*
+	touch "$TESTDIR/storm"
+}
+
+# successes NAME: sets SUCCEEDED to those of that actor so far
+successes()
+{
+	read -r SUCCEEDED < "$TESTDIR/act.$1" || SUCCEEDED=0
+}
+
+all_have_succeeded()
+{
+	local name
+
+	for name in "${!ACTORS[@]}"; do
+		successes "$name"
+		[ "$SUCCEEDED" -ge "$SUCCESSES" ] || return 1
+	done
+}
+
+storm_lasts()
+{
+	now
+	[ "$NOW" -lt "$STORM_END" ] || { [ "$NOW" -lt "$STORM_LAST" ] && ! all_have_succeeded; }
 }
 
 act_traffic()
@@ -204,18 +274,25 @@ actors_ended()
 	done
 }
 
-# storm_end: all actors have ended, and each has succeeded at least once
+# storm_end: all actors end, and each has succeeded in the midst of it. After a storm that
+# was of no use others do not last so long.
 storm_end()
 {
-	local name left
+	local name
 
-	left=$(((STORM_END - $(now_ms)) / 1000 + STORM_GRACE))
-	check "all actors end" slowwait "$left" actors_ended
+	while storm_lasts; do
+		nap 0.2
+	done
+	all_have_succeeded || STORM_MORE=$STORM_MS
+	note "the storm has lasted for $((NOW - STORM_END + STORM_MS)) ms"
+	rm "$TESTDIR/storm"
+	check "all actors end" slowwait 60 actors_ended
 	background_stop
 	for name in "${!ACTORS[@]}"; do
 		kill "${ACTORS[$name]}" 2> /dev/null
-		note "$name: $(cat "$TESTDIR/act.$name" 2>&1)"
-		check_num "what $name did" "$(cat "$TESTDIR/act.$name")" -ge 1
+		successes "$name"
+		note "$name: $SUCCEEDED"
+		check_num "what $name did in the storm" "$SUCCEEDED" -ge "$SUCCESSES"
 	done
 	restored
 }
@@ -232,8 +309,10 @@ restored()
 	local node
 
 	for node in 1 2 3; do
+		node_ip "$node" link del child
+		child_file_gone "$node"
 		check "node $node is configured" node_config_again "$node" "$node"
-	done
+	done 2> /dev/null
 	check "carrier" wait_carrier 1 2 3
 	check_pairs
 }
@@ -259,7 +338,7 @@ settings()
 	storm_begin
 	act_traffic
 	act mtu act_mtu 2
-	act mode act_mode 2
+	disturb mode act_mode 2
 	act read act_read 2
 	storm_end
 }
@@ -279,7 +358,7 @@ updown()
 {
 	storm_begin
 	act_traffic
-	act updown act_updown 2
+	disturb updown act_updown 2
 	act join act_join 2 8
 	act send act_send 2 8
 	act mtu act_mtu 2
@@ -290,7 +369,7 @@ netns()
 {
 	storm_begin
 	act_traffic
-	act move act_move
+	disturb move act_move
 	act read act_read 2
 	act join act_join 3 9
 	act send act_send 3 9
@@ -301,9 +380,21 @@ flaps()
 {
 	storm_begin
 	act_traffic
-	act link2 act_link 2
-	act link3 act_link 3
+	disturb link2 act_link 2
+	disturb link3 act_link 3
 	act join act_join 2 10
+	storm_end
+}
+
+children()
+{
+	storm_begin
+	act_traffic
+	act child1 act_child 1
+	act child2 act_child 2
+	act file2 act_child_file 2
+	act read2 act_read 2
+	disturb updown act_updown 2
 	storm_end
 }
 
@@ -312,13 +403,13 @@ sm_comes_and_goes()
 {
 	local times=0
 
-	while [ "$(now_ms)" -lt "$STORM_END" ]; do
+	while storm_lasts || [ "$times" -lt "$SUCCESSES" ]; do
 		opensm_kill
 		opensm_start
 		times=$((times + 1))
+		rest
 	done
 	note "subnet managers: $times"
-	check_num "subnet managers" "$times" -ge 1
 }
 
 sm()
@@ -327,7 +418,7 @@ sm()
 	act_traffic
 	act join act_join 2 11
 	act send act_send 3 11
-	act updown act_updown 3
+	disturb updown act_updown 3
 	sm_comes_and_goes
 	storm_end
 }
@@ -337,14 +428,16 @@ act_all()
 	act_traffic
 	act read1 act_read 1
 	act mtu act_mtu 1
-	act mode act_mode 3
+	disturb mode act_mode 3
 	act join2 act_join 2 12
 	act join3 act_join 3 12
 	act send1 act_send 1 12
 	act send3 act_send 3 12
-	act updown act_updown 1
-	act move act_move
-	act link act_link 3
+	act child1 act_child 1
+	act file3 act_child_file 3
+	disturb updown act_updown 1
+	disturb move act_move
+	disturb link act_link 3
 }
 
 all()
@@ -366,7 +459,11 @@ unload()
 	done
 	check "unload" driver_unload
 	check "gone" module_gone ib_ipoib
-	slowwait "$STORM_GRACE" actors_ended || fail "not all actors end"
+	while [ "$(now_ms)" -lt "$STORM_END" ]; do
+		nap 0.1
+	done
+	rm "$TESTDIR/storm"
+	check "all actors end" slowwait 60 actors_ended
 	background_stop
 	driver_load
 	nodes_up 1 2 3

@@ -59,9 +59,9 @@ diagnose()
 client()
 {
 	case $1 in
-	rping)	in_node 2 timeout 20 rping -c -C 5 -V -a "$2" ;;
-	cmtime)	in_node 2 timeout 20 cmtime -c 10 -s "$2" ;;
-	*)	in_node 2 timeout 20 "$1" -C 5 -s "$2" ;;
+	rping)	in_node 2 timeout 60 rping -c -C 5 -V -a "$2" ;;
+	cmtime)	in_node 2 timeout 60 cmtime -c 10 -s "$2" ;;
+	*)	in_node 2 timeout 60 "$1" -C 5 -s "$2" ;;
 	esac > "$TESTDIR/client" 2>&1
 }
 
@@ -72,9 +72,9 @@ server()
 
 	[ "${2:-4}" = 4 ] || any=::
 	case $1 in
-	rping)	background 1 timeout 60 rping -s -C 5 -V -a "$any" ;;
-	cmtime)	background 1 timeout 60 cmtime -c 10 -b "$any" ;;
-	*)	background 1 timeout 60 "$1" -C 5 -b "$any" ;;
+	rping)	background 1 timeout 180 rping -s -C 5 -V -a "$any" ;;
+	cmtime)	background 1 timeout 180 cmtime -c 10 -b "$any" ;;
+	*)	background 1 timeout 180 "$1" -C 5 -b "$any" ;;
 	esac > "$TESTDIR/server" 2>&1
 }
 
@@ -100,7 +100,7 @@ own()
 
 mckey()
 {
-	background 1 timeout 60 mckey -b "$(ip4 1)" -m 239.7.7.7 -C 5 > "$TESTDIR/server" 2>&1
+	background 1 timeout 180 mckey -b "$(ip4 1)" -m 239.7.7.7 -C 5 > "$TESTDIR/server" 2>&1
 	check "member" slowwait 20 sa_is_full_member 1 "$(mckey_mgid)"
 	check "sent" in_node 2 timeout 30 mckey -s -b "$(ip4 2)" -m 239.7.7.7 -C 5
 	check "received" slowwait 20 grep -q 'test complete' "$TESTDIR/server"

@@ -238,7 +238,7 @@ announces()
 	local address
 
 	for address in "$(ip4 "$1")" "$(ip6 "$1")"; do
-		check "$address" slowwait 4 neighbour_is 1 "$address" "$(lladdr "$1")"
+		check "$address" within 10000 neighbour_is 1 "$address" "$(lladdr "$1")"
 	done
 }
 
@@ -323,10 +323,10 @@ path_follows()
 	check "ping" wait_ping 1 2
 	check_eq "MAC address" "$(dmac 1 2)" "$(eth_mac 2)"
 	ip neigh replace "${entry[@]}" lladdr "$other" nud permanent
-	check "another" slowwait 5 sends_to "$other"
+	check "another" within 5000 sends_to "$other"
 	check "answer" unanswered 1 "$(ip4 2)"
 	ip neigh replace "${entry[@]}" lladdr "$(eth_mac 2)" nud reachable
-	check "the old one" slowwait 5 sends_to "$(eth_mac 2)"
+	check "the old one" within 5000 sends_to "$(eth_mac 2)"
 	check "ping" wait_ping 1 2
 }
 
@@ -358,7 +358,7 @@ neighbour_lost()
 	ip neigh replace "${entry[@]}" lladdr "$(eth_mac 2)" nud reachable
 	check "ping" wait_ping 1 2
 	paths_trace
-	check "ping" ping_ok 1 "$(ip4 2)"
+	check "ping" ping_once 1 "$(ip4 2)"
 	check_eq "queries while it is there" "$(path_events "$gid" query)" 0
 	check "lost" ip neigh change "${entry[@]}" nud failed
 	check "ping" slowwait 5 ping_ok 1 "$(ip4 2)"
@@ -560,12 +560,12 @@ snooping()
 	done
 	group_join 2 239.21.21.21
 	mgid=$(mgid4 239.21.21.21)
-	check "the bridge knows the member" slowwait 20 bridge_knows 2 "$mgid"
+	check "the bridge knows the member" within 20000 bridge_knows 2 "$mgid"
 	check_not "and nobody else" bridge_knows 3 "$mgid"
-	check "it knows those of the broadcast group" slowwait 20 bridge_knows 3 "$BROADCAST_MGID"
+	check "it knows those of the broadcast group" within 20000 bridge_knows 3 "$BROADCAST_MGID"
 	node_ip 1 neigh flush dev ib0
 	check "ARP and ND come through" wait_ping 1 2
-	udp_listen 2 239.21.21.21 7000 5 5000
+	udp_listen 2 239.21.21.21 7000 5 20000
 	in_node 1 udp_group send ib0 239.21.21.21 7000 100 5 10000
 	wait "$LISTENER" || fail "node 2 got $(received 2) of 5"
 	check "who only sends is no member" no_member 1 "$mgid"
@@ -638,7 +638,7 @@ spoofed()
 	local counter=${1%%=*} before=0
 
 	[[ $counter != [pq]key ]] || before=$(drops 2 "$counter")
-	listen 2 0x88b5 1 10000
+	listen 2 0x88b5 1 20000
 	[ "$1" = good ] || check "send" by_hand data=88b50000cafe07 "$1"
 	check "send" by_hand data=88b50000cafe08
 	wait "$LISTENER" || fail "the good one was not delivered"
@@ -681,19 +681,23 @@ flood_sgid()
 	check_eq "paths" "$(paths 2)" "$before"
 }
 
-# Requests to node 2, the sender to be filled in. An answer is traced a moment after it
-# has made room for another question, so there may seem to be a few more than 128.
+# Requests to node 2, the sender to be filled in, until they come so fast that many are looked
+# for. An answer is traced a moment after it has made room for another question, so there
+# may seem to be a few more than 128.
 flood_arp()
 {
-	local arp="080600000020080014040001" most
+	local arp="080600000020080014040001" most i
 
 	arp+="00001234$(printf '%040d' 0)$(printf '%040d' 0)0a090002"
-	paths_trace
-	check "send" by_hand data="$arp" vary=arp count=2000
-	well
-	paths_traced 0
-	most=$(paths_sought)
-	paths_untrace
+	for ((i = 0; i < 5; i++)); do
+		paths_trace
+		check "send" by_hand data="$arp" vary=arp first=$((i * 2000)) count=2000
+		well
+		paths_traced 0
+		most=$(paths_sought)
+		paths_untrace
+		[ "$most" -lt 100 ] || break
+	done
 	check_num "paths looked for at a time" "$most" -ge 100
 	check_num "paths looked for at a time" "$most" -le 140
 }

@@ -120,14 +120,15 @@ datagram_peer()
 	check "connection" connect 1 2
 }
 
-# losing PERCENT: of what nodes 1 and 2 get
+# losing PERCENT: of what nodes 1 and 2 get; the same each time, where the kernel does that (6.7)
 losing()
 {
-	local node
+	local node qdisc
 
 	for node in 1 2; do
-		tc -n switch qdisc replace dev "port$node" root netem loss "$1%" ||
-			fail "cannot lose frames"
+		qdisc=(dev "port$node" root netem loss "$1%")
+		tc -n switch qdisc replace "${qdisc[@]}" seed "$node" 2> /dev/null ||
+			tc -n switch qdisc replace "${qdisc[@]}" || fail "cannot lose frames"
 	done
 }
 

@@ -7,7 +7,7 @@
 A UD send over IPv6 with a good invariant CRC. Keys: smac, dmac, sgid, dgid,
 hop (255), pkey (0xffff), qkey, dqp, sqp (0x1234), data (hex), icrc (good or bad),
 count (1), vary (sgid: another one for each frame; arp: the sender of an ARP
-packet in the data, too).
+packet in the data, too), first (0: the number of the first of these).
 """
 
 import ipaddress
@@ -63,11 +63,12 @@ def varied(args, i):
 
 def main():
     args = {"hop": "255", "pkey": "0xffff", "sqp": "0x1234", "icrc": "good",
-            "count": "1", "vary": "", "data": ""}
+            "count": "1", "vary": "", "first": "0", "data": ""}
     args.update(word.split("=", 1) for word in sys.argv[2:])
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sock:
         sock.bind((sys.argv[1], 0))
-        for i in range(int(args["count"])):
+        first = int(args["first"])
+        for i in range(first, first + int(args["count"])):
             sock.send(frame(args, *varied(args, i)))
 
 

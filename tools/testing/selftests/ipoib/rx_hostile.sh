@@ -55,7 +55,7 @@ to_node2()
 # sent_is_received COMMAND...: exactly the payload "cafe01", once
 sent_is_received()
 {
-	listen 2 0x88b5 1 3000
+	listen 2 0x88b5 1 20000
 	check "send" "$@"
 	wait "$LISTENER" || fail "not delivered"
 	check_eq "data" "$(received 2 | word data)" cafe01
@@ -95,7 +95,7 @@ reserved_ip()
 	local packet=4500002000004000400126c90a0900010a090002
 	local icmp=08005a6100000001deadbeef
 
-	listen 1 0x0800 1 3000
+	listen 1 0x0800 1 20000
 	check "send" to_node2 "0800ffff$packet$icmp"
 	wait "$LISTENER" || fail "no answer"
 	check "the answer" grep -q 'data=4500.*0000....00000001deadbeef' <<< "$(received 1)"
@@ -179,7 +179,7 @@ of_octets()
 
 longest()
 {
-	listen 2 0x88b5 1 3000
+	listen 2 0x88b5 1 20000
 	check "2048 octets" to_node2 "$(of_octets 2048)"
 	wait "$LISTENER" || fail "not delivered"
 	check_eq "length" "$(received 2 | word len)" 2044

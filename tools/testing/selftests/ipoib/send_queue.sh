@@ -153,7 +153,7 @@ held()
 {
 	stand_still
 	let_go
-	check "the queue goes on" busywait 5000 queue_is_empty
+	check "the queue goes on" within 8000 queue_is_empty
 	check "ping" wait_ping 2 3
 	transfer 2 3 "$(ip4 3)"
 }

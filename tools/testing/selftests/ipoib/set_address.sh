@@ -133,7 +133,7 @@ running()
 {
 	check_not "set" set_address "$(with "$ALIAS")"
 	check_eq "address" "$(lladdr 2)" "$ORIGINAL"
-	check "ping" ping_ok 1 "$(ip4 2)"
+	check "ping" ping_once 1 "$(ip4 2)"
 }
 
 refused()

@@ -158,6 +158,12 @@ growing()
 		}'
 }
 
+# least_of "NUMBER...": the least of them
+least_of()
+{
+	xargs -n 1 <<< "$1" | sort -n | head -n 1
+}
+
 # Pauses of 0.1, 0.2, 0.4, 0.8 s, each up to half as much longer. When a port has
 # subscribed to the SA's reports, soon after the first try, it begins again.
 first_tries()
@@ -176,8 +182,8 @@ first_tries()
 	two=$(asked 2 mad.method=02 | pauses | tr '\n' ' ')
 	three=$(asked 3 mad.method=02 | pauses | tr '\n' ' ')
 	note "pauses of node 2: $two; of node 3: $three"
-	check_num "first pause" "${two%% *}" -le $((200 + $(scaled 100)))
-	check_num "first pause" "${three%% *}" -le $((200 + $(scaled 100)))
+	check_num "least pause" "$(least_of "$two")" -le $((200 + $(scaled 100)))
+	check_num "least pause" "$(least_of "$three")" -le $((200 + $(scaled 100)))
 	[ "$two" != "$three" ] || fail "in step"
 }
 
@@ -200,7 +206,7 @@ made()
 	start=$(now_ms)
 	check "carrier" wait_carrier
 	note "$(($(now_ms) - start)) ms from the group to the carriers"
-	check_num "milliseconds" $(($(now_ms) - start)) -le $((12000 + $(scaled 1000)))
+	check_num "milliseconds" $(($(now_ms) - start)) -le 20000
 	check "ping" wait_ping 2 3
 }
 
@@ -215,7 +221,7 @@ unmade()
 	partitions "Default=0x7fff : ALL=full;"
 	opensm_kill
 	opensm_start
-	check "no carrier" slowwait 15 all_down
+	check "no carrier" within 20000 all_down
 	check "no group" sa_group_gone "$BROADCAST_MGID"
 }
 
@@ -225,10 +231,10 @@ made_by_member()
 
 	without_group
 	check "subscribed" slowwait 10 subscribed 3
-	check "no try soon" slowwait 40 retries_late 3 5000
+	check "no try soon" slowwait 40 retries_late 3 7000
 	check "make it" group_create 1 ff12401bffff000000000000ffffffff 00000b1b 84 00000000
 	start=$(now_ms)
-	check "carrier" slowwait 4 has_carrier 3
+	check "carrier" within 6000 has_carrier 3
 	note "$(($(now_ms) - start)) ms to the carrier"
 	check "all" wait_carrier
 	check "ping" wait_ping 2 3
@@ -257,11 +263,11 @@ silent_sm()
 	OPENSM_CONF="no_clients_rereg TRUE"
 	opensm_kill 1
 	opensm_start 2
-	check "all are members" slowwait 15 members_known 1 2 3
+	check "all are members" within 20000 members_known 1 2 3
 	for node in 1 2 3; do
-		check "node $node" slowwait 10 subscribed "$node"
+		check "node $node" within 20000 subscribed "$node"
 	done
-	check "of the group" slowwait 10 sa_is_full_member 3 "$(mgid4 239.50.0.3)"
+	check "of the group" within 20000 sa_is_full_member 3 "$(mgid4 239.50.0.3)"
 	check "ping" wait_ping 1 3
 }
 
@@ -270,9 +276,9 @@ silent_sender()
 	local mgid
 
 	mgid=$(mgid4 239.50.0.3)
-	check "sender" slowwait 10 join_state_is 1 "$mgid" 0x4
+	check "sender" within 20000 join_state_is 1 "$mgid" 0x4
 	check_eq "MLID" "$(($(mcg 1 "$mgid" mlid)))" "$(($(sa_field "$mgid" mlid)))"
-	udp_listen 3 239.50.0.3 7202 5 3000
+	udp_listen 3 239.50.0.3 7202 5 20000
 	udp_to 1 239.50.0.3 7202 5
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 5"
 	group_leave
@@ -290,7 +296,7 @@ silent_unmade()
 	OPENSM_CONF="no_clients_rereg TRUE"
 	opensm_kill 1
 	opensm_start 2
-	check "no carrier" slowwait 15 all_down
+	check "no carrier" within 20000 all_down
 	partitions "Default=0x7fff, ipoib : ALL=full;"
 	OPENSM_CONF=
 	opensm_kill 2
@@ -338,8 +344,8 @@ same_mlids()
 	before=$(mlids "${mgids[@]}")
 	opensm_kill
 	opensm_start
-	check "members again" slowwait 15 members 3 "${mgids[@]:0:4}"
-	check "members again" slowwait 15 members 2 "${mgids[@]:4:4}"
+	check "members again" within 20000 members 3 "${mgids[@]:0:4}"
+	check "members again" within 20000 members 2 "${mgids[@]:4:4}"
 	check_eq "MLIDs" "$(mlids "${mgids[@]}")" "$before"
 	group_leave "${BACKGROUND[-2]}"
 	group_leave
@@ -374,13 +380,13 @@ restart()
 	with_group
 	got=$(udp_count 3 2)
 	# it stays until it is killed
-	udp_listen 3 239.52.0.1 7300 6000 60000
+	udp_listen 3 239.52.0.1 7300 60000 600000
 	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.52.0.1)"
 	udp_to 2 239.52.0.1 7301 3
 	check "a sender" slowwait 5 mcg_is 2 "$(mgid4 239.52.0.1)" state member
 	before=$(xstat 2 tx_via_broadcast)
 	sent=$(udp_count 2 5)
-	background 2 udp_group send ib0 239.52.0.1 7300 100 6000 10000
+	background 2 udp_group send ib0 239.52.0.1 7300 100 60000 10000
 	sender=${BACKGROUND[-1]}
 	opensm_kill
 	opensm_start
@@ -429,14 +435,14 @@ other_mlids()
 	crowd $((was - 0xc000))
 	opensm_kill
 	opensm_start
-	check "member again" slowwait 15 sa_is_full_member 3 "$mgid"
+	check "member again" within 20000 sa_is_full_member 3 "$mgid"
 	now=$(sa_field "$mgid" mlid)
 	note "MLID was $was, is $now"
 	check_num "MLID" $((now)) -ne $((was))
-	check "the listener's" slowwait 5 mlid_is 3 "$mgid" "$now"
-	check "the sender's" slowwait 10 mlid_is 2 "$mgid" "$now"
+	check "the listener's" within 20000 mlid_is 3 "$mgid" "$now"
+	check "the sender's" within 20000 mlid_is 2 "$mgid" "$now"
 	check "by its own tree" slowwait 10 by_own_tree 2 239.58.0.1
-	udp_listen 3 239.58.0.1 7302 10 5000
+	udp_listen 3 239.58.0.1 7302 10 20000
 	capture_start other_mlids
 	udp_to 2 239.58.0.1 7302 10
 	wait "$LISTENER" || fail "node 3 got $(received 3) of 10"

@@ -8,7 +8,8 @@
  *            bind ADDR (joined on IF if it is multicast) and PORT, print "ready"
  *            and then the number of datagrams got; 0 if COUNT came, else 1. With
  *            "gap" also how many in a row did not come, at most, of those numbered
- *            from 0 to COUNT - 1, and SIGTERM ends it as the timeout does
+ *            from 0 to COUNT - 1, and SIGTERM ends it as the timeout does. A datagram
+ *            of MARKER_SIZE octets, which comes after all others, ends it and does not count
  *        udp_group send IF ADDR PORT SIZE COUNT [INTERVAL_US]
  *            send COUNT datagrams of SIZE octets; broadcast allowed
  *
@@ -26,6 +27,9 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+/* A number and nothing else */
+#define MARKER_SIZE 4
 
 union addr {
 	struct sockaddr sa;
@@ -126,7 +130,7 @@ static int number(const char *buf)
 
 static int do_recv(char **argv, unsigned int ifindex)
 {
-	int want = atoi(argv[2]), got = 0, one = 1, size = 8 << 20, fd;
+	int want = atoi(argv[2]), got = 0, one = 1, room = 8 << 20, fd;
 	long end = now_ms() + atol(argv[3]);
 	int gap = 0, next = 0;
 	struct sigaction ends = { .sa_handler = nothing };
@@ -136,7 +140,7 @@ static int do_recv(char **argv, unsigned int ifindex)
 
 	fd = socket(a.sa.sa_family, SOCK_DGRAM, 0);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room));
 	if (bind(fd, &a.sa, len))
 		die("bind");
 	if (is_group(&a))
@@ -148,10 +152,15 @@ static int do_recv(char **argv, unsigned int ifindex)
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
 		long left = end - now_ms();
 
+		ssize_t size;
+
 		if (left <= 0 || poll(&pfd, 1, left) <= 0)
 			break;
-		if (recv(fd, buf, sizeof(buf), 0) < 0)
+		size = recv(fd, buf, sizeof(buf), 0);
+		if (size < 0)
 			continue;
+		if (size == MARKER_SIZE)
+			break;
 		got++;
 		if (argv[4])
 			gap = longest_gap(gap, &next, number(buf));

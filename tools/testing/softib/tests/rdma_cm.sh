@@ -55,7 +55,7 @@ cm_pair()
 		client_args=(-s "$(ip4 1)")
 		;;
 	esac
-	in_node 1 timeout 40 "$prog" "$@" "${server_args[@]}" \
+	in_node 1 timeout 120 "$prog" "$@" "${server_args[@]}" \
 		> "$TESTDIR/cm_server" 2>&1 &
 	server=$!
 	# It has no way to say that it listens: ask until it answers.

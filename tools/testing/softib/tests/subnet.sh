@@ -23,7 +23,7 @@ PORTS=2
 # OpenSM's log is looked at while it runs.
 # shellcheck disable=SC2034 # for opensm_spawn
 OPENSM_CONF="force_log_flush TRUE"
-FIRST_ACTIVE_MS=5000	# about 1 s on an idle machine
+FIRST_ACTIVE_MS=20000	# about 1 s on an idle machine
 
 # shellcheck disable=SC2034 # for ktap_main
 CASES=(
@@ -211,7 +211,7 @@ lft()
 # port_info METHOD [INFO]: PortInfo of node 3, by a MAD of node 1; what is answered, in hex
 port_info()
 {
-	mad_send 1 3 0 2000 "010101$1$(zeros 4)$(printf %016x $RANDOM)0015$(zeros 2)00000001$(zeros 40)${2:-}"
+	mad_send 1 3 0 10000 "010101$1$(zeros 4)$(printf %016x $RANDOM)0015$(zeros 2)00000001$(zeros 40)${2:-}"
 }
 
 # set_port_info INFO: the status of the answer

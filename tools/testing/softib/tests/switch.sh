@@ -57,7 +57,7 @@ setup()
 
 datagram()
 {
-	check "$1" timeout 30 "$TESTDIR/datagram" "$(ibdev 1)" "$(ibdev 2)" "$1"
+	check "$1" timeout 60 "$TESTDIR/datagram" "$(ibdev 1)" "$(ibdev 2)" "$1"
 }
 
 # counter_of NODE NAME
@@ -148,7 +148,7 @@ short_mad()
 	knob_set 1 short_next_mad 2
 	capture_start short_mad
 	# SubnGet(NodeInfo)
-	check "to QP 0" mad_send 1 2 0 2000 "01010101$(zeros 4)$(zeros 8)0011"
+	check "to QP 0" mad_send 1 2 0 10000 "01010101$(zeros 4)$(zeros 8)0011"
 	check "to QP 1" mad_send 1 2 1 0 "${mad}1" "${mad}2" "${mad}3"
 	capture_stop
 	check "to QP 0" frames_all pktlen 288 mad.class=01 mad.attr=0011 "slid=$(lid_hex 1)" "dlid=$(lid_hex 2)"
