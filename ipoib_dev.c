@@ -643,6 +643,8 @@ void ipoib_dev_setup(struct ipoib_dev *priv)
 	dev->features |= ipoib_ud_features(priv);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
+	/* There is one ring. rtnetlink makes as many queues as it is asked for. */
+	netif_set_real_num_queues(dev, 1, 1);
 	if (priv->parent)
 		return;
 	/* Children are virtual, and have the numbers of nothing. */

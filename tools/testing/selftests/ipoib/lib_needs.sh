@@ -20,7 +20,7 @@ programs_of()
 	case $1 in capture | frame_headers | hca_limits | multicast_send | offloads | roce) echo tshark ;; esac
 	case $1 in
 	bench-guest | connected_faults | connected_life | connected_mtu | \
-		connected_rc | connected_stock | connected_uc | hca_limits | iperf | races | rdma_cm | \
+		connected_rc | connected_stock | connected_uc | hca_limits | iperf | partitions | races | rdma_cm | \
 		ref_connected | roce_two_hosts | unload) echo iperf3 ;;
 	esac
 	case $1 in

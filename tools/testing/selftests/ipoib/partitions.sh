@@ -28,6 +28,7 @@ CASES=(
 	"link_same B14 there may be several of a partition"
 	"link_refused B14 what cannot be made is refused with the reason"
 	"link_del B14 ip link del takes a child away, and a parent not"
+	"queues B14 one made with several queues uses one, and carries parallel streams"
 	"changelink B14 mode and umcast can be changed, the P_Key cannot"
 	"missing B43,U21,A17 a P_Key that the port does not have is waited for"
 	"moved U21 one that moves in the table takes the child along"
@@ -299,6 +300,41 @@ link_same()
 	check "away" node_ip 1 link del blue2
 	check "away" node_ip 1 link del twin
 	check "the first one goes on" slowwait 5 child_ping 1 blue 2 2
+}
+
+# queues_of NODE DEV: those in use, of both directions
+queues_of()
+{
+	in_node "$1" ls "/sys/class/net/$2/queues" | xargs
+}
+
+# queues_address NODE: for iperf
+queues_address()
+{
+	addr_of "$1" 8
+}
+
+queues()
+{
+	local node rate
+
+	for node in 1 2; do
+		check "added" node_ip "$node" link add link ib0 name four numtxqueues 4 numrxqueues 4 \
+			type ipoib pkey 0x8001
+		check_eq "queues" "$(queues_of "$node" four)" "rx-0 tx-0" || return
+		child_up "$node" four 8
+	done
+	check "carrier" slowwait 10 has_carrier 1 four
+	check "carrier" slowwait 10 has_carrier 2 four
+	check "works" slowwait 10 child_ping 1 four 2 8
+	for node in 1 2; do
+		rate=$(IPERF_ADDR=queues_address iperf "$node" $((3 - node)) -t 3 -P 8) ||
+			fail "iperf3: $rate"
+		check_rate "${rate% *}" 10
+	done
+	for node in 1 2; do
+		check "away" node_ip "$node" link del four
+	done
 }
 
 # link_fails TEXT ARG...: of ip link add on node 1
