@@ -491,7 +491,9 @@ void ipoib_ctl_work(struct work_struct *work);
 extern struct rtnl_link_ops ipoib_link_ops;
 
 /* ipoib_sysfs.c */
-extern const struct attribute_group ipoib_sysfs_group;
+extern const struct attribute_group ipoib_sysfs_port_group;
+extern const struct attribute_group ipoib_sysfs_roce_group;
+extern const struct attribute_group ipoib_sysfs_child_group;
 
 /* ipoib_ethtool.c */
 extern const struct ethtool_ops ipoib_ethtool_ops;

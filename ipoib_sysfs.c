@@ -197,33 +197,46 @@ static ssize_t parent_show(struct device *d, struct device_attribute *attr,
 
 static DEVICE_ATTR_RO(parent);
 
-static struct attribute *ipoib_sysfs_attrs[] = {
+/*
+ * A group for each kind, and none with .is_visible: when an interface moves to a network
+ * namespace of another user namespace, older kernels change the owner of its files up to
+ * the first hidden one only, and warn.
+ */
+static struct attribute *ipoib_sysfs_port_attrs[] = {
 	&dev_attr_mode.attr,
 	&dev_attr_cm_transport.attr,
 	&dev_attr_pkey.attr,
 	&dev_attr_umcast.attr,
 	&dev_attr_create_child.attr,
 	&dev_attr_delete_child.attr,
+	NULL,
+};
+
+static struct attribute *ipoib_sysfs_roce_attrs[] = {
+	&dev_attr_mode.attr,
+	&dev_attr_cm_transport.attr,
+	&dev_attr_pkey.attr,
+	&dev_attr_umcast.attr,
+	NULL,
+};
+
+static struct attribute *ipoib_sysfs_child_attrs[] = {
+	&dev_attr_mode.attr,
+	&dev_attr_cm_transport.attr,
+	&dev_attr_pkey.attr,
+	&dev_attr_umcast.attr,
 	&dev_attr_parent.attr,
 	NULL,
 };
 
-static umode_t ipoib_sysfs_is_visible(struct kobject *kobj,
-				      struct attribute *attr, int index)
-{
-	const struct ipoib_dev *priv =
-		netdev_priv(to_net_dev(kobj_to_dev(kobj)));
+const struct attribute_group ipoib_sysfs_port_group = {
+	.attrs = ipoib_sysfs_port_attrs,
+};
 
-	if (attr == &dev_attr_parent.attr)
-		return priv->parent ? attr->mode : 0;
-	if (attr == &dev_attr_create_child.attr ||
-	    attr == &dev_attr_delete_child.attr)
-		return !priv->parent && rdma_protocol_ib(priv->ca, priv->port) ?
-		       attr->mode : 0;
-	return attr->mode;
-}
+const struct attribute_group ipoib_sysfs_roce_group = {
+	.attrs = ipoib_sysfs_roce_attrs,
+};
 
-const struct attribute_group ipoib_sysfs_group = {
-	.is_visible = ipoib_sysfs_is_visible,
-	.attrs = ipoib_sysfs_attrs,
+const struct attribute_group ipoib_sysfs_child_group = {
+	.attrs = ipoib_sysfs_child_attrs,
 };
