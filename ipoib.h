@@ -119,7 +119,8 @@
  *	is found by HCA and port and shared by the interfaces of the port, which
  *	count in &ipoib_agent.users. The last of them frees it.
  * children
- *	belong to the interface of the port and are unregistered with it, or before.
+ *	belong to the interface of the port and are unregistered with it, or before: by
+ *	rtnetlink, or by their own control work.
  *	Each counts in &ipoib_dev.queries of its parent until &ipoib_dev.free_work has
  *	taken it apart, without RTNL, when its net_device has no user any more.
  * queries for paths, questions about groups, memberships of a P_Key that was replaced
@@ -170,6 +171,7 @@ enum {
 	IPOIB_CTL_RESTART,	/* reset the QP */
 	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
 	IPOIB_CTL_SCOPE,	/* look for a broadcast group of the next scope */
+	IPOIB_CTL_DELETE,	/* a child: unregister it; set under RTNL */
 };
 
 /**

@@ -31,9 +31,8 @@ static void ipoib_child_free(struct work_struct *work)
 }
 
 /*
- * The interface was unregistered, and its last user has gone. Who did it may be writing a
- * file of the parent, which whoever unregisters the parent waits for with RTNL held. So it
- * must not wait for the control work, which takes RTNL.
+ * The interface was unregistered, and its last user has gone. ipoib_dev_exit() waits for
+ * the control work, which may be what has unregistered it and calls this.
  */
 static void ipoib_child_gone(struct net_device *dev)
 {

@@ -117,15 +117,23 @@ static int ipoib_sysfs_pkey(const char *buf, u16 *pkey)
 	return 0;
 }
 
+static bool ipoib_sysfs_is_deleted(const struct ipoib_dev *child)
+{
+	return test_bit(IPOIB_CTL_DELETE, &child->ctl.events);
+}
+
 /* The name has the P_Key as it was written. */
 static int ipoib_sysfs_make_child(struct ipoib_dev *parent, u16 pkey)
 {
+	struct ipoib_dev *child;
 	struct net_device *dev;
 	char name[IFNAMSIZ];
 	int err;
 
-	if (parent->pkey == (pkey | IPOIB_PKEY_FULL) ||
-	    ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS))
+	child = ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS);
+	if (child && ipoib_sysfs_is_deleted(child))
+		return restart_syscall();
+	if (child || parent->pkey == (pkey | IPOIB_PKEY_FULL))
 		return -ENOTUNIQ;
 	snprintf(name, sizeof(name), "%.10s.%04x", parent->netdev->name, pkey);
 	dev = alloc_netdev(sizeof(struct ipoib_dev), name, NET_NAME_ENUM,
@@ -161,6 +169,11 @@ static ssize_t create_child_store(struct device *d,
 
 static DEVICE_ATTR_WO(create_child);
 
+/*
+ * The control work deletes it. To release RTNL after that is to wait for the users of the
+ * child, and for RTNL again and again meanwhile. What removes the parent waits, with RTNL
+ * held, for the end of this function.
+ */
 static ssize_t delete_child_store(struct device *d,
 				  struct device_attribute *attr,
 				  const char *buf, size_t count)
@@ -179,10 +192,12 @@ static ssize_t delete_child_store(struct device *d,
 		return restart_syscall();
 	child = ipoib_child_find(netdev_priv(to_net_dev(d)), pkey,
 				 IPOIB_KIND_SYSFS);
-	if (child)
-		ipoib_child_del(child, NULL);
+	if (child && !ipoib_sysfs_is_deleted(child))
+		ipoib_ctl_post(child, IPOIB_CTL_DELETE);
+	else
+		err = -ENODEV;
 	rtnl_unlock();
-	return child ? count : -ENODEV;
+	return err ?: count;
 }
 
 static DEVICE_ATTR_WO(delete_child);

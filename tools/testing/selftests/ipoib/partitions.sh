@@ -20,6 +20,7 @@ CASES=(
 	"create_short B10 a P_Key without bit 15 gives the name, not the partition"
 	"create_refused B9 what is no P_Key is refused, and one that is in use"
 	"delete B9 delete_child takes it away, and says if there is none"
+	"delete_create B9 another can be made at once"
 	"reach B9,A17,A18 children of one partition reach each other, those of two do not"
 	"pkey_of_frames U41,A16 frames of a child have its P_Key, and those to groups its MGID"
 	"link B14 ip link add makes one with P_Key, mode, umcast, MTU and name"
@@ -40,6 +41,7 @@ CASES=(
 	"sm_restart U51 children are members again after a restart of the SM"
 	"capability B9 a user without rights makes none"
 	"many B9 128 children on a port"
+	"held A8,B9 delete_child does not wait for users of the child, the removal of the HCA does"
 	"remove A8 an HCA that goes takes its children along"
 	"unload A8 and so does the module, under traffic"
 )
@@ -106,6 +108,18 @@ child_fails()
 exists()
 {
 	node_ip "$1" link show dev "$2" > /dev/null 2>&1
+}
+
+gone()
+{
+	! exists "$@"
+}
+
+# away NODE PKEY: the child that create_child has made of it
+away()
+{
+	check "deleted" child delete_child "$1" "$2"
+	check "gone" busywait 5000 gone "$1" "ib0.${2#0x}"
 }
 
 # file NODE DEV NAME
@@ -176,7 +190,8 @@ create_short()
 	check "is there" exists 1 ib0.0002
 	check_eq "pkey" "$(file 1 ib0.0002 pkey)" 0x8002
 	check "the same again" child_fails "not unique" create_child 1 0x8002
-	check "away" child delete_child 1 0x8002
+	check "deleted" child delete_child 1 0x8002
+	check "gone" busywait 5000 gone 1 ib0.0002
 }
 
 create_refused()
@@ -198,8 +213,20 @@ delete()
 	child create_child 1 0x8001
 	check "unknown" child_fails "No such device" delete_child 1 0x8007
 	check "written" child delete_child 1 0x8001
-	check_not "gone" exists 1 ib0.8001
 	check "again" child_fails "No such device" delete_child 1 0x8001
+	check "gone" busywait 5000 gone 1 ib0.8001
+}
+
+# One shell, for a process takes longer to start than the child to go.
+# shellcheck disable=SC2016 # for that shell
+delete_create()
+{
+	check "each written" in_node 1 bash -ec 'cd /sys/class/net/ib0
+		for ((i = 0; i < 30; i++)); do
+			echo 0x8001 > create_child
+			echo 0x8001 > delete_child
+		done'
+	check "gone" busywait 5000 gone 1 ib0.8001
 }
 
 # blue_up NODE...: children of Blue
@@ -221,7 +248,7 @@ blue_down()
 	local node
 
 	for node; do
-		child delete_child "$node" 0x8001
+		away "$node" 0x8001
 	done
 }
 
@@ -235,7 +262,7 @@ reach()
 	check "in one partition" slowwait 10 child_ping 3 ib0.8001 1 1
 	check_not "in two" child_ping 1 ib0.8001 2 1 -c 2 -W "$SLOW"
 	check "the parents still" wait_ping 1 2
-	child delete_child 2 0x8002
+	away 2 0x8002
 	blue_down 1 3
 }
 
@@ -459,7 +486,7 @@ limited()
 	check "the full member" slowwait 10 child_ping 3 ib0.8003 1 6
 	check_not "another limited one" child_ping 2 ib0.8003 3 6 -c 2 -W "$SLOW"
 	for node in 1 2 3; do
-		child delete_child "$node" 0x8003
+		away "$node" 0x8003
 	done
 }
 
@@ -552,6 +579,40 @@ all_carriers()
 	[ "$(node_ip 1 -br link show type ipoib up | grep -c '^c[0-9].*LOWER_UP')" -eq "$1" ]
 }
 
+# hca_back: node 2's, that was removed
+hca_back()
+{
+	hca_add 2
+	wait_ports_active
+	node_move 2
+	node_config 2
+	check "back" wait_ping 1 2
+}
+
+# The kernel asks users for what they hold once a second, with RTNL.
+held()
+{
+	local log=$TESTDIR/held pid
+
+	check "up" blue_up 2
+	background 2 hold dev ib0.8001 > "$log" 2>&1
+	busywait 5000 grep -q held "$log" || { fail "not held: $(< "$log")"; return; }
+	child delete_child 2 0x8001 &
+	pid=$!
+	if ! ended_within 3000 "$pid"; then
+		fail "delete_child waits"
+		background_stop
+		return
+	fi
+	check "gone" busywait 5000 gone 2 ib0.8001
+	hca_remove 2 &
+	pid=$!
+	check "the removal waits" stays 1200 kill -0 "$pid"
+	background_stop
+	ended_within 10000 "$pid" || fail "the removal does not end"
+	hca_back
+}
+
 remove()
 {
 	check "up" blue_up 2 3
@@ -559,11 +620,7 @@ remove()
 	hca_remove 2
 	check_not "the child" exists 2 ib0.8001
 	background_stop
-	hca_add 2
-	wait_ports_active
-	node_move 2
-	node_config 2
-	check "back" wait_ping 1 2
+	hca_back
 	blue_down 3
 }
 
