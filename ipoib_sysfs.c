@@ -109,11 +109,18 @@ static ssize_t umcast_store(struct device *d, struct device_attribute *attr,
 
 static DEVICE_ATTR_RW(umcast);
 
-/* A P_Key as the kernel's driver takes it: any notation, with or without bit 15. */
+/*
+ * A P_Key as the kernel's driver takes it: any notation, with or without bit 15, and
+ * whatever text behind the number.
+ */
 static int ipoib_sysfs_pkey(const char *buf, u16 *pkey)
 {
-	if (kstrtou16(buf, 0, pkey) || !(*pkey & ~IPOIB_PKEY_FULL))
+	long long value;
+
+	if (sscanf(buf, " %lli", &value) != 1 || value < 0 ||
+	    value > U16_MAX || !(value & ~IPOIB_PKEY_FULL))
 		return -EINVAL;
+	*pkey = value;
 	return 0;
 }
 
@@ -206,8 +213,14 @@ static ssize_t parent_show(struct device *d, struct device_attribute *attr,
 			   char *buf)
 {
 	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+	ssize_t len;
 
-	return sysfs_emit(buf, "%s\n", priv->parent->netdev->name);
+	/* As in mode_store(); the name changes under RTNL. */
+	if (!rtnl_trylock())
+		return restart_syscall();
+	len = sysfs_emit(buf, "%s\n", priv->parent->netdev->name);
+	rtnl_unlock();
+	return len;
 }
 
 static DEVICE_ATTR_RO(parent);

@@ -18,6 +18,7 @@
 CASES=(
 	"create B9,B10,B11,B12,B13,B41 create_child makes an interface with the name, P_Key and files of the kernel's driver"
 	"create_short B10 a P_Key without bit 15 gives the name, not the partition"
+	"create_text B9 text behind the number is ignored"
 	"create_refused B9 what is no P_Key is refused, and one that is in use"
 	"delete B9 delete_child takes it away, and says if there is none"
 	"delete_create B9 another can be made at once"
@@ -194,13 +195,21 @@ create_short()
 	check "gone" busywait 5000 gone 1 ib0.0002
 }
 
+create_text()
+{
+	check "written" child create_child 1 0x8004x
+	check "is there" exists 1 ib0.8004
+	check "deleted" child delete_child 1 0x8004/blue
+	check "gone" busywait 5000 gone 1 ib0.8004
+}
+
 create_refused()
 {
 	local word
 
 	child create_child 1 0x8001
-	for word in 0 0x8000 0x10000 -1 blue 0x8001x; do
-		check "$word" child_fails "" create_child 1 "$word"
+	for word in 0 0x8000 0x10000 0x100008001 -1 blue x8001; do
+		check "$word" child_fails "Invalid argument" create_child 1 "$word"
 	done
 	check "duplicate" child_fails "not unique" create_child 1 0x8001
 	check "the parent's" child_fails "not unique" create_child 1 0xffff
