@@ -148,7 +148,8 @@ static int ipoib_sysfs_make_child(struct ipoib_dev *parent, u16 pkey)
 	if (!dev)
 		return -ENOMEM;
 	dev_net_set(dev, dev_net(parent->netdev));
-	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false, 0);
+	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false,
+			      NULL);
 	if (err)
 		free_netdev(dev);
 	return err;

@@ -31,6 +31,7 @@ CASES=(
 	"link_refused B14 what cannot be made is refused with the reason"
 	"link_del B14 ip link del takes a child away, and a parent not"
 	"queues B14 one made with several queues uses one, and carries parallel streams"
+	"link_address B14 an address that is given is not used, which is reported"
 	"changelink B14 mode and umcast can be changed, the P_Key cannot"
 	"missing B43,U21,A17 a P_Key that the port does not have is waited for"
 	"moved U21 one that moves in the table takes the child along"
@@ -43,6 +44,7 @@ CASES=(
 	"capability B9 a user without rights makes none"
 	"many B9 128 children on a port"
 	"held A8,B9 delete_child does not wait for users of the child, the removal of the HCA does"
+	"failed B9,B14 an HCA that has failed has no more of them made"
 	"remove A8 an HCA that goes takes its children along"
 	"unload A8 and so does the module, under traffic"
 )
@@ -390,12 +392,26 @@ link_refused()
 	check "child of a child" link_fails "itself a child" link blue name x type ipoib
 	check "no P_Key" link_fails "no P_Keys" link ib0 name x type ipoib pkey 0x8000
 	check "no mode" link_fails "" link ib0 name x type ipoib mode fast
+	check "MTU" link_fails "above the one that the port can do" link ib0 name x mtu 9000 type ipoib
 	check "name" link_fails "exists" link ib0 name blue type ipoib
 	check_eq "interfaces" "$(node_ip 1 -br link show type ipoib | wc -l)" 2
 }
 
+link_address()
+{
+	local out address=00:00:00:48:fe:80:00:00:00:00:00:00:00:00:00:00:00:00:00:01
+
+	out=$(node_ip 1 link add link ib0 name green address "$address" type ipoib pkey 0x8002 2>&1) ||
+		fail "$out"
+	check "reported" grep -q "address given is ignored" <<< "$out"
+	check_eq "GID" "$(lladdr 1 green | tail -c 33)" "$(lladdr 1 | tail -c 33)"
+	check "away" node_ip 1 link del green
+}
+
 changelink()
 {
+	local out
+
 	check "made" node_ip 1 link add link ib0 name green type ipoib pkey 0x8002
 	check "mode" node_ip 1 link set green type ipoib mode connected
 	check_eq "mode" "$(file 1 green mode)" connected
@@ -403,6 +419,11 @@ changelink()
 	check_eq "umcast" "$(file 1 green umcast)" 1
 	check_not "pkey" node_ip 1 link set green type ipoib pkey 0x8001
 	check_eq "pkey" "$(file 1 green pkey)" 0x8002
+	check "the same without bit 15" node_ip 1 link set green type ipoib pkey 0x0002
+	check "datagram" node_ip 1 link set green type ipoib mode datagram
+	in_node 1 sh -c 'echo none > /sys/class/net/green/cm_transport'
+	out=$(node_ip 1 link set green type ipoib mode connected 2>&1) && fail "accepted"
+	check "the cause" grep -q "no connected mode" <<< "$out"
 	check "away" node_ip 1 link del green
 }
 
@@ -619,6 +640,19 @@ held()
 	check "the removal waits" stays 1200 kill -0 "$pid"
 	background_stop
 	ended_within 10000 "$pid" || fail "the removal does not end"
+	hca_back
+}
+
+failed()
+{
+	local out
+
+	knob_set 2 fatal 1
+	check "no carrier" slowwait 5 no_carrier 2
+	check "create_child" child_fails "No such device" create_child 2 0x8001
+	out=$(node_ip 2 link add link ib0 name blue type ipoib pkey 0x8001 2>&1) && fail "made"
+	check "the cause" grep -q "the HCA has failed" <<< "$out"
+	hca_remove 2
 	hca_back
 }
 
