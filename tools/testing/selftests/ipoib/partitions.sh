@@ -28,6 +28,7 @@ CASES=(
 	"link_files B15 which has the same files"
 	"link_connected B14,C2 in connected mode, and works so"
 	"link_same B14 there may be several of a partition"
+	"link_umcast B8,U54 with umcast it joins groups that another one of the partition has joined"
 	"link_refused B14 what cannot be made is refused with the reason"
 	"link_del B14 ip link del takes a child away, and a parent not"
 	"queues B14 one made with several queues uses one, and carries parallel streams"
@@ -53,7 +54,8 @@ NEEDS=(
 	[link_files]=link
 	[link_connected]=link_files
 	[link_same]=link_connected
-	[link_refused]=link_same
+	[link_umcast]=link_same
+	[link_refused]=link_umcast
 	[link_del]=link_refused
 	[moved]=missing
 	[goes]=moved
@@ -338,6 +340,28 @@ link_same()
 	check "away" node_ip 1 link del blue2
 	check "away" node_ip 1 link del twin
 	check "the first one goes on" slowwait 5 child_ping 1 blue 2 2
+}
+
+# joined NODE DEV MGID: by that interface
+joined()
+{
+	local file
+
+	file=/sys/kernel/debug/ipoib/$2.$(stat -L -c %i "/run/netns/node$1")_mcg
+	awk -v gid="$(mgid_full "$3")" '
+		$1 == "GID:" { on = $2 == gid }
+		on && $0 ~ /state: *member/ { found = 1 }
+		END { exit !found }' "$file"
+}
+
+link_umcast()
+{
+	check "added" node_ip 1 link add link ib0 name user type ipoib pkey 0x8001 umcast 1
+	child_up 1 user 4
+	check "carrier" slowwait 10 has_carrier 1 user
+	check "all hosts" slowwait 5 joined 1 user "$(mgid4 224.0.0.1 8001)"
+	check "the other one, too" joined 1 blue "$(mgid4 224.0.0.1 8001)"
+	check "away" node_ip 1 link del user
 }
 
 # queues_of NODE DEV: those in use, of both directions
