@@ -60,8 +60,8 @@
  *	interrupts off, also under &ipoib_paths.lock; none is taken under it.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
- *	the callbacks of the CM and the works of connected mode, never with
- *	RTNL held.
+ *	the callbacks of the CM, the works of connected mode, readers of debugfs,
+ *	and under RTNL where the transports are set. RTNL is not taken under it.
  * &ipoib_cm.lock
  *	peers, the state of connections, frames that wait for one. Taken in
  *	the transmit path only if there is no connection to a peer that could
@@ -119,7 +119,8 @@
  *	is found by HCA and port and shared by the interfaces of the port, which
  *	count in &ipoib_agent.users. The last of them frees it.
  * children
- *	belong to the interface of the port and are unregistered with it, or before.
+ *	belong to the interface of the port and are unregistered with it, or before: by
+ *	rtnetlink, or by their own control work.
  *	Each counts in &ipoib_dev.queries of its parent until &ipoib_dev.free_work has
  *	taken it apart, without RTNL, when its net_device has no user any more.
  * queries for paths, questions about groups, memberships of a P_Key that was replaced
@@ -170,6 +171,7 @@ enum {
 	IPOIB_CTL_RESTART,	/* reset the QP */
 	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
 	IPOIB_CTL_SCOPE,	/* look for a broadcast group of the next scope */
+	IPOIB_CTL_DELETE,	/* a child: unregister it; set under RTNL */
 };
 
 /**
@@ -491,7 +493,9 @@ void ipoib_ctl_work(struct work_struct *work);
 extern struct rtnl_link_ops ipoib_link_ops;
 
 /* ipoib_sysfs.c */
-extern const struct attribute_group ipoib_sysfs_group;
+extern const struct attribute_group ipoib_sysfs_port_group;
+extern const struct attribute_group ipoib_sysfs_roce_group;
+extern const struct attribute_group ipoib_sysfs_child_group;
 
 /* ipoib_ethtool.c */
 extern const struct ethtool_ops ipoib_ethtool_ops;

@@ -1033,7 +1033,7 @@ void ipoib_path_stop(struct ipoib_dev *priv)
  * ipoib_path_wait_answers - wait until no query is under way
  * @priv: the interface, down for good
  *
- * Context: process, without RTNL
+ * Context: process; without RTNL, unless it was never registered
  */
 void ipoib_path_wait_answers(struct ipoib_dev *priv)
 {

@@ -31,9 +31,8 @@ static void ipoib_child_free(struct work_struct *work)
 }
 
 /*
- * The interface was unregistered, and its last user has gone. Who did it may be writing a
- * file of the parent, which whoever unregisters the parent waits for with RTNL held. So it
- * must not wait for the control work, which takes RTNL.
+ * The interface was unregistered, and its last user has gone. ipoib_dev_exit() waits for
+ * the control work, which may be what has unregistered it and calls this.
  */
 static void ipoib_child_gone(struct net_device *dev)
 {
@@ -67,22 +66,30 @@ struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
 /**
  * ipoib_child_add - make a child of a fresh net_device, and register it
  * @parent: the interface of the port, an InfiniBand port
- * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails
+ * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails. Its MTU is the one
+ *	that the administrator asks for, or 0
  * @pkey: P_Key; that the port does not have it now is no failure
  * @kind: how it is made
  * @connected: start in connected mode
- * @mtu: MTU that the administrator asks for, 0 for the largest there is
+ * @extack: for the cause of a failure, or NULL
  *
  * Context: RTNL held
- * Return: 0; -EOPNOTSUPP if there is no connected mode here; or another negative error
+ * Return: 0; -ENODEV if the HCA has failed; -EOPNOTSUPP if there is no connected mode here;
+ * -EINVAL if the port cannot do the MTU; or another negative error
  */
 int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
-		    enum ipoib_kind kind, bool connected, unsigned int mtu)
+		    enum ipoib_kind kind, bool connected,
+		    struct netlink_ext_ack *extack)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
+	unsigned int mtu = dev->mtu;
 	int err;
 
 	ASSERT_RTNL();
+	if (test_bit(IPOIB_FLAG_DEAD, &parent->flags)) {
+		NL_SET_ERR_MSG(extack, "the HCA has failed");
+		return -ENODEV;
+	}
 	priv->netdev = dev;
 	priv->ca = parent->ca;
 	priv->port = parent->port;
@@ -95,8 +102,15 @@ int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
 	if (err)
 		return err;
 	err = ipoib_cm_set_on(priv, connected);
-	if (err)
+	if (err) {
+		NL_SET_ERR_MSG(extack, "no connected mode on this port");
 		goto exit;
+	}
+	if (!connected && mtu > priv->max_mtu) {
+		NL_SET_ERR_MSG(extack, "the MTU is above the one that the port can do");
+		err = -EINVAL;
+		goto exit;
+	}
 	if (mtu)
 		priv->admin_mtu = mtu;
 	dev->mtu = ipoib_dev_mtu(priv);

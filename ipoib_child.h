@@ -24,7 +24,8 @@ enum ipoib_kind {
 struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
 				   enum ipoib_kind kind);
 int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
-		    enum ipoib_kind kind, bool connected, unsigned int mtu);
+		    enum ipoib_kind kind, bool connected,
+		    struct netlink_ext_ack *extack);
 void ipoib_child_del(struct ipoib_dev *priv, struct list_head *head);
 void ipoib_child_unregister_all(struct ipoib_dev *parent);
 void ipoib_child_open_all(struct ipoib_dev *parent);

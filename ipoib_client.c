@@ -66,7 +66,7 @@ static bool ipoib_port_wanted(struct ib_device *ca, u32 port, u16 vid)
 
 static void ipoib_hca_add(struct ipoib_hca *hca, u32 port, u16 vid)
 {
-	struct ipoib_dev *priv;
+	struct ipoib_dev *priv, *child;
 
 	list_for_each_entry(priv, &hca->devs, hca_list)
 		if (priv->port == port && priv->vid == vid)
@@ -75,8 +75,12 @@ static void ipoib_hca_add(struct ipoib_hca *hca, u32 port, u16 vid)
 	if (IS_ERR(priv))
 		return;
 	list_add_tail_rcu(&priv->hca_list, &hca->devs);
-	/* An event may have come before it was in the list. */
+	/* An event may have come before it, and with it its children, was in the list. */
 	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+	rcu_read_lock();
+	list_for_each_entry_rcu(child, &priv->children, child_list)
+		ipoib_ctl_post(child, IPOIB_CTL_PORT);
+	rcu_read_unlock();
 }
 
 static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)

@@ -635,7 +635,7 @@ void ipoib_cm_lose_gid(struct ipoib_dev *priv)
  * ipoib_cm_exit - undo ipoib_cm_init()
  * @priv: the interface, down for good
  *
- * Context: process, without RTNL
+ * Context: process; RTNL may be held
  */
 void ipoib_cm_exit(struct ipoib_dev *priv)
 {

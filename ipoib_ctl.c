@@ -120,6 +120,7 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
 	*fresh = false;
 	if (priv->netdev->reg_state != NETREG_REGISTERED ||
 	    test_bit(IPOIB_FLAG_DEAD, &priv->flags) ||
+	    test_bit(IPOIB_CTL_DELETE, &priv->ctl.events) ||
 	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl.events))
 		return 0;
 	err = priv->fabric->port_read(priv, port);
@@ -237,11 +238,17 @@ void ipoib_ctl_work(struct work_struct *work)
 		return;
 	err = ipoib_ctl_read(priv, &port, &fresh);
 	rtnl_lock();
-	if (priv->netdev->reg_state == NETREG_REGISTERED) {
-		if (fresh)
-			ipoib_port_choose_gid(priv, &port);
-		err_do = ipoib_ctl_do(priv, fresh ? &port : NULL);
-		ipoib_ctl_again(priv, err ?: err_do);
+	if (priv->netdev->reg_state != NETREG_REGISTERED)
+		goto unlock;
+	if (test_bit(IPOIB_CTL_DELETE, &priv->ctl.events)) {
+		ipoib_child_del(priv, NULL);
+		goto unlock;
 	}
+	if (fresh)
+		ipoib_port_choose_gid(priv, &port);
+	err_do = ipoib_ctl_do(priv, fresh ? &port : NULL);
+	ipoib_ctl_again(priv, err ?: err_do);
+unlock:
+	/* Waits for the users of a child that was unregistered. */
 	rtnl_unlock();
 }

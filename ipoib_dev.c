@@ -630,6 +630,14 @@ void ipoib_dev_exit(struct ipoib_dev *priv)
 	ipoib_dev_exit_tables(priv);
 }
 
+static const struct attribute_group *
+ipoib_dev_files(const struct ipoib_dev *priv)
+{
+	if (priv->parent)
+		return &ipoib_sysfs_child_group;
+	return priv->roce ? &ipoib_sysfs_roce_group : &ipoib_sysfs_port_group;
+}
+
 /**
  * ipoib_dev_setup - what registration needs to know of an interface
  * @priv: the interface, after ipoib_dev_init()
@@ -639,10 +647,13 @@ void ipoib_dev_setup(struct ipoib_dev *priv)
 	struct net_device *dev = priv->netdev;
 
 	dev->rtnl_link_ops = &ipoib_link_ops;
+	dev->sysfs_groups[0] = ipoib_dev_files(priv);
 	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
 	dev->features |= ipoib_ud_features(priv);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
+	/* There is one ring. rtnetlink makes as many queues as it is asked for. */
+	netif_set_real_num_queues(dev, 1, 1);
 	if (priv->parent)
 		return;
 	/* Children are virtual, and have the numbers of nothing. */

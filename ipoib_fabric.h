@@ -99,13 +99,13 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *
  * @init: the interface is being made. May sleep. Optional.
  * @exit: the interface goes away, after @stop and the last answer: wait until
- *	nothing of what was started will ever call back. May sleep, without
- *	RTNL. Optional.
+ *	nothing of what was started will ever call back. May sleep; with
+ *	RTNL only if the interface was never registered. Optional.
  * @start: the interface has come up. RTNL held. Optional.
  * @stop: the interface goes down; groups have been left and paths forgotten.
  *	RTNL held, so nothing may be waited for that needs RTNL. Optional.
- * @port_read: read the port. May sleep, without RTNL: drivers of Ethernet
- *	adapters take it to determine their speed.
+ * @port_read: read the port. May sleep; on RoCE without RTNL, which drivers of
+ *	Ethernet adapters take to determine their speed.
  * @event: an asynchronous event of the port: mark paths as stale or have the
  *	control work check, whatever it means here. Does not sleep.
  *

@@ -276,7 +276,6 @@ void ipoib_netdev_setup(struct net_device *dev)
 	dev->netdev_ops = &ipoib_netdev_ops;
 	dev->ethtool_ops = &ipoib_ethtool_ops;
 	dev->header_ops = &ipoib_header_ops;
-	dev->sysfs_groups[0] = &ipoib_sysfs_group;
 	dev->type = ARPHRD_INFINIBAND;
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HARD_LEN;

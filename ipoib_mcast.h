@@ -122,7 +122,7 @@ enum ipoib_reread {
  *	is read again if the SA reports nothing; until then it is assumed valid
  * @absences: how often in a row there was no such group, at most a few
  * @backoff: milliseconds to the next try
- * @reason: why the last try failed, see ipoib_check.c
+ * @reason: why the last try failed, enum ipoib_check (mcast/mcast.h)
  * @logged: reason last logged, so that each is logged once
  * @held: JoinState held, 0 if none; multicast work only, as all below
  * @asked: JoinState asked for by @joining

@@ -53,6 +53,24 @@ static struct ipoib_dev *ipoib_link_parent(struct net *net, struct nlattr *tb[],
 	return parent;
 }
 
+static int ipoib_link_pkey(const struct ipoib_dev *parent,
+			   struct nlattr *data[], u16 *pkey,
+			   struct netlink_ext_ack *extack)
+{
+	if (!data || !data[IFLA_IPOIB_PKEY]) {
+		*pkey = parent->pkey;
+		if (*pkey & ~IPOIB_PKEY_FULL)
+			return 0;
+		NL_SET_ERR_MSG(extack, "the parent has no P_Key yet: give one");
+		return -EINVAL;
+	}
+	*pkey = nla_get_u16(data[IFLA_IPOIB_PKEY]);
+	if (*pkey & ~IPOIB_PKEY_FULL)
+		return 0;
+	NL_SET_ERR_MSG(extack, "0 and 0x8000 are no P_Keys");
+	return -EINVAL;
+}
+
 static int ipoib_link_add(struct net_device *dev, struct net *net,
 			  struct nlattr *tb[], struct nlattr *data[],
 			  struct netlink_ext_ack *extack)
@@ -65,20 +83,14 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 
 	if (IS_ERR(parent))
 		return PTR_ERR(parent);
-	pkey = parent->pkey;
-	if (data && data[IFLA_IPOIB_PKEY])
-		pkey = nla_get_u16(data[IFLA_IPOIB_PKEY]);
-	if (!(pkey & ~IPOIB_PKEY_FULL)) {
-		NL_SET_ERR_MSG(extack, "0 and 0x8000 are no P_Keys");
-		return -EINVAL;
-	}
+	err = ipoib_link_pkey(parent, data, &pkey, extack);
+	if (err)
+		return err;
 	if (data && data[IFLA_IPOIB_MODE])
 		connected = nla_get_u16(data[IFLA_IPOIB_MODE]) ==
 			    IPOIB_MODE_CONNECTED;
 	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected,
-			      tb[IFLA_MTU] ? nla_get_u32(tb[IFLA_MTU]) : 0);
-	if (err == -EOPNOTSUPP)
-		NL_SET_ERR_MSG(extack, "no connected mode on this port");
+			      extack);
 	if (err)
 		return err;
 	if (data && data[IFLA_IPOIB_UMCAST])
@@ -89,6 +101,10 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 				      "the P_Key is not in the table of the port yet",
 				      "P_Key %#06x is not in the table of port %u yet",
 				      priv->pkey, priv->port);
+	/* No error: systemd-networkd always gives one. */
+	else if (tb[IFLA_ADDRESS])
+		NL_SET_ERR_MSG(extack,
+			       "the address given is ignored: it follows from GUID and QPN");
 	return 0;
 }
 
@@ -100,7 +116,7 @@ static int ipoib_link_set_mode(struct ipoib_dev *priv, u16 mode,
 	int err;
 
 	err = ipoib_dev_set_mode(priv, mode == IPOIB_MODE_CONNECTED);
-	if (err == -EOPNOTSUPP)
+	if (err && mode == IPOIB_MODE_CONNECTED && !ipoib_cm_flags(priv))
 		NL_SET_ERR_MSG(extack, "no connected mode on this port");
 	else if (err)
 		NL_SET_ERR_MSG(extack, "the MTU of the mode was refused");
@@ -117,7 +133,8 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 	if (!data)
 		return 0;
 	if (data[IFLA_IPOIB_PKEY] &&
-	    nla_get_u16(data[IFLA_IPOIB_PKEY]) != priv->pkey) {
+	    (nla_get_u16(data[IFLA_IPOIB_PKEY]) | IPOIB_PKEY_FULL) !=
+	    priv->pkey) {
 		NL_SET_ERR_MSG(extack, "the P_Key of an interface is fixed");
 		return -EINVAL;
 	}

@@ -109,23 +109,38 @@ static ssize_t umcast_store(struct device *d, struct device_attribute *attr,
 
 static DEVICE_ATTR_RW(umcast);
 
-/* A P_Key as the kernel's driver takes it: any notation, with or without bit 15. */
+/*
+ * A P_Key as the kernel's driver takes it: any notation, with or without bit 15, and
+ * whatever text behind the number.
+ */
 static int ipoib_sysfs_pkey(const char *buf, u16 *pkey)
 {
-	if (kstrtou16(buf, 0, pkey) || !(*pkey & ~IPOIB_PKEY_FULL))
+	long long value;
+
+	if (sscanf(buf, " %lli", &value) != 1 || value < 0 ||
+	    value > U16_MAX || !(value & ~IPOIB_PKEY_FULL))
 		return -EINVAL;
+	*pkey = value;
 	return 0;
+}
+
+static bool ipoib_sysfs_is_deleted(const struct ipoib_dev *child)
+{
+	return test_bit(IPOIB_CTL_DELETE, &child->ctl.events);
 }
 
 /* The name has the P_Key as it was written. */
 static int ipoib_sysfs_make_child(struct ipoib_dev *parent, u16 pkey)
 {
+	struct ipoib_dev *child;
 	struct net_device *dev;
 	char name[IFNAMSIZ];
 	int err;
 
-	if (parent->pkey == (pkey | IPOIB_PKEY_FULL) ||
-	    ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS))
+	child = ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS);
+	if (child && ipoib_sysfs_is_deleted(child))
+		return restart_syscall();
+	if (child || parent->pkey == (pkey | IPOIB_PKEY_FULL))
 		return -ENOTUNIQ;
 	snprintf(name, sizeof(name), "%.10s.%04x", parent->netdev->name, pkey);
 	dev = alloc_netdev(sizeof(struct ipoib_dev), name, NET_NAME_ENUM,
@@ -133,7 +148,8 @@ static int ipoib_sysfs_make_child(struct ipoib_dev *parent, u16 pkey)
 	if (!dev)
 		return -ENOMEM;
 	dev_net_set(dev, dev_net(parent->netdev));
-	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false, 0);
+	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false,
+			      NULL);
 	if (err)
 		free_netdev(dev);
 	return err;
@@ -161,6 +177,11 @@ static ssize_t create_child_store(struct device *d,
 
 static DEVICE_ATTR_WO(create_child);
 
+/*
+ * The control work deletes it. To release RTNL after that is to wait for the users of the
+ * child, and for RTNL again and again meanwhile. What removes the parent waits, with RTNL
+ * held, for the end of this function.
+ */
 static ssize_t delete_child_store(struct device *d,
 				  struct device_attribute *attr,
 				  const char *buf, size_t count)
@@ -179,10 +200,12 @@ static ssize_t delete_child_store(struct device *d,
 		return restart_syscall();
 	child = ipoib_child_find(netdev_priv(to_net_dev(d)), pkey,
 				 IPOIB_KIND_SYSFS);
-	if (child)
-		ipoib_child_del(child, NULL);
+	if (child && !ipoib_sysfs_is_deleted(child))
+		ipoib_ctl_post(child, IPOIB_CTL_DELETE);
+	else
+		err = -ENODEV;
 	rtnl_unlock();
-	return child ? count : -ENODEV;
+	return err ?: count;
 }
 
 static DEVICE_ATTR_WO(delete_child);
@@ -191,39 +214,58 @@ static ssize_t parent_show(struct device *d, struct device_attribute *attr,
 			   char *buf)
 {
 	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+	ssize_t len;
 
-	return sysfs_emit(buf, "%s\n", priv->parent->netdev->name);
+	/* As in mode_store(); the name changes under RTNL. */
+	if (!rtnl_trylock())
+		return restart_syscall();
+	len = sysfs_emit(buf, "%s\n", priv->parent->netdev->name);
+	rtnl_unlock();
+	return len;
 }
 
 static DEVICE_ATTR_RO(parent);
 
-static struct attribute *ipoib_sysfs_attrs[] = {
+/*
+ * A group for each kind, and none with .is_visible: when an interface moves to a network
+ * namespace of another user namespace, older kernels change the owner of its files up to
+ * the first hidden one only, and warn.
+ */
+static struct attribute *ipoib_sysfs_port_attrs[] = {
 	&dev_attr_mode.attr,
 	&dev_attr_cm_transport.attr,
 	&dev_attr_pkey.attr,
 	&dev_attr_umcast.attr,
 	&dev_attr_create_child.attr,
 	&dev_attr_delete_child.attr,
+	NULL,
+};
+
+static struct attribute *ipoib_sysfs_roce_attrs[] = {
+	&dev_attr_mode.attr,
+	&dev_attr_cm_transport.attr,
+	&dev_attr_pkey.attr,
+	&dev_attr_umcast.attr,
+	NULL,
+};
+
+static struct attribute *ipoib_sysfs_child_attrs[] = {
+	&dev_attr_mode.attr,
+	&dev_attr_cm_transport.attr,
+	&dev_attr_pkey.attr,
+	&dev_attr_umcast.attr,
 	&dev_attr_parent.attr,
 	NULL,
 };
 
-static umode_t ipoib_sysfs_is_visible(struct kobject *kobj,
-				      struct attribute *attr, int index)
-{
-	const struct ipoib_dev *priv =
-		netdev_priv(to_net_dev(kobj_to_dev(kobj)));
+const struct attribute_group ipoib_sysfs_port_group = {
+	.attrs = ipoib_sysfs_port_attrs,
+};
 
-	if (attr == &dev_attr_parent.attr)
-		return priv->parent ? attr->mode : 0;
-	if (attr == &dev_attr_create_child.attr ||
-	    attr == &dev_attr_delete_child.attr)
-		return !priv->parent && rdma_protocol_ib(priv->ca, priv->port) ?
-		       attr->mode : 0;
-	return attr->mode;
-}
+const struct attribute_group ipoib_sysfs_roce_group = {
+	.attrs = ipoib_sysfs_roce_attrs,
+};
 
-const struct attribute_group ipoib_sysfs_group = {
-	.is_visible = ipoib_sysfs_is_visible,
-	.attrs = ipoib_sysfs_attrs,
+const struct attribute_group ipoib_sysfs_child_group = {
+	.attrs = ipoib_sysfs_child_attrs,
 };

@@ -691,6 +691,9 @@ void ipoib_cm_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
 unsigned int ipoib_cm_source_conns_max(const struct ipoib_cm *cm);
 
 /* tx.c */
+void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
+void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
+void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
 void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
@@ -704,7 +707,6 @@ void ipoib_cm_rx_shrink(struct ipoib_cm *cm);
 void ipoib_cm_rx_fit(struct ipoib_cm *cm);
 bool ipoib_cm_rx_check(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
-void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
 bool ipoib_cm_rx_done(struct ipoib_conn *conn);
 void ipoib_cm_rx_lost(struct ipoib_conn *conn);
@@ -712,7 +714,5 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn);
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);
 int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv);
-void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
-void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
 
 #endif /* IPOIB_CM_PRIVATE_H */

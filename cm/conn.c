@@ -817,7 +817,7 @@ void ipoib_cm_reap_init(struct ipoib_cm *cm)
  * ipoib_cm_reap_exit - end what is left, and ageing
  * @cm: connected mode of the interface, down for good
  *
- * Context: process, without RTNL
+ * Context: process; RTNL may be held
  */
 void ipoib_cm_reap_exit(struct ipoib_cm *cm)
 {

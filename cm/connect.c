@@ -2,7 +2,7 @@
 /*
  * Connected mode: asking for connections, and what the CM reports of them.
  *
- * what comes from outside is trusted only as far as it has been checked.
+ * What comes from outside is trusted only as far as it has been checked.
  *
  * Who sends on a connection. By the RFC a connection carries both directions
  * (2.3, 7). The driver that comes with Linux takes no data on a connection it
@@ -27,10 +27,10 @@
 
 /* The CM: half a second for an answer, a packet on its way for 34 ms at most. */
 #define IPOIB_CM_RESPONSE	17
-/* How long a request waits for a path record that is being read anew. */
-#define IPOIB_CM_HOLD		HZ
 #define IPOIB_CM_LIFE		13
 #define IPOIB_CM_RETRIES	7
+/* How long a request waits for a path record that is being read anew. */
+#define IPOIB_CM_HOLD		HZ
 /* How long to wait for a request that may have crossed ours. */
 #define IPOIB_CM_YIELD		HZ
 
@@ -350,10 +350,10 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 }
 
 /*
- * The peer does not know the service ID that we asked by: it may know the other
- * (fallback, C21). Returns whether that is worth a try.
+ * The peer does not know the service ID of the request: change to the other one (fallback,
+ * C21). Returns false if both have been tried.
  */
-static bool ipoib_conn_other_sid(const struct ipoib_conn *conn)
+static bool ipoib_conn_change_sid(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 
@@ -375,7 +375,7 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
 	spin_lock_bh(&cm->lock);
 	again = conn->state == IPOIB_CONN_CONNECTING &&
 		peer->state == IPOIB_PEER_CONNECTING &&
-		(!sid || ipoib_conn_other_sid(conn));
+		(!sid || ipoib_conn_change_sid(conn));
 	if (again) {
 		ipoib_peer_want(cm, peer);
 		__ipoib_conn_close(conn);

@@ -15,9 +15,6 @@
  *
  * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
  * is replaced, with all connections: they have receives in it.
- *
- * This file also has the fence for both completion handlers: how the reaper
- * waits until neither uses a connection any more.
  */
 #include <linux/slab.h>
 

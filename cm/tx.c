@@ -12,6 +12,9 @@
  *
  * The CQs for sends are shared by IPOIB_CM_CQ_CONNS connections each and made
  * when they are needed. One handler serves all of them.
+ *
+ * This file also has the fence for both completion handlers: how the reaper
+ * waits until neither uses a connection any more.
  */
 #include <linux/slab.h>
 

@@ -116,9 +116,4 @@ typedef int ipoib_num_paths_t;
 #define IB_SPEED_XDR	256
 #endif
 
-/* A workqueue says since 6.17 whether it is bound to a CPU. */
-#ifndef WQ_PERCPU
-#define WQ_PERCPU	0
-#endif
-
 #endif /* IPOIB_COMPAT_H */

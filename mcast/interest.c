@@ -17,6 +17,7 @@
  */
 #include <linux/jiffies.h>
 #include <linux/random.h>
+#include <linux/rculist.h>
 
 #include "mcast/mcast.h"
 
@@ -255,20 +256,47 @@ unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 /* How often groups that belong to user space are checked. */
 #define IPOIB_FOREIGN_POLL	HZ
 
+static bool ipoib_mcast_listen_is_on(struct ipoib_dev *priv,
+				     const union ib_gid *mgid)
+{
+	const struct ipoib_mcast *mcast;
+
+	mcast = rhashtable_lookup(&priv->mcast.table, mgid, ipoib_mcast_params);
+	return mcast && READ_ONCE(mcast->users) & IPOIB_USER_LISTEN;
+}
+
+/* ib_sa has one membership for all interfaces of the port. */
+static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv,
+					 const union ib_gid *mgid)
+{
+	struct ipoib_dev *parent = priv->parent ?: priv;
+	struct ipoib_dev *child;
+	bool shared;
+
+	rcu_read_lock();
+	shared = ipoib_mcast_listen_is_on(parent, mgid);
+	list_for_each_entry_rcu(child, &parent->children, child_list)
+		shared = shared || ipoib_mcast_listen_is_on(child, mgid);
+	rcu_read_unlock();
+	return shared;
+}
+
 /*
- * umcast: a group that user space receives by on this port is its own, whatever we
- * send to it. Where there is no SA, on RoCE, nobody knows what user space has joined.
+ * umcast: a group that user space receives by on this port is its own, whatever the
+ * interface sends to it. On RoCE, where there is no SA, what user space has joined is not
+ * known; nor is it of a group that another interface of the port listens to.
  *
- * One that we have just left ourselves may seem to be such a group for a moment.
+ * A group that an interface has just left may seem to be such a group for a moment.
  */
-static bool ipoib_mcast_listen_is_foreign(const struct ipoib_dev *priv,
+static bool ipoib_mcast_listen_is_foreign(struct ipoib_dev *priv,
 					  const struct ipoib_mcast *mcast,
 					  const union ib_gid *mgid)
 {
 	if (mcast && mcast->users & IPOIB_USER_LISTEN)
 		return false;
 	return READ_ONCE(priv->mcast.umcast) &&
-	       ipoib_sa_held(priv, mgid) & IPOIB_JOIN_FULL;
+	       ipoib_sa_held(priv, mgid) & IPOIB_JOIN_FULL &&
+	       !ipoib_mcast_listen_is_shared(priv, mgid);
 }
 
 /* One address of the stack's list. Foreign scopes and P_Keys are not ours. */

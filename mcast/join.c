@@ -116,13 +116,13 @@ static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu,
 
 /*
  * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those
- * of the broadcast group (U55). Who only sends can live with another SL and
- * hop limit, which he takes, and with a greater MTU.
+ * of the broadcast group (U55). A port that is no full member, and sends or routes
+ * only, takes SL and hop limit of the group, and can do with a greater MTU.
  */
 static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 						const struct ib_sa_mcmember_rec *rec)
 {
-	bool receives = mcast->asked & IPOIB_JOIN_FULL;
+	bool full = mcast->asked & IPOIB_JOIN_FULL;
 	struct ipoib_dev *priv = mcast->priv;
 	const struct ib_sa_mcmember_rec *link = ipoib_mcast_member_link(priv);
 	enum ipoib_check reason;
@@ -134,11 +134,11 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 	if (rec->qkey != link->qkey)
 		return IPOIB_CHECK_QKEY;
 	reason = ipoib_mcast_check_mtu(priv, rec->mtu, link->mtu);
-	if (reason && (receives || rec->mtu < link->mtu))
+	if (reason && (full || rec->mtu < link->mtu))
 		return reason;
-	if (receives && rec->sl != link->sl)
+	if (full && rec->sl != link->sl)
 		return IPOIB_CHECK_SL;
-	if (receives && rec->hop_limit != link->hop_limit)
+	if (full && rec->hop_limit != link->hop_limit)
 		return IPOIB_CHECK_HOPS;
 	return IPOIB_CHECK_OK;
 }

@@ -509,7 +509,7 @@ unlock:
  * ipoib_sa_agent_put - drop a reference
  * @agent: the agent
  *
- * Context: may sleep, without RTNL
+ * Context: may sleep
  */
 void ipoib_sa_agent_put(struct ipoib_agent *agent)
 {

@@ -57,23 +57,24 @@ static unsigned int ipoib_sa_active_mtu(const struct ib_port_attr *attr)
 
 /*
  * The link of a parent is that of the first P_Key. The SM may move the P_Key of a child to
- * another index at any time, or take it away.
+ * another index at any time, or take it away. The cache of the RDMA core is up to date when
+ * it reports a change; an HCA would be asked for each entry of the table, for each child.
  */
 static int ipoib_sa_pkey_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
-	int err;
-
 	port->pkey = 0;
 	port->pkey_index = 0;
-	if (priv->parent &&
-	    ib_find_pkey(priv->ca, priv->port, priv->pkey, &port->pkey_index))
+	if (!priv->parent)
+		return ib_query_pkey(priv->ca, priv->port, 0, &port->pkey);
+	if (ib_find_cached_pkey(priv->ca, priv->port, priv->pkey,
+				&port->pkey_index) ||
+	    ib_get_cached_pkey(priv->ca, priv->port, port->pkey_index,
+			       &port->pkey))
 		return 0;
-	err = ib_query_pkey(priv->ca, priv->port, port->pkey_index,
-			    &port->pkey);
-	if (!err && priv->parent &&
-	    (port->pkey | IPOIB_PKEY_FULL) != priv->pkey)
+	/* The table may have changed in between. */
+	if ((port->pkey | IPOIB_PKEY_FULL) != priv->pkey)
 		port->pkey = 0;
-	return err;
+	return 0;
 }
 
 static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)

@@ -63,7 +63,7 @@ rtnl_take()
 	local log=$TESTDIR/rtnl
 
 	: > "$log"
-	spawn 3 rtnl_hold ib0 > "$log" 2>&1 &
+	spawn 3 hold rtnl ib0 > "$log" 2>&1 &
 	HOLDER=$!
 	busywait 5000 grep -q held "$log" || fail "RTNL is not held: $(< "$log")"
 }

@@ -16,7 +16,7 @@ tools_build()
 	local prog
 
 	mkdir -p "$TOOLS"
-	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take umad_send rtnl_hold \
+	for prog in ibdump raw_frame rexec udp_group ud_verbs fault_arm umad_take umad_send hold \
 		sidr_user; do
 		[ -n "${IPOIB_TOOLS:-}" ] && [ -x "$TOOLS/$prog" ] && continue
 		if [ "$LIB_DIR/$prog" -nt "$LIB_DIR/$prog.c" ]; then

@@ -20,20 +20,25 @@ programs_of()
 	case $1 in capture | frame_headers | hca_limits | multicast_send | offloads | roce) echo tshark ;; esac
 	case $1 in
 	bench-guest | connected_faults | connected_life | connected_mtu | \
-		connected_rc | connected_stock | connected_uc | hca_limits | iperf | races | rdma_cm | \
+		connected_rc | connected_stock | connected_uc | hca_limits | iperf | partitions | races | rdma_cm | \
 		ref_connected | roce_two_hosts | unload) echo iperf3 ;;
 	esac
 	case $1 in
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_stock | \
-		multicast_ip | offloads | rdma_cm | roce | send_queue | roce_connected | roce_limits) echo python3 ;;
+		multicast_ip | offloads | partitions | rdma_cm | roce | send_queue | roce_connected | roce_limits) echo python3 ;;
 	esac
 	case $1 in connected_many | connected_stock | lladdr | roce_param) echo rdma ;; esac
-	case $1 in connected_* | hca_limits | lladdr | multicast_* | offloads | races | send_queue | statistics) echo ethtool ;; esac
+	case $1 in
+	connected_* | hca_limits | lladdr | multicast_* | offloads | partitions | races | send_queue | \
+		statistics) echo ethtool ;;
+	esac
 	case $1 in ref_connected | connected_rc | connected_uc) echo arping ;; esac
 	case $1 in
 	capture) echo cc ibv_rc_pingpong perfquery smpquery ;;
 	multicast_ip) echo avahi-daemon dnsmasq socat ;;
+	partitions) echo rping setpriv ;;
 	rdma_cm) echo rping ucmatose udaddy ;;
+	security) echo nsenter setpriv unshare ;;
 	hca) echo ibv_devinfo ;;
 	subnet) echo ibnetdiscover ibstat ibv_devinfo perfquery smpquery ;;
 	switch) echo cc ;;

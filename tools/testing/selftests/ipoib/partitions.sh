@@ -18,16 +18,21 @@
 CASES=(
 	"create B9,B10,B11,B12,B13,B41 create_child makes an interface with the name, P_Key and files of the kernel's driver"
 	"create_short B10 a P_Key without bit 15 gives the name, not the partition"
+	"create_text B9 text behind the number is ignored"
 	"create_refused B9 what is no P_Key is refused, and one that is in use"
 	"delete B9 delete_child takes it away, and says if there is none"
+	"delete_create B9 another can be made at once"
 	"reach B9,A17,A18 children of one partition reach each other, those of two do not"
 	"pkey_of_frames U41,A16 frames of a child have its P_Key, and those to groups its MGID"
 	"link B14 ip link add makes one with P_Key, mode, umcast, MTU and name"
 	"link_files B15 which has the same files"
 	"link_connected B14,C2 in connected mode, and works so"
 	"link_same B14 there may be several of a partition"
+	"link_umcast B8,U54 with umcast it joins groups that another one of the partition has joined"
 	"link_refused B14 what cannot be made is refused with the reason"
 	"link_del B14 ip link del takes a child away, and a parent not"
+	"queues B14 one made with several queues uses one, and carries parallel streams"
+	"link_address B14 an address that is given is not used, which is reported"
 	"changelink B14 mode and umcast can be changed, the P_Key cannot"
 	"missing B43,U21,A17 a P_Key that the port does not have is waited for"
 	"moved U21 one that moves in the table takes the child along"
@@ -39,6 +44,8 @@ CASES=(
 	"sm_restart U51 children are members again after a restart of the SM"
 	"capability B9 a user without rights makes none"
 	"many B9 128 children on a port"
+	"held A8,B9 delete_child does not wait for users of the child, the removal of the HCA does"
+	"failed B9,B14 an HCA that has failed has no more of them made"
 	"remove A8 an HCA that goes takes its children along"
 	"unload A8 and so does the module, under traffic"
 )
@@ -47,7 +54,8 @@ NEEDS=(
 	[link_files]=link
 	[link_connected]=link_files
 	[link_same]=link_connected
-	[link_refused]=link_same
+	[link_umcast]=link_same
+	[link_refused]=link_umcast
 	[link_del]=link_refused
 	[moved]=missing
 	[goes]=moved
@@ -105,6 +113,18 @@ child_fails()
 exists()
 {
 	node_ip "$1" link show dev "$2" > /dev/null 2>&1
+}
+
+gone()
+{
+	! exists "$@"
+}
+
+# away NODE PKEY: the child that create_child has made of it
+away()
+{
+	check "deleted" child delete_child "$1" "$2"
+	check "gone" busywait 5000 gone "$1" "ib0.${2#0x}"
 }
 
 # file NODE DEV NAME
@@ -175,7 +195,16 @@ create_short()
 	check "is there" exists 1 ib0.0002
 	check_eq "pkey" "$(file 1 ib0.0002 pkey)" 0x8002
 	check "the same again" child_fails "not unique" create_child 1 0x8002
-	check "away" child delete_child 1 0x8002
+	check "deleted" child delete_child 1 0x8002
+	check "gone" busywait 5000 gone 1 ib0.0002
+}
+
+create_text()
+{
+	check "written" child create_child 1 0x8004x
+	check "is there" exists 1 ib0.8004
+	check "deleted" child delete_child 1 0x8004/blue
+	check "gone" busywait 5000 gone 1 ib0.8004
 }
 
 create_refused()
@@ -183,8 +212,8 @@ create_refused()
 	local word
 
 	child create_child 1 0x8001
-	for word in 0 0x8000 0x10000 -1 blue 0x8001x; do
-		check "$word" child_fails "" create_child 1 "$word"
+	for word in 0 0x8000 0x10000 0x100008001 -1 blue x8001; do
+		check "$word" child_fails "Invalid argument" create_child 1 "$word"
 	done
 	check "duplicate" child_fails "not unique" create_child 1 0x8001
 	check "the parent's" child_fails "not unique" create_child 1 0xffff
@@ -197,8 +226,20 @@ delete()
 	child create_child 1 0x8001
 	check "unknown" child_fails "No such device" delete_child 1 0x8007
 	check "written" child delete_child 1 0x8001
-	check_not "gone" exists 1 ib0.8001
 	check "again" child_fails "No such device" delete_child 1 0x8001
+	check "gone" busywait 5000 gone 1 ib0.8001
+}
+
+# One shell, for a process takes longer to start than the child to go.
+# shellcheck disable=SC2016 # for that shell
+delete_create()
+{
+	check "each written" in_node 1 bash -ec 'cd /sys/class/net/ib0
+		for ((i = 0; i < 30; i++)); do
+			echo 0x8001 > create_child
+			echo 0x8001 > delete_child
+		done'
+	check "gone" busywait 5000 gone 1 ib0.8001
 }
 
 # blue_up NODE...: children of Blue
@@ -220,7 +261,7 @@ blue_down()
 	local node
 
 	for node; do
-		child delete_child "$node" 0x8001
+		away "$node" 0x8001
 	done
 }
 
@@ -234,7 +275,7 @@ reach()
 	check "in one partition" slowwait 10 child_ping 3 ib0.8001 1 1
 	check_not "in two" child_ping 1 ib0.8001 2 1 -c 2 -W "$SLOW"
 	check "the parents still" wait_ping 1 2
-	child delete_child 2 0x8002
+	away 2 0x8002
 	blue_down 1 3
 }
 
@@ -301,6 +342,63 @@ link_same()
 	check "the first one goes on" slowwait 5 child_ping 1 blue 2 2
 }
 
+# joined NODE DEV MGID: by that interface
+joined()
+{
+	local file
+
+	file=/sys/kernel/debug/ipoib/$2.$(stat -L -c %i "/run/netns/node$1")_mcg
+	awk -v gid="$(mgid_full "$3")" '
+		$1 == "GID:" { on = $2 == gid }
+		on && $0 ~ /state: *member/ { found = 1 }
+		END { exit !found }' "$file"
+}
+
+link_umcast()
+{
+	check "added" node_ip 1 link add link ib0 name user type ipoib pkey 0x8001 umcast 1
+	child_up 1 user 4
+	check "carrier" slowwait 10 has_carrier 1 user
+	check "all hosts" slowwait 5 joined 1 user "$(mgid4 224.0.0.1 8001)"
+	check "the other one, too" joined 1 blue "$(mgid4 224.0.0.1 8001)"
+	check "away" node_ip 1 link del user
+}
+
+# queues_of NODE DEV: those in use, of both directions
+queues_of()
+{
+	in_node "$1" ls "/sys/class/net/$2/queues" | xargs
+}
+
+# queues_address NODE: for iperf
+queues_address()
+{
+	addr_of "$1" 8
+}
+
+queues()
+{
+	local node rate
+
+	for node in 1 2; do
+		check "added" node_ip "$node" link add link ib0 name four numtxqueues 4 numrxqueues 4 \
+			type ipoib pkey 0x8001
+		check_eq "queues" "$(queues_of "$node" four)" "rx-0 tx-0" || return
+		child_up "$node" four 8
+	done
+	check "carrier" slowwait 10 has_carrier 1 four
+	check "carrier" slowwait 10 has_carrier 2 four
+	check "works" slowwait 10 child_ping 1 four 2 8
+	for node in 1 2; do
+		rate=$(IPERF_ADDR=queues_address iperf "$node" $((3 - node)) -t 3 -P 8) ||
+			fail "iperf3: $rate"
+		check_rate "${rate% *}" 10
+	done
+	for node in 1 2; do
+		check "away" node_ip "$node" link del four
+	done
+}
+
 # link_fails TEXT ARG...: of ip link add on node 1
 link_fails()
 {
@@ -318,12 +416,26 @@ link_refused()
 	check "child of a child" link_fails "itself a child" link blue name x type ipoib
 	check "no P_Key" link_fails "no P_Keys" link ib0 name x type ipoib pkey 0x8000
 	check "no mode" link_fails "" link ib0 name x type ipoib mode fast
+	check "MTU" link_fails "above the one that the port can do" link ib0 name x mtu 9000 type ipoib
 	check "name" link_fails "exists" link ib0 name blue type ipoib
 	check_eq "interfaces" "$(node_ip 1 -br link show type ipoib | wc -l)" 2
 }
 
+link_address()
+{
+	local out address=00:00:00:48:fe:80:00:00:00:00:00:00:00:00:00:00:00:00:00:01
+
+	out=$(node_ip 1 link add link ib0 name green address "$address" type ipoib pkey 0x8002 2>&1) ||
+		fail "$out"
+	check "reported" grep -q "address given is ignored" <<< "$out"
+	check_eq "GID" "$(lladdr 1 green | tail -c 33)" "$(lladdr 1 | tail -c 33)"
+	check "away" node_ip 1 link del green
+}
+
 changelink()
 {
+	local out
+
 	check "made" node_ip 1 link add link ib0 name green type ipoib pkey 0x8002
 	check "mode" node_ip 1 link set green type ipoib mode connected
 	check_eq "mode" "$(file 1 green mode)" connected
@@ -331,6 +443,11 @@ changelink()
 	check_eq "umcast" "$(file 1 green umcast)" 1
 	check_not "pkey" node_ip 1 link set green type ipoib pkey 0x8001
 	check_eq "pkey" "$(file 1 green pkey)" 0x8002
+	check "the same without bit 15" node_ip 1 link set green type ipoib pkey 0x0002
+	check "datagram" node_ip 1 link set green type ipoib mode datagram
+	in_node 1 sh -c 'echo none > /sys/class/net/green/cm_transport'
+	out=$(node_ip 1 link set green type ipoib mode connected 2>&1) && fail "accepted"
+	check "the cause" grep -q "no connected mode" <<< "$out"
 	check "away" node_ip 1 link del green
 }
 
@@ -423,7 +540,7 @@ limited()
 	check "the full member" slowwait 10 child_ping 3 ib0.8003 1 6
 	check_not "another limited one" child_ping 2 ib0.8003 3 6 -c 2 -W "$SLOW"
 	for node in 1 2 3; do
-		child delete_child "$node" 0x8003
+		away "$node" 0x8003
 	done
 }
 
@@ -516,6 +633,53 @@ all_carriers()
 	[ "$(node_ip 1 -br link show type ipoib up | grep -c '^c[0-9].*LOWER_UP')" -eq "$1" ]
 }
 
+# hca_back: node 2's, that was removed
+hca_back()
+{
+	hca_add 2
+	wait_ports_active
+	node_move 2
+	node_config 2
+	check "back" wait_ping 1 2
+}
+
+# The kernel asks users for what they hold once a second, with RTNL.
+held()
+{
+	local log=$TESTDIR/held pid
+
+	check "up" blue_up 2
+	background 2 hold dev ib0.8001 > "$log" 2>&1
+	busywait 5000 grep -q held "$log" || { fail "not held: $(< "$log")"; return; }
+	child delete_child 2 0x8001 &
+	pid=$!
+	if ! ended_within 3000 "$pid"; then
+		fail "delete_child waits"
+		background_stop
+		return
+	fi
+	check "gone" busywait 5000 gone 2 ib0.8001
+	hca_remove 2 &
+	pid=$!
+	check "the removal waits" stays 1200 kill -0 "$pid"
+	background_stop
+	ended_within 10000 "$pid" || fail "the removal does not end"
+	hca_back
+}
+
+failed()
+{
+	local out
+
+	knob_set 2 fatal 1
+	check "no carrier" slowwait 5 no_carrier 2
+	check "create_child" child_fails "No such device" create_child 2 0x8001
+	out=$(node_ip 2 link add link ib0 name blue type ipoib pkey 0x8001 2>&1) && fail "made"
+	check "the cause" grep -q "the HCA has failed" <<< "$out"
+	hca_remove 2
+	hca_back
+}
+
 remove()
 {
 	check "up" blue_up 2 3
@@ -523,11 +687,7 @@ remove()
 	hca_remove 2
 	check_not "the child" exists 2 ib0.8001
 	background_stop
-	hca_add 2
-	wait_ports_active
-	node_move 2
-	node_config 2
-	check "back" wait_ping 1 2
+	hca_back
 	blue_down 3
 }
 

@@ -21,6 +21,8 @@ CASES=(
 	"parameters U60 no file of the module's parameters may be written by others"
 	"debugfs U60,F31 files of the driver are not for others, even if debugfs is"
 	"packet_socket U60 nor are packet sockets"
+	"owner:ib0 B16,U60 files go over to root of another user namespace with the interface, and back"
+	"owner:twin B16,U60 and so do those of a child"
 	"capability:mode F16,U60 root of a user namespace without CAP_NET_ADMIN does not change the mode"
 	"capability:umcast F16,U60 nor umcast"
 	"capability:cm_transport F16,U60 nor the transports of connections"
@@ -119,20 +121,28 @@ packet_socket()
 }
 
 # in_userns COMMAND...: as root of a user namespace, in a network namespace of its own that
-# has node 2's interface
+# has interfaces of node 1
 in_userns()
 {
 	ip netns exec userns nsenter --user -t "$USERNS" "$@"
 }
 
+# userns_start UID DEV...: its root is UID outside
 userns_start()
 {
-	unshare --user --map-root-user --net sh -c 'echo ready; exec sleep 1000' > "$TESTDIR/userns" &
+	local map dev
+
+	unshare --user --net sh -c 'echo ready; exec sleep 1000' > "$TESTDIR/userns" &
 	USERNS=$!
 	BACKGROUND+=("$USERNS")
 	busywait 5000 grep -q ready "$TESTDIR/userns" || fail "no user namespace"
+	for map in uid_map gid_map; do
+		echo "0 $1 1" > "/proc/$USERNS/$map" || fail "no $map"
+	done
 	ip netns attach userns "$USERNS" || fail "cannot name it"
-	node_ip 2 link set ib0 netns "$USERNS" || fail "cannot move ib0"
+	for dev in "${@:2}"; do
+		node_ip 1 link set "$dev" netns "$USERNS" || fail "cannot move $dev"
+	done
 }
 
 # What is left of it after a case that failed
@@ -144,11 +154,39 @@ userns_forget()
 	USERNS=
 }
 
+# userns_end DEV...: back to node 1
 userns_end()
 {
-	ip -n userns link set ib0 netns "/run/netns/node2" || fail "cannot move ib0 back"
-	node_config 2
+	local dev
+
+	for dev; do
+		ip -n userns link set "$dev" netns "/run/netns/node1" || fail "cannot move $dev back"
+	done
 	userns_forget
+}
+
+# owners DEV COMMAND...: of its files, where COMMAND leads
+owners()
+{
+	# shellcheck disable=SC2016 # for that shell
+	"${@:2}" sh -c 'cd "/sys/class/net/$0" && ls -d mode cm_transport pkey umcast \
+		create_child delete_child parent statistics/rx_packets 2> /dev/null |
+		xargs stat -c %u:%g | sort -u' "$1"
+}
+
+owner()
+{
+	[ "$1" = ib0 ] || check "made" node_ip 1 link add link ib0 name "$1" type ipoib
+	check_eq "before" "$(owners "$1" in_node 1)" 0:0
+	userns_start 100000 "$1"
+	check_eq "there" "$(owners "$1" ip netns exec userns)" 100000:100000
+	userns_end "$1"
+	check_eq "back" "$(owners "$1" in_node 1)" 0:0
+	if [ "$1" = ib0 ]; then
+		node_config 1
+	else
+		check "away" node_ip 1 link del "$1"
+	fi
 }
 
 # shellcheck disable=SC2016 # what is in quotes is for that shell
@@ -156,7 +194,7 @@ capability()
 {
 	local file=/sys/class/net/ib0/$1 before
 
-	[ -n "${USERNS:-}" ] || userns_start
+	[ -n "${USERNS:-}" ] || userns_start 0 ib0
 	before=$(in_userns cat "$file")
 	check "may read" test -n "$before"
 	check_not "writes $1" in_userns setpriv --bounding-set=-net_admin --inh-caps=-net_admin \
@@ -164,12 +202,22 @@ capability()
 	check_eq "value" "$(in_userns cat "$file")" "$before"
 	check "with the capability it can" in_userns sh -c 'echo "$2" > "$1"' sh "$file" "${NEW[$1]}"
 	check "and back" in_userns sh -c 'echo "$2" > "$1"' sh "$file" "$before"
-	[ "$1" != cm_transport ] || userns_end
+	[ "$1" = cm_transport ] || return
+	userns_end ib0
+	node_config 1
+}
+
+link_is()
+{
+	local now
+
+	now=$(node_ip 1 -o link show dev ib0)
+	[ "$now" = "$1" ] || { echo "$now"; return 1; }
 }
 
 unchanged()
 {
-	check_eq "link" "$(node_ip 1 -o link show dev ib0)" "$BEFORE"
+	check "link" slowwait 10 link_is "$BEFORE"
 	check "ping" wait_ping 1 2
 }
 

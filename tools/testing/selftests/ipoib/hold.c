@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rtnl_hold - hold RTNL until this is killed
+ * hold - hold RTNL, or a reference to an interface, until this is killed
  *
- * usage: rtnl_hold IF
+ * usage: hold rtnl|dev IF
  *
- * ethtool's names of counters are copied to user space under RTNL. They go to a page
- * that is not there, and that userfaultfd never brings. "held" is printed once the
- * kernel waits for it.
+ * The kernel copies to or from a page that is not there, and that userfaultfd never
+ * brings: ethtool's names of counters under RTNL, or what a packet socket sends, for
+ * which it has a reference to the interface, which has to be up. "held" is printed once
+ * the kernel waits for the page.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <linux/ethtool.h>
+#include <linux/if_packet.h>
 #include <linux/sockios.h>
 #include <linux/userfaultfd.h>
 #include <net/if.h>
@@ -28,7 +30,7 @@
 
 static int die(const char *what)
 {
-	fprintf(stderr, "rtnl_hold: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "hold: %s: %s\n", what, strerror(errno));
 	return 2;
 }
 
@@ -45,17 +47,40 @@ static void tell(int fd)
 	pause();
 }
 
+/* The header is on the page before @missing, the names would be on it. */
+static void hold_rtnl(const char *name, char *missing)
+{
+	struct ethtool_gstrings *names =
+		(void *)(missing - offsetof(struct ethtool_gstrings, data));
+	int sock = socket(AF_INET, SOCK_DGRAM, 0);
+	struct ifreq ifr = { .ifr_data = (void *)names };
+
+	names->cmd = ETHTOOL_GSTRINGS;
+	names->string_set = ETH_SS_STATS;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	ioctl(sock, SIOCETHTOOL, &ifr);
+}
+
+static void hold_dev(const char *name, const char *missing)
+{
+	struct sockaddr_ll to = {
+		.sll_family = AF_PACKET,
+		.sll_ifindex = if_nametoindex(name),
+	};
+	int sock = socket(AF_PACKET, SOCK_RAW, 0);
+
+	sendto(sock, missing, 100, 0, (struct sockaddr *)&to, sizeof(to));
+}
+
 int main(int argc, char **argv)
 {
 	long size = sysconf(_SC_PAGESIZE);
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	struct ethtool_gstrings *names;
-	struct ifreq ifr = {};
 	char *pages;
-	int fd, sock;
+	int fd;
 
-	if (argc != 2)
+	if (argc != 3)
 		return 2;
 	fd = syscall(SYS_userfaultfd, O_NONBLOCK);
 	pages = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE,
@@ -66,13 +91,6 @@ int main(int argc, char **argv)
 	reg.range.len = size;
 	if (ioctl(fd, UFFDIO_REGISTER, &reg))
 		return die("register");
-	/* The header is on the first page, the names would be on the second. */
-	names = (void *)(pages + size - offsetof(struct ethtool_gstrings, data));
-	names->cmd = ETHTOOL_GSTRINGS;
-	names->string_set = ETH_SS_STATS;
-	sock = socket(AF_INET, SOCK_DGRAM, 0);
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", argv[1]);
-	ifr.ifr_data = (void *)names;
 	switch (fork()) {
 	case -1:
 		return die("fork");
@@ -80,6 +98,9 @@ int main(int argc, char **argv)
 		tell(fd);
 		return 0;
 	}
-	ioctl(sock, SIOCETHTOOL, &ifr);
+	if (strcmp(argv[1], "dev"))
+		hold_rtnl(argv[2], pages + size);
+	else
+		hold_dev(argv[2], pages + size);
 	return die("not held");
 }
