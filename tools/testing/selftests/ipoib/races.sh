@@ -19,7 +19,7 @@ stock) STORM_MS=5000 STORM_MORE=60000 ;;
 *) STORM_MS=20000 STORM_MORE=120000 ;;
 esac
 # It lasts by so much longer, at most, until each actor has succeeded so often in it.
-SUCCESSES=3
+SUCCESSES=1
 # Then those that keep others from it rest for so many seconds each time.
 REST=$((3 + SLOW))
 
