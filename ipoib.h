@@ -249,6 +249,8 @@ struct ipoib_dev {
 	unsigned int mcast_mtu;
 	/** @port: port of the HCA, from 1 */
 	u32 port;
+	/** @police: limit of received ARP and ND */
+	struct ipoib_police *police;
 	/** @path: see ipoib_path.h */
 	struct ipoib_paths path;
 	/** @mcast: see ipoib_mcast.h */
@@ -475,10 +477,6 @@ void ipoib_dev_params_fix(void);
 /* ipoib_client.c */
 int ipoib_hca_register(void);
 void ipoib_hca_unregister(void);
-
-/* ipoib_namer.c */
-void ipoib_namer_note_frame(struct ipoib_namers *namers, const struct sk_buff *skb,
-			    u32 node);
 
 /* ipoib_pmtu.c */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,

@@ -14,7 +14,6 @@
  * record fetched. Paths that nobody used for IPOIB_PATH_UNUSED are forgotten.
  */
 #include <linux/jiffies.h>
-#include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/dst.h>
@@ -29,12 +28,10 @@
 /* How long a failed lookup is remembered, doubled with each failure. */
 #define IPOIB_PATH_RETRY_MIN	(HZ / 10)
 #define IPOIB_PATH_RETRY_MAX	(8 * HZ)
-/* How long frames wait for the SA to be asked; its answer takes that long, too. */
+/* How long a path waits for a credit; an answer of the SA takes that long, too. */
 #define IPOIB_PATH_PATIENCE	HZ
 /* How long a record is taken for true against what messages of the CM say. */
 #define IPOIB_PATH_TRUST	(2 * HZ)
-/* How often it is seen to it that frames do not wait too long. */
-#define IPOIB_PATH_PATIENCE_SCAN (HZ / 4)
 /* A path record is read anew no more often because the neighbour is unreachable. */
 #define IPOIB_PATH_REREAD	(5 * HZ)
 /* How many paths are scanned to find one that may be evicted. */
@@ -67,7 +64,7 @@ void ipoib_path_put(struct ipoib_path *path)
 }
 
 static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
-					   const u8 *gid, u8 namer)
+					   const u8 *gid)
 {
 	struct ipoib_path *path = kzalloc(sizeof(*path), GFP_ATOMIC);
 
@@ -75,7 +72,6 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 		return NULL;
 	memcpy(path->gid.raw, gid, sizeof(path->gid));
 	path->priv = priv;
-	path->namer = namer;
 	path->used = jiffies;
 	path->retry_at = jiffies;
 	path->reread_at = jiffies;
@@ -86,41 +82,10 @@ static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
 	return path;
 }
 
-/* May a path that @namer has named be looked for? */
-static bool ipoib_path_may_resolve(const struct ipoib_dev *priv, u8 namer)
-{
-	return ipoib_share_has_room(&priv->path.resolving, namer,
-				    IPOIB_NAMER_PATHS, IPOIB_PATH_MAX);
-}
-
-/* A path is about to be looked for. One with a handle costs nobody anything. */
-static bool ipoib_path_charge(struct ipoib_path *path)
-{
-	struct ipoib_dev *priv = path->priv;
-
-	lockdep_assert_held(&priv->path.lock);
-	if (path->charged || rcu_access_pointer(path->ah))
-		return true;
-	if (!ipoib_path_may_resolve(priv, path->namer))
-		return false;
-	ipoib_share_take(&priv->path.resolving, path->namer);
-	path->charged = true;
-	return true;
-}
-
-static void ipoib_path_discharge(struct ipoib_path *path)
-{
-	lockdep_assert_held(&path->priv->path.lock);
-	if (!path->charged)
-		return;
-	ipoib_share_give(&path->priv->path.resolving, path->namer, 1);
-	path->charged = false;
-}
-
 static void ipoib_path_park(struct ipoib_path *path, struct sk_buff *skb)
 {
 	lockdep_assert_held(&path->priv->path.lock);
-	ipoib_share_take(&path->priv->path.queued, path->namer);
+	path->priv->path.queued++;
 	ipoib_object_park(&path->queue, skb);
 }
 
@@ -128,8 +93,7 @@ static void ipoib_path_unpark(struct ipoib_path *path,
 			      struct sk_buff_head *frames)
 {
 	lockdep_assert_held(&path->priv->path.lock);
-	ipoib_share_give(&path->priv->path.queued, path->namer,
-			 skb_queue_len(&path->queue));
+	path->priv->path.queued -= skb_queue_len(&path->queue);
 	ipoib_object_unpark(&path->queue, frames);
 }
 
@@ -145,32 +109,16 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 	priv->path.npaths--;
 	list_del_init(&path->waiting);
 	ipoib_path_unpark(path, dropped);
-	ipoib_path_discharge(path);
 }
 
-/*
- * Check whether a path may be evicted for one that @namer has named. Paths that were
- * not found may, and those that wait for their query and have been named by another
- * node that has more of them than @namer.
- */
-static bool ipoib_path_is_evictable(const struct ipoib_path *path, u8 namer)
+static bool ipoib_path_is_failed(const struct ipoib_path *path)
 {
-	const u16 *used = path->priv->path.resolving.used;
-
-	if (rcu_access_pointer(path->ah))
-		return false;
-	if (path->state == IPOIB_PATH_FAILED)
-		return skb_queue_empty(&path->queue);
-	return !list_empty(&path->waiting) &&
-	       path->namer != IPOIB_NAMER_OWN && path->namer != namer &&
-	       (namer == IPOIB_NAMER_OWN || used[path->namer] > used[namer]);
+	return path->state == IPOIB_PATH_FAILED &&
+	       !rcu_access_pointer(path->ah) && skb_queue_empty(&path->queue);
 }
 
-/*
- * Evict a path from the full table, the oldest first. Anyone may invent addresses.
- */
-static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
-				 struct sk_buff_head *dropped)
+/* A path that was not found, of the oldest; else the one that has waited longest. */
+static struct ipoib_path *ipoib_path_find_victim(struct ipoib_dev *priv)
 {
 	struct ipoib_path *path;
 	unsigned int n;
@@ -178,15 +126,28 @@ static bool ipoib_path_make_room(struct ipoib_dev *priv, u8 namer,
 	for (n = 0; n < IPOIB_PATH_SCAN_MAX; n++) {
 		path = list_first_entry(&priv->path.list, struct ipoib_path,
 					list);
-		if (ipoib_path_is_evictable(path, namer)) {
-			ipoib_path_unlink(path, dropped);
-			ipoib_path_put(path);
-			return true;
-		}
+		if (ipoib_path_is_failed(path))
+			return path;
 		/* The next scan begins behind it. */
 		list_move_tail(&path->list, &priv->path.list);
 	}
-	return false;
+	list_for_each_entry_reverse(path, &priv->path.waiting, waiting)
+		if (!rcu_access_pointer(path->ah))
+			return path;
+	return NULL;
+}
+
+/* Evict a path from the full table. Anyone may invent addresses. */
+static bool ipoib_path_make_room(struct ipoib_dev *priv,
+				 struct sk_buff_head *dropped)
+{
+	struct ipoib_path *path = ipoib_path_find_victim(priv);
+
+	if (!path)
+		return false;
+	ipoib_path_unlink(path, dropped);
+	ipoib_path_put(path);
+	return true;
 }
 
 /*
@@ -198,25 +159,20 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
 					  enum ipoib_stat *why)
 {
 	struct ipoib_path *path;
-	u8 namer;
 
 	lockdep_assert_held(&priv->path.lock);
 	path = rhashtable_lookup_fast(&priv->path.table, gid, ipoib_path_params);
 	if (path)
 		return path;
-	namer = ipoib_namer_find(priv->path.namers, gid);
-	*why = IPOIB_TX_SOURCE_CAP;
-	if (!ipoib_path_may_resolve(priv, namer))
-		return NULL;
 	*why = IPOIB_TX_PATH_CAP;
 	if (priv->path.npaths >= IPOIB_PATH_MAX &&
-	    !ipoib_path_make_room(priv, namer, dropped)) {
+	    !ipoib_path_make_room(priv, dropped)) {
 		netdev_warn_once(priv->netdev, "more than %u paths\n",
 				 IPOIB_PATH_MAX);
 		return NULL;
 	}
 	*why = IPOIB_TX_MAP;
-	path = ipoib_path_alloc(priv, gid, namer);
+	path = ipoib_path_alloc(priv, gid);
 	if (!path)
 		return NULL;
 	if (rhashtable_insert_fast(&priv->path.table, &path->node,
@@ -240,7 +196,6 @@ static void ipoib_path_set_failed(struct ipoib_path *path,
 	path->state = IPOIB_PATH_FAILED;
 	/* An old handle stays in use; the next try is made by a frame. */
 	WRITE_ONCE(path->stale, rcu_access_pointer(path->ah));
-	ipoib_path_discharge(path);
 	/* Those that wait though there is a handle are just about to be sent. */
 	if (!path->stale)
 		ipoib_path_unpark(path, dropped);
@@ -254,18 +209,10 @@ static void ipoib_path_put_credit(struct ipoib_path *path)
 	ipoib_limit_put(path->priv->path.limit);
 }
 
-/* Who has named a single one does not wait for those who have named many. */
-static void ipoib_path_wait_for_limit(struct ipoib_path *path)
-{
-	struct ipoib_dev *priv = path->priv;
-
-	if (path->charged && priv->path.resolving.used[path->namer] == 1)
-		list_add(&path->waiting, &priv->path.waiting);
-	else
-		list_add_tail(&path->waiting, &priv->path.waiting);
-}
-
-/* May the fabric be queried now? If not, the path waits for a credit. */
+/*
+ * May the fabric be queried now? If not, the path waits for a credit. The newest gets the
+ * next one: what a flood has left waits behind it, and expires.
+ */
 static bool ipoib_path_get_credit(struct ipoib_path *path)
 {
 	struct ipoib_dev *priv = path->priv;
@@ -279,7 +226,7 @@ static bool ipoib_path_get_credit(struct ipoib_path *path)
 		return true;
 	}
 	if (list_empty(&path->waiting))
-		ipoib_path_wait_for_limit(path);
+		list_add(&path->waiting, &priv->path.waiting);
 	queue_delayed_work(priv->wq, &priv->path.waiter_work,
 			   IPOIB_PATH_PATIENCE);
 	return false;
@@ -337,8 +284,7 @@ static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb,
 	if (path->state != IPOIB_PATH_RESOLVING && skb_queue_empty(&path->queue))
 		__skb_queue_tail(dropped, skb);
 	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE ||
-		 !ipoib_share_has_room(&priv->path.queued, path->namer,
-				       IPOIB_NAMER_QUEUED, IPOIB_PATH_QUEUED))
+		 priv->path.queued >= IPOIB_PATH_QUEUED)
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
 	else
 		ipoib_path_park(path, skb);
@@ -356,10 +302,6 @@ static bool ipoib_path_pass(struct ipoib_path *path, struct sk_buff *skb,
 	bool send = known && skb_queue_empty(&path->queue);
 
 	lockdep_assert_held(&path->priv->path.lock);
-	if (query && !ipoib_path_charge(path)) {
-		ipoib_drop(path->priv, skb, IPOIB_TX_SOURCE_CAP);
-		return false;
-	}
 	if (query) {
 		path->state = IPOIB_PATH_RESOLVING;
 		path->asked_at = jiffies;
@@ -625,7 +567,6 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 	}
 	path->failures = 0;
 	path->state = IPOIB_PATH_VALID;
-	ipoib_path_discharge(path);
 	path->rec = *rec;
 	old = rcu_dereference_protected(path->ah, 1);
 	rcu_assign_pointer(path->ah, ah);
@@ -662,7 +603,7 @@ static void ipoib_path_send(struct ipoib_path *path)
 	n = ipoib_ud_send_queue(priv, &priv->path.lock, &path->queue,
 				ipoib_arp_xmit);
 	spin_lock_bh(&priv->path.lock);
-	ipoib_share_give(&priv->path.queued, path->namer, n);
+	priv->path.queued -= n;
 	spin_unlock_bh(&priv->path.lock);
 }
 
@@ -911,37 +852,37 @@ static void ipoib_path_age(struct work_struct *work)
 				   IPOIB_PATH_SCAN);
 }
 
-/* Still not asked: the path keeps its place, but its frames get too old. */
-static void ipoib_path_lose_patience(struct ipoib_path *path,
-				     struct sk_buff_head *dropped,
-				     struct sk_buff_head *rejected)
+/* Without a credit for so long: as if the query had failed. An old handle stays in use. */
+static void ipoib_path_expire(struct ipoib_path *path,
+			      struct sk_buff_head *dropped,
+			      struct sk_buff_head *rejected)
 {
 	lockdep_assert_held(&path->priv->path.lock);
-	if (rcu_access_pointer(path->ah) ||
-	    time_before(jiffies, path->asked_at + IPOIB_PATH_PATIENCE))
-		return;
-	path->asked_at = jiffies;
-	path->failures++;
-	ipoib_path_unpark(path, path->failures < IPOIB_PATH_UNREACHABLE ?
-				dropped : rejected);
+	list_del_init(&path->waiting);
+	ipoib_path_set_failed(path, path->failures + 1 < IPOIB_PATH_UNREACHABLE ?
+				    dropped : rejected);
 }
 
-/*
- * However many wait, not for each answer. A path that does not wait for a credit any
- * more when this is called again has been queried.
- */
-static void ipoib_path_check_patience(struct ipoib_dev *priv,
+/* The last in the list has waited longest. */
+static void ipoib_path_expire_waiting(struct ipoib_dev *priv,
 				      struct sk_buff_head *dropped,
 				      struct sk_buff_head *rejected)
 {
+	unsigned long expires;
 	struct ipoib_path *path;
 
 	lockdep_assert_held(&priv->path.lock);
-	if (time_before(jiffies, priv->path.patience_at))
-		return;
-	priv->path.patience_at = jiffies + IPOIB_PATH_PATIENCE_SCAN;
-	list_for_each_entry(path, &priv->path.waiting, waiting)
-		ipoib_path_lose_patience(path, dropped, rejected);
+	while (!list_empty(&priv->path.waiting)) {
+		path = list_last_entry(&priv->path.waiting, struct ipoib_path,
+				       waiting);
+		expires = path->asked_at + IPOIB_PATH_PATIENCE;
+		if (time_before(jiffies, expires)) {
+			mod_delayed_work(priv->wq, &priv->path.waiter_work,
+					 expires - jiffies);
+			return;
+		}
+		ipoib_path_expire(path, dropped, rejected);
+	}
 }
 
 /* There may be a credit, or there has been none for long. */
@@ -961,7 +902,7 @@ static void ipoib_path_resume(struct work_struct *work)
 		if (!list_empty(&path->waiting))
 			break;
 	}
-	ipoib_path_check_patience(priv, &dropped, &rejected);
+	ipoib_path_expire_waiting(priv, &dropped, &rejected);
 	spin_unlock_bh(&priv->path.lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_reject(priv, &rejected);
@@ -1050,8 +991,6 @@ void ipoib_path_wait_answers(struct ipoib_dev *priv)
  */
 int ipoib_path_init(struct ipoib_dev *priv)
 {
-	int err;
-
 	spin_lock_init(&priv->path.lock);
 	INIT_LIST_HEAD(&priv->path.list);
 	INIT_LIST_HEAD(&priv->path.waiting);
@@ -1060,15 +999,7 @@ int ipoib_path_init(struct ipoib_dev *priv)
 	ipoib_limit_waiter_init(&priv->path.waiter, ipoib_path_limit_free);
 	refcount_set(&priv->queries, 1);
 	init_completion(&priv->queries_done);
-	priv->path.patience_at = jiffies;
-	priv->path.namers = kvzalloc(sizeof(*priv->path.namers), GFP_KERNEL);
-	if (!priv->path.namers)
-		return -ENOMEM;
-	priv->path.namers->seed = get_random_u32();
-	err = rhashtable_init(&priv->path.table, &ipoib_path_params);
-	if (err)
-		kvfree(priv->path.namers);
-	return err;
+	return rhashtable_init(&priv->path.table, &ipoib_path_params);
 }
 
 /**
@@ -1078,7 +1009,6 @@ int ipoib_path_init(struct ipoib_dev *priv)
 void ipoib_path_exit(struct ipoib_dev *priv)
 {
 	WARN_ON_ONCE(!list_empty(&priv->path.list));
-	WARN_ON_ONCE(priv->path.resolving.total || priv->path.queued.total);
+	WARN_ON_ONCE(priv->path.queued);
 	rhashtable_destroy(&priv->path.table);
-	kvfree(priv->path.namers);
 }

@@ -15,6 +15,7 @@
 #include <net/neighbour.h>
 
 #include "ipoib.h"
+#include "ipoib_police.h"
 #include "cm/cm.h"
 
 static char *ipoib_cm_transport = "rc";
@@ -140,28 +141,6 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
 	return taken || (conn && ipoib_cm_xmit_on(conn, skb));
 }
 
-/* Is it Neighbour Discovery, behind extension headers perhaps? */
-static bool ipoib_cm_is_nd(const struct sk_buff *skb)
-{
-	int offset = IPOIB_HARD_LEN + sizeof(struct ipv6hdr);
-	const struct ipv6hdr *ip6;
-	struct ipv6hdr _ip6;
-	__be16 fragment;
-	const u8 *type;
-	u8 next, _type;
-
-	ip6 = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(_ip6), &_ip6);
-	if (!ip6)
-		return false;
-	next = ip6->nexthdr;
-	offset = ipv6_skip_exthdr(skb, offset, &next, &fragment);
-	if (offset < 0 || next != IPPROTO_ICMPV6)
-		return false;
-	type = skb_header_pointer(skb, offset, sizeof(_type), &_type);
-	return type && *type >= NDISC_ROUTER_SOLICITATION &&
-	       *type <= NDISC_REDIRECT;
-}
-
 /*
  * Only IP goes on connections (C22), and of that no Neighbour Discovery: answers
  * to it must use UD (C32), and what asks had better use the same way.
@@ -169,12 +148,13 @@ static bool ipoib_cm_is_nd(const struct sk_buff *skb)
 static bool ipoib_cm_carries(const struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
+	bool fragment;
 
 	switch (header->encap.proto) {
 	case htons(ETH_P_IP):
 		return true;
 	case htons(ETH_P_IPV6):
-		return !ipoib_cm_is_nd(skb);
+		return !ipoib_nd_options(skb, &fragment);
 	default:
 		return false;
 	}

@@ -12,6 +12,7 @@
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
+#include "ipoib_police.h"
 
 static int ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 module_param_named(scope, ipoib_scope, int, 0444);
@@ -510,9 +511,15 @@ static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 	err = ipoib_stats_init(priv);
 	if (err)
 		goto destroy_wq;
+	priv->police = kvmalloc(sizeof(*priv->police), GFP_KERNEL);
+	if (!priv->police) {
+		err = -ENOMEM;
+		goto exit_stats;
+	}
+	ipoib_police_init(priv->police);
 	err = ipoib_path_init(priv);
 	if (err)
-		goto exit_stats;
+		goto free_police;
 	err = ipoib_mcast_init(priv);
 	if (err)
 		goto exit_path;
@@ -520,6 +527,8 @@ static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 
 exit_path:
 	ipoib_path_exit(priv);
+free_police:
+	kvfree(priv->police);
 exit_stats:
 	ipoib_stats_exit(priv);
 destroy_wq:
@@ -531,6 +540,7 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 {
 	ipoib_mcast_exit(priv);
 	ipoib_path_exit(priv);
+	kvfree(priv->police);
 	ipoib_stats_exit(priv);
 	destroy_workqueue(priv->wq);
 }

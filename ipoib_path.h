@@ -14,7 +14,6 @@
 #include <rdma/ib_verbs.h>
 
 #include "ipoib_limit.h"
-#include "ipoib_share.h"
 #include "ipoib_ud.h"
 
 struct ipoib_dev;
@@ -24,11 +23,8 @@ struct neighbour;
 #define IPOIB_PATH_QUEUE	16
 /* Paths of an interface. */
 #define IPOIB_PATH_MAX		16384
-/* Frames of an interface that may wait for any path, and of those by one source. */
+/* Frames of an interface that may wait for any path. */
 #define IPOIB_PATH_QUEUED	4096
-#define IPOIB_NAMER_QUEUED	256
-/* Paths that are looked for because one source has named them. */
-#define IPOIB_NAMER_PATHS	64
 
 /**
  * enum ipoib_path_state - what is known about the way to a GID
@@ -62,10 +58,7 @@ enum ipoib_path_state {
  *	path.lock
  * @query: the query as the fabric knows it, NULL if none; under path.lock
  * @query_id: the same, if the fabric uses numbers
- * @namer: who has named the GID, see ipoib_share.h
- * @charged: it counts in &ipoib_paths.resolving; under path.lock
- * @asked_at: jiffies: when the fabric was to be asked, or frames last lost
- *	patience; under path.lock
+ * @asked_at: jiffies: when the fabric was to be asked; under path.lock
  * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
  *	path.lock
  * @reread_at: jiffies: not before, the record is read anew because the stack found the
@@ -91,8 +84,6 @@ struct ipoib_path {
 	struct sk_buff_head queue;
 	void *query;
 	int query_id;
-	u8 namer;
-	bool charged;
 	unsigned long asked_at;
 	unsigned long retry_at;
 	unsigned long reread_at;
@@ -115,21 +106,15 @@ struct ipoib_paths {
 	struct list_head list;
 	/** @npaths: length of @list */
 	unsigned int npaths;
-	/** @namers: who has named the GIDs of neighbours */
-	struct ipoib_namers *namers;
-	/** @resolving: paths without an address handle that are looked for */
-	struct ipoib_share resolving;
 	/** @queued: frames that wait for paths */
-	struct ipoib_share queued;
-	/** @patience_at: jiffies: when to see next whose frames wait for too long */
-	unsigned long patience_at;
+	unsigned int queued;
 	/** @limit: of outstanding path queries; NULL if there is none */
 	struct ipoib_limit *limit;
-	/** @waiting: paths that wait for a credit of @limit */
+	/** @waiting: paths that wait for a credit of @limit, the newest first */
 	struct list_head waiting;
 	/** @waiter: waits for that */
 	struct ipoib_limit_waiter waiter;
-	/** @waiter_work: asks for @waiting, and sees that nobody waits for long */
+	/** @waiter_work: queries for @waiting, and fails what has waited for a second */
 	struct delayed_work waiter_work;
 	/** @work: ages paths */
 	struct delayed_work work;

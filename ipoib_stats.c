@@ -17,6 +17,7 @@ static const char * const ipoib_stat_names[] = {
 	[IPOIB_RX_ERROR]	= "rx_completion_errors",
 	[IPOIB_RX_ECHO]		= "rx_own_echo",
 	[IPOIB_RX_VLAN]		= "rx_drop_other_vlan",
+	[IPOIB_RX_NEIGH]	= "rx_drop_neigh_rate",
 	[IPOIB_RX_NOMEM]	= "rx_no_memory",
 	[IPOIB_TX_ERROR]	= "tx_completion_errors",
 	[IPOIB_TX_POST]		= "tx_drop_post",
@@ -32,7 +33,6 @@ static const char * const ipoib_stat_names[] = {
 	[IPOIB_TX_GROUP_FAIL]	= "tx_drop_group_failed",
 	[IPOIB_TX_GROUP_CAP]	= "tx_drop_too_many_groups",
 	[IPOIB_TX_PATH_CAP]	= "tx_drop_too_many_paths",
-	[IPOIB_TX_SOURCE_CAP]	= "tx_drop_source_limit",
 	[IPOIB_TX_NO_BROADCAST]	= "tx_drop_no_broadcast",
 	[IPOIB_TX_TO_BROADCAST]	= "tx_via_broadcast",
 	[IPOIB_TX_TO_ROUTERS]	= "tx_via_all_routers",
@@ -204,7 +204,7 @@ void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
 	link->multicast = sum[IPOIB_MULTICAST];
 	link->rx_length_errors = sum[IPOIB_RX_SHORT];
 	link->rx_errors = sum[IPOIB_RX_SHORT] + sum[IPOIB_RX_ERROR];
-	link->rx_dropped = sum[IPOIB_RX_NOMEM];
+	link->rx_dropped = sum[IPOIB_RX_NEIGH] + sum[IPOIB_RX_NOMEM];
 	link->tx_errors = sum[IPOIB_TX_ERROR] + sum[IPOIB_TX_POST];
 	for (i = IPOIB_TX_MAP; i <= IPOIB_TX_NO_BROADCAST; i++)
 		link->tx_dropped += sum[i];

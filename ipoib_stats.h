@@ -26,6 +26,7 @@ struct rtnl_link_stats64;
  * @IPOIB_RX_ERROR: receive completions with an error status
  * @IPOIB_RX_ECHO: dropped: own multicast frame that came back
  * @IPOIB_RX_VLAN: dropped: from another VLAN of a RoCE port
+ * @IPOIB_RX_NEIGH: dropped: ARP or ND of a node that names others too often
  * @IPOIB_RX_NOMEM: dropped or not refilled for lack of memory
  * @IPOIB_TX_ERROR: sends that failed
  * @IPOIB_TX_POST: dropped: the QP refused the work request
@@ -41,8 +42,6 @@ struct rtnl_link_stats64;
  * @IPOIB_TX_GROUP_FAIL: dropped: the group could not be joined
  * @IPOIB_TX_GROUP_CAP: dropped: too many groups
  * @IPOIB_TX_PATH_CAP: dropped: too many paths
- * @IPOIB_TX_SOURCE_CAP: dropped: the node whose ARP or ND named the destination has
- *	named too many that are not resolved
  * @IPOIB_TX_NO_BROADCAST: dropped: the broadcast group is not joined
  * @IPOIB_TX_TO_BROADCAST: sent to the broadcast group in place of its own
  * @IPOIB_TX_TO_ROUTERS: sent to the all-routers group in place of its own
@@ -85,6 +84,7 @@ enum ipoib_stat {
 	IPOIB_RX_ERROR,
 	IPOIB_RX_ECHO,
 	IPOIB_RX_VLAN,
+	IPOIB_RX_NEIGH,
 	IPOIB_RX_NOMEM,
 	IPOIB_TX_ERROR,
 	IPOIB_TX_POST,
@@ -100,7 +100,6 @@ enum ipoib_stat {
 	IPOIB_TX_GROUP_FAIL,
 	IPOIB_TX_GROUP_CAP,
 	IPOIB_TX_PATH_CAP,
-	IPOIB_TX_SOURCE_CAP,
 	IPOIB_TX_NO_BROADCAST,
 	IPOIB_TX_TO_BROADCAST,
 	IPOIB_TX_TO_ROUTERS,

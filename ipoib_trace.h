@@ -63,6 +63,11 @@ DEFINE_EVENT(ipoib_gid_event, ipoib_path,
 		 const char *what, int status),
 	TP_ARGS(dev, gid, what, status));
 
+DEFINE_EVENT(ipoib_gid_event, ipoib_police,
+	TP_PROTO(const struct net_device *dev, const u8 *gid,
+		 const char *what, int status),
+	TP_ARGS(dev, gid, what, status));
+
 DEFINE_EVENT(ipoib_gid_event, ipoib_notice,
 	TP_PROTO(const struct net_device *dev, const u8 *gid,
 		 const char *what, int status),

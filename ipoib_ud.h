@@ -235,6 +235,7 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah);
 void ipoib_ah_reap(struct work_struct *work);
 
 /* ipoib_ud_rx.c */
+bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node);
 void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi,
 		      struct sk_buff *skb);
 int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq);

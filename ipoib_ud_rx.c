@@ -14,6 +14,8 @@
 #include <linux/slab.h>
 
 #include "ipoib.h"
+#include "ipoib_police.h"
+#include "ipoib_trace.h"
 #include "ipoib_wc.h"
 
 #define IPOIB_RX_HEAD_LEN	(sizeof(struct ib_grh) + IPOIB_ENCAP_LEN)
@@ -176,6 +178,28 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq,
 }
 
 /**
+ * ipoib_rx_police - drop ARP or Neighbour Discovery that its source sends too often
+ * @priv: the interface
+ * @skb: frame with a filled &struct ipoib_header, for which ipoib_police_is_for() holds
+ * @node: number of the source, see ipoib_police_pass()
+ *
+ * Context: NAPI
+ * Return: true if @skb may be delivered; else it is gone
+ */
+bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+
+	if (likely(ipoib_police_pass(priv->police, skb, node)))
+		return true;
+	trace_ipoib_police(priv->netdev, header->lladdr.gid,
+			   header->encap.proto == htons(ETH_P_ARP) ? "ARP" : "ND",
+			   node);
+	ipoib_drop(priv, skb, IPOIB_RX_NEIGH);
+	return false;
+}
+
+/**
  * ipoib_rx_deliver - hand a received frame to the stack
  * @priv: the interface
  * @napi: handler that received it
@@ -235,10 +259,10 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	if (wc->wc_flags & IB_WC_IP_CSUM_OK &&
 	    priv->netdev->features & NETIF_F_RXCSUM)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
-	if (header->encap.proto == htons(ETH_P_ARP) ||
-	    header->encap.proto == htons(ETH_P_IPV6))
-		ipoib_namer_note_frame(priv->path.namers, skb,
-				       ipoib_rx_node(&tally->port, wc, &info));
+	if (unlikely(ipoib_police_is_for(skb)) &&
+	    !ipoib_rx_police(priv, skb,
+			     ipoib_rx_node(&tally->port, wc, &info)))
+		return;
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	tally->multicast += skb->pkt_type != PACKET_HOST;

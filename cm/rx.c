@@ -19,6 +19,7 @@
 #include <linux/slab.h>
 
 #include "ipoib.h"
+#include "ipoib_police.h"
 #include "cm/cm.h"
 
 #define IPOIB_CM_HEAD_SHIFT	6
@@ -428,6 +429,17 @@ static void ipoib_cm_rx_note(struct ipoib_conn *conn)
 		ipoib_conn_mark_verified(conn);
 }
 
+/* The same number as of what the port of the peer sends over UD, but on RoCE. */
+static u32 ipoib_conn_node(const struct ipoib_conn *conn)
+{
+	const struct ipoib_dev *priv = conn->cm->priv;
+	const struct ipoib_port_addr *port =
+		conn->active ? &conn->to : &conn->from;
+
+	return priv->roce ? jhash(port->mac, sizeof(port->mac), 0) :
+			    port->lid >> READ_ONCE(priv->lmc);
+}
+
 static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 			      struct ipoib_cm_bufs *bufs,
 			      const struct ib_wc *wc,
@@ -452,6 +464,9 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	memcpy(&header->encap, ipoib_bufs_va(&bufs->heads, index),
 	       IPOIB_ENCAP_LEN);
 	skb->pkt_type = PACKET_HOST;
+	if (unlikely(ipoib_police_is_for(skb)) &&
+	    !ipoib_rx_police(cm->priv, skb, ipoib_conn_node(conn)))
+		return;
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);

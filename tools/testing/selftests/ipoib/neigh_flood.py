@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Prints ARP requests of neighbours that do not exist, for ud_verbs -d -.
 
-	neigh_flood.py RATE SECONDS TARGET
+	neigh_flood.py RATE SECONDS TARGET [OWN]
 
 Each is for the address TARGET, from 10.9.9.9, with a link-layer address of its own that
 has the GID fe80::4391:0:N. The answer goes there. RATE of them are printed a second. For
 an IPv6 address they are Neighbour Solicitations, from fd09::9909, behind a header of
-destination options. While nothing reads them they are not made, and not made good for.
+destination options. While nothing reads them they are not made, and not made good for. With
+OWN, a GID in hex, that one is named: by each ARP request, and by each solicitation in an
+option before the other.
 """
 
 import socket
@@ -17,9 +19,9 @@ import time
 STEP = 0.02
 
 
-def request(number, target):
+def request(number, target, own):
     """The encapsulation header and the ARP packet in hex."""
-    lladdr = "00004391" + f"fe80000000000000{0x4391 << 32 | number:016x}"
+    lladdr = "00004391" + (own or f"fe80000000000000{0x4391 << 32 | number:016x}")
     return "08060000" + "002008001404" + "0001" + lladdr + "0a090909" + \
         "00" * 20 + socket.inet_aton(target).hex()
 
@@ -32,13 +34,14 @@ def checksum(data):
     return ~total & 0xffff
 
 
-def solicitation(number, target):
+def solicitation(number, target, own):
     """The encapsulation header and the IPv6 packet in hex."""
     lladdr = "00004391" + f"fe80000000000000{0x4391 << 32 | number:016x}"
     src = socket.inet_pton(socket.AF_INET6, "fd09::9909")
     dst = socket.inet_pton(socket.AF_INET6, target)
     # source link-layer address: 3 times 8 octets, RFC 4391 section 9.3
-    body = bytes(4) + dst + bytes.fromhex("01030000" + lladdr)
+    first = "02030000" + "00004391" + own if own else ""
+    body = bytes(4) + dst + bytes.fromhex(first + "01030000" + lladdr)
     icmp = bytes((135, 0, 0, 0)) + body
     total = checksum(src + dst + len(icmp).to_bytes(4, "big") + bytes((0, 0, 0, 58)) + icmp)
     icmp = bytes((135, 0)) + total.to_bytes(2, "big") + body
@@ -51,13 +54,14 @@ def solicitation(number, target):
 def main():
     rate, seconds, target = int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]
     make = solicitation if ":" in target else request
+    own = sys.argv[4] if len(sys.argv) > 4 else ""
     start = time.monotonic()
     sent = 0
     while (now := time.monotonic() - start) < seconds:
         due = int(now * rate)
         sent = max(sent, due - rate // 10)
         for number in range(sent, due):
-            print(make(number, target))
+            print(make(number, target, own))
         sys.stdout.flush()
         sent = max(sent, due)
         time.sleep(STEP)

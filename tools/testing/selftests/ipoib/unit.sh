@@ -62,9 +62,12 @@ CASES=(
 	"wc:wc_rdmavt - so is what hfi1 and softib write"
 	"wc:wc_own_by_gid F17 with a GRH an own frame is known by its GID, whatever its LID is"
 	"wc:wc_no_header F10 octets that are no header are not taken for one"
-	"share:share_each F12 no node of the fabric takes more than its share"
-	"share:share_all F12 nor do all of them together take what is for ourselves"
-	"share:share_named F12 it is known which node has named a GID last"
+	"police:police_arp F12 ARP takes a token if it names another GID than that it came from"
+	"police:police_options F12 so does Neighbour Discovery, in whichever option it names it"
+	"police:police_many F12 and with more options than are looked at"
+	"police:police_headers F12 also behind extension headers, and in fragments"
+	"police:police_short F12 what is too short for the stack takes none"
+	"police:police_bucket F12 a source has 64 tokens, and 16 more a second"
 	"share:share_groups F15 however many groups are routed and sent to, there is room for those that are listened to"
 	"complete - these are all, and each suite passed"
 )
@@ -115,6 +118,11 @@ wc()
 	check_eq "result" "$(result wc "$1")" "ok $1"
 }
 
+police()
+{
+	check_eq "result" "$(result police "$1")" "ok $1"
+}
+
 share()
 {
 	check_eq "result" "$(result share "$1")" "ok $1"
@@ -125,7 +133,7 @@ complete()
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share,ok 6 ipoib_police"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Limit of received ARP and Neighbour Discovery.
+ *
+ * A frame of these makes the stack keep a neighbour, and the answer needs a path to the GID
+ * that it names, so a node that names GIDs at will costs entries and queries. A frame is free
+ * if each link-layer address in it has the GID that it came from. Any other takes a token of
+ * its source, which is a LID, or on RoCE a GID, that the sender cannot choose.
+ */
+#include <linux/if_arp.h>
+#include <linux/jhash.h>
+#include <linux/random.h>
+#include <net/ipv6.h>
+#include <net/ndisc.h>
+
+#include "ipoib_police.h"
+
+/* Options of a message that are looked at. */
+#define IPOIB_ND_OPTIONS_MAX	16
+
+/* Where the options of a Neighbour Discovery message begin; 0 for others. */
+static unsigned int ipoib_nd_head_len(u8 type)
+{
+	switch (type) {
+	case NDISC_ROUTER_SOLICITATION:
+		return sizeof(struct rs_msg);
+	case NDISC_ROUTER_ADVERTISEMENT:
+		return sizeof(struct ra_msg);
+	case NDISC_NEIGHBOUR_SOLICITATION:
+	case NDISC_NEIGHBOUR_ADVERTISEMENT:
+		return sizeof(struct nd_msg);
+	case NDISC_REDIRECT:
+		return sizeof(struct rd_msg);
+	default:
+		return 0;
+	}
+}
+
+/**
+ * ipoib_nd_options - find the options of a Neighbour Discovery message
+ * @skb: IPv6 frame with its &struct ipoib_header
+ * @fragment: set if it is one of several fragments of a packet
+ *
+ * Context: any
+ * Return: offset of the options, or 0 if the frame is no such message
+ */
+int ipoib_nd_options(const struct sk_buff *skb, bool *fragment)
+{
+	int at = IPOIB_HARD_LEN + sizeof(struct ipv6hdr);
+	const struct ipv6hdr *ip;
+	struct ipv6hdr ip_copy;
+	__be16 offset = 0;
+	const u8 *type;
+	u8 next, octet;
+
+	ip = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(ip_copy), &ip_copy);
+	if (!ip)
+		return 0;
+	next = ip->nexthdr;
+	at = ipv6_skip_exthdr(skb, at, &next, &offset);
+	if (at < 0 || next != IPPROTO_ICMPV6)
+		return 0;
+	type = skb_header_pointer(skb, at, sizeof(octet), &octet);
+	if (!type || !ipoib_nd_head_len(*type))
+		return 0;
+	*fragment = offset;
+	return at + ipoib_nd_head_len(*type);
+}
+
+/* RFC 4391 section 9.3: each option with a link-layer address, in whatever order. */
+static bool ipoib_nd_names_sender(const struct sk_buff *skb, const u8 *gid)
+{
+	struct {
+		u8 type;
+		u8 len;
+		u8 pad[2];
+		struct ipoib_lladdr lladdr;
+	} __packed copy;
+	const typeof(copy) *option;
+	bool fragment = false;
+	unsigned int n;
+	int at;
+
+	at = ipoib_nd_options(skb, &fragment);
+	if (!at)
+		return true;
+	if (fragment)
+		return false;
+	for (n = 0; n < IPOIB_ND_OPTIONS_MAX; n++) {
+		option = skb_header_pointer(skb, at, 2, &copy);
+		/* The stack takes no message with an option of length 0. */
+		if (!option || !option->len)
+			return true;
+		if ((option->type == ND_OPT_SOURCE_LL_ADDR ||
+		     option->type == ND_OPT_TARGET_LL_ADDR) &&
+		    option->len * 8 == sizeof(copy)) {
+			option = skb_header_pointer(skb, at, sizeof(copy), &copy);
+			if (!option)
+				return true;
+			if (memcmp(option->lladdr.gid, gid, sizeof(option->lladdr.gid)))
+				return false;
+		}
+		at += option->len * 8;
+	}
+	return false;
+}
+
+static bool ipoib_arp_names_sender(const struct sk_buff *skb, const u8 *gid)
+{
+	struct {
+		struct arphdr arp;
+		struct ipoib_lladdr sender;
+	} __packed copy;
+	const typeof(copy) *packet;
+
+	packet = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(copy), &copy);
+	/* The stack takes no other. */
+	if (!packet || packet->arp.ar_hln != sizeof(packet->sender))
+		return true;
+	return !memcmp(packet->sender.gid, gid, sizeof(packet->sender.gid));
+}
+
+/**
+ * ipoib_police_names_sender - whether a frame names no GID but the one that it came from
+ * @skb: frame with its &struct ipoib_header, which has that GID, or zero if it is not known
+ *
+ * Context: any
+ * Return: true also if it names none
+ */
+bool ipoib_police_names_sender(const struct sk_buff *skb)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+
+	if (header->encap.proto == htons(ETH_P_ARP))
+		return ipoib_arp_names_sender(skb, header->lladdr.gid);
+	return ipoib_nd_names_sender(skb, header->lladdr.gid);
+}
+
+/**
+ * ipoib_police_pass - whether a received frame of ARP or Neighbour Discovery may go on
+ * @police: the buckets
+ * @skb: frame with its &struct ipoib_header, for which ipoib_police_is_for() holds
+ * @node: number of the source: its LID without the LMC, or a hash of its address on RoCE
+ *
+ * Context: any
+ * Return: false if it names another than its source, which has no token for it
+ */
+bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb,
+		       u32 node)
+{
+	u32 bucket = jhash_1word(node, police->seed) % IPOIB_POLICE_BUCKETS;
+
+	return ipoib_police_names_sender(skb) ||
+	       ipoib_police_take(&police->next[bucket], jiffies);
+}
+
+/**
+ * ipoib_police_init - all buckets are full
+ * @police: the buckets
+ */
+void ipoib_police_init(struct ipoib_police *police)
+{
+	unsigned int i;
+
+	police->seed = get_random_u32();
+	for (i = 0; i < IPOIB_POLICE_BUCKETS; i++)
+		police->next[i] = jiffies;
+}

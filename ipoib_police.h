@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Limit of received ARP and Neighbour Discovery, ipoib_police.c.
+ */
+#ifndef IPOIB_POLICE_H
+#define IPOIB_POLICE_H
+
+#include <linux/ipv6.h>
+#include <linux/jiffies.h>
+#include <linux/skbuff.h>
+#include <linux/types.h>
+
+#include "ipoib_wire.h"
+
+/* Tokens a second of a source, and how many it can save. */
+#define IPOIB_POLICE_RATE	16
+#define IPOIB_POLICE_BURST	64
+/* Sources are hashed to so many buckets. */
+#define IPOIB_POLICE_BUCKETS	1024
+
+/**
+ * struct ipoib_police - token buckets of the sources of ARP and Neighbour Discovery
+ * @seed: key of the hash, so that the bucket of a source cannot be chosen
+ * @next: jiffies: when the bucket is full again
+ */
+struct ipoib_police {
+	u32 seed;
+	unsigned long next[IPOIB_POLICE_BUCKETS];
+};
+
+/**
+ * ipoib_police_take - take a token
+ * @next: of a bucket
+ * @now: jiffies
+ *
+ * Two handlers that race for the last token both get it. A bucket that was not used since
+ * before jiffies wrapped counts as full.
+ *
+ * Context: any
+ * Return: whether there was one
+ */
+static inline bool ipoib_police_take(unsigned long *next, unsigned long now)
+{
+	const unsigned long token = max(HZ / IPOIB_POLICE_RATE, 1);
+	const unsigned long most = IPOIB_POLICE_BURST * token;
+	unsigned long ahead = READ_ONCE(*next) - now;
+
+	if (ahead > most)
+		ahead = 0;
+	if (ahead + token > most)
+		return false;
+	WRITE_ONCE(*next, now + ahead + token);
+	return true;
+}
+
+/* The payload of a received frame, which is all linear or all in fragments. */
+static inline const void *ipoib_rx_payload(const struct sk_buff *skb)
+{
+	return skb_is_nonlinear(skb) ? skb_frag_address(skb_shinfo(skb)->frags) :
+				       skb->data + IPOIB_HARD_LEN;
+}
+
+/**
+ * ipoib_police_is_for - whether a received frame may be ARP or Neighbour Discovery
+ * @skb: frame with its &struct ipoib_header
+ *
+ * Return: true for ARP, and for IPv6 but TCP and UDP
+ */
+static inline bool ipoib_police_is_for(const struct sk_buff *skb)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+	const struct ipv6hdr *ip;
+
+	if (header->encap.proto == htons(ETH_P_ARP))
+		return true;
+	if (header->encap.proto != htons(ETH_P_IPV6) ||
+	    skb->len < IPOIB_HARD_LEN + sizeof(*ip))
+		return false;
+	ip = ipoib_rx_payload(skb);
+	return ip->nexthdr != IPPROTO_TCP && ip->nexthdr != IPPROTO_UDP;
+}
+
+/* ipoib_police.c */
+void ipoib_police_init(struct ipoib_police *police);
+int ipoib_nd_options(const struct sk_buff *skb, bool *fragment);
+bool ipoib_police_names_sender(const struct sk_buff *skb);
+bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb,
+		       u32 node);
+
+#endif /* IPOIB_POLICE_H */

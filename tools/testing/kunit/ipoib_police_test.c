@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of ipoib_police.c: which frames take a token, and how many there are.
+ */
+#include <linux/icmpv6.h>
+#include <linux/if_arp.h>
+#include <linux/slab.h>
+
+#include "ipoib_suites.h"
+#include "ipoib_police.c"
+
+#define OWN	1
+#define OTHER	2
+
+/* An option of Neighbour Discovery, 24 octets; the GID has its number at the end. */
+static void put_option(struct sk_buff *skb, u8 type, u8 gid)
+{
+	u8 *option = skb_put_zero(skb, 24);
+
+	option[0] = type;
+	option[1] = 3;
+	option[23] = gid;
+}
+
+static struct sk_buff *frame_new(__be16 proto, u8 from)
+{
+	struct sk_buff *skb = alloc_skb(1024, GFP_KERNEL);
+	struct ipoib_header *header;
+
+	if (!skb)
+		return NULL;
+	header = skb_put_zero(skb, IPOIB_HARD_LEN);
+	header->encap.proto = proto;
+	header->lladdr.gid[15] = from;
+	return skb;
+}
+
+static struct sk_buff *arp_new(u8 from, u8 sender)
+{
+	struct sk_buff *skb = frame_new(htons(ETH_P_ARP), from);
+	struct arphdr *arp;
+	u8 *addr;
+
+	if (!skb)
+		return NULL;
+	arp = skb_put_zero(skb, sizeof(*arp));
+	arp->ar_hln = 20;
+	addr = skb_put_zero(skb, 48);
+	addr[19] = sender;
+	return skb;
+}
+
+/* @headers: octets of destination options in front of it; @fragment: a fragment header */
+static struct sk_buff *ns_new(u8 from, unsigned int headers, bool fragment)
+{
+	struct sk_buff *skb = frame_new(htons(ETH_P_IPV6), from);
+	struct ipv6hdr *ip;
+	u8 *next;
+
+	if (!skb)
+		return NULL;
+	ip = skb_put_zero(skb, sizeof(*ip));
+	ip->version = 6;
+	next = &ip->nexthdr;
+	if (headers) {
+		*next = IPPROTO_DSTOPTS;
+		next = skb_put_zero(skb, headers);
+		next[1] = headers / 8 - 1;
+	}
+	if (fragment) {
+		*next = IPPROTO_FRAGMENT;
+		next = skb_put_zero(skb, 8);
+		next[3] = 1;
+	}
+	*next = IPPROTO_ICMPV6;
+	next = skb_put_zero(skb, sizeof(struct nd_msg));
+	next[0] = NDISC_NEIGHBOUR_SOLICITATION;
+	return skb;
+}
+
+static bool names_sender(struct sk_buff *skb)
+{
+	bool it_does = skb && ipoib_police_is_for(skb) &&
+		       ipoib_police_names_sender(skb);
+
+	kfree_skb(skb);
+	return it_does;
+}
+
+static bool names_other(struct sk_buff *skb)
+{
+	bool it_does = skb && ipoib_police_is_for(skb) &&
+		       !ipoib_police_names_sender(skb);
+
+	kfree_skb(skb);
+	return it_does;
+}
+
+static void police_arp(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, names_sender(arp_new(OWN, OWN)));
+	KUNIT_EXPECT_TRUE(test, names_other(arp_new(OWN, OTHER)));
+	/* without a GRH it is not known where it came from */
+	KUNIT_EXPECT_TRUE(test, names_other(arp_new(0, OWN)));
+}
+
+static struct sk_buff *ns_two(u8 first_type, u8 first, u8 second_type, u8 second)
+{
+	struct sk_buff *skb = ns_new(OWN, 0, false);
+
+	if (!skb)
+		return NULL;
+	put_option(skb, first_type, first);
+	put_option(skb, second_type, second);
+	return skb;
+}
+
+static void police_options(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, names_sender(ns_two(1, OWN, 2, OWN)));
+	KUNIT_EXPECT_TRUE(test, names_other(ns_two(2, OWN, 1, OTHER)));
+	KUNIT_EXPECT_TRUE(test, names_other(ns_two(1, OTHER, 2, OWN)));
+	KUNIT_EXPECT_TRUE(test, names_other(ns_two(14, OTHER, 1, OTHER)));
+	KUNIT_EXPECT_TRUE(test, names_sender(ns_two(14, OTHER, 1, OWN)));
+	KUNIT_EXPECT_TRUE(test, names_sender(ns_new(OWN, 0, false)));
+}
+
+static void police_many(struct kunit *test)
+{
+	struct sk_buff *few = ns_new(OWN, 0, false);
+	struct sk_buff *many = ns_new(OWN, 0, false);
+	unsigned int i;
+
+	for (i = 0; few && i < 15; i++)
+		put_option(few, 14, OWN);
+	for (i = 0; many && i < 17; i++)
+		put_option(many, 14, OWN);
+	KUNIT_EXPECT_TRUE(test, names_sender(few));
+	KUNIT_EXPECT_TRUE(test, names_other(many));
+}
+
+static void police_headers(struct kunit *test)
+{
+	struct sk_buff *skb = ns_new(OWN, 16, false);
+
+	if (skb)
+		put_option(skb, 1, OTHER);
+	KUNIT_EXPECT_TRUE(test, names_other(skb));
+	skb = ns_new(OWN, 16, false);
+	if (skb)
+		put_option(skb, 1, OWN);
+	KUNIT_EXPECT_TRUE(test, names_sender(skb));
+	/* the rest of the options is in another fragment */
+	KUNIT_EXPECT_TRUE(test, names_other(ns_new(OWN, 0, true)));
+}
+
+static void police_short(struct kunit *test)
+{
+	struct sk_buff *skb = frame_new(htons(ETH_P_IPV6), OWN);
+
+	if (!skb)
+		return;
+	skb_put_zero(skb, 39);
+	KUNIT_EXPECT_FALSE(test, ipoib_police_is_for(skb));
+	kfree_skb(skb);
+	/* an option of length 0, and one that is cut off */
+	skb = ns_new(OWN, 0, false);
+	if (skb)
+		skb_put_zero(skb, 8);
+	KUNIT_EXPECT_TRUE(test, names_sender(skb));
+	skb = ns_new(OWN, 0, false);
+	if (skb) {
+		put_option(skb, 1, OTHER);
+		skb_trim(skb, skb->len - 1);
+	}
+	KUNIT_EXPECT_TRUE(test, names_sender(skb));
+}
+
+/* Tokens that can be taken at one time */
+static unsigned int take_all(unsigned long *next, unsigned long now)
+{
+	unsigned int n = 0;
+
+	while (n < 1000 && ipoib_police_take(next, now))
+		n++;
+	return n;
+}
+
+static void police_bucket(struct kunit *test)
+{
+	const unsigned long start = 0UL - HZ;
+	unsigned long next = start;
+
+	KUNIT_EXPECT_EQ(test, take_all(&next, start), IPOIB_POLICE_BURST);
+	KUNIT_EXPECT_EQ(test, take_all(&next, start), 0);
+	/* a second later, which is after jiffies have wrapped */
+	KUNIT_EXPECT_EQ(test, take_all(&next, start + HZ + 1),
+			(HZ + 1) / (HZ / IPOIB_POLICE_RATE));
+	KUNIT_EXPECT_EQ(test, take_all(&next, start + 100 * HZ),
+			IPOIB_POLICE_BURST);
+	/* not used for so long that it looks as if it were in the future */
+	KUNIT_EXPECT_EQ(test, take_all(&next, start + (1UL << (BITS_PER_LONG - 1))),
+			IPOIB_POLICE_BURST);
+}
+
+static struct kunit_case ipoib_police_cases[] = {
+	KUNIT_CASE(police_arp),
+	KUNIT_CASE(police_options),
+	KUNIT_CASE(police_many),
+	KUNIT_CASE(police_headers),
+	KUNIT_CASE(police_short),
+	KUNIT_CASE(police_bucket),
+	{}
+};
+
+struct kunit_suite ipoib_police_suite = {
+	.name = "ipoib_police",
+	.test_cases = ipoib_police_cases,
+};
