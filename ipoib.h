@@ -78,8 +78,7 @@
  *	the lists of address handles that wait to be destroyed.
  *
  * All other spinlocks are taken with bottom halves off. In the transmit path they
- * are off already (and under netpoll so are interrupts), hence the plain
- * spin_lock() there.
+ * are off already, hence the plain spin_lock() there.
  *
  * Objects and owners:
  *

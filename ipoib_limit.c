@@ -8,8 +8,7 @@
  * port together have at most IPOIB_QUERIES_MAX queries outstanding. A caller that gets
  * no credit is called when there may be one again. On RoCE there is no SA, but each
  * path query is an entry of the host's neighbour table, which a flood of addresses
- * that do not exist must not fill. Frames may look up paths with interrupts off
- * (netpoll), hence the lock.
+ * that do not exist must not fill.
  */
 #include "ipoib_limit.h"
 
@@ -43,23 +42,22 @@ void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
  * @limit: the limit
  * @wait: the waiter; may be waiting already. NULL: do not wait
  *
- * Context: any
+ * Context: any but hard interrupt
  * Return: true if the caller may send a query, and has to call ipoib_limit_put()
  * when that has ended; false if @wait will be resumed
  */
 bool ipoib_limit_get(struct ipoib_limit *limit,
 		     struct ipoib_limit_waiter *wait)
 {
-	unsigned long flags;
 	bool granted;
 
-	spin_lock_irqsave(&limit->lock, flags);
+	spin_lock_bh(&limit->lock);
 	granted = limit->busy < limit->max;
 	if (granted)
 		limit->busy++;
 	else if (wait && list_empty(&wait->list))
 		list_add_tail(&wait->list, &limit->waiting);
-	spin_unlock_irqrestore(&limit->lock, flags);
+	spin_unlock_bh(&limit->lock);
 	return granted;
 }
 
@@ -69,21 +67,20 @@ bool ipoib_limit_get(struct ipoib_limit *limit,
  *
  * All waiters are resumed, not one: that one may not need it any more.
  *
- * Context: any
+ * Context: any but hard interrupt
  */
 void ipoib_limit_put(struct ipoib_limit *limit)
 {
 	struct ipoib_limit_waiter *wait, *tmp;
-	unsigned long flags;
 
-	spin_lock_irqsave(&limit->lock, flags);
+	spin_lock_bh(&limit->lock);
 	WARN_ON_ONCE(!limit->busy);
 	limit->busy--;
 	list_for_each_entry_safe(wait, tmp, &limit->waiting, list) {
 		list_del_init(&wait->list);
 		wait->resume(wait);
 	}
-	spin_unlock_irqrestore(&limit->lock, flags);
+	spin_unlock_bh(&limit->lock);
 }
 
 /**
@@ -91,14 +88,13 @@ void ipoib_limit_put(struct ipoib_limit *limit)
  * @limit: the limit
  * @wait: the waiter; it is not resumed any more when this returns
  *
- * Context: any
+ * Context: any but hard interrupt
  */
 void ipoib_limit_cancel(struct ipoib_limit *limit,
 			struct ipoib_limit_waiter *wait)
 {
-	unsigned long flags;
 
-	spin_lock_irqsave(&limit->lock, flags);
+	spin_lock_bh(&limit->lock);
 	list_del_init(&wait->list);
-	spin_unlock_irqrestore(&limit->lock, flags);
+	spin_unlock_bh(&limit->lock);
 }

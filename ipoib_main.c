@@ -276,6 +276,8 @@ void ipoib_netdev_setup(struct net_device *dev)
 	dev->netdev_ops = &ipoib_netdev_ops;
 	dev->ethtool_ops = &ipoib_ethtool_ops;
 	dev->header_ops = &ipoib_header_ops;
+	/* Its frames have interrupts off, and no pseudo header. */
+	dev->priv_flags |= IFF_DISABLE_NETPOLL;
 	dev->type = ARPHRD_INFINIBAND;
 	dev->addr_len = INFINIBAND_ALEN;
 	dev->hard_header_len = IPOIB_HARD_LEN;

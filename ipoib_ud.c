@@ -262,8 +262,9 @@ static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot,
 	ipoib_stat_add(txq->priv, why, sent->packets);
 }
 
+/* @signalled: what the drain waited for before this batch, whose last one was refused */
 static void ipoib_ud_post_failed(struct ipoib_txq *txq, int err,
-				 const struct ib_send_wr *bad)
+				 const struct ib_send_wr *bad, u32 signalled)
 {
 	struct ipoib_dev *priv = txq->priv;
 
@@ -271,6 +272,7 @@ static void ipoib_ud_post_failed(struct ipoib_txq *txq, int err,
 	 * The slots stay filled until the restart flushes the ring: byte
 	 * queue limits may only be given back by the completion handler.
 	 */
+	txq->signalled = signalled;
 	for (; bad; bad = bad->next)
 		ipoib_ud_uncount(txq, bad->wr_id, IPOIB_TX_POST);
 	if (net_ratelimit())
@@ -289,6 +291,7 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	struct ipoib_batch *batch = txq->batch;
 	/* Some providers refuse the first and do not say so. */
 	const struct ib_send_wr *bad = &batch->wr[0].wr;
+	u32 signalled = txq->signalled;
 	struct ib_ud_wr *last;
 	int err;
 
@@ -303,7 +306,7 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 			   batch->bytes);
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
 	if (unlikely(err))
-		ipoib_ud_post_failed(txq, err, bad);
+		ipoib_ud_post_failed(txq, err, bad, signalled);
 	batch->count = 0;
 	batch->packets = 0;
 	batch->bytes = 0;
@@ -534,7 +537,7 @@ static int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 
 	if (ipoib_ud_tx_reap(txq, budget))
 		return budget;
-	if (budget && napi_complete_done(napi, 0) &&
+	if (napi_complete_done(napi, 0) &&
 	    ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP |
 			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		napi_schedule(napi);

@@ -510,7 +510,9 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		return;
 	if (unlikely(wc->status != IB_WC_SUCCESS))
 		ipoib_cm_rx_failed(conn, wc);
-	else if (unlikely(wc->byte_len < IPOIB_ENCAP_LEN))
+	else if (unlikely(wc->byte_len < IPOIB_ENCAP_LEN ||
+			  wc->byte_len - IPOIB_ENCAP_LEN >
+			  (cm->rx->nsge - 1) * PAGE_SIZE))
 		ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
 	else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
 		ipoib_cm_rx_frame(conn, bufs, wc, tally);

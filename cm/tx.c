@@ -309,7 +309,7 @@ static bool ipoib_cm_tx_work(struct ipoib_cm *cm, int budget)
 /**
  * ipoib_cm_tx_poll - completion handler of sends
  * @napi: in &struct ipoib_cm_poll
- * @budget: as NAPI has it, 0 under netpoll
+ * @budget: as NAPI has it
  *
  * However many CQs have something, each call works on a few completions only
  * and goes on where the last has stopped.
@@ -322,13 +322,9 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 
 	if (ipoib_cm_tx_work(cm, budget))
 		ipoib_cm_poll_round(&cm->tx_poll);
-	if (!bitmap_empty(cm->tx_ready, IPOIB_CM_CQS)) {
-		/* netpoll calls without having scheduled, and only once. */
-		if (!budget)
-			napi_schedule(napi);
+	if (!bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
 		return budget;
-	}
-	if (budget && napi_complete_done(napi, 0) &&
+	if (napi_complete_done(napi, 0) &&
 	    !bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
 		napi_schedule(napi);
 	return 0;
