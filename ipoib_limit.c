@@ -93,7 +93,6 @@ void ipoib_limit_put(struct ipoib_limit *limit)
 void ipoib_limit_cancel(struct ipoib_limit *limit,
 			struct ipoib_limit_waiter *wait)
 {
-
 	spin_lock_bh(&limit->lock);
 	list_del_init(&wait->list);
 	spin_unlock_bh(&limit->lock);
