@@ -457,7 +457,8 @@ unload()
 	while [ "$(now_ms)" -lt $((STORM_END - STORM_MS / 2)) ]; do
 		nap 0.1
 	done
-	check "unload" driver_unload
+	# an actor that has a file of it open just then holds the module
+	check "unload" slowwait 20 driver_unload
 	check "gone" module_gone ib_ipoib
 	while [ "$(now_ms)" -lt "$STORM_END" ]; do
 		nap 0.1
