@@ -68,15 +68,18 @@ enum ipoib_mcast_state {
 #define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
 
 /**
- * enum ipoib_reread - how to recheck a group
- * @IPOIB_REREAD_NO: no need
- * @IPOIB_REREAD_GET: read its record: it may have gone, or been made anew
- * @IPOIB_REREAD_SET: ask for our membership again: the SM is another one
+ * enum ipoib_reread - why a group has to be rechecked
+ * @IPOIB_REREAD_NO: it has not
+ * @IPOIB_REREAD_GROUP: the group may have gone, or been made anew
+ * @IPOIB_REREAD_SM: the SM is another one, which may not know the members
+ *
+ * A membership is rechecked by SubnAdmSet of what is held: the record alone does not
+ * show whether the port is still a member (RFC 4392 section 4.2.3).
  */
 enum ipoib_reread {
 	IPOIB_REREAD_NO,
-	IPOIB_REREAD_GET,
-	IPOIB_REREAD_SET,
+	IPOIB_REREAD_GROUP,
+	IPOIB_REREAD_SM,
 };
 
 /**

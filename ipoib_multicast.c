@@ -366,7 +366,7 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	}
 	delay = ipoib_mcast_until(mcast->retry_at + mcast->recheck_interval);
 	if (!delay) {
-		mcast->reread = IPOIB_REREAD_GET;
+		mcast->reread = IPOIB_REREAD_GROUP;
 		mcast->recheck_interval = min(mcast->recheck_interval * 2,
 					      IPOIB_MCAST_RECHECK_MAX + 0ul);
 	}
@@ -497,7 +497,7 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 		return;
 	mcast->retry_at = jiffies;
 	mcast->asked_at = jiffies;
-	mcast->reread = IPOIB_REREAD_GET;
+	mcast->reread = IPOIB_REREAD_GROUP;
 	ipoib_mcast_todo(mcast);
 }
 
@@ -540,7 +540,7 @@ static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 	    (READ_ONCE(mcast->held) == IPOIB_JOIN_FULL ||
 	     ipoib_mcast_joins_full(mcast)))
 		return;
-	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
+	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GROUP);
 	mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 	ipoib_mcast_todo(mcast);
 }
@@ -588,7 +588,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 			continue;
 		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
-		mcast->reread = IPOIB_REREAD_SET;
+		mcast->reread = IPOIB_REREAD_SM;
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
 		ipoib_mcast_todo(mcast);
@@ -653,7 +653,7 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
 			    (ipoib_mcast_group_is_busy(mcast->state) &&
 			     !ipoib_mcast_joins_full(mcast)));
 	if (recheck) {
-		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GET);
+		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GROUP);
 		ipoib_mcast_todo(mcast);
 	}
 	spin_unlock_bh(&priv->mcast.lock);

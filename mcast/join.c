@@ -463,8 +463,19 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
 		ipoib_mcast_member_link_down(mcast);
 }
 
-/* Read the record, with a Get or, to say again what we are, a Set. */
-static int ipoib_mcast_member_read(struct ipoib_mcast *mcast, enum ipoib_reread how)
+/* Read the record. */
+static int ipoib_mcast_member_read(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+
+	if (!priv->agent)
+		return -EOPNOTSUPP;
+	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
+	return ipoib_sa_query_group(priv, &mcast->mgid);
+}
+
+/* Set what is held once more; the answer is the record. */
+static int ipoib_mcast_member_refresh(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	const struct ib_sa_mcmember_rec *like = NULL;
@@ -472,8 +483,6 @@ static int ipoib_mcast_member_read(struct ipoib_mcast *mcast, enum ipoib_reread 
 	if (!priv->agent)
 		return -EOPNOTSUPP;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
-	if (how != IPOIB_REREAD_SET)
-		return ipoib_sa_query_group(priv, &mcast->mgid);
 	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
 		like = ipoib_mcast_member_link(priv);
 	return ipoib_sa_query_refresh(mcast, like);
@@ -486,7 +495,7 @@ static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast, int err)
 
 	mcast->reason = IPOIB_CHECK_REFUSED;
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ASKING);
-	if (!ipoib_mcast_member_read(mcast, IPOIB_REREAD_GET))
+	if (!ipoib_mcast_member_read(mcast))
 		return;
 	/* Most refusals of a sender mean just that. */
 	if (sends)
@@ -587,7 +596,7 @@ static void ipoib_mcast_member_granted(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_set_joined(mcast);
 	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
 	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
-		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
+		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SM);
 }
 
 /**
@@ -683,7 +692,7 @@ void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 		return;
 	}
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ASKING);
-	err = ipoib_mcast_member_read(mcast, IPOIB_REREAD_GET);
+	err = ipoib_mcast_member_read(mcast);
 	if (err)
 		ipoib_mcast_member_join_failed(mcast, err);
 }
@@ -708,27 +717,22 @@ void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 	mcast->reread = IPOIB_REREAD_NO;
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_CHECKING);
-	if (!ipoib_mcast_member_read(mcast, mcast->checking))
+	if (!ipoib_mcast_member_refresh(mcast))
 		return;
 	ipoib_mcast_check_retry_later(mcast);
 	ipoib_mcast_member_reread(mcast, mcast->checking);
 }
 
-/* The SA does not know the group any more, or not with us. */
-static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread how)
+/* The SA refuses the membership: the group has gone, or is one of other values. */
+static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
 	if (!(mcast->held & IPOIB_JOIN_FULL)) {
-		/* A new SM, and we were faster than who listens. */
-		if (how == IPOIB_REREAD_SET)
+		/* The listeners may register with a new SM later than the senders. */
+		if (mcast->checking == IPOIB_REREAD_SM)
 			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
 		ipoib_mcast_member_set_absent(mcast);
-		return;
-	}
-	/* We keep it alive, so it has to be there: say so. */
-	if (how == IPOIB_REREAD_GET) {
-		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
 		return;
 	}
 	ipoib_mcast_member_invalidate(mcast);
@@ -738,13 +742,18 @@ static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast, enum ipoib_reread
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
+/* Are all values that the address handle and the QP use the same? */
 static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
 					 const struct ib_sa_mcmember_rec *rec)
 {
 	/* A renewal may have failed half way. */
 	return mcast->attached == !!(mcast->held & IPOIB_JOIN_RECEIVES) &&
 	       rec->mlid == mcast->rec.mlid && rec->qkey == mcast->rec.qkey &&
-	       rec->mtu == mcast->rec.mtu && rec->sl == mcast->rec.sl;
+	       rec->mtu == mcast->rec.mtu && rec->sl == mcast->rec.sl &&
+	       rec->rate == mcast->rec.rate &&
+	       rec->traffic_class == mcast->rec.traffic_class &&
+	       rec->flow_label == mcast->rec.flow_label &&
+	       rec->hop_limit == mcast->rec.hop_limit;
 }
 
 /*
@@ -770,40 +779,34 @@ static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 	mcast->reason = IPOIB_CHECK_LOCAL;
 	ipoib_mcast_check_log(mcast, "renewal", err);
 	ipoib_mcast_check_retry_later(mcast);
-	ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
+	ipoib_mcast_member_reread(mcast, IPOIB_REREAD_GROUP);
 }
 
-/* Still there. */
-static void ipoib_mcast_member_stands(struct ipoib_mcast *mcast,
-				      enum ipoib_reread how)
+/* The port is a member, perhaps only from now on. */
+static void ipoib_mcast_member_stands(struct ipoib_mcast *mcast)
 {
-	if (ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
-		/* A new SM has yet to see to the switches. */
-		if (how == IPOIB_REREAD_SET)
-			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
-		ipoib_mcast_member_set_joined(mcast);
+	if (!ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
+		ipoib_mcast_member_renew(mcast);
 		return;
 	}
-	if (how == IPOIB_REREAD_GET)
-		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SET);
-	else
-		ipoib_mcast_member_renew(mcast);
+	/* The switches may have dropped the port meanwhile. */
+	WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
+	ipoib_mcast_member_set_joined(mcast);
 }
 
 /*
- * What does the SA mean by that: that we are no member? To say what we are would not
- * make a missing broadcast group, of which the SA says that components are missing.
+ * Does a refused Set mean that there is no such group? Of a missing broadcast group, for
+ * which the Set has no components to create it, the SA says that components are missing.
  */
-static bool ipoib_mcast_member_is_gone(int status, enum ipoib_reread how)
+static bool ipoib_mcast_member_is_gone(int status)
 {
 	switch (status) {
 	case -ENOENT:
 	case -EINVAL:
-		return true;
 	case -EBADMSG:
 	case -EACCES:
 	case -EADDRNOTAVAIL:
-		return how == IPOIB_REREAD_SET;
+		return true;
 	default:
 		return false;
 	}
@@ -811,17 +814,15 @@ static bool ipoib_mcast_member_is_gone(int status, enum ipoib_reread how)
 
 static void ipoib_mcast_member_checked(struct ipoib_mcast *mcast, int status)
 {
-	enum ipoib_reread how = mcast->checking;
-
 	if (!status) {
-		ipoib_mcast_member_stands(mcast, how);
-	} else if (ipoib_mcast_member_is_gone(status, how)) {
-		ipoib_mcast_member_gone(mcast, how);
+		ipoib_mcast_member_stands(mcast);
+	} else if (ipoib_mcast_member_is_gone(status)) {
+		ipoib_mcast_member_gone(mcast);
 	} else {
 		/* We are what we were, and the log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
 		ipoib_mcast_check_retry_later(mcast);
-		ipoib_mcast_member_reread(mcast, how);
+		ipoib_mcast_member_reread(mcast, mcast->checking);
 	}
 }
 

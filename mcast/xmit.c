@@ -127,7 +127,7 @@ static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
 		return true;
 	if (!mcast->reread)
 		mcast->asked_at = jiffies;
-	mcast->reread = IPOIB_REREAD_GET;
+	mcast->reread = IPOIB_REREAD_GROUP;
 	ipoib_mcast_todo(mcast);
 	ipoib_mcast_kick(mcast->priv, 0);
 	return false;

@@ -109,6 +109,21 @@ udp_to()
 	in_node "$1" udp_group send ib0 "$2" "$3" 100 "$4" "${5:-1000}"
 }
 
+# group_remade NODE MGID: the group that a program on node 3 has made with group_create goes,
+# and comes again with its MLID. What NODE asks the SA, it asks after both.
+group_remade()
+{
+	local hex mlid
+
+	hex=$(mgid_full "$2" | tr -d :)
+	mlid=$(sa_field "$2" mlid)
+	knob_set "$1" delay_ms_mad 1000
+	check "deleted" group_delete 3 "$hex"
+	check "made anew" group_create 3 "$hex" 00000b1b 84 00000000
+	knob_set "$1" delay_ms_mad 0
+	check_eq "MLID" "$(sa_field "$2" mlid)" "$mlid"
+}
+
 # by_own_tree NODE GROUP: ten datagrams go to the group itself, none by the broadcast group
 by_own_tree()
 {

@@ -246,6 +246,14 @@ $2""$(port_gid_hex "$1")$3""0000""${4}00""${6:-ffff}""8300""$5""21") || return 1
 	[ "${answer:8:4}" = 0000 ] || { echo "status ${answer:8:4}"; return 1; }
 }
 
+# group_delete NODE MGID: the program there leaves it: SubnAdmDelete of its MCMemberRecord; the
+# MGID in hex
+group_delete()
+{
+	mad_send "$1" 1 1 10000 "01030215$(zeros 4)0000000000000003""0038$(zeros 6)$(zeros 24)0000000000010003\
+$2$(port_gid_hex "$1")$(zeros 16)21"
+}
+
 # pkey_at NODE INDEX: that entry of the port's P_Key table
 pkey_at()
 {

@@ -11,6 +11,9 @@
 #	|  switch  +----+
 #	+----------+
 
+# mlx4 and mlx5 do not tell of another SM if nothing else changes.
+# shellcheck disable=SC2034 # for lib_softib.sh
+HCA=generic
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_mcast.sh
 . "$LIB_DIR/lib_mcast.sh"
@@ -39,7 +42,11 @@ CASES=(
 	"solicit F23,U64 router solicitations: option of length 3 with two zero octets first"
 	"advert F23,U64 the address in a router advertisement is read behind two zero octets"
 	"redirect F23,U64 redirects: the target's address behind two zero octets"
+	"renewed:2:7:9:5a5a0b1b U12,U18,U52 an SM that takes over with another TClass and FlowLabel, and asks nobody to register again, is followed"
+	"renewed:1:7:9:5a5a0b1c U18,U40,U52 as is one with another Q_Key"
 )
+
+NEEDS=([renewed:1:7:9:5a5a0b1c]=renewed:2:7:9:5a5a0b1b)
 
 setup()
 {
@@ -48,9 +55,7 @@ setup()
 prefix_routes_file $TESTDIR/prefix-routes"
 	# to any other subnet by the first router: node 3
 	echo "* *" > "$TESTDIR/prefix-routes"
-	partitions "Default=0x7fff :" \
-		"mgid=ff1$SCOPE:401b::ffff:ffff,mtu=4,rate=3,scope=$SCOPE,sl=$SL,Q_Key=$QKEY,TClass=$TCLASS,FlowLabel=$FLOW" \
-		"ALL=full;"
+	link_group "$TCLASS" "$FLOW" "$QKEY"
 	fabric_load 3 router=2 guid_base=0x0050530000000000
 	subnet_start
 	capture_start all
@@ -59,6 +64,14 @@ prefix_routes_file $TESTDIR/prefix-routes"
 	wait_carrier || ktap_bail "no carrier"
 	# IPv6 needs groups that the driver makes: a case
 	slowwait 10 ping_ok 1 "$(ip4 2)" || ktap_bail "no ping"
+}
+
+# link_group TCLASS FLOWLABEL QKEY: the broadcast group of the next SM
+link_group()
+{
+	partitions "Default=0x7fff :" \
+		"mgid=ff1$SCOPE:401b::ffff:ffff,mtu=4,rate=3,scope=$SCOPE,sl=$SL,Q_Key=$3,TClass=$1,FlowLabel=$2" \
+		"ALL=full;"
 }
 
 diagnose()
@@ -318,6 +331,33 @@ redirect()
 	check "length" frames_all nd.optlen 3 icmp6.type=137 nd.opt=2
 	check "address" frames_all nd.opthex "0000$(lladdr 2)" icmp6.type=137 nd.opt=2
 	ipv6_set 3 net.ipv6.conf.all.forwarding=0
+}
+
+# broadcast_by TCLASS FLOWLABEL QKEY: an ARP request of node 3 is sent with these
+broadcast_by()
+{
+	local got
+
+	node_ip 3 neigh flush dev ib0
+	capture_start renewed
+	ping_ok 3 "$(ip4 2)"
+	capture_stop
+	got=$(frames -f tclass -f flow -f qkey type=0806 "$(from 3)" "dgid=$LINK_MGID" | sort -u)
+	[ "$got" = "$1 $2 $3" ] && return
+	echo "got $got"
+	return 1
+}
+
+# renewed NODE TCLASS FLOWLABEL QKEY: that of the SM
+renewed()
+{
+	OPENSM_CONF=${OPENSM_CONF%no_clients*}$'\nno_clients_rereg TRUE'
+	link_group "$2" "$3" "0x$4"
+	opensm_kill $((3 - $1))
+	opensm_start "$1"
+	check "TClass, FlowLabel and Q_Key" slowwait 30 broadcast_by "$2" "$3" "$4"
+	check "ping" wait_ping 3 2
+	check "and IPv6" slowwait 10 ping_ok 3 "$(ip6 2)"
 }
 
 ktap_main "$@"

@@ -40,6 +40,8 @@ CASES=(
 	"disappears:ff05-2031 A6,A32 of an IPv6 group, too"
 	"other_mlid:239.20.4.1:239.20.4.2 A26 an IPv4 group made anew has another MLID, which the sender uses"
 	"other_mlid:ff05-2041:ff05-2042 A26 and an IPv6 group"
+	"remade:239.20.5.1 U50,A26 of an IPv4 group made anew with the same MLID the sender becomes a member again"
+	"remade:ff05-2051 U50,A26 and of an IPv6 group"
 	"first_packet:4:40 U50 the first packet to an IPv4 group with a listener arrives 39 times of 40"
 	"first_packet:6:20 U50 and to an IPv6 group 19 times of 20"
 	"order:239.22.0.1 U50 what is sent while the group is being joined arrives once, in order and without delay"
@@ -296,6 +298,22 @@ other_mlid()
 	check_eq "DLID" "$(frames -f dlid dport=7009 | sort -u)" "${second#0x}"
 	group_leave "$other"
 	group_leave
+}
+
+remade()
+{
+	local mgid hex
+
+	mgid=$(mgid_of "$1")
+	hex=$(mgid_full "$mgid" | tr -d :)
+	check "made" group_create 3 "$hex" 00000b1b 84 00000000
+	udp_to 2 "$(group_of "$1")" 7011 1
+	check "a sender" busywait 5000 join_state_is 2 "$mgid" 0x4
+	group_remade 2 "$mgid"
+	check "a sender again" busywait 20000 join_state_is 2 "$mgid" 0x4
+	check "driver's state" busywait 5000 mcg_is 2 "$mgid" state member
+	check "deleted" group_delete 3 "$hex"
+	check "given up" within 8000 mcg_is 2 "$mgid" state absent
 }
 
 # first_group FAMILY I: each time another one

@@ -30,6 +30,8 @@ CASES=(
 	"disappears:ff05-4011 U57,A26 and given up"
 	"not_kept:239.40.2.1 U57,A33 the router keeps no IPv4 group alive"
 	"not_kept:ff05-4021 U57,A33 and no IPv6 group"
+	"remade:239.40.8.1 U57,A26 an IPv4 group that is made anew with the same MLID is joined again, and received"
+	"remade:ff05-4081 U57,A26 an IPv6 group, too"
 	"listens:239.40.3.1 A27,A3 an IPv4 group that the router itself listens to is a full membership, and NonMember after"
 	"listens:ff05-4031 A27,A3 and an IPv6 group"
 	"promisc U57 IFF_PROMISC does the same"
@@ -208,6 +210,23 @@ not_kept()
 	check "joined" slowwait 5 join_state_is 2 "$mgid" 0x2
 	group_leave
 	check "gone" slowwait 5 sa_group_gone "$mgid"
+}
+
+remade()
+{
+	local mgid hex
+
+	mgid=$(mgid_of "$1")
+	hex=$(mgid_full "$mgid" | tr -d :)
+	node_ip 2 link set ib0 allmulticast on
+	check "made" group_create 3 "$hex" 00000b1b 84 00000000
+	check "router's state" slowwait 5 join_state_is 2 "$mgid" 0x2
+	group_remade 2 "$mgid"
+	check "router's state again" busywait 20000 join_state_is 2 "$mgid" 0x2
+	check "by its own tree" slowwait 5 by_own_tree 1 "$(group_of "$1")"
+	check "frames" heard 2 10 udp_to 1 "$(group_of "$1")" 7102 10
+	check "deleted" group_delete 3 "$hex"
+	check "given up" within 8000 mcg_absent 2 "$mgid"
 }
 
 listens()
