@@ -390,6 +390,8 @@ void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner)
  * @agent: the agent of its port
  * @priv: the interface; gets what the SA reports
  *
+ * Events of the port before that may not have reached the agent: its SA is looked for.
+ *
  * Context: may sleep
  */
 void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
@@ -397,6 +399,7 @@ void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
 	spin_lock_bh(&agent->lock);
 	list_add_tail(&priv->agent_list, &agent->devs);
 	spin_unlock_bh(&agent->lock);
+	mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
 }
 
 /**
