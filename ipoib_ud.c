@@ -71,6 +71,12 @@ static int ipoib_ud_qp_ready(struct ipoib_dev *priv)
 			    IB_QP_STATE | IB_QP_SQ_PSN);
 }
 
+/* What HCAs return for want of memory or time: the next try may succeed. */
+static bool ipoib_ud_is_passing(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN || err == -EBUSY || err == -EINTR;
+}
+
 /* On the way down: an HCA that has no memory now has some a little later. */
 static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
 {
@@ -84,6 +90,8 @@ static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
 		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
 		if (!err)
 			return 0;
+		if (!ipoib_ud_is_passing(err))
+			break;
 	}
 	netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state,
 		    err);
@@ -151,7 +159,7 @@ static int ipoib_ud_try_detach(struct ipoib_dev *priv, union ib_gid *gid,
 
 	for (;;) {
 		err = ib_detach_mcast(priv->txq->qp, gid, lid);
-		if (!err || !--tries)
+		if (!err || !--tries || !ipoib_ud_is_passing(err))
 			return err;
 		msleep(IPOIB_MOVE_PAUSE_MS);
 	}
@@ -889,6 +897,8 @@ static void ipoib_ud_abandon(struct ipoib_dev *priv, int err)
 	dev_err(&priv->ca->dev,
 		"port %u: cannot destroy QP %u: %d; its memory is not freed\n",
 		priv->port, priv->txq->qp->qp_num, err);
+	/* The HCA keeps the handlers, too. */
+	__module_get(THIS_MODULE);
 	WRITE_ONCE(priv->txq->priv, NULL);
 	synchronize_rcu();
 	netif_napi_del(&priv->txq->napi);
