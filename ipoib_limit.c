@@ -41,18 +41,19 @@ void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
  * ipoib_limit_get - take a credit, or wait for one
  * @limit: the limit
  * @wait: the waiter; may be waiting already. NULL: do not wait
+ * @keep: how many credits are left to others
  *
  * Context: any but hard interrupt
  * Return: true if the caller may send a query, and has to call ipoib_limit_put()
  * when that has ended; false if @wait will be resumed
  */
 bool ipoib_limit_get(struct ipoib_limit *limit,
-		     struct ipoib_limit_waiter *wait)
+		     struct ipoib_limit_waiter *wait, unsigned int keep)
 {
 	bool granted;
 
 	spin_lock_bh(&limit->lock);
-	granted = limit->busy < limit->max;
+	granted = limit->busy + keep < limit->max;
 	if (granted)
 		limit->busy++;
 	else if (wait && list_empty(&wait->list))

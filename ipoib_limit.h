@@ -12,6 +12,8 @@
 
 /* Requests of a port that the SA has not answered yet, at most. */
 #define IPOIB_QUERIES_MAX		16
+/* Of these, what paths leave to groups: other nodes cause lookups, not joins. */
+#define IPOIB_QUERIES_KEPT		4
 
 /**
  * struct ipoib_limit_waiter - waits for a credit of a limit
@@ -40,7 +42,7 @@ struct ipoib_limit {
 
 void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max);
 bool ipoib_limit_get(struct ipoib_limit *limit,
-		     struct ipoib_limit_waiter *wait);
+		     struct ipoib_limit_waiter *wait, unsigned int keep);
 void ipoib_limit_put(struct ipoib_limit *limit);
 void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
 			     void (*resume)(struct ipoib_limit_waiter *wait));

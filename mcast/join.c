@@ -574,7 +574,7 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 	if (!priv->agent || mcast->credit || ipoib_mcast_group_is_broadcast(mcast))
 		return true;
 	mcast->credit = ipoib_limit_get(priv->path.limit,
-					&priv->mcast.waiter);
+					&priv->mcast.waiter, 0);
 	if (mcast->credit)
 		return true;
 	priv->mcast.limit_exhausted = true;

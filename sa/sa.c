@@ -329,7 +329,7 @@ static bool ipoib_sa_purge_get_credit(struct ipoib_purge *purge)
 
 	if (!agent)
 		return true;
-	purge->credit = ipoib_limit_get(&agent->limit, NULL);
+	purge->credit = ipoib_limit_get(&agent->limit, NULL, 0);
 	return purge->credit || ipoib_sa_purge_is_forced(purge);
 }
 

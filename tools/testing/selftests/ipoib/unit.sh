@@ -69,6 +69,7 @@ CASES=(
 	"police:police_short F12 what is too short for the stack takes none"
 	"police:police_bucket F12 a source has 64 tokens, and 16 more a second"
 	"share:share_groups F15 however many groups are routed and sent to, there is room for those that are listened to"
+	"share:share_credits F15 lookups of paths leave credits of queries to groups, and none that waits is forgotten"
 	"complete - these are all, and each suite passed"
 )
 
