@@ -239,6 +239,20 @@ struct ipoib_events {
 	void (*port_going)(struct ipoib_dev *priv);
 };
 
+/**
+ * ipoib_sa_is_silent - whether a question to the SA has not been decided
+ * @status: what came of it, 0 or a negative error
+ *
+ * There was no answer, or one for later. That there is no such method is what the kernel
+ * of the SA's node answers when the SA has gone.
+ */
+static inline bool ipoib_sa_is_silent(int status)
+{
+	return status == -ETIMEDOUT || status == -EINTR || status == -EIO ||
+	       status == -EBUSY || status == -ENOBUFS ||
+	       status == -EOPNOTSUPP;
+}
+
 /* sa/ */
 extern const struct ipoib_fabric_ops ipoib_sa_ops;
 void ipoib_sa_register(void);

@@ -826,21 +826,10 @@ static void ipoib_mcast_member_checked(struct ipoib_mcast *mcast, int status)
 	}
 }
 
-/*
- * Is that no answer of the SA, or one for later? All others are a sign of life. That
- * there is no such question is what the kernel of an SA's node says when the SA has gone.
- */
-static bool ipoib_mcast_member_is_silence(int status)
-{
-	return status == -ETIMEDOUT || status == -EINTR || status == -EIO ||
-	       status == -EBUSY || status == -ENOBUFS ||
-	       status == -EOPNOTSUPP;
-}
-
 /* After silence: is there an SA again? */
 static void ipoib_mcast_member_probed(struct ipoib_mcast *mcast, int status)
 {
-	if (ipoib_mcast_member_is_silence(status))
+	if (ipoib_sa_is_silent(status))
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
 	else
 		ipoib_mcast_member_ask_join(mcast, mcast->asked);
@@ -858,7 +847,7 @@ static void ipoib_mcast_member_explain(struct ipoib_mcast *mcast, int status)
 		ipoib_mcast_member_set_absent(mcast);
 		return;
 	}
-	if (ipoib_mcast_member_is_silence(status))
+	if (ipoib_sa_is_silent(status))
 		reason = IPOIB_CHECK_NO_ANSWER;
 	else if (status == -ENOENT && ipoib_mcast_group_is_broadcast(mcast))
 		reason = IPOIB_CHECK_MISSING;

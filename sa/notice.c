@@ -124,8 +124,8 @@ static void ipoib_sa_sub_answer(void *context, int status,
 		ipoib_sa_sub_later(agent, 0);
 		return;
 	}
-	/* A silent SM is not a refusal: it may be starting. Nor is a busy one. */
-	if (answer && status != -EBUSY)
+	/* The SM may be starting. */
+	if (!ipoib_sa_is_silent(status))
 		ipoib_sa_sub_warn(agent, "the SA refuses a subscription", status);
 	ipoib_sa_sub_back_off(agent);
 }

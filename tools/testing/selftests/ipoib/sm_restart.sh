@@ -55,6 +55,7 @@ dead()
 {
 	local other
 
+	opensm_kill
 	ping_for "${SM_DEAD:-10}" 3 "$(ip6 1)" > "$TESTDIR/dead" &
 	other=$!
 	check "IPv4" ping_for "${SM_DEAD:-10}" 1 "$(ip4 3)"
@@ -64,6 +65,7 @@ dead()
 # Nodes 3 and 4 have never spoken with each other.
 new_peer()
 {
+	opensm_kill
 	node_ip 3 neigh flush dev ib0
 	node_ip 4 neigh flush dev ib0
 	check "IPv4" unanswered 3 "$(ip4 4)"
@@ -94,6 +96,7 @@ all_members()
 
 restart()
 {
+	opensm_kill
 	opensm_start
 	check "all are members again" within 20000 all_members
 	check "carrier" wait_carrier
