@@ -39,7 +39,7 @@
  *	(ipoib_ctl.c). Serialises everything that starts, stops or changes
  *	an interface. Never taken in a completion, an answer of the fabric or the
  *	multicast and path works, so ndo_stop() may wait for all of those.
- * mutex of the agents (sa/mad.c)
+ * mutex of the agents (sa/agent.c)
  *	which ports have one, and how many interfaces share it. Taken when
  *	interfaces are made (children: under RTNL) and freed.
  * addr_list_lock of the net_device
@@ -258,8 +258,6 @@ struct ipoib_dev {
 	/* the port and the link */
 	/** @fabric: how things are done on the fabric of the port */
 	const struct ipoib_fabric_ops *fabric;
-	/** @events: what the fabric and the receive path report to the services */
-	const struct ipoib_events *events;
 	/** @pkey: P_Key of the link, full member bit set */
 	u16 pkey;
 	/** @pkey_index: where the port has it */
@@ -308,6 +306,8 @@ struct ipoib_dev {
 	struct work_struct free_work;
 	/** @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach() */
 	struct list_head attachments;
+	/** @nmapped: groups that share the attachment to the MGID of IPv4 on RoCE */
+	unsigned int nmapped;
 
 	/* works, and what they deal with */
 	/** @wq: ordered queue of the works of groups, paths and receives */
@@ -459,6 +459,7 @@ void ipoib_dev_setup(struct ipoib_dev *priv);
 unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv);
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
+void ipoib_dev_port_going(struct ipoib_dev *priv);
 void ipoib_dev_next_scope(struct ipoib_dev *priv);
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
 void ipoib_dev_change_address(struct ipoib_dev *priv);

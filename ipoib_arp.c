@@ -709,32 +709,35 @@ void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 }
 
+static bool ipoib_path_is_elsewhere(const struct ipoib_path *path, const u8 *mac)
+{
+	return !mac || !ether_addr_equal_unaligned(path->rec.roce.dmac, mac);
+}
+
 /**
- * ipoib_path_recheck - something is known of the way to one GID
+ * ipoib_path_mac_moved - the MAC address that has a GID is known
  * @priv: the interface
  * @gid: the GID
- * @changed: whether a record is no longer true
- * @now: what is known, for @changed
+ * @mac: the MAC address, NULL if nothing answers
  *
  * A record that is not true is fetched anew; a path that was not found may be
  * looked for again at once.
  *
  * Context: any but hard interrupt
  */
-void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
-			bool (*changed)(const struct sa_path_rec *rec,
-					const void *now), const void *now)
+void ipoib_path_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
+			  const u8 *mac)
 {
 	struct ipoib_path *path;
 
 	spin_lock_bh(&priv->path.lock);
 	path = rhashtable_lookup_fast(&priv->path.table, gid, ipoib_path_params);
-	if (path && path->state == IPOIB_PATH_FAILED && now) {
+	if (path && path->state == IPOIB_PATH_FAILED && mac) {
 		path->failures = 0;
 		path->state = IPOIB_PATH_IDLE;
 	} else if (path && ((path->state == IPOIB_PATH_VALID &&
-			     changed(&path->rec, now)) ||
-			    (path->state == IPOIB_PATH_RESOLVING && now))) {
+			     ipoib_path_is_elsewhere(path, mac)) ||
+			    (path->state == IPOIB_PATH_RESOLVING && mac))) {
 		/* An answer that is on its way may be of before. */
 		WRITE_ONCE(path->retry_at, jiffies);
 		WRITE_ONCE(path->stale, true);

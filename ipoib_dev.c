@@ -476,30 +476,17 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 
 /* ---- made and destroyed ---- */
 
-static void ipoib_dev_port_going(struct ipoib_dev *priv)
+/**
+ * ipoib_dev_port_going - the address of the Ethernet port is about to change
+ * @priv: the interface; goes down, and holds no entry of the GID table
+ *
+ * Context: RTNL held
+ */
+void ipoib_dev_port_going(struct ipoib_dev *priv)
 {
 	ipoib_dev_down(priv);
 	ipoib_cm_let_go(priv);
 }
-
-static const struct ipoib_events ipoib_dev_events = {
-	.path_done = ipoib_path_done,
-	.paths_stale = ipoib_path_mark_all_stale,
-	.port_moved = ipoib_path_changed,
-	.neighbour_moved = ipoib_path_recheck,
-	.join_done = ipoib_mcast_answer,
-	.group_record = ipoib_mcast_record,
-	.groups_listed = ipoib_mcast_route_listed,
-	.barrier_done = ipoib_mcast_barrier_done,
-	.group_created = ipoib_mcast_group_created,
-	.group_deleted = ipoib_mcast_group_deleted,
-	.reports_missed = ipoib_mcast_review,
-	.sm_changed = ipoib_mcast_sm_changed,
-	.gid_lost = ipoib_cm_lose_gid,
-	.attach = ipoib_ud_attach,
-	.detach = ipoib_ud_detach,
-	.port_going = ipoib_dev_port_going,
-};
 
 static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 {
@@ -585,7 +572,6 @@ int ipoib_dev_init(struct ipoib_dev *priv)
 {
 	int err;
 
-	priv->events = &ipoib_dev_events;
 	priv->neigh = &ipoib_neigh_ops;
 	INIT_LIST_HEAD(&priv->children);
 	priv->scope_search = !ipoib_scope;

@@ -109,7 +109,7 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @event: an asynchronous event of the port: mark paths as stale or have the
  *	control work check, whatever it means here. Does not sleep.
  *
- * @path_get: find the way to &ipoib_path.gid. &ipoib_events.path_done is called in
+ * @path_get: find the way to &ipoib_path.gid. ipoib_path_done() is called in
  *	process context if, and only if, 0 is returned, and not before this
  *	returns, as &ipoib_paths.lock is held. Does not sleep. The caller
  *	has taken a reference to the path for the answer.
@@ -122,7 +122,7 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *
  * @join: ask to join a group with a JoinState. @like is the record of the
  *	broadcast group: a group that is missing is created like it. If it is
- *	NULL, an existing group only is joined. &ipoib_events.join_done is called
+ *	NULL, an existing group only is joined. ipoib_mcast_answer() is called
  *	with the result, possibly before this returns, and again with
  *	-ENETRESET when a membership has been lost. May sleep, but must not
  *	wait for RTNL. Returns a handle, freed by @leave whatever the result,
@@ -134,9 +134,6 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	asked to be. Called after @leave, with all of the group but its handle as it
  *	was, by the multicast work, or with that stopped. May sleep, but must not
  *	wait for RTNL nor for anybody's answer. Optional.
- * @attach: have the QP take frames of a group. Called by the multicast work, or
- *	with that stopped. May sleep, but must not wait for RTNL.
- * @detach: undo it.
  * @group_ah: attributes of an address handle from the record of a group. May
  *	sleep. The caller gives them to rdma_destroy_ah_attr().
  *
@@ -166,77 +163,12 @@ struct ipoib_fabric_ops {
 	void (*leave)(struct ipoib_dev *priv, struct ib_sa_multicast *member);
 	void (*left)(struct ipoib_dev *priv, const struct ipoib_mcast *mcast,
 		     u8 state);
-	int (*attach)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec);
-	int (*detach)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec);
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);
 
 	const struct ib_gid_attr *(*conn_gid)(struct ipoib_dev *priv);
 	int (*conn_check)(struct ipoib_dev *priv,
 			  const struct ib_cm_req_event_param *req);
-};
-
-/**
- * struct ipoib_events - what the files below the services report to them
- *
- * The fabric calls these through &ipoib_dev.events, as calls go
- * down only. ipoib_dev.c has the one table there is, and all are there.
- *
- * @path_done: a query for a path has ended with @status, 0 or a negative error; @rec is
- *	valid if it is 0. Consumes the reference of the query. The interface may be gone
- *	when it returns. Process context.
- * @paths_stale: all path records may be out of date. Process context.
- * @port_moved: the SA reports that the port with a GID has come into service (@here),
- *	or gone out of it. Any context but hard interrupt.
- * @neighbour_moved: something is known of the way to a GID: @changed says with @now
- *	whether a record is no longer true. Any context but hard interrupt.
- * @join_done: a join has ended with @status, or a membership has been lost: then
- *	@status is -ENETRESET. Any context but hard interrupt.
- * @group_record: the SA has answered to a question for the record of a group; @status is
- *	-ENOENT if there is no such group. Process context.
- * @groups_listed: the SA has answered with the MGIDs of all groups of the partition.
- *	Process context.
- * @barrier_done: the SA has dealt with what was sent to it before, or is silent. Any
- *	context but hard interrupt.
- * @group_created: the SA reports a new group. Any context but hard interrupt.
- * @group_deleted: the SA reports that a group has been deleted. Any context but hard
- *	interrupt.
- * @reports_missed: reports of the SA may have been missed. Any context but hard
- *	interrupt.
- * @sm_changed: there is another SM, which may not know the memberships. Any context but
- *	hard interrupt.
- * @gid_lost: the port has lost the GID that connections were made with. Any context but
- *	hard interrupt.
- * @attach: have the UD QP take frames of a group, given its MGID and MLID. Called by the
- *	multicast work, or with that stopped. Returns 0 or the error of the HCA.
- * @detach: undo it.
- * @port_going: the link-layer address of the Ethernet port is about to change: bring
- *	the interface down, and hold no entry of the GID table. RTNL held.
- */
-struct ipoib_events {
-	void (*path_done)(struct ipoib_path *path, int status,
-			  const struct sa_path_rec *rec);
-	void (*paths_stale)(struct ipoib_dev *priv);
-	void (*port_moved)(struct ipoib_dev *priv, const union ib_gid *gid,
-			   bool here);
-	void (*neighbour_moved)(struct ipoib_dev *priv, const union ib_gid *gid,
-				bool (*changed)(const struct sa_path_rec *rec,
-						const void *now),
-				const void *now);
-	void (*join_done)(struct ipoib_mcast *mcast, int status);
-	void (*group_record)(struct ipoib_dev *priv, const union ib_gid *mgid,
-			     int status, const struct ib_sa_mcmember_rec *rec);
-	void (*groups_listed)(struct ipoib_dev *priv, int status,
-			      const union ib_gid *mgids, unsigned int n);
-	void (*barrier_done)(struct ipoib_dev *priv, int status);
-	void (*group_created)(struct ipoib_dev *priv, const union ib_gid *mgid);
-	void (*group_deleted)(struct ipoib_dev *priv, const union ib_gid *mgid);
-	void (*reports_missed)(struct ipoib_dev *priv);
-	void (*sm_changed)(struct ipoib_dev *priv);
-	void (*gid_lost)(struct ipoib_dev *priv);
-	int (*attach)(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
-	int (*detach)(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
-	void (*port_going)(struct ipoib_dev *priv);
 };
 
 /**

@@ -155,9 +155,8 @@ void ipoib_path_wait_answers(struct ipoib_dev *priv);
 void ipoib_path_mark_all_stale(struct ipoib_dev *priv);
 void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
 			bool here);
-void ipoib_path_recheck(struct ipoib_dev *priv, const union ib_gid *gid,
-			bool (*changed)(const struct sa_path_rec *rec,
-					const void *now), const void *now);
+void ipoib_path_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
+			  const u8 *mac);
 void ipoib_path_put(struct ipoib_path *path);
 void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec);

@@ -129,16 +129,20 @@ static void ipoib_ud_attachment_free(struct ipoib_attachment *attachment)
 /**
  * ipoib_ud_attach - have the UD QP take the frames of a group
  * @priv: the interface
- * @gid: MGID
- * @lid: MLID
+ * @gid: MGID; an IPv4 address on RoCE, for which all groups are one
+ * @lid: MLID, 0 on RoCE
  *
  * Context: multicast work, or with it stopped; may sleep
  * Return: 0 or negative error of the HCA
  */
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
+	bool mapped = ipv6_addr_v4mapped((struct in6_addr *)gid->raw);
 	struct ipoib_attachment *attachment;
+	int err;
 
+	if (mapped && priv->nmapped++)
+		return 0;
 	list_for_each_entry(attachment, &priv->attachments, list) {
 		if (attachment->lid != lid ||
 		    memcmp(&attachment->gid, gid, sizeof(*gid)))
@@ -146,7 +150,10 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 		ipoib_ud_attachment_free(attachment);
 		return 0;
 	}
-	return ib_attach_mcast(priv->txq->qp, gid, lid);
+	err = ib_attach_mcast(priv->txq->qp, gid, lid);
+	if (err && mapped)
+		priv->nmapped--;
+	return err;
 }
 
 /* As long as there are others in vain, each is tried only once. */
@@ -182,6 +189,8 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	struct ipoib_attachment *attachment;
 	int err;
 
+	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->nmapped)
+		return 0;
 	err = ipoib_ud_try_detach(priv, gid, lid);
 	if (!err)
 		return 0;

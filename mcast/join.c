@@ -189,7 +189,7 @@ static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
 	if (!mcast->attached)
 		return;
 	mcast->attached = false;
-	err = priv->fabric->detach(priv, &mcast->rec);
+	err = ipoib_ud_detach(priv, &mcast->rec.mgid, be16_to_cpu(mcast->rec.mlid));
 	if (!err) {
 		ipoib_object_gone(IPOIB_OBJECT_ATTACHMENT, 1);
 		return;
@@ -288,7 +288,7 @@ static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
 		ipoib_mcast_member_detach(mcast);
 	if (mcast->attached || !(state & IPOIB_JOIN_RECEIVES))
 		return 0;
-	err = priv->fabric->attach(priv, rec);
+	err = ipoib_ud_attach(priv, &rec->mgid, be16_to_cpu(rec->mlid));
 	mcast->attached = !err;
 	if (!err)
 		ipoib_object_made(IPOIB_OBJECT_ATTACHMENT);

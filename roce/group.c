@@ -182,7 +182,7 @@ static void ipoib_roce_member_answer(struct ipoib_roce *roce,
 
 	lockdep_assert_held(&roce->lock);
 	if (mcast)
-		mcast->priv->events->join_done(mcast, status);
+		ipoib_mcast_answer(mcast, status);
 }
 
 static struct ipoib_roce_member *ipoib_roce_member_next(struct ipoib_roce *roce,
@@ -330,7 +330,7 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 	member->listens = state == BIT(FULLMEMBER_JOIN);
 	ipoib_roce_make_rec(priv, &mcast->mgid, state, &member->handle.rec);
 	if (!member->listens) {
-		priv->events->join_done(mcast, 0);
+		ipoib_mcast_answer(mcast, 0);
 		return &member->handle;
 	}
 	spin_lock_bh(&roce->lock);
@@ -366,47 +366,6 @@ void ipoib_roce_group_leave(struct ipoib_dev *priv,
 	list_move_tail(&member->list, &roce->todo);
 	spin_unlock_bh(&roce->lock);
 	queue_work(system_unbound_wq, &roce->group_work);
-}
-
-/**
- * ipoib_roce_group_attach - have the QP take frames of a group
- * @priv: the interface
- * @rec: record of the group
- *
- * With IPv4 GIDs all groups are one, which the QP is attached to only once.
- *
- * Context: multicast work, or with that stopped
- * Return: 0 or negative error of the HCA
- */
-int ipoib_roce_group_attach(struct ipoib_dev *priv,
-			    struct ib_sa_mcmember_rec *rec)
-{
-	int err;
-
-	if (!ipoib_roce_is_ipv4(&rec->mgid))
-		return priv->events->attach(priv, &rec->mgid, 0);
-	if (priv->roce->attached++)
-		return 0;
-	err = priv->events->attach(priv, &rec->mgid, 0);
-	if (err)
-		priv->roce->attached--;
-	return err;
-}
-
-/**
- * ipoib_roce_group_detach - undo ipoib_roce_group_attach()
- * @priv: the interface
- * @rec: record of the group
- *
- * Context: multicast work, or with that stopped
- * Return: 0 or negative error of the HCA
- */
-int ipoib_roce_group_detach(struct ipoib_dev *priv,
-			    struct ib_sa_mcmember_rec *rec)
-{
-	if (ipoib_roce_is_ipv4(&rec->mgid) && --priv->roce->attached)
-		return 0;
-	return priv->events->detach(priv, &rec->mgid, 0);
 }
 
 static void ipoib_roce_group_mac(const union ib_gid *mgid, u8 *mac)

@@ -82,7 +82,7 @@ static void ipoib_roce_check_gid(struct ipoib_dev *priv)
 		return;
 	attr = ipoib_roce_gid_attr(priv);
 	if (IS_ERR(attr))
-		priv->events->gid_lost(priv);
+		ipoib_cm_lose_gid(priv);
 	else
 		rdma_put_gid_attr(attr);
 }
@@ -92,7 +92,7 @@ static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 	switch (event) {
 	case IB_EVENT_GID_CHANGE:
 		ipoib_roce_check_gid(priv);
-		priv->events->paths_stale(priv);
+		ipoib_path_mark_all_stale(priv);
 		fallthrough;
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_PORT_ERR:
@@ -267,7 +267,7 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	spin_unlock_bh(&priv->path.lock);
 	cancel_work(&query->work);
 	kfree(query);
-	priv->events->path_done(path, err, &rec);
+	ipoib_path_done(path, err, &rec);
 }
 
 static void ipoib_roce_query_work(struct work_struct *work)
@@ -424,8 +424,6 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.path_show = ipoib_roce_path_show,
 	.join = ipoib_roce_group_join,
 	.leave = ipoib_roce_group_leave,
-	.attach = ipoib_roce_group_attach,
-	.detach = ipoib_roce_group_detach,
 	.group_ah = ipoib_roce_mcast_ah,
 	.conn_gid = ipoib_roce_gid_attr,
 	.conn_check = ipoib_roce_conn_check,
@@ -437,7 +435,7 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
  */
 static void ipoib_roce_let_go(struct ipoib_dev *priv)
 {
-	priv->events->port_going(priv);
+	ipoib_dev_port_going(priv);
 	flush_workqueue(ipoib_roce_wq);
 	flush_delayed_work(&priv->ah.work);
 }
@@ -522,13 +520,6 @@ static struct notifier_block ipoib_roce_inet6_notifier = {
 	.notifier_call = ipoib_roce_inet6_event,
 };
 
-/* @now: MAC address that the neighbour has now, NULL if it does not answer */
-static bool ipoib_roce_route_changed(const struct sa_path_rec *rec,
-				     const void *now)
-{
-	return !now || !ether_addr_equal_unaligned(rec->roce.dmac, now);
-}
-
 static bool ipoib_roce_neigh_gid(const struct neighbour *neigh,
 				 union ib_gid *gid)
 {
@@ -563,8 +554,7 @@ static void ipoib_roce_neigh_event(struct neighbour *neigh)
 	rcu_read_lock();
 	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
 		if (READ_ONCE(roce->ndev) == neigh->dev)
-			roce->priv->events->neighbour_moved(roce->priv, &gid,
-				ipoib_roce_route_changed, valid ? mac : NULL);
+			ipoib_path_mac_moved(roce->priv, &gid, valid ? mac : NULL);
 	rcu_read_unlock();
 }
 

@@ -57,8 +57,7 @@ enum {
  * @todo: memberships to begin or to end; under @lock
  * @joined: memberships that have been begun, or could not be; under @lock
  * @group_work: does what is in @todo, under RTNL
- * @attached: how many groups of ours share the attachment of the QP to the
- *	one IPv4 group; multicast work only
+
  */
 struct ipoib_roce {
 	struct ipoib_dev *priv;
@@ -75,7 +74,6 @@ struct ipoib_roce {
 	struct list_head todo;
 	struct list_head joined;
 	struct work_struct group_work;
-	unsigned int attached;
 };
 
 /* port.c */
@@ -95,10 +93,6 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 		      u8 state, const struct ib_sa_mcmember_rec *like);
 void ipoib_roce_group_leave(struct ipoib_dev *priv,
 			    struct ib_sa_multicast *handle);
-int ipoib_roce_group_attach(struct ipoib_dev *priv,
-			    struct ib_sa_mcmember_rec *rec);
-int ipoib_roce_group_detach(struct ipoib_dev *priv,
-			    struct ib_sa_mcmember_rec *rec);
 void ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			 const struct ib_gid_attr *sgid_attr,
 			 struct rdma_ah_attr *attr);

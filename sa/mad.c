@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The MAD agent of a port: asks the SA what ib_sa has no function for.
+ * Questions to the SA that ib_sa has no function for, and their answers.
  *
- * The interfaces of a port share one &struct ipoib_agent, found by HCA and
- * port. It knows where the SA is, keeps a list of the requests under way, and
- * hands each answer to who asked, exactly once: with the answer, or with an
- * error when it timed out, was cancelled or could not be sent.
+ * An agent keeps a list of the requests under way, and hands each answer to who asked,
+ * exactly once: with the answer, or with an error when it timed out, was cancelled or
+ * could not be sent.
  *
  * The questions are in query.c and notice.c.
  */
-#include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "sa/sa.h"
-
-/* Pause before the SA is looked for again after a failure. */
-#define IPOIB_SM_RETRY		(HZ / 10)
 
 /* IBTA table 187: status of the class SubnAdm, in the upper octet. */
 #define IPOIB_SA_NO_RESOURCES	1
@@ -51,11 +45,6 @@ struct ipoib_request {
 	bool answered;
 };
 
-static LIST_HEAD(ipoib_agents);
-static DEFINE_MUTEX(ipoib_agents_lock); /* the list, and users of each */
-
-/* ---- where the SA is ---- */
-
 /**
  * ipoib_sa_sm_put - drop a reference to the address of the SA
  * @sm: the address, or NULL
@@ -86,105 +75,6 @@ struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent)
 		refcount_inc(&sm->ref);
 	spin_unlock_bh(&agent->lock);
 	return sm;
-}
-
-static void ipoib_sa_sm_ah_attr(struct ipoib_agent *agent,
-				const struct ib_port_attr *port,
-				struct rdma_ah_attr *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->type = rdma_ah_find_type(agent->ca, agent->port);
-	rdma_ah_set_dlid(attr, port->sm_lid);
-	rdma_ah_set_sl(attr, port->sm_sl);
-	rdma_ah_set_port_num(attr, agent->port);
-	if (!rdma_is_grh_required(agent->ca, agent->port))
-		return;
-	rdma_ah_set_ah_flags(attr, IB_AH_GRH);
-	rdma_ah_set_subnet_prefix(attr, cpu_to_be64(port->subnet_prefix));
-	rdma_ah_set_interface_id(attr, cpu_to_be64(IB_SA_WELL_KNOWN_GUID));
-}
-
-static struct ipoib_sm_addr *ipoib_sa_sm_make(struct ipoib_agent *agent,
-					      const struct ib_port_attr *port)
-{
-	struct rdma_ah_attr attr;
-	struct ipoib_sm_addr *sm;
-	int err;
-
-	sm = kzalloc(sizeof(*sm), GFP_KERNEL);
-	if (!sm)
-		return ERR_PTR(-ENOMEM);
-	refcount_set(&sm->ref, 1);
-	sm->lid = port->sm_lid;
-	sm->lmc = port->lmc;
-	/* Index 0 is right where the default P_Key is not there in full. */
-	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL,
-			 &sm->pkey_index))
-		sm->pkey_index = 0;
-	ipoib_sa_sm_ah_attr(agent, port, &attr);
-	sm->ah = rdma_create_ah(agent->mad->qp->pd, &attr,
-				RDMA_CREATE_AH_SLEEPABLE);
-	if (!IS_ERR(sm->ah))
-		return sm;
-	err = PTR_ERR(sm->ah);
-	kfree(sm);
-	return ERR_PTR(err);
-}
-
-/* NULL if the port has no SM. */
-static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
-{
-	struct ib_port_attr port;
-	int err;
-
-	err = ib_query_port(agent->ca, agent->port, &port);
-	if (err)
-		return ERR_PTR(err);
-	if (!port.sm_lid || port.sm_lid >= be16_to_cpu(IB_MULTICAST_LID_BASE))
-		return NULL;
-	return ipoib_sa_sm_make(agent, &port);
-}
-
-static void ipoib_sa_agent_sm_work(struct work_struct *work)
-{
-	struct ipoib_agent *agent = container_of(to_delayed_work(work),
-						 struct ipoib_agent, sm_work);
-	struct ipoib_sm_addr *sm = ipoib_sa_sm_find(agent);
-
-	/* No event reports that there is memory again. */
-	if (IS_ERR(sm)) {
-		queue_delayed_work(system_unbound_wq, &agent->sm_work,
-				   IPOIB_SM_RETRY);
-		return;
-	}
-	spin_lock_bh(&agent->lock);
-	swap(agent->sm, sm);
-	spin_unlock_bh(&agent->lock);
-	ipoib_sa_sm_put(sm);
-	agent->ops->sm_found(agent);
-}
-
-/**
- * ipoib_sa_agent_event - something has happened to the port
- * @agent: the agent
- * @event: what
- *
- * Context: any
- */
-void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event)
-{
-	switch (event) {
-	case IB_EVENT_PORT_ACTIVE:
-	case IB_EVENT_LID_CHANGE:
-	case IB_EVENT_SM_CHANGE:
-	case IB_EVENT_CLIENT_REREGISTER:
-	case IB_EVENT_PKEY_CHANGE:
-	case IB_EVENT_GID_CHANGE:
-		mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-		break;
-	default:
-		break;
-	}
 }
 
 /* ---- questions and answers ---- */
@@ -383,145 +273,19 @@ void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner)
 	spin_unlock_bh(&agent->lock);
 }
 
-/* ---- lifetime ---- */
-
 /**
- * ipoib_sa_agent_add_dev - an interface has come up
- * @agent: the agent of its port
- * @priv: the interface; gets what the SA reports
- *
- * Events of the port before that may not have reached the agent: its SA is looked for.
+ * ipoib_sa_agent_register - register an agent with the MAD layer
+ * @agent: the agent, with HCA and port
  *
  * Context: may sleep
+ * Return: 0 or a negative error
  */
-void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
+int ipoib_sa_agent_register(struct ipoib_agent *agent)
 {
-	spin_lock_bh(&agent->lock);
-	list_add_tail(&priv->agent_list, &agent->devs);
-	spin_unlock_bh(&agent->lock);
-	mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-}
-
-/**
- * ipoib_sa_agent_del_dev - an interface goes down
- * @agent: the agent of its port
- * @priv: the interface, added before
- *
- * It gets no report any more when this returns.
- *
- * Context: any but hard interrupt; does not wait
- */
-void ipoib_sa_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
-{
-	spin_lock_bh(&agent->lock);
-	list_del(&priv->agent_list);
-	spin_unlock_bh(&agent->lock);
-}
-
-static struct ipoib_agent *ipoib_sa_agent_find(const struct ib_device *ca,
-					       u32 port)
-{
-	struct ipoib_agent *agent;
-
-	lockdep_assert_held(&ipoib_agents_lock);
-	list_for_each_entry(agent, &ipoib_agents, list)
-		if (agent->ca == ca && agent->port == port)
-			return agent;
-	return NULL;
-}
-
-static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port,
-					       const struct ipoib_agent_ops *ops)
-{
-	struct ipoib_agent *agent = kzalloc(sizeof(*agent), GFP_KERNEL);
-	int err;
-
-	if (!agent)
-		return ERR_PTR(-ENOMEM);
-	agent->ca = ca;
-	agent->port = port;
-	agent->ops = ops;
-	/* Drop answers to what was asked before the port was last removed. */
-	agent->tid = get_random_u32();
-	spin_lock_init(&agent->lock);
-	INIT_LIST_HEAD(&agent->devs);
-	INIT_LIST_HEAD(&agent->requests);
-	INIT_DELAYED_WORK(&agent->sm_work, ipoib_sa_agent_sm_work);
-	ipoib_limit_init(&agent->limit, IPOIB_QUERIES_MAX);
-	agent->ops->init(agent);
-	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL,
-					   IB_MGMT_RMPP_VERSION,
-					   ipoib_sa_agent_sent, ipoib_sa_agent_recv,
-					   agent, 0);
-	if (!IS_ERR(agent->mad))
-		return agent;
-	err = PTR_ERR(agent->mad);
-	kfree(agent);
-	return ERR_PTR(err);
-}
-
-/*
- * What is under way ends here, with an error for who asked; nobody waits for
- * the SA. Who asks again is refused.
- */
-static void ipoib_sa_agent_destroy(struct ipoib_agent *agent)
-{
-	cancel_delayed_work_sync(&agent->sm_work);
-	agent->ops->exit(agent);
-	spin_lock_bh(&agent->lock);
-	agent->closing = true;
-	spin_unlock_bh(&agent->lock);
-	ib_unregister_mad_agent(agent->mad);
-	WARN_ON_ONCE(!list_empty(&agent->requests));
-	/* An answer may have queued it again; it does nothing now. */
-	cancel_delayed_work_sync(&agent->sub_work);
-	ipoib_sa_sm_put(agent->sm);
-	kfree(agent);
-}
-
-/**
- * ipoib_sa_agent_get - the agent of a port
- * @ca: HCA
- * @port: port
- * @ops: who subscribes to reports of the SA
- *
- * Context: may sleep
- * Return: agent with a reference, or ERR_PTR()
- */
-struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port,
-				       const struct ipoib_agent_ops *ops)
-{
-	struct ipoib_agent *agent;
-
-	mutex_lock(&ipoib_agents_lock);
-	agent = ipoib_sa_agent_find(ca, port);
-	if (!agent) {
-		agent = ipoib_sa_agent_make(ca, port, ops);
-		if (IS_ERR(agent))
-			goto unlock;
-		list_add(&agent->list, &ipoib_agents);
-		queue_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-	}
-	agent->users++;
-unlock:
-	mutex_unlock(&ipoib_agents_lock);
-	return agent;
-}
-
-/**
- * ipoib_sa_agent_put - drop a reference
- * @agent: the agent
- *
- * Context: may sleep
- */
-void ipoib_sa_agent_put(struct ipoib_agent *agent)
-{
-	mutex_lock(&ipoib_agents_lock);
-	if (!--agent->users) {
-		list_del(&agent->list);
-		ipoib_sa_agent_destroy(agent);
-	}
-	mutex_unlock(&ipoib_agents_lock);
+	agent->mad = ib_register_mad_agent(agent->ca, agent->port, IB_QPT_GSI, NULL,
+					   IB_MGMT_RMPP_VERSION, ipoib_sa_agent_sent,
+					   ipoib_sa_agent_recv, agent, 0);
+	return PTR_ERR_OR_ZERO(agent->mad);
 }
 
 /**

@@ -78,16 +78,11 @@ static bool ipoib_sa_sub_complete(const struct ipoib_agent *agent)
 	return true;
 }
 
-static void ipoib_sa_sub_reports_missed(struct ipoib_dev *priv)
-{
-	priv->events->reports_missed(priv);
-}
-
 /* What happened before the subscription was complete has to be asked for. */
 static void ipoib_sa_sub_completed(struct ipoib_agent *agent)
 {
 	WRITE_ONCE(agent->sub_warned, false);
-	ipoib_sa_agent_notify(agent, ipoib_sa_sub_reports_missed);
+	ipoib_sa_agent_notify(agent, ipoib_mcast_review);
 }
 
 static void ipoib_sa_sub_take(struct ipoib_sub *sub, int status)
@@ -261,13 +256,13 @@ static void ipoib_sa_notice_deliver(struct ipoib_dev *priv,
 	switch (trap) {
 	case IPOIB_TRAP_GID_IN:
 	case IPOIB_TRAP_GID_OUT:
-		priv->events->port_moved(priv, &gid, trap == IPOIB_TRAP_GID_IN);
+		ipoib_path_changed(priv, &gid, trap == IPOIB_TRAP_GID_IN);
 		break;
 	case IPOIB_TRAP_MGID_NEW:
-		priv->events->group_created(priv, &gid);
+		ipoib_mcast_group_created(priv, &gid);
 		break;
 	case IPOIB_TRAP_MGID_GONE:
-		priv->events->group_deleted(priv, &gid);
+		ipoib_mcast_group_deleted(priv, &gid);
 		break;
 	}
 }
@@ -412,8 +407,13 @@ void ipoib_sa_notice_wanted(struct ipoib_agent *agent)
 	ipoib_sa_sub_later(agent, 0);
 }
 
-/* The SM may have forgotten our subscriptions. */
-static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
+/**
+ * ipoib_sa_notice_renew - subscribe again, as the SM may have forgotten the subscriptions
+ * @agent: the agent
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -441,7 +441,11 @@ bool ipoib_sa_notice_on(struct ipoib_agent *agent)
 	return ipoib_sa_sub_complete(agent);
 }
 
-static void ipoib_sa_notice_init(struct ipoib_agent *agent)
+/**
+ * ipoib_sa_notice_init - initialise the subscriptions
+ * @agent: an agent that is being made
+ */
+void ipoib_sa_notice_init(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -453,11 +457,16 @@ static void ipoib_sa_notice_init(struct ipoib_agent *agent)
 	}
 }
 
-/*
- * End what is left of the subscriptions. The SA is told, and not waited for: the
- * requests are on their way when the MAD agent goes, and nobody needs the answers.
+/**
+ * ipoib_sa_notice_exit - end what is left of the subscriptions
+ * @agent: an agent that goes; no interface is up any more
+ *
+ * The SA is told, and not waited for: the requests are on their way when the MAD agent
+ * goes, and nobody needs the answers.
+ *
+ * Context: may sleep
  */
-static void ipoib_sa_notice_exit(struct ipoib_agent *agent)
+void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 {
 	struct ipoib_sub *sub;
 	unsigned int i;
@@ -476,10 +485,3 @@ static void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 		ipoib_sa_sub_ask(sub, IPOIB_SUB_LEAVING);
 	}
 }
-
-/* See &struct ipoib_agent_ops. */
-const struct ipoib_agent_ops ipoib_sa_notice_ops = {
-	.init = ipoib_sa_notice_init,
-	.exit = ipoib_sa_notice_exit,
-	.sm_found = ipoib_sa_notice_renew,
-};

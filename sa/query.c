@@ -137,7 +137,7 @@ static void ipoib_sa_query_group_answer(void *context, int status,
 		if (memcmp(&rec.mgid, &query->mgid, sizeof(rec.mgid)))
 			status = -EPROTO;
 	}
-	query->priv->events->group_record(query->priv, &query->mgid, status,
+	ipoib_mcast_record(query->priv, &query->mgid, status,
 					  &rec);
 	ipoib_sa_query_free(query);
 }
@@ -168,7 +168,7 @@ static int ipoib_sa_query_one(struct ipoib_dev *priv, u8 method,
  * @priv: the interface, with an agent
  * @mgid: the group
  *
- * &ipoib_events.group_record is called with the answer, -ENOENT if there is no such
+ * ipoib_mcast_record() is called with the answer, -ENOENT if there is no such
  * group, if 0 is returned.
  *
  * Context: process, may sleep
@@ -210,7 +210,7 @@ static void ipoib_sa_query_barrier_answer(void *context, int status,
 {
 	struct ipoib_query *query = context;
 
-	query->priv->events->barrier_done(query->priv, 0);
+	ipoib_mcast_barrier_done(query->priv, 0);
 	ipoib_sa_query_free(query);
 }
 
@@ -220,7 +220,7 @@ static void ipoib_sa_query_barrier_answer(void *context, int status,
  *
  * The membership of the broadcast group is set again, which changes nothing. A Get
  * would not do: OpenSM processes reads ahead of writes. If 0 is returned,
- * &ipoib_events.barrier_done is called with the answer, or after the timeout.
+ * ipoib_mcast_barrier_done() is called with the answer, or after the timeout.
  *
  * Context: multicast work
  * Return: 0 or negative error
@@ -284,7 +284,7 @@ static void ipoib_sa_query_groups_answer(void *context, int status,
 	/* We are a member of the broadcast group: there is one at least. */
 	if (!status && !n)
 		status = -EPROTO;
-	query->priv->events->groups_listed(query->priv, status, (void *)data,
+	ipoib_mcast_route_listed(query->priv, status, (void *)data,
 					   n);
 	kvfree(data);
 	ipoib_sa_query_free(query);
@@ -294,7 +294,7 @@ static void ipoib_sa_query_groups_answer(void *context, int status,
  * ipoib_sa_query_groups - list all groups of the partition
  * @priv: the interface, with an agent
  *
- * &ipoib_events.groups_listed is called with the answer if 0 is returned.
+ * ipoib_mcast_route_listed() is called with the answer if 0 is returned.
  *
  * Context: process, may sleep
  * Return: 0 or negative error

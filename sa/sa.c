@@ -104,13 +104,13 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 		ipoib_sa_agent_event(priv->agent, event);
 	switch (event) {
 	case IB_EVENT_SM_CHANGE:
-		priv->events->sm_changed(priv);
+		ipoib_mcast_sm_changed(priv);
 		fallthrough;
 	case IB_EVENT_LID_CHANGE:
 	case IB_EVENT_CLIENT_REREGISTER:
 		/* Those open are to a previous SM, or from a previous LID. */
 		ipoib_sa_query_cancel(priv);
-		priv->events->paths_stale(priv);
+		ipoib_path_mark_all_stale(priv);
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 		break;
 	case IB_EVENT_PORT_ACTIVE:
@@ -144,7 +144,7 @@ static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 	if (!status && !rec)
 		status = -ENOENT;
 	ipoib_sa_need_grh(path->priv, rec);
-	path->priv->events->path_done(path, status, rec);
+	ipoib_path_done(path, status, rec);
 }
 
 /* The traffic class of the broadcast group is that of the link (U12). */
@@ -228,7 +228,7 @@ static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
 {
 	struct ipoib_mcast *mcast = member->context;
 
-	mcast->priv->events->join_done(mcast, status);
+	ipoib_mcast_answer(mcast, status);
 	/* The handle is freed by ipoib_sa_leave() in every case. */
 	return 0;
 }
@@ -473,20 +473,6 @@ static void ipoib_sa_left(struct ipoib_dev *priv,
 	ipoib_sa_purge_membership(priv, &rec, mask);
 }
 
-static int ipoib_sa_attach(struct ipoib_dev *priv,
-			   struct ib_sa_mcmember_rec *rec)
-{
-	return priv->events->attach(priv, &rec->mgid,
-			       be16_to_cpu(rec->mlid));
-}
-
-static int ipoib_sa_detach(struct ipoib_dev *priv,
-			   struct ib_sa_mcmember_rec *rec)
-{
-	return priv->events->detach(priv, &rec->mgid,
-			       be16_to_cpu(rec->mlid));
-}
-
 static int ipoib_sa_group_ah(struct ipoib_dev *priv,
 			     struct ib_sa_mcmember_rec *rec,
 			     struct rdma_ah_attr *attr)
@@ -498,8 +484,7 @@ static int ipoib_sa_group_ah(struct ipoib_dev *priv,
 /* Without an agent there are no reports, and no multicast routing. */
 static int ipoib_sa_init(struct ipoib_dev *priv)
 {
-	struct ipoib_agent *agent = ipoib_sa_agent_get(priv->ca, priv->port,
-						       &ipoib_sa_notice_ops);
+	struct ipoib_agent *agent = ipoib_sa_agent_get(priv->ca, priv->port);
 
 	if (IS_ERR(agent)) {
 		netdev_warn(priv->netdev, "no MAD agent: %ld\n",
@@ -550,8 +535,6 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.join = ipoib_sa_join,
 	.leave = ipoib_sa_leave,
 	.left = ipoib_sa_left,
-	.attach = ipoib_sa_attach,
-	.detach = ipoib_sa_detach,
 	.group_ah = ipoib_sa_group_ah,
 };
 

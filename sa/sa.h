@@ -108,26 +108,11 @@ struct ipoib_sub {
 };
 
 /**
- * struct ipoib_agent_ops - what an agent calls of the subscriptions, which are above it
- *
- * @init: the agent is being made. May sleep.
- * @exit: the agent goes; no interface is up any more. May sleep.
- * @sm_found: there is another address of the SA: the SM may have forgotten the
- *	subscriptions. Any context but hard interrupt.
- */
-struct ipoib_agent_ops {
-	void (*init)(struct ipoib_agent *agent);
-	void (*exit)(struct ipoib_agent *agent);
-	void (*sm_found)(struct ipoib_agent *agent);
-};
-
-/**
  * struct ipoib_agent - one port's side of the conversation with the SA
  * @list: in the list of all, under its mutex
  * @users: interfaces that hold it, under the same mutex
  * @ca: HCA
  * @port: port
- * @ops: the subscriptions
  * @mad: sends requests, takes answers
  * @lock: protects what follows up to @sm_work. Taken outside of mcast.lock and
  *	path.lock of an interface, never inside
@@ -152,7 +137,6 @@ struct ipoib_agent {
 	unsigned int users;
 	struct ib_device *ca;
 	u32 port;
-	const struct ipoib_agent_ops *ops;
 	struct ib_mad_agent *mad;
 
 	spinlock_t lock; /* see above */
@@ -175,15 +159,17 @@ struct ipoib_agent {
 	__be64 last_tid;
 };
 
-/* sa/mad.c */
-struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port,
-				       const struct ipoib_agent_ops *ops);
+/* sa/agent.c */
+struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port);
 void ipoib_sa_agent_put(struct ipoib_agent *agent);
 void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
 void ipoib_sa_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
+void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
+
+/* sa/mad.c */
+int ipoib_sa_agent_register(struct ipoib_agent *agent);
 void ipoib_sa_agent_notify(struct ipoib_agent *agent,
 			   void (*notify)(struct ipoib_dev *priv));
-void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
 int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 		       const struct ipoib_question *question);
 void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner);
@@ -191,7 +177,9 @@ struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent);
 void ipoib_sa_sm_put(struct ipoib_sm_addr *sm);
 
 /* sa/notice.c */
-extern const struct ipoib_agent_ops ipoib_sa_notice_ops;
+void ipoib_sa_notice_init(struct ipoib_agent *agent);
+void ipoib_sa_notice_exit(struct ipoib_agent *agent);
+void ipoib_sa_notice_renew(struct ipoib_agent *agent);
 void ipoib_sa_notice_wanted(struct ipoib_agent *agent);
 
 /* sa/query.c */
