@@ -33,7 +33,7 @@
  *
  * ipoib_hca_lock (ipoib_client.c)
  *	which ports have an interface: HCAs that come and go, and changes of
- *	the module parameter. Nothing below waits for who holds it.
+ *	the module parameter. No holder of a lock below waits for it.
  * RTNL
  *	ndo_open(), ndo_stop(), ndo_change_mtu() and the control work
  *	(ipoib_ctl.c). Serialises everything that starts, stops or changes
@@ -56,7 +56,7 @@
  *	only if there is no usable address handle. Never held while the fabric
  *	is called with the intent to sleep, nor while a frame is sent.
  * &ipoib_limit.lock
- *	how many questions to the fabric are open, and who waits to ask. Taken with
+ *	how many questions to the fabric are open, and which works wait to ask. Taken with
  *	interrupts off, also under &ipoib_paths.lock; none is taken under it.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
@@ -66,7 +66,7 @@
  *	peers, the state of connections, frames that wait for one. Taken in
  *	the transmit path only if there is no connection to a peer that could
  *	have one. &ipoib_paths.lock may be taken under it. It is taken where
- *	the stack tells of a neighbour, which may be under the lock of its table:
+ *	a neighbour of the stack changes, perhaps under the lock of its table:
  *	so under this one nothing of neighbours is asked.
  * &ipoib_conn.tx_lock
  *	head of the ring of one connection and the queue behind it. Taken in
@@ -140,7 +140,7 @@
  *	the SA, and the subscriptions to its reports.
  * &ipoib_ctl.work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
- * &ipoib_pmtu.work (system_unbound_wq): tells senders of packets that are too long;
+ * &ipoib_pmtu.work (system_unbound_wq): answers packets that are too long;
  *	may be waited for with RTNL held.
  * &ipoib_roce.group_work (system_unbound_wq): memberships of Ethernet ports,
  *	which need RTNL. Waited for without RTNL only.

@@ -11,7 +11,7 @@
  *
  * After an event that may have changed the fabric, paths are marked stale:
  * frames keep using the old handle while the next one of them has a new path
- * record fetched. Paths that nobody used for IPOIB_PATH_UNUSED are forgotten.
+ * record fetched. Paths not used for IPOIB_PATH_UNUSED are forgotten.
  */
 #include <linux/jiffies.h>
 #include <linux/seq_file.h>
@@ -746,7 +746,7 @@ void ipoib_path_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
 }
 
 /**
- * ipoib_arp_neigh_event - the stack tells of a neighbour
+ * ipoib_arp_neigh_event - a neighbour of the stack has changed
  * @priv: the interface
  * @neigh: the neighbour
  *

@@ -2,7 +2,7 @@
 /*
  * HCAs and their ports: which of them have an interface.
  *
- * The IB core tells of each HCA; each of its InfiniBand ports gets an interface,
+ * The IB core announces each HCA; each of its InfiniBand ports gets an interface,
  * and so does each RoCE port that the module parameter selects, one for each VLAN
  * named there. One mutex covers all lists of interfaces: HCAs come and go, and the
  * parameter may be written, at any time.
@@ -32,7 +32,7 @@ struct ipoib_hca {
 
 static struct ib_client ipoib_client;
 
-/* HCAs and who has an interface. See "Locking and lifetime" in ipoib.h. */
+/* HCAs and their interfaces. See "Locking and lifetime" in ipoib.h. */
 static DEFINE_MUTEX(ipoib_hca_lock);
 static LIST_HEAD(ipoib_hcas);
 
@@ -194,7 +194,7 @@ static int ipoib_client_add(struct ib_device *ca)
 	return 0;
 
 no_interfaces:
-	/* The core ignores what we return. */
+	/* The core ignores the result. */
 	dev_warn(&ca->dev, "no memory for interfaces\n");
 	return -ENOMEM;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The module's parameters debug_level and mcast_debug_level: what the tracepoints of
- * groups, paths and connections tell goes to the kernel's log, too.
+ * The module's parameters debug_level and mcast_debug_level: events of groups, paths and
+ * connections in the kernel's log.
  *
- * The log's lines come from probes of the tracepoints, which are there as long as a
- * parameter is above 0. So nothing is asked where the events are.
+ * The lines come from probes of the tracepoints, which exist as long as a parameter is
+ * above 0: the events themselves test nothing.
  */
 #include <linux/module.h>
 #include <linux/mutex.h>

@@ -3,7 +3,7 @@
  * debugfs: ipoib/<interface>_mcg lists the groups of an interface,
  * ipoib/<interface>_path its paths, and ipoib/<interface>_cm its peers with
  * their connections. Read only. However long a list is, its lock is held only for as
- * much of it as fits a buffer of the reader, who may therefore miss what moves in
+ * much of it as fits a buffer of the reader, which may therefore miss what moves in
  * between. ipoib/objects has the balance of objects of the module.
  */
 #include <linux/debugfs.h>

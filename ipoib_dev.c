@@ -192,7 +192,7 @@ unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
  * possible again, it is done.
  *
  * Context: RTNL held
- * Return: 0, or the error of someone who did not agree
+ * Return: 0, or the error of the notifier that refused
  */
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
 {
@@ -362,7 +362,7 @@ void ipoib_dev_down(struct ipoib_dev *priv)
  * @priv: the interface
  *
  * Without a valid P_Key nothing is started: the interface stays without
- * carrier until an event tells that there is one (U21).
+ * carrier until an event announces one (U21).
  *
  * Context: RTNL held
  * Return: 0, or a negative error with everything stopped
@@ -422,7 +422,7 @@ int ipoib_dev_up(struct ipoib_dev *priv)
  *
  * Context: RTNL held
  * Return: 0; -EOPNOTSUPP if there is no connected mode here, or the error of someone
- * who did not agree to the MTU
+ * the MTU that a notifier refused
  */
 int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 {
@@ -712,7 +712,7 @@ notify:
 
 /**
  * ipoib_dev_destroy - free the interface of a port
- * @priv: the interface, unregistered; nobody can find it by its HCA any more
+ * @priv: the interface, unregistered, and not in the list of its HCA any more
  *
  * Waits for children that others have unregistered.
  *

@@ -153,7 +153,7 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev,
 	}
 	err = ipoib_ud_moderate(priv, coalesce->rx_coalesce_usecs,
 				coalesce->rx_max_coalesced_frames);
-	/* Noted all the same: who sets this sets it everywhere, and it does no harm. */
+	/* Noted all the same: tools set the same on all interfaces of a host. */
 	if (err == -EOPNOTSUPP) {
 		NL_SET_ERR_MSG(extack,
 			       "the HCA does not moderate completions, so this has no effect");

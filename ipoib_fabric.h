@@ -2,8 +2,8 @@
 /*
  * Everything that differs between one kind of fabric and another.
  *
- * IPoIB itself, RFC 4391, needs little of a port: what state it is in, who it
- * is, how to reach a GID, how to be a member of a group. On InfiniBand the SA
+ * IPoIB itself, RFC 4391, needs little of a port: its state, its addresses, the way
+ * to a GID, memberships of groups. On InfiniBand the SA
  * answers the latter two (sa/); on RoCE they follow from rules and from
  * the kernel's address resolution (roce/). Connections are made by the
  * same CM on both. The kind of a port is asked for once, when its interface is
@@ -31,8 +31,8 @@ struct seq_file;
  * @lmc: how many low bits of a LID choose among the ways to its port. The SM
  *	gives all HCAs of a subnet the same
  * @gid: GID that is part of our link-layer address
- * @gid_entry: tells an entry of the GID table from one that was made later for
- *	the same GID, which address handles know nothing of; NULL if the table
+ * @gid_entry: distinguishes an entry of the GID table from one that was made later
+ *	for the same GID, which address handles know nothing of; NULL if the table
  *	is not like that
  * @pkey: P_Key of the link, bit 15 cleared for a limited member; without the
  *	other bits there is no key
@@ -117,7 +117,7 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	have ended already. Does not wait.
  * @path_ah: attributes of an address handle from a path record. May sleep. The
  *	caller gives them to rdma_destroy_ah_attr().
- * @path_show: say what the record of a path tells of the way, for debugfs.
+ * @path_show: print what the record of a path says of the way, for debugfs.
  *	&ipoib_paths.lock is held.
  *
  * @join: ask to join a group with a JoinState. @like is the record of the
@@ -130,8 +130,8 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @leave: leave a group, or give up joining it. When this returns no callback
  *	for the handle runs or will run. May sleep, but must not wait for RTNL
  *	nor for anybody's answer. The handle may be NULL.
- * @left: a group has been left that we were a member of with a JoinState, or had
- *	asked to be. Called after @leave, with all of the group but its handle as it
+ * @left: a group has been left in which the port had a JoinState, or had asked
+ *	for it. Called after @leave, with all of the group but its handle as it
  *	was, by the multicast work, or with that stopped. May sleep, but must not
  *	wait for RTNL nor for anybody's answer. Optional.
  * @group_ah: attributes of an address handle from the record of a group. May

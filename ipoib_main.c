@@ -137,7 +137,7 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
 	return IPOIB_HARD_LEN;
 }
 
-/* Octets that those have room for who ask for the source of a frame. */
+/* Octets that callers of header_ops->parse() have room for. */
 #define IPOIB_PARSE_LEN		sizeof(__be64)
 
 /*
@@ -145,7 +145,7 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
  *
  * Not all of the address: nfnetlink_log and nfnetlink_queue have 8 octets for it,
  * on their stacks, and so has the ring of a packet socket, where the frame itself
- * comes next. The last 8 of the GID tell who sent it: the GUID of the port. Of a
+ * comes next. The last 8 of the GID are the GUID of the sending port. Of a
  * frame without GRH that is not known.
  */
 static int ipoib_header_parse(const struct sk_buff *skb,
@@ -311,7 +311,7 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 	case NETDEV_CHANGEADDR:
 		if (!ipoib_dev_address_moved(netdev_priv(dev)))
 			break;
-		/* By the administrator, who knows the scope. */
+		/* The administrator has chosen the scope. */
 		((struct ipoib_dev *)netdev_priv(dev))->scope_search = false;
 		ipoib_ctl_post(netdev_priv(dev), IPOIB_CTL_RESTART);
 		break;

@@ -40,7 +40,7 @@ struct ipoib_txq;
  * @IPOIB_MCAST_MEMBER: joined
  * @IPOIB_MCAST_CHECKING: joined, and the record is being read anew
  * @IPOIB_MCAST_BACKOFF: refused or no answer, asked again at @retry_at
- * @IPOIB_MCAST_ABSENT: nobody listens to the group and we do not either; asked
+ * @IPOIB_MCAST_ABSENT: the group has no listener, here or elsewhere; asked
  *	again when the SA reports it, or by the first frame after @retry_at
  * @IPOIB_NR_MCAST_STATES: number of states
  */
@@ -57,8 +57,8 @@ enum ipoib_mcast_state {
 
 /* Who needs a group: bits of &ipoib_mcast.users. */
 #define IPOIB_USER_LISTEN	BIT(0)	/* the stack listens to it */
-#define IPOIB_USER_ROUTE	BIT(1)	/* we route multicast */
-#define IPOIB_USER_SEND		BIT(2)	/* somebody sends to it */
+#define IPOIB_USER_ROUTE	BIT(1)	/* multicast is routed */
+#define IPOIB_USER_SEND		BIT(2)	/* frames are sent to it */
 
 /* JoinState bits, IBTA 15.2.5.17. */
 #define IPOIB_JOIN_FULL		BIT(FULLMEMBER_JOIN)

@@ -123,7 +123,7 @@ void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status)
 
 /* ---- groups that go ---- */
 
-/* Leave a group for good; nobody finds it any more. */
+/* Leave a group for good: it is not in the table any more. */
 static void ipoib_mcast_group_leave(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -133,13 +133,13 @@ static void ipoib_mcast_group_leave(struct ipoib_mcast *mcast)
 	/* No callback is left that could put the group on the todo list. */
 	spin_lock_bh(&priv->mcast.lock);
 	users = ipoib_mcast_group_unlink(mcast);
-	/* It was reported as made while we were leaving it. */
+	/* It was reported as made during the leave. */
 	if (users & IPOIB_USER_ROUTE)
 		ipoib_mcast_route_group_created(priv, &mcast->mgid);
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/* Leave a group that nobody needs. A frame that has come just now makes it anew. */
+/* Leave a group without users. A frame that has come just now makes it anew. */
 static void ipoib_mcast_group_remove(struct ipoib_mcast *mcast)
 {
 	ipoib_mcast_group_leave(mcast);
@@ -444,7 +444,7 @@ static void ipoib_mcast_work(struct work_struct *work)
 					      struct ipoib_dev, mcast.work);
 	unsigned long delay;
 
-	/* Queued by somebody who has not seen yet that the interface goes down. */
+	/* Queued by a caller that ran before the interface began to go down. */
 	if (READ_ONCE(priv->mcast.closed))
 		return;
 	ipoib_mcast_listen_step(priv);
@@ -603,9 +603,9 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
  * @priv: the interface
  * @mgid: its MGID, of any link
  *
- * Who has sent to the routers now sends to the group (U53). Who thinks to be a
- * member has missed that it went: it may have another MLID now (A26). Most reports
- * are of groups that are of no interest here, and cost nothing more.
+ * Frames that went to the routers now go to the group (U53). A membership that is held
+ * is of the group before, whose end was not reported; it may have another MLID (A26).
+ * Most reports are of groups that are of no interest here, and cost nothing more.
  *
  * Context: any but hard interrupt
  */
@@ -636,8 +636,8 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv,
  * @mgid: its MGID, of any link
  *
  * A group that the administrator made is reported when its last member leaves,
- * and stays: so the record is read before anything is dropped. If we are being
- * made a member just now, it may have gone after the SA answered.
+ * and stays: so the membership is renewed before anything is dropped. If a join
+ * is under way the group may have gone after the SA answered.
  *
  * Context: any but hard interrupt
  */

@@ -28,7 +28,7 @@ struct neighbour;
 
 /**
  * enum ipoib_path_state - what is known about the way to a GID
- * @IPOIB_PATH_IDLE: nothing, nobody asked
+ * @IPOIB_PATH_IDLE: nothing, not asked for
  * @IPOIB_PATH_RESOLVING: the fabric was asked; frames wait
  * @IPOIB_PATH_VALID: there is an address handle
  * @IPOIB_PATH_FAILED: there is no path; frames are dropped until @retry_at

@@ -63,7 +63,7 @@ static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
 {
 	bool v4;
 
-	/* In datagram mode these are leftovers: the MTU of the interface tells. */
+	/* In datagram mode these are leftovers: the MTU of the interface is the limit. */
 	if (!ipoib_cm_is_on(priv) || !ipoib_pmtu_prepare(skb))
 		goto drop;
 	v4 = skb->protocol == htons(ETH_P_IP);
@@ -83,7 +83,7 @@ drop:
 }
 
 /**
- * ipoib_pmtu_reject - drop a frame that is too long and tell its sender
+ * ipoib_pmtu_reject - drop a frame that is too long and answer by ICMP
  * @priv: the interface
  * @skb: frame with its &struct ipoib_header; consumed
  * @mtu: what its destination takes

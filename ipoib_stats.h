@@ -37,7 +37,7 @@ struct rtnl_link_stats64;
  * @IPOIB_TX_QUEUE_FULL: dropped: too many wait for a path or a group
  * @IPOIB_TX_FLUSHED: dropped: waited when the interface went down
  * @IPOIB_TX_CM_FULL: dropped: too many wait for a connection
- * @IPOIB_TX_NO_GROUP: dropped: nobody listens, link-local scope
+ * @IPOIB_TX_NO_GROUP: dropped: no listener, link-local scope
  * @IPOIB_TX_OTHER_LINK: dropped: to a group that is not of the link
  * @IPOIB_TX_GROUP_FAIL: dropped: the group could not be joined
  * @IPOIB_TX_GROUP_CAP: dropped: too many groups

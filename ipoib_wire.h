@@ -22,7 +22,7 @@
 #define IPOIB_MCAST_QPN		0xffffff
 #define IPOIB_QPN_MASK		0xffffff
 
-/* RFC 4391 section 4: what tells our MGIDs from those of others. */
+/* RFC 4391 section 4: what distinguishes MGIDs of IPoIB from others. */
 #define IPOIB_MGID_SIG_IPV4	0x401b
 #define IPOIB_MGID_SIG_IPV6	0x601b
 #define IPOIB_MGID_TRANSIENT	0x10
@@ -72,7 +72,7 @@ struct ipoib_lladdr {
  * struct ipoib_header - what stands before the network header in an skb
  * @lladdr: not on the wire. Sending: the destination, put there by
  *	header_ops::create() for the driver. Receiving: the source, as far
- *	as the frame tells it, for packet sockets.
+ *	as the frame has it, for packet sockets.
  * @encap: the encapsulation header
  */
 struct ipoib_header {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The groups of an interface: which there are, who needs them, in which state
+ * The groups of an interface: which there are, their users and states
  * each is, and the frames that wait for it.
  *
  * A group exists here because the stack listens to it (JoinState FullMember),
- * because we route multicast (NonMember), or because someone sends to it
+ * because multicast is routed (NonMember), or because frames are sent to it
  * (SendOnlyNonMember). Any context may note that it needs a group; groups go
  * when nobody does, and only the multicast work removes them.
  */
@@ -53,15 +53,15 @@ bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast)
 	return rcu_access_pointer(mcast->priv->broadcast) == mcast;
 }
 
-/* ---- who needs a group ---- */
+/* ---- users of a group ---- */
 
 /**
- * ipoib_mcast_group_want - JoinState that those who need a group add up to
+ * ipoib_mcast_group_want - JoinState that the users of a group add up to
  * @mcast: the group
  *
  * Each of them allows to send; the first two allow to receive.
  *
- * Return: JoinState, 0 if nobody needs it
+ * Return: JoinState, 0 without users
  */
 u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast)
 {
@@ -109,7 +109,7 @@ void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user)
 
 /**
  * ipoib_mcast_group_drop_user - somebody needs a group no longer
- * @mcast: the group; left by the work if nobody else needs it
+ * @mcast: the group; left by the work if it has no other user
  * @user: IPOIB_USER_ bit
  *
  * Context: mcast.lock held
@@ -191,7 +191,7 @@ static bool ipoib_mcast_group_check_room(struct ipoib_dev *priv, u8 user)
  * ipoib_mcast_group_add - make a group
  * @priv: the interface
  * @mgid: its MGID
- * @user: IPOIB_USER_ bit of who needs it
+ * @user: IPOIB_USER_ bit
  *
  * Context: mcast.lock held
  * Return: the group; NULL if there is no memory, or too many are there
@@ -240,7 +240,7 @@ struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *m
  * @mcast: the group; no callback is left that could put it on the todo list
  *
  * Context: mcast.lock held; multicast work, or with it stopped
- * Return: IPOIB_USER_ bits of who needed it
+ * Return: IPOIB_USER_ bits of its users
  */
 u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 {

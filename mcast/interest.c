@@ -29,7 +29,7 @@
 #define IPOIB_ROUTES_RETRY	(HZ / 2)
 
 /**
- * ipoib_mcast_route_due - list the groups of the link anew, if we route
+ * ipoib_mcast_route_due - list the groups of the link anew, if multicast is routed
  * @priv: the interface
  *
  * Context: mcast.lock held; the caller sees to it that the multicast work runs
@@ -361,8 +361,8 @@ static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
  * ipoib_mcast_listen_step - follow the stack's list, and its flags (U54, U56)
  * @priv: the interface
  *
- * Nobody tells when user space leaves a group that was left to it, nor when ib_sa
- * has noticed that we have left one: so that is looked at again.
+ * No event comes when user space leaves a group that was left to it, nor when ib_sa
+ * has left one for this interface: both are polled.
  *
  * Context: multicast work
  */

@@ -4,7 +4,7 @@
  * to give it up. All of this is done by
  * the multicast work, one step at a time; see the drawing in design.rst.
  *
- * A membership is replaced before it is given up: when a group that we only
+ * A membership is replaced before it is given up: when a group that is only
  * send to gets a listener here, or when the SM has forgotten us, the new join
  * is made while the old address handle stays in use.
  *
@@ -152,7 +152,7 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 #define IPOIB_ABSENT_DOUBLED	3	/* times, at most */
 #define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
-/* How long those who listened may take to say so to a new SM. */
+/* How long listeners may take to register with a new SM. */
 #define IPOIB_GRACE		(2 * HZ)
 /* The greatest scope is asked for again until the back-off exceeds this, in ms. */
 #define IPOIB_SCOPE_HOLD_OFF	4000
@@ -211,7 +211,7 @@ static void ipoib_mcast_member_free(struct ipoib_mcast *mcast,
 	*handle = NULL;
 }
 
-/* We are no member any more, whatever the SA thinks. */
+/* Give up the membership here, whatever the SA has. */
 static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 {
 	ipoib_mcast_member_detach(mcast);
@@ -295,7 +295,7 @@ static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
 	return err;
 }
 
-/* We are a member with JoinState @state, as @rec says. */
+/* The port has become a member with JoinState @state, as @rec says. */
 static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 				   struct ib_sa_mcmember_rec *rec, u8 state)
 {
@@ -397,7 +397,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
 	mcast->parked = true;
-	/* It has been made while we asked, or routers have nothing here. */
+	/* It has been made meanwhile, or routers have nothing here. */
 	if (mcast->reread)
 		mcast->retry_at = jiffies;
 	else
@@ -633,7 +633,7 @@ void ipoib_mcast_member_handle_answer(struct ipoib_mcast *mcast)
 }
 
 /*
- * The broadcast group and groups we only send to must exist; a group that the
+ * The broadcast group and groups that are only sent to must exist; a group that the
  * stack listens to is created like the broadcast group if it does not.
  */
 static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
@@ -757,8 +757,8 @@ static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
 }
 
 /*
- * It is another group of the same name, and the SA has made us a member of it. If
- * we have no memory for that now it is none of the SA's business: we ask again.
+ * It is another group with the same MGID, and the SA has made the port a member of it.
+ * Without memory for that the SA is asked again later.
  */
 static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 {
@@ -819,7 +819,7 @@ static void ipoib_mcast_member_checked(struct ipoib_mcast *mcast, int status)
 	} else if (ipoib_mcast_member_is_gone(status)) {
 		ipoib_mcast_member_gone(mcast);
 	} else {
-		/* We are what we were, and the log is for what changes (U58). */
+		/* The membership stands, and the log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
 		ipoib_mcast_check_retry_later(mcast);
 		ipoib_mcast_member_reread(mcast, mcast->checking);
@@ -841,7 +841,7 @@ static void ipoib_mcast_member_explain(struct ipoib_mcast *mcast, int status)
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
 
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
-		/* A new SM, and we were faster than who listens. */
+		/* The listeners may register with a new SM later than the senders. */
 		if (mcast->held)
 			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
 		ipoib_mcast_member_set_absent(mcast);
@@ -854,7 +854,7 @@ static void ipoib_mcast_member_explain(struct ipoib_mcast *mcast, int status)
 	else if (!status)
 		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?:
 			 IPOIB_CHECK_REFUSED;
-	/* Nothing is wrong with it: it has been made since we were refused. */
+	/* Nothing is wrong with it: it has been made since the refusal. */
 	if (reason == IPOIB_CHECK_REFUSED && !status &&
 	    !READ_ONCE(mcast->backoff)) {
 		WRITE_ONCE(mcast->backoff, 1);

@@ -3,7 +3,7 @@
  * What the files that deal with multicast groups share among themselves:
  *
  *	ipoib_multicast.c	the work, and events: when something is done about groups
- *	mcast/group.c		the table of groups, who needs them, their states
+ *	mcast/group.c		the table of groups, their users and states
  *	mcast/interest.c	groups that the stack listens to, or that are routed
  *	mcast/join.c		the membership of a group: join, check, leave
  *	mcast/xmit.c		frames to groups
@@ -13,7 +13,7 @@
 
 #include "ipoib.h"
 
-/* A group we only send to is left after this time without a frame. */
+/* A group that is only sent to is left after this time without a frame. */
 #define IPOIB_SEND_UNUSED	(60 * HZ)
 /* How long frames wait for an answer of the SA. */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
@@ -67,7 +67,7 @@ enum ipoib_check {
 /**
  * ipoib_mcast_group_fits - whether there is room for one more group
  * @priv: the interface
- * @user: IPOIB_USER_ bit of who needs it
+ * @user: IPOIB_USER_ bit
  *
  * Context: mcast.lock held
  * Return: true if so

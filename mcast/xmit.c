@@ -3,7 +3,7 @@
  * Frames to multicast groups.
  *
  * The first frame to a group that is not known makes the SA be asked and
- * waits, with a few more. If there is no such group nobody on the link listens
+ * waits, with a few more. If there is no such group it has no listener on the link
  * to it; what may have listeners elsewhere goes to the routers of the link, by
  * the all-routers group, or by the broadcast group if there is none (RFC 4391
  * section 10, U49). Sending never makes a group.
@@ -63,8 +63,8 @@ static bool ipoib_mcast_send_routes_ipv4(const struct sk_buff *skb, unsigned int
 }
 
 /*
- * Is a frame for routers if nobody on the link listens? Its scope is beyond the
- * link, or it is what tells routers of listeners, IGMP or MLD.
+ * Is a frame for routers if its group has no listener on the link? Its scope is beyond the
+ * link, or it reports listeners to routers, IGMP or MLD.
  */
 static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 {
@@ -118,7 +118,7 @@ static void ipoib_mcast_send_routers_mgid(const u8 *mgid, union ib_gid *routers)
 	to->group[sizeof(to->group) - 1] = IPOIB_GROUP_ROUTERS;
 }
 
-/* It was missing when we last asked. Ask again, and go on meanwhile. */
+/* It was missing at the last question. Ask again, and go on meanwhile. */
 static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
 {
 	if (mcast->state != IPOIB_MCAST_ABSENT)
@@ -141,7 +141,7 @@ static bool ipoib_mcast_send_may_ask(const struct ipoib_mcast *mcast)
 	       time_after_eq(jiffies, READ_ONCE(mcast->retry_at));
 }
 
-/* From now on we send to the all-routers group if there is one. */
+/* From now on frames go to the all-routers group if there is one. */
 static void ipoib_mcast_send_want_routers(struct ipoib_dev *priv,
 					  const union ib_gid *routers)
 {

@@ -192,8 +192,8 @@ static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 }
 
 /*
- * What is under way ends here, with an error for who asked; nobody waits for
- * the SA. Who asks again is refused.
+ * What is under way ends here, with an error for its caller, without waiting for the
+ * SA. Later questions are refused.
  */
 static void ipoib_sa_agent_destroy(struct ipoib_agent *agent)
 {

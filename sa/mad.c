@@ -2,7 +2,7 @@
 /*
  * Questions to the SA that ib_sa has no function for, and their answers.
  *
- * An agent keeps a list of the requests under way, and hands each answer to who asked,
+ * An agent keeps a list of the requests under way, and hands each answer to its caller,
  * exactly once: with the answer, or with an error when it timed out, was cancelled or
  * could not be sent.
  *
@@ -30,7 +30,7 @@
  * @buf: the MAD
  * @sm: address it is sent to
  * @owner: for ipoib_sa_agent_cancel()
- * @answer: who asked
+ * @answer: takes the answer
  * @context: for @answer
  * @answered: @answer has been called
  */
@@ -215,7 +215,7 @@ static u32 ipoib_sa_agent_tid(struct ipoib_agent *agent)
 /**
  * ipoib_sa_agent_ask - ask the SA
  * @agent: the agent
- * @question: what, and who wants to know
+ * @question: what, and what takes the answer
  *
  * Context: process, may sleep
  * Return: 0 if the answer will be given; -EAGAIN while there is no SM,

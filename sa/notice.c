@@ -3,7 +3,7 @@
  * What the SA reports: ports and groups that come and go.
  *
  * RFC 4391 section 10 has senders subscribe to the creation and deletion of
- * groups (traps 66 and 67, U52); traps 64 and 65 tell of ports. A port
+ * groups (traps 66 and 67, U52); traps 64 and 65 are about ports. A port
  * subscribes when its first interface comes up and ends that when the last one
  * goes down. The SA keeps subscriptions in memory: after a change of the SM
  * they are made anew, and whatever happened meanwhile is asked for.
@@ -88,7 +88,7 @@ static void ipoib_sa_sub_completed(struct ipoib_agent *agent)
 static void ipoib_sa_sub_take(struct ipoib_sub *sub, int status)
 {
 	lockdep_assert_held(&sub->agent->lock);
-	/* An SA that is silent is not told again. */
+	/* To an SA that is silent this is not repeated. */
 	if (sub->state == IPOIB_SUB_LEAVING)
 		sub->known = false;
 	if (sub->state == IPOIB_SUB_ASKING && !status &&
@@ -462,7 +462,7 @@ void ipoib_sa_notice_init(struct ipoib_agent *agent)
  * @agent: an agent that goes; no interface is up any more
  *
  * The SA is told, and not waited for: the requests are on their way when the MAD agent
- * goes, and nobody needs the answers.
+ * goes, and the answers are not needed.
  *
  * Context: may sleep
  */

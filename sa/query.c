@@ -185,11 +185,10 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 
 /**
  * ipoib_sa_query_refresh - set a membership at the SA again
- * @mcast: a group that we are a member of; its interface has an agent
+ * @mcast: a group in which the port is a member; its interface has an agent
  * @like: record of the broadcast group if the group may be created anew
  *
- * To join again what one has joined changes nothing, and ib_sa, which keeps
- * our membership, would not ask. The rest is as in ipoib_sa_query_group().
+ * ib_sa keeps the membership, and would not ask the SA for what has been joined. The rest is as in ipoib_sa_query_group().
  *
  * Context: multicast work
  * Return: 0 or negative error
@@ -281,7 +280,7 @@ static void ipoib_sa_query_groups_answer(void *context, int status,
 		else
 			status = data ? -EPROTO : -ENOMEM;
 	}
-	/* We are a member of the broadcast group: there is one at least. */
+	/* The port is a member of the broadcast group: there is one at least. */
 	if (!status && !n)
 		status = -EPROTO;
 	ipoib_mcast_route_listed(query->priv, status, (void *)data,

@@ -87,7 +87,7 @@ unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step)
  * ipoib_sa_notice_is_sound - does a notice make sense?
  * @notice: the notice
  *
- * Return: true if it is one of those we subscribe to, of a port or a group
+ * Return: true if it is one of those subscribed to, of a port or a group
  */
 bool ipoib_sa_notice_is_sound(const struct ipoib_notice *notice)
 {

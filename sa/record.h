@@ -9,7 +9,7 @@
 #include <linux/types.h>
 #include <rdma/ib_sa.h>
 
-/* IBTA tables 131 and 134: the reports we subscribe to. */
+/* IBTA tables 131 and 134: the reports that are subscribed to. */
 #define IPOIB_TRAP_GID_IN	64
 #define IPOIB_TRAP_GID_OUT	65
 #define IPOIB_TRAP_MGID_NEW	66
