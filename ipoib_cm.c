@@ -429,9 +429,6 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 	ipoib_cm_stop(priv);
 	cm->offers = choice->offers;
 	cm->prefer = choice->prefer;
-	mutex_lock(&cm->mutex);
-	ipoib_cm_rx_fit(cm);
-	mutex_unlock(&cm->mutex);
 	if (up)
 		ipoib_cm_start(priv);
 	return 0;

@@ -420,7 +420,6 @@ static void ipoib_cm_reap_release(struct ipoib_cm *cm, bool failed)
 	if ((failed && empty) ||
 	    time_after_eq(jiffies, cm->empty_at + IPOIB_CM_RELEASE))
 		ipoib_cm_rx_release(cm);
-	ipoib_cm_rx_shrink(cm);
 	mutex_unlock(&cm->mutex);
 }
 

@@ -39,9 +39,12 @@
 #define IPOIB_CM_BATCH		8
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
-/* Receives that an SRQ, or such a connection, begins with. */
-#define IPOIB_CM_SRQ_MIN	IPOIB_CM_RING
-#define IPOIB_CM_OWN_MIN	8
+/*
+ * Receives of an SRQ that are posted beyond one for each connection, at first, and those
+ * that are not.
+ */
+#define IPOIB_CM_MARGIN		32
+#define IPOIB_CM_RESERVE	32
 /* The HCA reports an SRQ with fewer free receives. */
 #define IPOIB_CM_SRQ_LOW	8
 /* Pages kept for the next receives. */
@@ -229,12 +232,12 @@ struct ipoib_cm_slot {
  * @free: stack of slot numbers that are not posted
  * @nfree: how many
  * @size: number of slots
- * @depth: how many shall be posted
+ * @full: how many may be posted
  * @lost: how many may have been taken by QPs that are gone
  * @srq: what they are posted to, or
  * @qp: this
  *
- * @free, @nfree, @depth and @lost under &ipoib_cm_rx.lock.
+ * @free, @nfree and @lost under &ipoib_cm_rx.lock.
  */
 struct ipoib_cm_bufs {
 	struct ipoib_cm_slot *slots;
@@ -242,7 +245,7 @@ struct ipoib_cm_bufs {
 	u16 *free;
 	unsigned int nfree;
 	unsigned int size;
-	unsigned int depth;
+	unsigned int full;
 	unsigned int lost;
 	struct ib_srq *srq;
 	struct ib_qp *qp;
@@ -382,22 +385,18 @@ enum ipoib_cm_low {
  * @bufs: its buffers
  * @pool: pages
  * @nsge: of a receive: one for the header, the others for a page each
- * @lock: protects the pool's side of allocation, @wr, @sge, @peak, @done, @low and what
- *	is free
+ * @lock: protects the pool's side of allocation, @wr, @sge, @low and what is free
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists
  * @wc: scratch for polling
- * @since: completions since the last round of the handler: so many may have come
- *	before it looked
- * @peak: the most there were since @shrunk_at
- * @shrunk_at: jiffies when the ageing work last read @peak
+ * @since: completions since the last round of the handler
+ * @margin: receives posted beyond one for each connection; handler only
  * @refill: tries again after memory ran out
- * @done: completions
+ * @done: completions; handler only
  * @done_armed: how many there were when the HCA was last told to tell if few receives
  *	are left
  * @low: whether there were few receives left, and they do not come back
- * @low_at: jiffies when the SRQ last ran low
- * @low_work: has more receives posted then
+ * @low_work: decides what to do after the SRQ has run low
  */
 struct ipoib_cm_rx {
 	struct ib_cq *cq;
@@ -410,13 +409,11 @@ struct ipoib_cm_rx {
 	struct ib_sge sge[IPOIB_CM_BATCH][IPOIB_CM_PAGES + 1];
 	struct ib_wc wc[16];
 	unsigned int since;
-	unsigned int peak;
-	unsigned long shrunk_at;
+	unsigned int margin;
 	struct delayed_work refill;
 	unsigned int done;
 	unsigned int done_armed;
 	enum ipoib_cm_low low;
-	unsigned long low_at;
 	struct delayed_work low_work;
 };
 
@@ -703,8 +700,6 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* rx.c */
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
-void ipoib_cm_rx_shrink(struct ipoib_cm *cm);
-void ipoib_cm_rx_fit(struct ipoib_cm *cm);
 bool ipoib_cm_rx_check(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);

@@ -10,8 +10,8 @@
  * stack. Never is more than a page allocated in one piece.
  *
  * The memory comes with the first connection and goes when there has been none
- * for a while. A receive takes 16 pages, so few are posted at first, see
- * ipoib_cm_bufs_grow(), and most connections never need more.
+ * for a while. A receive takes 16 pages, so only as many are posted as there are
+ * connections, and a margin, see ipoib_cm_rx_target().
  *
  * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
  * is replaced, with all connections: they have receives in it.
@@ -23,10 +23,6 @@
 #include "cm/cm.h"
 
 #define IPOIB_CM_HEAD_SHIFT	6
-/* How often to check whether there are more receives than needed. */
-#define IPOIB_CM_SHRINK		(2 * HZ)
-/* For how long those are kept that were added when the SRQ ran low. */
-#define IPOIB_CM_LOW_KEEP	(10 * HZ)
 /* When to check whether receives come back, and again while connections hold all. */
 #define IPOIB_CM_LOW_RECHECK	(HZ / 4)
 #define IPOIB_CM_LOW_HELD	HZ
@@ -41,15 +37,25 @@ struct ipoib_cm_tally {
 	unsigned int bytes;
 };
 
-/* Receives that connections share, each with a place in the CQ; 0 without SRQ. */
+/*
+ * Receives that connections share, with the reserve. Each has a place in the CQ. 0 without
+ * SRQ.
+ */
 static unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
+	u32 size = ipoib_recvq_size;
 
 	if (!ipoib_cm_has_srq(priv))
 		return 0;
-	return min3((u32)ipoib_recvq_size, (u32)attrs->max_srq_wr,
-		    (u32)attrs->max_cqe);
+	size += min_t(u32, IPOIB_CM_RESERVE, size / 4);
+	return min3(size, (u32)attrs->max_srq_wr, (u32)attrs->max_cqe);
+}
+
+/* How many of so many may be posted: all but the reserve. */
+static unsigned int ipoib_cm_srq_full(unsigned int size)
+{
+	return size - min_t(unsigned int, IPOIB_CM_RESERVE, size / 5);
 }
 
 static unsigned int ipoib_cm_rx_nsge(const struct ipoib_dev *priv)
@@ -94,39 +100,30 @@ static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 	return away - min(away, READ_ONCE(bufs->lost));
 }
 
-/* How many there should be more. */
-static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm_bufs *bufs)
-{
-	unsigned int posted = ipoib_cm_bufs_posted(bufs);
-	unsigned int depth = READ_ONCE(bufs->depth);
-
-	return depth > posted ? min(depth - posted, READ_ONCE(bufs->nfree)) : 0;
-}
-
-/* The minimum of posted receives. UC drops messages that find none: there, it is all. */
-static unsigned int ipoib_cm_bufs_min(const struct ipoib_cm *cm,
-				      const struct ipoib_cm_bufs *bufs,
-				      unsigned int least)
-{
-	if (READ_ONCE(cm->offers) & IPOIB_LLADDR_UC)
-		return bufs->size;
-	return min(least, bufs->size);
-}
-
 /*
- * Of what is posted, less than half shall be used up before the handler gets to
- * it. For each message beyond that one receive more is posted: the depth follows a
- * burst while it lasts, and only the beginning of a large one meets with RNR NAKs.
+ * How many shall be posted. A QP takes a receive of the SRQ with the first packet of a
+ * message, and no other one before that message has ended, if it ever does. So with the
+ * margin above the number of connections there are receives for all of them. UC drops
+ * messages that find none: there, it is all.
  */
-static void ipoib_cm_bufs_grow(struct ipoib_cm_rx *rx,
-			       struct ipoib_cm_bufs *bufs)
+static unsigned int ipoib_cm_rx_target(const struct ipoib_cm *cm,
+				       const struct ipoib_cm_bufs *bufs)
 {
-	lockdep_assert_held(&rx->lock);
-	rx->since++;
-	rx->done++;
-	rx->peak = max(rx->peak, rx->since);
-	if (rx->since >= bufs->depth / 2 && bufs->depth < bufs->size)
-		WRITE_ONCE(bufs->depth, bufs->depth + 1);
+	unsigned int full = bufs->full - min(bufs->full, READ_ONCE(bufs->lost));
+
+	if (!bufs->srq || READ_ONCE(cm->offers) & IPOIB_LLADDR_UC)
+		return full;
+	return min(READ_ONCE(cm->nconns) + READ_ONCE(cm->rx->margin), full);
+}
+
+/* How many there should be more; there are as many that are free. */
+static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
+					  const struct ipoib_cm_bufs *bufs)
+{
+	unsigned int target = ipoib_cm_rx_target(cm, bufs);
+	unsigned int posted = ipoib_cm_bufs_posted(bufs);
+
+	return target > posted ? target - posted : 0;
 }
 
 static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx,
@@ -193,7 +190,7 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 	int err;
 
 	lockdep_assert_held(&rx->lock);
-	limit = min_t(unsigned int, ipoib_cm_bufs_missing(bufs), IPOIB_CM_BATCH);
+	limit = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs), IPOIB_CM_BATCH);
 	while (n < limit) {
 		index = bufs->free[bufs->nfree - n - 1];
 		if (!ipoib_cm_slot_fill(rx, &bufs->slots[index]))
@@ -214,7 +211,7 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 	return n;
 }
 
-/* With no receive posted no completion would bring us back. */
+/* Connections may hold all that is posted, and then no completion leads to a refill. */
 static void ipoib_cm_rx_exhausted(struct ipoib_cm *cm,
 				  struct ipoib_cm_bufs *bufs)
 {
@@ -232,11 +229,12 @@ static void ipoib_cm_rx_exhausted(struct ipoib_cm *cm,
 
 static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
-	while (ipoib_cm_bufs_missing(bufs)) {
+	while (ipoib_cm_bufs_missing(cm, bufs)) {
 		if (likely(ipoib_cm_rx_post(cm, bufs)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
-		if (!ipoib_cm_bufs_posted(bufs))
+		if (ipoib_cm_bufs_posted(bufs) <=
+		    (bufs->srq ? READ_ONCE(cm->nconns) : 0))
 			ipoib_cm_rx_exhausted(cm, bufs);
 		return;
 	}
@@ -264,39 +262,27 @@ static void ipoib_cm_srq_arm(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 }
 
 /*
- * Decide what to do after the SRQ has run low. A connection takes a receive with the
- * first packet of a message and holds it until the last one, for ever if its peer is
- * gone by then. A receive that is held counts as posted. Only the HCA can distinguish
- * the two, by its limit event. If less than half of the receives have completed since
- * the event was armed, the others are held, and more are posted. If more have completed,
- * they may be held by now. With no receive free the HCA has no event to report, so there
- * is a recheck. With all of them posted the recheck is repeated until some complete.
+ * Decide what to do after the SRQ has run low. A receive that a connection holds counts
+ * as posted, and only the HCA can distinguish the two, by its limit event. If more are
+ * posted than connections can hold, others come back. If all that may be are posted, they
+ * may be held. With no receive free the HCA has no event to report, so there is a recheck,
+ * repeated until some complete.
  */
 static enum ipoib_cm_low ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
 {
 	struct ipoib_cm_bufs *bufs = &rx->bufs;
-	unsigned int completed, least, posted;
-	enum ipoib_cm_low was = rx->low;
+	unsigned int completed;
 
 	lockdep_assert_held(&rx->lock);
-	completed = rx->done - rx->done_armed;
-	rx->done_armed = rx->done;
-	least = was == IPOIB_LOW_NO ? bufs->depth / 2 : IPOIB_CM_SRQ_LOW;
-	if (completed >= least) {
-		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_RECHECK :
-						IPOIB_LOW_NO;
-	} else if (!bufs->nfree) {
-		rx->low = was == IPOIB_LOW_NO ? IPOIB_LOW_RECHECK :
-						IPOIB_LOW_HELD;
-	} else {
-		posted = ipoib_cm_bufs_posted(bufs);
-		WRITE_ONCE(bufs->depth,
-			   min(max(bufs->depth, posted) + IPOIB_CM_SRQ_MIN,
-			       bufs->size));
-		/* Nothing at all: all are held, or nobody sends. */
-		rx->low = was == IPOIB_LOW_NO || completed ? IPOIB_LOW_RECHECK :
-							     IPOIB_LOW_NO;
-	}
+	completed = READ_ONCE(rx->done) - rx->done_armed;
+	rx->done_armed += completed;
+	if (bufs->nfree > bufs->size - bufs->full)
+		rx->low = IPOIB_LOW_NO;
+	else if (rx->low == IPOIB_LOW_NO)
+		rx->low = IPOIB_LOW_RECHECK;
+	else
+		rx->low = completed >= IPOIB_CM_SRQ_LOW ? IPOIB_LOW_NO :
+							  IPOIB_LOW_HELD;
 	return rx->low;
 }
 
@@ -311,7 +297,6 @@ static void ipoib_cm_low_work(struct work_struct *work)
 		return;
 	/* What has come back is not held. */
 	ipoib_cm_poll_fence(&cm->rx_poll);
-	WRITE_ONCE(rx->low_at, jiffies);
 	spin_lock_bh(&rx->lock);
 	low = ipoib_cm_srq_more(rx);
 	spin_unlock_bh(&rx->lock);
@@ -349,13 +334,13 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 }
 
 static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-			      unsigned int size, unsigned int least)
+			      unsigned int size, unsigned int full)
 {
 	unsigned int i;
 
 	bufs->size = size;
 	bufs->nfree = size;
-	bufs->depth = ipoib_cm_bufs_min(cm, bufs, least);
+	bufs->full = full;
 	bufs->slots = kvcalloc(size, sizeof(*bufs->slots), GFP_KERNEL);
 	bufs->free = kvcalloc(size, sizeof(*bufs->free), GFP_KERNEL);
 	if (!bufs->slots || !bufs->free)
@@ -488,16 +473,15 @@ static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 }
 
 /* Its buffers have been read: whoever refills may have the slot. */
-static void ipoib_cm_slot_free(struct ipoib_cm_rx *rx,
+static void ipoib_cm_slot_free(struct ipoib_cm *cm,
 			       struct ipoib_cm_bufs *bufs, u16 index)
 {
-	lockdep_assert_held(&rx->lock);
-	ipoib_cm_bufs_grow(rx, bufs);
+	lockdep_assert_held(&cm->rx->lock);
 	bufs->free[bufs->nfree] = index;
 	WRITE_ONCE(bufs->nfree, bufs->nfree + 1);
-	/* That is how it shrinks: what is posted can only be waited for. */
-	if (unlikely(!ipoib_cm_bufs_missing(bufs)))
-		ipoib_cm_slot_empty(rx, &bufs->slots[index]);
+	/* What is posted above the target can only be waited for. */
+	if (unlikely(!ipoib_cm_bufs_missing(cm, bufs)))
+		ipoib_cm_slot_empty(cm->rx, &bufs->slots[index]);
 }
 
 static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
@@ -517,7 +501,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 	else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
 		ipoib_cm_rx_frame(conn, bufs, wc, tally);
 	spin_lock(&cm->rx->lock);
-	ipoib_cm_slot_free(cm->rx, bufs, wc->wr_id);
+	ipoib_cm_slot_free(cm, bufs, wc->wr_id);
 	if (conn->bufs && READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
 		ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock(&cm->rx->lock);
@@ -526,7 +510,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm,
 				unsigned int least)
 {
-	if (!rx->srq || ipoib_cm_bufs_missing(&rx->bufs) < least)
+	if (!rx->srq || ipoib_cm_bufs_missing(cm, &rx->bufs) < least)
 		return;
 	spin_lock(&rx->lock);
 	ipoib_cm_rx_refill(cm, &rx->bufs);
@@ -541,6 +525,19 @@ static void ipoib_cm_rx_count(struct ipoib_dev *priv,
 	ipoib_stat_traffic(priv, IPOIB_RX_PACKETS, tally->packets,
 			   tally->bytes);
 	ipoib_stat_add(priv, IPOIB_CM_RX, tally->packets);
+}
+
+/*
+ * Note how many completions the handler has found since the CQ was last empty: so many
+ * receives may have been used up before it ran. If that is half of the margin, double
+ * it, so only the beginning of the next burst meets with RNR NAKs.
+ */
+static void ipoib_cm_rx_widen(struct ipoib_cm_rx *rx, unsigned int done)
+{
+	rx->since += done;
+	WRITE_ONCE(rx->done, rx->done + done);
+	if (rx->since >= rx->margin / 2 && rx->margin < rx->bufs.full)
+		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.full));
 }
 
 /* Returns how many completions were worked on. */
@@ -561,6 +558,7 @@ static int ipoib_cm_rx_reap(struct ipoib_cm *cm, int budget)
 		if (n < want)
 			break;
 	}
+	ipoib_cm_rx_widen(rx, done);
 	ipoib_cm_srq_refill(rx, cm, 1);
 	ipoib_cm_rx_count(cm->priv, &tally);
 	return done;
@@ -657,7 +655,7 @@ static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm,
 		srq = ib_create_srq(cm->priv->pd, &attr);
 		if (!IS_ERR(srq))
 			break;
-		if (size / 2 < IPOIB_CM_SRQ_MIN)
+		if (size / 2 < IPOIB_CM_MARGIN)
 			goto refused;
 		size /= 2;
 	}
@@ -759,7 +757,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	size = ipoib_cm_srq_create(cm, rx);
 	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
 	ipoib_cm_rx_link(cm, rx);
-	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, IPOIB_CM_SRQ_MIN);
+	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, ipoib_cm_srq_full(size));
 	if (err)
 		goto destroy_srq;
 	err = ipoib_cm_pool_create(cm, rx);
@@ -823,11 +821,10 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	rx = kzalloc(sizeof(*rx), GFP_KERNEL);
 	if (!rx)
 		return -ENOMEM;
-	rx->shrunk_at = jiffies;
+	rx->margin = IPOIB_CM_MARGIN;
 	spin_lock_init(&rx->lock);
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
 	INIT_DELAYED_WORK(&rx->low_work, ipoib_cm_low_work);
-	rx->low_at = jiffies - IPOIB_CM_LOW_KEEP;
 	err = ipoib_cm_rx_create(cm, rx);
 	if (err)
 		goto exit_bufs;
@@ -861,59 +858,6 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 	if (cm->rx)
 		ipoib_cm_rx_moderate(cm, cm->rx->cq);
 	mutex_unlock(&cm->mutex);
-}
-
-/**
- * ipoib_cm_rx_shrink - let go of receives that have not been needed lately
- * @cm: connected mode of the interface
- *
- * They go one by one, with what comes next. A peak is only seen by who looks rarely;
- * the caller may have been called for something else.
- *
- * Context: &ipoib_cm.mutex held
- */
-void ipoib_cm_rx_shrink(struct ipoib_cm *cm)
-{
-	struct ipoib_cm_rx *rx = cm->rx;
-	unsigned int depth, least;
-
-	lockdep_assert_held(&cm->mutex);
-	if (!rx || !rx->srq ||
-	    time_before(jiffies, READ_ONCE(rx->low_at) + IPOIB_CM_LOW_KEEP) ||
-	    time_before(jiffies, rx->shrunk_at + IPOIB_CM_SHRINK))
-		return;
-	rx->shrunk_at = jiffies;
-	least = ipoib_cm_bufs_min(cm, &rx->bufs, IPOIB_CM_SRQ_MIN);
-	spin_lock_bh(&rx->lock);
-	depth = rx->bufs.depth;
-	if (rx->peak < depth / 4)
-		depth /= 2;
-	WRITE_ONCE(rx->bufs.depth, max(depth, least));
-	rx->peak = 0;
-	spin_unlock_bh(&rx->lock);
-}
-
-/**
- * ipoib_cm_rx_fit - post what the transports that are offered now need
- * @cm: connected mode of the interface
- *
- * UC loses what finds no receive, so it is not left to the first messages.
- *
- * Context: &ipoib_cm.mutex held
- */
-void ipoib_cm_rx_fit(struct ipoib_cm *cm)
-{
-	struct ipoib_cm_rx *rx = cm->rx;
-	unsigned int least;
-
-	lockdep_assert_held(&cm->mutex);
-	if (!rx || !rx->srq)
-		return;
-	least = ipoib_cm_bufs_min(cm, &rx->bufs, IPOIB_CM_SRQ_MIN);
-	spin_lock_bh(&rx->lock);
-	WRITE_ONCE(rx->bufs.depth, max(rx->bufs.depth, least));
-	spin_unlock_bh(&rx->lock);
-	ipoib_ud_schedule(&cm->rx_poll.napi);
 }
 
 /**
@@ -980,8 +924,11 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	struct ipoib_cm_bufs *bufs;
 	int err;
 
-	if (cm->rx->srq)
+	if (cm->rx->srq) {
+		/* It posts one more for this one. */
+		ipoib_ud_schedule(&cm->rx_poll.napi);
 		return 0;
+	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */
 	if (READ_ONCE(cm->nconns) > ipoib_cm_conns_max(cm))
 		return -ENOSPC;
@@ -989,7 +936,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	if (!bufs)
 		return -ENOMEM;
 	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS,
-				 IPOIB_CM_OWN_MIN);
+				 IPOIB_CM_OWN_BUFS);
 	if (err) {
 		ipoib_cm_bufs_exit(cm, bufs);
 		kfree(bufs);

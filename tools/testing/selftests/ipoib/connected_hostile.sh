@@ -755,7 +755,7 @@ half()
 	check "connection" slowwait 5 connect_try 3 2
 	check "nothing lost" ping_lossless 3 "$(ip4 2)" 100 -s 20000
 	check_num "connections with half a message" "$(taken)" -eq 40
-	check_num "receives" "$(receives 2)" -gt 40
+	check_num "receives" "$(receives 2)" -ge 73
 }
 
 # It takes a look or two until it is certain that nothing comes back.

@@ -36,6 +36,7 @@ CASES=(
 	"from_datagram:ip6 C30 the same over IPv6"
 	"lossy C33 one packet in fifty is lost and no connection is, nor much time"
 	"rnr C33 nor if a peer has no receives for a while"
+	"burst C33 after a burst that has used up half of the receives as many again are posted"
 	"latency C12 a connection is made within a few milliseconds"
 )
 
@@ -86,6 +87,22 @@ rnr()
 	check_num "no receive" $(($(drops 2 no_rwqe) - before)) -ge 20
 	knob_set 2 rnr_next 0
 	same_connection_end
+}
+
+# Node 2 sees twenty messages at once. What traffic before had it post is given back ten
+# seconds after the last connection.
+burst()
+{
+	check "no connection" all_apart
+	check "no receive" slowwait 20 receives_are 2 -eq 0
+	check "connection" connect 1 2
+	check "one connection" slowwait 15 settled
+	check_num "receives" "$(receives 2)" -le 35
+	knob_set 2 hold_cq 1
+	in_node 1 ping -n -q -c 20 -i 0.01 -W 1 "$(ip4 2)" > /dev/null
+	knob_set 2 hold_cq 0
+	check "receives" busywait 3000 receives_are 2 -ge 65
+	check "nothing lost" ping_lossless 1 "$(ip4 2)" 20
 }
 
 # longest_echo COUNT [ARG...]: sets TOOK, of those on the connection

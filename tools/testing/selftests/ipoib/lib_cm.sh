@@ -283,8 +283,8 @@ settled()
 }
 
 # kernel_kb: what the kernel has allocated for itself, but for whole pages, as those of
-# receive buffers: no idle connection has any. To the page, unlike what is free, of
-# which each CPU has its lists.
+# receive buffers: there are no more than recv_queue_size. To the page, unlike what is
+# free, of which each CPU has its lists.
 kernel_kb()
 {
 	awk '/^(SUnreclaim|VmallocUsed|Percpu):/ { kb += $2 } END { print kb }' /proc/meminfo
