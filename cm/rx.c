@@ -312,6 +312,14 @@ static void ipoib_cm_low_work(struct work_struct *work)
 	ipoib_cm_srq_arm(cm, rx);
 }
 
+/* No lock may be taken here; the ageing work reads it. */
+static void ipoib_cm_srq_fail(struct ipoib_cm *cm)
+{
+	if (cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_FAILED) ==
+	    IPOIB_SRQ_RUNS)
+		mod_delayed_work(cm->wq, &cm->age_work, 0);
+}
+
 static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 {
 	struct ipoib_cm *cm = ctx;
@@ -324,9 +332,7 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 			queue_delayed_work(cm->wq, &rx->low_work, 0);
 		break;
 	case IB_EVENT_SRQ_ERR:
-		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_FAILED) ==
-		    IPOIB_SRQ_RUNS)
-			mod_delayed_work(cm->wq, &cm->age_work, 0);
+		ipoib_cm_srq_fail(cm);
 		break;
 	default:
 		break;
@@ -975,7 +981,7 @@ bool ipoib_cm_rx_done(struct ipoib_conn *conn)
  *
  * A QP holds one receive of the SRQ at most, which its destruction may take along. Its
  * slot is not used again, for nothing tells which one it was, until the SRQ is made
- * anew.
+ * anew. When a quarter of all is lost the SRQ counts as failed, for that.
  *
  * Context: process
  */
@@ -988,6 +994,8 @@ void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 	spin_lock_bh(&rx->lock);
 	WRITE_ONCE(rx->bufs.lost, rx->bufs.lost + 1);
 	spin_unlock_bh(&rx->lock);
+	if (READ_ONCE(rx->bufs.lost) > rx->bufs.size / 4)
+		ipoib_cm_srq_fail(conn->cm);
 	ipoib_ud_schedule(&conn->cm->rx_poll.napi);
 }
 

@@ -52,6 +52,7 @@ CASES=(
 	"srq:refused F14 without an SRQ, which the HCA says it has, there are connections all the same"
 	"srq:smaller F14 an SRQ that is refused is tried smaller"
 	"srq:failed F14 an SRQ that fails is replaced, with the connections"
+	"srq:lost F27 so is one that has lost a quarter of its receives"
 	"detach:later F13 a detach that fails is tried again before the QP is destroyed, and nothing is freed before"
 	"fatal:carrier F26 an HCA that fails takes the carrier along at once"
 	"fatal:remove F26 with 100 connections it can be pulled out soon, and the log has few lines"
@@ -385,6 +386,25 @@ srq_connected()
 	check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
 }
 
+# srq_lost: nine connections of node 2 end within a message, or not, and the HCA never says
+# that it needs no receive any more for any. That is waited for for half a minute.
+srq_lost()
+{
+	make_up $((0x100000)) 8 || return
+	capture_stop
+	check "connections" busywait 10000 made_up 9
+	knob_set 2 half_lid "$(port_lid 1)"
+	knob_set 2 lose_last_wqe 9
+	check "connections end" set_mode 2 datagram
+	check "connected mode" set_mode 2 connected
+	background 3 ping -n -q -i 0.2 "$(ip4 2)" > /dev/null
+	check "closed" slowwait 60 klog_has 'shared receive queue has failed'
+	check "connection" slowwait 25 connect_try 3 2
+	check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
+	check_eq "lost receives" "$(cm_view 2 | sed -n 's/^receives_lost: //p')" 0
+	knob_set 2 lose_last_wqe 0
+}
+
 srq()
 {
 	local -A fail_srq=([refused]=$ENOUGH [smaller]=1)
@@ -409,6 +429,12 @@ srq()
 			check "on both sides" slowwait 5 conn_count_is 2 3 1
 			check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
 			check_eq "messages" "$(klog | grep -c 'shared receive queue has failed')" 1
+		fi
+		;;
+	lost)
+		if up recv_queue_size=16; then
+			srq_connected
+			srq_lost
 		fi
 		;;
 	esac
