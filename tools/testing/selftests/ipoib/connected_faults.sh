@@ -440,6 +440,8 @@ last_wqe()
 	check "a peer that stays" connect 3 2
 	check "one that leaves" connect 1 2
 	check "two connections" slowwait 10 connections_are 2 2
+	# what earlier connections had posted beyond what these need is used up
+	check "messages" ping_lossless 3 "$(ip4 2)" 256
 	before=$(receives 2)
 	knob_set 2 half_lid "$(port_lid 1)"
 	if [ "$1" = late ]; then
