@@ -102,16 +102,6 @@ static int softib_check_ah(struct ib_device *ibdev, struct rdma_ah_attr *attr)
 	return softib_fault_hit(&dev->node->fail_ah) ? -ENOMEM : 0;
 }
 
-static int softib_check_modify_qp(struct rvt_qp *qp, struct ib_qp_attr *attr,
-				  int attr_mask, struct ib_udata *udata)
-{
-	struct softib_node *node = qp_to_softib(qp)->node;
-
-	if (qp->ibqp.qp_type == IB_QPT_SMI || qp->ibqp.qp_type == IB_QPT_GSI)
-		return 0;
-	return softib_fault_hit(&node->fail_modify) ? -ENOMEM : 0;
-}
-
 static void softib_new_ah(struct ib_device *ibdev, struct rdma_ah_attr *attr,
 			  struct rvt_ah *ah)
 {
@@ -233,7 +223,6 @@ static const struct ib_device_ops softib_ops = {
 
 static const struct rvt_driver_provided softib_driver_f = {
 	.check_ah = softib_check_ah,
-	.check_modify_qp = softib_check_modify_qp,
 	.notify_new_ah = softib_new_ah,
 	.get_pci_dev = softib_get_pci_dev,
 	.comp_vect_cpu_lookup = softib_comp_vect_cpu,

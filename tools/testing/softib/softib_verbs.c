@@ -215,8 +215,9 @@ static void softib_qp_quiet(struct ib_qp *ibqp)
 static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 			    int mask, struct ib_udata *udata)
 {
-	u32 times = READ_ONCE(ib_to_softib(ibqp->device)->node->ack_times);
+	struct softib_node *node = ib_to_softib(ibqp->device)->node;
 	struct rvt_qp *qp = ibqp_to_rvtqp(ibqp);
+	u32 times = READ_ONCE(node->ack_times);
 	int ret;
 
 	/* What takes a QP down is said to have worked. */
@@ -224,6 +225,9 @@ static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	    !(mask & IB_QP_STATE && (attr->qp_state == IB_QPS_ERR ||
 				     attr->qp_state == IB_QPS_RESET)))
 		return -EIO;
+	if (ibqp->qp_type != IB_QPT_SMI && ibqp->qp_type != IB_QPT_GSI &&
+	    softib_fault_hit(&node->fail_modify))
+		return -ENOMEM;
 	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
 		softib_qp_quiet(ibqp);
 	ret = softib_rvt.modify_qp(ibqp, attr, mask, udata);
