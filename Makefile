@@ -5,6 +5,8 @@
 #	make [KDIR=DIR]
 #	make install [INSTALL_MOD_PATH=DIR]
 #	make uninstall [INSTALL_MOD_PATH=DIR]
+#	make deb	ib-ipoib-dkms_VERSION_all.deb, which has the driver compiled for each
+#			kernel of a Debian or Ubuntu system (needs debhelper and dh-dkms)
 #
 # For those who change it, with a Debian root file system as tools/testing/vm
 # makes them (SUITE=trixie, bookworm or trixie-backports):
@@ -28,11 +30,21 @@ modules modules_install clean:
 install: modules
 	$(MAKE) -C $(KDIR) M=$(CURDIR) INSTALL_MOD_DIR=updates modules_install
 	$(depmod)
+	$(if $(INSTALL_MOD_PATH),,-tools/install/ib-ipoib-swap --check)
 
 # The kernel's own driver is found again.
 uninstall:
 	rm -f $(INSTALL_MOD_PATH)/lib/modules/$(release)/updates/ib_ipoib.ko*
 	$(depmod)
+
+# In a copy: nothing is left of it but the package.
+deb:
+	rm -rf .deb
+	mkdir -p .deb/src
+	cp -r Kbuild LICENSE Makefile dkms.conf *.c *.h compat cm mcast roce sa debian Documentation tools/install .deb/src
+	cd .deb/src && dpkg-buildpackage -b -us -uc
+	mv .deb/*.deb .
+	rm -rf .deb
 
 lint:
 	tools/lint/lint $(if $(SUITE),--suite $(SUITE))
@@ -41,4 +53,4 @@ metrics:
 	tools/lint/metrics
 	tools/lint/layout
 
-.PHONY: all modules modules_install install uninstall clean lint metrics
+.PHONY: all modules modules_install install uninstall clean deb lint metrics

@@ -16,6 +16,8 @@
 
 MODULE_DESCRIPTION("IP over InfiniBand, RFC 4391 and RFC 4755");
 MODULE_LICENSE("GPL");
+/* As in dkms.conf: older DKMS installs no module of the same version as the kernel's own. */
+MODULE_VERSION("0.1");
 MODULE_ALIAS_RTNL_LINK("ipoib");
 
 #define IPOIB_QUEUE_MAX		8192
