@@ -177,6 +177,8 @@ struct ipoib_fabric_ops {
  *
  * There was no answer, or one for later. That there is no such method is what the kernel
  * of the SA's node answers when the SA has gone.
+ *
+ * Return: true if the question may be asked again, and nothing follows from it
  */
 static inline bool ipoib_sa_is_silent(int status)
 {

@@ -57,7 +57,6 @@ enum {
  * @todo: memberships to begin or to end; under @lock
  * @joined: memberships that have been begun, or could not be; under @lock
  * @group_work: does what is in @todo, under RTNL
-
  */
 struct ipoib_roce {
 	struct ipoib_dev *priv;
