@@ -71,7 +71,7 @@ static int ipoib_ud_qp_ready(struct ipoib_dev *priv)
 			    IB_QP_STATE | IB_QP_SQ_PSN);
 }
 
-/* What HCAs return for want of memory or time: the next try may succeed. */
+/* HCAs return these for want of memory or time: the next try may succeed. */
 static bool ipoib_ud_is_passing(int err)
 {
 	return err == -ENOMEM || err == -EAGAIN || err == -EBUSY || err == -EINTR;

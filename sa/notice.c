@@ -461,8 +461,8 @@ void ipoib_sa_notice_init(struct ipoib_agent *agent)
  * ipoib_sa_notice_exit - end what is left of the subscriptions
  * @agent: an agent that goes; no interface is up any more
  *
- * The SA is told, and not waited for: the requests are on their way when the MAD agent
- * goes, and the answers are not needed.
+ * The requests are on their way when the MAD agent goes. The answers are not needed, and
+ * not waited for.
  *
  * Context: may sleep
  */
