@@ -152,7 +152,8 @@ struct ipoib_roce;
 
 /* Bits of &ipoib_dev.flags. */
 enum {
-	IPOIB_FLAG_UP,		/* QP runs, works may be queued; see ndo_open */
+	IPOIB_FLAG_UP,		/* works may be queued; see ndo_open */
+	IPOIB_FLAG_QP,		/* QP is in RTS and takes sends, its handlers run */
 	IPOIB_FLAG_CONNECTED,	/* the mode is connected; under RTNL */
 	IPOIB_FLAG_PKEY,	/* the port has our P_Key */
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
@@ -167,7 +168,7 @@ enum {
 enum {
 	IPOIB_CTL_LINK,		/* carrier and MTU follow the flags */
 	IPOIB_CTL_PORT,		/* read port state, P_Key and GID again */
-	IPOIB_CTL_RESTART,	/* reset the QP */
+	IPOIB_CTL_RESTART,	/* reset the QP; take over another scope */
 	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
 	IPOIB_CTL_SCOPE,	/* look for a broadcast group of the next scope */
 	IPOIB_CTL_DELETE,	/* a child: unregister it; set under RTNL */
@@ -183,6 +184,8 @@ struct ipoib_ctl {
 	unsigned long events;
 	/** @pause: milliseconds to its next try after a failure, 0 if there was none */
 	unsigned int pause;
+	/** @restarted: jiffies, when the QP was reset last; under RTNL */
+	unsigned long restarted;
 	/** @announcements: how often the address is still to be announced; under RTNL */
 	unsigned int announcements;
 	/** @announce_at: jiffies: not before; under RTNL */

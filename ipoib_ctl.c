@@ -18,6 +18,8 @@
 /* How often a new address is announced to neighbours, and how far apart in jiffies. */
 #define IPOIB_ANNOUNCEMENTS	3
 #define IPOIB_ANNOUNCE_PAUSE	(HZ / 3)
+/* The QP is reset no sooner than so many jiffies after the last time. */
+#define IPOIB_RESTART_PAUSE	(HZ / 10)
 /* Checks whether the stack has noticed the carrier. */
 #define IPOIB_ANNOUNCE_POLL	(HZ / 50)
 
@@ -134,9 +136,24 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
 	return err;
 }
 
+/*
+ * A QP that has failed is reset alone: it stays attached to its groups, and memberships,
+ * paths and connections do not depend on it. Frames that cause a failure each time, or an
+ * HCA that has it fail at once, do not have the control work hold RTNL all the time.
+ */
 static int ipoib_ctl_restart(struct ipoib_dev *priv)
 {
+	unsigned long since = jiffies - priv->ctl.restarted;
+
 	if (!test_bit(IPOIB_FLAG_UP, &priv->flags))
+		return 0;
+	if (since < IPOIB_RESTART_PAUSE) {
+		ipoib_ctl_post_later(priv, IPOIB_CTL_RESTART,
+				     IPOIB_RESTART_PAUSE - since);
+		return 0;
+	}
+	priv->ctl.restarted = jiffies;
+	if (!ipoib_dev_address_moved(priv) && !ipoib_ud_restart(priv))
 		return 0;
 	ipoib_dev_down(priv);
 	return ipoib_ctl_up(priv);

@@ -103,19 +103,22 @@ static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
  * @priv: the interface
  * @qkey: Q_Key of the broadcast group, host byte order (U40)
  *
- * Context: may sleep; the QP is in RTS
- * Return: 0 or negative error of the HCA
+ * Context: multicast work; may sleep
+ * Return: 0 or negative error of the HCA, as for a QP that is just being reset
  */
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 {
 	struct ib_qp_attr attr = { .qkey = qkey };
+	u32 was = priv->qkey;
 	int err;
 
-	if (priv->qkey == qkey)
+	if (was == qkey)
 		return 0;
+	/* First, for a QP that is reset meanwhile gets this one. */
+	WRITE_ONCE(priv->qkey, qkey);
 	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_QKEY);
-	if (!err)
-		WRITE_ONCE(priv->qkey, qkey);
+	if (err)
+		WRITE_ONCE(priv->qkey, was);
 	return err;
 }
 
@@ -332,15 +335,17 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 
 /* ---- frames that have waited ---- */
 
-/* With the transmit lock held. An interface that goes down drops what waited. */
+/* With the transmit lock held. What waited is dropped while the QP is stopped or reset. */
 static void ipoib_ud_send_all(struct ipoib_txq *txq,
 			      struct sk_buff_head *frames, ipoib_xmit_t xmit)
 {
 	struct ipoib_dev *priv = txq->priv;
+	bool on = test_bit(IPOIB_FLAG_UP, &priv->flags) &&
+		  test_bit(IPOIB_FLAG_QP, &priv->flags);
 	struct sk_buff *skb;
 
 	while ((skb = __skb_dequeue(frames))) {
-		if (test_bit(IPOIB_FLAG_UP, &priv->flags))
+		if (on)
 			xmit(txq, skb);
 		else
 			ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
@@ -1039,6 +1044,7 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 	if (err)
 		goto stop_rx;
 	ipoib_ud_tx_start(priv->txq);
+	set_bit(IPOIB_FLAG_QP, &priv->flags);
 	return 0;
 
 stop_rx:
@@ -1052,7 +1058,9 @@ reset_qp:
 
 /**
  * ipoib_ud_stop - reset the QP and free what it held
- * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
+ * @priv: the interface; its QP is started, or ipoib_ud_restart() has failed
+ *
+ * Transmit queues are stopped, too.
  *
  * Context: RTNL held; may sleep
  */
@@ -1060,11 +1068,38 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_txq *txq = priv->txq;
 
+	if (!test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
+		return;
 	napi_disable(&txq->napi);
 	napi_disable(&priv->rxq->napi);
-	/* A last completion may have started the queue again. */
+	/*
+	 * Takes each transmit lock: after this no sender is under way. A last completion
+	 * may have started the queue again.
+	 */
 	netif_tx_disable(priv->netdev);
 	ipoib_ud_qp_empty(priv);
+}
+
+/**
+ * ipoib_ud_restart - reset the QP and start it again
+ * @priv: the interface, IPOIB_FLAG_UP set
+ *
+ * Frames that the QP held are lost. It stays attached to its groups, and its QPN is the
+ * same.
+ *
+ * Context: RTNL held; may sleep
+ * Return: 0, or a negative error with the QP and transmit queues stopped
+ */
+int ipoib_ud_restart(struct ipoib_dev *priv)
+{
+	int err;
+
+	ipoib_ud_stop(priv);
+	err = ipoib_ud_start(priv);
+	if (err)
+		return err;
+	netif_tx_wake_all_queues(priv->netdev);
+	return 0;
 }
 
 /**

@@ -216,6 +216,7 @@ int ipoib_ud_moderate(struct ipoib_dev *priv, u16 usecs, u16 frames);
 bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
+int ipoib_ud_restart(struct ipoib_dev *priv);
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
 void ipoib_ud_recover(struct ipoib_dev *priv);
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);

@@ -37,6 +37,7 @@ CASES=(
 	"lossy C33 one packet in fifty is lost and no connection is, nor much time"
 	"rnr C33 nor if a peer has no receives for a while"
 	"burst C33 after a burst that has used up half of the receives as many again are posted"
+	"ud_error B38,F7,C1 the QP of datagrams fails: it is reset, and no connection, group or path ends"
 	"latency C12 a connection is made within a few milliseconds"
 )
 
@@ -103,6 +104,34 @@ burst()
 	knob_set 2 hold_cq 0
 	check "receives" busywait 3000 receives_are 2 -ge 65
 	check "nothing lost" ping_lossless 1 "$(ip4 2)" 20
+}
+
+# What node 2 has asked for: connections, memberships, path records
+asked()
+{
+	local name
+
+	for name in cm_requests mcast_joins path_queries; do
+		cm_stat 2 "$name"
+	done
+}
+
+# A broadcast of node 1, with which a receive of node 2 fails, then another that arrives
+ud_error()
+{
+	local before
+
+	check "connection" connect 1 2
+	check "one connection" slowwait 15 settled
+	same_connection_begin
+	before=$(asked)
+	knob_set 2 fail_recv 1
+	node_ip 1 neigh flush dev ib0
+	ping_ok 1 "$(ip4 2)"
+	check "a receive has failed" busywait 5000 knob_is 2 fail_recv 0
+	check "node 2 is found again" within 10000 ping_ok 1 "$(ip4 2)"
+	check_eq "what node 2 has asked for" "$(asked | xargs)" "$(xargs <<< "$before")"
+	same_connection_end
 }
 
 # longest_echo COUNT [ARG...]: sets TOOK, of those on the connection
