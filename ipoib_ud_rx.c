@@ -463,12 +463,17 @@ static int ipoib_rx_pool_create(struct ipoib_rxq *rxq)
 	return 0;
 }
 
+/*
+ * A RoCE port has the QP take what is sent to its groups on all VLANs, of which others may
+ * have a greater MTU: a frame longer than its buffer puts a QP into the error state.
+ */
 static void ipoib_rx_set_size(struct ipoib_rxq *rxq)
 {
+	struct ipoib_dev *priv = rxq->priv;
+	unsigned int mtu = priv->roce ? priv->max_mtu : priv->port_mtu;
 	unsigned int i;
 
-	rxq->buf_size = min_t(unsigned int, PAGE_SIZE,
-			      roundup_pow_of_two(rxq->priv->port_mtu));
+	rxq->buf_size = min_t(unsigned int, PAGE_SIZE, roundup_pow_of_two(mtu));
 	for (i = 0; i < IPOIB_BATCH; i++)
 		rxq->sge[i][1].length = rxq->buf_size;
 	for (i = 0; i < rxq->size; i++)

@@ -38,6 +38,7 @@ CASES=(
 	"family - a GID of the other family is not on the link"
 	"path_follows - a neighbour's new MAC address is used with the next frame, and so is its old one"
 	"vlan:own - an interface on a VLAN is a link of its own"
+	"vlan:longer - longer frames of the untagged link do no harm to one with a smaller MTU"
 	"vlan:deleted - it lives through its VLAN being down, deleted and made again"
 	"vlan:mtu - a VLAN whose MTU is less than its port's has a smaller one, and a message why"
 	"vlan:apart - frames of the untagged link are dropped there, and its own there"
@@ -58,6 +59,14 @@ CASES=(
 	"flood:arp - nor do ARP requests of two thousand nodes that do not exist"
 	"port_deleted A8 an Ethernet port that is deleted takes the interface with it, under traffic"
 	"unload A8 with the driver all memberships go"
+)
+
+NEEDS=(
+	[vlan:longer]=vlan:own
+	[vlan:deleted]=vlan:own
+	[vlan:mtu]=vlan:own
+	[vlan:apart]=vlan:own
+	[vlan:tagged]=vlan:own
 )
 
 setup()
@@ -392,10 +401,15 @@ apart()
 	check_num "frames that node $2 dropped" $(($(xstat "$2" rx_drop_other_vlan) - before)) -ge 3
 }
 
+longer_dropped()
+{
+	[ $(($(xstat 92 rx_drop_other_vlan) - before)) -ge 3 ]
+}
+
 # Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
 vlan()
 {
-	local node dev
+	local node dev before errors
 
 	case $1 in
 	own)
@@ -414,6 +428,18 @@ vlan()
 		check "carrier" wait_carrier 91 92
 		check "ping" slowwait 5 ping_ok 91 10.8.0.2
 		check "the untagged link lives" wait_ping 1 2
+		;;
+	longer)
+		ip link set v2 mtu 1500
+		check "MTU" slowwait 5 mtu_is 92 1020
+		before=$(xstat 92 rx_drop_other_vlan) errors=$(xstat 92 rx_completion_errors)
+		in_node 1 ping -q -b -c 3 -i 0.2 -W 1 -s 1900 10.9.0.255 > /dev/null 2>&1
+		check "frames that node 92 dropped" busywait 3000 longer_dropped
+		check_eq "receives that failed" "$(xstat 92 rx_completion_errors)" "$errors"
+		check_not "the QP is reset" klog_has 'resetting it'
+		ip link set v2 mtu 2200
+		check "MTU" slowwait 5 mtu_is 92 2044
+		check "ping" slowwait 5 ping_ok 91 10.8.0.2
 		;;
 	deleted)
 		ip link set v2 down
