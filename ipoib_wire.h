@@ -267,13 +267,13 @@ static inline bool ipoib_lid_is_same_port(u32 a, u32 b, u8 lmc)
 
 /**
  * ipoib_mtu_from_ib - MTU of the network layer on a given IB MTU
- * @mtu: IB MTU, as enum ib_mtu
+ * @mtu: IB MTU, as enum ib_mtu, or one of the two more that Omni-Path has (enum opa_mtu)
  *
  * Return: octets, without the encapsulation header; negative if @mtu is none
  */
 static inline int ipoib_mtu_from_ib(u8 mtu)
 {
-	return ib_mtu_enum_to_int(mtu) - (int)IPOIB_ENCAP_LEN;
+	return opa_mtu_enum_to_int(mtu) - (int)IPOIB_ENCAP_LEN;
 }
 
 #endif /* IPOIB_WIRE_H */

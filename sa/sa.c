@@ -46,12 +46,10 @@
 /* Our users count for the SA module; it waits for them when we unload. */
 static struct ib_sa_client ipoib_sa_client;
 
-/* Without a link there is no active MTU. */
-static unsigned int ipoib_sa_active_mtu(const struct ib_port_attr *attr)
+/* Receives are made for no more than a page, whatever Omni-Path's ports take. */
+static unsigned int ipoib_sa_mtu(u8 mtu)
 {
-	if (attr->state < IB_PORT_INIT)
-		return 0;
-	return clamp(ipoib_mtu_from_ib(attr->active_mtu), IPOIB_MTU_MIN,
+	return clamp(ipoib_mtu_from_ib(mtu), IPOIB_MTU_MIN,
 		     ipoib_mtu_from_ib(IB_MTU_4096));
 }
 
@@ -92,9 +90,10 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->lid = attr.lid;
 	port->lmc = attr.lmc;
 	port->gid_entry = NULL;
-	port->mtu = ipoib_sa_active_mtu(&attr);
+	/* Without a link there is no active MTU. */
+	port->mtu = attr.state < IB_PORT_INIT ? 0 : ipoib_sa_mtu(attr.active_mtu);
 	port->mbps = ipoib_port_mbps(&attr);
-	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
+	port->max_mtu = ipoib_sa_mtu(attr.max_mtu);
 	return ipoib_sa_pkey_read(priv, port);
 }
 

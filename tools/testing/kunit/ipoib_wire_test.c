@@ -210,7 +210,9 @@ static void mtu_from_ib(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_4096), 4092);
 	/* What is no IB MTU must fall below every limit. */
 	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(0), 0);
-	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(6), 0);
+	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(OPA_MTU_8192), 8188);
+	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(OPA_MTU_10240), 10236);
+	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(8), 0);
 	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(63), 0);
 }
 
