@@ -31,6 +31,8 @@ CASES=(
 	"bad:private=00ffffff00010000 F22,C16,C15,C35 so is that of a group"
 	"bad:private=ff00000000010000 F22,C29 other bits in the reserved octet make no QPN of it"
 	"partition C35,F31,F33 a request for a partition that the port is not in comes to its CM, and is not granted"
+	"bad:pkey=8001 F22,C16,A18,C35,U41 one for a partition that the port is in, and the interface not, is refused"
+	"beside C30,C8 UC is granted, too, where RC is preferred and both are offered"
 	"bad:service=1 F22,C16,C8,C35 so is UC if only RC is offered"
 	"bad:sgid=own F22,C16,C35 so is one in our own name"
 	"bad:sgid=ff12401bffff00000000000000000001 F22,C16,C35 or in the name of a group"
@@ -73,6 +75,7 @@ NEEDS=(
 
 setup()
 {
+	partitions "Default=0x7fff, ipoib : ALL=full;" "Blue=0x0001 : ALL=full;"
 	fabric_up 3
 	wait_ping 2 3 || ktap_bail "no ping"
 	wait_ping 1 2 || ktap_bail "no ping"
@@ -160,6 +163,15 @@ huge()
 	forged huge private=00004242ffffffff
 	check_num "REP" "$(answers "$CM_REP")" -ge 1
 	check_not "believed" grep -q 'mtu=42' <<< "$(conns 2)"
+}
+
+beside()
+{
+	check "both" set_transport 2 rc,uc
+	forged beside service=1
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check_eq "REJ" "$(answers "$CM_REJ")" 0
+	check "RC" set_transport 2 rc
 }
 
 # Each refusal has private data, of its own.

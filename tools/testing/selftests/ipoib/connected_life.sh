@@ -20,8 +20,11 @@ CASES=(
 	"neighbour C20 it ends at once if its neighbour does, but not while it is used"
 	"memory C13,C20 one receive is posted for each idle connection, and a margin; none without"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
+	"smaller_grants C27,C28 so it does if it is asked"
 	"no_srq C13 an HCA without shared receive queues has connections, too"
 )
+
+NEEDS=([smaller_grants]=smaller)
 
 setup()
 {
@@ -155,6 +158,26 @@ smaller()
 	check "in fragments" ping_lossless 1 "$(ip4 2)" 5 -s 20000
 	check "back, in fragments" slowwait 5 ping_ok 2 "$(ip6 1)" -s 20000
 	check "back, in fragments" ping_lossless 2 "$(ip6 1)" 5 -s 20000
+}
+
+# Node 2 has two pages still, and requests none.
+smaller_grants()
+{
+	check "none" in_mode datagram rc 1 2
+	check "node 1 requests" set_mode 1 connected
+	capture_start smaller_grants
+	check "connection" connect 1 2
+	capture_stop
+	check_eq "requests of node 2" "$(cm_from 2 "$CM_REQ" cm.private)" ""
+	check "what it grants" only_private "$(private_data 2 8196)"
+	check "node 1 keeps to it" grep -q 'mtu=8192' <<< "$(conns 1 2)"
+	check "8192" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 8164
+	check "node 2" set_mode 2 connected
+}
+
+only_private()
+{
+	[ "$(cm_from 2 "$CM_REP" cm.private | sort -u)" = "$1" ]
 }
 
 no_srq()

@@ -24,6 +24,8 @@ CASES=(
 	"answers:80 C10 answers to ARP and ND have the responder's own flags and QPN, and go to who asked"
 	"pings C1,C2 echoes of all sizes lose nothing, both ways and both families"
 	"on_wire:0 C4,C6,C22,C31,C32 echoes are on the connection, ARP and ND over UD"
+	"reserved_flags C7 reserved bits in the flags of a peer's address are ignored: its connection is the same"
+	"reserved_ignored C22 and so is a reserved field that is not zero, in what a connection brings"
 	"reserved:0 F22,C22 the reserved field is zero in what is sent on it"
 	"one_connection C4,C5,C13,C14 two IP addresses of a peer share one connection for both directions"
 	"multicast C3,C31 broadcast goes over UD"
@@ -73,6 +75,47 @@ lossy()
 		knob_set "$node" drop_every_rc 0
 	done
 	check_num "losses" "$(($(drops 1 fault) + $(drops 2 fault)))" -gt 2
+	same_connection_end
+}
+
+reserved_flags()
+{
+	local before addr
+
+	check "connection" connect 1 2
+	check "one connection" slowwait 15 settled
+	same_connection_begin
+	addr=$(lladdr 2)
+	node_ip 1 neigh replace "$(ip4 2)" dev ib0 nud permanent \
+		lladdr "$(sed 's/../&:/g; s/:$//' <<< "bf${addr:2}")"
+	before=$(cm_stat 1 cm_tx_packets)
+	check "ping" ping_lossless 1 "$(ip4 2)" 5
+	check_num "on the connection" $(($(cm_stat 1 cm_tx_packets) - before)) -ge 5
+	node_ip 1 neigh del "$(ip4 2)" dev ib0
+	same_connection_end
+}
+
+# An echo request from 10.9.0.1 to 10.9.0.2, by a packet socket: the driver makes no header
+reserved_ignored()
+{
+	local packet=4500002000004000400126c90a0900010a090002
+	local icmp=08005a6100000001deadbeef before
+
+	check "connection" connect 1 2
+	same_connection_begin
+	before=$(cm_stat 2 cm_rx_packets)
+	listen 1 0x0800 1 20000
+	capture_start received
+	check "send" in_node 1 python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+s.bind(("ib0", 0x0800))
+s.send(bytes.fromhex(sys.argv[1]))' "$(lladdr 2)0800ffff$packet$icmp"
+	wait "$LISTENER" || fail "no answer"
+	capture_stop
+	check "the answer" grep -q 'data=4500.*0000....00000001deadbeef' <<< "$(received 1)"
+	check_num "by the connection" $(($(cm_stat 2 cm_rx_packets) - before)) -ge 1
+	check "reserved" frames_all reserved ffff icmp.type=8 op=04
 	same_connection_end
 }
 

@@ -17,6 +17,7 @@
 
 CASES=(
 	"unnoticed F9 a neighbour's new LID that nothing told of is learned when the stack finds it unreachable"
+	"subscribed_again U52 a port that gets another LID, and no other event, subscribes to reports again"
 	"record F8 after all LIDs have changed, connections are requested with the new path record"
 )
 
@@ -79,6 +80,12 @@ unnoticed()
 	check "and IPv6" slowwait 75 ping_ok 3 "$(ip6 2)"
 	check_num "queries" $(($(xstat 3 path_queries) - queries)) -le 10
 	node_ip 2 neigh del "$(ip6 3)" dev ib0
+}
+
+subscribed_again()
+{
+	NO_REREG=TRUE sm_with "$(port_lid 1)" 66 "$(port_lid 3)"
+	check "node 2 has subscribed" slowwait 15 subscribed 2
 }
 
 # The answers of the SA come late, so that frames are there before them.

@@ -91,6 +91,11 @@ record()
 	check_eq "TClass" "$(link_field TClass)" "$TCLASS"
 	check_eq "FlowLabel" "$(link_field FlowLabel)" "$FLOW"
 	check_num "HopLimit" "$(link_field HopLimit)" -gt 0
+	in_node 1 udp_group send ib0 255.255.255.255 7401 32 3
+	capture_sync
+	check_eq "TClass, FlowLabel, HopLimit of frames" \
+		"$(frames -f tclass -f flow -f hop dport=7401 | sort -u)" \
+		"$((TCLASS)) $((FLOW)) $(link_field HopLimit)"
 }
 
 path_asked()

@@ -26,6 +26,8 @@ CASES=(
 	"to_broadcast:ff0e-2012 U49,A22 and IPv6"
 	"to_routers:239.20.1.3 U49,A22 with one it goes to the all-routers group, IPv4"
 	"to_routers:ff0e-2013 U49,A22 and IPv6"
+	"to_routers:ff03-2014 U49,A22 that of scope 3, too"
+	"to_routers:ff04-2015 U49,A22 and of scope 4"
 	"link_local:224.0.0.77 U49 to an IPv4 group of the link without listeners nothing is sent, and it is counted"
 	"link_local:ff02-2077 U49 nor to an IPv6 group of the link"
 	"elsewhere:ff15401bffff00000000000001010101 F20,U8 to a group of another scope nothing is sent or joined, and it is counted"

@@ -42,7 +42,7 @@ CASES=(
 	"netns B16 one can be made in another namespace, from which it comes back"
 	"rdma_cm B39 a program that binds to the address of a child uses its P_Key"
 	"sm_restart U51 children are members again after a restart of the SM"
-	"capability B9 a user without rights makes none"
+	"capability B9,U60 a user without rights makes none and deletes none"
 	"many B9 128 children on a port"
 	"held A8,B9 delete_child does not wait for users of the child, the removal of the HCA does"
 	"failed B9,B14 an HCA that has failed has no more of them made"
@@ -323,6 +323,11 @@ link_connected()
 {
 	check "long packets" slowwait 10 child_ping 1 blue 2 2 -M 'do' -s 8972
 	check "by a connection" slowwait 5 blue_connected
+	capture_start link_connected
+	check "on it" child_ping 1 blue 2 2 -M 'do' -s 8972
+	capture_stop
+	check "P_Key of the connection's first packets" frames_all pkey 8001 op=00
+	check "of the last" frames_all pkey 8001 op=02
 }
 
 blue_connected()
@@ -603,6 +608,11 @@ capability()
 	check_not "root without rights" in_node 1 setpriv --bounding-set -all --inh-caps -all \
 		sh -c 'echo 0x8001 > /sys/class/net/ib0/create_child'
 	check_eq "interfaces" "$(node_ip 1 -br link show type ipoib | wc -l)" 1
+	child create_child 1 0x8001
+	check_not "root without rights deletes" in_node 1 setpriv --bounding-set -all --inh-caps -all \
+		sh -c 'echo 0x8001 > /sys/class/net/ib0/delete_child'
+	check "it is there" exists 1 ib0.8001
+	away 1 0x8001
 }
 
 many()
