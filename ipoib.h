@@ -170,7 +170,6 @@ enum {
 	IPOIB_CTL_PORT,		/* read port state, P_Key and GID again */
 	IPOIB_CTL_RESTART,	/* reset the QP; take over another scope */
 	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
-	IPOIB_CTL_SCOPE,	/* look for a broadcast group of the next scope */
 	IPOIB_CTL_DELETE,	/* a child: unregister it; set under RTNL */
 };
 
@@ -269,8 +268,6 @@ struct ipoib_dev {
 	u16 pkey_joined;
 	/** @pkey_limited: the port is a limited member of the partition, which was logged */
 	bool pkey_limited;
-	/** @scope_search: look for a broadcast group of another scope if there is none */
-	bool scope_search;
 	/** @sendq_size: sends that the UD QP has room for */
 	unsigned int sendq_size;
 	/** @recvq_size: receives that it has room for */
@@ -463,7 +460,6 @@ unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv);
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
 void ipoib_dev_port_going(struct ipoib_dev *priv);
-void ipoib_dev_next_scope(struct ipoib_dev *priv);
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
 void ipoib_dev_change_address(struct ipoib_dev *priv);
 int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr);

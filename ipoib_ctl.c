@@ -159,17 +159,6 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 	return ipoib_ctl_up(priv);
 }
 
-/* There is no broadcast group of this scope; what about the next (U15)? */
-static int ipoib_ctl_scope(struct ipoib_dev *priv)
-{
-	if (!test_bit(IPOIB_FLAG_UP, &priv->flags) || !priv->scope_search ||
-	    test_bit(IPOIB_FLAG_JOINED, &priv->flags))
-		return 0;
-	ipoib_dev_down(priv);
-	ipoib_dev_next_scope(priv);
-	return ipoib_ctl_up(priv);
-}
-
 static int ipoib_ctl_mtu(struct ipoib_dev *priv)
 {
 	int err = ipoib_dev_fit_mtu(priv);
@@ -221,8 +210,6 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	recover = test_and_clear_bit(IPOIB_CTL_RECOVER, &priv->ctl.events);
 	if (port)
 		err = ipoib_ctl_port(priv, port);
-	if (test_and_clear_bit(IPOIB_CTL_SCOPE, &priv->ctl.events))
-		err = ipoib_ctl_scope(priv) ?: err;
 	if (restart)
 		err = ipoib_ctl_restart(priv) ?: err;
 	else if (recover && test_bit(IPOIB_FLAG_UP, &priv->flags))

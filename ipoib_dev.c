@@ -16,8 +16,7 @@
 
 static int ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 module_param_named(scope, ipoib_scope, int, 0444);
-MODULE_PARM_DESC(scope,
-		 "Scope of the broadcast group: 1 to 14 (default 2); 0: search 2, 5, 8 and 14");
+MODULE_PARM_DESC(scope, "Scope of the broadcast group: 1 to 14 (default 2)");
 
 /* ---- address ---- */
 
@@ -57,9 +56,7 @@ static void ipoib_dev_set_address(struct ipoib_dev *priv)
 
 	ipoib_dev_set_lladdr(priv);
 	ipoib_mgid_broadcast(&priv->broadcast_mgid,
-			     ipoib_dev_scope(dev) ?: ipoib_scope ?:
-			     IPOIB_SCOPE_LINK_LOCAL,
-			     priv->pkey);
+			     ipoib_dev_scope(dev) ?: ipoib_scope, priv->pkey);
 	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
 	memcpy(dev->broadcast, &addr, sizeof(addr));
 }
@@ -76,26 +73,6 @@ bool ipoib_dev_address_moved(const struct ipoib_dev *priv)
 	const struct ipoib_lladdr *addr = (const void *)priv->netdev->broadcast;
 
 	return memcmp(addr->gid, &priv->broadcast_mgid, sizeof(addr->gid));
-}
-
-/**
- * ipoib_dev_next_scope - look for a broadcast group of greater scope
- * @priv: the interface, stopped; ipoib_dev_change_address() is to follow
- *
- * Context: RTNL held
- */
-void ipoib_dev_next_scope(struct ipoib_dev *priv)
-{
-	struct ipoib_lladdr *addr = (void *)priv->netdev->broadcast;
-	struct ipoib_mgid *mgid = (void *)addr->gid;
-	static const u8 scopes[] = { 0x2, 0x5, 0x8, 0xe };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(scopes) - 1; i++)
-		if (scopes[i] >= ipoib_dev_scope(priv->netdev))
-			break;
-	mgid->flags_scope = IPOIB_MGID_TRANSIENT |
-			    scopes[(i + 1) % ARRAY_SIZE(scopes)];
 }
 
 /**
@@ -574,7 +551,6 @@ int ipoib_dev_init(struct ipoib_dev *priv)
 
 	priv->neigh = &ipoib_neigh_ops;
 	INIT_LIST_HEAD(&priv->children);
-	priv->scope_search = !ipoib_scope;
 	spin_lock_init(&priv->ah.lock);
 	INIT_LIST_HEAD(&priv->ah.dead);
 	INIT_LIST_HEAD(&priv->attachments);
@@ -731,6 +707,6 @@ void ipoib_dev_destroy(struct ipoib_dev *priv)
  */
 void ipoib_dev_params_fix(void)
 {
-	if (ipoib_scope < 0 || ipoib_scope > 14)
+	if (ipoib_scope < 1 || ipoib_scope > 14)
 		ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 }

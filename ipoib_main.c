@@ -311,11 +311,9 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 		ipoib_debugfs_remove(netdev_priv(dev));
 		break;
 	case NETDEV_CHANGEADDR:
-		if (!ipoib_dev_address_moved(netdev_priv(dev)))
-			break;
 		/* The administrator has chosen the scope. */
-		((struct ipoib_dev *)netdev_priv(dev))->scope_search = false;
-		ipoib_ctl_post(netdev_priv(dev), IPOIB_CTL_RESTART);
+		if (ipoib_dev_address_moved(netdev_priv(dev)))
+			ipoib_ctl_post(netdev_priv(dev), IPOIB_CTL_RESTART);
 		break;
 	}
 	return NOTIFY_DONE;

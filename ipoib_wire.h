@@ -27,7 +27,6 @@
 #define IPOIB_MGID_SIG_IPV6	0x601b
 #define IPOIB_MGID_TRANSIENT	0x10
 #define IPOIB_SCOPE_LINK_LOCAL	0x2
-#define IPOIB_SCOPE_GLOBAL	0xe
 
 /* Bit 15 of a P_Key: full member of the partition (IBTA 10.9.1.1). */
 #define IPOIB_PKEY_FULL		0x8000

@@ -154,8 +154,6 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 
 /* How long listeners may take to register with a new SM. */
 #define IPOIB_GRACE		(2 * HZ)
-/* The greatest scope is asked for again until the back-off exceeds this, in ms. */
-#define IPOIB_SCOPE_HOLD_OFF	4000
 
 /**
  * ipoib_mcast_member_link - record of the broadcast group
@@ -408,25 +406,10 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 	ipoib_mcast_group_send(mcast);
 }
 
-/* At the greatest scope the search holds off for a while before it starts anew. */
-static bool ipoib_mcast_member_is_last_scope(const struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_link_down(struct ipoib_dev *priv)
 {
-	const struct ipoib_mgid *mgid = (const void *)mcast->mgid.raw;
-
-	return (mgid->flags_scope & 0xf) == IPOIB_SCOPE_GLOBAL &&
-	       READ_ONCE(mcast->backoff) < IPOIB_SCOPE_HOLD_OFF;
-}
-
-/* The link is no link any more. Perhaps there is one of another scope. */
-static void ipoib_mcast_member_link_down(struct ipoib_mcast *mcast)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
 	if (test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
-	if (mcast->reason == IPOIB_CHECK_MISSING && priv->scope_search &&
-	    !ipoib_mcast_member_is_last_scope(mcast))
-		ipoib_ctl_post(priv, IPOIB_CTL_SCOPE);
 }
 
 /* The answer may be older than a report that came while the query was under way. */
@@ -460,7 +443,7 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
 	else
 		ipoib_mcast_group_send(mcast);
 	if (definitive && ipoib_mcast_group_is_broadcast(mcast))
-		ipoib_mcast_member_link_down(mcast);
+		ipoib_mcast_member_link_down(mcast->priv);
 }
 
 /* Read the record. */

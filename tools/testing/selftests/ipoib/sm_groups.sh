@@ -48,15 +48,12 @@ CASES=(
 	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
 	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
-	"scope_search:5 U15,U8 one of scope 5 is found by searching"
-	"scope_search:e U15,U8 one of scope 14, too"
-	"scope_change U15 and when there is none any more and one of scope 2, that"
+	"scope_given:e U15,U8 so is one of scope 14"
 )
 
 NEEDS=(
 	[missing]=setup
 	[silent_sender]=silent_sm
-	[scope_change]=scope_search:e
 )
 
 setup()
@@ -708,20 +705,6 @@ scope_given()
 {
 	driver_again "0x$1" scope="0x$1"
 	scope_works "$1"
-}
-
-scope_search()
-{
-	driver_again "0x$1" scope=0
-	scope_works "$1"
-}
-
-scope_change()
-{
-	partitions "Default=0x7fff, ipoib : ALL=full;"
-	opensm_kill
-	opensm_start
-	scope_works 2
 }
 
 ktap_main "$@"
