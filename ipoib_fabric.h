@@ -197,7 +197,6 @@ bool ipoib_sa_notice_on(struct ipoib_agent *agent);
 int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
 int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
 			   const struct ib_sa_mcmember_rec *like);
-int ipoib_sa_query_barrier(const struct ipoib_mcast *mcast);
 int ipoib_sa_query_groups(struct ipoib_dev *priv);
 void ipoib_sa_query_cancel(struct ipoib_dev *priv);
 

@@ -199,8 +199,6 @@ struct ipoib_groups {
 	struct list_head todo;
 	/** @waiting: groups that wait for a credit of the agent's limit */
 	struct list_head waiting;
-	/** @leaving: groups to be left when the SA has dealt with others */
-	struct list_head leaving;
 	/**
 	 * @limit_exhausted: one of @waiting got no credit since the last answer; multicast
 	 * work only
@@ -223,15 +221,10 @@ struct ipoib_groups {
 	unsigned int nroute;
 	/** @nqueued: frames that wait for groups */
 	unsigned int nqueued;
-	/** @nleaves: groups left since the last barrier */
-	int nleaves;
-	/**
-	 * @leave_barrier: a barrier is under way: a query that the SA answers after it has
-	 * dealt with those leaves
-	 */
-	bool leave_barrier;
-	/** @last_leave_at: jiffies, when the last group was left */
-	unsigned long last_leave_at;
+	/** @nleaves: groups left since @leaves_at; multicast work only, as that */
+	unsigned int nleaves;
+	/** @leaves_at: jiffies, beginning of a span of time for leaves */
+	unsigned long leaves_at;
 	/**
 	 * @invalidated_at: jiffies; when &ipoib_mcast.invalidated_at of any group was last
 	 * set
@@ -269,7 +262,6 @@ int ipoib_mcast_init(struct ipoib_dev *priv);
 void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);
 void ipoib_mcast_stop(struct ipoib_dev *priv);
-void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status);
 void ipoib_mcast_resync(struct ipoib_dev *priv);
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
 void ipoib_mcast_rejoin(struct ipoib_dev *priv);

@@ -65,60 +65,41 @@ static bool ipoib_mcast_resume(struct ipoib_dev *priv)
 
 /* ---- many leaves ---- */
 
-/* How many groups are left between two barriers. */
+/* So many groups are left in a span of time, at most. */
 #define IPOIB_LEAVES		16
+#define IPOIB_LEAVE_SPAN	DIV_ROUND_UP(HZ, 16)
 
 /*
- * Flow control of leaves. ib_sa does not report that the SA has answered a leave, and
- * repeats it each 0.3 s until then: of hundreds at a time most would be sent twice. So
- * after IPOIB_LEAVES of them the others wait for a barrier. If the SA does not answer
- * that either it is busy, or dead: the next leaves are sent, and another barrier. An
- * interface that goes down leaves all groups at once.
+ * ib_sa does not report that the SA has answered a leave, and repeats it each 0.3 s until
+ * then: of hundreds at a time most would be sent twice. An interface that goes down leaves
+ * all groups at once.
+ *
+ * Return: jiffies until another group may be left
  */
-static bool ipoib_mcast_begin_leave(struct ipoib_mcast *mcast)
+static unsigned long ipoib_mcast_leave_delay(const struct ipoib_dev *priv)
 {
-	struct ipoib_dev *priv = mcast->priv;
-	const struct ipoib_mcast *broadcast;
-	bool ask, may;
-	int err = 0;
+	unsigned long since = jiffies - priv->mcast.leaves_at;
 
-	if (!priv->agent || mcast->state != IPOIB_MCAST_MEMBER)
-		return true;
-	spin_lock_bh(&priv->mcast.lock);
-	if (time_after(jiffies, priv->mcast.last_leave_at + HZ))
-		priv->mcast.nleaves = 0;
-	priv->mcast.last_leave_at = jiffies;
-	ask = !priv->mcast.leave_barrier && priv->mcast.nleaves >= IPOIB_LEAVES;
-	priv->mcast.leave_barrier |= ask;
-	may = !priv->mcast.leave_barrier;
-	if (may)
-		priv->mcast.nleaves++;
-	else
-		list_move_tail(&mcast->todo, &priv->mcast.leaving);
-	spin_unlock_bh(&priv->mcast.lock);
-	broadcast = rcu_dereference_protected(priv->broadcast, true);
-	if (ask)
-		err = ipoib_sa_query_barrier(broadcast);
-	if (err)
-		ipoib_mcast_barrier_done(priv, err);
-	return may;
+	if (!priv->agent || priv->mcast.nleaves < IPOIB_LEAVES ||
+	    since >= IPOIB_LEAVE_SPAN)
+		return 0;
+	return IPOIB_LEAVE_SPAN - since;
 }
 
-/**
- * ipoib_mcast_barrier_done - resume leaving groups after a barrier
- * @priv: the interface
- * @status: 0; negative error if there can be no barrier: all groups are left at once
- *
- * Context: any but hard interrupt
- */
-void ipoib_mcast_barrier_done(struct ipoib_dev *priv, int status)
+static bool ipoib_mcast_may_leave(const struct ipoib_mcast *mcast)
 {
-	spin_lock_bh(&priv->mcast.lock);
-	priv->mcast.leave_barrier = false;
-	priv->mcast.nleaves = status ? -IPOIB_MCAST_MAX : 0;
-	list_splice_tail_init(&priv->mcast.leaving, &priv->mcast.todo);
-	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv, 0);
+	struct ipoib_groups *groups = &mcast->priv->mcast;
+
+	if (mcast->state != IPOIB_MCAST_MEMBER)
+		return true;
+	if (ipoib_mcast_leave_delay(mcast->priv))
+		return false;
+	if (jiffies - groups->leaves_at >= IPOIB_LEAVE_SPAN) {
+		groups->leaves_at = jiffies;
+		groups->nleaves = 0;
+	}
+	groups->nleaves++;
+	return true;
 }
 
 /* ---- groups that go ---- */
@@ -258,7 +239,7 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 			     const struct ipoib_mcast_view *now)
 {
 	if (!now->want) {
-		if (ipoib_mcast_begin_leave(mcast))
+		if (ipoib_mcast_may_leave(mcast))
 			ipoib_mcast_group_remove(mcast);
 		return;
 	}
@@ -325,6 +306,8 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 	unsigned long delay = ULONG_MAX;
 	bool waits;
 
+	if (!mcast->users)
+		return ipoib_mcast_leave_delay(mcast->priv);
 	if (mcast->users == IPOIB_USER_SEND)
 		delay = ipoib_mcast_until(READ_ONCE(mcast->used) +
 					  IPOIB_SEND_UNUSED);
@@ -804,7 +787,6 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&priv->mcast.list);
 	INIT_LIST_HEAD(&priv->mcast.todo);
 	INIT_LIST_HEAD(&priv->mcast.waiting);
-	INIT_LIST_HEAD(&priv->mcast.leaving);
 	ipoib_limit_waiter_init(&priv->mcast.waiter, ipoib_mcast_limit_free);
 	INIT_DELAYED_WORK(&priv->mcast.work, ipoib_mcast_work);
 	ipoib_sa_purge_init(priv);

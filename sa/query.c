@@ -204,38 +204,6 @@ int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
 				  ipoib_sa_query_group_answer);
 }
 
-static void ipoib_sa_query_barrier_answer(void *context, int status,
-					  const struct ib_mad_recv_wc *answer)
-{
-	struct ipoib_query *query = context;
-
-	ipoib_mcast_barrier_done(query->priv, 0);
-	ipoib_sa_query_free(query);
-}
-
-/**
- * ipoib_sa_query_barrier - have the SA answer after it has dealt with earlier requests
- * @mcast: the broadcast group, NULL if there is none
- *
- * The membership of the broadcast group is set again, which changes nothing. A Get
- * would not do: OpenSM processes reads ahead of writes. If 0 is returned,
- * ipoib_mcast_barrier_done() is called with the answer, or after the timeout.
- *
- * Context: multicast work
- * Return: 0 or negative error
- */
-int ipoib_sa_query_barrier(const struct ipoib_mcast *mcast)
-{
-	struct ib_sa_mcmember_rec rec;
-	ib_sa_comp_mask mask;
-
-	if (!mcast || !mcast->held)
-		return -EAGAIN;
-	mask = ipoib_sa_query_join_rec(mcast, mcast->held, NULL, &rec);
-	return ipoib_sa_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
-				  ipoib_sa_query_barrier_answer);
-}
-
 /* ---- all groups ---- */
 
 /* Copy the data of all RMPP segments of an answer into one buffer. */

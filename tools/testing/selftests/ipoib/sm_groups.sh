@@ -34,7 +34,7 @@ CASES=(
 	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
 	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
 	"other_mlids U51,A26 an SM that gives a group another MLID is believed: what is sent goes there, and arrives"
-	"many_left U56,F31 of two hundred groups that are left at once the SA is told once each"
+	"many_left U56,F31 of two hundred groups that are left at once the SA is told once each, and not all at once"
 	"misfit:q:Q_Key U55,U58 a listener does not join a group whose Q_Key is not the link's, and says so"
 	"misfit:m:MTU U55,U58 MTU"
 	"misfit:s:SL U55,U58 SL"
@@ -471,6 +471,8 @@ many_left()
 	# one that is repeated has the same TID
 	check_eq "leaves" "$(leaves_of_53 | sort -u | wc -l)" 200
 	check_eq "groups" "$(leaves_of_53 | cut -d ' ' -f 1 | sort -u | wc -l)" 200
+	# sixteen at once, and as many each 1/16 s
+	check_num "milliseconds from the first to the last" "$(leaving_took)" -ge 600
 	check_eq "JoinStates" "$(frames -f mc.mgid -f mc.join mad.class=03 mad.method=15 "slid=$(lid_hex 3)" |
 		sed -n 's/^ff12:401b:ffff::f35:.* //p' | sort -u)" 1
 }
@@ -480,6 +482,13 @@ leaves_of_53()
 {
 	frames -f mc.mgid -f mad.tid mad.class=03 mad.method=15 "slid=$(lid_hex 3)" |
 		grep '^ff12:401b:ffff::f35:'
+}
+
+leaving_took()
+{
+	frames -f t -f mc.mgid mad.class=03 mad.method=15 "slid=$(lid_hex 3)" |
+		awk '/ ff12:401b:ffff::f35:/ { last = $1; if (!first) first = $1 }
+			END { printf "%d\n", (last - first) * 1000 }'
 }
 
 mgids_of_53()
