@@ -24,7 +24,7 @@ programs_of()
 		ref_connected | roce_two_hosts | unload) echo iperf3 ;;
 	esac
 	case $1 in
-	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_stock | \
+	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
 		multicast_ip | offloads | partitions | rdma_cm | roce | send_queue | roce_connected | roce_limits) echo python3 ;;
 	esac
 	case $1 in connected_many | connected_stock | lladdr | roce_param) echo rdma ;; esac
