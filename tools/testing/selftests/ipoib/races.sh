@@ -15,13 +15,14 @@
 
 # How long each storm lasts. Kernels that look at everything need more of it.
 case ${IPOIB_KERNEL:-stock} in
-stock) STORM_MS=5000 STORM_MORE=60000 ;;
-*) STORM_MS=20000 STORM_MORE=120000 ;;
+stock) STORM_MS=5000 STORM_MORE=120000 ;;
+*) STORM_MS=20000 STORM_MORE=240000 ;;
 esac
 # It lasts by so much longer, at most, until each actor has succeeded so often in it.
 SUCCESSES=1
-# Then those that keep others from it rest for so many seconds each time.
-REST=$((3 + SLOW))
+# Then those that keep others from it rest, for so many seconds at first, and twice as many
+# each time.
+REST_FIRST=$((3 + SLOW))
 
 CASES=(
 	"traffic F31 all kinds of traffic in both directions"
@@ -79,7 +80,7 @@ act()
 		[ -e "$TESTDIR/storm" ] || break
 		n=$((n + 1))
 		echo "$n" > "$TESTDIR/act.$name"
-		[ -z "${RESTS:-}" ] || rest
+		[ -z "${RESTS:-}" ] || rest [ -e "$TESTDIR/storm" ]
 	done > /dev/null 2>&1 &
 	ACTORS[$name]=$!
 }
@@ -90,11 +91,18 @@ disturb()
 	RESTS=1 act "$@"
 }
 
-# rest: if the storm lasts only for others to succeed
+# rest COMMAND...: if the storm lasts only for others to succeed, and while that is true
 rest()
 {
+	local end
+
 	now
-	[ "$NOW" -lt "$STORM_END" ] || nap "$REST"
+	end=$((NOW + REST * 1000))
+	[ "$NOW" -lt "$STORM_END" ] || REST=$((REST * 2))
+	while [ "$NOW" -ge "$STORM_END" ] && [ "$NOW" -lt "$end" ] && "$@"; do
+		nap 0.2
+		now
+	done
 }
 
 act_ping()
@@ -112,10 +120,10 @@ act_tcp()
 {
 	local port=$((5300 + RANDOM % 1000)) server status
 
-	in_node "$2" timeout $((10 * SLOW)) iperf3 -s -1 -p "$port" &
+	in_node "$2" timeout $((20 * SLOW)) iperf3 -s -1 -p "$port" &
 	server=$!
 	within 3000 in_node "$2" grep -qi "$(printf ':%04X .* 0A ' "$port")" /proc/net/tcp6
-	in_node "$1" timeout $((4 * SLOW)) iperf3 -c "$(ip4 "$2")" -p "$port" -t 1
+	in_node "$1" timeout $((10 * SLOW)) iperf3 -c "$(ip4 "$2")" -p "$port" -t 1
 	status=$?
 	kill "$server"
 	wait "$server"
@@ -230,6 +238,7 @@ storm_begin()
 	now
 	STORM_END=$((NOW + STORM_MS))
 	STORM_LAST=$((STORM_END + STORM_MORE))
+	REST=$REST_FIRST
 	ACTORS=()
 	rm -f "$TESTDIR"/act.*
 	touch "$TESTDIR/storm"
@@ -407,7 +416,7 @@ sm_comes_and_goes()
 		opensm_kill
 		opensm_start
 		times=$((times + 1))
-		rest
+		rest storm_lasts
 	done
 	note "subnet managers: $times"
 }
