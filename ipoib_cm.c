@@ -8,6 +8,7 @@
  * connection is in cm/conn.c.
  */
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 #include <net/ipv6.h>
@@ -520,10 +521,15 @@ static void ipoib_cm_init_transport(struct ipoib_cm *cm)
 
 static void ipoib_cm_init_members(struct ipoib_cm *cm)
 {
+	unsigned int i;
+
 	ipoib_cm_init_transport(cm);
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
+	cm->seed = get_random_u32();
+	for (i = 0; i < IPOIB_CM_SHARES; i++)
+		INIT_LIST_HEAD(&cm->shares[i].conns);
 	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
 	ipoib_cm_reap_init(cm);
 	ipoib_cm_reap_age_init(cm);

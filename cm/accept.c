@@ -18,8 +18,6 @@
 
 /* A request that was on its way when ours was accepted crosses it, still. */
 #define IPOIB_CM_CROSSING	(8 * HZ)
-/* Requests taken whose RTU is outstanding, or never came and all is not freed. */
-#define IPOIB_CM_ACCEPTING	256
 
 /* ---- requests ---- */
 
@@ -184,68 +182,64 @@ static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	return 0;
 }
 
-/* Check whether one more connection may wait for its RTU. Count a refusal. */
-static bool ipoib_cm_check_accepting(struct ipoib_cm *cm,
-				     const struct ipoib_port_addr *port)
+/* Room for one more connection, or the reason to refuse it. */
+static int ipoib_cm_check_room(struct ipoib_cm *cm, u32 node)
 {
-	lockdep_assert_held(&cm->lock);
-	if (cm->naccepting >= IPOIB_CM_ACCEPTING)
-		return false;
-	if (ipoib_cm_source_may_ask(cm, port))
-		return true;
-	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
-	return false;
+	int err = ipoib_cm_admit(cm, node);
+
+	if (err == -EDQUOT)
+		ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
+	return err ? IB_CM_REJ_NO_RESOURCES : 0;
 }
 
 /*
- * Room for one more from this peer. Returns 0, with the share of the port that it came
- * from, or the reason to refuse.
+ * Shall it be possible to send on it? Not to who is known to be somebody else, and not
+ * on more of one port than it may have addresses for: each takes a send queue.
  */
-static int ipoib_cm_admit(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			  const struct ipoib_cm_request *request,
-			  struct ipoib_source **source)
+static bool ipoib_cm_sends(struct ipoib_cm *cm, const struct ipoib_peer *peer,
+			   const struct ipoib_cm_request *request, u32 node)
 {
-	int reason;
-
-	spin_lock_bh(&cm->lock);
-	if (ipoib_cm_check_accepting(cm, &request->from))
-		reason = ipoib_cm_object(cm, peer, request);
-	else
-		reason = IB_CM_REJ_NO_RESOURCES;
-	spin_unlock_bh(&cm->lock);
-	if (!reason &&
-	    !ipoib_cm_make_room_for(cm, peer, &request->from, source))
-		reason = IB_CM_REJ_NO_RESOURCES;
-	return reason;
+	return request->sid == IPOIB_SID_RFC &&
+	       ipoib_cm_share(cm, node)->nconns < IPOIB_CM_SHARE_SENDS &&
+	       !ipoib_cm_is_elsewhere(cm, peer, request);
 }
 
-/*
- * A request of ours may have gone out since ipoib_cm_admit() looked, and have
- * to be given way to, or not be what this one crosses. Returns 0, and from then on
- * the peer has the connection, beside what it had, or the reason to refuse it.
- */
-static int ipoib_conn_enlist(struct ipoib_cm *cm, struct ipoib_conn *conn,
-			     const struct ipoib_cm_request *request)
+/* From here on the peer has the connection, beside what it had. */
+static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
+			      const struct ipoib_cm_request *request, u32 node)
 {
 	struct ipoib_conn *old;
-	int reason;
 
-	spin_lock_bh(&cm->lock);
-	reason = ipoib_cm_object(cm, conn->peer, request);
-	if (reason)
-		goto unlock;
 	/* If we know it by the other one, that was before it listened to both. */
 	if (request->sid == IPOIB_SID_RFC)
-		conn->peer->sid = IPOIB_SID_RFC;
-	conn->state = IPOIB_CONN_ACCEPTING;
-	conn->accepting = true;
-	cm->naccepting++;
-	conn->source->naccepting++;
-	list_add_tail(&conn->list, &cm->conns);
-	list_for_each_entry(old, &conn->peer->conns, peer_list)
+		peer->sid = IPOIB_SID_RFC;
+	conn->from = request->from;
+	conn->mtu = request->mtu;
+	conn->duplex = ipoib_cm_sends(conn->cm, peer, request, node);
+	list_for_each_entry(old, &peer->conns, peer_list)
 		if (old->state == IPOIB_CONN_CONNECTING)
 			old->crossed = conn->duplex;
-	list_add_tail(&conn->peer_list, &conn->peer->conns);
+	ipoib_conn_publish(conn, peer, node, IPOIB_CONN_ACCEPTING);
+}
+
+/* Returns 0, and the connection is published, or the reason to refuse it. */
+static int ipoib_conn_begin_passive(struct ipoib_conn *conn,
+				    const struct ipoib_cm_request *request)
+{
+	struct ipoib_cm *cm = conn->cm;
+	u32 node = ipoib_cm_node(cm, &request->from);
+	int reason = IB_CM_REJ_NO_RESOURCES;
+	struct ipoib_peer *peer;
+
+	spin_lock_bh(&cm->lock);
+	peer = __ipoib_peer_get(cm, &request->addr);
+	if (!peer)
+		goto unlock;
+	peer->users++;
+	reason = ipoib_cm_object(cm, peer, request) ?: ipoib_cm_check_room(cm, node);
+	if (!reason)
+		ipoib_conn_enlist(conn, peer, request, node);
+	ipoib_peer_put(cm, peer);
 unlock:
 	spin_unlock_bh(&cm->lock);
 	return reason;
@@ -273,80 +267,61 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn,
 	return ib_send_cm_rep(conn->id, &rep);
 }
 
-/*
- * Shall it be possible to send on it? Not to who is known to be somebody else, and not
- * on more of one port than it may have addresses for: each takes a send queue.
- */
-static bool ipoib_cm_sends(struct ipoib_cm *cm, const struct ipoib_peer *peer,
-			   const struct ipoib_cm_request *request,
-			   const struct ipoib_source *source)
-{
-	return request->sid == IPOIB_SID_RFC &&
-	       READ_ONCE(source->nconns) <= IPOIB_CM_SOURCE_SENDS &&
-	       !ipoib_cm_is_elsewhere(cm, peer, request);
-}
-
 /* Returns 0, and from then on the identifier is the connection's, or a reason. */
-static int ipoib_conn_accept(struct ib_cm_id *id,
-			     const struct ipoib_cm_request *request,
-			     struct ipoib_peer *peer,
-			     struct ipoib_source *source)
+static int ipoib_conn_accept(struct ipoib_conn *conn, struct ib_cm_id *id,
+			     enum ipoib_failover failover)
 {
-	struct ipoib_cm *cm = id->context;
-	bool duplex = ipoib_cm_sends(cm, peer, request, source);
-	struct ipoib_conn *conn;
+	struct ipoib_cm *cm = conn->cm;
 	int err;
 
-	conn = ipoib_conn_make(cm, peer, source, request->transport, duplex);
-	if (IS_ERR(conn))
+	if (ipoib_conn_make(conn)) {
+		ipoib_conn_abandon(conn);
 		return IB_CM_REJ_NO_QP;
-	conn->id = id;
-	conn->from = request->from;
-	conn->mtu = request->mtu;
-	conn->duplex = duplex;
-	err = ipoib_conn_enlist(cm, conn, request);
-	if (err) {
-		ipoib_conn_free(conn);
-		return err;
 	}
 	/* The CM has made it, the reaper destroys it. */
 	ipoib_object_made(IPOIB_OBJECT_CM_ID);
+	conn->id = id;
 	id->context = conn;
 	id->cm_handler = ipoib_conn_event;
-	err = ipoib_conn_send_rep(conn, request->failover);
-	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "accept", err);
+	err = ipoib_conn_send_rep(conn, failover);
+	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "accept", err);
 	if (err) {
 		ipoib_conn_reject(id, cm, IB_CM_REJ_NO_RESOURCES);
 		ipoib_conn_close(conn);
 	}
+	ipoib_conn_made(conn);
 	return 0;
+}
+
+/* Returns 0, and from then on the identifier is a connection's, or the reason to refuse. */
+static int ipoib_cm_take(struct ipoib_cm *cm, struct ib_cm_id *id,
+			 const struct ib_cm_event *event)
+{
+	struct ipoib_cm_request request;
+	struct ipoib_conn *conn;
+	int reason;
+
+	reason = ipoib_cm_parse(cm, id, event, &request);
+	if (reason)
+		return reason;
+	conn = ipoib_conn_alloc(cm, request.transport);
+	if (!conn)
+		return IB_CM_REJ_NO_RESOURCES;
+	reason = ipoib_conn_begin_passive(conn, &request);
+	if (!reason)
+		return ipoib_conn_accept(conn, id, request.failover);
+	kfree(conn);
+	return reason;
 }
 
 static int ipoib_cm_requested(struct ib_cm_id *id,
 			      const struct ib_cm_event *event)
 {
-	struct ipoib_cm_request request;
 	struct ipoib_cm *cm = id->context;
-	struct ipoib_source *source;
-	struct ipoib_peer *peer;
-	int reason;
+	int reason = ipoib_cm_take(cm, id, event);
 
-	reason = ipoib_cm_parse(cm, id, event, &request);
-	if (reason)
-		goto reject;
-	peer = ipoib_peer_get(cm, &request.addr);
-	if (!peer) {
-		reason = IB_CM_REJ_NO_RESOURCES;
-		goto reject;
-	}
-	reason = ipoib_cm_admit(cm, peer, &request, &source);
-	if (!reason)
-		reason = ipoib_conn_accept(id, &request, peer, source);
-	ipoib_peer_put(cm, peer);
 	if (!reason)
 		return 0;
-
-reject:
 	trace_ipoib_conn(cm->priv->netdev,
 			 event->param.req_rcvd.primary_path->dgid.raw,
 			 "reject", reason);
@@ -477,8 +452,7 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
-		ipoib_conn_end_accepting(conn);
-		conn->state = IPOIB_CONN_ESTABLISHED;
+		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		if (ipoib_cm_is_on(cm->priv) && check && !ipoib_peer_is_unverified(conn->peer))
 			ipoib_conn_use(conn);
 		else

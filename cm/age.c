@@ -2,7 +2,7 @@
 /*
  * Connected mode: which connections have to go.
  *
- * They are not used, stuck or silent, or there are too many.
+ * They are not used, stuck or silent.
  */
 #include <linux/module.h>
 
@@ -25,16 +25,12 @@
  */
 #define IPOIB_UC_SILENCE	(30 * HZ)
 #define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
-/* A connection not used for so long goes if there is need for room. */
-#define IPOIB_CM_EVICT_IDLE	(5 * HZ)
 /*
  * A connection on which nothing came for so long may be within a message, and hold a
  * receive; how many of these are closed at a time where receives have run out.
  */
 #define IPOIB_CM_HOLDING	(2 * HZ)
 #define IPOIB_CM_HOLDERS	32
-/* How many connections are scanned for one that may be evicted. */
-#define IPOIB_CM_SCAN_MAX	64
 /* What connections share is given back after so long without any. */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 
@@ -43,203 +39,32 @@ module_param_named(cm_idle_seconds, ipoib_cm_idle, uint, 0644);
 MODULE_PARM_DESC(cm_idle_seconds,
 		 "A connection not used for so long is closed");
 
-/* ---- how many there may be ---- */
+/* ---- what may hold receives ---- */
 
-/**
- * ipoib_conn_is_evictable - whether a connection has not been used for a while
- * @conn: the connection
- *
- * Return: true if it may go where there is need for room
- */
-bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
+static bool ipoib_conn_may_hold(const struct ipoib_conn *conn)
 {
-	return conn->state == IPOIB_CONN_ESTABLISHED &&
-	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
+	return time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_HOLDING);
 }
 
-/* Nothing confirms that the one who asked for it is the peer. */
-static bool ipoib_conn_is_unconfirmed(const struct ipoib_conn *conn)
-{
-	return !conn->active && !ipoib_conn_is_theirs(conn);
-}
-
-/*
- * The spare connection that was used least recently, an unconfirmed one first:
- * ipoib_cm_reap_age_conns() keeps the list in that order. Those in front that it has not
- * seen since are few. Only those of @source, unless that is NULL.
- */
-static struct ipoib_conn *
-ipoib_cm_find_evictable(struct ipoib_cm *cm, const struct ipoib_source *source)
-{
-	struct ipoib_conn *conn, *found = NULL;
-	unsigned int scan = IPOIB_CM_SCAN_MAX;
-
-	lockdep_assert_held(&cm->lock);
-	list_for_each_entry(conn, &cm->conns, list) {
-		if ((!source || conn->source == source) &&
-		    ipoib_conn_is_evictable(conn)) {
-			if (ipoib_conn_is_unconfirmed(conn))
-				return conn;
-			found = found ?: conn;
-		}
-		if (!--scan)
-			break;
-	}
-	return found;
-}
-
-/*
- * A connection in use of a port that has the most, and at least twice as many as
- * @source: that port alone would otherwise keep others out by using all of its share.
- */
-static struct ipoib_conn *
-ipoib_cm_find_greedy(struct ipoib_cm *cm, const struct ipoib_source *source)
-{
-	unsigned int least = ipoib_cm_source_conns_max(cm);
-	unsigned int scan = IPOIB_CM_SCAN_MAX;
-	struct ipoib_conn *conn;
-
-	lockdep_assert_held(&cm->lock);
-	if (least < 2 * (source ? source->nconns : 1))
-		return NULL;
-	list_for_each_entry(conn, &cm->conns, list) {
-		if (conn->state == IPOIB_CONN_ESTABLISHED && conn->source &&
-		    conn->source->nconns >= least)
-			return conn;
-		if (!--scan)
-			break;
-	}
-	return NULL;
-}
-
-static bool ipoib_cm_evict(struct ipoib_conn *conn)
-{
-	if (!conn)
-		return false;
-	ipoib_stat_add(conn->cm->priv, IPOIB_CM_REAPED, 1);
-	__ipoib_conn_close(conn);
-	return true;
-}
-
-/* Make sure of room for one more connection of @source, or of our own: evict another. */
-static bool ipoib_cm_ensure_room(struct ipoib_cm *cm, unsigned int limit,
-				 const struct ipoib_source *source)
-{
-	lockdep_assert_held(&cm->lock);
-	if (!cm->up)
-		return false;
-	if (cm->nconns < limit)
-		return true;
-	return cm->nconns < ipoib_cm_slack(limit) &&
-	       (ipoib_cm_evict(ipoib_cm_find_evictable(cm, NULL)) ||
-		ipoib_cm_evict(ipoib_cm_find_greedy(cm, source)));
-}
-
-static void ipoib_cm_count(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	lockdep_assert_held(&cm->lock);
-	cm->nconns++;
-	peer->users++;
-}
-
-/**
- * ipoib_cm_make_room - count one more connection, if there may be one more
- * @cm: connected mode of the interface
- * @peer: its other end
- *
- * At the limit one that is not in use makes room. It takes a moment until that
- * is freed, so there may be a few more for as long.
- *
- * Context: any but hard interrupt
- * Return: whether it has been counted
- */
-bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	unsigned int limit = ipoib_cm_limit(cm);
-	bool room;
-
-	spin_lock_bh(&cm->lock);
-	room = ipoib_cm_ensure_room(cm, limit, NULL);
-	if (room)
-		ipoib_cm_count(cm, peer);
-	spin_unlock_bh(&cm->lock);
-	return room;
-}
-
-/*
- * The share of a port. Of those that it has, the one that was used least recently makes
- * room for the next request.
- */
-static struct ipoib_source *
-ipoib_cm_get_share(struct ipoib_cm *cm, const struct ipoib_port_addr *port,
-		   unsigned int limit)
-{
-	struct ipoib_source *source = ipoib_cm_source_get(cm, port);
-	unsigned int share = ipoib_cm_source_limit(limit);
-
-	lockdep_assert_held(&cm->lock);
-	if (!source || source->nconns <= share)
-		return source;
-	if (source->nconns <= ipoib_cm_slack(share) &&
-	    ipoib_cm_evict(ipoib_cm_find_evictable(cm, source)))
-		return source;
-	ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
-	ipoib_cm_source_put(cm, source);
-	return NULL;
-}
-
-/**
- * ipoib_cm_make_room_for - count one more connection that a peer asks for
- * @cm: connected mode of the interface
- * @peer: its other end
- * @port: the port of the fabric that it asks from
- * @source: set to that port's share
- *
- * As ipoib_cm_make_room(), and no port has more than its share.
- *
- * Context: any but hard interrupt
- * Return: whether it has been counted
- */
-bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			    const struct ipoib_port_addr *port,
-			    struct ipoib_source **source)
-{
-	unsigned int limit = ipoib_cm_limit(cm);
-	bool room;
-
-	spin_lock_bh(&cm->lock);
-	*source = ipoib_cm_get_share(cm, port, limit);
-	room = *source && ipoib_cm_ensure_room(cm, limit, *source);
-	if (room)
-		ipoib_cm_count(cm, peer);
-	else
-		ipoib_cm_source_put(cm, *source);
-	spin_unlock_bh(&cm->lock);
-	return room;
-}
-
-static bool ipoib_conn_may_hold(const struct ipoib_conn *conn,
-				unsigned int least)
-{
-	unsigned int nconns = conn->source ? conn->source->nconns : 1;
-
-	return conn->state == IPOIB_CONN_ESTABLISHED && nconns >= least &&
-	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_HOLDING);
-}
-
+/* Of ports with so many connections. */
 static unsigned int ipoib_cm_reap_holders(struct ipoib_cm *cm, unsigned int least)
 {
+	struct ipoib_cm_share *share;
 	struct ipoib_conn *conn, *tmp;
 	unsigned int n = 0;
 
 	lockdep_assert_held(&cm->lock);
-	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
-		if (n == IPOIB_CM_HOLDERS)
-			break;
-		if (!ipoib_conn_may_hold(conn, least))
+	for (share = cm->shares; share < cm->shares + IPOIB_CM_SHARES; share++) {
+		if (share->nconns < least)
 			continue;
-		ipoib_conn_close_for(conn, IPOIB_CLOSE_HOLDING);
-		n++;
+		list_for_each_entry_safe(conn, tmp, &share->conns, share_list) {
+			if (n == IPOIB_CM_HOLDERS)
+				return n;
+			if (!ipoib_conn_may_hold(conn))
+				continue;
+			ipoib_conn_close_for(conn, IPOIB_CLOSE_HOLDING);
+			n++;
+		}
 	}
 	return n;
 }
@@ -252,7 +77,7 @@ static unsigned int ipoib_cm_reap_holders(struct ipoib_cm *cm, unsigned int leas
 static void ipoib_cm_reap_idlest(struct ipoib_cm *cm)
 {
 	lockdep_assert_held(&cm->lock);
-	if (!ipoib_cm_reap_holders(cm, ipoib_cm_source_conns_max(cm) / 2))
+	if (!ipoib_cm_reap_holders(cm, ipoib_cm_share_largest(cm)->nconns / 2))
 		ipoib_cm_reap_holders(cm, 0);
 }
 
@@ -373,33 +198,30 @@ ipoib_conn_check_timeouts(struct ipoib_conn *conn)
 	return ipoib_conn_is_idle(conn) ? IPOIB_CLOSE_IDLE : IPOIB_CLOSE_NONE;
 }
 
-/* Note whether it has been used since the last check. One that is being made is in use. */
-static bool ipoib_conn_note_use(struct ipoib_conn *conn)
+/* Keep the list of the share in order of use, which is that of eviction. */
+static void ipoib_conn_note_use(struct ipoib_conn *conn)
 {
 	unsigned long used = READ_ONCE(conn->used);
-	bool was_used = conn->state != IPOIB_CONN_ESTABLISHED ||
-			conn->aged != used;
 
+	if (conn->state == IPOIB_CONN_ESTABLISHED && conn->aged != used)
+		list_move_tail(&conn->share_list,
+			       &ipoib_cm_share(conn->cm, conn->node)->conns);
 	conn->aged = used;
-	return was_used;
 }
 
-/* Those used since the last time go to the end: see ipoib_cm_evict(). */
 static void ipoib_cm_reap_age_conns(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
 	enum ipoib_close_reason why;
-	LIST_HEAD(used);
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
 		why = ipoib_conn_check_timeouts(conn);
 		if (why != IPOIB_CLOSE_NONE)
 			ipoib_conn_close_for(conn, why);
-		else if (ipoib_conn_note_use(conn))
-			list_move_tail(&conn->list, &used);
+		else
+			ipoib_conn_note_use(conn);
 	}
-	list_splice_tail(&used, &cm->conns);
 }
 
 /* Give the memory back if there has been no connection for a while, or if it is no good. */

@@ -7,30 +7,35 @@
  *	connect.c	asking for connections; what the CM reports
  *	accept.c	taking the connections that others ask for
  *	age.c		which connections have to go
+ *	share.c		how many connections there may be, of a port and of all
  *	conn.c		a connection, from its QP to its end
- *	peer.c		peers, and the frames that wait for a connection
- *	tx.c		sending
  *	rx.c		receiving
- *	limit.c		how many connections there may be
+ *	tx.c		sending
+ *	peer.c		peers, their ports, and the frames that wait for a connection
  */
 #ifndef IPOIB_CM_PRIVATE_H
 #define IPOIB_CM_PRIVATE_H
+
+#include <linux/jhash.h>
 
 #include "ipoib.h"
 
 /* Sends under way on a connection, and frames that wait for one to complete. */
 #define IPOIB_CM_RING		32
 #define IPOIB_CM_BACKLOG	256
-/* Frames too long for UD that wait for a connection, and frames of all peers that wait. */
+/* Frames too long for UD that wait for a connection: of a peer, of a port, of all. */
 #define IPOIB_CM_PARKED		32
+#define IPOIB_CM_PARKED_PORT	128
 #define IPOIB_CM_PARKED_ALL	512
 /* Connections whose sends complete into one CQ at most, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
 #define IPOIB_CM_CQS		128
-/* Buckets of the table of ports that peers ask from. */
-#define IPOIB_CM_SOURCES	128
-/* Connections of one such port that have a send queue. */
-#define IPOIB_CM_SOURCE_SENDS	64
+/* Shares of an interface: ports of the fabric are hashed to them. */
+#define IPOIB_CM_SHARES		256
+/* Connections of a port, requested by its peers, that have a send queue. */
+#define IPOIB_CM_SHARE_SENDS	64
+/* A connection not used for so long goes if there is need for room. */
+#define IPOIB_CM_EVICT_IDLE	(5 * HZ)
 /* Works that disconnect side by side: they mostly wait for the HCA. */
 #define IPOIB_CM_DISCONNECTS	8
 /* Pages of a receive buffer: a message of 65520 octets. */
@@ -84,17 +89,22 @@ struct ipoib_port_addr {
 };
 
 /**
- * struct ipoib_source - a port of the fabric from which peers asked for connections
- * @node: in &ipoib_cm.sources
- * @key: the port; of several LIDs the lowest
- * @nconns: connections that it asked for and that are not freed
- * @naccepting: those of them that have &ipoib_conn.accepting
+ * struct ipoib_cm_share - what the peers on a port of the fabric have, see ipoib_cm_share()
+ * @conns: established connections by &ipoib_conn.share_list, least recently used first, as
+ *	far as the ageing work has found
+ * @nconns: connections that are not closing
+ * @npending: of those, the ones that are not established yet
+ * @nclosing: connections that are closing, until they are freed
+ * @nparked: frames that wait for a connection
+ *
+ * Connections count here whichever end requested them. Under &ipoib_cm.lock.
  */
-struct ipoib_source {
-	struct hlist_node node;
-	struct ipoib_port_addr key;
+struct ipoib_cm_share {
+	struct list_head conns;
 	unsigned int nconns;
-	unsigned int naccepting;
+	unsigned int npending;
+	unsigned int nclosing;
+	unsigned int nparked;
 };
 
 /**
@@ -109,9 +119,9 @@ enum ipoib_failover {
 
 /**
  * enum ipoib_conn_state - where a connection stands
- * @IPOIB_CONN_NEW: being made, known to nobody
- * @IPOIB_CONN_CONNECTING: our REQ is out
- * @IPOIB_CONN_ACCEPTING: our REP is out
+ * @IPOIB_CONN_NEW: allocated, not published
+ * @IPOIB_CONN_CONNECTING: requested, or about to be
+ * @IPOIB_CONN_ACCEPTING: granted, or about to be; the RTU has not been received
  * @IPOIB_CONN_ESTABLISHED: in use
  * @IPOIB_CONN_CLOSING: out of use, the reaper's
  */
@@ -143,7 +153,7 @@ enum ipoib_peer_state {
 
 /**
  * struct ipoib_peer - a link-layer address we have, or would have, to do with
- * @node: in &ipoib_cm.peers
+ * @hash: in &ipoib_cm.peers
  * @addr: key, flags zero
  * @tx: @chosen, published when no frame waits that came before
  * @chosen: connection to send on
@@ -170,7 +180,8 @@ enum ipoib_peer_state {
  * @setup_deadline: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
- * @nparked: those of @parked that are counted in &ipoib_cm.nparked
+ * @nparked: those of @parked that are counted in &ipoib_cm.nparked and in a share
+ * @node: number of the port, see ipoib_cm_node(), in whose share they are counted
  * @conns: its connections, by &ipoib_conn.peer_list
  * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
  *	waits behind; or empty
@@ -184,7 +195,7 @@ enum ipoib_peer_state {
  * All but @tx, @used and @last_rx under &ipoib_cm.lock.
  */
 struct ipoib_peer {
-	struct rhash_head node;
+	struct rhash_head hash;
 	struct ipoib_lladdr addr;
 	struct ipoib_conn __rcu *tx;
 	struct ipoib_conn *chosen;
@@ -207,6 +218,7 @@ struct ipoib_peer {
 	unsigned long setup_deadline;
 	struct sk_buff_head parked;
 	unsigned int nparked;
+	u32 node;
 	struct list_head conns;
 	struct list_head resend;
 	struct list_head waiting;
@@ -254,8 +266,8 @@ struct ipoib_cm_bufs {
 /**
  * struct ipoib_conn - a connection
  * @cm: of the interface
- * @peer: other end; does not change
- * @qp: QP
+ * @peer: other end; does not change once published
+ * @qp: QP; not to be used by others while @making
  * @mtu: longest IP packet that both ends take (C28)
  * @used: jiffies, with a resolution of a second, of the last frame
  * @tx_lock: protects @ring's head, @backlog and @shut
@@ -264,13 +276,13 @@ struct ipoib_cm_bufs {
  * @ring: sends; there are no slots on a connection we do not send on
  * @progress: jiffies when a send last completed, or the ring was last empty;
  *	written before the ring is
- * @state: under &ipoib_cm.lock
+ * @state: written by ipoib_conn_set_state()
  * @transport: RC or UC
  * @active: we asked for it
  * @duplex: both ends may send on it
  * @checked: the peer is known to be who it says, see ipoib_conn_check()
- * @accepting: counted in &ipoib_cm.naccepting
- * @connect_busy: the connect work still uses it: the reaper waits
+ * @making: its maker still uses it: if it closes it is disconnected after that; under
+ *	&ipoib_cm.lock
  * @crossed: the peer's request has been taken in place of this one
  * @dreq_received: the peer has sent a DREQ
  * @in_timewait: the CM keeps the identifier in timewait and reports the end of that;
@@ -284,7 +296,8 @@ struct ipoib_cm_bufs {
  * @ran: the QP may have taken receives from the SRQ
  * @id: identifier of the CM; NULL when that is destroyed
  * @from: port that the peer's request has come from
- * @source: that port's share of the connections, NULL on one that we asked for
+ * @node: number of the peer's port, see ipoib_cm_node(), in whose share it is counted: that
+ *	of the path record, or that which @from is
  * @to: port that the connection goes to
  * @psn: first PSN of the packets to us
  * @created: jiffies
@@ -297,7 +310,8 @@ struct ipoib_cm_bufs {
  * @bufs: own receive buffers, on an HCA without SRQ
  * @last_wqe: the SRQ is done with the QP
  * @cq: number of the CQ for sends
- * @list: in &ipoib_cm.conns, or in the list of the dead
+ * @list: in &ipoib_cm.conns, &ipoib_cm.closing, or the list of the dead
+ * @share_list: in &ipoib_cm_share.conns while established
  * @peer_list: in &ipoib_peer.conns
  */
 struct ipoib_conn {
@@ -321,8 +335,7 @@ struct ipoib_conn {
 	bool active;
 	bool duplex;
 	bool checked;
-	bool accepting;
-	bool connect_busy;
+	bool making;
 	bool crossed;
 	bool dreq_received;
 	bool in_timewait;
@@ -334,7 +347,7 @@ struct ipoib_conn {
 	bool ran;
 	struct ib_cm_id *id;
 	struct ipoib_port_addr from;
-	struct ipoib_source *source;
+	u32 node;
 	struct ipoib_port_addr to;
 	u32 psn;
 	unsigned long created;
@@ -348,6 +361,7 @@ struct ipoib_conn {
 	struct completion last_wqe;
 	unsigned int cq;
 	struct list_head list;
+	struct list_head share_list;
 	struct list_head peer_list;
 };
 
@@ -426,6 +440,7 @@ struct ipoib_cm_rx {
  * @IPOIB_CLOSE_STUCK: a send does not complete
  * @IPOIB_CLOSE_SILENT: nothing comes from the peer, on UC
  * @IPOIB_CLOSE_IDLE: nobody uses it
+ * @IPOIB_CLOSE_EVICTED: another one needs its place
  * @IPOIB_CLOSE_HOLDING: it may be what holds receives that others need
  */
 enum ipoib_close_reason {
@@ -436,6 +451,7 @@ enum ipoib_close_reason {
 	IPOIB_CLOSE_STUCK,
 	IPOIB_CLOSE_SILENT,
 	IPOIB_CLOSE_IDLE,
+	IPOIB_CLOSE_EVICTED,
 	IPOIB_CLOSE_HOLDING,
 };
 
@@ -474,8 +490,9 @@ struct ipoib_cm_disconnect {
  * @nparked: frames of all of them that wait for a connection
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
- * @naccepting: how many have &ipoib_conn.accepting
- * @sources: &struct ipoib_source by port
+ * @npending: those of them that are not established yet
+ * @shares: of the ports of the fabric
+ * @seed: of the hash that assigns ports to shares
  * @todo: peers to be connected to
  * @held: those whose path record is being read anew
  * @closing: connections to be disconnected
@@ -486,6 +503,7 @@ struct ipoib_cm_disconnect {
  * @rx: receiving
  * @srq_state: written with @mutex held, but for IPOIB_SRQ_FAILED, which comes with the
  *	event of an SRQ that runs
+ * @srq_full: receives that may be posted to the SRQ that runs, 0 without
  * @srq_logged: it was logged that none could be made; with @mutex held
  * @rx_poll: handler of receives
  * @tx_poll: handler of sends
@@ -525,8 +543,9 @@ struct ipoib_cm {
 	unsigned int nparked;
 	struct list_head conns;
 	unsigned int nconns;
-	unsigned int naccepting;
-	struct hlist_head sources[IPOIB_CM_SOURCES];
+	unsigned int npending;
+	struct ipoib_cm_share shares[IPOIB_CM_SHARES];
+	u32 seed;
 	struct list_head todo;
 	struct list_head held;
 	struct list_head closing;
@@ -537,6 +556,7 @@ struct ipoib_cm {
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
 	enum ipoib_srq_state srq_state;
+	unsigned int srq_full;
 	bool srq_logged;
 	struct ipoib_cm_poll rx_poll;
 	struct ipoib_cm_poll tx_poll;
@@ -589,14 +609,58 @@ static inline bool ipoib_peer_is_connecting(const struct ipoib_peer *peer)
 	       peer->state == IPOIB_PEER_YIELDED;
 }
 
+/**
+ * ipoib_cm_share - share of a port
+ * @cm: connected mode of the interface
+ * @node: number of the port, see ipoib_cm_node()
+ *
+ * Ports may have one in common, which a host cannot bring about: the hash is keyed.
+ *
+ * Return: the share
+ */
+static inline struct ipoib_cm_share *ipoib_cm_share(struct ipoib_cm *cm, u32 node)
+{
+	return &cm->shares[jhash_1word(node, cm->seed) % IPOIB_CM_SHARES];
+}
+
+/**
+ * ipoib_cm_slack - a limit, with those that are made while others still close
+ * @limit: the limit
+ *
+ * Return: the most there may be for a moment
+ */
+static inline unsigned int ipoib_cm_slack(unsigned int limit)
+{
+	return limit + limit / 16 + 1;
+}
+
+/**
+ * ipoib_conn_is_evictable - whether a connection has not been used for a while
+ * @conn: the connection
+ *
+ * Return: true if it may go where there is need for room
+ */
+static inline bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
+{
+	return conn->state == IPOIB_CONN_ESTABLISHED &&
+	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
+}
+
 /* peer.c */
+void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
+void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
+				 struct sa_path_rec *rec);
+bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
+			      const struct ipoib_port_addr *a,
+			      const struct ipoib_port_addr *b);
+u32 ipoib_cm_node(const struct ipoib_cm *cm, const struct ipoib_port_addr *port);
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
 				   const struct ipoib_lladdr *addr);
 struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
 				    const struct ipoib_lladdr *addr);
-struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
-				  const struct ipoib_lladdr *addr);
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
@@ -614,34 +678,33 @@ void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_mark_verified(struct ipoib_conn *conn);
 
 /* age.c */
-bool ipoib_conn_is_evictable(const struct ipoib_conn *conn);
-bool ipoib_cm_make_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
-bool ipoib_cm_make_room_for(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			    const struct ipoib_port_addr *port,
-			    struct ipoib_source **source);
 void ipoib_cm_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_cm_reap_start(struct ipoib_cm *cm);
 void ipoib_cm_reap_age_init(struct ipoib_cm *cm);
+
+/* share.c */
+int ipoib_cm_admit(struct ipoib_cm *cm, u32 node);
+struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm);
 
 /* conn.c */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
 			  const struct ipoib_cm_data *theirs);
-struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
-				   struct ipoib_peer *peer,
-				   struct ipoib_source *source,
-				   enum ipoib_transport transport, bool sends);
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
+				    enum ipoib_transport transport);
+void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
+void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
+			u32 node, enum ipoib_conn_state state);
+int ipoib_conn_make(struct ipoib_conn *conn);
+void ipoib_conn_made(struct ipoib_conn *conn);
+void ipoib_conn_abandon(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
-void ipoib_conn_free(struct ipoib_conn *conn);
-void ipoib_conn_end_accepting(struct ipoib_conn *conn);
 struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
 				      ib_cm_handler handler, void *context);
 void ipoib_conn_destroy_id(struct ib_cm_id *id);
 void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
 		       enum ib_cm_rej_reason reason);
-void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			struct ipoib_source *source);
 void ipoib_conn_close_for(struct ipoib_conn *conn,
 			  enum ipoib_close_reason why);
 void __ipoib_conn_close(struct ipoib_conn *conn);
@@ -664,30 +727,8 @@ bool ipoib_conn_check(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 
-/* limit.c */
-bool ipoib_cm_has_srq(const struct ipoib_dev *priv);
-unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv);
-unsigned int ipoib_cm_slack(unsigned int limit);
-unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
-unsigned int ipoib_cm_conns_max(const struct ipoib_cm *cm);
-void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
-bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-			       struct ipoib_port_addr *port);
-bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
-			      const struct ipoib_port_addr *a,
-			      const struct ipoib_port_addr *b);
-void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
-				 struct sa_path_rec *rec);
-bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
-unsigned int ipoib_cm_source_limit(unsigned int limit);
-bool ipoib_cm_source_may_ask(struct ipoib_cm *cm,
-			     const struct ipoib_port_addr *port);
-struct ipoib_source *ipoib_cm_source_get(struct ipoib_cm *cm,
-					 const struct ipoib_port_addr *port);
-void ipoib_cm_source_put(struct ipoib_cm *cm, struct ipoib_source *source);
-unsigned int ipoib_cm_source_conns_max(const struct ipoib_cm *cm);
-
 /* tx.c */
+unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv);
 void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
 void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
 void ipoib_cm_destroy_cq(struct ib_cq *cq);
@@ -699,6 +740,8 @@ void ipoib_conn_shut(struct ipoib_conn *conn);
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* rx.c */
+unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
+unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
 bool ipoib_cm_rx_check(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);

@@ -220,13 +220,23 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 
 /* ---- making and freeing ---- */
 
-static struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm)
+/**
+ * ipoib_conn_alloc - allocate a connection
+ * @cm: connected mode of the interface
+ * @transport: RC or UC
+ *
+ * Context: may sleep
+ * Return: the connection, which is the caller's to free until ipoib_conn_publish(), or NULL
+ */
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
+				    enum ipoib_transport transport)
 {
 	struct ipoib_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
 
 	if (!conn)
 		return NULL;
 	conn->cm = cm;
+	conn->transport = transport;
 	conn->psn = get_random_u32() & 0xffffff;
 	conn->created = jiffies;
 	conn->used = jiffies;
@@ -235,8 +245,92 @@ static struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm)
 	__skb_queue_head_init(&conn->backlog);
 	init_completion(&conn->last_wqe);
 	INIT_LIST_HEAD(&conn->list);
+	INIT_LIST_HEAD(&conn->share_list);
 	INIT_LIST_HEAD(&conn->peer_list);
 	return conn;
+}
+
+static void ipoib_conn_end_pending(struct ipoib_conn *conn,
+				   struct ipoib_cm_share *share)
+{
+	conn->cm->npending--;
+	share->npending--;
+}
+
+/**
+ * ipoib_conn_set_state - change the state of a connection
+ * @conn: the connection
+ * @state: new state; one that does not follow the present one is warned of
+ *
+ * Keeps the counts and the lists that the state implies.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
+{
+	static const unsigned long before[] = {
+		[IPOIB_CONN_NEW]		= 0,
+		[IPOIB_CONN_CONNECTING]		= BIT(IPOIB_CONN_NEW),
+		[IPOIB_CONN_ACCEPTING]		= BIT(IPOIB_CONN_NEW),
+		[IPOIB_CONN_ESTABLISHED]	= BIT(IPOIB_CONN_CONNECTING) |
+						  BIT(IPOIB_CONN_ACCEPTING),
+		[IPOIB_CONN_CLOSING]		= BIT(IPOIB_CONN_CONNECTING) |
+						  BIT(IPOIB_CONN_ACCEPTING) |
+						  BIT(IPOIB_CONN_ESTABLISHED),
+	};
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->node);
+
+	lockdep_assert_held(&cm->lock);
+	WARN_ON_ONCE(!(before[state] & BIT(conn->state)));
+	switch (state) {
+	case IPOIB_CONN_NEW:
+		break;
+	case IPOIB_CONN_CONNECTING:
+	case IPOIB_CONN_ACCEPTING:
+		cm->nconns++;
+		cm->npending++;
+		share->nconns++;
+		share->npending++;
+		list_add_tail(&conn->list, &cm->conns);
+		break;
+	case IPOIB_CONN_ESTABLISHED:
+		ipoib_conn_end_pending(conn, share);
+		list_add_tail(&conn->share_list, &share->conns);
+		break;
+	case IPOIB_CONN_CLOSING:
+		if (conn->state != IPOIB_CONN_ESTABLISHED)
+			ipoib_conn_end_pending(conn, share);
+		share->nconns--;
+		share->nclosing++;
+		list_del_init(&conn->share_list);
+		list_move_tail(&conn->list, &cm->closing);
+		break;
+	}
+	WRITE_ONCE(conn->state, state);
+}
+
+/**
+ * ipoib_conn_publish - let a connection be found, before it has a QP
+ * @conn: the connection; its maker, the caller, goes on with ipoib_conn_make()
+ * @peer: its peer
+ * @node: number of that one's port, by which ipoib_cm_admit() has let it in
+ * @state: IPOIB_CONN_CONNECTING or IPOIB_CONN_ACCEPTING
+ *
+ * Context: &ipoib_cm.lock held since ipoib_cm_admit()
+ */
+void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
+			u32 node, enum ipoib_conn_state state)
+{
+	lockdep_assert_held(&conn->cm->lock);
+	peer->users++;
+	conn->peer = peer;
+	conn->node = node;
+	conn->aged_rx = READ_ONCE(peer->last_rx);
+	conn->making = true;
+	ipoib_conn_set_state(conn, state);
+	list_add_tail(&conn->peer_list, &peer->conns);
+	ipoib_object_made(IPOIB_OBJECT_CONN);
 }
 
 static int ipoib_conn_share(struct ipoib_conn *conn)
@@ -262,8 +356,9 @@ static void ipoib_conn_unshare(struct ipoib_conn *conn)
 }
 
 /* A QP in INIT, with receives, and a ring if we are going to send. */
-static int ipoib_conn_make_qp(struct ipoib_conn *conn, bool sends)
+static int ipoib_conn_make_qp(struct ipoib_conn *conn)
 {
+	bool sends = conn->active || conn->duplex;
 	struct ipoib_dev *priv = conn->cm->priv;
 	int err;
 
@@ -294,95 +389,47 @@ exit_ring:
 }
 
 /**
- * ipoib_conn_end_accepting - a connection counts no more as being taken
- * @conn: the connection
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_conn_end_accepting(struct ipoib_conn *conn)
-{
-	lockdep_assert_held(&conn->cm->lock);
-	if (!conn->accepting)
-		return;
-	conn->accepting = false;
-	conn->cm->naccepting--;
-	conn->source->naccepting--;
-}
-
-/**
- * ipoib_conn_uncount - undo ipoib_cm_make_room()
- * @cm: connected mode of the interface
- * @peer: the other end
- * @source: where it asked from, NULL if we ask
- *
- * Context: any but hard interrupt
- */
-void ipoib_conn_uncount(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			struct ipoib_source *source)
-{
-	ipoib_peer_put(cm, peer);
-	spin_lock_bh(&cm->lock);
-	cm->nconns--;
-	ipoib_cm_source_put(cm, source);
-	spin_unlock_bh(&cm->lock);
-}
-
-/**
- * ipoib_conn_make - make a connection and its QP
- * @cm: connected mode of the interface
- * @peer: the other end
- * @source: where it asked from, NULL if we ask
- * @transport: RC or UC
- * @sends: whether it shall be possible to send on it
- *
- * It has been counted by ipoib_cm_make_room(), with its peer, and is until it
- * is freed.
+ * ipoib_conn_make - make the QP of a connection, and what it needs
+ * @conn: the connection, published
  *
  * Context: may sleep
- * Return: the connection, which the caller owns, or an error pointer, and then it is
- * not counted any more
+ * Return: 0, and the caller ends with ipoib_conn_made(); or a negative error, and it ends with
+ * ipoib_conn_abandon()
  */
-struct ipoib_conn *ipoib_conn_make(struct ipoib_cm *cm,
-				   struct ipoib_peer *peer,
-				   struct ipoib_source *source,
-				   enum ipoib_transport transport, bool sends)
+int ipoib_conn_make(struct ipoib_conn *conn)
 {
-	struct ipoib_conn *conn = ipoib_conn_alloc(cm);
-	int err = -ENOMEM;
+	int err;
 
-	if (!conn)
-		goto uncount;
-	conn->peer = peer;
-	conn->source = source;
-	conn->aged_rx = READ_ONCE(peer->last_rx);
-	conn->transport = transport;
 	err = ipoib_conn_share(conn);
 	if (err)
-		goto free_conn;
-	err = ipoib_conn_make_qp(conn, sends);
+		return err;
+	err = ipoib_conn_make_qp(conn);
 	if (err)
-		goto unshare;
-	pr_debug("ipoib: connection %pI6 created\n", peer->addr.gid);
-	ipoib_object_made(IPOIB_OBJECT_CONN);
-	return conn;
-
-unshare:
-	ipoib_conn_unshare(conn);
-free_conn:
-	kfree(conn);
-uncount:
-	ipoib_conn_uncount(cm, peer, source);
-	return ERR_PTR(err);
+		ipoib_conn_unshare(conn);
+	else
+		pr_debug("ipoib: connection %pI6 created\n", conn->peer->addr.gid);
+	return err;
 }
 
-/**
- * ipoib_conn_free - free a connection
- * @conn: it is out of use: its CM identifier is destroyed, its QP is in the
- *	error state and empty, and both handlers have seen all of it
- *
- * Context: process
+/* It counts until here. What waits for the last one may go on at once. */
+static void ipoib_conn_uncount(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	ipoib_peer_put(cm, conn->peer);
+	ipoib_cm_share(cm, conn->node)->nclosing--;
+	cm->nconns--;
+	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
+	spin_unlock_bh(&cm->lock);
+	kfree(conn);
+}
+
+/*
+ * It is out of use: its CM identifier is destroyed, its QP is in the error state and empty,
+ * and both handlers have seen all of it.
  */
-void ipoib_conn_free(struct ipoib_conn *conn)
+static void ipoib_conn_free(struct ipoib_conn *conn)
 {
 	ipoib_conn_destroy_qp(conn);
 	ipoib_cm_rx_remove(conn);
@@ -392,12 +439,7 @@ void ipoib_conn_free(struct ipoib_conn *conn)
 	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
 	ipoib_conn_unshare(conn);
 	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
-	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
-	spin_lock_bh(&conn->cm->lock);
-	ipoib_conn_end_accepting(conn);
-	spin_unlock_bh(&conn->cm->lock);
-	ipoib_conn_uncount(conn->cm, conn->peer, conn->source);
-	kfree(conn);
+	ipoib_conn_uncount(conn);
 }
 
 /* Send a DREQ to the peer, and stop the QP. */
@@ -475,9 +517,8 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	if (conn->state == IPOIB_CONN_CLOSING)
 		return;
-	WRITE_ONCE(conn->state, IPOIB_CONN_CLOSING);
+	ipoib_conn_set_state(conn, IPOIB_CONN_CLOSING);
 	list_del_init(&conn->peer_list);
-	list_move_tail(&conn->list, &cm->closing);
 	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	conn->peer->disconnecting++;
@@ -516,6 +557,7 @@ static const struct ipoib_close_info ipoib_close_infos[] = {
 	[IPOIB_CLOSE_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
 	[IPOIB_CLOSE_SILENT]	= { "silent", IPOIB_CM_ERRORS },
 	[IPOIB_CLOSE_IDLE]	= { "idle", IPOIB_CM_REAPED },
+	[IPOIB_CLOSE_EVICTED]	= { "evicted", IPOIB_CM_REAPED },
 	[IPOIB_CLOSE_HOLDING]	= { "holding", IPOIB_CM_REAPED },
 };
 
@@ -558,31 +600,68 @@ void ipoib_conn_fail(struct ipoib_conn *conn)
 
 static struct ipoib_conn *ipoib_cm_reap_next_closing(struct ipoib_cm *cm)
 {
-	struct ipoib_conn *conn;
+	struct ipoib_conn *conn, *found = NULL;
 
 	spin_lock_bh(&cm->lock);
-	conn = list_first_entry_or_null(&cm->closing, struct ipoib_conn, list);
-	if (conn)
+	list_for_each_entry(conn, &cm->closing, list) {
+		if (conn->making)
+			continue;
 		list_del_init(&conn->list);
+		found = conn;
+		break;
+	}
 	spin_unlock_bh(&cm->lock);
-	return conn;
+	return found;
 }
 
-/* Hand a disconnected connection to the reaper, and connect to the peer if that waits. */
+/* Connect to the peer of a closing connection if that has waited for its DREQ. */
 static void ipoib_conn_disconnected(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
 
-	spin_lock_bh(&cm->lock);
-	list_add_tail(&conn->list, &cm->dead);
+	lockdep_assert_held(&cm->lock);
 	peer->disconnecting--;
 	if (peer->postponed && !peer->disconnecting) {
 		peer->postponed = false;
 		list_add_tail(&peer->todo, &cm->todo);
 		queue_work(cm->wq, &cm->connect_work);
 	}
+}
+
+/**
+ * ipoib_conn_made - the maker of a connection is done with it
+ * @conn: the connection, with a QP; it may be freed from here on
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_made(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	conn->making = false;
+	if (conn->state == IPOIB_CONN_CLOSING)
+		ipoib_cm_reap_queue_disconnect(cm);
 	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * ipoib_conn_abandon - free a connection whose QP could not be made
+ * @conn: the connection, whose maker calls this
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_abandon(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	__ipoib_conn_close(conn);
+	list_del(&conn->list);
+	ipoib_conn_disconnected(conn);
+	spin_unlock_bh(&cm->lock);
+	ipoib_conn_uncount(conn);
 }
 
 /*
@@ -598,7 +677,10 @@ static void ipoib_cm_reap_disconnect_work(struct work_struct *work)
 	while ((conn = ipoib_cm_reap_next_closing(cm))) {
 		conn->die_at = jiffies + IPOIB_CM_DISCONNECTING;
 		ipoib_conn_disconnect(conn);
+		spin_lock_bh(&cm->lock);
+		list_add_tail(&conn->list, &cm->dead);
 		ipoib_conn_disconnected(conn);
+		spin_unlock_bh(&cm->lock);
 		cond_resched();
 	}
 	mod_delayed_work(cm->wq, &cm->reap_work, 0);
@@ -606,9 +688,6 @@ static void ipoib_cm_reap_disconnect_work(struct work_struct *work)
 
 static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 {
-	/* Pairs with ipoib_conn_connect(). */
-	if (smp_load_acquire(&conn->connect_busy))
-		return false;
 	/* Pairs with ipoib_cm_reap_notify_early(). */
 	if (smp_load_acquire(&conn->age_busy))
 		return false;

@@ -95,28 +95,20 @@ static int ipoib_conn_choose(const struct ipoib_cm *cm,
 	return both & IPOIB_LLADDR_UC ? IPOIB_TRANSPORT_UC : -1;
 }
 
-static struct ipoib_conn *ipoib_conn_make_active(struct ipoib_cm *cm,
-						 struct ipoib_peer *peer,
-						 enum ipoib_transport transport)
+static int ipoib_conn_make_active(struct ipoib_conn *conn)
 {
-	struct ipoib_conn *conn;
 	struct ib_cm_id *id;
+	int err;
 
-	id = ipoib_conn_create_id(cm, ipoib_conn_event, NULL);
-	if (IS_ERR(id)) {
-		ipoib_conn_uncount(cm, peer, NULL);
-		return ERR_CAST(id);
-	}
-	conn = ipoib_conn_make(cm, peer, NULL, transport, true);
-	if (IS_ERR(conn)) {
+	id = ipoib_conn_create_id(conn->cm, ipoib_conn_event, conn);
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	err = ipoib_conn_make(conn);
+	if (err)
 		ipoib_conn_destroy_id(id);
-		return conn;
-	}
-	id->context = conn;
-	conn->id = id;
-	conn->active = true;
-	conn->checked = true;
-	return conn;
+	else
+		conn->id = id;
+	return err;
 }
 
 /*
@@ -210,6 +202,48 @@ void ipoib_cm_path_read(struct ipoib_dev *priv)
 }
 
 /*
+ * Publish a connection that is to be requested, if there may be one. Returns 0, with the
+ * service ID to ask by in @sid, or an error.
+ */
+static int ipoib_conn_begin(struct ipoib_conn *conn, struct ipoib_peer *peer,
+			    struct sa_path_rec *rec, u8 *sid)
+{
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_port_addr port;
+	u32 node;
+	int err;
+
+	ipoib_cm_port_addr_from_rec(&port, rec);
+	node = ipoib_cm_node(cm, &port);
+	spin_lock_bh(&cm->lock);
+	*sid = peer->sid;
+	conn->active = true;
+	conn->checked = true;
+	conn->duplex = *sid == IPOIB_SID_RFC;
+	err = ipoib_peer_needs_none(cm, peer) ? -ECANCELED :
+						ipoib_cm_admit(cm, node);
+	if (!err)
+		ipoib_conn_publish(conn, peer, node, IPOIB_CONN_CONNECTING);
+	else if (err != -ECANCELED && peer->state == IPOIB_PEER_CONNECTING)
+		ipoib_peer_no_room(cm, peer);
+	spin_unlock_bh(&cm->lock);
+	return err;
+}
+
+static void ipoib_conn_request(struct ipoib_conn *conn, struct sa_path_rec *rec,
+			       u8 sid)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	int err;
+
+	ipoib_stat_add(priv, IPOIB_CM_REQUESTS, 1);
+	err = ipoib_conn_ask(conn, rec, sid);
+	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid, "request", err);
+	if (err)
+		ipoib_conn_close(conn);
+}
+
+/*
  * If it cannot be done, it is as if nothing had been asked; else the CM tells what
  * becomes of it.
  */
@@ -218,38 +252,29 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	int transport = ipoib_conn_choose(cm, peer);
 	struct ipoib_conn *conn;
 	struct sa_path_rec rec;
-	bool needless;
 	int err;
 	u8 sid;
 
 	if (transport < 0 || ipoib_conn_hold(cm, peer) ||
-	    !cm->priv->neigh->record(cm->priv, peer->addr.gid, &rec) ||
-	    !ipoib_cm_make_room(cm, peer))
+	    !cm->priv->neigh->record(cm->priv, peer->addr.gid, &rec))
 		return;
-	conn = ipoib_conn_make_active(cm, peer, transport);
-	if (IS_ERR(conn))
+	conn = ipoib_conn_alloc(cm, transport);
+	if (!conn)
 		return;
-	spin_lock_bh(&cm->lock);
-	conn->state = IPOIB_CONN_CONNECTING;
-	sid = peer->sid;
-	conn->duplex = sid == IPOIB_SID_RFC;
-	conn->connect_busy = true;
-	list_add_tail(&conn->list, &cm->conns);
-	needless = ipoib_peer_needs_none(cm, peer);
-	list_add_tail(&conn->peer_list, &peer->conns);
-	if (needless)
-		__ipoib_conn_close(conn);
-	spin_unlock_bh(&cm->lock);
-	if (!needless) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_REQUESTS, 1);
-		err = ipoib_conn_ask(conn, &rec, sid);
-		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request",
-				 err);
-		if (err)
-			ipoib_conn_close(conn);
+	err = ipoib_conn_begin(conn, peer, &rec, &sid);
+	if (err) {
+		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
+		kfree(conn);
+		return;
 	}
-	/* From here on the reaper may free it. */
-	smp_store_release(&conn->connect_busy, false);
+	if (ipoib_conn_make_active(conn)) {
+		ipoib_conn_abandon(conn);
+		return;
+	}
+	/* It may have been closed meanwhile. */
+	if (READ_ONCE(conn->state) == IPOIB_CONN_CONNECTING)
+		ipoib_conn_request(conn, &rec, sid);
+	ipoib_conn_made(conn);
 }
 
 /* The request has come to nothing. */
@@ -342,7 +367,7 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 	}
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_CONNECTING) {
-		conn->state = IPOIB_CONN_ESTABLISHED;
+		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		ipoib_conn_use(conn);
 	}
 	spin_unlock_bh(&cm->lock);
@@ -583,6 +608,7 @@ static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	spin_lock_bh(&cm->lock);
 	peer->making = false;
 	ipoib_peer_settle(cm, peer);
+	ipoib_peer_put(cm, peer);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -597,8 +623,6 @@ void ipoib_cm_connect_work(struct work_struct *work)
 	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, connect_work);
 	struct ipoib_peer *peer;
 
-	while ((peer = ipoib_cm_next(cm))) {
+	while ((peer = ipoib_cm_next(cm)))
 		ipoib_cm_connect(cm, peer);
-		ipoib_peer_put(cm, peer);
-	}
 }

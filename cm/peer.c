@@ -12,8 +12,10 @@
  * when it has neither connections nor other users and has not been used for a while, or
  * when room is needed for another.
  */
+#include <linux/etherdevice.h>
 #include <linux/jhash.h>
 #include <linux/slab.h>
+#include <rdma/ib_addr.h>
 
 #include "ipoib.h"
 #include "cm/cm.h"
@@ -56,10 +58,98 @@ static u32 ipoib_peer_hash(const void *data, u32 len, u32 seed)
 static const struct rhashtable_params ipoib_peer_params = {
 	.key_len = sizeof_field(struct ipoib_peer, addr),
 	.key_offset = offsetof(struct ipoib_peer, addr),
-	.head_offset = offsetof(struct ipoib_peer, node),
+	.head_offset = offsetof(struct ipoib_peer, hash),
 	.hashfn = ipoib_peer_hash,
 	.automatic_shrinking = true,
 };
+
+/* ---- addresses of ports ---- */
+
+/**
+ * ipoib_cm_port_addr_set - set the address of a port
+ * @port: filled in; what its fabric does not have is zero
+ * @lid: LID
+ * @mac: MAC address, or NULL
+ */
+void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac)
+{
+	port->lid = lid;
+	memset(port->mac, 0, sizeof(port->mac));
+	if (mac)
+		memcpy(port->mac, mac, sizeof(port->mac));
+}
+
+/**
+ * ipoib_cm_port_addr_from_rec - where a path record leads to
+ * @port: filled in
+ * @rec: the record
+ */
+void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
+				 struct sa_path_rec *rec)
+{
+	ipoib_cm_port_addr_set(port, be32_to_cpu(sa_path_get_dlid(rec)),
+			       sa_path_get_dmac(rec));
+}
+
+/* Where the fabric has a GID. Returns false if that is not known. */
+static bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+				      struct ipoib_port_addr *port)
+{
+	struct sa_path_rec rec;
+
+	if (!priv->neigh->record(priv, gid, &rec))
+		return false;
+	ipoib_cm_port_addr_from_rec(port, &rec);
+	return true;
+}
+
+/**
+ * ipoib_cm_port_addr_equal - whether two addresses are of one port
+ * @priv: the interface
+ * @a: address of a port
+ * @b: another
+ *
+ * Return: true if so
+ */
+bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
+			      const struct ipoib_port_addr *a,
+			      const struct ipoib_port_addr *b)
+{
+	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
+	       ether_addr_equal(a->mac, b->mac);
+}
+
+/**
+ * ipoib_cm_node - number of a port, by which what its peers have is counted
+ * @cm: connected mode of the interface
+ * @port: the port
+ *
+ * It is that of ipoib_police_pass(), too, but on RoCE.
+ *
+ * Return: the number: of InfiniBand the LID without the LMC, else a hash
+ */
+u32 ipoib_cm_node(const struct ipoib_cm *cm, const struct ipoib_port_addr *port)
+{
+	if (cm->priv->roce)
+		return jhash(port->mac, sizeof(port->mac), cm->seed);
+	return port->lid >> READ_ONCE(cm->priv->lmc);
+}
+
+/**
+ * ipoib_conn_is_theirs - whether a request has come from where its peer is
+ * @conn: a connection that was asked for; where it leads to need not be known
+ *
+ * Context: process, or bottom half
+ * Return: true if it has, false if not or not known yet
+ */
+bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	struct ipoib_port_addr port;
+
+	return ipoib_cm_port_addr_lookup(priv, conn->peer->addr.gid, &port) &&
+	       ipoib_cm_port_addr_equal(priv, &port, &conn->from);
+}
 
 /* ---- the table ---- */
 
@@ -80,7 +170,7 @@ struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
 static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
-	rhashtable_remove_fast(&cm->peers, &peer->node, ipoib_peer_params);
+	rhashtable_remove_fast(&cm->peers, &peer->hash, ipoib_peer_params);
 	list_del(&peer->list);
 	cm->npeers--;
 	ipoib_object_gone(IPOIB_OBJECT_PEER, 1);
@@ -140,7 +230,7 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 	INIT_LIST_HEAD(&peer->resend);
 	INIT_LIST_HEAD(&peer->waiting);
 	INIT_LIST_HEAD(&peer->todo);
-	if (rhashtable_insert_fast(&cm->peers, &peer->node,
+	if (rhashtable_insert_fast(&cm->peers, &peer->hash,
 				   ipoib_peer_params)) {
 		kfree(peer);
 		return NULL;
@@ -170,41 +260,19 @@ struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
 }
 
 /**
- * ipoib_peer_get - find a peer or make it
- * @cm: connected mode of the interface
- * @addr: its address, flags zero
- *
- * Context: any but hard interrupt
- * Return: the peer, to be put by ipoib_peer_put(), or NULL
- */
-struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
-				  const struct ipoib_lladdr *addr)
-{
-	struct ipoib_peer *peer;
-
-	spin_lock_bh(&cm->lock);
-	peer = __ipoib_peer_get(cm, addr);
-	if (peer)
-		peer->users++;
-	spin_unlock_bh(&cm->lock);
-	return peer;
-}
-
-/**
- * ipoib_peer_put - undo ipoib_peer_get()
+ * ipoib_peer_put - give up one of &ipoib_peer.users
  * @cm: connected mode of the interface
  * @peer: the peer; gone if it was known by a request only, of which nothing is
  *	left
  *
- * Context: any but hard interrupt
+ * Context: &ipoib_cm.lock held
  */
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	spin_lock_bh(&cm->lock);
+	lockdep_assert_held(&cm->lock);
 	peer->users--;
 	if (!peer->sent_to && !peer->failures && ipoib_peer_is_evictable(peer))
 		ipoib_peer_free(cm, peer);
-	spin_unlock_bh(&cm->lock);
 }
 
 /* ---- how we stand with one ---- */
@@ -230,20 +298,34 @@ static void ipoib_peer_publish(struct ipoib_peer *peer)
 }
 
 /**
+ * ipoib_peer_no_room - no connection may be made now
+ * @cm: connected mode of the interface
+ * @peer: the peer; served over UD until the pause is over. That is no longer than before:
+ *	a limit of this node says nothing of the peer.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	WRITE_ONCE(peer->retry_at, jiffies +
+		   ipoib_backoff(peer->failures, IPOIB_CM_RETRY_MIN,
+				 IPOIB_CM_RETRY_MAX));
+	peer->state = IPOIB_PEER_REFUSED;
+	ipoib_peer_resend(cm, peer);
+}
+
+/**
  * ipoib_peer_failed - no connection could be made
  * @cm: connected mode of the interface
- * @peer: the peer; served over UD until the pause is over
+ * @peer: the peer; served over UD until the pause is over, which is doubled
  *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	lockdep_assert_held(&cm->lock);
-	WRITE_ONCE(peer->retry_at, jiffies +
-		   ipoib_backoff(peer->failures++, IPOIB_CM_RETRY_MIN,
-				 IPOIB_CM_RETRY_MAX));
-	peer->state = IPOIB_PEER_REFUSED;
-	ipoib_peer_resend(cm, peer);
+	ipoib_peer_no_room(cm, peer);
+	peer->failures++;
 }
 
 /**
@@ -392,6 +474,7 @@ static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			      struct sk_buff_head *to)
 {
 	lockdep_assert_held(&cm->lock);
+	ipoib_cm_share(cm, peer->node)->nparked -= peer->nparked;
 	cm->nparked -= peer->nparked;
 	peer->nparked = 0;
 	ipoib_object_unpark(&peer->parked, to);
@@ -451,6 +534,7 @@ static void ipoib_peer_park_for_setup(struct ipoib_cm *cm,
 				      struct ipoib_peer *peer,
 				      struct sk_buff *skb)
 {
+	ipoib_cm_share(cm, peer->node)->nparked++;
 	cm->nparked++;
 	peer->nparked++;
 	ipoib_object_park(&peer->parked, skb);
@@ -460,28 +544,41 @@ static void ipoib_peer_park_for_setup(struct ipoib_cm *cm,
 	queue_delayed_work(cm->wq, &cm->setup_work, IPOIB_CM_SETUP_MAX);
 }
 
+/* Room for one more frame that waits: of the peer, of its port, of all. */
+static bool ipoib_peer_may_park(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	struct ipoib_port_addr port = {};
+
+	/* None is counted: the port may be another one than before. */
+	if (!peer->nparked) {
+		ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port);
+		peer->node = ipoib_cm_node(cm, &port);
+	}
+	return skb_queue_len(&peer->parked) < IPOIB_CM_PARKED &&
+	       ipoib_cm_share(cm, peer->node)->nparked < IPOIB_CM_PARKED_PORT &&
+	       cm->nparked < IPOIB_CM_PARKED_ALL;
+}
+
 /**
  * ipoib_peer_park - let a frame wait for a connection, if there is room
  * @cm: connected mode of the interface
  * @peer: the peer it is for
  * @skb: the frame, consumed
  *
- * What waits for connections to many peers at once is bounded over all of them. What
- * is behind frames that are on their way out is not part of that.
+ * What waits for connections to many peers at once is bounded, over those on one port and
+ * over all. What is behind frames that are on their way out is not part of that.
  *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb)
 {
-	unsigned int len = skb_queue_len(&peer->parked);
 	bool behind = ipoib_peer_is_behind(peer);
 
 	lockdep_assert_held(&cm->lock);
-	if (behind && len < IPOIB_CM_BACKLOG)
+	if (behind && skb_queue_len(&peer->parked) < IPOIB_CM_BACKLOG)
 		ipoib_object_park(&peer->parked, skb);
-	else if (!behind && len < IPOIB_CM_PARKED &&
-		 cm->nparked < IPOIB_CM_PARKED_ALL)
+	else if (!behind && ipoib_peer_may_park(cm, peer))
 		ipoib_peer_park_for_setup(cm, peer, skb);
 	else
 		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
@@ -553,7 +650,7 @@ static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 		   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
 		   conn->active ? "active" : "passive",
 		   conn->duplex ? "both" : "one", conn->mtu,
-		   conn->qp->qp_num,
+		   conn->making ? 0 : conn->qp->qp_num,
 		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
 		   skb_queue_len_lockless(&conn->backlog));

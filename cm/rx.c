@@ -16,6 +16,7 @@
  * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
  * is replaced, with all connections: they have receives in it.
  */
+#include <linux/module.h>
 #include <linux/slab.h>
 
 #include "ipoib.h"
@@ -27,6 +28,16 @@
 #define IPOIB_CM_LOW_RECHECK	(HZ / 4)
 #define IPOIB_CM_LOW_HELD	HZ
 
+static unsigned int ipoib_cm_max_conns = 12000;
+module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
+MODULE_PARM_DESC(cm_max_connections,
+		 "Most connections of an interface (HCAs with shared receive queues)");
+
+static unsigned int ipoib_cm_max_own = 128;
+module_param_named(max_nonsrq_conn_qp, ipoib_cm_max_own, uint, 0444);
+MODULE_PARM_DESC(max_nonsrq_conn_qp,
+		 "Most connections of an interface (HCAs without)");
+
 /**
  * struct ipoib_cm_tally - what one poll received
  * @packets: frames for the stack
@@ -36,6 +47,23 @@ struct ipoib_cm_tally {
 	unsigned int packets;
 	unsigned int bytes;
 };
+
+/*
+ * Whether connections share their receives: if the HCA has SRQs that are good for it, as far
+ * as is known. Soft-RoCE forgets the receive that a message was being put into when its QP
+ * stops, and does not report everywhere that a QP is done with its SRQ. With receives of its
+ * own a QP gives all of them back.
+ */
+static bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
+{
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+
+	if (priv->cm && READ_ONCE(priv->cm->srq_state) == IPOIB_SRQ_REFUSED)
+		return false;
+	return attrs->max_srq > 0 && attrs->max_srq_wr > 0 &&
+	       attrs->max_srq_sge > 1 &&
+	       priv->ca->ops.driver_id != RDMA_DRIVER_RXE;
+}
 
 /*
  * Receives that connections share, with the reserve. Each has a place in the CQ. 0 without
@@ -56,6 +84,42 @@ static unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 static unsigned int ipoib_cm_srq_full(unsigned int size)
 {
 	return size - min_t(unsigned int, IPOIB_CM_RESERVE, size / 5);
+}
+
+/**
+ * ipoib_cm_rx_full - receives that may be posted
+ * @cm: connected mode of the interface
+ *
+ * Return: how many; without SRQ as many as with one
+ */
+unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
+{
+	if (!ipoib_cm_has_srq(cm->priv))
+		return ipoib_recvq_size;
+	return READ_ONCE(cm->srq_full) ?:
+	       ipoib_cm_srq_full(ipoib_cm_srq_size(cm->priv));
+}
+
+/* Without SRQ each connection's receives have places of their own in the CQ. */
+static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
+{
+	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
+
+	/* Such that ipoib_cm_slack() of it is not more than that. */
+	return min(ipoib_cm_max_own, room ? (room - 1) * 16 / 17 : 0);
+}
+
+/**
+ * ipoib_cm_limit - the most connections of an interface
+ * @cm: connected mode of the interface
+ *
+ * Return: how many
+ */
+unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
+{
+	return min(ipoib_cm_tx_conns(cm->priv),
+		   ipoib_cm_has_srq(cm->priv) ? READ_ONCE(ipoib_cm_max_conns) :
+						ipoib_cm_limit_own(cm));
 }
 
 static unsigned int ipoib_cm_rx_nsge(const struct ipoib_dev *priv)
@@ -420,17 +484,6 @@ static void ipoib_cm_rx_note(struct ipoib_conn *conn)
 		ipoib_conn_mark_verified(conn);
 }
 
-/* The same number as of what the port of the peer sends over UD, but on RoCE. */
-static u32 ipoib_conn_node(const struct ipoib_conn *conn)
-{
-	const struct ipoib_dev *priv = conn->cm->priv;
-	const struct ipoib_port_addr *port =
-		conn->active ? &conn->to : &conn->from;
-
-	return priv->roce ? jhash(port->mac, sizeof(port->mac), 0) :
-			    port->lid >> READ_ONCE(priv->lmc);
-}
-
 static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 			      struct ipoib_cm_bufs *bufs,
 			      const struct ib_wc *wc,
@@ -456,7 +509,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	       IPOIB_ENCAP_LEN);
 	skb->pkt_type = PACKET_HOST;
 	if (unlikely(ipoib_police_is_for(skb)) &&
-	    !ipoib_rx_police(cm->priv, skb, ipoib_conn_node(conn)))
+	    !ipoib_rx_police(cm->priv, skb, conn->node))
 		return;
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
@@ -667,6 +720,7 @@ static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm,
 	}
 	rx->srq = srq;
 	rx->bufs.srq = srq;
+	WRITE_ONCE(cm->srq_full, ipoib_cm_srq_full(size));
 	ipoib_object_made(IPOIB_OBJECT_SRQ);
 	return size;
 
@@ -688,6 +742,7 @@ static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		/* One that was just being started when the state changed */
 		cancel_delayed_work_sync(&rx->low_work);
 	}
+	WRITE_ONCE(cm->srq_full, 0);
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
 }
 
@@ -709,7 +764,8 @@ static void ipoib_cm_rx_link(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
 				    const struct ipoib_cm_rx *rx)
 {
-	return rx->bufs.size ?: ipoib_cm_conns_max(cm) * IPOIB_CM_OWN_BUFS;
+	return rx->bufs.size ?:
+	       ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
 }
 
 static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
@@ -936,7 +992,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 		return 0;
 	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */
-	if (READ_ONCE(cm->nconns) > ipoib_cm_conns_max(cm))
+	if (READ_ONCE(cm->nconns) > ipoib_cm_slack(ipoib_cm_limit(cm)))
 		return -ENOSPC;
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)
@@ -1019,7 +1075,7 @@ static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(conn, &cm->conns, list)
-		if (conn->bufs)
+		if (!conn->making && conn->bufs)
 			posted += ipoib_cm_bufs_posted(conn->bufs);
 	return posted;
 }

@@ -344,6 +344,24 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&cm->tx_poll.napi);
 }
 
+/* Connections whose sends have room in one CQ. */
+static unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
+{
+	return min_t(unsigned int, IPOIB_CM_CQ_CONNS,
+		     priv->ca->attrs.max_cqe / IPOIB_CM_RING);
+}
+
+/**
+ * ipoib_cm_tx_conns - connections whose sends have room in all CQs
+ * @priv: the interface
+ *
+ * Return: how many, with ipoib_cm_slack()
+ */
+unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv)
+{
+	return IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(priv) * 9 / 10;
+}
+
 static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)
 {
 	struct ib_device *ca = cm->priv->ca;

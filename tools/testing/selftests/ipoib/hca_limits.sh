@@ -390,6 +390,8 @@ srq_connected()
 # that it needs no receive any more for any. That is waited for for half a minute.
 srq_lost()
 {
+	# a quarter of 16 receives would be less
+	echo 16 > /sys/module/ib_ipoib/parameters/cm_max_per_port
 	make_up $((0x100000)) 8 || return
 	capture_stop
 	check "connections" busywait 10000 made_up 9

@@ -70,6 +70,9 @@ CASES=(
 	"police:police_bucket F12 a source has 64 tokens, and 16 more a second"
 	"share:share_groups F15 however many groups are routed and sent to, there is room for those that are listened to"
 	"share:share_credits F15 lookups of paths leave credits of queries to groups, and none that waits is forgotten"
+	"admit:admit_pending F4 a port has 16 connections that are not established yet, and all ports have 1024"
+	"admit:admit_share F4 it has no more than its share of connections, of which the one not used for longest makes room"
+	"admit:admit_all F4 at the limit of all it gives one of its own, or gets one of the port that has the most"
 	"complete - these are all, and each suite passed"
 )
 
@@ -129,12 +132,17 @@ share()
 	check_eq "result" "$(result share "$1")" "ok $1"
 }
 
+admit()
+{
+	check_eq "result" "$(result admit "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share,ok 6 ipoib_police"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share,ok 6 ipoib_police,ok 7 ipoib_admit"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connected mode: how many connections there may be, and the share of each port of the
+ * fabric.
+ *
+ * A host can name any number of GIDs and QPNs, in its requests and in what it answers to
+ * ARP, but all of them are on its port: on InfiniBand a LID, which the switches check, on
+ * Ethernet a MAC address. So each connection counts for the port of its peer, whichever end
+ * requested it, and no port has more than its share of connections and of requests that are
+ * under way. The peers on other ports keep connected mode.
+ */
+#include <linux/module.h>
+
+#include "ipoib.h"
+#include "cm/cm.h"
+
+/* Connections that are not established yet, of a port and of all. */
+#define IPOIB_CM_PENDING	16
+#define IPOIB_CM_PENDING_ALL	1024
+/* How many connections of a share are scanned for the least recently used. */
+#define IPOIB_CM_SCAN_MAX	64
+
+static unsigned int ipoib_cm_max_port;
+module_param_named(cm_max_per_port, ipoib_cm_max_port, uint, 0644);
+MODULE_PARM_DESC(cm_max_per_port,
+		 "Most connections with peers on one port of the fabric (0: a quarter of the receives, half of all connections at most)");
+
+/*
+ * A connection holds one receive of the SRQ at most, so the peers on one port never hold
+ * more than a quarter of all.
+ */
+static unsigned int ipoib_cm_share_limit(const struct ipoib_cm *cm,
+					 unsigned int limit)
+{
+	return READ_ONCE(ipoib_cm_max_port) ?:
+	       max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
+}
+
+/*
+ * The ageing work keeps the list in order of use; what has been used since it ran is in
+ * front, still.
+ */
+static struct ipoib_conn *ipoib_cm_share_oldest(struct ipoib_cm_share *share)
+{
+	struct ipoib_conn *conn, *oldest = NULL;
+	unsigned int scan = IPOIB_CM_SCAN_MAX;
+
+	list_for_each_entry(conn, &share->conns, share_list) {
+		if (!oldest || time_before(READ_ONCE(conn->used), READ_ONCE(oldest->used)))
+			oldest = conn;
+		if (!--scan)
+			break;
+	}
+	return oldest;
+}
+
+/* Close the least recently used connection of a share, if it is idle or @used ones may go. */
+static bool ipoib_cm_share_evict(struct ipoib_cm_share *share, bool used)
+{
+	struct ipoib_conn *conn = ipoib_cm_share_oldest(share);
+
+	if (!conn || !(used || ipoib_conn_is_evictable(conn)))
+		return false;
+	ipoib_conn_close_for(conn, IPOIB_CLOSE_EVICTED);
+	return true;
+}
+
+/**
+ * ipoib_cm_share_largest - the share with most connections that are not closing
+ * @cm: connected mode of the interface
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: the share
+ */
+struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm)
+{
+	struct ipoib_cm_share *share, *largest = cm->shares;
+
+	lockdep_assert_held(&cm->lock);
+	for (share = cm->shares; share < cm->shares + IPOIB_CM_SHARES; share++)
+		if (share->nconns > largest->nconns)
+			largest = share;
+	return largest;
+}
+
+/*
+ * Room in the share of a port. After an event that closes all connections they are made anew
+ * before the old ones are freed, so there may be as many again that close.
+ */
+static bool ipoib_cm_share_has_room(struct ipoib_cm_share *share,
+				    unsigned int limit)
+{
+	return share->nclosing <= limit &&
+	       (share->nconns < limit || ipoib_cm_share_evict(share, false));
+}
+
+/*
+ * Room among all. If none is idle, a port with many connections gives one to a port with few,
+ * used or not: it would otherwise exclude others by using all of its share.
+ */
+static bool ipoib_cm_has_room(struct ipoib_cm *cm, struct ipoib_cm_share *share,
+			      unsigned int limit)
+{
+	struct ipoib_cm_share *largest;
+
+	if (cm->nconns < limit)
+		return true;
+	if (cm->nconns >= ipoib_cm_slack(limit))
+		return false;
+	if (ipoib_cm_share_evict(share, false))
+		return true;
+	largest = ipoib_cm_share_largest(cm);
+	return ipoib_cm_share_evict(largest, largest->nconns >= 2 * (share->nconns + 1));
+}
+
+/**
+ * ipoib_cm_admit - check whether there may be one more connection, and make room for it
+ * @cm: connected mode of the interface
+ * @node: number of the port of its peer, see ipoib_cm_node()
+ *
+ * The caller publishes the connection before it releases the lock.
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: 0; -ENETDOWN if none is made now, -EDQUOT if the port has its share, -ENOSPC if
+ * all have theirs
+ */
+int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
+{
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, node);
+	unsigned int limit = ipoib_cm_limit(cm);
+
+	lockdep_assert_held(&cm->lock);
+	if (!cm->up)
+		return -ENETDOWN;
+	if (cm->npending >= IPOIB_CM_PENDING_ALL)
+		return -ENOSPC;
+	if (share->npending >= (READ_ONCE(ipoib_cm_max_port) ?: IPOIB_CM_PENDING))
+		return -EDQUOT;
+	if (!ipoib_cm_share_has_room(share, ipoib_cm_share_limit(cm, limit)))
+		return -EDQUOT;
+	return ipoib_cm_has_room(cm, share, limit) ? 0 : -ENOSPC;
+}
