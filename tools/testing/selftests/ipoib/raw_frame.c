@@ -4,6 +4,10 @@
  *
  * usage: raw_frame send IF LLADDR ETHERTYPE HEX [COUNT]
  *            SOCK_DGRAM: the driver's header ops build the IPoIB header
+ *        raw_frame vnet IF LLADDR ETHERTYPE HEX OCTETS SEGMENT [COUNT]
+ *            GSO packets by PACKET_VNET_HDR: HEX are its headers of IP and TCP,
+ *            whose lengths and checksums are filled in, OCTETS those of its payload,
+ *            SEGMENT those of a segment
  *        raw_frame recv IF ETHERTYPE COUNT TIMEOUT_MS
  *            print "ready", then one line per frame with what the driver said
  *            about it; exit 0 once COUNT frames came, 1 at the deadline
@@ -25,8 +29,11 @@
 #include <time.h>
 #include <unistd.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 
 #define LLADDR_LEN 20
+/* What the driver's headers have: the address, EtherType and two octets reserved. */
+#define HEADER_LEN (LLADDR_LEN + 4)
 
 /* sockaddr_ll has room for 8 octets of address; the kernel takes longer ones */
 struct lladdr {
@@ -92,6 +99,85 @@ static int do_send(char **argv, int argc)
 	return 0;
 }
 
+static void put16(uint8_t *to, unsigned int value)
+{
+	to[0] = value >> 8;
+	to[1] = value;
+}
+
+/* The folded sum of 16-bit words, which checksums are the complement of */
+static unsigned int sum16(const uint8_t *p, int n, unsigned int sum)
+{
+	for (; n > 0; n -= 2, p += 2)
+		sum += p[0] << 8 | p[1];
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return sum;
+}
+
+/* Fill in what depends on lengths. Return: where the TCP header starts, or -1 */
+static int finish_headers(uint8_t *ip, int head, int len)
+{
+	int l4 = ip[0] >> 4 == 4 ? (ip[0] & 15) * 4 : 40;
+
+	if (ip[0] >> 4 == 6 && ip[6] == IPPROTO_DSTOPTS)
+		l4 += ip[41] * 8 + 8;
+	if (head < l4 + 20)
+		return -1;
+	if (ip[0] >> 4 == 4) {
+		put16(ip + 2, len);
+		put16(ip + 10, ~sum16(ip, l4, 0));
+		put16(ip + l4 + 16, sum16(ip + 12, 8, IPPROTO_TCP + len - l4));
+	} else {
+		put16(ip + 4, len - 40);
+		put16(ip + l4 + 16, sum16(ip + 8, 32, IPPROTO_TCP + len - l4));
+	}
+	return l4;
+}
+
+static int do_vnet(char **argv, int argc)
+{
+	int count = argc > 6 ? atoi(argv[6]) : 1;
+	static uint8_t data[sizeof(struct virtio_net_hdr) + HEADER_LEN + 65536];
+	uint16_t proto = htons(strtoul(argv[2], NULL, 0));
+	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_protocol = proto };
+	struct virtio_net_hdr *vnet = (void *)data;
+	/* No other type takes GSO packets. */
+	int fd = socket(AF_PACKET, SOCK_RAW, 0);
+	uint8_t *header = (uint8_t *)(vnet + 1);
+	uint8_t *ip = header + HEADER_LEN;
+	int payload = atoi(argv[4]), i, l4, on = 1;
+	int head = unhex(argv[3], ip, 256);
+	ssize_t len = ip + head + payload - data;
+
+	if (fd < 0 || setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)))
+		return die("socket");
+	to.sll_ifindex = if_nametoindex(argv[0]);
+	errno = EINVAL;
+	if (!to.sll_ifindex || head < 0 || payload < 0 || len > (ssize_t)sizeof(data) ||
+	    unhex(argv[1], header, LLADDR_LEN) != LLADDR_LEN)
+		return die("arguments");
+	memcpy(header + LLADDR_LEN, &proto, sizeof(proto));
+	l4 = finish_headers(ip, head, head + payload);
+	if (l4 < 0)
+		return die("headers");
+	for (i = 0; i < payload; i++)
+		ip[head + i] = i % 251;
+	vnet->flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+	vnet->gso_type = ip[0] >> 4 == 4 ? VIRTIO_NET_HDR_GSO_TCPV4 : VIRTIO_NET_HDR_GSO_TCPV6;
+	/* CWR */
+	if (ip[l4 + 13] & 0x80)
+		vnet->gso_type |= VIRTIO_NET_HDR_GSO_ECN;
+	vnet->hdr_len = HEADER_LEN + head;
+	vnet->gso_size = atoi(argv[5]);
+	vnet->csum_start = HEADER_LEN + l4;
+	vnet->csum_offset = 16;
+	while (count--)
+		if (sendto(fd, data, len, 0, (struct sockaddr *)&to, sizeof(to)) != len)
+			return die("sendto");
+	return 0;
+}
+
 static long now_ms(void)
 {
 	struct timespec ts;
@@ -143,9 +229,12 @@ int main(int argc, char **argv)
 {
 	if (argc >= 6 && !strcmp(argv[1], "send"))
 		return do_send(argv + 2, argc - 2);
+	if (argc >= 8 && !strcmp(argv[1], "vnet"))
+		return do_vnet(argv + 2, argc - 2);
 	if (argc == 6 && !strcmp(argv[1], "recv"))
 		return do_recv(argv + 2);
 	fputs("usage: raw_frame send IF LLADDR ETHERTYPE HEX [COUNT]\n"
+	      "       raw_frame vnet IF LLADDR ETHERTYPE HEX OCTETS SEGMENT [COUNT]\n"
 	      "       raw_frame recv IF ETHERTYPE COUNT TIMEOUT_MS\n", stderr);
 	return 2;
 }
