@@ -138,7 +138,14 @@ void ipoib_ring_exit(struct ipoib_ring *ring)
 	ring->slots = NULL;
 }
 
-static void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot)
+/**
+ * ipoib_ring_unmap - undo ipoib_ring_map()
+ * @ring: the ring
+ * @slot: slot with a frame; nothing is done if it is not mapped
+ *
+ * Context: any; the device does not use it
+ */
+void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot)
 {
 	const skb_frag_t *frags = skb_shinfo(slot->skb)->frags;
 	unsigned int len = skb_headlen(slot->skb) - slot->head;
@@ -168,8 +175,17 @@ static int ipoib_ring_map_one(struct ipoib_ring *ring,
 	return 0;
 }
 
-static int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
-			  struct ib_sge *sge)
+/**
+ * ipoib_ring_map - map the frame of a slot
+ * @ring: the ring
+ * @slot: slot with &ipoib_tx_slot.skb and &ipoib_tx_slot.head set
+ * @sge: where to put its pieces, IPOIB_TX_SGE entries
+ *
+ * Context: any
+ * Return: number of SGEs, or -EIO with nothing left mapped
+ */
+int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
+		   struct ib_sge *sge)
 {
 	struct sk_buff *skb = slot->skb;
 	unsigned int len = skb_headlen(skb) - slot->head;

@@ -89,11 +89,12 @@ static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
 
 /**
  * struct ipoib_tx_slot - one frame in flight
- * @skb: the frame, or NULL if it was copied
+ * @skb: the frame, or NULL if it was copied, or if this is a segment that is not the last
+ *	of a frame which the driver cuts up
  * @bytes: octets handed to the byte queue limit: those on the wire
  * @packets: frames on the wire, more than one if the HCA cuts it into segments
- * @head: octets of the linear part that are not mapped, because the work request has
- *	them as the header of each segment; 0 but for such a frame
+ * @head: octets of the linear part that are not mapped, because each segment has a header
+ *	of its own; 0 but for a frame that is cut up
  * @nmapped: how many of @dma are mapped
  * @dma: DMA addresses of the linear part and the fragments
  */
@@ -151,6 +152,9 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		    struct ib_sge *sge);
 int ipoib_ring_fill_lso(struct ipoib_ring *ring, struct sk_buff *skb,
 			unsigned int head, struct ib_sge *sge);
+int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
+		   struct ib_sge *sge);
+void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot);
 struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring);
 void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 			 struct ipoib_tx_done *done);

@@ -73,6 +73,17 @@ CASES=(
 	"admit:admit_pending F4 a port has 16 connections that are not established yet, and all ports have 1024"
 	"admit:admit_share F4 it has no more than its share of connections, of which the one not used for longest makes room"
 	"admit:admit_all F4 at the limit of all it gives one of its own, or gets one of the port that has the most"
+	"tso:tso_ipv4 B23 segments of the driver are those of the kernel, octet by octet"
+	"tso:tso_ipv6 B23 so they are of IPv6"
+	"tso:tso_options B23 and with options and extension headers"
+	"tso:tso_odd_pieces B23 and where their payload lies in pieces of odd length"
+	"tso:tso_last_octet B23 and where the last has one octet, or as many as the others"
+	"tso:tso_fin_psh B23 FIN and PSH are in the last only"
+	"tso:tso_cwr B23 CWR is in the first only"
+	"tso:tso_owner B23 a frame is freed with its last segment, and counted segment by segment"
+	"tso:tso_few_sge B23 a segment of more pieces than the QP takes leaves nothing behind"
+	"tso:tso_takes B23 what may change under a sum, or does not fit, is left to the stack"
+	"tso:tso_long_headers B23 and so are headers that are too long"
 	"complete - these are all, and each suite passed"
 )
 
@@ -137,12 +148,17 @@ admit()
 	check_eq "result" "$(result admit "$1")" "ok $1"
 }
 
+tso()
+{
+	check_eq "result" "$(result tso "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share,ok 6 ipoib_police,ok 7 ipoib_admit"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share,ok 6 ipoib_police,ok 7 ipoib_admit,ok 8 ipoib_tso"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
