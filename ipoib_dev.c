@@ -622,6 +622,8 @@ void ipoib_dev_setup(struct ipoib_dev *priv)
 	dev->sysfs_groups[0] = ipoib_dev_files(priv);
 	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
 	dev->features |= ipoib_ud_features(priv);
+	if (priv->txq->max_segs > 1)
+		netif_set_tso_max_segs(dev, priv->txq->max_segs);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
 	/* There is one ring. rtnetlink makes as many queues as it is asked for. */

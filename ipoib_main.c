@@ -86,26 +86,24 @@ static void ipoib_dev_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_arp_xmit(txq, skb);
 }
 
-/* A connection takes packets of any length whole; TSO would have them cut up for UD. */
+/*
+ * A connection takes packets of any length whole; TSO would have them cut up for UD. Sums
+ * of the driver gain nothing without it.
+ */
 static netdev_features_t ipoib_fix_features(struct net_device *dev,
 					    netdev_features_t features)
 {
 	if (ipoib_cm_is_on(netdev_priv(dev)))
-		features &= ~NETIF_F_ALL_TSO;
+		features &= ~(NETIF_F_ALL_TSO | NETIF_F_HW_CSUM);
 	return features;
 }
 
-/* What the HCA cannot cut up, the stack does, without having to make a linear copy first. */
+/* Checksums stay: the stack's segments may come without them. */
 static netdev_features_t ipoib_features_check(struct sk_buff *skb,
 					      struct net_device *dev,
 					      netdev_features_t features)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
-
-	if (skb_is_gso(skb) &&
-	    (skb_shinfo(skb)->nr_frags >= priv->txq->ring.max_sge ||
-	     skb_transport_offset(skb) + tcp_hdrlen(skb) >
-	     IPOIB_LLADDR_LEN + IPOIB_TX_HEAD))
+	if (skb_is_gso(skb) && !ipoib_ud_cut_check(netdev_priv(dev), skb))
 		features &= ~NETIF_F_GSO_MASK;
 	return features;
 }

@@ -137,7 +137,7 @@ static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i
 	tcp->check = 0;
 	sum = csum_add(sum, csum_partial(tcp, tso->head - tso->l4, tso->pseudo));
 	sum = csum_add(sum, (__force __wsum)htonl(tso->head - tso->l4 + len));
-	tcp->check = csum_fold(sum) ?: CSUM_MANGLED_0;
+	tcp->check = csum_fold(sum);
 }
 
 /* Segment @i, in a slot behind the head of the ring. Return: 0 or -E2BIG */

@@ -16,10 +16,10 @@
  */
 #include <linux/delay.h>
 #include <linux/slab.h>
-#include <linux/tcp.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
+#include "ipoib_tso.h"
 
 /* How long the HCA may take to give all work requests back. */
 #define IPOIB_DRAIN_TIME	(HZ / 10)
@@ -418,57 +418,79 @@ void ipoib_ud_send_taken(struct ipoib_dev *priv,
 /* Pairs with ipoib_ud_wake(): either it sees us stopped or we see the room. */
 static void ipoib_ud_maybe_stop(struct ipoib_txq *txq)
 {
-	if (likely(ipoib_ring_room(&txq->ring)))
+	if (likely(ipoib_ring_room(&txq->ring) >= txq->max_segs))
 		return;
 	netif_tx_stop_queue(txq->nq);
 	/* The queue is stopped before the tail is read again. */
 	smp_mb();
-	if (ipoib_ring_room(&txq->ring))
+	if (ipoib_ring_room(&txq->ring) >= txq->max_segs)
 		netif_tx_start_queue(txq->nq);
 }
 
-/* Headers of a GSO frame, which IPv4 and TCP have left in the linear part. */
-static unsigned int ipoib_ud_gso_head(const struct sk_buff *skb)
+/* The driver cuts up frames and computes checksums: the HCA does neither. */
+static bool ipoib_ud_cuts(const struct ipoib_txq *txq)
 {
-	return skb_transport_offset(skb) + tcp_hdrlen(skb);
+	return txq->max_segs > 1;
 }
 
-/* Return: number of SGEs, or a negative error with the frame still the caller's */
-static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
-			 struct ib_ud_wr *wr)
+static int ipoib_ud_fill_lso(struct ipoib_txq *txq, struct sk_buff *skb,
+			     struct ib_ud_wr *wr)
 {
-	struct ipoib_batch *batch = txq->batch;
-	unsigned int head;
+	unsigned int head = ipoib_tso_head(skb);
 
-	wr->wr.send_flags = skb->ip_summed == CHECKSUM_PARTIAL ?
-			    IB_SEND_IP_CSUM : 0;
-	if (skb->len > IPOIB_TX_COPY)
-		batch->awaited = true;
-	if (!skb_is_gso(skb)) {
-		wr->wr.opcode = IB_WR_SEND;
-		return ipoib_ring_fill(&txq->ring, skb, wr->wr.sg_list);
-	}
-	head = ipoib_ud_gso_head(skb);
 	if (unlikely(head > skb_headlen(skb) || head > IPOIB_TX_HEAD ||
 		     !(txq->priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO)))
 		return -EINVAL;
-	batch->awaited = true;
 	wr->wr.opcode = IB_WR_LSO;
+	wr->wr.send_flags = IB_SEND_IP_CSUM;
 	wr->header = skb->data;
 	wr->hlen = head;
 	wr->mss = skb_shinfo(skb)->gso_size;
-	return ipoib_ring_fill_lso(&txq->ring, skb, head, wr->wr.sg_list);
+	wr->wr.num_sge = ipoib_ring_fill_lso(&txq->ring, skb, head,
+					     wr->wr.sg_list);
+	return min(wr->wr.num_sge, 0);
 }
 
-static void ipoib_ud_build(struct ipoib_txq *txq, struct ib_ud_wr *wr,
-			   const struct ipoib_ah *ah, u32 qpn, int nsge)
+/*
+ * Put a frame into the ring, and into @n work requests. Return: 0, or a negative error with
+ * the frame still the caller's.
+ */
+static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
+			 struct ib_ud_wr *wr, unsigned int n)
 {
-	wr->wr.wr_id = txq->ring.head - 1;
+	bool partial = skb->ip_summed == CHECKSUM_PARTIAL;
+
+	if (skb->len > IPOIB_TX_COPY || skb_is_gso(skb))
+		txq->batch->awaited = true;
+	if (skb_is_gso(skb))
+		return ipoib_ud_cuts(txq) ?
+		       ipoib_tso_fill(&txq->ring, skb, wr, n) :
+		       ipoib_ud_fill_lso(txq, skb, wr);
+	if (partial && ipoib_ud_cuts(txq) && skb_checksum_help(skb))
+		return -ENOMEM;
+	wr->wr.opcode = IB_WR_SEND;
+	wr->wr.send_flags = partial && !ipoib_ud_cuts(txq) ?
+			    IB_SEND_IP_CSUM : 0;
+	wr->wr.num_sge = ipoib_ring_fill(&txq->ring, skb, wr->wr.sg_list);
+	return min(wr->wr.num_sge, 0);
+}
+
+/* Complete the next work request of the batch, which is that of slot @i. */
+static void ipoib_ud_build(struct ipoib_txq *txq, u32 i,
+			   const struct ipoib_ah *ah, u32 qpn)
+{
+	const struct ipoib_tx_slot *slot = &txq->ring.slots[i & txq->ring.mask];
+	struct ipoib_batch *batch = txq->batch;
+	struct ib_ud_wr *wr = &batch->wr[batch->count++];
+
+	wr->wr.wr_id = i;
 	wr->wr.next = &(wr + 1)->wr;
-	wr->wr.num_sge = nsge;
 	wr->ah = ah->ah;
 	wr->remote_qpn = qpn;
 	wr->remote_qkey = READ_ONCE(txq->priv->qkey);
+	batch->packets += slot->packets;
+	batch->bytes += slot->bytes;
+	netdev_tx_sent_queue(txq->nq, slot->bytes);
 }
 
 /**
@@ -486,28 +508,27 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		   const struct ipoib_ah *ah, u32 qpn)
 {
 	struct ipoib_batch *batch = txq->batch;
-	struct ib_ud_wr *wr = &batch->wr[batch->count];
-	const struct ipoib_tx_slot *slot;
-	int nsge;
+	unsigned int n = 1;
+	u32 i;
 
-	if (unlikely(!ipoib_ring_room(&txq->ring))) {
+	if (skb_is_gso(skb) && ipoib_ud_cuts(txq))
+		n = ipoib_tso_segments(skb);
+	if (unlikely(ipoib_ring_room(&txq->ring) < n)) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_QUEUE_FULL);
 		return;
 	}
+	if (batch->count + n > IPOIB_TX_BATCH)
+		ipoib_ud_post(txq);
 	skb_tx_timestamp(skb);
-	nsge = ipoib_ud_fill(txq, skb, wr);
-	if (unlikely(nsge < 0)) {
+	if (unlikely(n > txq->max_segs ||
+		     ipoib_ud_fill(txq, skb, &batch->wr[batch->count], n))) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
 		return;
 	}
-	ipoib_ud_build(txq, wr, ah, qpn, nsge);
-	slot = &txq->ring.slots[(txq->ring.head - 1) & txq->ring.mask];
-	batch->count++;
-	batch->packets += slot->packets;
-	batch->bytes += slot->bytes;
-	netdev_tx_sent_queue(txq->nq, slot->bytes);
+	for (i = txq->ring.head - n; i != txq->ring.head; i++)
+		ipoib_ud_build(txq, i, ah, qpn);
 	ipoib_ud_maybe_stop(txq);
-	if (batch->count == IPOIB_BATCH)
+	if (batch->count >= IPOIB_BATCH)
 		ipoib_ud_post(txq);
 }
 
@@ -516,7 +537,8 @@ static void ipoib_ud_wake(struct ipoib_txq *txq)
 	/* The tail is written before the state of the queue is read. */
 	smp_mb();
 	if (unlikely(netif_tx_queue_stopped(txq->nq)) &&
-	    ipoib_ring_room(&txq->ring) > txq->ring.mask / 4 &&
+	    ipoib_ring_room(&txq->ring) >=
+	    txq->ring.mask / 4 + txq->max_segs &&
 	    test_bit(IPOIB_FLAG_UP, &txq->priv->flags))
 		netif_tx_wake_queue(txq->nq);
 }
@@ -680,22 +702,52 @@ bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
 	return !skb_is_gso(skb) || !skb_gso_validate_network_len(skb, mtu);
 }
 
-/**
- * ipoib_ud_features - checksums and segments that the HCA makes
- * @priv: the interface, with its QP
- *
+/*
  * That it says IB_DEVICE_UD_IP_CSUM does not do: mlx5 without the offloads that come with
  * IBK_UD_TSO says so and computes none. A segment needs its checksum, so without these
- * there is no TSO. HCAs parse IPv4 only.
+ * there is no TSO.
+ */
+static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
+{
+	return (priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM) &&
+	       (priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO);
+}
+
+/**
+ * ipoib_ud_features - checksums and segments that the HCA or the driver makes
+ * @priv: the interface, with its QP
+ *
+ * HCAs parse IPv4 only. The driver computes the sums of segments while it builds them, so
+ * it offers to compute all.
  *
  * Return: NETIF_F_ flags
  */
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 {
-	if (!(priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM) ||
-	    !(priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO))
-		return 0;
-	return NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
+	if (ipoib_ud_hca_cuts(priv))
+		return NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
+	if (ipoib_ud_cuts(priv->txq))
+		return NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 |
+		       NETIF_F_TSO_ECN;
+	return 0;
+}
+
+/**
+ * ipoib_ud_cut_check - whether a large frame may go as one
+ * @priv: the interface
+ * @skb: GSO frame with its &struct ipoib_header
+ *
+ * Return: true if the HCA or the driver cuts it up; else the stack does, which then has not
+ * to make a linear copy first
+ */
+bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
+{
+	const struct ipoib_txq *txq = priv->txq;
+
+	if (ipoib_ud_cuts(txq))
+		return ipoib_tso_takes(&txq->ring, skb, txq->max_segs);
+	return skb_shinfo(skb)->nr_frags < txq->ring.max_sge &&
+	       ipoib_tso_head(skb) <= IPOIB_LLADDR_LEN + IPOIB_TX_HEAD;
 }
 
 /**
@@ -725,7 +777,7 @@ static void ipoib_ud_link_batch(struct ipoib_batch *batch)
 {
 	unsigned int i;
 
-	for (i = 0; i < IPOIB_BATCH; i++)
+	for (i = 0; i < IPOIB_TX_BATCH; i++)
 		batch->wr[i].wr.sg_list = batch->sge[i];
 }
 
@@ -739,7 +791,8 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 
 	txq->priv = priv;
 	txq->nq = netdev_get_tx_queue(priv->netdev, 0);
-	txq->batch = kzalloc(sizeof(*txq->batch), GFP_KERNEL);
+	txq->max_segs = 1;
+	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
 	if (!txq->batch)
 		return -ENOMEM;
 	ipoib_ud_link_batch(txq->batch);
@@ -759,7 +812,7 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 exit_ring:
 	ipoib_ring_exit(&txq->ring);
 free_batch:
-	kfree(txq->batch);
+	kvfree(txq->batch);
 	return err;
 }
 
@@ -769,7 +822,16 @@ static void ipoib_ud_tx_exit(struct ipoib_txq *txq)
 	ib_destroy_cq(txq->cq);
 	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
 	ipoib_ring_exit(&txq->ring);
-	kfree(txq->batch);
+	kvfree(txq->batch);
+}
+
+/* With a QP: a sum needs the address of each page. */
+static void ipoib_ud_tx_set_segs(struct ipoib_dev *priv, struct ipoib_txq *txq)
+{
+	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
+	    txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
+		txq->max_segs = min_t(unsigned int, priv->sendq_size / 4,
+				      IPOIB_TX_BATCH);
 }
 
 static int ipoib_ud_queues_init(struct ipoib_dev *priv)
@@ -785,6 +847,7 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 	err = ipoib_ud_create_qp(priv);
 	if (err)
 		goto exit_rx;
+	ipoib_ud_tx_set_segs(priv, priv->txq);
 	return 0;
 
 exit_rx:

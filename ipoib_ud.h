@@ -16,8 +16,10 @@
 struct ipoib_dev;
 struct page_pool;
 
-/* Work requests handed to the QP in one go, at most. */
+/* Receives handed to the QP in one go, at most; and sends, but for those of one frame. */
 #define IPOIB_BATCH		16
+/* Segments that the driver makes of a frame, at most: with MTU 2044 one of 64 KB. */
+#define IPOIB_TX_BATCH		32
 /* Completions read from a CQ in one go. */
 #define IPOIB_POLL_WC		16
 /* Sends between two that ask for a completion, at most. */
@@ -56,8 +58,8 @@ struct ipoib_batch {
 	unsigned int packets;
 	unsigned int bytes;
 	bool awaited;
-	struct ib_ud_wr wr[IPOIB_BATCH];
-	struct ib_sge sge[IPOIB_BATCH][IPOIB_TX_SGE];
+	struct ib_ud_wr wr[IPOIB_TX_BATCH];
+	struct ib_sge sge[IPOIB_TX_BATCH][IPOIB_TX_SGE];
 };
 
 /**
@@ -70,6 +72,7 @@ struct ipoib_batch {
  * @unsignalled: sends since the last that asked for a completion, under the
  *	transmit lock
  * @signalled: head of the ring behind that last one, under the transmit lock
+ * @max_segs: slots that a frame takes at most: segments that the driver makes of it, or 1
  * @ring: see ipoib_ring.h
  * @wc: scratch for polling
  * @napi: completion handler
@@ -82,6 +85,7 @@ struct ipoib_txq {
 	struct ipoib_batch *batch;
 	unsigned int unsignalled;
 	u32 signalled;
+	unsigned int max_segs;
 	struct ipoib_ring ring;
 	struct ib_wc wc[IPOIB_POLL_WC];
 	struct napi_struct napi;
@@ -212,6 +216,8 @@ static inline void ipoib_ud_schedule(struct napi_struct *napi)
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
+bool ipoib_ud_cut_check(const struct ipoib_dev *priv,
+			const struct sk_buff *skb);
 int ipoib_ud_moderate(struct ipoib_dev *priv, u16 usecs, u16 frames);
 bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_start(struct ipoib_dev *priv);

@@ -17,7 +17,7 @@ programs_of()
 	rxe | pair) echo bridge rdma tc tcpdump ;;
 	esac
 	[ "$1" = unit ] || [ -x "$LIB_DIR/ibdump" ] || echo cc
-	case $1 in capture | frame_headers | hca_limits | multicast_send | offloads | roce) echo tshark ;; esac
+	case $1 in capture | frame_headers | hca_limits | multicast_send | offloads | roce | segments) echo tshark ;; esac
 	case $1 in
 	bench-guest | connected_faults | connected_life | connected_mtu | \
 		connected_rc | connected_stock | connected_uc | hca_limits | iperf | partitions | races | rdma_cm | \
@@ -25,11 +25,11 @@ programs_of()
 	esac
 	case $1 in
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
-		multicast_ip | offloads | partitions | rdma_cm | roce | send_queue | roce_connected | roce_limits) echo python3 ;;
+		multicast_ip | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits) echo python3 ;;
 	esac
 	case $1 in connected_many | connected_stock | lladdr | roce_param) echo rdma ;; esac
 	case $1 in
-	connected_* | hca_limits | lladdr | multicast_* | offloads | partitions | races | send_queue | \
+	connected_* | hca_limits | lladdr | multicast_* | offloads | partitions | races | segments | send_queue | \
 		statistics) echo ethtool ;;
 	esac
 	case $1 in ref_connected | connected_rc | connected_uc) echo arping ;; esac

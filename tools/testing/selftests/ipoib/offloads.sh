@@ -19,10 +19,10 @@
 OCTETS=3000000
 
 CASES=(
-	"offered:0:off B23 TSO is not offered where the HCA has none"
-	"offered:3:off B23 and not where it computes no checksums, though it says so"
-	"offered:2:on B23 TSO is offered where the HCA takes large sends on any QP"
-	"offered:1:on B23 and where it takes them on QPs with IPOIB_UD_LSO only"
+	"offered:0:driver B23 Where the HCA has no TSO the driver cuts up"
+	"offered:3:driver B23 and where it computes no checksums, though it says so"
+	"offered:2:hca B23 The HCA does where it takes large sends on any QP"
+	"offered:1:hca B23 and where it takes them on QPs with IPOIB_UD_LSO only"
 	"cut B23 A stream leaves in large sends, and arrives as it was sent"
 	"wire B23 Segments on the wire are no longer than the MTU, and have right checksums and lengths"
 	"counted B23 Packets and octets are counted as they are on the wire"
@@ -70,14 +70,19 @@ cut_up()
 
 offered()
 {
+	local hca=off
+
+	[ "$2" = driver ] || hca=on
 	hca_remove 2
 	knob_set 2 csum "$1"
 	hca_add 2
 	busywait 10000 netdev 2 > /dev/null || { fail "no interface"; return; }
 	nodes_up 2
 	check "carrier" wait_carrier 2
-	feature_is 2 tcp-segmentation-offload "$2" ||
-		fail "tcp-segmentation-offload is $(feature 2 tcp-segmentation-offload)"
+	feature_is 2 tx-tcp-segmentation on ||
+		fail "tx-tcp-segmentation is $(feature 2 tx-tcp-segmentation)"
+	feature_is 2 tx-checksum-ipv4 "$hca" ||
+		fail "tx-checksum-ipv4 is $(feature 2 tx-checksum-ipv4)"
 	check "ping" slowwait 10 ping_ok 2 "$(ip4 3)"
 	check "stream" transfer 2 3 "$(ip4 3)"
 }
