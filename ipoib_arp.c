@@ -427,7 +427,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 			return;
 		}
 	}
-	if (ipoib_cm_xmit(txq, skb))
+	if (ipoib_cm_is_on(priv) && ipoib_cm_xmit(txq, skb))
 		return;
 	mtu = READ_ONCE(priv->mcast_mtu);
 	if (unlikely(ipoib_ud_too_long(skb, mtu))) {

@@ -171,7 +171,7 @@ static bool ipoib_peer_is_refused(const struct ipoib_peer *peer)
 
 /**
  * ipoib_cm_xmit - send a frame on a connection, if it can be
- * @txq: the queue it came by
+ * @txq: the queue it came by, of an interface in connected mode
  * @skb: frame with its &struct ipoib_header, to a neighbour whose path is known;
  *	its data may have moved if it is left to UD
  *
@@ -187,8 +187,6 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	struct ipoib_peer *peer;
 	u8 offers;
 
-	if (!ipoib_cm_is_on(txq->priv))
-		return false;
 	offers = ipoib_lladdr_flags(to);
 	if (!(offers & cm->offers) || !ipoib_cm_carries(skb))
 		return false;

@@ -519,7 +519,8 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 	}
 	if (batch->count + n > IPOIB_TX_BATCH)
 		ipoib_ud_post(txq);
-	skb_tx_timestamp(skb);
+	if (unlikely(skb_shinfo(skb)->tx_flags))
+		skb_tx_timestamp(skb);
 	if (unlikely(n > txq->max_segs ||
 		     ipoib_ud_fill(txq, skb, &batch->wr[batch->count], n))) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);

@@ -343,7 +343,9 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 		if (n < want)
 			break;
 	}
-	ipoib_rx_refill(rxq);
+	/* A post costs a doorbell; an empty queue is always refilled. */
+	if (rxq->nfree >= min(IPOIB_BATCH, rxq->size / 2))
+		ipoib_rx_refill(rxq);
 	ipoib_rx_count(rxq->priv, &tally);
 	if (done < budget && napi_complete_done(napi, done) &&
 	    ib_req_notify_cq(rxq->cq, IB_CQ_NEXT_COMP |
