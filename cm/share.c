@@ -84,17 +84,6 @@ struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm)
 }
 
 /*
- * Room in the share of a port. After an event that closes all connections they are made anew
- * before the old ones are freed, so there may be as many again that close.
- */
-static bool ipoib_cm_share_has_room(struct ipoib_cm_share *share,
-				    unsigned int limit)
-{
-	return share->nclosing <= limit &&
-	       (share->nconns < limit || ipoib_cm_share_evict(share, false));
-}
-
-/*
  * Room among all. If none is idle, a port with many connections gives one to a port with few,
  * used or not: it would otherwise exclude others by using all of its share.
  */
@@ -105,8 +94,6 @@ static bool ipoib_cm_has_room(struct ipoib_cm *cm, struct ipoib_cm_share *share,
 
 	if (cm->nconns < limit)
 		return true;
-	if (cm->nconns >= ipoib_cm_slack(limit))
-		return false;
 	if (ipoib_cm_share_evict(share, false))
 		return true;
 	largest = ipoib_cm_share_largest(cm);
@@ -128,15 +115,22 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
 {
 	struct ipoib_cm_share *share = ipoib_cm_share(cm, node);
 	unsigned int limit = ipoib_cm_limit(cm);
+	unsigned int own = ipoib_cm_share_limit(cm, limit);
 
 	lockdep_assert_held(&cm->lock);
 	if (!cm->up)
 		return -ENETDOWN;
-	if (cm->npending >= IPOIB_CM_PENDING_ALL)
+	if (cm->npending >= IPOIB_CM_PENDING_ALL ||
+	    cm->nconns >= ipoib_cm_slack(limit))
 		return -ENOSPC;
-	if (share->npending >= (READ_ONCE(ipoib_cm_max_port) ?: IPOIB_CM_PENDING))
+	/*
+	 * After an event that closes all connections they are made anew before the old ones
+	 * are freed, so there may be as many again that close.
+	 */
+	if (share->npending >= (READ_ONCE(ipoib_cm_max_port) ?: IPOIB_CM_PENDING) ||
+	    share->nclosing > own)
 		return -EDQUOT;
-	if (!ipoib_cm_share_has_room(share, ipoib_cm_share_limit(cm, limit)))
-		return -EDQUOT;
+	if (share->nconns >= own)
+		return ipoib_cm_share_evict(share, false) ? 0 : -EDQUOT;
 	return ipoib_cm_has_room(cm, share, limit) ? 0 : -ENOSPC;
 }
