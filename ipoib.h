@@ -61,7 +61,7 @@
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
  *	the callbacks of the CM, the works of connected mode, readers of debugfs,
- *	and under RTNL where the transports are set. RTNL is not taken under it.
+ *	and under RTNL where completions are moderated. RTNL is not taken under it.
  * &ipoib_cm.lock
  *	peers, the state of connections, frames that wait for one. Taken in
  *	the transmit path only if there is no connection to a peer that could

@@ -630,6 +630,8 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	mutex_lock(&cm->mutex);
 	ipoib_cm_rx_release(cm);
 	mutex_unlock(&cm->mutex);
+	/* There is no SRQ any more whose events start it. */
+	cancel_delayed_work_sync(&cm->rx_work);
 	netif_napi_del(&cm->tx_poll.napi);
 	netif_napi_del(&cm->rx_poll.napi);
 	ipoib_peer_exit(cm);

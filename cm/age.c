@@ -25,12 +25,6 @@
  */
 #define IPOIB_UC_SILENCE	(30 * HZ)
 #define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
-/*
- * A connection on which nothing came for so long may be within a message, and hold a
- * receive; how many of these are closed at a time where receives have run out.
- */
-#define IPOIB_CM_HOLDING	(2 * HZ)
-#define IPOIB_CM_HOLDERS	32
 /* What connections share is given back after so long without any. */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 
@@ -38,48 +32,6 @@ static unsigned int ipoib_cm_idle = 120;
 module_param_named(cm_idle_seconds, ipoib_cm_idle, uint, 0644);
 MODULE_PARM_DESC(cm_idle_seconds,
 		 "A connection not used for so long is closed");
-
-/* ---- what may hold receives ---- */
-
-static bool ipoib_conn_may_hold(const struct ipoib_conn *conn)
-{
-	return time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_HOLDING);
-}
-
-/* Of ports with so many connections. */
-static unsigned int ipoib_cm_reap_holders(struct ipoib_cm *cm, unsigned int least)
-{
-	struct ipoib_cm_share *share;
-	struct ipoib_conn *conn, *tmp;
-	unsigned int n = 0;
-
-	lockdep_assert_held(&cm->lock);
-	for (share = cm->shares; share < cm->shares + IPOIB_CM_SHARES; share++) {
-		if (share->nconns < least)
-			continue;
-		list_for_each_entry_safe(conn, tmp, &share->conns, share_list) {
-			if (n == IPOIB_CM_HOLDERS)
-				return n;
-			if (!ipoib_conn_may_hold(conn))
-				continue;
-			ipoib_conn_close_for(conn, IPOIB_CLOSE_HOLDING);
-			n++;
-		}
-	}
-	return n;
-}
-
-/*
- * A connection within a message holds a receive and brings no other one, so those that
- * were used least recently are closed; if peers on one port have more than others,
- * theirs.
- */
-static void ipoib_cm_reap_idlest(struct ipoib_cm *cm)
-{
-	lockdep_assert_held(&cm->lock);
-	if (!ipoib_cm_reap_holders(cm, ipoib_cm_share_largest(cm)->nconns / 2))
-		ipoib_cm_reap_holders(cm, 0);
-}
 
 /**
  * ipoib_cm_reap_peer - a neighbour is no more: close what nobody uses (C20)
@@ -224,27 +176,6 @@ static void ipoib_cm_reap_age_conns(struct ipoib_cm *cm)
 	}
 }
 
-/* Give the memory back if there has been no connection for a while, or if it is no good. */
-static void ipoib_cm_reap_release(struct ipoib_cm *cm, bool failed)
-{
-	bool empty;
-
-	mutex_lock(&cm->mutex);
-	spin_lock_bh(&cm->lock);
-	empty = !cm->nconns;
-	if (!empty)
-		cm->empty_at = jiffies;
-	spin_unlock_bh(&cm->lock);
-	/*
-	 * One may be counted now, but it has to come by the mutex to use what
-	 * is released.
-	 */
-	if ((failed && empty) ||
-	    time_after_eq(jiffies, cm->empty_at + IPOIB_CM_RELEASE))
-		ipoib_cm_rx_release(cm);
-	mutex_unlock(&cm->mutex);
-}
-
 static struct ipoib_conn *ipoib_cm_reap_next_early(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *found = NULL;
@@ -279,18 +210,119 @@ static void ipoib_cm_reap_age_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work),
 					   struct ipoib_cm, age_work);
-	bool failed = ipoib_cm_rx_check(cm);
 
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_reap_age_conns(cm);
-	if (xchg(&cm->rx_held, false))
-		ipoib_cm_reap_idlest(cm);
 	ipoib_peer_age_all(cm);
 	spin_unlock_bh(&cm->lock);
 	ipoib_cm_reap_notify_early(cm);
-	ipoib_cm_reap_release(cm, failed);
 	if (!READ_ONCE(cm->leaving))
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
+}
+
+/* ---- what connections share ---- */
+
+/* With its SRQ, which has failed. */
+static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	spin_lock_bh(&cm->lock);
+	if (!list_empty(&cm->conns))
+		netdev_warn(cm->priv->netdev,
+			    "the shared receive queue has failed, closing its connections\n");
+	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
+		WRITE_ONCE(conn->fatal, true);
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+	}
+	spin_unlock_bh(&cm->lock);
+}
+
+/*
+ * The SRQ has run low, or connections have become many. If the reserve is not complete by now,
+ * nothing has been posted since fewer receives than the limit were free, and after
+ * IPOIB_CM_RX_RECHECK fewer than the reserve have come back: messages that last longer hold the
+ * others. That does not depend on when the event came. What has been flushed has come back,
+ * too. Returns when to check again, or 0.
+ */
+static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
+{
+	/* What has come back is not held. */
+	ipoib_cm_poll_fence(&cm->rx_poll);
+	if (ipoib_cm_rx_is_dry(cm)) {
+		spin_lock_bh(&cm->lock);
+		/* What was closed for it may not have been stopped yet. */
+		if (ipoib_cm_rx_is_crowded(cm) && list_empty(&cm->closing))
+			ipoib_cm_share_ban(cm);
+		spin_unlock_bh(&cm->lock);
+		return IPOIB_CM_RX_RECHECK;
+	}
+	/* Before connections are counted: ipoib_cm_rx_add() starts the work in this state. */
+	cmpxchg(&cm->srq_state, IPOIB_SRQ_LOW, IPOIB_SRQ_RUNS);
+	if (!ipoib_cm_rx_is_crowded(cm) || ipoib_cm_rx_probe(cm))
+		return 0;
+	return IPOIB_CM_RX_RECHECK;
+}
+
+/*
+ * Give the memory back if there has been no connection for a while, or if it is no good.
+ * Returns when to check again, or 0.
+ */
+static unsigned long ipoib_cm_rx_end(struct ipoib_cm *cm)
+{
+	unsigned long end;
+	bool empty;
+
+	spin_lock_bh(&cm->lock);
+	empty = !cm->nconns;
+	end = cm->empty_at + IPOIB_CM_RELEASE;
+	spin_unlock_bh(&cm->lock);
+	/*
+	 * One may be counted now, but it has to come by the mutex to use what
+	 * is released.
+	 */
+	if (!empty)
+		return 0;
+	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_FAILED &&
+	    time_before(jiffies, end))
+		return end - jiffies;
+	ipoib_cm_rx_release(cm);
+	return 0;
+}
+
+static unsigned long ipoib_cm_rx_check(struct ipoib_cm *cm)
+{
+	unsigned long wait = 0, end;
+
+	switch (READ_ONCE(cm->srq_state)) {
+	case IPOIB_SRQ_UNKNOWN:
+	case IPOIB_SRQ_REFUSED:
+	case IPOIB_SRQ_ARMED:
+		break;
+	case IPOIB_SRQ_RUNS:
+	case IPOIB_SRQ_LOW:
+		wait = ipoib_cm_rx_recheck(cm);
+		break;
+	case IPOIB_SRQ_FAILED:
+		ipoib_cm_rx_close_all(cm);
+		break;
+	}
+	end = ipoib_cm_rx_end(cm);
+	return wait ?: end;
+}
+
+static void ipoib_cm_rx_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, rx_work);
+	unsigned long wait = 0;
+
+	mutex_lock(&cm->mutex);
+	if (cm->rx)
+		wait = ipoib_cm_rx_check(cm);
+	mutex_unlock(&cm->mutex);
+	if (wait)
+		queue_delayed_work(cm->wq, &cm->rx_work, wait);
 }
 
 /**
@@ -308,6 +340,6 @@ void ipoib_cm_reap_start(struct ipoib_cm *cm)
  */
 void ipoib_cm_reap_age_init(struct ipoib_cm *cm)
 {
-	cm->empty_at = jiffies;
 	INIT_DELAYED_WORK(&cm->age_work, ipoib_cm_reap_age_work);
+	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
 }

@@ -40,8 +40,6 @@
 #define IPOIB_CM_DISCONNECTS	8
 /* Pages of a receive buffer: a message of 65520 octets. */
 #define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
-/* Receives posted together. */
-#define IPOIB_CM_BATCH		8
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
 /*
@@ -50,8 +48,10 @@
  */
 #define IPOIB_CM_MARGIN		32
 #define IPOIB_CM_RESERVE	32
-/* The HCA reports an SRQ with fewer free receives. */
-#define IPOIB_CM_SRQ_LOW	8
+/* Receives posted together: half of those. */
+#define IPOIB_CM_BATCH		(IPOIB_CM_RESERVE / 2)
+/* When to check whether receives come back after an SRQ has run low, and again. */
+#define IPOIB_CM_RX_RECHECK		HZ
 /* Pages kept for the next receives. */
 #define IPOIB_CM_POOL_RING	1024
 /* A lost packet of RC is sent again after 67 ms, at least, see IPOIB_RC_RETRY. */
@@ -96,6 +96,7 @@ struct ipoib_port_addr {
  * @npending: of those, the ones that are not established yet
  * @nclosing: connections that are closing, until they are freed
  * @nparked: frames that wait for a connection
+ * @banned: seconds of boot time; until then the port gets no connection
  *
  * Connections count here whichever end requested them. Under &ipoib_cm.lock.
  */
@@ -105,6 +106,7 @@ struct ipoib_cm_share {
 	unsigned int npending;
 	unsigned int nclosing;
 	unsigned int nparked;
+	time64_t banned;
 };
 
 /**
@@ -369,7 +371,10 @@ struct ipoib_conn {
  * enum ipoib_srq_state - what is known of the SRQ of an interface
  * @IPOIB_SRQ_UNKNOWN: none has been made yet; the attributes of the HCA count
  * @IPOIB_SRQ_REFUSED: none could be made; connections have receives of their own
- * @IPOIB_SRQ_RUNS: there is one
+ * @IPOIB_SRQ_RUNS: there is one, with its reserve complete
+ * @IPOIB_SRQ_ARMED: as there are many connections, the HCA is to report it when few of its
+ *	receives are free
+ * @IPOIB_SRQ_LOW: the HCA has
  * @IPOIB_SRQ_FAILED: it has failed: connections end, none is made, and when none is left
  *	it is given back
  */
@@ -377,19 +382,9 @@ enum ipoib_srq_state {
 	IPOIB_SRQ_UNKNOWN,
 	IPOIB_SRQ_REFUSED,
 	IPOIB_SRQ_RUNS,
+	IPOIB_SRQ_ARMED,
+	IPOIB_SRQ_LOW,
 	IPOIB_SRQ_FAILED,
-};
-
-/**
- * enum ipoib_cm_low - what is known of an SRQ that ran low
- * @IPOIB_LOW_NO: it did not, or receives complete; the event of the HCA is armed
- * @IPOIB_LOW_RECHECK: it is soon checked whether receives complete
- * @IPOIB_LOW_HELD: all are posted and do not come back: connections hold them
- */
-enum ipoib_cm_low {
-	IPOIB_LOW_NO,
-	IPOIB_LOW_RECHECK,
-	IPOIB_LOW_HELD,
 };
 
 /**
@@ -399,18 +394,13 @@ enum ipoib_cm_low {
  * @bufs: its buffers
  * @pool: pages
  * @nsge: of a receive: one for the header, the others for a page each
- * @lock: protects the pool's side of allocation, @wr, @sge, @low and what is free
+ * @lock: protects the pool's side of allocation, @wr, @sge and what is free
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists
  * @wc: scratch for polling
  * @since: completions since the last round of the handler
  * @margin: receives posted beyond one for each connection; handler only
  * @refill: tries again after memory ran out
- * @done: completions; handler only
- * @done_armed: how many there were when the HCA was last told to tell if few receives
- *	are left
- * @low: whether there were few receives left, and they do not come back
- * @low_work: decides what to do after the SRQ has run low
  */
 struct ipoib_cm_rx {
 	struct ib_cq *cq;
@@ -425,10 +415,6 @@ struct ipoib_cm_rx {
 	unsigned int since;
 	unsigned int margin;
 	struct delayed_work refill;
-	unsigned int done;
-	unsigned int done_armed;
-	enum ipoib_cm_low low;
-	struct delayed_work low_work;
 };
 
 /**
@@ -441,7 +427,7 @@ struct ipoib_cm_rx {
  * @IPOIB_CLOSE_SILENT: nothing comes from the peer, on UC
  * @IPOIB_CLOSE_IDLE: nobody uses it
  * @IPOIB_CLOSE_EVICTED: another one needs its place
- * @IPOIB_CLOSE_HOLDING: it may be what holds receives that others need
+ * @IPOIB_CLOSE_HOLDING: it is of the port with most of those that hold all receives
  */
 enum ipoib_close_reason {
 	IPOIB_CLOSE_NONE,
@@ -501,8 +487,8 @@ struct ipoib_cm_disconnect {
  * @waiting: peers with frames that wait for a connection
  * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
  * @rx: receiving
- * @srq_state: written with @mutex held, but for IPOIB_SRQ_FAILED, which comes with the
- *	event of an SRQ that runs
+ * @srq_state: written with @mutex held, but for IPOIB_SRQ_LOW and IPOIB_SRQ_FAILED, which
+ *	come with events of an SRQ that runs
  * @srq_full: receives that may be posted to the SRQ that runs, 0 without
  * @srq_logged: it was logged that none could be made; with @mutex held
  * @rx_poll: handler of receives
@@ -523,10 +509,9 @@ struct ipoib_cm_disconnect {
  * @next_disconnect: which of them is next
  * @reap_work: takes connections apart
  * @age_work: checks what is idle, stuck or late
- * @empty_at: jiffies since when there is no connection
+ * @rx_work: checks whether receives come back, and gives @rx back
+ * @empty_at: jiffies since when there is no connection, if there is none
  * @leaving: the interface is being removed
- * @rx_held: receives do not come back: close what may hold some; cleared by the ageing
- *	work
  * @hurry: connections are taken apart without waiting for the CM
  * @unbound: jiffies: so are those whose &ipoib_conn.die_at is not later
  */
@@ -577,9 +562,9 @@ struct ipoib_cm {
 	unsigned int next_disconnect;
 	struct delayed_work reap_work;
 	struct delayed_work age_work;
+	struct delayed_work rx_work;
 	unsigned long empty_at;
 	bool leaving;
-	bool rx_held;
 	bool hurry;
 	unsigned long unbound;
 };
@@ -684,7 +669,7 @@ void ipoib_cm_reap_age_init(struct ipoib_cm *cm);
 
 /* share.c */
 int ipoib_cm_admit(struct ipoib_cm *cm, u32 node);
-struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm);
+void ipoib_cm_share_ban(struct ipoib_cm *cm);
 
 /* conn.c */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
@@ -743,7 +728,9 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
-bool ipoib_cm_rx_check(struct ipoib_cm *cm);
+bool ipoib_cm_rx_is_crowded(const struct ipoib_cm *cm);
+bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm);
+bool ipoib_cm_rx_probe(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
 bool ipoib_cm_rx_done(struct ipoib_conn *conn);

@@ -420,6 +420,10 @@ static void ipoib_conn_uncount(struct ipoib_conn *conn)
 	ipoib_peer_put(cm, conn->peer);
 	ipoib_cm_share(cm, conn->node)->nclosing--;
 	cm->nconns--;
+	if (!cm->nconns) {
+		cm->empty_at = jiffies;
+		mod_delayed_work(cm->wq, &cm->rx_work, 0);
+	}
 	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
 	spin_unlock_bh(&cm->lock);
 	kfree(conn);

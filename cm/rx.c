@@ -24,9 +24,6 @@
 #include "cm/cm.h"
 
 #define IPOIB_CM_HEAD_SHIFT	6
-/* When to check whether receives come back, and again while connections hold all. */
-#define IPOIB_CM_LOW_RECHECK	(HZ / 4)
-#define IPOIB_CM_LOW_HELD	HZ
 
 static unsigned int ipoib_cm_max_conns = 12000;
 module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
@@ -164,6 +161,12 @@ static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 	return away - min(away, READ_ONCE(bufs->lost));
 }
 
+/* Most that may be posted, but by ipoib_cm_rx_probe(): the reserve stays free. */
+static unsigned int ipoib_cm_bufs_full(const struct ipoib_cm_bufs *bufs)
+{
+	return bufs->full - min(bufs->full, READ_ONCE(bufs->lost));
+}
+
 /*
  * How many shall be posted. A QP takes a receive of the SRQ with the first packet of a
  * message, and no other one before that message has ended, if it ever does. So with the
@@ -173,7 +176,7 @@ static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 static unsigned int ipoib_cm_rx_target(const struct ipoib_cm *cm,
 				       const struct ipoib_cm_bufs *bufs)
 {
-	unsigned int full = bufs->full - min(bufs->full, READ_ONCE(bufs->lost));
+	unsigned int full = ipoib_cm_bufs_full(bufs);
 
 	if (!bufs->srq || READ_ONCE(cm->offers) & IPOIB_LLADDR_UC)
 		return full;
@@ -243,33 +246,52 @@ static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 	}
 }
 
-/* Post one chain. Returns how many. */
+/* Of so many slots on top of the stack, how many have all their pages now. */
+static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm_rx *rx,
+				       struct ipoib_cm_bufs *bufs,
+				       unsigned int n)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&rx->lock);
+	for (i = 0; i < n; i++)
+		if (!ipoib_cm_slot_fill(rx, &bufs->slots[bufs->free[bufs->nfree - i - 1]]))
+			break;
+	return i;
+}
+
+/* Post one chain of filled slots, the last one first. Returns how many. */
 static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
-				     struct ipoib_cm_bufs *bufs)
+				     struct ipoib_cm_bufs *bufs,
+				     const u16 *slots, unsigned int n)
 {
 	struct ipoib_cm_rx *rx = cm->rx;
 	const struct ib_recv_wr *bad = rx->wr;
-	unsigned int limit, n = 0;
-	u16 index;
+	unsigned int i;
 	int err;
 
 	lockdep_assert_held(&rx->lock);
-	limit = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs), IPOIB_CM_BATCH);
-	while (n < limit) {
-		index = bufs->free[bufs->nfree - n - 1];
-		if (!ipoib_cm_slot_fill(rx, &bufs->slots[index]))
-			break;
-		ipoib_cm_rx_build(cm, bufs, n++, index);
-	}
 	if (!n)
 		return 0;
+	for (i = 0; i < n; i++)
+		ipoib_cm_rx_build(cm, bufs, i, slots[n - i - 1]);
 	rx->wr[n - 1].next = NULL;
 	if (bufs->srq)
 		err = ib_post_srq_recv(bufs->srq, rx->wr, &bad);
 	else
 		err = ib_post_recv(bufs->qp, rx->wr, &bad);
-	if (unlikely(err))
-		n = bad - rx->wr;
+	return likely(!err) ? n : bad - rx->wr;
+}
+
+/* Post one chain of what is missing. Returns how many. */
+static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm,
+					     struct ipoib_cm_bufs *bufs)
+{
+	unsigned int n = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs),
+			       IPOIB_CM_BATCH);
+
+	n = ipoib_cm_bufs_fill(cm->rx, bufs, n);
+	n = ipoib_cm_rx_post(cm, bufs, bufs->free + bufs->nfree - n, n);
 	/* Posted from the top of the stack downwards. */
 	WRITE_ONCE(bufs->nfree, bufs->nfree - n);
 	return n;
@@ -294,7 +316,7 @@ static void ipoib_cm_rx_exhausted(struct ipoib_cm *cm,
 static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
 	while (ipoib_cm_bufs_missing(cm, bufs)) {
-		if (likely(ipoib_cm_rx_post(cm, bufs)))
+		if (likely(ipoib_cm_rx_post_missing(cm, bufs)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		if (ipoib_cm_bufs_posted(bufs) <=
@@ -315,85 +337,124 @@ static void ipoib_cm_refill_work(struct work_struct *work)
 
 /* ---- receives that do not come back ---- */
 
-/* Arm the event of the HCA for few free receives. It occurs once. */
-static void ipoib_cm_srq_arm(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+/* No lock may be taken here; a work does the rest. */
+static void ipoib_cm_srq_fail(struct ipoib_cm *cm)
 {
-	struct ib_srq_attr attr = { .srq_limit = IPOIB_CM_SRQ_LOW };
+	if (xchg(&cm->srq_state, IPOIB_SRQ_FAILED) != IPOIB_SRQ_FAILED)
+		mod_delayed_work(cm->wq, &cm->rx_work, 0);
+}
 
-	if (rx->bufs.size > 2 * IPOIB_CM_SRQ_LOW &&
-	    ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT))
-		netdev_dbg(cm->priv->netdev, "SRQ has no limit\n");
+static unsigned int ipoib_cm_bufs_reserve(const struct ipoib_cm_bufs *bufs)
+{
+	return bufs->size - bufs->full;
+}
+
+/**
+ * ipoib_cm_rx_is_crowded - whether connections may soon be able to hold all receives
+ * @cm: connected mode of the interface, with at least one connection or &ipoib_cm.mutex held
+ *
+ * While so many more may be posted as the reserve has, as many receives are free. The SRQ is
+ * watched from twice as many on.
+ *
+ * Return: true if so; false without SRQ
+ */
+bool ipoib_cm_rx_is_crowded(const struct ipoib_cm *cm)
+{
+	const struct ipoib_cm_bufs *bufs = &cm->rx->bufs;
+
+	return bufs->srq && READ_ONCE(cm->nconns) + 2 * ipoib_cm_bufs_reserve(bufs) >
+			    ipoib_cm_bufs_full(bufs);
+}
+
+/**
+ * ipoib_cm_rx_is_dry - whether the reserve is not complete
+ * @cm: connected mode of the interface, with an SRQ
+ *
+ * Only ipoib_cm_rx_probe() posts of the reserve, and nothing is posted until receives that
+ * come back have completed it.
+ *
+ * Context: &ipoib_cm.mutex held, after a fence of the handler
+ * Return: true if so
+ */
+bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm)
+{
+	const struct ipoib_cm_bufs *bufs = &cm->rx->bufs;
+
+	lockdep_assert_held(&cm->mutex);
+	return READ_ONCE(bufs->nfree) < ipoib_cm_bufs_reserve(bufs);
 }
 
 /*
- * Decide what to do after the SRQ has run low. A receive that a connection holds counts
- * as posted, and only the HCA can distinguish the two, by its limit event. If more are
- * posted than connections can hold, others come back. If all that may be are posted, they
- * may be held. With no receive free the HCA has no event to report, so there is a recheck,
- * repeated until some complete.
+ * Take both halves of the reserve off the stack, with their pages: what is posted later cannot
+ * fail for want of memory. The first half is posted.
  */
-static enum ipoib_cm_low ipoib_cm_srq_more(struct ipoib_cm_rx *rx)
+static bool ipoib_cm_rx_draw(struct ipoib_cm *cm, u16 *second, unsigned int half)
 {
-	struct ipoib_cm_bufs *bufs = &rx->bufs;
-	unsigned int completed;
+	struct ipoib_cm_bufs *bufs = &cm->rx->bufs;
+	const u16 *top;
 
-	lockdep_assert_held(&rx->lock);
-	completed = READ_ONCE(rx->done) - rx->done_armed;
-	rx->done_armed += completed;
-	if (bufs->nfree > bufs->size - bufs->full)
-		rx->low = IPOIB_LOW_NO;
-	else if (rx->low == IPOIB_LOW_NO)
-		rx->low = IPOIB_LOW_RECHECK;
-	else
-		rx->low = completed >= IPOIB_CM_SRQ_LOW ? IPOIB_LOW_NO :
-							  IPOIB_LOW_HELD;
-	return rx->low;
+	lockdep_assert_held(&cm->rx->lock);
+	if (ipoib_cm_bufs_fill(cm->rx, bufs, 2 * half) < 2 * half)
+		return false;
+	WRITE_ONCE(bufs->nfree, bufs->nfree - 2 * half);
+	top = bufs->free + bufs->nfree;
+	memcpy(second, top, half * sizeof(*second));
+	if (ipoib_cm_rx_post(cm, bufs, top + half, half) < half)
+		ipoib_cm_srq_fail(cm);
+	return true;
 }
 
-static void ipoib_cm_low_work(struct work_struct *work)
+/**
+ * ipoib_cm_rx_probe - post the reserve, and have few free receives reported
+ * @cm: connected mode of the interface, whose SRQ is in IPOIB_SRQ_RUNS and not dry
+ *
+ * HCAs differ in what they do if the limit event is armed with fewer receives free than that:
+ * some report at once, others with the next receive that is taken, so never if there is none.
+ * So half of the reserve, which is twice the limit, is posted before that, and the other half
+ * after that. When the event comes, fewer than the limit were free after it was armed.
+ *
+ * Context: &ipoib_cm.mutex held; may sleep
+ * Return: false if there was no memory for it, and nothing has changed
+ */
+bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 {
-	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work),
-					      struct ipoib_cm_rx, low_work);
-	struct ipoib_cm *cm = rx->srq->srq_context;
-	enum ipoib_cm_low low;
+	struct ipoib_cm_rx *rx = cm->rx;
+	unsigned int half = ipoib_cm_bufs_reserve(&rx->bufs) / 2;
+	struct ib_srq_attr attr = { .srq_limit = half / 2 };
+	u16 second[IPOIB_CM_BATCH];
+	bool drawn;
 
-	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_RUNS)
-		return;
-	/* What has come back is not held. */
-	ipoib_cm_poll_fence(&cm->rx_poll);
+	lockdep_assert_held(&cm->mutex);
+	/* Where the handler runs pages go back to the pool without a lock. */
+	napi_disable(&cm->rx_poll.napi);
 	spin_lock_bh(&rx->lock);
-	low = ipoib_cm_srq_more(rx);
+	drawn = ipoib_cm_rx_draw(cm, second, half);
 	spin_unlock_bh(&rx->lock);
-	if (low == IPOIB_LOW_RECHECK)
-		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_RECHECK);
-	if (low == IPOIB_LOW_HELD) {
-		WRITE_ONCE(cm->rx_held, true);
-		mod_delayed_work(cm->wq, &cm->age_work, 0);
-		queue_delayed_work(cm->wq, &rx->low_work, IPOIB_CM_LOW_HELD);
-	}
-	/* With more posted, for an HCA may tell at once that there are few. */
-	ipoib_cm_poll_fence(&cm->rx_poll);
-	ipoib_cm_srq_arm(cm, rx);
-}
-
-/* No lock may be taken here; the ageing work reads it. */
-static void ipoib_cm_srq_fail(struct ipoib_cm *cm)
-{
-	if (cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_FAILED) ==
-	    IPOIB_SRQ_RUNS)
-		mod_delayed_work(cm->wq, &cm->age_work, 0);
+	napi_enable(&cm->rx_poll.napi);
+	ipoib_ud_schedule(&cm->rx_poll.napi);
+	if (!drawn)
+		return false;
+	/* The event may come from here on; the SRQ may have failed. */
+	cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_ARMED);
+	if (ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT))
+		netdev_dbg(cm->priv->netdev, "SRQ has no limit\n");
+	spin_lock_bh(&rx->lock);
+	if (ipoib_cm_rx_post(cm, &rx->bufs, second, half) < half)
+		ipoib_cm_srq_fail(cm);
+	spin_unlock_bh(&rx->lock);
+	return true;
 }
 
 static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 {
 	struct ipoib_cm *cm = ctx;
-	struct ipoib_cm_rx *rx = READ_ONCE(cm->rx);
 
-	/* No lock may be taken here; works read it. */
+	/* No lock may be taken here, and no SRQ be read; a work does the rest. */
 	switch (event->event) {
 	case IB_EVENT_SRQ_LIMIT_REACHED:
-		if (rx && READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS)
-			queue_delayed_work(cm->wq, &rx->low_work, 0);
+		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_LOW) ==
+		    IPOIB_SRQ_ARMED)
+			mod_delayed_work(cm->wq, &cm->rx_work, IPOIB_CM_RX_RECHECK);
 		break;
 	case IB_EVENT_SRQ_ERR:
 		ipoib_cm_srq_fail(cm);
@@ -594,7 +655,6 @@ static void ipoib_cm_rx_count(struct ipoib_dev *priv,
 static void ipoib_cm_rx_widen(struct ipoib_cm_rx *rx, unsigned int done)
 {
 	rx->since += done;
-	WRITE_ONCE(rx->done, rx->done + done);
 	if (rx->since >= rx->margin / 2 && rx->margin < rx->bufs.full)
 		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.full));
 }
@@ -739,8 +799,6 @@ static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	if (rx->srq) {
 		ib_destroy_srq(rx->srq);
 		ipoib_object_gone(IPOIB_OBJECT_SRQ, 1);
-		/* One that was just being started when the state changed */
-		cancel_delayed_work_sync(&rx->low_work);
 	}
 	WRITE_ONCE(cm->srq_full, 0);
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
@@ -849,7 +907,7 @@ static void ipoib_cm_srq_fill(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		return;
 	do {
 		spin_lock_bh(&rx->lock);
-		n = ipoib_cm_rx_post(cm, &rx->bufs);
+		n = ipoib_cm_rx_post_missing(cm, &rx->bufs);
 		spin_unlock_bh(&rx->lock);
 		cond_resched();
 	} while (n);
@@ -886,15 +944,12 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	rx->margin = IPOIB_CM_MARGIN;
 	spin_lock_init(&rx->lock);
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
-	INIT_DELAYED_WORK(&rx->low_work, ipoib_cm_low_work);
 	err = ipoib_cm_rx_create(cm, rx);
 	if (err)
 		goto exit_bufs;
 	WRITE_ONCE(cm->rx, rx);
 	ipoib_cm_srq_fill(cm, rx);
 	ipoib_cm_polls_enable(cm);
-	if (rx->srq)
-		ipoib_cm_srq_arm(cm, rx);
 	return 0;
 
 exit_bufs:
@@ -923,29 +978,6 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_rx_check - end the connections of an SRQ that has failed
- * @cm: connected mode of the interface
- *
- * Context: process
- * Return: true if what connections share is to be given back when they are gone
- */
-bool ipoib_cm_rx_check(struct ipoib_cm *cm)
-{
-	struct ipoib_conn *conn;
-
-	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_FAILED)
-		return false;
-	spin_lock_bh(&cm->lock);
-	if (!list_empty(&cm->conns))
-		netdev_warn(cm->priv->netdev,
-			    "the shared receive queue has failed, closing its connections\n");
-	list_for_each_entry(conn, &cm->conns, list)
-		WRITE_ONCE(conn->fatal, true);
-	spin_unlock_bh(&cm->lock);
-	return true;
-}
-
-/**
  * ipoib_cm_rx_release - give back what connections shared
  * @cm: connected mode of the interface, without connections
  *
@@ -958,9 +990,6 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	lockdep_assert_held(&cm->mutex);
 	if (!rx)
 		return;
-	/* From here on its events start nothing. */
-	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
-	cancel_delayed_work_sync(&rx->low_work);
 	napi_disable(&cm->rx_poll.napi);
 	napi_disable(&cm->tx_poll.napi);
 	cancel_delayed_work_sync(&rx->refill);
@@ -989,6 +1018,9 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	if (cm->rx->srq) {
 		/* It posts one more for this one. */
 		ipoib_ud_schedule(&cm->rx_poll.napi);
+		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS &&
+		    ipoib_cm_rx_is_crowded(cm))
+			mod_delayed_work(cm->wq, &cm->rx_work, 0);
 		return 0;
 	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */

@@ -19,6 +19,10 @@
 #define IPOIB_CM_PENDING_ALL	1024
 /* How many connections of a share are scanned for the least recently used. */
 #define IPOIB_CM_SCAN_MAX	64
+/* How many connections of the port with most are closed if all receives are held. */
+#define IPOIB_CM_HOLDERS	64
+/* Seconds that it then gets none. */
+#define IPOIB_CM_BAN		10
 
 static unsigned int ipoib_cm_max_port;
 module_param_named(cm_max_per_port, ipoib_cm_max_port, uint, 0644);
@@ -65,14 +69,8 @@ static bool ipoib_cm_share_evict(struct ipoib_cm_share *share, bool used)
 	return true;
 }
 
-/**
- * ipoib_cm_share_largest - the share with most connections that are not closing
- * @cm: connected mode of the interface
- *
- * Context: &ipoib_cm.lock held
- * Return: the share
- */
-struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm)
+/* The share with most connections that are not closing. */
+static struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm)
 {
 	struct ipoib_cm_share *share, *largest = cm->shares;
 
@@ -101,6 +99,32 @@ static bool ipoib_cm_has_room(struct ipoib_cm *cm, struct ipoib_cm_share *share,
 }
 
 /**
+ * ipoib_cm_share_ban - close connections of the port with most, and have it get none for a while
+ * @cm: connected mode of the interface, whose receives are held by messages that do not end
+ *
+ * Whether they are in use or not: a message that is under way is not to be seen. The QP of one
+ * that waits for its RTU takes messages, too.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_cm_share_ban(struct ipoib_cm *cm)
+{
+	struct ipoib_cm_share *share = ipoib_cm_share_largest(cm);
+	unsigned int n = IPOIB_CM_HOLDERS;
+	struct ipoib_conn *conn, *tmp;
+
+	lockdep_assert_held(&cm->lock);
+	share->banned = ktime_get_boottime_seconds() + IPOIB_CM_BAN;
+	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
+		if (ipoib_cm_share(cm, conn->node) != share)
+			continue;
+		if (!n--)
+			break;
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_HOLDING);
+	}
+}
+
+/**
  * ipoib_cm_admit - check whether there may be one more connection, and make room for it
  * @cm: connected mode of the interface
  * @node: number of the port of its peer, see ipoib_cm_node()
@@ -108,8 +132,8 @@ static bool ipoib_cm_has_room(struct ipoib_cm *cm, struct ipoib_cm_share *share,
  * The caller publishes the connection before it releases the lock.
  *
  * Context: &ipoib_cm.lock held
- * Return: 0; -ENETDOWN if none is made now, -EDQUOT if the port has its share, -ENOSPC if
- * all have theirs
+ * Return: 0; -ENETDOWN if none is made now, -EDQUOT if the port has its share or is banned,
+ * -ENOSPC if all have theirs
  */
 int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
 {
@@ -120,6 +144,8 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
 	lockdep_assert_held(&cm->lock);
 	if (!cm->up)
 		return -ENETDOWN;
+	if (share->banned > ktime_get_boottime_seconds())
+		return -EDQUOT;
 	if (cm->npending >= IPOIB_CM_PENDING_ALL ||
 	    cm->nconns >= ipoib_cm_slack(limit))
 		return -ENOSPC;

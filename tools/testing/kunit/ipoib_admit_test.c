@@ -7,7 +7,7 @@
 #include "ipoib_suites.h"
 #include "cm/share.c"
 
-#define ADMIT_CONNS	64
+#define ADMIT_CONNS	70
 
 static unsigned int admit_limit;
 static unsigned int admit_full;
@@ -29,6 +29,7 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 {
 	struct ipoib_cm_share *share = ipoib_cm_share(conn->cm, conn->node);
 
+	list_del_init(&conn->list);
 	list_del_init(&conn->share_list);
 	conn->state = IPOIB_CONN_CLOSING;
 	share->nconns--;
@@ -57,6 +58,7 @@ static struct admit_fixture *admit_begin(struct kunit *test)
 		return NULL;
 	fix->cm.up = true;
 	spin_lock_init(&fix->cm.lock);
+	INIT_LIST_HEAD(&fix->cm.conns);
 	for (i = 0; i < IPOIB_CM_SHARES; i++)
 		INIT_LIST_HEAD(&fix->cm.shares[i].conns);
 	ipoib_cm_max_port = 0;
@@ -103,6 +105,7 @@ static struct ipoib_conn *admit_establish(struct admit_fixture *fix,
 	conn->node = admit_node(&fix->cm, share);
 	conn->state = IPOIB_CONN_ESTABLISHED;
 	conn->used = jiffies - idle * HZ;
+	list_add_tail(&conn->list, &fix->cm.conns);
 	list_add_tail(&conn->share_list, &fix->cm.shares[share].conns);
 	fix->cm.shares[share].nconns++;
 	fix->cm.nconns++;
@@ -234,10 +237,40 @@ static void admit_all(struct kunit *test)
 	admit_end(fix);
 }
 
+static void admit_ban(struct kunit *test)
+{
+	struct admit_fixture *fix = admit_begin(test);
+	struct ipoib_conn *first;
+	unsigned int i;
+
+	if (!fix)
+		return;
+	ipoib_cm_max_port = 1000;
+	admit_establish(fix, 1, 9);
+	first = admit_establish(fix, 2, 0);
+	for (i = 1; i < 66; i++)
+		admit_establish(fix, 2, 0);
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_cm_share_ban(&fix->cm);
+	spin_unlock_bh(&fix->cm.lock);
+	KUNIT_EXPECT_EQ(test, first->state, IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, fix->cm.shares[1].nconns, 1u);
+	KUNIT_EXPECT_EQ(test, fix->cm.shares[2].nconns, 2u);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
+	KUNIT_EXPECT_EQ(test, admit(fix, 2), -EDQUOT);
+	/* a second may have begun since */
+	fix->cm.shares[2].banned -= 8;
+	KUNIT_EXPECT_EQ(test, admit(fix, 2), -EDQUOT);
+	fix->cm.shares[2].banned -= 2;
+	KUNIT_EXPECT_EQ(test, admit(fix, 2), 0);
+	admit_end(fix);
+}
+
 static struct kunit_case ipoib_admit_cases[] = {
 	KUNIT_CASE(admit_pending),
 	KUNIT_CASE(admit_share),
 	KUNIT_CASE(admit_all),
+	KUNIT_CASE(admit_ban),
 	{}
 };
 

@@ -982,6 +982,7 @@ bool softib_fault_hit(u32 *knob);
 
 /* softib_resp.c */
 void softib_resp_half(struct softib_dev *dev, u16 lid);
+void softib_resp_end_halves(struct softib_dev *dev, u16 lid);
 bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame);
 void softib_fault_update(struct softib_node *node);
 void softib_fault_init(void);

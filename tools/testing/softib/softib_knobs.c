@@ -25,6 +25,7 @@
  * softibK/long_next  find the receives of the next N messages too short
  * softibK/half_lid   begin a message, and no more, on each RC connection with the port
  *                    of this LID; it keeps a receive of the shared receive queue
+ * softibK/end_lid    end those messages
  * softibK/cut_next   send no more than three octets of each of the next N
  *                    messages of connections that fit in a packet
  * softibK/short_next_mad  send 136 octets only of each of the next N MADs to
@@ -246,19 +247,30 @@ static int softib_vectors_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(softib_vectors);
 
-static int softib_half_lid_set(void *data, u64 value)
+static int softib_halves(struct softib_node *node, u64 value,
+			 void (*what)(struct softib_dev *dev, u16 lid))
 {
-	struct softib_node *node = data;
-
 	if (value > U16_MAX)
 		return -ERANGE;
 	mutex_lock(&softib_fabric->mutex);
 	if (node->dev)
-		softib_resp_half(node->dev, value);
+		what(node->dev, value);
 	mutex_unlock(&softib_fabric->mutex);
 	return 0;
 }
+
+static int softib_half_lid_set(void *data, u64 value)
+{
+	return softib_halves(data, value, softib_resp_half);
+}
 DEFINE_DEBUGFS_ATTRIBUTE(softib_half_lid_fops, NULL, softib_half_lid_set,
+			 "%llu\n");
+
+static int softib_end_lid_set(void *data, u64 value)
+{
+	return softib_halves(data, value, softib_resp_end_halves);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_end_lid_fops, NULL, softib_end_lid_set,
 			 "%llu\n");
 
 /* Copy a word from user space. Return: 0 or a negative errno. */
@@ -615,6 +627,8 @@ static void softib_knobs_node(struct softib_node *node)
 				   &softib_mcast_limit_fops);
 	debugfs_create_file_unsafe("half_lid", 0200, node->dir, node,
 				   &softib_half_lid_fops);
+	debugfs_create_file_unsafe("end_lid", 0200, node->dir, node,
+				   &softib_end_lid_fops);
 	debugfs_create_file("counters", 0400, node->dir, node,
 			    &softib_counters_fops);
 	debugfs_create_file("link", 0600, node->dir, &node->link_off[0],

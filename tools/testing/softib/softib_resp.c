@@ -338,6 +338,47 @@ void softib_resp_half(struct softib_dev *dev, u16 lid)
 	rvt_qp_iter(&dev->rdi, lid, softib_resp_begin_half);
 }
 
+static void softib_resp_end_half(struct rvt_qp *qp, u64 lid)
+{
+	struct ib_wc wc = {
+		.status = IB_WC_SUCCESS,
+		.opcode = IB_WC_RECV,
+		.qp = &qp->ibqp,
+		.src_qp = qp->remote_qpn,
+		.slid = lid,
+		.port_num = qp->port_num,
+	};
+
+	if (!softib_is_rc(qp) || !qp->ibqp.srq ||
+	    rdma_ah_get_dlid(&qp->remote_ah_attr) != lid)
+		return;
+	spin_lock_irq(&qp->r_lock);
+	if (ib_rvt_state_ops[qp->state] & RVT_PROCESS_RECV_OK &&
+	    qp->r_state == IB_OPCODE_RC_SEND_FIRST && !qp->r_rcv_len) {
+		rvt_put_ss(&qp->r_sge);
+		qp->r_state = IB_OPCODE_RC_SEND_LAST;
+		qp->r_psn = (qp->r_psn + 1) & 0xffffff;
+		clear_bit(RVT_R_WRID_VALID, &qp->r_aflags);
+		wc.wr_id = qp->r_wr_id;
+		rvt_cq_enter(ibcq_to_rvtcq(qp->ibqp.recv_cq), &wc, false);
+	}
+	spin_unlock_irq(&qp->r_lock);
+}
+
+/**
+ * softib_resp_end_halves() - end the messages that softib_resp_half() has begun
+ * @dev: HCA that receives
+ * @lid: the port, as there
+ *
+ * Their receives complete without an octet.
+ *
+ * Context: process.
+ */
+void softib_resp_end_halves(struct softib_dev *dev, u16 lid)
+{
+	rvt_qp_iter(&dev->rdi, lid, softib_resp_end_half);
+}
+
 static bool softib_resp_has_imm(const struct softib_frame *frame)
 {
 	const u8 op = frame->opcode & ~RVT_OPCODE_QP_MASK;

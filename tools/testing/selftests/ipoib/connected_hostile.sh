@@ -59,7 +59,9 @@ CASES=(
 	"evict_own C35,F4 at the limit a port gives one of its own, before one of another that was used less recently"
 	"evict_greedy C35,F4 and if all are in use, one of the port that has the most"
 	"half C33,F3 messages that do not end, more than receives are posted, stall no other peer"
-	"half_all C33,F3 nor do as many as can be posted"
+	"half_quiet C33,F3 messages that take all receives and end close no connection"
+	"half_all C33,F3 messages that do not end on all receives stall no other peer for long"
+	"half_again C33,F3 nor do others after them; their port is refused for some seconds"
 	"dreq_storm C35 a storm of DREQs ends no connection"
 	"dreq_known C35 DREQs that end a connection end it once, and it is made anew"
 	"stale_request C14,C35 who is told that his QPN is stale asks again by another, once"
@@ -743,20 +745,29 @@ evict_greedy()
 	evict_done
 }
 
-# take_all COUNT: so many, 64 at a time
-take_all()
+# take_more COUNT QPN: until there are so many, 64 at a time, of QPNs from there on. Node 1's
+# port may be refused for some seconds.
+take_more()
 {
-	local n=0
+	local end=$(($(now_ms) + 60000 * SLOW)) qpn=$(($2)) had n
 
-	check "no connection" in_mode connected rc 2 3
-	check "nothing is left" slowwait 30 all_gone 2
 	echo 12000 > "$PARAM/cm_max_per_port"
-	while [ "$n" -lt "$1" ] && [ "$RET" -eq 0 ]; do
-		take "all$n" $(($1 - n < 64 ? $1 - n : 64)) "$(printf %06x $((0x070000 + n)))"
-		n=$((n + 64))
-		check "connections" busywait 10000 taken_are -ge $((n < $1 ? n : $1))
+	while had=$(taken) && [ "$had" -lt "$1" ] && [ "$(now_ms)" -lt "$end" ]; do
+		n=$(($1 - had < 64 ? $1 - had : 64))
+		take "more$qpn" "$n" "$(printf %06x "$qpn")"
+		within 3000 taken_are -ge $((had + n))
+		qpn=$((qpn + 64))
 	done
 	echo 0 > "$PARAM/cm_max_per_port"
+	check "connections" taken_are -ge "$1"
+}
+
+# take_all COUNT: so many, and there are no others
+take_all()
+{
+	check "no connection" in_mode connected rc 2 3
+	check "nothing is left" slowwait 30 all_gone 2
+	take_more "$1" 0x070000
 }
 
 # half_messages TIMES: one on each connection of node 1 to node 2, as long as there are
@@ -781,18 +792,56 @@ half()
 	check_num "receives" "$(receives 2)" -ge 73
 }
 
-# It takes a look or two until it is certain that nothing comes back.
-half_all()
+# Receives are watched from 193 connections on: the reserve is posted then, and again after the
+# event of the SRQ, if they have come back.
+half_quiet()
 {
-	take_all 280
+	take_all 190
+	take_more 196 0x080000
+	check "watched" busywait 5000 receives_are 2 -ge 257
+	take_more 340 0x090000
 	check "connection" connect 3 2
+	half_messages 1
+	knob_set 2 end_lid "$(port_lid 1)"
+	check "the reserve is posted again" busywait 5000 receives_are 2 -ge 280
+	check "no connection is closed" stays 5000 taken_are -eq 340
+	check "nor node 3's" conn_count_is 2 3 1
+	check "nothing lost" ping_lossless 3 "$(ip4 2)" 20 -s 20000
+}
+
+# half_through: node 3 is, soon after messages on all connections of node 1
+half_through()
+{
 	half_messages 20
 	check "not for long" slowwait 8 ping_ok 3 "$(ip4 2)" -s 20000
 	check "nothing lost" ping_lossless 3 "$(ip4 2)" 100 -s 20000
 	check "on the connection" conn_count_is 2 3 1
-	check_num "closed for it" "$(taken)" -lt 280
+	check_num "closed for it" "$(taken)" -lt 340
 	check "nothing is left" in_mode connected rc 2 3
 	check "nothing is left" slowwait 30 all_gone 2
+}
+
+# A second after the event it is certain that nothing comes back.
+half_all()
+{
+	take_all 340
+	check "connection" connect 3 2
+	half_through
+}
+
+half_again()
+{
+	local full
+
+	take_all 340
+	check "connection" connect 3 2
+	half_messages 20
+	check "closed for it" busywait 10000 taken_are -lt 340
+	full=$(cm_stat 2 cm_rejected_port_full)
+	forge qpn=0a0000 private=000a000000010000
+	check "the port is refused" busywait 5000 cm_stat_is 2 cm_rejected_port_full -gt "$full"
+	take_more 340 0x080000
+	half_through
 }
 
 dreq_storm()
