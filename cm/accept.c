@@ -193,8 +193,8 @@ static int ipoib_cm_check_room(struct ipoib_cm *cm, u32 node)
 }
 
 /*
- * Shall it be possible to send on it? Not to who is known to be somebody else, and not
- * on more of one port than it may have addresses for: each takes a send queue.
+ * Whether the driver sends on a connection: not to a peer that is known to be elsewhere, and
+ * not on more of one port than it may have addresses for: each takes a send queue.
  */
 static bool ipoib_cm_sends(struct ipoib_cm *cm, const struct ipoib_peer *peer,
 			   const struct ipoib_cm_request *request, u32 node)

@@ -251,8 +251,7 @@ static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
 	ipoib_cm_poll_fence(&cm->rx_poll);
 	if (ipoib_cm_rx_is_dry(cm)) {
 		spin_lock_bh(&cm->lock);
-		/* What was closed for it may not have been stopped yet. */
-		if (ipoib_cm_rx_is_crowded(cm) && list_empty(&cm->closing))
+		if (ipoib_cm_rx_is_crowded(cm))
 			ipoib_cm_share_ban(cm);
 		spin_unlock_bh(&cm->lock);
 		return IPOIB_CM_RX_RECHECK;

@@ -386,7 +386,7 @@ bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm)
 
 /*
  * Take both halves of the reserve off the stack, with their pages: what is posted later cannot
- * fail for want of memory. The first half is posted.
+ * fail for lack of memory. The first half is posted.
  */
 static bool ipoib_cm_rx_draw(struct ipoib_cm *cm, u16 *second, unsigned int half)
 {
