@@ -233,10 +233,14 @@ struct ipoib_peer {
 
 /**
  * struct ipoib_cm_slot - buffer of one posted receive
- * @page: pages of the pool, NULL where there is none yet
+ * @npages: how many pages of the pool it has: the last ones of those that the HCA needs
+ * @page: the pages
+ * @sge: scatter list: the header, then the pages
  */
 struct ipoib_cm_slot {
+	unsigned int npages;
 	struct page *page[IPOIB_CM_PAGES];
+	struct ib_sge sge[IPOIB_CM_PAGES + 1];
 };
 
 /**
@@ -394,9 +398,8 @@ enum ipoib_srq_state {
  * @bufs: its buffers
  * @pool: pages
  * @nsge: of a receive: one for the header, the others for a page each
- * @lock: protects the pool's side of allocation, @wr, @sge and what is free
+ * @lock: protects the pool's side of allocation, @wr and what is free
  * @wr: scratch for a chain of receives
- * @sge: their scatter lists
  * @wc: scratch for polling
  * @since: completions since the last round of the handler
  * @margin: receives posted beyond one for each connection; handler only
@@ -410,7 +413,6 @@ struct ipoib_cm_rx {
 	unsigned int nsge;
 	spinlock_t lock; /* see above */
 	struct ib_recv_wr wr[IPOIB_CM_BATCH];
-	struct ib_sge sge[IPOIB_CM_BATCH][IPOIB_CM_PAGES + 1];
 	struct ib_wc wc[16];
 	unsigned int since;
 	unsigned int margin;

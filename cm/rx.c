@@ -196,25 +196,25 @@ static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx,
 				struct ipoib_cm_slot *slot)
 {
-	unsigned int i;
-
-	for (i = 0; i < IPOIB_CM_PAGES; i++) {
-		if (slot->page[i])
-			page_pool_put_full_page(rx->pool, slot->page[i], false);
-		slot->page[i] = NULL;
-	}
+	for (; slot->npages; slot->npages--)
+		page_pool_put_full_page(rx->pool,
+					slot->page[rx->nsge - 1 - slot->npages],
+					false);
 }
 
-static bool ipoib_cm_slot_fill(struct ipoib_cm_rx *rx,
-			       struct ipoib_cm_slot *slot)
+static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 {
+	struct ipoib_cm_rx *rx = cm->rx;
+	struct page *page;
 	unsigned int i;
 
-	for (i = 0; i < rx->nsge - 1; i++) {
-		if (!slot->page[i])
-			slot->page[i] = page_pool_dev_alloc_pages(rx->pool);
-		if (!slot->page[i])
+	for (; slot->npages < rx->nsge - 1; slot->npages++) {
+		page = page_pool_dev_alloc_pages(rx->pool);
+		if (!page)
 			return false;
+		i = rx->nsge - 2 - slot->npages;
+		slot->page[i] = page;
+		slot->sge[i + 1].addr = ipoib_cm_page_dma(cm, page);
 	}
 	return true;
 }
@@ -224,38 +224,31 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm_rx *rx,
  * since, by who copies from it: what else is read leaves the slot.
  */
 static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-			      unsigned int n, u16 index)
+			      struct ib_recv_wr *wr, u16 index)
 {
-	struct ipoib_cm_slot *slot = &bufs->slots[index];
+	struct ib_sge *sge = bufs->slots[index].sge;
 	struct ib_device *ca = cm->priv->ca;
-	struct ipoib_cm_rx *rx = cm->rx;
-	struct ib_sge *sge = rx->sge[n];
-	unsigned int i;
 
-	rx->wr[n].wr_id = index;
-	rx->wr[n].next = &rx->wr[n + 1];
-	sge[0].addr = ipoib_bufs_dma(&bufs->heads, index);
+	wr->wr_id = index;
+	wr->sg_list = sge;
+	wr->num_sge = cm->rx->nsge;
+	wr->next = wr + 1;
 	ib_dma_sync_single_for_device(ca, sge[0].addr, IPOIB_ENCAP_LEN,
 				      DMA_FROM_DEVICE);
-	for (i = 1; i < rx->nsge; i++) {
-		sge[i].addr = ipoib_cm_page_dma(cm, slot->page[i - 1]);
-		if (i == 1)
-			ib_dma_sync_single_for_device(ca, sge[i].addr,
-						      IPOIB_RX_COPY,
-						      DMA_FROM_DEVICE);
-	}
+	ib_dma_sync_single_for_device(ca, sge[1].addr, IPOIB_RX_COPY,
+				      DMA_FROM_DEVICE);
 }
 
 /* Of so many slots on top of the stack, how many have all their pages now. */
-static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm_rx *rx,
+static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm,
 				       struct ipoib_cm_bufs *bufs,
 				       unsigned int n)
 {
 	unsigned int i;
 
-	lockdep_assert_held(&rx->lock);
+	lockdep_assert_held(&cm->rx->lock);
 	for (i = 0; i < n; i++)
-		if (!ipoib_cm_slot_fill(rx, &bufs->slots[bufs->free[bufs->nfree - i - 1]]))
+		if (!ipoib_cm_slot_fill(cm, &bufs->slots[bufs->free[bufs->nfree - i - 1]]))
 			break;
 	return i;
 }
@@ -274,7 +267,7 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 	if (!n)
 		return 0;
 	for (i = 0; i < n; i++)
-		ipoib_cm_rx_build(cm, bufs, i, slots[n - i - 1]);
+		ipoib_cm_rx_build(cm, bufs, &rx->wr[i], slots[n - i - 1]);
 	rx->wr[n - 1].next = NULL;
 	if (bufs->srq)
 		err = ib_post_srq_recv(bufs->srq, rx->wr, &bad);
@@ -290,7 +283,7 @@ static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm,
 	unsigned int n = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs),
 			       IPOIB_CM_BATCH);
 
-	n = ipoib_cm_bufs_fill(cm->rx, bufs, n);
+	n = ipoib_cm_bufs_fill(cm, bufs, n);
 	n = ipoib_cm_rx_post(cm, bufs, bufs->free + bufs->nfree - n, n);
 	/* Posted from the top of the stack downwards. */
 	WRITE_ONCE(bufs->nfree, bufs->nfree - n);
@@ -394,7 +387,7 @@ static bool ipoib_cm_rx_draw(struct ipoib_cm *cm, u16 *second, unsigned int half
 	const u16 *top;
 
 	lockdep_assert_held(&cm->rx->lock);
-	if (ipoib_cm_bufs_fill(cm->rx, bufs, 2 * half) < 2 * half)
+	if (ipoib_cm_bufs_fill(cm, bufs, 2 * half) < 2 * half)
 		return false;
 	WRITE_ONCE(bufs->nfree, bufs->nfree - 2 * half);
 	top = bufs->free + bufs->nfree;
@@ -464,10 +457,26 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 	}
 }
 
+/* The scatter list of a slot, but for the addresses of its pages. */
+static void ipoib_cm_slot_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
+			       unsigned int index)
+{
+	struct ib_sge *sge = bufs->slots[index].sge;
+	unsigned int i;
+
+	for (i = 0; i <= IPOIB_CM_PAGES; i++) {
+		sge[i].length = i ? PAGE_SIZE : IPOIB_ENCAP_LEN;
+		sge[i].lkey = cm->priv->pd->local_dma_lkey;
+	}
+	sge[0].addr = ipoib_bufs_dma(&bufs->heads, index);
+	bufs->free[index] = index;
+}
+
 static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      unsigned int size, unsigned int full)
 {
 	unsigned int i;
+	int err;
 
 	bufs->size = size;
 	bufs->nfree = size;
@@ -476,10 +485,13 @@ static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 	bufs->free = kvcalloc(size, sizeof(*bufs->free), GFP_KERNEL);
 	if (!bufs->slots || !bufs->free)
 		return -ENOMEM;
+	err = ipoib_bufs_init(&bufs->heads, cm->priv->ca, size,
+			      IPOIB_CM_HEAD_SHIFT, DMA_FROM_DEVICE);
+	if (err)
+		return err;
 	for (i = 0; i < size; i++)
-		bufs->free[i] = i;
-	return ipoib_bufs_init(&bufs->heads, cm->priv->ca, size,
-			       IPOIB_CM_HEAD_SHIFT, DMA_FROM_DEVICE);
+		ipoib_cm_slot_init(cm, bufs, i);
+	return 0;
 }
 
 /* Nothing is posted any more. */
@@ -516,14 +528,14 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 	for (i = 0; len; i++, len -= part) {
 		part = min_t(unsigned int, len, PAGE_SIZE);
 		ib_dma_sync_single_for_cpu(cm->priv->ca,
-					   ipoib_cm_page_dma(cm, slot->page[i]),
+					   slot->sge[i + 1].addr,
 					   part, DMA_FROM_DEVICE);
 		if (copy) {
 			skb_put_data(skb, page_address(slot->page[i]), part);
 			continue;
 		}
 		skb_add_rx_frag(skb, i, slot->page[i], 0, part, PAGE_SIZE);
-		slot->page[i] = NULL;
+		slot->npages--;
 	}
 	if (!copy)
 		skb_mark_for_recycle(skb);
@@ -804,21 +816,6 @@ static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
 }
 
-static void ipoib_cm_rx_link(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
-{
-	u32 lkey = cm->priv->pd->local_dma_lkey;
-	unsigned int i, j;
-
-	for (i = 0; i < IPOIB_CM_BATCH; i++) {
-		rx->wr[i].sg_list = rx->sge[i];
-		rx->wr[i].num_sge = rx->nsge;
-		for (j = 0; j < rx->nsge; j++) {
-			rx->sge[i][j].length = j ? PAGE_SIZE : IPOIB_ENCAP_LEN;
-			rx->sge[i][j].lkey = lkey;
-		}
-	}
-}
-
 static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
 				    const struct ipoib_cm_rx *rx)
 {
@@ -876,7 +873,6 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	/* How long a receive may be depends on whether there is one. */
 	size = ipoib_cm_srq_create(cm, rx);
 	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
-	ipoib_cm_rx_link(cm, rx);
 	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, ipoib_cm_srq_full(size));
 	if (err)
 		goto destroy_srq;
