@@ -443,7 +443,8 @@ static void ipoib_cm_summary_show(struct seq_file *file, struct ipoib_cm *cm)
 	seq_printf(file, "receive_mtu: %u\nbytes_per_connection: %zu\n",
 		   ipoib_cm_rx_mtu(cm->priv),
 		   sizeof(struct ipoib_conn) + sizeof(struct ipoib_peer) +
-		   IPOIB_CM_RING * sizeof(struct ipoib_tx_slot));
+		   IPOIB_CM_RING * (sizeof(struct ipoib_tx_slot) +
+				    IPOIB_CM_TX_COPY));
 }
 
 static void *ipoib_cm_seq_start(struct seq_file *file, loff_t *pos)

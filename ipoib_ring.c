@@ -92,13 +92,13 @@ void ipoib_bufs_exit(struct ipoib_bufs *bufs)
  * @pd: protection domain of the QPs that will post from it
  * @size: number of slots, a power of 2
  * @max_sge: SGEs those QPs take in a work request
- * @copy: have buffers to copy short frames to
+ * @copy: octets up to which a frame is copied, a power of 2 and at most a page, or 0
  *
  * Context: may sleep
  * Return: 0 or -ENOMEM with nothing left allocated
  */
 int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
-		    unsigned int size, unsigned int max_sge, bool copy)
+		    unsigned int size, unsigned int max_sge, unsigned int copy)
 {
 	int err;
 
@@ -112,7 +112,7 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 	if (!copy)
 		return 0;
 	err = ipoib_bufs_init(&ring->copies, ring->ca, size,
-			      ilog2(IPOIB_TX_COPY), DMA_TO_DEVICE);
+			      ilog2(copy), DMA_TO_DEVICE);
 	if (err)
 		goto free_slots;
 	return 0;
@@ -278,7 +278,7 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 	slot->packets = 1;
 	slot->head = 0;
 	slot->nmapped = 0;
-	if (skb->len <= IPOIB_TX_COPY && ring->copies.npages) {
+	if (ring->copies.npages && skb->len <= 1u << ring->copies.shift) {
 		nsge = ipoib_ring_copy(ring, skb, sge);
 	} else {
 		nsge = ipoib_ring_attach(ring, slot, skb, sge);
@@ -321,6 +321,23 @@ int ipoib_ring_fill_lso(struct ipoib_ring *ring, struct sk_buff *skb,
 	/* As in ipoib_ring_fill(). */
 	smp_store_release(&ring->head, ring->head + 1);
 	return nsge;
+}
+
+/**
+ * ipoib_ring_fill_empty - put a send without a frame into the slot at the head
+ * @ring: ring with room
+ *
+ * Context: transmit lock of the queue held
+ */
+void ipoib_ring_fill_empty(struct ipoib_ring *ring)
+{
+	struct ipoib_tx_slot *slot = &ring->slots[ring->head & ring->mask];
+
+	slot->skb = NULL;
+	slot->bytes = 0;
+	slot->packets = 0;
+	/* As in ipoib_ring_fill(). */
+	smp_store_release(&ring->head, ring->head + 1);
 }
 
 /**

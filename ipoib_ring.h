@@ -18,7 +18,7 @@
 #include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
-/* A frame up to this long is copied and its skb freed at once. */
+/* In datagram mode a frame up to this long is copied and its skb freed at once. */
 #define IPOIB_TX_COPY		256
 /* Headers that an HCA puts in front of each segment: ours, IPv4, TCP, with all options. */
 #define IPOIB_TX_HEAD		(4 + 60 + 60)
@@ -92,7 +92,8 @@ static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
  * @skb: the frame, or NULL if it was copied, or if this is a segment that is not the last
  *	of a frame which the driver cuts up
  * @bytes: octets handed to the byte queue limit: those on the wire
- * @packets: frames on the wire, more than one if the HCA cuts it into segments
+ * @packets: frames on the wire: more than one if the HCA cuts it into segments, 0 if there
+ *	is no frame
  * @head: octets of the linear part that are not mapped, because each segment has a header
  *	of its own; 0 but for a frame that is cut up
  * @nmapped: how many of @dma are mapped
@@ -120,7 +121,7 @@ struct ipoib_tx_done {
 /**
  * struct ipoib_ring - send ring
  * @slots: the slots, @mask + 1 of them
- * @copies: one buffer of IPOIB_TX_COPY octets per slot, or none: then every
+ * @copies: one buffer per slot for frames that fit into it, or none: then every
  *	frame is mapped
  * @ca: device the frames are mapped for
  * @lkey: local key of every SGE
@@ -146,7 +147,7 @@ struct ipoib_ring {
 };
 
 int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
-		    unsigned int size, unsigned int max_sge, bool copy);
+		    unsigned int size, unsigned int max_sge, unsigned int copy);
 void ipoib_ring_exit(struct ipoib_ring *ring);
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		    struct ib_sge *sge);
@@ -155,6 +156,7 @@ int ipoib_ring_fill_lso(struct ipoib_ring *ring, struct sk_buff *skb,
 int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
 		   struct ib_sge *sge);
 void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot);
+void ipoib_ring_fill_empty(struct ipoib_ring *ring);
 struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring);
 void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 			 struct ipoib_tx_done *done);

@@ -798,7 +798,7 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 		return -ENOMEM;
 	ipoib_ud_link_batch(txq->batch);
 	err = ipoib_ring_init(&txq->ring, priv->pd, priv->sendq_size,
-			      priv->ca->attrs.max_send_sge, true);
+			      priv->ca->attrs.max_send_sge, IPOIB_TX_COPY);
 	if (err)
 		goto free_batch;
 	txq->cq = ib_create_cq(priv->ca, ipoib_ud_tx_event, NULL, txq, &attr);

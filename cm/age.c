@@ -74,10 +74,12 @@ static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 
 static bool ipoib_conn_is_stuck(const struct ipoib_conn *conn)
 {
-	if (!conn->ring.slots || !ipoib_ring_used(&conn->ring))
+	u32 signalled = READ_ONCE(conn->signalled);
+
+	if (!conn->ring.slots || ipoib_ring_passed(&conn->ring, signalled))
 		return false;
 	/*
-	 * Pairs with ipoib_ring_fill() and ipoib_ring_complete(): the time is not
+	 * Pairs with ipoib_conn_post() and ipoib_ring_complete(): the time is not
 	 * of before what was seen of the ring.
 	 */
 	smp_rmb();

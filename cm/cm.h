@@ -27,6 +27,12 @@
 #define IPOIB_CM_PARKED		32
 #define IPOIB_CM_PARKED_PORT	128
 #define IPOIB_CM_PARKED_ALL	512
+/*
+ * A frame up to this long is copied, and its send need not complete: one in so many does.
+ * A page holds the copies of a connection; where pages are large there are none.
+ */
+#define IPOIB_CM_TX_COPY	(PAGE_SIZE > SZ_16K ? 0 : 128)
+#define IPOIB_CM_TX_SIGNAL	(IPOIB_CM_RING / 4)
 /* Connections whose sends complete into one CQ at most, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
 #define IPOIB_CM_CQS		128
@@ -280,8 +286,9 @@ struct ipoib_cm_bufs {
  * @shut: nothing is sent any more
  * @backlog: frames that wait for room in @ring, with their encapsulation header
  * @ring: sends; there are no slots on a connection we do not send on
- * @progress: jiffies when a send last completed, or the ring was last empty;
- *	written before the ring is
+ * @signalled: number of the slot after the last send that completes; under @tx_lock
+ * @progress: jiffies when a send last completed, or none was to complete; written before
+ *	@signalled and the tail of @ring are
  * @state: written by ipoib_conn_set_state()
  * @transport: RC or UC
  * @active: we asked for it
@@ -333,6 +340,7 @@ struct ipoib_conn {
 	bool shut;
 	struct sk_buff_head backlog;
 	struct ipoib_ring ring;
+	u32 signalled;
 	unsigned long progress;
 
 	/* slow path */
@@ -724,6 +732,7 @@ void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);
 void ipoib_conn_shut(struct ipoib_conn *conn);
+void ipoib_conn_send_last(struct ipoib_conn *conn);
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* rx.c */

@@ -364,7 +364,8 @@ static int ipoib_conn_make_qp(struct ipoib_conn *conn)
 
 	if (sends) {
 		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
-				      priv->ca->attrs.max_send_sge, false);
+				      priv->ca->attrs.max_send_sge,
+				      IPOIB_CM_TX_COPY);
 		if (err)
 			return err;
 	}
@@ -457,6 +458,8 @@ static void ipoib_conn_disconnect(struct ipoib_conn *conn)
 	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
 		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
 			   conn->qp->qp_num);
+	else
+		ipoib_conn_send_last(conn);
 }
 
 /* ---- identifiers ---- */

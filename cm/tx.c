@@ -8,7 +8,8 @@
  * so no queue of the stack is ever stopped here. Sockets feel it as they
  * should, since a frame is charged to them until its send has completed.
  *
- * Frames go out as they are: headers and fragments are mapped piece by piece.
+ * Frames go out as they are: headers and fragments are mapped piece by piece. Only short
+ * ones are copied, and most of those are sent without a completion.
  *
  * The CQs for sends are shared by IPOIB_CM_CQ_CONNS connections each and made
  * when they are needed. One handler serves all of them.
@@ -79,39 +80,94 @@ static bool ipoib_conn_checksum(struct sk_buff *skb)
 	return skb->ip_summed != CHECKSUM_PARTIAL || !skb_checksum_help(skb);
 }
 
+/*
+ * Whether the send in the slot before the head has to complete: to free its frame, to make
+ * room in a ring that is full, or to show that the peer is there. A QP that is reliable
+ * reports a send that fails in any case.
+ */
+static bool ipoib_conn_must_signal(const struct ipoib_conn *conn)
+{
+	const struct ipoib_ring *ring = &conn->ring;
+
+	return ring->slots[(ring->head - 1) & ring->mask].skb ||
+	       ring->head - conn->signalled >= IPOIB_CM_TX_SIGNAL ||
+	       !ipoib_ring_room(ring) || !READ_ONCE(conn->verified);
+}
+
+/* Hand the send in the slot before the head to the QP. */
+static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge,
+			   bool signal)
+{
+	struct ib_send_wr wr = {
+		.wr_id = conn->ring.head - 1,
+		.sg_list = sge,
+		.num_sge = nsge,
+		.opcode = IB_WR_SEND,
+		.send_flags = signal ? IB_SEND_SIGNALED : 0,
+	};
+	int err;
+
+	lockdep_assert_held(&conn->tx_lock);
+	if (ipoib_ring_passed(&conn->ring, conn->signalled))
+		WRITE_ONCE(conn->progress, jiffies);
+	err = ib_post_send(conn->qp, &wr, NULL);
+	/* Pairs with ipoib_conn_is_stuck(). */
+	if (signal && !err)
+		smp_store_release(&conn->signalled, conn->ring.head);
+	return err;
+}
+
 /* Put a frame into the ring, which has room, and hand it to the QP. */
 static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
 	struct ib_sge sge[IPOIB_TX_SGE];
-	struct ib_send_wr wr = {
-		.sg_list = sge,
-		.opcode = IB_WR_SEND,
-		.send_flags = IB_SEND_SIGNALED,
-	};
 	unsigned int len = skb->len;
 	int nsge;
 
 	lockdep_assert_held(&conn->tx_lock);
-	if (!ipoib_ring_used(&conn->ring))
-		WRITE_ONCE(conn->progress, jiffies);
 	skb_tx_timestamp(skb);
 	nsge = ipoib_ring_fill(&conn->ring, skb, sge);
 	if (unlikely(nsge < 0)) {
 		ipoib_drop(priv, skb, IPOIB_TX_MAP);
 		return;
 	}
-	wr.num_sge = nsge;
-	wr.wr_id = conn->ring.head - 1;
-	if (unlikely(ib_post_send(conn->qp, &wr, NULL))) {
+	if (unlikely(ipoib_conn_post(conn, sge, nsge,
+				     ipoib_conn_must_signal(conn)))) {
 		/* Nothing would complete it, and the reaper waits for what is there. */
 		skb = ipoib_ring_take_back(&conn->ring);
-		ipoib_drop(priv, skb, IPOIB_TX_POST);
+		if (skb)
+			ipoib_drop(priv, skb, IPOIB_TX_POST);
+		else
+			ipoib_stat_add(priv, IPOIB_TX_POST, 1);
 		WRITE_ONCE(conn->fatal, true);
 		return;
 	}
 	ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, 1, len);
 	ipoib_stat_add(priv, IPOIB_CM_TX, 1);
+}
+
+/**
+ * ipoib_conn_send_last - have the last send of a connection complete
+ * @conn: a connection that sends no more; its QP is in the error state
+ *
+ * A QP completes what it has not sent when it is stopped, but not what it has sent without
+ * a signal. So a send without a frame comes after that, and when it completes all have.
+ *
+ * Context: process
+ */
+void ipoib_conn_send_last(struct ipoib_conn *conn)
+{
+	struct ipoib_ring *ring = &conn->ring;
+
+	spin_lock_bh(&conn->tx_lock);
+	/* If the ring is full the last one completes. */
+	if (ring->head != conn->signalled) {
+		ipoib_ring_fill_empty(ring);
+		if (ipoib_conn_post(conn, NULL, 0, true))
+			ipoib_ring_take_back(ring);
+	}
+	spin_unlock_bh(&conn->tx_lock);
 }
 
 /* Send what waits as long as there is room. */
@@ -221,12 +277,12 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 {
 	struct ipoib_ring *ring = &conn->ring;
-	u32 slot = wc->wr_id;
+	struct ipoib_tx_slot *slot = &ring->slots[(u32)wc->wr_id & ring->mask];
 
 	/* Take back what was counted when it was posted. */
-	ipoib_stat_traffic(conn->cm->priv, IPOIB_TX_PACKETS, -1,
-			   -(s64)ring->slots[slot & ring->mask].bytes);
-	ipoib_stat_add(conn->cm->priv, IPOIB_TX_ERROR, 1);
+	ipoib_stat_traffic(conn->cm->priv, IPOIB_TX_PACKETS, -slot->packets,
+			   -(s64)slot->bytes);
+	ipoib_stat_add(conn->cm->priv, IPOIB_TX_ERROR, slot->packets);
 	/* What is closing is flushed; else the QP has failed without a word. */
 	if (wc->status == IB_WC_WR_FLUSH_ERR &&
 	    READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)

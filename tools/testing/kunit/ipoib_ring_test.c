@@ -38,7 +38,7 @@ static int ring_init(struct kunit *test)
 	fixture->pd.device = &fixture->ca;
 	fixture->pd.local_dma_lkey = 0x1234;
 	err = ipoib_ring_init(&fixture->ring, &fixture->pd, RING_SIZE,
-			      IPOIB_TX_SGE, true);
+			      IPOIB_TX_SGE, IPOIB_TX_COPY);
 	if (err) {
 		kfree(fixture);
 		return err;

@@ -18,6 +18,7 @@ CASES=(
 	"ifdown C19 down ends the connection with a DREQ, up makes it anew"
 	"idle C20 a connection that nobody uses ends"
 	"neighbour C20 it ends at once if its neighbour does, but not while it is used"
+	"short C19,C33 of short frames one in eight completes, and a connection whose last ones have not is neither stuck nor slow to end"
 	"memory C13,C20 one receive is posted for each idle connection, and a margin; none without"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"smaller_grants C27,C28 so it does if it is asked"
@@ -89,6 +90,43 @@ neighbour()
 	check "ended" within 20000 conn_count_is 1 2 0
 	check_eq "counted" "$(cm_stat 1 cm_reaped)" $((before + 1))
 	check "and comes back" connect 1 2
+}
+
+# uncompleted COUNT: sends of node 1 to node 2 that have not completed
+uncompleted()
+{
+	conns 1 2 | grep -q "used=$1 "
+}
+
+# ping_until_uncompleted COUNT: with eight pings one of them completes, and all before it
+ping_until_uncompleted()
+{
+	local i
+
+	for i in {1..9}; do
+		! uncompleted "$1" || return 0
+		ping_ok 1 "$(ip4 2)"
+	done
+	return 1
+}
+
+short()
+{
+	local before
+
+	check "connection" connect 1 2
+	check "one that completes" ping_until_uncompleted 0
+	check "some that do not" ping_until_uncompleted '[1-7]'
+	check "one that completes, again" ping_until_uncompleted 0
+	check "some that do not, again" ping_until_uncompleted '[1-7]'
+	before=$(cm_stat 1 cm_requests)
+	check "the connection stays" stays 7000 conn_count_is 1 2 1
+	check "still not" uncompleted '[1-7]'
+	check_eq "requests for another one" "$(cm_stat 1 cm_requests)" "$before"
+	check "node 1 closes it" set_mode 1 datagram
+	check "node 1 holds none" within 15000 all_gone 1
+	check "node 1" set_mode 1 connected
+	check "connection" connect 1 2
 }
 
 # posted COUNT: nodes 1 and 2 have so many receives. What is above that, as requests may
