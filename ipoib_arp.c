@@ -464,21 +464,6 @@ static bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 	return path;
 }
 
-static bool ipoib_path_current(struct ipoib_dev *priv, const u8 *gid,
-			       struct sa_path_rec *rec)
-{
-	struct ipoib_path *path;
-	bool current_rec;
-
-	spin_lock_bh(&priv->path.lock);
-	path = ipoib_path_usable(priv, gid);
-	current_rec = path && path->state == IPOIB_PATH_VALID && !path->stale;
-	if (current_rec)
-		*rec = path->rec;
-	spin_unlock_bh(&priv->path.lock);
-	return current_rec;
-}
-
 static void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_path *path;
@@ -509,7 +494,6 @@ static bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
 const struct ipoib_neigh_ops ipoib_neigh_ops = {
 	.xmit = ipoib_arp_xmit,
 	.record = ipoib_path_record,
-	.current_record = ipoib_path_current,
 	.is_stale = ipoib_path_is_stale,
 	.contradicted = ipoib_path_contradicted,
 };

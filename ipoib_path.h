@@ -129,8 +129,6 @@ struct ipoib_paths {
  *
  * @xmit: send a frame to a neighbour, see ipoib_xmit_t
  * @record: copy the path record to a GID. Returns false if none is known.
- * @current_record: copy it if nothing speaks against it. Returns false if none is known,
- *	or it is being fetched anew, or shall be.
  * @is_stale: whether the record is being fetched anew, or will be by the next frame
  * @contradicted: something came from the GID, but not from where its path leads:
  *	somebody lies, or the port has another address now. The next frame has the record
@@ -140,8 +138,6 @@ struct ipoib_neigh_ops {
 	ipoib_xmit_t xmit;
 	bool (*record)(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec);
-	bool (*current_record)(struct ipoib_dev *priv, const u8 *gid,
-			       struct sa_path_rec *rec);
 	bool (*is_stale)(struct ipoib_dev *priv, const u8 *gid);
 	void (*contradicted)(struct ipoib_dev *priv, const u8 *gid);
 };

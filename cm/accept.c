@@ -2,9 +2,9 @@
 /*
  * Connected mode: taking the connections that others ask for.
  *
- * A request is trusted only as far as it has been checked: it has to have come from
- * where the fabric says that its sender is before it may end what that one has, or
- * be sent on. Of two requests that cross one gives way (RFC 4755 section 3.3).
+ * A request is trusted only as far as it has been checked: nothing is sent on its connection
+ * before it is known to have come from the port of the peer's path record. Of two requests
+ * that cross one gives way (RFC 4755 section 3.3).
  *
  * Callbacks of the CM as in connect.c.
  */
@@ -27,7 +27,7 @@
  * @mtu: longest packet that both ends take
  * @sid: first octet of the service ID
  * @transport: RC or UC
- * @from: port that the request has come from
+ * @port: port that the request has come from
  * @failover: what we say of its alternate path
  */
 struct ipoib_cm_request {
@@ -35,7 +35,7 @@ struct ipoib_cm_request {
 	unsigned int mtu;
 	u8 sid;
 	enum ipoib_transport transport;
-	struct ipoib_port_addr from;
+	struct ipoib_port_addr port;
 	enum ipoib_failover failover;
 };
 
@@ -65,8 +65,30 @@ static int ipoib_cm_check_path(const struct ipoib_cm *cm,
 					  0;
 }
 
+/*
+ * The connection has to lead to the port that the request has come from. On InfiniBand the
+ * request says where to: with the right LID and any QPN it would have all that is sent thrown
+ * away.
+ */
+static int ipoib_cm_check_port(const struct ipoib_cm *cm, struct ib_cm_id *id,
+			       const struct ipoib_port_addr *port)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
+	struct ipoib_port_addr to;
+	int mask;
+
+	if (ib_cm_init_qp_attr(id, &attr, &mask))
+		return IB_CM_REJ_NO_RESOURCES;
+	ipoib_cm_port_addr_set(&to, rdma_ah_get_dlid(&attr.ah_attr),
+			       rdma_ah_retrieve_dmac(&attr.ah_attr));
+	if (ipoib_cm_port_addr_equal(cm->priv, &to, port))
+		return 0;
+	ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
+	return IB_CM_REJ_INVALID_LID;
+}
+
 /* Understand a request. Returns 0 or the reason to refuse it. */
-static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
+static int ipoib_cm_parse(const struct ipoib_cm *cm, struct ib_cm_id *id,
 			  const struct ib_cm_event *event,
 			  struct ipoib_cm_request *request)
 {
@@ -87,13 +109,13 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_id *id,
 	}
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
-	ipoib_cm_port_addr_from_rec(&request->from, req->primary_path);
+	ipoib_cm_port_addr_from_rec(&request->port, req->primary_path);
 	request->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
 						  IPOIB_FAILOVER_ACCEPTED;
 	request->sid = ipoib_service_first(id->service_id);
 	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
 							 IPOIB_TRANSPORT_RC;
-	return 0;
+	return ipoib_cm_check_port(cm, id, &request->port);
 }
 
 /*
@@ -132,94 +154,51 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	return false;
 }
 
-/*
- * Check whether a request in the name of a peer has come from another port than the
- * peer's path record leads to. A stale record says nothing: the peer may have got
- * another LID.
- */
-static bool ipoib_cm_is_elsewhere(struct ipoib_cm *cm,
-				  const struct ipoib_peer *peer,
+/* Whether a request may be granted now. Returns 0 or the reason to refuse it. */
+static int ipoib_conn_check_grant(const struct ipoib_conn *conn, struct ipoib_peer *peer,
 				  const struct ipoib_cm_request *request)
 {
-	struct sa_path_rec rec;
-	struct ipoib_port_addr port;
+	struct ipoib_cm *cm = conn->cm;
+	int err;
 
-	if (!cm->priv->neigh->current_record(cm->priv, peer->addr.gid, &rec))
-		return false;
-	ipoib_cm_port_addr_from_rec(&port, &rec);
-	return !ipoib_cm_port_addr_equal(cm->priv, &port, &request->from);
-}
-
-/*
- * A request in the name of a peer that has a connection comes from where the fabric
- * says that the peer is, or it is not the peer's. If the record is out of date, the
- * peer's next request finds it stale, or fetched anew.
- */
-static bool ipoib_cm_check_forged(struct ipoib_cm *cm,
-				  const struct ipoib_peer *peer,
-				  const struct ipoib_cm_request *request)
-{
-	if (list_empty(&peer->conns) ||
-	    !ipoib_cm_is_elsewhere(cm, peer, request))
-		return false;
-	cm->priv->neigh->contradicted(cm->priv, peer->addr.gid);
-	return true;
-}
-
-/* What has the peer that a request may not replace? Returns 0 or the reason. */
-static int ipoib_cm_object(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			   const struct ipoib_cm_request *request)
-{
-	lockdep_assert_held(&cm->lock);
-	if (ipoib_cm_check_forged(cm, peer, request)) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		return IB_CM_REJ_INVALID_LID;
-	}
 	if (ipoib_peer_crosses(cm, peer, request->sid == IPOIB_SID_RFC)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
 		return IB_CM_REJ_CONSUMER_DEFINED;
 	}
-	return 0;
-}
-
-/* Room for one more connection, or the reason to refuse it. */
-static int ipoib_cm_check_room(struct ipoib_cm *cm, u32 node)
-{
-	int err = ipoib_cm_admit(cm, node);
-
+	err = ipoib_cm_admit(cm, conn->node);
 	if (err == -EDQUOT)
 		ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
 	return err ? IB_CM_REJ_NO_RESOURCES : 0;
 }
 
 /*
- * Whether the driver sends on a connection: not to a peer that is known to be elsewhere, and
- * not on more of one port than it may have addresses for: each takes a send queue.
+ * From here on the peer has the connection, beside what it had. Nothing is sent to a port that
+ * the peer is known not to be on; the record may be out of date. Nor is it on more connections
+ * of a port than it may have addresses for: each takes a send queue.
  */
-static bool ipoib_cm_sends(struct ipoib_cm *cm, const struct ipoib_peer *peer,
-			   const struct ipoib_cm_request *request, u32 node)
-{
-	return request->sid == IPOIB_SID_RFC &&
-	       ipoib_cm_share(cm, node)->nconns < IPOIB_CM_SHARE_SENDS &&
-	       !ipoib_cm_is_elsewhere(cm, peer, request);
-}
-
-/* From here on the peer has the connection, beside what it had. */
 static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			      const struct ipoib_cm_request *request, u32 node)
+			      const struct ipoib_cm_request *request)
 {
+	struct ipoib_cm *cm = conn->cm;
+	enum ipoib_identity identity;
 	struct ipoib_conn *old;
 
+	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
+	if (identity == IPOIB_IDENTITY_REFUTED) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
+		cm->priv->neigh->contradicted(cm->priv, peer->addr.gid);
+	}
 	/* If we know it by the other one, that was before it listened to both. */
 	if (request->sid == IPOIB_SID_RFC)
 		peer->sid = IPOIB_SID_RFC;
-	conn->from = request->from;
 	conn->mtu = request->mtu;
-	conn->duplex = ipoib_cm_sends(conn->cm, peer, request, node);
+	conn->confirmed = identity == IPOIB_IDENTITY_CONFIRMED;
+	conn->duplex = request->sid == IPOIB_SID_RFC && identity != IPOIB_IDENTITY_REFUTED &&
+		       ipoib_cm_share(cm, conn->node)->nconns < IPOIB_CM_SHARE_SENDS;
 	list_for_each_entry(old, &peer->conns, peer_list)
 		if (old->state == IPOIB_CONN_CONNECTING)
 			old->crossed = conn->duplex;
-	ipoib_conn_publish(conn, peer, node, IPOIB_CONN_ACCEPTING);
+	ipoib_conn_publish(conn, peer, IPOIB_CONN_ACCEPTING);
 }
 
 /* Returns 0, and the connection is published, or the reason to refuse it. */
@@ -227,18 +206,19 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn,
 				    const struct ipoib_cm_request *request)
 {
 	struct ipoib_cm *cm = conn->cm;
-	u32 node = ipoib_cm_node(cm, &request->from);
 	int reason = IB_CM_REJ_NO_RESOURCES;
 	struct ipoib_peer *peer;
 
+	conn->port = request->port;
+	conn->node = ipoib_cm_node(cm, &conn->port);
 	spin_lock_bh(&cm->lock);
 	peer = __ipoib_peer_get(cm, &request->addr);
 	if (!peer)
 		goto unlock;
 	peer->users++;
-	reason = ipoib_cm_object(cm, peer, request) ?: ipoib_cm_check_room(cm, node);
+	reason = ipoib_conn_check_grant(conn, peer, request);
 	if (!reason)
-		ipoib_conn_enlist(conn, peer, request, node);
+		ipoib_conn_enlist(conn, peer, request);
 	ipoib_peer_put(cm, peer);
 unlock:
 	spin_unlock_bh(&cm->lock);
@@ -351,37 +331,6 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 	}
 }
 
-/**
- * ipoib_conn_check - whether a peer is who it says
- * @conn: a connection that the peer asked for
- *
- * Anyone may claim an address in a request. It must have come from the LID or MAC
- * address that the fabric has for the GID, and the connection must lead there: on
- * InfiniBand ib_cm takes that from what the request says, which with the right LID
- * and any QPN would have all that we send thrown away.
- *
- * Context: process, or bottom half
- * Return: true if it is, false if not or not known yet
- */
-bool ipoib_conn_check(struct ipoib_conn *conn)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
-
-	if (!conn->checked)
-		conn->checked = ipoib_conn_is_theirs(conn) &&
-				ipoib_cm_port_addr_equal(priv, &conn->from,
-							 &conn->to);
-	return conn->checked;
-}
-
-/* Does an old connection lead to the port that a request has come from? */
-static bool ipoib_conn_leads_to(const struct ipoib_conn *old,
-				const struct ipoib_port_addr *port)
-{
-	return ipoib_cm_port_addr_equal(old->cm->priv,
-					old->active ? &old->to : &old->from, port);
-}
-
 /*
  * Does a connection that is ready take the place of another one of the peer? RFC 4755
  * leaves a second one to us (C14). A request alone ends nothing: of any connection the
@@ -397,14 +346,14 @@ static bool ipoib_conn_leads_to(const struct ipoib_conn *old,
 static bool ipoib_conn_replaces(const struct ipoib_conn *conn,
 				const struct ipoib_conn *old)
 {
+	bool same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
+
 	if (old == conn || old->state == IPOIB_CONN_CONNECTING)
 		return false;
 	if (!conn->duplex)
-		return !old->active && !old->duplex &&
-		       ipoib_conn_is_evictable(old) &&
-		       ipoib_conn_leads_to(old, &conn->from);
-	return (!old->active || old->duplex) &&
-	       (conn->checked || ipoib_conn_leads_to(old, &conn->from));
+		return !old->active && !old->duplex && same &&
+		       ipoib_conn_is_evictable(old);
+	return (!old->active || old->duplex) && (conn->confirmed || same);
 }
 
 static void ipoib_conn_replace(struct ipoib_conn *conn)
@@ -445,15 +394,14 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data)
 {
 	struct ipoib_cm *cm = conn->cm;
-	bool check;
 
-	ipoib_conn_take_rtu(conn, data);
-	check = conn->duplex && ipoib_conn_check(conn);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
-		if (ipoib_cm_is_on(cm->priv) && check && !ipoib_peer_is_unverified(conn->peer))
+		ipoib_conn_take_rtu(conn, data);
+		if (ipoib_conn_confirm(conn) && ipoib_cm_is_on(cm->priv) &&
+		    !ipoib_peer_is_unverified(conn->peer))
 			ipoib_conn_use(conn);
 		else
 			ipoib_peer_settle(cm, conn->peer);

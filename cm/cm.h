@@ -95,6 +95,18 @@ struct ipoib_port_addr {
 };
 
 /**
+ * enum ipoib_identity - whether a request in the name of a GID has come from its port
+ * @IPOIB_IDENTITY_UNKNOWN: there is no path record of the GID, or a stale one
+ * @IPOIB_IDENTITY_CONFIRMED: it has
+ * @IPOIB_IDENTITY_REFUTED: it has come from another one
+ */
+enum ipoib_identity {
+	IPOIB_IDENTITY_UNKNOWN,
+	IPOIB_IDENTITY_CONFIRMED,
+	IPOIB_IDENTITY_REFUTED,
+};
+
+/**
  * struct ipoib_cm_share - what the peers on a port of the fabric have, see ipoib_cm_share()
  * @conns: established connections by &ipoib_conn.share_list, least recently used first, as
  *	far as the ageing work has found
@@ -293,7 +305,7 @@ struct ipoib_cm_bufs {
  * @transport: RC or UC
  * @active: we asked for it
  * @duplex: both ends may send on it
- * @checked: the peer is known to be who it says, see ipoib_conn_check()
+ * @confirmed: @port is that of the peer's path record, or was when that was last read
  * @making: its maker still uses it: if it closes it is disconnected after that; under
  *	&ipoib_cm.lock
  * @crossed: the peer's request has been taken in place of this one
@@ -308,10 +320,10 @@ struct ipoib_cm_bufs {
  *	&ipoib_cm.lock
  * @ran: the QP may have taken receives from the SRQ
  * @id: identifier of the CM; NULL when that is destroyed
- * @from: port that the peer's request has come from
- * @node: number of the peer's port, see ipoib_cm_node(), in whose share it is counted: that
- *	of the path record, or that which @from is
- * @to: port that the connection goes to
+ * @port: port at the other end: that of the path record, or that which the peer's request
+ *	has come from
+ * @node: its number when the connection was made, see ipoib_cm_node(), in whose share it
+ *	is counted
  * @psn: first PSN of the packets to us
  * @created: jiffies
  * @aged: @used as the ageing work has last found it
@@ -348,7 +360,7 @@ struct ipoib_conn {
 	enum ipoib_transport transport;
 	bool active;
 	bool duplex;
-	bool checked;
+	bool confirmed;
 	bool making;
 	bool crossed;
 	bool dreq_received;
@@ -360,9 +372,8 @@ struct ipoib_conn {
 	bool verified;
 	bool ran;
 	struct ib_cm_id *id;
-	struct ipoib_port_addr from;
+	struct ipoib_port_addr port;
 	u32 node;
-	struct ipoib_port_addr to;
 	u32 psn;
 	unsigned long created;
 	unsigned long aged;
@@ -649,7 +660,9 @@ bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
 			      const struct ipoib_port_addr *a,
 			      const struct ipoib_port_addr *b);
 u32 ipoib_cm_node(const struct ipoib_cm *cm, const struct ipoib_port_addr *port);
-bool ipoib_conn_is_theirs(const struct ipoib_conn *conn);
+enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
+					const struct ipoib_port_addr *port);
+bool ipoib_conn_confirm(struct ipoib_conn *conn);
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
 				   const struct ipoib_lladdr *addr);
 struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
@@ -690,7 +703,7 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
 				    enum ipoib_transport transport);
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			u32 node, enum ipoib_conn_state state);
+			enum ipoib_conn_state state);
 int ipoib_conn_make(struct ipoib_conn *conn);
 void ipoib_conn_made(struct ipoib_conn *conn);
 void ipoib_conn_abandon(struct ipoib_conn *conn);
@@ -718,7 +731,6 @@ void ipoib_cm_connect_work(struct work_struct *work);
 /* accept.c */
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data);
-bool ipoib_conn_check(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 

@@ -181,8 +181,6 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
 	if (err)
 		return err;
-	ipoib_cm_port_addr_set(&conn->to, rdma_ah_get_dlid(&attr.ah_attr),
-			       rdma_ah_retrieve_dmac(&attr.ah_attr));
 	attr.rq_psn = conn->psn;
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	mask &= ~IB_QP_ALT_PATH;
@@ -312,20 +310,19 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 
 /**
  * ipoib_conn_publish - let a connection be found, before it has a QP
- * @conn: the connection; its maker, the caller, goes on with ipoib_conn_make()
+ * @conn: the connection, with the port by which ipoib_cm_admit() has let it in; its maker, the
+ *	caller, goes on with ipoib_conn_make()
  * @peer: its peer
- * @node: number of that one's port, by which ipoib_cm_admit() has let it in
  * @state: IPOIB_CONN_CONNECTING or IPOIB_CONN_ACCEPTING
  *
  * Context: &ipoib_cm.lock held since ipoib_cm_admit()
  */
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			u32 node, enum ipoib_conn_state state)
+			enum ipoib_conn_state state)
 {
 	lockdep_assert_held(&conn->cm->lock);
 	peer->users++;
 	conn->peer = peer;
-	conn->node = node;
 	conn->aged_rx = READ_ONCE(peer->last_rx);
 	conn->making = true;
 	ipoib_conn_set_state(conn, state);

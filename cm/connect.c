@@ -112,30 +112,24 @@ static int ipoib_conn_make_active(struct ipoib_conn *conn)
 }
 
 /*
- * Has the peer asked for one meanwhile, that will do? What others have asked for in
- * its name does not keep us from asking.
+ * Choose a connection that there is, the newest. Returns whether there is one, or will be
+ * when it is established. What others have requested in the peer's name is none.
  */
-static bool ipoib_peer_was_faster(const struct ipoib_peer *peer)
+static bool ipoib_peer_use_any(struct ipoib_peer *peer)
 {
-	const struct ipoib_conn *conn;
+	struct ipoib_conn *conn;
+	bool found = false;
 
-	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (!conn->active && conn->duplex &&
-		    (conn->checked || (conn->state == IPOIB_CONN_ACCEPTING &&
-				       ipoib_conn_is_theirs(conn))))
-			return true;
-	return false;
-}
-
-/*
- * The mode may have been changed since the caller looked; what is not in the list
- * yet has not been flushed with the others.
- */
-static bool ipoib_peer_needs_none(const struct ipoib_cm *cm,
-				  const struct ipoib_peer *peer)
-{
-	lockdep_assert_held(&cm->lock);
-	return !ipoib_cm_is_on(cm->priv) || ipoib_peer_was_faster(peer);
+	list_for_each_entry_reverse(conn, &peer->conns, peer_list) {
+		if (!ipoib_conn_confirm(conn))
+			continue;
+		found = true;
+		if (conn->state != IPOIB_CONN_ESTABLISHED)
+			continue;
+		ipoib_conn_use(conn);
+		break;
+	}
+	return found;
 }
 
 /*
@@ -209,21 +203,20 @@ static int ipoib_conn_begin(struct ipoib_conn *conn, struct ipoib_peer *peer,
 			    struct sa_path_rec *rec, u8 *sid)
 {
 	struct ipoib_cm *cm = conn->cm;
-	struct ipoib_port_addr port;
-	u32 node;
-	int err;
+	int err = -ECANCELED;
 
-	ipoib_cm_port_addr_from_rec(&port, rec);
-	node = ipoib_cm_node(cm, &port);
+	ipoib_cm_port_addr_from_rec(&conn->port, rec);
+	conn->node = ipoib_cm_node(cm, &conn->port);
+	conn->active = true;
+	conn->confirmed = true;
 	spin_lock_bh(&cm->lock);
 	*sid = peer->sid;
-	conn->active = true;
-	conn->checked = true;
 	conn->duplex = *sid == IPOIB_SID_RFC;
-	err = ipoib_peer_needs_none(cm, peer) ? -ECANCELED :
-						ipoib_cm_admit(cm, node);
+	/* A change of the mode flushes what has been published. */
+	if (ipoib_cm_is_on(cm->priv) && !ipoib_peer_use_any(peer))
+		err = ipoib_cm_admit(cm, conn->node);
 	if (!err)
-		ipoib_conn_publish(conn, peer, node, IPOIB_CONN_CONNECTING);
+		ipoib_conn_publish(conn, peer, IPOIB_CONN_CONNECTING);
 	else if (err != -ECANCELED && peer->state == IPOIB_PEER_CONNECTING)
 		ipoib_peer_no_room(cm, peer);
 	spin_unlock_bh(&cm->lock);
@@ -343,8 +336,7 @@ static bool ipoib_conn_is_superseded(struct ipoib_conn *conn)
 
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry(other, &conn->peer->conns, peer_list)
-		found |= conn->crossed && !other->active && other->duplex &&
-			 ipoib_conn_is_theirs(other);
+		found |= conn->crossed && !other->active && ipoib_conn_confirm(other);
 	spin_unlock_bh(&cm->lock);
 	return found;
 }
@@ -554,25 +546,6 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 
 /* ---- the work ---- */
 
-/* A connection the peer has made may do, now that its path is known. */
-static bool ipoib_peer_use_theirs(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	struct ipoib_conn *conn;
-	bool used = false;
-
-	spin_lock_bh(&cm->lock);
-	list_for_each_entry(conn, &peer->conns, peer_list) {
-		if (conn->state != IPOIB_CONN_ESTABLISHED || !conn->duplex ||
-		    !ipoib_conn_check(conn))
-			continue;
-		ipoib_conn_use(conn);
-		used = true;
-		break;
-	}
-	spin_unlock_bh(&cm->lock);
-	return used;
-}
-
 /* A peer has to know first what we do not have any more. */
 static bool ipoib_peer_postpone(struct ipoib_peer *peer)
 {
@@ -602,8 +575,12 @@ static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
 
 static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	if (!ipoib_peer_use_theirs(cm, peer) &&
-	    READ_ONCE(cm->up) && ipoib_cm_is_on(cm->priv))
+	bool found;
+
+	spin_lock_bh(&cm->lock);
+	found = ipoib_peer_use_any(peer);
+	spin_unlock_bh(&cm->lock);
+	if (!found && READ_ONCE(cm->up) && ipoib_cm_is_on(cm->priv))
 		ipoib_conn_connect(cm, peer);
 	spin_lock_bh(&cm->lock);
 	peer->making = false;

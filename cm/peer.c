@@ -136,19 +136,47 @@ u32 ipoib_cm_node(const struct ipoib_cm *cm, const struct ipoib_port_addr *port)
 }
 
 /**
- * ipoib_conn_is_theirs - whether a request has come from where its peer is
- * @conn: a connection that was asked for; where it leads to need not be known
+ * ipoib_conn_identity - compare the port of a request with the path record
+ * @cm: connected mode of the interface
+ * @gid: GID that the request names
+ * @port: port that it has come from
  *
- * Context: process, or bottom half
- * Return: true if it has, false if not or not known yet
+ * Any host can name any GID, but not the LID or MAC address of another port.
+ *
+ * Context: any but hard interrupt
+ * Return: see &enum ipoib_identity
  */
-bool ipoib_conn_is_theirs(const struct ipoib_conn *conn)
+enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
+					const struct ipoib_port_addr *port)
 {
-	struct ipoib_dev *priv = conn->cm->priv;
-	struct ipoib_port_addr port;
+	struct ipoib_dev *priv = cm->priv;
+	struct ipoib_port_addr known;
 
-	return ipoib_cm_port_addr_lookup(priv, conn->peer->addr.gid, &port) &&
-	       ipoib_cm_port_addr_equal(priv, &port, &conn->from);
+	/* In this order: what is not stale is not replaced by a record that is. */
+	if (priv->neigh->is_stale(priv, gid) ||
+	    !ipoib_cm_port_addr_lookup(priv, gid, &known))
+		return IPOIB_IDENTITY_UNKNOWN;
+	return ipoib_cm_port_addr_equal(priv, &known, port) ?
+	       IPOIB_IDENTITY_CONFIRMED : IPOIB_IDENTITY_REFUTED;
+}
+
+/**
+ * ipoib_conn_confirm - whether a connection is one to send on to its peer
+ * @conn: the connection; if its port could not be compared yet that is done here
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: true if it is, once it is established
+ */
+bool ipoib_conn_confirm(struct ipoib_conn *conn)
+{
+	lockdep_assert_held(&conn->cm->lock);
+	if (!conn->active && !conn->duplex)
+		return false;
+	if (!conn->confirmed)
+		conn->confirmed = ipoib_conn_identity(conn->cm, conn->peer->addr.gid,
+						      &conn->port) ==
+				  IPOIB_IDENTITY_CONFIRMED;
+	return conn->confirmed;
 }
 
 /* ---- the table ---- */
@@ -424,8 +452,7 @@ static bool ipoib_peer_has_setup(const struct ipoib_peer *peer)
 		return true;
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING ||
-		    (conn->state == IPOIB_CONN_ACCEPTING && conn->duplex &&
-		     ipoib_conn_is_theirs(conn)))
+		    (conn->state == IPOIB_CONN_ACCEPTING && conn->duplex && conn->confirmed))
 			return true;
 	return false;
 }
@@ -654,7 +681,7 @@ static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
 		   skb_queue_len_lockless(&conn->backlog));
-	seq_printf(file, " dlid=0x%04x\n", conn->to.lid);
+	seq_printf(file, " dlid=0x%04x\n", conn->port.lid);
 }
 
 /**

@@ -41,6 +41,7 @@ CASES=(
 	"sidr_user F2 so is that of a user without rights"
 	"peer_address F23,C38 who asks is the QPN of the private data at the GID of the request"
 	"victim C35 a request in the name of a peer leaves that peer's connection alone"
+	"leads_elsewhere C35 one that would lead to another port than its sender's is refused"
 	"imposter_late C35 nor, while there is none, does one keep ours from being made"
 	"imposter_ready C35 nor is sent on what was made like that"
 	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
@@ -296,23 +297,40 @@ peer_address()
 	peer_leaves 00c1c1
 }
 
+# The path record may be out of date, so it is granted, one way.
 victim()
 {
-	local before
+	local bad before old
 
 	check "connection" connect 2 3
+	old=$(conns 2 3 | grep -o 'qp=0x[0-9a-f]*')
 	before=$(cm_stat 3 cm_requests)$(cm_stat 2 cm_requests)
-	forged victim "sgid=$(port_gid_hex 3)" "private=00$(lladdr_qpn 3)00010000"
-	check_num "REJ" "$(answers "$CM_REJ")" -ge 1
+	bad=$(cm_stat 2 cm_bad_private_data)
+	forged victim "sgid=$(port_gid_hex 3)" "private=00$(lladdr_qpn 3)00010000" retries=f
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check_num "counted" "$(cm_stat 2 cm_bad_private_data)" -gt "$bad"
+	check "one way" grep -q '^ *accepting rc passive one ' <<< "$(conns 2 3)"
 	check "ping" ping_lossless 2 "$(ip4 3)" 10
+	check "the same connection" listed "$old"
 	check_eq "further requests" "$(cm_stat 3 cm_requests)$(cm_stat 2 cm_requests)" "$before"
 }
 
-# By node 1 in the name of node 3, and with its LID. Sets IMPOSTER.
+# The LID in the request is that of node 3.
+leads_elsewhere()
+{
+	local before
+
+	before=$(cm_stat 2 cm_bad_private_data)
+	forged leads_elsewhere "slid=$(lid_hex 3)"
+	check_eq "REJ" "$(cm_messages "$CM_REJ" "$(from 2)" -f cm.reason | sort -u)" 13
+	check_eq "REP" "$(answers "$CM_REP")" 0
+	check_num "counted" "$(cm_stat 2 cm_bad_private_data)" -gt "$before"
+}
+
+# By node 1 in the name of node 3. Sets IMPOSTER.
 imposter()
 {
-	IMPOSTER=("slid=$(lid_hex 3)" "sgid=$(port_gid_hex 3)" retries=f
-		"private=00$(lladdr_qpn 3)00010000")
+	IMPOSTER=("sgid=$(port_gid_hex 3)" retries=f "private=00$(lladdr_qpn 3)00010000")
 }
 
 # Node 3 is in datagram mode, for its own request would help. The CM waits for the RTU.
