@@ -332,38 +332,43 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 }
 
 /*
- * Does a connection that is ready take the place of another one of the peer? RFC 4755
- * leaves a second one to us (C14). A request alone ends nothing: of any connection the
- * request can be forged by a user of the peer's host, and where the path to the peer is
- * not known, by any host. The RTU has the private data that proves that the peer's
- * driver has sent it, and the connection comes from the port that the peer is known
- * to be on, or the one that the old connection leads to.
- *
- * The driver that comes with Linux proves nothing; there only what is not used any more
- * is replaced. A request of ours that waits for its answer will be refused, and one
- * that we need to send to a peer which wants one for each direction stays.
+ * Whether a connection that is ready takes the place of another one of the peer. Of two for both
+ * directions the newer does, if it comes from the port that the peer is known to be on, or from
+ * that of the other one. For one direction the port has to be the same.
  */
-static bool ipoib_conn_replaces(const struct ipoib_conn *conn,
-				const struct ipoib_conn *old)
+static bool ipoib_conn_supersedes(const struct ipoib_conn *conn,
+				  const struct ipoib_conn *old)
 {
 	bool same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
 
-	if (old == conn || old->state == IPOIB_CONN_CONNECTING)
-		return false;
 	if (!conn->duplex)
-		return !old->active && !old->duplex && same &&
-		       ipoib_conn_is_evictable(old);
-	return (!old->active || old->duplex) && (conn->confirmed || same);
+		return same && !old->duplex && old->active == conn->active;
+	return same || conn->confirmed;
 }
 
-static void ipoib_conn_replace(struct ipoib_conn *conn)
+/**
+ * ipoib_conn_supersede - have the connections whose place another one takes end
+ * @conn: the other one, established
+ *
+ * RFC 4755 leaves a second connection to the receiver (C14), and a peer may use one for IPv4
+ * and one for IPv6. So they end when they are not used for IPOIB_CM_EVICT_IDLE, as those of
+ * a peer that has been booted anew.
+ *
+ * A request alone does not do that: it can be forged by a user of the peer's host, and where
+ * the path to the peer is not known, by any host. The private data of the RTU proves that the
+ * peer's driver has sent it.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_supersede(struct ipoib_conn *conn)
 {
-	struct ipoib_conn *old, *tmp;
+	struct ipoib_conn *old;
 
 	lockdep_assert_held(&conn->cm->lock);
-	list_for_each_entry_safe(old, tmp, &conn->peer->conns, peer_list)
-		if (ipoib_conn_replaces(conn, old))
-			__ipoib_conn_close(old);
+	list_for_each_entry(old, &conn->peer->conns, peer_list)
+		if (old != conn && old->state != IPOIB_CONN_CONNECTING &&
+		    ipoib_conn_supersedes(conn, old))
+			old->old = true;
 }
 
 /*
@@ -393,20 +398,22 @@ static void ipoib_conn_take_rtu(struct ipoib_conn *conn,
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data)
 {
+	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
 
-	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "ready", 0);
+	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		ipoib_conn_take_rtu(conn, data);
+		/* For the peer the one that has taken its place meanwhile is the newer, too. */
 		if (ipoib_conn_confirm(conn) && ipoib_cm_is_on(cm->priv) &&
-		    !ipoib_peer_is_unverified(conn->peer))
+		    !(conn->old && peer->chosen) && !ipoib_peer_is_unverified(peer))
 			ipoib_conn_use(conn);
 		else
-			ipoib_peer_settle(cm, conn->peer);
-		/* Now, as the peer has another one to send on. */
-		ipoib_conn_replace(conn);
+			ipoib_peer_settle(cm, peer);
+		if (!conn->old)
+			ipoib_conn_supersede(conn);
 	}
 	spin_unlock_bh(&cm->lock);
 	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);

@@ -66,6 +66,8 @@ static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 	unsigned long idle = min_t(unsigned long, READ_ONCE(ipoib_cm_idle),
 				   MAX_JIFFY_OFFSET / HZ / 4);
 
+	if (conn->old)
+		return ipoib_conn_is_evictable(conn);
 	/* The one who asked decides, if he is there to. */
 	if (!conn->active)
 		idle *= 4;

@@ -40,7 +40,7 @@
 #define IPOIB_CM_SHARES		256
 /* Connections of a port, requested by its peers, that have a send queue. */
 #define IPOIB_CM_SHARE_SENDS	64
-/* A connection not used for so long goes if there is need for room. */
+/* A connection not used for so long goes if there is need for room, or another one. */
 #define IPOIB_CM_EVICT_IDLE	(5 * HZ)
 /* Works that disconnect side by side: they mostly wait for the HCA. */
 #define IPOIB_CM_DISCONNECTS	8
@@ -306,6 +306,7 @@ struct ipoib_cm_bufs {
  * @active: we asked for it
  * @duplex: both ends may send on it
  * @confirmed: @port is that of the peer's path record, or was when that was last read
+ * @old: another one has taken its place, and it is not sent on; under &ipoib_cm.lock
  * @making: its maker still uses it: if it closes it is disconnected after that; under
  *	&ipoib_cm.lock
  * @crossed: the peer's request has been taken in place of this one
@@ -361,6 +362,7 @@ struct ipoib_conn {
 	bool active;
 	bool duplex;
 	bool confirmed;
+	bool old;
 	bool making;
 	bool crossed;
 	bool dreq_received;
@@ -731,6 +733,7 @@ void ipoib_cm_connect_work(struct work_struct *work);
 /* accept.c */
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data);
+void ipoib_conn_supersede(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 

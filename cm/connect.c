@@ -361,6 +361,7 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 	if (conn->state == IPOIB_CONN_CONNECTING) {
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		ipoib_conn_use(conn);
+		ipoib_conn_supersede(conn);
 	}
 	spin_unlock_bh(&cm->lock);
 	ipoib_stat_add(cm->priv, IPOIB_CM_ESTABLISHED, 1);

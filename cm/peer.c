@@ -388,6 +388,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	conn->asked_at = jiffies;
 	peer->chosen = conn;
+	conn->old = false;
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	peer->tried = 0;
 	peer->stale = false;

@@ -340,9 +340,12 @@ void softib_resp_half(struct softib_dev *dev, u16 lid)
 
 static void softib_resp_end_half(struct rvt_qp *qp, u64 lid)
 {
+	/* An encapsulation header of EtherType 0x88b5, and nothing behind it. */
+	u8 message[] = { 0x88, 0xb5, 0, 0 };
 	struct ib_wc wc = {
 		.status = IB_WC_SUCCESS,
 		.opcode = IB_WC_RECV,
+		.byte_len = sizeof(message),
 		.qp = &qp->ibqp,
 		.src_qp = qp->remote_qpn,
 		.slid = lid,
@@ -355,6 +358,7 @@ static void softib_resp_end_half(struct rvt_qp *qp, u64 lid)
 	spin_lock_irq(&qp->r_lock);
 	if (ib_rvt_state_ops[qp->state] & RVT_PROCESS_RECV_OK &&
 	    qp->r_state == IB_OPCODE_RC_SEND_FIRST && !qp->r_rcv_len) {
+		rvt_copy_sge(qp, &qp->r_sge, message, sizeof(message), false, false);
 		rvt_put_ss(&qp->r_sge);
 		qp->r_state = IB_OPCODE_RC_SEND_LAST;
 		qp->r_psn = (qp->r_psn + 1) & 0xffffff;
@@ -370,7 +374,7 @@ static void softib_resp_end_half(struct rvt_qp *qp, u64 lid)
  * @dev: HCA that receives
  * @lid: the port, as there
  *
- * Their receives complete without an octet.
+ * Their receives complete with a message that is nothing but a header.
  *
  * Context: process.
  */

@@ -45,8 +45,9 @@ CASES=(
 	"imposter_late C35 nor, while there is none, does one keep ours from being made"
 	"imposter_ready C35 nor is sent on what was made like that"
 	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
-	"second C14 a second connection of a peer replaces the first, which is ended"
-	"second_early C14 so it does one that is not ready yet"
+	"second C14 a second connection of a peer takes the place of the first, which ends when it is not used"
+	"second_early C14 so it does of one that is not ready yet"
+	"two_in_use C14 two that are used stay"
 	"bare_request C14,F5 a second request alone does not end it"
 	"other_port C14,F5 nor does another port, where the path to the peer is not known"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
@@ -410,23 +411,32 @@ peer_leaves()
 	check "gone" busywait 3000 conns_of_are "$1" ""
 }
 
-# second_of QPN: the same peer asks by another communication ID and QPN. What it had goes.
+# second_of QPN: the same peer asks by another communication ID and QPN, and is ready
 second_of()
 {
+	local before
+
+	before=$(cm_stat 2 cm_accepted)
 	peer_connects "second.$1" "$1" "00${1}00010000"
-	check "one connection" busywait 3000 conns_of_are "$1" "established passive both"
+	check "the second" busywait 3000 cm_stat_is 2 cm_accepted -gt "$before"
+}
+
+# two_of QPN: that peer has two connections. Sets FIRST to the communication ID of the one.
+two_of()
+{
+	peer_connects "first.$1" "$1" "00${1}00010000"
+	check "the first" busywait 3000 conns_of_are "$1" "established passive both"
+	capture_stop
+	FIRST=$REP
+	second_of "$1"
+	check "two connections" conns_of_are "$1" $'established passive both\nestablished passive both'
 }
 
 second()
 {
-	local first
-
-	peer_connects first 00a1a1 0000a1a100010000
-	check "the first" busywait 3000 conns_of_are 00a1a1 "established passive both"
-	capture_stop
-	first=$REP
-	second_of 00a1a1
-	check "the first is ended" busywait 3000 frame_seen "mad.attr=$CM_DREQ" "cm.comm=$first" "$(from 2)"
+	two_of 00a1a1
+	check "one connection" slowwait 15 conns_of_are 00a1a1 "established passive both"
+	check "the first is ended" busywait 3000 frame_seen "mad.attr=$CM_DREQ" "cm.comm=$FIRST" "$(from 2)"
 	capture_stop
 	peer_leaves 00a1a1
 }
@@ -443,8 +453,26 @@ second_early()
 	done
 	check_eq "the first" "$first" "accepting passive both"
 	second_of 00a2a2
+	check "one connection" slowwait 15 conns_of_are 00a2a2 "established passive both"
 	capture_stop
 	peer_leaves 00a2a2
+}
+
+# used_twice QPN: a message comes on each of node 1's connections, two of which are of that peer
+used_twice()
+{
+	knob_set 2 half_lid "$(port_lid 1)"
+	knob_set 2 end_lid "$(port_lid 1)"
+	conns_of_are "$1" $'established passive both\nestablished passive both'
+}
+
+two_in_use()
+{
+	two_of 00a3a3
+	capture_stop
+	check "both stay" stays 12000 used_twice 00a3a3
+	check "not used, one ends" slowwait 15 conns_of_are 00a3a3 "established passive both"
+	peer_leaves 00a3a3
 }
 
 # As a user of the peer's host may do it: a request whose RTU has no private data.
@@ -458,7 +486,7 @@ bare_request()
 	first="$REP $REP_QPN" comm=$COMM
 	peer_connects bare_second 00c1c1 ""
 	check "ready" busywait 3000 has_conn_of 00c1c1 "established passive one"
-	check "beside it" has_conn_of 00c1c1 "established passive both"
+	check "beside it, used or not" stays 9000 has_conn_of 00c1c1 "established passive both"
 	check_not "the first is ended" frame_seen "mad.attr=$CM_DREQ" "cm.comm=${first% *}" "$(from 2)"
 	capture_stop
 	"$LIB_DIR/cm_forge.py" dreq "comm=$(printf %x "$COMM")" "remote=$REP" "qpn=$REP_QPN" | to_qp1
