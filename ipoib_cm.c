@@ -91,7 +91,7 @@ static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
 /* Is a connection being made that is worth waiting for? */
 static bool ipoib_peer_setup_is_pending(const struct ipoib_peer *peer)
 {
-	return ipoib_peer_is_connecting(peer) &&
+	return peer->state == IPOIB_PEER_CONNECTING &&
 	       time_before(jiffies, peer->setup_deadline);
 }
 

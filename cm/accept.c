@@ -16,9 +16,6 @@
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
-/* A request that was on its way when ours was accepted crosses it, still. */
-#define IPOIB_CM_CROSSING	(8 * HZ)
-
 /* ---- requests ---- */
 
 /**
@@ -119,37 +116,21 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, struct ib_cm_id *id,
 }
 
 /*
- * Have we asked for one that a request may have crossed? One that has been granted
- * a moment ago still crosses what was sent before the peer knew of it. A peer that
- * wants a connection for each direction needs what it asks for besides ours.
+ * Whether a request has to give way to an own one: of two by the RFC's service ID that cross,
+ * that of the numerically greater address is taken (RFC 4755 section 3.3, C17). Linux' own
+ * service ID is for a connection of one direction, beside that of the other one.
  */
-static bool ipoib_conn_crosses(const struct ipoib_conn *conn, bool duplex)
-{
-	if (!conn->active)
-		return false;
-	if (conn->state == IPOIB_CONN_CONNECTING)
-		return duplex && conn->duplex;
-	return conn->state == IPOIB_CONN_ESTABLISHED && conn->duplex &&
-	       jiffies - conn->created < IPOIB_CM_CROSSING;
-}
-
-/*
- * Is there a connection that a request of this peer has to give way to? RFC 4755
- * section 3.3 (C17): of two that cross, that of the numerically greater address is
- * taken.
- */
-static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			       bool duplex)
+static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 sid)
 {
 	struct ipoib_lladdr own;
 	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
 	ipoib_cm_own_addr(cm, &own);
-	if (ipoib_lladdr_less(&own, &peer->addr))
+	if (sid != IPOIB_SID_RFC || ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (ipoib_conn_crosses(conn, duplex))
+		if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex)
 			return true;
 	return false;
 }
@@ -161,7 +142,7 @@ static int ipoib_conn_check_grant(const struct ipoib_conn *conn, struct ipoib_pe
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
-	if (ipoib_peer_crosses(cm, peer, request->sid == IPOIB_SID_RFC)) {
+	if (ipoib_peer_crosses(cm, peer, request->sid)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
 		return IB_CM_REJ_CONSUMER_DEFINED;
 	}
@@ -181,7 +162,6 @@ static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
 {
 	struct ipoib_cm *cm = conn->cm;
 	enum ipoib_identity identity;
-	struct ipoib_conn *old;
 
 	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
 	if (identity == IPOIB_IDENTITY_REFUTED) {
@@ -195,9 +175,6 @@ static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
 	conn->confirmed = identity == IPOIB_IDENTITY_CONFIRMED;
 	conn->duplex = request->sid == IPOIB_SID_RFC && identity != IPOIB_IDENTITY_REFUTED &&
 		       ipoib_cm_share(cm, conn->node)->nconns < IPOIB_CM_SHARE_SENDS;
-	list_for_each_entry(old, &peer->conns, peer_list)
-		if (old->state == IPOIB_CONN_CONNECTING)
-			old->crossed = conn->duplex;
 	ipoib_conn_publish(conn, peer, IPOIB_CONN_ACCEPTING);
 }
 
@@ -372,6 +349,19 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 }
 
 /*
+ * The peer has a connection that is used: what it was to grant is not needed any more. It has
+ * refused that as crossed, or the request is on its way still.
+ */
+static void ipoib_peer_end_requests(struct ipoib_peer *peer)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
+		if (conn->state == IPOIB_CONN_CONNECTING)
+			__ipoib_conn_close(conn);
+}
+
+/*
  * The private data of an RTU (C15). Without it, or in place of an RTU that has not come,
  * nothing says that the peer follows the RFC.
  */
@@ -408,10 +398,12 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 		ipoib_conn_take_rtu(conn, data);
 		/* For the peer the one that has taken its place meanwhile is the newer, too. */
 		if (ipoib_conn_confirm(conn) && ipoib_cm_is_on(cm->priv) &&
-		    !(conn->old && peer->chosen) && !ipoib_peer_is_unverified(peer))
+		    !(conn->old && peer->chosen) && !ipoib_peer_is_unverified(peer)) {
 			ipoib_conn_use(conn);
-		else
+			ipoib_peer_end_requests(peer);
+		} else {
 			ipoib_peer_settle(cm, peer);
+		}
 		if (!conn->old)
 			ipoib_conn_supersede(conn);
 	}

@@ -15,11 +15,6 @@
 /* A send that has not completed for so long: the connection is stuck. */
 #define IPOIB_CM_STUCK		(3 * HZ)
 /*
- * An RTU that has not come for so long will not come any more. Nor will a REP, unless
- * the peer has asked for patience (MRA): of that it may ask for hours.
- */
-#define IPOIB_CM_LATE		(6 * HZ)
-/*
  * UC detects no loss: a connection on which nothing arrives for so long is replaced, and
  * sooner if nothing arrived on the one before it either.
  */
@@ -132,7 +127,7 @@ static bool ipoib_conn_check_silence(struct ipoib_conn *conn)
 /* Of one that is being made. */
 static enum ipoib_close_reason ipoib_conn_late(const struct ipoib_conn *conn)
 {
-	if (time_before_eq(jiffies, conn->created + IPOIB_CM_LATE))
+	if (time_before_eq(jiffies, READ_ONCE(conn->late_at)))
 		return IPOIB_CLOSE_NONE;
 	return conn->state == IPOIB_CONN_CONNECTING ? IPOIB_CLOSE_UNANSWERED :
 						      IPOIB_CLOSE_LATE;

@@ -158,15 +158,12 @@ enum ipoib_conn_state {
  * @IPOIB_PEER_IDLE: over UD, a connection is tried with the next frame
  * @IPOIB_PEER_CONNECTING: over UD, a connection is being made; frames too long
  *	for UD wait
- * @IPOIB_PEER_YIELDED: the peer refused; until &ipoib_peer.retry_at its own
- *	request is waited for as in IPOIB_PEER_CONNECTING
  * @IPOIB_PEER_UP: on a connection
  * @IPOIB_PEER_REFUSED: over UD until &ipoib_peer.retry_at
  */
 enum ipoib_peer_state {
 	IPOIB_PEER_IDLE,
 	IPOIB_PEER_CONNECTING,
-	IPOIB_PEER_YIELDED,
 	IPOIB_PEER_UP,
 	IPOIB_PEER_REFUSED,
 };
@@ -189,7 +186,7 @@ enum ipoib_peer_state {
  * @disconnecting: connections that are closing, and whose DREQ has not been sent
  * @postponed: to be connected to after that
  * @users: connections not freed, and who else needs it
- * @retry_at: jiffies, in IPOIB_PEER_REFUSED and IPOIB_PEER_YIELDED
+ * @retry_at: jiffies, in IPOIB_PEER_REFUSED
  * @failures: failed attempts in a row; a connection that was never verified is one
  * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
  *	is not relied upon before @retry_at either
@@ -309,7 +306,6 @@ struct ipoib_cm_bufs {
  * @old: another one has taken its place, and it is not sent on; under &ipoib_cm.lock
  * @making: its maker still uses it: if it closes it is disconnected after that; under
  *	&ipoib_cm.lock
- * @crossed: the peer's request has been taken in place of this one
  * @dreq_received: the peer has sent a DREQ
  * @in_timewait: the CM keeps the identifier in timewait and reports the end of that;
  *	no DREQ has to be sent
@@ -326,7 +322,7 @@ struct ipoib_cm_bufs {
  * @node: its number when the connection was made, see ipoib_cm_node(), in whose share it
  *	is counted
  * @psn: first PSN of the packets to us
- * @created: jiffies
+ * @late_at: jiffies; until then it may take to become established
  * @aged: @used as the ageing work has last found it
  * @aged_rx: &ipoib_peer.last_rx as the ageing work has last found it
  * @aged_head: head of @ring then
@@ -364,7 +360,6 @@ struct ipoib_conn {
 	bool confirmed;
 	bool old;
 	bool making;
-	bool crossed;
 	bool dreq_received;
 	bool in_timewait;
 	bool timewait_over;
@@ -377,7 +372,7 @@ struct ipoib_conn {
 	struct ipoib_port_addr port;
 	u32 node;
 	u32 psn;
-	unsigned long created;
+	unsigned long late_at;
 	unsigned long aged;
 	unsigned long aged_rx;
 	u32 aged_head;
@@ -608,13 +603,6 @@ static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 static inline bool ipoib_peer_is_behind(const struct ipoib_peer *peer)
 {
 	return !list_empty(&peer->resend);
-}
-
-/* Is a connection being made? */
-static inline bool ipoib_peer_is_connecting(const struct ipoib_peer *peer)
-{
-	return peer->state == IPOIB_PEER_CONNECTING ||
-	       peer->state == IPOIB_PEER_YIELDED;
 }
 
 /**

@@ -27,6 +27,11 @@
 /* Shortest Receive MTU we connect to. */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
 
+/*
+ * An RTU that has not come for so long will not come any more. Nor will a REP, unless
+ * the peer has asked for patience (MRA): of that it may ask for hours.
+ */
+#define IPOIB_CM_LATE		(6 * HZ)
 /* The longest wait for the CM to be done with a connection. */
 #define IPOIB_CM_DISCONNECTING	(2 * HZ)
 /*
@@ -236,7 +241,7 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
 	conn->cm = cm;
 	conn->transport = transport;
 	conn->psn = get_random_u32() & 0xffffff;
-	conn->created = jiffies;
+	conn->late_at = jiffies + IPOIB_CM_LATE;
 	conn->used = jiffies;
 	conn->progress = jiffies;
 	spin_lock_init(&conn->tx_lock);

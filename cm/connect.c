@@ -31,7 +31,7 @@
 #define IPOIB_CM_RETRIES	7
 /* How long a request waits for a path record that is being read anew. */
 #define IPOIB_CM_HOLD		HZ
-/* How long to wait for a request that may have crossed ours. */
+/* How long to wait for a request that may have crossed an own one. */
 #define IPOIB_CM_YIELD		HZ
 
 /* ---- asking for a connection ---- */
@@ -270,40 +270,20 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	ipoib_conn_made(conn);
 }
 
-/* The request has come to nothing. */
-static void ipoib_conn_give_up(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	spin_lock_bh(&cm->lock);
-	/* Something else may have been made of the peer meanwhile. */
-	if (conn->state == IPOIB_CONN_CONNECTING && !conn->crossed &&
-	    conn->peer->state == IPOIB_PEER_CONNECTING)
-		ipoib_peer_failed(cm, conn->peer);
-	__ipoib_conn_close(conn);
-	spin_unlock_bh(&cm->lock);
-}
-
 /*
- * The peer would rather not. If its address is the greater one, its own request
- * may have crossed ours and be here soon: wait for that a while.
+ * Whether a refused request is kept for a while, in the place of the peer's, which may have
+ * crossed it and be here soon: the greater address refuses for that.
  */
-static void ipoib_conn_yield(struct ipoib_conn *conn)
+static bool ipoib_conn_yield(struct ipoib_conn *conn, enum ib_cm_rej_reason reason)
 {
-	struct ipoib_cm *cm = conn->cm;
-	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_lladdr own;
 
-	ipoib_cm_own_addr(cm, &own);
-	spin_lock_bh(&cm->lock);
-	if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex &&
-	    peer->state == IPOIB_PEER_CONNECTING &&
-	    ipoib_lladdr_less(&own, &peer->addr)) {
-		peer->state = IPOIB_PEER_YIELDED;
-		peer->retry_at = jiffies + IPOIB_CM_YIELD;
-	}
-	spin_unlock_bh(&cm->lock);
-	ipoib_conn_give_up(conn);
+	ipoib_cm_own_addr(conn->cm, &own);
+	if (reason != IB_CM_REJ_CONSUMER_DEFINED || !conn->duplex ||
+	    !ipoib_lladdr_less(&own, &conn->peer->addr))
+		return false;
+	WRITE_ONCE(conn->late_at, jiffies + IPOIB_CM_YIELD);
+	return true;
 }
 
 static int ipoib_conn_take_rep(struct ipoib_conn *conn,
@@ -324,37 +304,19 @@ static int ipoib_conn_take_rep(struct ipoib_conn *conn,
 	return ib_send_cm_rtu(conn->id, &ours, sizeof(ours));
 }
 
-/*
- * The peer grants a request whose place its own has taken: both would stay. It
- * should have refused.
- */
-static bool ipoib_conn_is_superseded(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-	struct ipoib_conn *other;
-	bool found = false;
-
-	spin_lock_bh(&cm->lock);
-	list_for_each_entry(other, &conn->peer->conns, peer_list)
-		found |= conn->crossed && !other->active && ipoib_conn_confirm(other);
-	spin_unlock_bh(&cm->lock);
-	return found;
-}
-
 static void ipoib_conn_replied(struct ipoib_conn *conn,
 			       const struct ib_cm_event *event)
 {
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
-	err = ipoib_conn_is_superseded(conn) ? -EEXIST :
-	      ipoib_conn_take_rep(conn, event->private_data);
+	err = ipoib_conn_take_rep(conn, event->private_data);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
 	if (err) {
 		if (err == -EPROTO)
 			ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		ipoib_conn_reject(conn->id, cm, IB_CM_REJ_CONSUMER_DEFINED);
-		ipoib_conn_give_up(conn);
+		ipoib_conn_close(conn);
 		return;
 	}
 	spin_lock_bh(&cm->lock);
@@ -403,7 +365,7 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
 		return;
 	if (sid)
 		ipoib_stat_add(cm->priv, IPOIB_CM_REFUSED, 1);
-	ipoib_conn_give_up(conn);
+	ipoib_conn_close(conn);
 }
 
 /*
@@ -450,12 +412,10 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 		ipoib_conn_again(conn, false);
 		return;
 	}
-	if (!conn->crossed)
-		ipoib_stat_add(conn->cm->priv, IPOIB_CM_REFUSED, 1);
-	if (rej->reason == IB_CM_REJ_CONSUMER_DEFINED)
-		ipoib_conn_yield(conn);
-	else
-		ipoib_conn_give_up(conn);
+	if (ipoib_conn_yield(conn, rej->reason))
+		return;
+	ipoib_stat_add(conn->cm->priv, IPOIB_CM_REFUSED, 1);
+	ipoib_conn_close(conn);
 }
 
 /* ---- events of the CM ---- */
@@ -524,7 +484,7 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 		break;
 	case IB_CM_REQ_ERROR:
 		ipoib_stat_add(conn->cm->priv, IPOIB_CM_REFUSED, 1);
-		ipoib_conn_give_up(conn);
+		ipoib_conn_close(conn);
 		break;
 	case IB_CM_REP_ERROR:
 		ipoib_conn_close(conn);

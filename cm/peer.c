@@ -45,7 +45,6 @@ static const char * const ipoib_conn_states[] = {
 static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_IDLE]		= "idle",
 	[IPOIB_PEER_CONNECTING]		= "connecting",
-	[IPOIB_PEER_YIELDED]		= "yielded",
 	[IPOIB_PEER_UP]			= "up",
 	[IPOIB_PEER_REFUSED]		= "refused",
 };
@@ -366,7 +365,7 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
-	if (!ipoib_peer_is_connecting(peer))
+	if (peer->state != IPOIB_PEER_CONNECTING)
 		peer->setup_deadline = jiffies + IPOIB_CM_SETUP_MAX;
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
 	if (list_empty(&peer->todo) && !peer->postponed)
@@ -509,7 +508,7 @@ static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
 }
 
 /**
- * ipoib_peer_age_all - give up on those that do not answer, forget the unused
+ * ipoib_peer_age_all - forget those that have not been used
  * @cm: connected mode of the interface
  *
  * Context: &ipoib_cm.lock held
@@ -519,14 +518,10 @@ void ipoib_peer_age_all(struct ipoib_cm *cm)
 	struct ipoib_peer *peer, *tmp;
 
 	lockdep_assert_held(&cm->lock);
-	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list) {
-		if (peer->state == IPOIB_PEER_YIELDED &&
-		    time_after(jiffies, peer->retry_at))
-			ipoib_peer_failed(cm, peer);
+	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list)
 		if (ipoib_peer_is_evictable(peer) &&
 		    time_after(jiffies, peer->used + IPOIB_PEER_UNUSED))
 			ipoib_peer_free(cm, peer);
-	}
 }
 
 /**

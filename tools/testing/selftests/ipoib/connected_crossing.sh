@@ -28,6 +28,7 @@ CASES=(
 	"crossing_works C17 the last of them carries packets, and nothing else is left"
 	"crossing_code C16,C17 the one refused is refused by \"consumer reject\", with private data"
 	"crossing_skewed C17 also if one of them is late"
+	"crossing_long C17,C34 while that of the greater address is lost, packets too long for UD wait"
 )
 
 NEEDS=(
@@ -54,14 +55,14 @@ diagnose()
 	cm_diagnose 1 2
 }
 
-# Both ask at once: each has a neighbour but no connection.
+# meet [ARG...]: both ask at once: each has a neighbour but no connection
 meet()
 {
 	local first second
 
-	ping_lossless 1 "$(ip4 2)" 5 > "$TESTDIR/meet1" &
+	ping_lossless 1 "$(ip4 2)" 5 "$@" > "$TESTDIR/meet1" &
 	first=$!
-	ping_lossless 2 "$(ip4 1)" 5 > "$TESTDIR/meet2" &
+	ping_lossless 2 "$(ip4 1)" 5 "$@" > "$TESTDIR/meet2" &
 	second=$!
 	wait "$first"
 	first=$?
@@ -241,6 +242,18 @@ crossing_skewed()
 		delays 0 0
 		check "one connection, $skew" slowwait 15 settled
 	done
+}
+
+# The request of the greater address is repeated after more than half a second.
+crossing_long()
+{
+	all_apart || fail "connections stay"
+	delays 60 60
+	knob_set "$GREATER" drop_next_mad 1
+	check "pings" meet -s 5000
+	check "one connection" busywait 500 settled
+	knob_set "$GREATER" drop_next_mad 0
+	delays 0 0
 }
 
 declare -a VIEW REQUESTS

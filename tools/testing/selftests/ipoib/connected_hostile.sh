@@ -42,6 +42,7 @@ CASES=(
 	"peer_address F23,C38 who asks is the QPN of the private data at the GID of the request"
 	"victim C35 a request in the name of a peer leaves that peer's connection alone"
 	"leads_elsewhere C35 one that would lead to another port than its sender's is refused"
+	"late_request C14,C17 one that comes after an own one was granted is granted beside that"
 	"imposter_late C35 nor, while there is none, does one keep ours from being made"
 	"imposter_ready C35 nor is sent on what was made like that"
 	"stale C14,C35 a peer booted anew: what the CM ends is ended here, too"
@@ -326,6 +327,20 @@ leads_elsewhere()
 	check_eq "REJ" "$(cm_messages "$CM_REJ" "$(from 2)" -f cm.reason | sort -u)" 13
 	check_eq "REP" "$(answers "$CM_REP")" 0
 	check_num "counted" "$(cm_stat 2 cm_bad_private_data)" -gt "$before"
+}
+
+# Node 1 grants what node 2 has requested.
+late_request()
+{
+	check "no connection" in_mode connected rc 1 2
+	check "node 1 asks for none" set_mode 1 datagram
+	check "connection" connect 2 1
+	forged late_request "private=00$(lladdr_qpn 1)00010000" retries=f
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check_eq "REJ" "$(answers "$CM_REJ")" 0
+	check "beside it" grep -q ' passive both ' <<< "$(conns 2 1)"
+	check "ping" ping_lossless 2 "$(ip4 1)" 10
+	check_num "on the own one" "$(conns 2 1 | grep -c ' established rc active both ')" -eq 1
 }
 
 # By node 1 in the name of node 3. Sets IMPOSTER.
