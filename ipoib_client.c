@@ -150,10 +150,10 @@ static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 	}
 	if (priv->port != event->element.port_num)
 		return;
-	/* Connections keep the LID they were made with. */
+	priv->fabric->event(priv, event->event);
+	/* Connections keep the LID they were made with; paths are stale by now. */
 	if (event->event == IB_EVENT_LID_CHANGE)
 		ipoib_cm_flush(priv);
-	priv->fabric->event(priv, event->event);
 }
 
 /* An asynchronous event of an HCA. Handlers only mark things. */

@@ -192,8 +192,6 @@ enum ipoib_peer_state {
  *	is not relied upon before @retry_at either
  * @silent: the last connection we sent on ended in silence, and nothing has come
  *	from the peer since
- * @holding: a request waits for the path record to be read anew, until @hold_until
- * @hold_until: jiffies
  * @setup_deadline: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
@@ -226,8 +224,6 @@ struct ipoib_peer {
 	bool silent;
 	bool making;
 	bool postponed;
-	bool holding;
-	unsigned long hold_until;
 	unsigned int disconnecting;
 	unsigned int users;
 	unsigned long retry_at;

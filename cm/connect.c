@@ -31,6 +31,8 @@
 #define IPOIB_CM_RETRIES	7
 /* How long a request waits for a path record that is being read anew. */
 #define IPOIB_CM_HOLD		HZ
+/* Of the time that frames wait for a connection, what is left to it then. */
+#define IPOIB_CM_REQUEST	(HZ / 2)
 /* How long to wait for a request that may have crossed an own one. */
 #define IPOIB_CM_YIELD		HZ
 
@@ -137,22 +139,16 @@ static bool ipoib_peer_use_any(struct ipoib_peer *peer)
  * the peer would get our old LID. So the request waits until the record has been read
  * anew, but not for ever: that the SA does not answer need not mean anything.
  */
-static bool ipoib_conn_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
+static bool ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	bool hold;
-
-	spin_lock_bh(&cm->lock);
-	hold = cm->priv->neigh->is_stale(cm->priv, peer->addr.gid);
-	if (hold && !peer->holding)
-		peer->hold_until = jiffies + IPOIB_CM_HOLD;
-	hold = hold && time_before(jiffies, peer->hold_until);
-	peer->holding = hold;
-	if (hold && cm->up && list_empty(&peer->todo))
+	lockdep_assert_held(&cm->lock);
+	if (!cm->up || !time_before(jiffies + IPOIB_CM_REQUEST, peer->setup_deadline) ||
+	    !cm->priv->neigh->is_stale(cm->priv, peer->addr.gid))
+		return false;
+	if (list_empty(&peer->todo))
 		list_add_tail(&peer->todo, &cm->held);
-	spin_unlock_bh(&cm->lock);
-	if (hold)
-		queue_delayed_work(cm->wq, &cm->held_work, IPOIB_CM_HOLD);
-	return hold;
+	queue_delayed_work(cm->wq, &cm->held_work, IPOIB_CM_HOLD);
+	return true;
 }
 
 /**
@@ -196,29 +192,48 @@ void ipoib_cm_path_read(struct ipoib_dev *priv)
 }
 
 /*
- * Publish a connection that is to be requested, if there may be one. Returns 0, with the
- * service ID to ask by in @sid, or an error.
+ * Whether a connection may be requested, and by which record. Returns 0 or an error: then the
+ * request is not needed, waits for the record, or has none, or there is no room.
+ */
+static int ipoib_conn_check_request(struct ipoib_conn *conn, struct ipoib_peer *peer,
+				    struct sa_path_rec *rec)
+{
+	struct ipoib_cm *cm = conn->cm;
+	int err;
+
+	if (!ipoib_cm_is_on(cm->priv) || ipoib_peer_use_any(peer))
+		return -ECANCELED;
+	if (ipoib_peer_hold(cm, peer))
+		return -EAGAIN;
+	if (!cm->priv->neigh->record(cm->priv, peer->addr.gid, rec))
+		return -ENETUNREACH;
+	ipoib_cm_port_addr_from_rec(&conn->port, rec);
+	conn->node = ipoib_cm_node(cm, &conn->port);
+	err = ipoib_cm_admit(cm, conn->node);
+	if (err && peer->state == IPOIB_PEER_CONNECTING)
+		ipoib_peer_no_room(cm, peer);
+	return err;
+}
+
+/*
+ * Publish a connection that is to be requested, if there may be one. A change of the mode or
+ * of LIDs closes what has been published, so both are read in the same round of the lock.
+ * Returns 0, with the service ID to ask by in @sid, or an error.
  */
 static int ipoib_conn_begin(struct ipoib_conn *conn, struct ipoib_peer *peer,
 			    struct sa_path_rec *rec, u8 *sid)
 {
 	struct ipoib_cm *cm = conn->cm;
-	int err = -ECANCELED;
+	int err;
 
-	ipoib_cm_port_addr_from_rec(&conn->port, rec);
-	conn->node = ipoib_cm_node(cm, &conn->port);
 	conn->active = true;
 	conn->confirmed = true;
 	spin_lock_bh(&cm->lock);
 	*sid = peer->sid;
 	conn->duplex = *sid == IPOIB_SID_RFC;
-	/* A change of the mode flushes what has been published. */
-	if (ipoib_cm_is_on(cm->priv) && !ipoib_peer_use_any(peer))
-		err = ipoib_cm_admit(cm, conn->node);
+	err = ipoib_conn_check_request(conn, peer, rec);
 	if (!err)
 		ipoib_conn_publish(conn, peer, IPOIB_CONN_CONNECTING);
-	else if (err != -ECANCELED && peer->state == IPOIB_PEER_CONNECTING)
-		ipoib_peer_no_room(cm, peer);
 	spin_unlock_bh(&cm->lock);
 	return err;
 }
@@ -248,8 +263,7 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	int err;
 	u8 sid;
 
-	if (transport < 0 || ipoib_conn_hold(cm, peer) ||
-	    !cm->priv->neigh->record(cm->priv, peer->addr.gid, &rec))
+	if (transport < 0)
 		return;
 	conn = ipoib_conn_alloc(cm, transport);
 	if (!conn)
@@ -536,13 +550,7 @@ static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
 
 static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	bool found;
-
-	spin_lock_bh(&cm->lock);
-	found = ipoib_peer_use_any(peer);
-	spin_unlock_bh(&cm->lock);
-	if (!found && READ_ONCE(cm->up) && ipoib_cm_is_on(cm->priv))
-		ipoib_conn_connect(cm, peer);
+	ipoib_conn_connect(cm, peer);
 	spin_lock_bh(&cm->lock);
 	peer->making = false;
 	ipoib_peer_settle(cm, peer);
