@@ -87,10 +87,8 @@ enum ipoib_reread {
  * @node: in &ipoib_groups.table
  * @mgid: key
  * @ah: published address handle
- * @settled_at: jiffies; until then the fabric may not forward for the group
- *	yet and frames go by the broadcast group
- * @grace_at: jiffies; until then frames go by the broadcast group though there
- *	is no such group
+ * @settled: the fabric forwards for the group, or the group is missing; else frames go by
+ *	the broadcast group. Written by the multicast work, as @settled_at
  * @used: jiffies, with a resolution of a second, of the last frame sent
  * @priv: the interface
  * @list: in &ipoib_groups.list, under mcast.lock
@@ -112,6 +110,7 @@ enum ipoib_reread {
  * @read_status: 0 or negative error of a record that was read
  * @queue: frames that wait, whole with their &struct ipoib_header; under
  *	mcast.lock
+ * @settled_at: jiffies: when @settled is to be set
  * @created: jiffies
  * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
@@ -142,8 +141,7 @@ struct ipoib_mcast {
 	struct rhash_head node;
 	union ib_gid mgid;
 	struct ipoib_ah __rcu *ah;
-	unsigned long settled_at;
-	unsigned long grace_at;
+	bool settled;
 	unsigned long used;
 
 	struct ipoib_dev *priv;
@@ -161,6 +159,7 @@ struct ipoib_mcast {
 	int status;
 	int read_status;
 	struct sk_buff_head queue;
+	unsigned long settled_at;
 	unsigned long created;
 	unsigned long asked_at;
 	unsigned long retry_at;

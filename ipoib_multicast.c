@@ -22,8 +22,6 @@
 
 /* The longest recheck interval of a membership if the SA reports nothing. */
 #define IPOIB_MCAST_RECHECK_MAX	(60 * HZ)
-/* Less than half of what jiffies of 32 bits can count, whatever HZ is. */
-#define IPOIB_MCAST_DAY		(24ul * 3600 * HZ)
 
 /* ---- the limit of outstanding queries ---- */
 
@@ -172,7 +170,7 @@ static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
 
 static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
 {
-	return time_after_eq(jiffies, READ_ONCE(mcast->retry_at));
+	return !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
 }
 
 /* A member: replaced if it is lost or another one is wanted, or rechecked. */
@@ -290,13 +288,6 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
 	return mcast;
 }
 
-static unsigned long ipoib_mcast_until(unsigned long at)
-{
-	unsigned long now = jiffies;
-
-	return time_after(at, now) ? at - now : 0;
-}
-
 /*
  * When is @mcast to be processed? Jiffies from now, or ULONG_MAX. A group that
  * may not be joined yet is not waited for: what stands in the way kicks us.
@@ -356,29 +347,18 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	return delay;
 }
 
-/* Clamp a time stamp so that it does not wrap on 32 bit. */
-static void ipoib_mcast_keep_past(unsigned long *at)
+/* Return: jiffies until the group has settled, or ULONG_MAX if it has */
+static unsigned long ipoib_mcast_settle(struct ipoib_mcast *mcast)
 {
-	unsigned long now = jiffies;
+	unsigned long delay;
 
-	if (time_after(now, READ_ONCE(*at) + IPOIB_MCAST_DAY))
-		WRITE_ONCE(*at, now - IPOIB_MCAST_DAY);
-}
-
-/*
- * Clamp the time stamps of a group once a day. Jiffies of 32 bits wrap: after 25 days or
- * more a past time would be in the future again, and frames would go by the broadcast
- * group for as long. Return: jiffies until the next time
- */
-static unsigned long ipoib_mcast_keep_time(struct ipoib_mcast *mcast)
-{
-	if (IS_ENABLED(CONFIG_64BIT))
+	if (mcast->settled)
 		return ULONG_MAX;
-	ipoib_mcast_keep_past(&mcast->settled_at);
-	ipoib_mcast_keep_past(&mcast->grace_at);
-	ipoib_mcast_keep_past(&mcast->used);
-	ipoib_mcast_keep_past(&mcast->retry_at);
-	return IPOIB_MCAST_DAY;
+	delay = ipoib_mcast_until(mcast->settled_at);
+	if (delay)
+		return delay;
+	WRITE_ONCE(mcast->settled, true);
+	return ULONG_MAX;
 }
 
 /* Put groups whose time has come on the todo list, and find the next time. */
@@ -389,7 +369,7 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list) {
-		next = min(next, ipoib_mcast_keep_time(mcast));
+		next = min(next, ipoib_mcast_settle(mcast));
 		delay = ipoib_mcast_schedule_recheck(mcast);
 		delay = min(delay, ipoib_mcast_delay(mcast));
 		if (!delay) {
@@ -651,15 +631,6 @@ static const char * const ipoib_mcg_users[] = {
 	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
 };
 
-/* Milliseconds to the next try. */
-static unsigned int ipoib_mcg_retry(const struct ipoib_mcast *mcast)
-{
-	unsigned long now = jiffies;
-
-	return time_after(mcast->retry_at, now) ?
-	       jiffies_to_msecs(mcast->retry_at - now) : 0;
-}
-
 static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast)
 {
 	seq_printf(file, "GID: %pI6\n", mcast->mgid.raw);
@@ -679,7 +650,8 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 		   jiffies_to_msecs(jiffies - READ_ONCE(mcast->used)) / 1000);
 	if (mcast->state == IPOIB_MCAST_BACKOFF)
 		seq_printf(file, "  retry_ms: %9u\n  reason: %s\n",
-			   ipoib_mcg_retry(mcast), ipoib_mcast_check_text(mcast));
+			   jiffies_to_msecs(ipoib_mcast_until(mcast->retry_at)),
+			   ipoib_mcast_check_text(mcast));
 	seq_putc(file, '\n');
 }
 

@@ -128,8 +128,7 @@ void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user)
  */
 bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
 {
-	return time_after_eq(jiffies,
-			     READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED);
+	return !ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED);
 }
 
 /* ---- the table ---- */
@@ -162,8 +161,7 @@ static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
 	mcast->invalidated_at = ipoib_mcast_group_invalidated_at(priv);
 	/* Nothing has been sent yet. */
 	mcast->used = jiffies - IPOIB_SEND_UNUSED;
-	mcast->settled_at = jiffies;
-	mcast->grace_at = jiffies;
+	mcast->settled = true;
 	mcast->retry_at = jiffies;
 	__skb_queue_head_init(&mcast->queue);
 	INIT_LIST_HEAD(&mcast->todo);
@@ -387,7 +385,7 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 {
 	return ipoib_mcast_group_is_pending(mcast) &&
-	       time_after_eq(jiffies, mcast->asked_at + IPOIB_MCAST_PATIENCE);
+	       !ipoib_mcast_until(mcast->asked_at + IPOIB_MCAST_PATIENCE);
 }
 
 /**

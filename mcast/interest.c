@@ -50,8 +50,7 @@ static void ipoib_mcast_route_stop(struct ipoib_dev *priv)
 	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		/* Sent to recently: then it is a sender's (A33). */
 		if (mcast->users & IPOIB_USER_ROUTE &&
-		    time_before(jiffies, READ_ONCE(mcast->used) +
-					 IPOIB_SEND_UNUSED))
+		    !ipoib_mcast_group_is_unused(mcast))
 			ipoib_mcast_group_add_user(mcast, IPOIB_USER_SEND);
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 	}
@@ -206,7 +205,6 @@ static void ipoib_mcast_route_begin(struct ipoib_dev *priv)
 static bool ipoib_mcast_route_begin_if_due(struct ipoib_dev *priv,
 					   unsigned long *delay)
 {
-	unsigned long now = jiffies;
 	bool due;
 
 	*delay = ULONG_MAX;
@@ -218,8 +216,8 @@ static bool ipoib_mcast_route_begin_if_due(struct ipoib_dev *priv,
 		/* Reports may stop without notification. */
 		*delay = IPOIB_ROUTES_POLL;
 	}
-	if (due && time_before(now, priv->mcast.routes_at)) {
-		*delay = priv->mcast.routes_at - now;
+	if (due && ipoib_mcast_until(priv->mcast.routes_at)) {
+		*delay = ipoib_mcast_until(priv->mcast.routes_at);
 		due = false;
 	}
 	if (due) {
@@ -369,7 +367,7 @@ static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 void ipoib_mcast_listen_step(struct ipoib_dev *priv)
 {
 	bool again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
-		     time_after_eq(jiffies, priv->mcast.foreign_at);
+		     !ipoib_mcast_until(priv->mcast.foreign_at);
 
 	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
 		ipoib_mcast_listen_sync(priv);
@@ -384,14 +382,12 @@ void ipoib_mcast_listen_step(struct ipoib_dev *priv)
  */
 unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv)
 {
-	unsigned long now = jiffies;
-
 	/* Memory ran out. */
 	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
 		return HZ / 10;
 	if (!test_bit(IPOIB_FLAG_FOREIGN, &priv->flags))
 		return ULONG_MAX;
-	return time_after(priv->mcast.foreign_at, now) ? priv->mcast.foreign_at - now : 0;
+	return ipoib_mcast_until(priv->mcast.foreign_at);
 }
 
 /**

@@ -216,6 +216,7 @@ static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_free(mcast, &mcast->member);
 	WRITE_ONCE(mcast->held, 0);
 	ipoib_mcast_member_publish(mcast, NULL);
+	WRITE_ONCE(mcast->settled, true);
 }
 
 /* Give up a membership that the SA does not have. ib_sa has not left the group yet. */
@@ -249,6 +250,13 @@ void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
 }
 
 /* ---- to have joined ---- */
+
+/* Frames go by the broadcast group for so many jiffies. That group goes by itself. */
+static void ipoib_mcast_member_unsettle(struct ipoib_mcast *mcast, unsigned long delay)
+{
+	mcast->settled_at = jiffies + delay;
+	WRITE_ONCE(mcast->settled, ipoib_mcast_group_is_broadcast(mcast));
+}
 
 /* The link takes MTU and Q_Key of the broadcast group (U18, U28, U40). */
 static int ipoib_mcast_member_take_link(struct ipoib_dev *priv,
@@ -297,8 +305,7 @@ static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
 static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 				   struct ib_sa_mcmember_rec *rec, u8 state)
 {
-	bool settled = mcast->held && mcast->rec.mlid == rec->mlid &&
-		       time_after_eq(jiffies, mcast->settled_at);
+	bool moves = !mcast->held || mcast->rec.mlid != rec->mlid || !mcast->settled;
 	struct ipoib_dev *priv = mcast->priv;
 	struct ipoib_ah *ah;
 	int err;
@@ -320,8 +327,8 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	WRITE_ONCE(mcast->recheck_interval, IPOIB_MCAST_RECHECK_MIN);
 	WRITE_ONCE(mcast->absences, 0);
 	WRITE_ONCE(mcast->held, state);
-	if (!settled)
-		WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
+	if (moves)
+		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
 	ipoib_mcast_member_publish(mcast, ah);
 	return 0;
 }
@@ -329,25 +336,19 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 /*
  * Of a group whose membership has gone switches may forward nothing any more, or
  * not to all: a new SM empties their tables, and fills them as nodes register
- * with it. All of them do so for the broadcast group first, and there we are
+ * with it. All of them do so for the broadcast group first, and there the port is
  * again, so frames go that way until the group, too, has settled.
  */
-static void ipoib_mcast_member_unsettle(struct ipoib_dev *priv)
+static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	lockdep_assert_held(&priv->mcast.lock);
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		if (mcast->lost)
-			WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_GRACE);
-}
-
-static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
-{
 	set_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	spin_lock_bh(&priv->mcast.lock);
-	ipoib_mcast_member_unsettle(priv);
+	list_for_each_entry(mcast, &priv->mcast.list, list)
+		if (mcast->lost && rcu_access_pointer(mcast->ah))
+			ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_todo_all(priv);
@@ -382,12 +383,17 @@ static unsigned long ipoib_mcast_member_absence(struct ipoib_mcast *mcast)
 	return (unsigned long)IPOIB_ABSENT << n;
 }
 
-/* The group is missing: invalidate what is known of it. */
-static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
+/*
+ * The group is missing: invalidate what is known of it. @grace: its listeners may
+ * register with a new SM later than its senders.
+ */
+static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
 	ipoib_mcast_member_invalidate(mcast);
+	if (grace)
+		ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	mcast->reason = IPOIB_CHECK_MISSING;
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
@@ -482,7 +488,7 @@ static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast, int err)
 		return;
 	/* Most refusals of a sender mean just that. */
 	if (sends)
-		ipoib_mcast_member_set_absent(mcast);
+		ipoib_mcast_member_set_absent(mcast, false);
 	else
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, err);
 }
@@ -712,10 +718,7 @@ static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 
 	if (!(mcast->held & IPOIB_JOIN_FULL)) {
-		/* The listeners may register with a new SM later than the senders. */
-		if (mcast->checking == IPOIB_REREAD_SM)
-			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
-		ipoib_mcast_member_set_absent(mcast);
+		ipoib_mcast_member_set_absent(mcast, mcast->checking == IPOIB_REREAD_SM);
 		return;
 	}
 	ipoib_mcast_member_invalidate(mcast);
@@ -773,7 +776,7 @@ static void ipoib_mcast_member_stands(struct ipoib_mcast *mcast)
 		return;
 	}
 	/* The switches may have dropped the port meanwhile. */
-	WRITE_ONCE(mcast->settled_at, jiffies + IPOIB_SETTLE);
+	ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
 	ipoib_mcast_member_set_joined(mcast);
 }
 
@@ -824,10 +827,7 @@ static void ipoib_mcast_member_explain(struct ipoib_mcast *mcast, int status)
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
 
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
-		/* The listeners may register with a new SM later than the senders. */
-		if (mcast->held)
-			WRITE_ONCE(mcast->grace_at, jiffies + IPOIB_GRACE);
-		ipoib_mcast_member_set_absent(mcast);
+		ipoib_mcast_member_set_absent(mcast, mcast->held);
 		return;
 	}
 	if (ipoib_sa_is_silent(status))

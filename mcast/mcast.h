@@ -23,6 +23,8 @@
 #define IPOIB_MCAST_HOLD_OFF	(HZ / 50)
 /* The longest hold-off. */
 #define IPOIB_MCAST_HOLD_OFF_MAX	HZ
+/* The longest pause, and more: nothing of a group is due later. */
+#define IPOIB_MCAST_AHEAD	(120 * HZ)
 /* A join granted so soon after an invalidation is confirmed with the SA. */
 #define IPOIB_MCAST_CONFIRM	(2 * HZ)
 
@@ -84,6 +86,19 @@ static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
 	default:
 		return true;
 	}
+}
+
+/**
+ * ipoib_mcast_until - how long until a time
+ * @at: jiffies, up to IPOIB_MCAST_AHEAD from now, or long past: jiffies of 32 bits wrap
+ *
+ * Return: jiffies, 0 if the time has come
+ */
+static inline unsigned long ipoib_mcast_until(unsigned long at)
+{
+	unsigned long left = at - jiffies;
+
+	return left <= IPOIB_MCAST_AHEAD ? left : 0;
 }
 
 /**

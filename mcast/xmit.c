@@ -80,12 +80,6 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 	}
 }
 
-static bool ipoib_mcast_send_has_settled(const struct ipoib_mcast *mcast)
-{
-	return time_after_eq(jiffies, READ_ONCE(mcast->settled_at)) ||
-	       ipoib_mcast_group_is_broadcast(mcast);
-}
-
 static void ipoib_mcast_send_send(struct ipoib_txq *txq, struct sk_buff *skb,
 				  struct ipoib_ah *ah)
 {
@@ -123,7 +117,7 @@ static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
 {
 	if (mcast->state != IPOIB_MCAST_ABSENT)
 		return false;
-	if (time_before(jiffies, mcast->retry_at))
+	if (ipoib_mcast_until(mcast->retry_at))
 		return true;
 	if (!mcast->reread)
 		mcast->asked_at = jiffies;
@@ -138,7 +132,7 @@ static bool ipoib_mcast_send_may_ask(const struct ipoib_mcast *mcast)
 {
 	return READ_ONCE(mcast->state) == IPOIB_MCAST_ABSENT &&
 	       !READ_ONCE(mcast->reread) &&
-	       time_after_eq(jiffies, READ_ONCE(mcast->retry_at));
+	       !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
 }
 
 /* From now on frames go to the all-routers group if there is one. */
@@ -177,7 +171,7 @@ static void ipoib_mcast_send_to_routers(struct ipoib_txq *txq, struct sk_buff *s
 	}
 	if (!ah && (!mcast || ipoib_mcast_send_may_ask(mcast)))
 		ipoib_mcast_send_want_routers(priv, &routers);
-	if (!ah || !ipoib_mcast_send_has_settled(mcast)) {
+	if (!ah || !READ_ONCE(mcast->settled)) {
 		ipoib_mcast_send_by_broadcast(txq, skb);
 		return;
 	}
@@ -217,7 +211,7 @@ static enum ipoib_tx_action ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
 	if (!skb_queue_empty(&mcast->queue))
 		return ipoib_mcast_send_wait(mcast, skb, why);
 	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast) ||
-	    time_before(jiffies, mcast->grace_at))
+	    !READ_ONCE(mcast->settled))
 		return IPOIB_TX_ACTION_SEND;
 	if (ipoib_mcast_send_recheck_absent(mcast) ||
 	    (mcast->parked && ipoib_mcast_send_is_for_routers(skb)))
@@ -329,7 +323,7 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	}
 	if (unlikely(!ah || !skb_queue_empty_lockless(&mcast->queue)))
 		ipoib_mcast_send_park(txq, skb, to->gid);
-	else if (likely(ipoib_mcast_send_has_settled(mcast)))
+	else if (likely(READ_ONCE(mcast->settled)))
 		ipoib_mcast_send_send(txq, skb, ah);
 	else
 		ipoib_mcast_send_by_broadcast(txq, skb);

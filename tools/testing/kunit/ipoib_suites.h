@@ -15,6 +15,7 @@ extern struct kunit_suite ipoib_wire_suite;
 extern struct kunit_suite ipoib_ring_suite;
 extern struct kunit_suite ipoib_record_suite;
 extern struct kunit_suite ipoib_wc_suite;
+extern struct kunit_suite ipoib_group_suite;
 extern struct kunit_suite ipoib_share_suite;
 extern struct kunit_suite ipoib_police_suite;
 extern struct kunit_suite ipoib_admit_suite;
