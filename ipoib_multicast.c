@@ -136,102 +136,6 @@ static void ipoib_mcast_group_flush(struct ipoib_mcast *mcast)
 
 /* ---- the work ---- */
 
-/**
- * struct ipoib_mcast_view - what a step goes by, read under mcast.lock
- * @state: state
- * @want: JoinState wanted
- * @answered: a join has been answered
- * @read: the record has been read
- * @lost: the membership has gone
- * @reread: its record has to be read again
- */
-struct ipoib_mcast_view {
-	enum ipoib_mcast_state state;
-	u8 want;
-	bool answered;
-	bool read;
-	bool lost;
-	u8 reread;
-};
-
-/* The broadcast group goes first: other groups are made like it. */
-static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
-{
-	const struct ipoib_mcast *broadcast;
-
-	if (!test_bit(IPOIB_FLAG_PORT_ACTIVE, &mcast->priv->flags))
-		return false;
-	broadcast = rcu_dereference_protected(mcast->priv->broadcast, true);
-	return mcast == broadcast ||
-	       ((broadcast->state == IPOIB_MCAST_MEMBER ||
-		 broadcast->state == IPOIB_MCAST_CHECKING) &&
-		!READ_ONCE(broadcast->lost));
-}
-
-static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
-{
-	return !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
-}
-
-/* A member: replaced if it is lost or another one is wanted, or rechecked. */
-static void ipoib_mcast_step_member(struct ipoib_mcast *mcast,
-				    const struct ipoib_mcast_view *now)
-{
-	if (!ipoib_mcast_may_join(mcast))
-		return;
-	if (now->want != mcast->held)
-		ipoib_mcast_member_join(mcast, now->want);
-	else if (!ipoib_mcast_is_time(mcast))
-		return;
-	else if (now->lost)
-		ipoib_mcast_member_join(mcast, now->want);
-	else if (now->reread)
-		ipoib_mcast_member_check(mcast);
-}
-
-/*
- * Hold off a join after an invalidation. ib_sa grants a join without asking the SA if
- * the port is a member as far as it knows. It leaves a group in a work of its own. A
- * join before that has begun would be granted from the membership that has just been
- * invalidated. If other clients on the port are members, ib_sa grants joins until they
- * leave; the hold-off ends, and ipoib_mcast_member_granted() has the SA confirm the join.
- */
-static bool ipoib_mcast_hold_off(struct ipoib_mcast *mcast, u8 want)
-{
-	unsigned long now = jiffies, ago = now - mcast->invalidated_at;
-
-	if (ago >= IPOIB_MCAST_HOLD_OFF_MAX)
-		return false;
-	if (ago >= IPOIB_MCAST_HOLD_OFF &&
-	    !(ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
-		return false;
-	mcast->hold_off_until = now + IPOIB_MCAST_HOLD_OFF;
-	return true;
-}
-
-/* Is it time to ask? A new listener does not wait for the sender's retry. */
-static bool ipoib_mcast_is_due(const struct ipoib_mcast *mcast,
-			       const struct ipoib_mcast_view *now)
-{
-	if (now->state == IPOIB_MCAST_IDLE || now->want != mcast->asked)
-		return true;
-	/* Nobody sends to a missing group: it is not asked for. */
-	if (now->state == IPOIB_MCAST_ABSENT && !now->reread)
-		return false;
-	return ipoib_mcast_is_time(mcast);
-}
-
-/* Not a member. */
-static void ipoib_mcast_step_join(struct ipoib_mcast *mcast,
-				  const struct ipoib_mcast_view *now)
-{
-	bool due = ipoib_mcast_is_due(mcast, now);
-
-	mcast->hold_off = due && ipoib_mcast_hold_off(mcast, now->want);
-	if (due && !mcast->hold_off && ipoib_mcast_may_join(mcast))
-		ipoib_mcast_member_join(mcast, now->want);
-}
-
 /* Do the next thing for one group. */
 static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 			     const struct ipoib_mcast_view *now)
@@ -244,23 +148,7 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 	if (ipoib_mcast_group_is_slow(mcast) &&
 	    !skb_queue_empty_lockless(&mcast->queue))
 		ipoib_mcast_group_send(mcast);
-	switch (now->state) {
-	case IPOIB_MCAST_JOINING:
-		if (now->answered)
-			ipoib_mcast_member_handle_answer(mcast);
-		break;
-	case IPOIB_MCAST_ASKING:
-	case IPOIB_MCAST_CHECKING:
-		if (now->read)
-			ipoib_mcast_member_handle_record(mcast);
-		break;
-	case IPOIB_MCAST_MEMBER:
-		ipoib_mcast_step_member(mcast, now);
-		break;
-	default:
-		ipoib_mcast_step_join(mcast, now);
-		break;
-	}
+	ipoib_mcast_steps[now->state](mcast, now);
 }
 
 static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
@@ -385,13 +273,20 @@ static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
 	return next;
 }
 
-/* Do what there is to be done for all groups that can be asked for. */
-static void ipoib_mcast_steps(struct ipoib_dev *priv)
+static void ipoib_mcast_work(struct work_struct *work)
 {
+	struct ipoib_dev *priv = container_of(to_delayed_work(work),
+					      struct ipoib_dev, mcast.work);
 	struct ipoib_mcast_view now;
 	struct ipoib_mcast *mcast;
+	unsigned long delay;
 	bool more;
 
+	/* Queued by a caller that ran before the interface began to go down. */
+	if (READ_ONCE(priv->mcast.closed))
+		return;
+	ipoib_mcast_listen_step(priv);
+	ipoib_mcast_scan(priv);
 	if (test_and_clear_bit(IPOIB_FLAG_RESUME, &priv->flags))
 		priv->mcast.limit_exhausted = false;
 	do {
@@ -399,20 +294,6 @@ static void ipoib_mcast_steps(struct ipoib_dev *priv)
 		while ((mcast = ipoib_mcast_next(priv, &now)))
 			ipoib_mcast_step(mcast, &now);
 	} while (more);
-}
-
-static void ipoib_mcast_work(struct work_struct *work)
-{
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, mcast.work);
-	unsigned long delay;
-
-	/* Queued by a caller that ran before the interface began to go down. */
-	if (READ_ONCE(priv->mcast.closed))
-		return;
-	ipoib_mcast_listen_step(priv);
-	ipoib_mcast_scan(priv);
-	ipoib_mcast_steps(priv);
 	delay = ipoib_mcast_route_step(priv);
 	delay = min(delay, ipoib_mcast_listen_delay(priv));
 	delay = min(delay, ipoib_mcast_scan(priv));

@@ -389,17 +389,17 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_group_set_state - the next state of a group
+ * ipoib_mcast_set_state - the next state of a group
  * @mcast: the group
  * @state: the state; the limit is left with the last of those that ask the SA
  *
  * Context: multicast work, or with it stopped
  */
-void ipoib_mcast_group_set_state(struct ipoib_mcast *mcast,
-				 enum ipoib_mcast_state state)
+void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
+	WARN_ON_ONCE(!ipoib_mcast_may_enter(mcast->state, state));
 	spin_lock_bh(&priv->mcast.lock);
 	if (ipoib_mcast_group_is_busy(state) && !ipoib_mcast_group_is_busy(mcast->state))
 		mcast->asked_at = jiffies;

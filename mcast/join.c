@@ -167,6 +167,26 @@ const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev 
 	return &rcu_dereference_protected(priv->broadcast, true)->rec;
 }
 
+/**
+ * ipoib_mcast_may_join - whether the SA may be asked for a group
+ * @mcast: the group; the broadcast group goes first, as others are made like it
+ *
+ * Context: multicast work
+ * Return: true if so
+ */
+bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
+{
+	const struct ipoib_mcast *broadcast;
+
+	if (!test_bit(IPOIB_FLAG_PORT_ACTIVE, &mcast->priv->flags))
+		return false;
+	broadcast = rcu_dereference_protected(mcast->priv->broadcast, true);
+	return mcast == broadcast ||
+	       ((broadcast->state == IPOIB_MCAST_MEMBER ||
+		 broadcast->state == IPOIB_MCAST_CHECKING) &&
+		!READ_ONCE(broadcast->lost));
+}
+
 static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -246,7 +266,7 @@ void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_forget(mcast);
 	if (state && priv->fabric->left)
 		priv->fabric->left(priv, mcast, state);
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_IDLE);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
 }
 
 /* ---- to have joined ---- */
@@ -363,7 +383,7 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 	spin_lock_bh(&mcast->priv->mcast.lock);
 	mcast->parked = false;
 	spin_unlock_bh(&mcast->priv->mcast.lock);
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_MEMBER);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_MEMBER);
 	if (ipoib_mcast_group_is_broadcast(mcast))
 		ipoib_mcast_member_link_up(mcast->priv);
 	ipoib_mcast_group_send(mcast);
@@ -398,7 +418,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	mcast->backoff = 0;
 	/* First, or the next frame takes the pause to be over. */
 	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_mcast_member_absence(mcast));
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ABSENT);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
 	mcast->parked = true;
 	/* It has been made meanwhile, or routers have nothing here. */
@@ -441,7 +461,7 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
 	ipoib_mcast_check_retry_later(mcast);
 	if (definitive)
 		ipoib_mcast_member_invalidate(mcast);
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_BACKOFF);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_BACKOFF);
 	ipoib_mcast_member_apply_reports(mcast);
 	/* Refused: dropped. No answer: by the broadcast group. */
 	if (definitive)
@@ -477,35 +497,24 @@ static int ipoib_mcast_member_refresh(struct ipoib_mcast *mcast)
 	return ipoib_sa_query_refresh(mcast, like);
 }
 
-/* @err: what the SA, or ib_sa, says to a join that is not of our making. */
-static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast, int err)
+/* By the SA, or by ib_sa. */
+static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
-	bool sends = mcast->asked & IPOIB_JOIN_SEND;
-
 	mcast->reason = IPOIB_CHECK_REFUSED;
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ASKING);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
 	if (!ipoib_mcast_member_read(mcast))
 		return;
 	/* Most refusals of a sender mean just that. */
-	if (sends)
+	if (mcast->asked & IPOIB_JOIN_SEND)
 		ipoib_mcast_member_set_absent(mcast, false);
 	else
-		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, err);
+		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, -EINVAL);
 }
 
-static void ipoib_mcast_member_join_failed(struct ipoib_mcast *mcast, int err)
+static void ipoib_mcast_member_unanswered(struct ipoib_mcast *mcast, int err)
 {
-	switch (err) {
-	case -EINVAL:
-		ipoib_mcast_member_refused(mcast, err);
-		break;
-	case -EAGAIN:
-		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_SM, err);
-		break;
-	default:
-		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, err);
-		break;
-	}
+	ipoib_mcast_member_failed(mcast, err == -EAGAIN ? IPOIB_CHECK_NO_SM :
+							  IPOIB_CHECK_NO_ANSWER, err);
 }
 
 static void ipoib_mcast_member_reread(struct ipoib_mcast *mcast,
@@ -513,11 +522,19 @@ static void ipoib_mcast_member_reread(struct ipoib_mcast *mcast,
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_MEMBER);
 	spin_lock_bh(&priv->mcast.lock);
 	mcast->reread = max_t(u8, mcast->reread, how);
 	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast.lock);
+}
+
+/* The membership stands, and is checked again after a pause. */
+static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast,
+					   enum ipoib_reread how)
+{
+	ipoib_mcast_check_retry_later(mcast);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_MEMBER);
+	ipoib_mcast_member_reread(mcast, how);
 }
 
 /**
@@ -575,53 +592,6 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 }
 
 /*
- * ib_sa may have granted a join from a membership that has been invalidated. So a join
- * that is granted soon after an invalidation is sent to the SA by the driver itself. Not
- * that of a listener: if that was refused, the join would be repeated at once, and
- * granted by ib_sa again.
- */
-static void ipoib_mcast_member_granted(struct ipoib_mcast *mcast)
-{
-	ipoib_mcast_member_set_joined(mcast);
-	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
-	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
-		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SM);
-}
-
-/**
- * ipoib_mcast_member_handle_answer - a join has been answered
- * @mcast: the group, in IPOIB_MCAST_JOINING
- *
- * Context: multicast work
- */
-void ipoib_mcast_member_handle_answer(struct ipoib_mcast *mcast)
-{
-	enum ipoib_check reason;
-	int err = mcast->status;
-
-	if (err) {
-		ipoib_mcast_member_free(mcast, &mcast->joining);
-		ipoib_mcast_member_join_failed(mcast, err);
-		return;
-	}
-	reason = ipoib_mcast_check_group(mcast, &mcast->joining->rec);
-	if (!reason) {
-		err = ipoib_mcast_member_take(mcast, &mcast->joining->rec,
-					      mcast->asked);
-		if (err)
-			reason = IPOIB_CHECK_LOCAL;
-	}
-	/* What was held is given back after the new one, or the new one. */
-	if (!reason)
-		swap(mcast->member, mcast->joining);
-	ipoib_mcast_member_free(mcast, &mcast->joining);
-	if (reason)
-		ipoib_mcast_member_failed(mcast, reason, err);
-	else
-		ipoib_mcast_member_granted(mcast);
-}
-
-/*
  * The broadcast group and groups that are only sent to must exist; a group that the
  * stack listens to is created like the broadcast group if it does not.
  */
@@ -638,7 +608,7 @@ static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 	mcast->answered = false;
 	mcast->reread = IPOIB_REREAD_NO;
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_JOINING);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
 	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
 	joining = priv->fabric->join(priv, mcast, want, like);
 	if (!IS_ERR(joining)) {
@@ -649,24 +619,13 @@ static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 	ipoib_mcast_answer(mcast, PTR_ERR(joining));
 }
 
-/* After silence a question is asked that can be taken back, then the join. */
-static bool ipoib_mcast_member_probes(const struct ipoib_mcast *mcast)
+/* What is held now stays until there is an answer. */
+static void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 {
-	return mcast->priv->agent && ipoib_mcast_group_is_broadcast(mcast) &&
-	       mcast->state == IPOIB_MCAST_BACKOFF &&
-	       mcast->reason == IPOIB_CHECK_NO_ANSWER;
-}
-
-/**
- * ipoib_mcast_member_join - ask to become a member
- * @mcast: the group, not being asked for
- * @want: JoinState; what is held now stays until there is an answer
- *
- * Context: multicast work
- */
-void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
-{
-	bool probe = ipoib_mcast_member_probes(mcast);
+	/* After silence a question is asked that can be taken back, then the join. */
+	bool probe = mcast->priv->agent && ipoib_mcast_group_is_broadcast(mcast) &&
+		     mcast->state == IPOIB_MCAST_BACKOFF &&
+		     mcast->reason == IPOIB_CHECK_NO_ANSWER;
 	int err;
 
 	if (!ipoib_mcast_enter(mcast))
@@ -680,21 +639,16 @@ void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 		ipoib_mcast_member_ask_join(mcast, want);
 		return;
 	}
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_ASKING);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
 	err = ipoib_mcast_member_read(mcast);
 	if (err)
-		ipoib_mcast_member_join_failed(mcast, err);
+		ipoib_mcast_member_unanswered(mcast, err);
 }
 
 /* ---- recheck ---- */
 
-/**
- * ipoib_mcast_member_check - check whether a membership is still valid
- * @mcast: the group, in IPOIB_MCAST_MEMBER, to be read again
- *
- * Context: multicast work
- */
-void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
+/* Check whether a membership is still valid. */
+static void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -705,11 +659,10 @@ void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 	mcast->checking = mcast->reread;
 	mcast->reread = IPOIB_REREAD_NO;
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_CHECKING);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_CHECKING);
 	if (!ipoib_mcast_member_refresh(mcast))
 		return;
-	ipoib_mcast_check_retry_later(mcast);
-	ipoib_mcast_member_reread(mcast, mcast->checking);
+	ipoib_mcast_member_check_later(mcast, mcast->checking);
 }
 
 /* The SA refuses the membership: the group has gone, or is one of other values. */
@@ -722,7 +675,7 @@ static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast)
 		return;
 	}
 	ipoib_mcast_member_invalidate(mcast);
-	ipoib_mcast_group_set_state(mcast, IPOIB_MCAST_IDLE);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
 	spin_lock_bh(&priv->mcast.lock);
 	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast.lock);
@@ -764,20 +717,7 @@ static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 	}
 	mcast->reason = IPOIB_CHECK_LOCAL;
 	ipoib_mcast_check_log(mcast, "renewal", err);
-	ipoib_mcast_check_retry_later(mcast);
-	ipoib_mcast_member_reread(mcast, IPOIB_REREAD_GROUP);
-}
-
-/* The port is a member, perhaps only from now on. */
-static void ipoib_mcast_member_stands(struct ipoib_mcast *mcast)
-{
-	if (!ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
-		ipoib_mcast_member_renew(mcast);
-		return;
-	}
-	/* The switches may have dropped the port meanwhile. */
-	ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
-	ipoib_mcast_member_set_joined(mcast);
+	ipoib_mcast_member_check_later(mcast, IPOIB_REREAD_GROUP);
 }
 
 /*
@@ -796,29 +736,6 @@ static bool ipoib_mcast_member_is_gone(int status)
 	default:
 		return false;
 	}
-}
-
-static void ipoib_mcast_member_checked(struct ipoib_mcast *mcast, int status)
-{
-	if (!status) {
-		ipoib_mcast_member_stands(mcast);
-	} else if (ipoib_mcast_member_is_gone(status)) {
-		ipoib_mcast_member_gone(mcast);
-	} else {
-		/* The membership stands, and the log is for what changes (U58). */
-		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
-		ipoib_mcast_check_retry_later(mcast);
-		ipoib_mcast_member_reread(mcast, mcast->checking);
-	}
-}
-
-/* After silence: is there an SA again? */
-static void ipoib_mcast_member_probed(struct ipoib_mcast *mcast, int status)
-{
-	if (ipoib_sa_is_silent(status))
-		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
-	else
-		ipoib_mcast_member_ask_join(mcast, mcast->asked);
 }
 
 /* Why was a join refused? */
@@ -847,18 +764,160 @@ static void ipoib_mcast_member_explain(struct ipoib_mcast *mcast, int status)
 	ipoib_mcast_member_failed(mcast, reason, status ?: -EINVAL);
 }
 
-/**
- * ipoib_mcast_member_handle_record - the record of a group has been read
- * @mcast: the group, in IPOIB_MCAST_ASKING or IPOIB_MCAST_CHECKING
- *
- * Context: multicast work
- */
-void ipoib_mcast_member_handle_record(struct ipoib_mcast *mcast)
+/* ---- the steps ---- */
+
+static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
 {
-	if (mcast->state == IPOIB_MCAST_CHECKING)
-		ipoib_mcast_member_checked(mcast, mcast->read_status);
-	else if (mcast->reason == IPOIB_CHECK_NO_ANSWER)
-		ipoib_mcast_member_probed(mcast, mcast->read_status);
-	else
-		ipoib_mcast_member_explain(mcast, mcast->read_status);
+	return !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
 }
+
+/*
+ * Hold off a join after an invalidation. ib_sa grants a join without asking the SA if
+ * the port is a member as far as it knows. It leaves a group in a work of its own. A
+ * join before that has begun would be granted from the membership that has just been
+ * invalidated. If other clients on the port are members, ib_sa grants joins until they
+ * leave; the hold-off ends, and ipoib_mcast_member_granted() has the SA confirm the join.
+ */
+static bool ipoib_mcast_hold_off(struct ipoib_mcast *mcast, u8 want)
+{
+	unsigned long now = jiffies, ago = now - mcast->invalidated_at;
+
+	if (ago >= IPOIB_MCAST_HOLD_OFF_MAX)
+		return false;
+	if (ago >= IPOIB_MCAST_HOLD_OFF &&
+	    !(ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
+		return false;
+	mcast->hold_off_until = now + IPOIB_MCAST_HOLD_OFF;
+	return true;
+}
+
+static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want, bool due)
+{
+	mcast->hold_off = due && ipoib_mcast_hold_off(mcast, want);
+	if (due && !mcast->hold_off && ipoib_mcast_may_join(mcast))
+		ipoib_mcast_member_join(mcast, want);
+}
+
+static void ipoib_mcast_step_idle(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+{
+	ipoib_mcast_try_join(mcast, now->want, true);
+}
+
+/*
+ * ib_sa may have granted the join from a membership that has been invalidated. So a join
+ * that is granted soon after an invalidation is sent to the SA by the driver itself. Not
+ * that of a listener: if that was refused, the join would be repeated at once, and
+ * granted by ib_sa again.
+ */
+static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+{
+	enum ipoib_check reason;
+	int err = mcast->status;
+
+	if (!now->answered)
+		return;
+	if (err) {
+		ipoib_mcast_member_free(mcast, &mcast->joining);
+		if (err == -EINVAL)
+			ipoib_mcast_member_refused(mcast);
+		else
+			ipoib_mcast_member_unanswered(mcast, err);
+		return;
+	}
+	reason = ipoib_mcast_check_group(mcast, &mcast->joining->rec);
+	if (!reason) {
+		err = ipoib_mcast_member_take(mcast, &mcast->joining->rec,
+					      mcast->asked);
+		if (err)
+			reason = IPOIB_CHECK_LOCAL;
+	}
+	/* What was held is given back after the new one, or the new one. */
+	if (!reason)
+		swap(mcast->member, mcast->joining);
+	ipoib_mcast_member_free(mcast, &mcast->joining);
+	if (reason) {
+		ipoib_mcast_member_failed(mcast, reason, err);
+		return;
+	}
+	ipoib_mcast_member_set_joined(mcast);
+	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
+	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
+		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SM);
+}
+
+/* After silence the question is whether there is an SA again. */
+static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+{
+	int status = mcast->read_status;
+
+	if (!now->read)
+		return;
+	if (mcast->reason != IPOIB_CHECK_NO_ANSWER)
+		ipoib_mcast_member_explain(mcast, status);
+	else if (ipoib_sa_is_silent(status))
+		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
+	else
+		ipoib_mcast_member_ask_join(mcast, mcast->asked);
+}
+
+/* Replaced if it is lost or another one is wanted, or rechecked. */
+static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+{
+	if (!ipoib_mcast_may_join(mcast))
+		return;
+	if (now->want != mcast->held)
+		ipoib_mcast_member_join(mcast, now->want);
+	else if (!ipoib_mcast_is_time(mcast))
+		return;
+	else if (now->lost)
+		ipoib_mcast_member_join(mcast, now->want);
+	else if (now->reread)
+		ipoib_mcast_member_check(mcast);
+}
+
+static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+{
+	int status = mcast->read_status;
+
+	if (!now->read)
+		return;
+	if (!status && ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
+		/* The switches may have dropped the port meanwhile. */
+		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
+		ipoib_mcast_member_set_joined(mcast);
+	} else if (!status) {
+		ipoib_mcast_member_renew(mcast);
+	} else if (ipoib_mcast_member_is_gone(status)) {
+		ipoib_mcast_member_gone(mcast);
+	} else {
+		/* The log is for what changes (U58). */
+		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
+		ipoib_mcast_member_check_later(mcast, mcast->checking);
+	}
+}
+
+/* A new listener does not wait for the sender's retry. */
+static void ipoib_mcast_step_backoff(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+{
+	ipoib_mcast_try_join(mcast, now->want, now->want != mcast->asked ||
+					       ipoib_mcast_is_time(mcast));
+}
+
+/* No frame and no report: the group is not asked for. */
+static void ipoib_mcast_step_absent(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+{
+	ipoib_mcast_try_join(mcast, now->want, now->want != mcast->asked ||
+					       (now->reread && ipoib_mcast_is_time(mcast)));
+}
+
+/* What the multicast work does for a group that has a user, by its state. */
+void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
+							const struct ipoib_mcast_view *now) = {
+	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_idle,
+	[IPOIB_MCAST_JOINING]	= ipoib_mcast_step_joining,
+	[IPOIB_MCAST_ASKING]	= ipoib_mcast_step_asking,
+	[IPOIB_MCAST_MEMBER]	= ipoib_mcast_step_member,
+	[IPOIB_MCAST_CHECKING]	= ipoib_mcast_step_checking,
+	[IPOIB_MCAST_BACKOFF]	= ipoib_mcast_step_backoff,
+	[IPOIB_MCAST_ABSENT]	= ipoib_mcast_step_absent,
+};

@@ -113,6 +113,50 @@ static inline bool ipoib_mcast_check_is_definitive(enum ipoib_check reason)
 	return reason >= IPOIB_CHECK_MISSING && reason <= IPOIB_CHECK_REFUSED;
 }
 
+/**
+ * ipoib_mcast_may_enter - whether a group may go from one state to another
+ * @from: its state
+ * @to: the next
+ *
+ * Return: true if so, see the drawing in design.rst
+ */
+static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from,
+					 enum ipoib_mcast_state to)
+{
+	static const u8 next[IPOIB_NR_MCAST_STATES] = {
+		[IPOIB_MCAST_IDLE]	= BIT(IPOIB_MCAST_JOINING),
+		[IPOIB_MCAST_JOINING]	= BIT(IPOIB_MCAST_ASKING) | BIT(IPOIB_MCAST_MEMBER) |
+					  BIT(IPOIB_MCAST_BACKOFF) | BIT(IPOIB_MCAST_ABSENT),
+		[IPOIB_MCAST_ASKING]	= BIT(IPOIB_MCAST_JOINING) |
+					  BIT(IPOIB_MCAST_BACKOFF) | BIT(IPOIB_MCAST_ABSENT),
+		[IPOIB_MCAST_MEMBER]	= BIT(IPOIB_MCAST_JOINING) | BIT(IPOIB_MCAST_CHECKING),
+		[IPOIB_MCAST_CHECKING]	= BIT(IPOIB_MCAST_MEMBER) |
+					  BIT(IPOIB_MCAST_BACKOFF) | BIT(IPOIB_MCAST_ABSENT),
+		[IPOIB_MCAST_BACKOFF]	= BIT(IPOIB_MCAST_JOINING) | BIT(IPOIB_MCAST_ASKING),
+		[IPOIB_MCAST_ABSENT]	= BIT(IPOIB_MCAST_JOINING),
+	};
+
+	return to == IPOIB_MCAST_IDLE || next[from] & BIT(to);
+}
+
+/**
+ * struct ipoib_mcast_view - what a step goes by, read under mcast.lock
+ * @state: state
+ * @want: JoinState wanted
+ * @answered: a join has been answered
+ * @read: the record has been read
+ * @lost: the membership has gone
+ * @reread: its record has to be read again
+ */
+struct ipoib_mcast_view {
+	enum ipoib_mcast_state state;
+	u8 want;
+	bool answered;
+	bool read;
+	bool lost;
+	u8 reread;
+};
+
 /* mcast/group.c */
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
@@ -131,8 +175,7 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state);
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
-void ipoib_mcast_group_set_state(struct ipoib_mcast *mcast,
-				 enum ipoib_mcast_state state);
+void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state);
 void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
 const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast);
 
@@ -146,12 +189,10 @@ void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
 
 /* mcast/join.c */
 const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev *priv);
-void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want);
-void ipoib_mcast_member_check(struct ipoib_mcast *mcast);
-void ipoib_mcast_member_handle_answer(struct ipoib_mcast *mcast);
-void ipoib_mcast_member_handle_record(struct ipoib_mcast *mcast);
+bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast);
 void ipoib_mcast_member_end(struct ipoib_mcast *mcast);
-
+extern void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
+							       const struct ipoib_mcast_view *now);
 const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
 
 /* mcast/xmit.c */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the times of groups.
+ * Tests of the times and states of groups.
  */
 #include "mcast/mcast.h"
 #include "ipoib_suites.h"
@@ -18,8 +18,29 @@ static void group_until(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies + LONG_MAX / 2), 0ul);
 }
 
+static void group_states(struct kunit *test)
+{
+	/* To each state in the order of the enum. */
+	static const char * const legal[] = {
+		[IPOIB_MCAST_IDLE]	= "1100000",
+		[IPOIB_MCAST_JOINING]	= "1011011",
+		[IPOIB_MCAST_ASKING]	= "1100011",
+		[IPOIB_MCAST_MEMBER]	= "1100100",
+		[IPOIB_MCAST_CHECKING]	= "1001011",
+		[IPOIB_MCAST_BACKOFF]	= "1110000",
+		[IPOIB_MCAST_ABSENT]	= "1100000",
+	};
+	unsigned int from, to;
+
+	for (from = 0; from < IPOIB_NR_MCAST_STATES; from++)
+		for (to = 0; to < IPOIB_NR_MCAST_STATES; to++)
+			KUNIT_EXPECT_EQ(test, ipoib_mcast_may_enter(from, to),
+					legal[from][to] == '1');
+}
+
 static struct kunit_case ipoib_group_cases[] = {
 	KUNIT_CASE(group_until),
+	KUNIT_CASE(group_states),
 	{}
 };
 
