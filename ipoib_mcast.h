@@ -67,20 +67,20 @@ enum ipoib_mcast_state {
 /* Those whose frames come to us. */
 #define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
 
-/**
- * enum ipoib_reread - why a group has to be rechecked
- * @IPOIB_REREAD_NO: it has not
- * @IPOIB_REREAD_GROUP: the group may have gone, or been made anew
- * @IPOIB_REREAD_SM: the SM is another one, which may not know the members
- *
- * A membership is rechecked by SubnAdmSet of what is held: the record alone does not
- * show whether the port is still a member (RFC 4392 section 4.2.3).
+/*
+ * Events of a group: bits of &ipoib_mcast.events. A membership is rechecked by SubnAdmSet of
+ * what is held: the record alone does not show whether the port is still a member
+ * (RFC 4392 section 4.2.3).
  */
-enum ipoib_reread {
-	IPOIB_REREAD_NO,
-	IPOIB_REREAD_GROUP,
-	IPOIB_REREAD_SM,
-};
+#define IPOIB_MCAST_EV_ANSWER	BIT(0)	/* the join was answered: @status */
+#define IPOIB_MCAST_EV_RECORD	BIT(1)	/* a Get or Set was answered: @status, @fresh */
+#define IPOIB_MCAST_EV_LOST	BIT(2)	/* the membership has gone (SM change, port down, …) */
+#define IPOIB_MCAST_EV_RECHECK	BIT(3)	/* the group may have gone, or been made anew */
+#define IPOIB_MCAST_EV_RENEW	BIT(4)	/* another SM, which may not know the members */
+#define IPOIB_MCAST_EV_RENEWING	BIT(5)	/* the Set under way is for IPOIB_MCAST_EV_RENEW */
+#define IPOIB_MCAST_EV_ANSWERS	(IPOIB_MCAST_EV_ANSWER | IPOIB_MCAST_EV_RECORD)
+/* Those that need a question. */
+#define IPOIB_MCAST_EV_ASK	(IPOIB_MCAST_EV_RECHECK | IPOIB_MCAST_EV_RENEW)
 
 /**
  * struct ipoib_mcast - a multicast group
@@ -100,14 +100,8 @@ enum ipoib_reread {
  *	through; under mcast.lock
  * @reported: reported as made since the groups of the link were listed; under
  *	mcast.lock
- * @answered: @joining has been answered with @status; under mcast.lock
- * @read: the record has been read with @read_status and @fresh; under
- *	mcast.lock
- * @lost: the membership of @held has gone (SM change, port down, …); under
- *	mcast.lock
- * @reread: enum ipoib_reread, under mcast.lock
- * @status: 0 or negative error of the answer to a join
- * @read_status: 0 or negative error of a record that was read
+ * @events: IPOIB_MCAST_EV_ bits, set and consumed under mcast.lock
+ * @status: 0 or negative error of the last answer; there is one question at a time
  * @queue: frames that wait, whole with their &struct ipoib_header; under
  *	mcast.lock
  * @settled_at: jiffies: when @settled is to be set
@@ -134,7 +128,6 @@ enum ipoib_reread {
  * @fresh: record last read, under mcast.lock
  * @attached: the QP takes frames of the group
  * @credit: a query for the group counts against the limit
- * @checking: enum ipoib_reread of the recheck under way
  * @rcu: frees it
  */
 struct ipoib_mcast {
@@ -152,12 +145,8 @@ struct ipoib_mcast {
 	bool parked;
 	bool listed;
 	bool reported;
-	bool answered;
-	bool read;
-	bool lost;
-	u8 reread;
+	u8 events;
 	int status;
-	int read_status;
 	struct sk_buff_head queue;
 	unsigned long settled_at;
 	unsigned long created;
@@ -180,7 +169,6 @@ struct ipoib_mcast {
 	struct ib_sa_mcmember_rec fresh;
 	bool attached;
 	bool credit;
-	u8 checking;
 	struct rcu_head rcu;
 };
 

@@ -137,10 +137,9 @@ static void ipoib_mcast_group_flush(struct ipoib_mcast *mcast)
 /* ---- the work ---- */
 
 /* Do the next thing for one group. */
-static void ipoib_mcast_step(struct ipoib_mcast *mcast,
-			     const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	if (!now->want) {
+	if (!want) {
 		if (ipoib_mcast_may_leave(mcast))
 			ipoib_mcast_group_remove(mcast);
 		return;
@@ -148,11 +147,10 @@ static void ipoib_mcast_step(struct ipoib_mcast *mcast,
 	if (ipoib_mcast_group_is_slow(mcast) &&
 	    !skb_queue_empty_lockless(&mcast->queue))
 		ipoib_mcast_group_send(mcast);
-	ipoib_mcast_steps[now->state](mcast, now);
+	ipoib_mcast_steps[mcast->state](mcast, want, events);
 }
 
-static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
-					    struct ipoib_mcast_view *now)
+static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv, u8 *want, u8 *events)
 {
 	struct ipoib_mcast *mcast;
 
@@ -161,16 +159,12 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv,
 					 todo);
 	if (mcast) {
 		list_del_init(&mcast->todo);
-		now->state = mcast->state;
-		now->want = ipoib_mcast_group_want(mcast);
-		now->answered = mcast->answered;
-		now->read = mcast->read;
-		now->lost = mcast->lost;
-		now->reread = mcast->reread;
-		mcast->answered = false;
+		*want = ipoib_mcast_group_want(mcast);
+		*events = mcast->events;
+		WRITE_ONCE(mcast->events, *events & ~IPOIB_MCAST_EV_ANSWERS);
 		/* After a step the rest is checked again. */
-		if (now->answered || now->read)
-			ipoib_mcast_todo(mcast);
+		if (*events & IPOIB_MCAST_EV_ANSWERS)
+			ipoib_mcast_post(mcast, 0);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
 	return mcast;
@@ -192,7 +186,7 @@ static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
 					  IPOIB_SEND_UNUSED);
 	waits = mcast->state == IPOIB_MCAST_BACKOFF ||
 		(mcast->state == IPOIB_MCAST_MEMBER &&
-		 (mcast->lost || mcast->reread));
+		 mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK));
 	if (ipoib_mcast_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
 						     IPOIB_MCAST_PATIENCE));
@@ -217,8 +211,8 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	struct ipoib_agent *agent = mcast->priv->agent;
 	unsigned long delay;
 
-	if (!agent || mcast->state != IPOIB_MCAST_MEMBER || mcast->lost ||
-	    mcast->reread ||
+	if (!agent || mcast->state != IPOIB_MCAST_MEMBER ||
+	    mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK) ||
 	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
 		return ULONG_MAX;
 	/* Reports may stop without notification. */
@@ -228,7 +222,7 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	}
 	delay = ipoib_mcast_until(mcast->retry_at + mcast->recheck_interval);
 	if (!delay) {
-		mcast->reread = IPOIB_REREAD_GROUP;
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 		mcast->recheck_interval = min(mcast->recheck_interval * 2,
 					      IPOIB_MCAST_RECHECK_MAX + 0ul);
 	}
@@ -277,9 +271,9 @@ static void ipoib_mcast_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev, mcast.work);
-	struct ipoib_mcast_view now;
 	struct ipoib_mcast *mcast;
 	unsigned long delay;
+	u8 want, events;
 	bool more;
 
 	/* Queued by a caller that ran before the interface began to go down. */
@@ -291,8 +285,8 @@ static void ipoib_mcast_work(struct work_struct *work)
 		priv->mcast.limit_exhausted = false;
 	do {
 		more = ipoib_mcast_resume(priv);
-		while ((mcast = ipoib_mcast_next(priv, &now)))
-			ipoib_mcast_step(mcast, &now);
+		while ((mcast = ipoib_mcast_next(priv, &want, &events)))
+			ipoib_mcast_step(mcast, want, events);
 	} while (more);
 	delay = ipoib_mcast_route_step(priv);
 	delay = min(delay, ipoib_mcast_listen_delay(priv));
@@ -319,13 +313,12 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 
 	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
-	if (mcast && !mcast->read && (mcast->state == IPOIB_MCAST_ASKING ||
-				      mcast->state == IPOIB_MCAST_CHECKING)) {
-		mcast->read = true;
-		mcast->read_status = status;
+	if (mcast && !(mcast->events & IPOIB_MCAST_EV_RECORD) &&
+	    (mcast->state == IPOIB_MCAST_ASKING || mcast->state == IPOIB_MCAST_CHECKING)) {
+		mcast->status = status;
 		if (!status)
 			mcast->fresh = *rec;
-		ipoib_mcast_todo(mcast);
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECORD);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
@@ -341,8 +334,7 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 		return;
 	mcast->retry_at = jiffies;
 	mcast->asked_at = jiffies;
-	mcast->reread = IPOIB_REREAD_GROUP;
-	ipoib_mcast_todo(mcast);
+	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
 /**
@@ -358,7 +350,7 @@ void ipoib_mcast_rejoin(struct ipoib_dev *priv)
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		ipoib_mcast_retry_now(mcast);
-		ipoib_mcast_todo(mcast);
+		ipoib_mcast_post(mcast, 0);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
@@ -384,9 +376,8 @@ static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 	    (READ_ONCE(mcast->held) == IPOIB_JOIN_FULL ||
 	     ipoib_mcast_joins_full(mcast)))
 		return;
-	mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GROUP);
 	mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
-	ipoib_mcast_todo(mcast);
+	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
 /**
@@ -432,10 +423,9 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 			continue;
 		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
-		mcast->reread = IPOIB_REREAD_SM;
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 		mcast->retry_at = jiffies + ipoib_mcast_spread();
-		ipoib_mcast_todo(mcast);
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RENEW);
 	}
 	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast.lock);
@@ -496,10 +486,8 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
 	recheck = mcast && (READ_ONCE(mcast->held) ||
 			    (ipoib_mcast_group_is_busy(mcast->state) &&
 			     !ipoib_mcast_joins_full(mcast)));
-	if (recheck) {
-		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GROUP);
-		ipoib_mcast_todo(mcast);
-	}
+	if (recheck)
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	spin_unlock_bh(&priv->mcast.lock);
 	if (recheck)
 		ipoib_mcast_kick(priv, 0);

@@ -308,14 +308,16 @@ void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay)
 }
 
 /**
- * ipoib_mcast_todo - have the work process a group
+ * ipoib_mcast_post - have the work process a group
  * @mcast: the group
+ * @events: IPOIB_MCAST_EV_ bits, or 0
  *
  * Context: mcast.lock held; the caller sees to it that the work runs
  */
-void ipoib_mcast_todo(struct ipoib_mcast *mcast)
+void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events)
 {
 	lockdep_assert_held(&mcast->priv->mcast.lock);
+	WRITE_ONCE(mcast->events, mcast->events | events);
 	if (list_empty(&mcast->todo))
 		list_add_tail(&mcast->todo, &mcast->priv->mcast.todo);
 }
@@ -332,7 +334,7 @@ void ipoib_mcast_todo_all(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list)
-		ipoib_mcast_todo(mcast);
+		ipoib_mcast_post(mcast, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
@@ -372,7 +374,7 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
 {
 	return ipoib_mcast_group_is_busy(mcast->state) ||
 	       mcast->state == IPOIB_MCAST_IDLE ||
-	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->reread);
+	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->events & IPOIB_MCAST_EV_ASK);
 }
 
 /**
@@ -391,7 +393,8 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 /**
  * ipoib_mcast_set_state - the next state of a group
  * @mcast: the group
- * @state: the state; the limit is left with the last of those that ask the SA
+ * @state: the state; an answer belongs to the state that has asked, and the limit is left
+ *	with the last of those that ask the SA
  *
  * Context: multicast work, or with it stopped
  */
@@ -404,7 +407,8 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 	if (ipoib_mcast_group_is_busy(state) && !ipoib_mcast_group_is_busy(mcast->state))
 		mcast->asked_at = jiffies;
 	mcast->state = state;
-	mcast->read = false;
+	WRITE_ONCE(mcast->events, mcast->events & ~(IPOIB_MCAST_EV_ANSWERS |
+						    IPOIB_MCAST_EV_RENEWING));
 	spin_unlock_bh(&priv->mcast.lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
 			  ipoib_group_state_names[state], mcast->status);

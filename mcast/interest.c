@@ -115,7 +115,7 @@ static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *m
 	mcast->listed = true;
 	/* It may have been made since the SA last said that there is none. */
 	if (ipoib_mcast_group_is_busy(mcast->state))
-		mcast->reread = max_t(u8, mcast->reread, IPOIB_REREAD_GROUP);
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	ipoib_mcast_group_add_user(mcast, IPOIB_USER_ROUTE);
 }
 

@@ -184,7 +184,24 @@ bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
 	return mcast == broadcast ||
 	       ((broadcast->state == IPOIB_MCAST_MEMBER ||
 		 broadcast->state == IPOIB_MCAST_CHECKING) &&
-		!READ_ONCE(broadcast->lost));
+		!(READ_ONCE(broadcast->events) & IPOIB_MCAST_EV_LOST));
+}
+
+static void ipoib_mcast_member_post(struct ipoib_mcast *mcast, u8 events)
+{
+	spin_lock_bh(&mcast->priv->mcast.lock);
+	ipoib_mcast_post(mcast, events);
+	spin_unlock_bh(&mcast->priv->mcast.lock);
+}
+
+/* Take events that a question answers: those from now on need another one. */
+static u8 ipoib_mcast_member_consume(struct ipoib_mcast *mcast, u8 events)
+{
+	spin_lock_bh(&mcast->priv->mcast.lock);
+	events &= mcast->events;
+	WRITE_ONCE(mcast->events, mcast->events & ~events);
+	spin_unlock_bh(&mcast->priv->mcast.lock);
+	return events;
 }
 
 static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
@@ -367,7 +384,7 @@ static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list)
-		if (mcast->lost && rcu_access_pointer(mcast->ah))
+		if (mcast->events & IPOIB_MCAST_EV_LOST && rcu_access_pointer(mcast->ah))
 			ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast.lock);
@@ -422,11 +439,11 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	spin_lock_bh(&priv->mcast.lock);
 	mcast->parked = true;
 	/* It has been made meanwhile, or routers have nothing here. */
-	if (mcast->reread)
+	if (mcast->events & IPOIB_MCAST_EV_ASK)
 		mcast->retry_at = jiffies;
 	else
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
-	ipoib_mcast_todo(mcast);
+	ipoib_mcast_post(mcast, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 	/* To the routers, or dropped: the sender decides. */
 	ipoib_mcast_group_send(mcast);
@@ -444,9 +461,9 @@ static void ipoib_mcast_member_apply_reports(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 
 	spin_lock_bh(&priv->mcast.lock);
-	if (mcast->reread) {
+	if (mcast->events & IPOIB_MCAST_EV_ASK) {
 		mcast->retry_at = jiffies;
-		ipoib_mcast_todo(mcast);
+		ipoib_mcast_post(mcast, 0);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
 }
@@ -517,24 +534,12 @@ static void ipoib_mcast_member_unanswered(struct ipoib_mcast *mcast, int err)
 							  IPOIB_CHECK_NO_ANSWER, err);
 }
 
-static void ipoib_mcast_member_reread(struct ipoib_mcast *mcast,
-				      enum ipoib_reread how)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
-	spin_lock_bh(&priv->mcast.lock);
-	mcast->reread = max_t(u8, mcast->reread, how);
-	ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast.lock);
-}
-
 /* The membership stands, and is checked again after a pause. */
-static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast,
-					   enum ipoib_reread how)
+static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast, u8 events)
 {
 	ipoib_mcast_check_retry_later(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_MEMBER);
-	ipoib_mcast_member_reread(mcast, how);
+	ipoib_mcast_member_post(mcast, events);
 }
 
 /**
@@ -551,7 +556,6 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 
 	spin_lock_bh(&priv->mcast.lock);
 	if (status == -ENETRESET) {
-		mcast->lost = true;
 		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
 		/* All nodes have lost theirs: the link itself comes first. */
@@ -559,11 +563,11 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 		if (ipoib_mcast_group_is_broadcast(mcast))
 			spread /= 4;
 		mcast->retry_at = jiffies + spread;
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_LOST);
 	} else {
-		mcast->answered = true;
 		mcast->status = status;
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_ANSWER);
 	}
-	ipoib_mcast_todo(mcast);
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv, 0);
 }
@@ -603,11 +607,7 @@ static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 
 	if (want == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
 		like = ipoib_mcast_member_link(priv);
-	spin_lock_bh(&priv->mcast.lock);
-	mcast->lost = false;
-	mcast->answered = false;
-	mcast->reread = IPOIB_REREAD_NO;
-	spin_unlock_bh(&priv->mcast.lock);
+	ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
 	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
 	joining = priv->fabric->join(priv, mcast, want, like);
@@ -631,14 +631,11 @@ static void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 	if (!ipoib_mcast_enter(mcast))
 		return;
 	WRITE_ONCE(mcast->asked, want);
-	/* Only what is reported from now on needs another read. */
-	spin_lock_bh(&mcast->priv->mcast.lock);
-	mcast->reread = IPOIB_REREAD_NO;
-	spin_unlock_bh(&mcast->priv->mcast.lock);
 	if (!probe) {
 		ipoib_mcast_member_ask_join(mcast, want);
 		return;
 	}
+	ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_ASK);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
 	err = ipoib_mcast_member_read(mcast);
 	if (err)
@@ -650,35 +647,29 @@ static void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 /* Check whether a membership is still valid. */
 static void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 {
-	struct ipoib_dev *priv = mcast->priv;
+	u8 events;
 
 	if (!ipoib_mcast_enter(mcast))
 		return;
-	/* What is reported from now on needs another recheck. */
-	spin_lock_bh(&priv->mcast.lock);
-	mcast->checking = mcast->reread;
-	mcast->reread = IPOIB_REREAD_NO;
-	spin_unlock_bh(&priv->mcast.lock);
+	events = ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_ASK);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_CHECKING);
+	if (events & IPOIB_MCAST_EV_RENEW)
+		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEWING);
 	if (!ipoib_mcast_member_refresh(mcast))
 		return;
-	ipoib_mcast_member_check_later(mcast, mcast->checking);
+	ipoib_mcast_member_check_later(mcast, events);
 }
 
 /* The SA refuses the membership: the group has gone, or is one of other values. */
-static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast)
+static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast, u8 events)
 {
-	struct ipoib_dev *priv = mcast->priv;
-
 	if (!(mcast->held & IPOIB_JOIN_FULL)) {
-		ipoib_mcast_member_set_absent(mcast, mcast->checking == IPOIB_REREAD_SM);
+		ipoib_mcast_member_set_absent(mcast, events & IPOIB_MCAST_EV_RENEWING);
 		return;
 	}
 	ipoib_mcast_member_invalidate(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-	spin_lock_bh(&priv->mcast.lock);
-	ipoib_mcast_todo(mcast);
-	spin_unlock_bh(&priv->mcast.lock);
+	ipoib_mcast_member_post(mcast, 0);
 }
 
 /* Are all values that the address handle and the QP use the same? */
@@ -717,7 +708,7 @@ static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 	}
 	mcast->reason = IPOIB_CHECK_LOCAL;
 	ipoib_mcast_check_log(mcast, "renewal", err);
-	ipoib_mcast_member_check_later(mcast, IPOIB_REREAD_GROUP);
+	ipoib_mcast_member_check_later(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
 /*
@@ -798,9 +789,9 @@ static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want, bool due)
 		ipoib_mcast_member_join(mcast, want);
 }
 
-static void ipoib_mcast_step_idle(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step_idle(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	ipoib_mcast_try_join(mcast, now->want, true);
+	ipoib_mcast_try_join(mcast, want, true);
 }
 
 /*
@@ -809,12 +800,12 @@ static void ipoib_mcast_step_idle(struct ipoib_mcast *mcast, const struct ipoib_
  * that of a listener: if that was refused, the join would be repeated at once, and
  * granted by ib_sa again.
  */
-static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	enum ipoib_check reason;
 	int err = mcast->status;
 
-	if (!now->answered)
+	if (!(events & IPOIB_MCAST_EV_ANSWER))
 		return;
 	if (err) {
 		ipoib_mcast_member_free(mcast, &mcast->joining);
@@ -842,15 +833,15 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, const struct ipo
 	ipoib_mcast_member_set_joined(mcast);
 	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
 	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
-		ipoib_mcast_member_reread(mcast, IPOIB_REREAD_SM);
+		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEW);
 }
 
 /* After silence the question is whether there is an SA again. */
-static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	int status = mcast->read_status;
+	int status = mcast->status;
 
-	if (!now->read)
+	if (!(events & IPOIB_MCAST_EV_RECORD))
 		return;
 	if (mcast->reason != IPOIB_CHECK_NO_ANSWER)
 		ipoib_mcast_member_explain(mcast, status);
@@ -861,25 +852,27 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, const struct ipoi
 }
 
 /* Replaced if it is lost or another one is wanted, or rechecked. */
-static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	if (!ipoib_mcast_may_join(mcast))
 		return;
-	if (now->want != mcast->held)
-		ipoib_mcast_member_join(mcast, now->want);
+	if (want != mcast->held)
+		ipoib_mcast_member_join(mcast, want);
 	else if (!ipoib_mcast_is_time(mcast))
 		return;
-	else if (now->lost)
-		ipoib_mcast_member_join(mcast, now->want);
-	else if (now->reread)
+	else if (events & IPOIB_MCAST_EV_LOST)
+		ipoib_mcast_member_join(mcast, want);
+	else if (events & IPOIB_MCAST_EV_ASK)
 		ipoib_mcast_member_check(mcast);
 }
 
-static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	int status = mcast->read_status;
+	u8 again = events & IPOIB_MCAST_EV_RENEWING ? IPOIB_MCAST_EV_RENEW :
+						      IPOIB_MCAST_EV_RECHECK;
+	int status = mcast->status;
 
-	if (!now->read)
+	if (!(events & IPOIB_MCAST_EV_RECORD))
 		return;
 	if (!status && ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
 		/* The switches may have dropped the port meanwhile. */
@@ -888,31 +881,31 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, const struct ip
 	} else if (!status) {
 		ipoib_mcast_member_renew(mcast);
 	} else if (ipoib_mcast_member_is_gone(status)) {
-		ipoib_mcast_member_gone(mcast);
+		ipoib_mcast_member_gone(mcast, events);
 	} else {
 		/* The log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
-		ipoib_mcast_member_check_later(mcast, mcast->checking);
+		ipoib_mcast_member_check_later(mcast, again);
 	}
 }
 
 /* A new listener does not wait for the sender's retry. */
-static void ipoib_mcast_step_backoff(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step_backoff(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	ipoib_mcast_try_join(mcast, now->want, now->want != mcast->asked ||
-					       ipoib_mcast_is_time(mcast));
+	ipoib_mcast_try_join(mcast, want, want != mcast->asked || ipoib_mcast_is_time(mcast));
 }
 
 /* No frame and no report: the group is not asked for. */
-static void ipoib_mcast_step_absent(struct ipoib_mcast *mcast, const struct ipoib_mcast_view *now)
+static void ipoib_mcast_step_absent(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	ipoib_mcast_try_join(mcast, now->want, now->want != mcast->asked ||
-					       (now->reread && ipoib_mcast_is_time(mcast)));
+	bool due = events & IPOIB_MCAST_EV_ASK && ipoib_mcast_is_time(mcast);
+
+	ipoib_mcast_try_join(mcast, want, want != mcast->asked || due);
 }
 
 /* What the multicast work does for a group that has a user, by its state. */
 void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
-							const struct ipoib_mcast_view *now) = {
+							u8 want, u8 events) = {
 	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_idle,
 	[IPOIB_MCAST_JOINING]	= ipoib_mcast_step_joining,
 	[IPOIB_MCAST_ASKING]	= ipoib_mcast_step_asking,

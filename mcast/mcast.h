@@ -139,24 +139,6 @@ static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from,
 	return to == IPOIB_MCAST_IDLE || next[from] & BIT(to);
 }
 
-/**
- * struct ipoib_mcast_view - what a step goes by, read under mcast.lock
- * @state: state
- * @want: JoinState wanted
- * @answered: a join has been answered
- * @read: the record has been read
- * @lost: the membership has gone
- * @reread: its record has to be read again
- */
-struct ipoib_mcast_view {
-	enum ipoib_mcast_state state;
-	u8 want;
-	bool answered;
-	bool read;
-	bool lost;
-	u8 reread;
-};
-
 /* mcast/group.c */
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
@@ -164,7 +146,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast);
 void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay);
-void ipoib_mcast_todo(struct ipoib_mcast *mcast);
+void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events);
 void ipoib_mcast_todo_all(struct ipoib_dev *priv);
 unsigned long ipoib_mcast_spread(void);
 void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user);
@@ -192,7 +174,7 @@ const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev 
 bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast);
 void ipoib_mcast_member_end(struct ipoib_mcast *mcast);
 extern void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
-							       const struct ipoib_mcast_view *now);
+							       u8 want, u8 events);
 const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
 
 /* mcast/xmit.c */

@@ -119,10 +119,9 @@ static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
 		return false;
 	if (ipoib_mcast_until(mcast->retry_at))
 		return true;
-	if (!mcast->reread)
+	if (!(mcast->events & IPOIB_MCAST_EV_ASK))
 		mcast->asked_at = jiffies;
-	mcast->reread = IPOIB_REREAD_GROUP;
-	ipoib_mcast_todo(mcast);
+	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	ipoib_mcast_kick(mcast->priv, 0);
 	return false;
 }
@@ -131,7 +130,7 @@ static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
 static bool ipoib_mcast_send_may_ask(const struct ipoib_mcast *mcast)
 {
 	return READ_ONCE(mcast->state) == IPOIB_MCAST_ABSENT &&
-	       !READ_ONCE(mcast->reread) &&
+	       !(READ_ONCE(mcast->events) & IPOIB_MCAST_EV_ASK) &&
 	       !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
 }
 
