@@ -87,8 +87,8 @@ enum ipoib_mcast_state {
  * @node: in &ipoib_groups.table
  * @mgid: key
  * @ah: published address handle
- * @settled: the fabric forwards for the group, or the group is missing; else frames go by
- *	the broadcast group. Written by the multicast work, as @settled_at
+ * @settled: the fabric forwards for the group; false: frames go by the broadcast group, until
+ *	@settled_at. Written by the multicast work, as that is
  * @used: jiffies, with a resolution of a second, of the last frame sent
  * @priv: the interface
  * @list: in &ipoib_groups.list, under mcast.lock

@@ -161,7 +161,8 @@ static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv, u8 *want, u8
 		list_del_init(&mcast->todo);
 		*want = ipoib_mcast_group_want(mcast);
 		*events = mcast->events;
-		WRITE_ONCE(mcast->events, *events & ~IPOIB_MCAST_EV_ANSWERS);
+		/* A record stays until the state changes: no other one takes its place. */
+		WRITE_ONCE(mcast->events, *events & ~IPOIB_MCAST_EV_ANSWER);
 		/* After a step the rest is checked again. */
 		if (*events & IPOIB_MCAST_EV_ANSWERS)
 			ipoib_mcast_post(mcast, 0);

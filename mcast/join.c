@@ -249,11 +249,15 @@ static void ipoib_mcast_member_free(struct ipoib_mcast *mcast,
 /* Give up the membership here, whatever the SA has. */
 static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 {
+	bool held = mcast->held;
+
 	ipoib_mcast_member_detach(mcast);
 	ipoib_mcast_member_free(mcast, &mcast->member);
 	WRITE_ONCE(mcast->held, 0);
 	ipoib_mcast_member_publish(mcast, NULL);
-	WRITE_ONCE(mcast->settled, true);
+	/* Without a membership frames go to all nodes after an SM change. */
+	if (held)
+		WRITE_ONCE(mcast->settled, true);
 }
 
 /* Give up a membership that the SA does not have. ib_sa has not left the group yet. */
@@ -767,7 +771,7 @@ static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
  * the port is a member as far as it knows. It leaves a group in a work of its own. A
  * join before that has begun would be granted from the membership that has just been
  * invalidated. If other clients on the port are members, ib_sa grants joins until they
- * leave; the hold-off ends, and ipoib_mcast_member_granted() has the SA confirm the join.
+ * leave; the hold-off ends, and ipoib_mcast_step_joining() has the SA confirm the join.
  */
 static bool ipoib_mcast_hold_off(struct ipoib_mcast *mcast, u8 want)
 {
