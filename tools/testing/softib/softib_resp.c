@@ -358,7 +358,7 @@ static void softib_resp_end_half(struct rvt_qp *qp, u64 lid)
 	spin_lock_irq(&qp->r_lock);
 	if (ib_rvt_state_ops[qp->state] & RVT_PROCESS_RECV_OK &&
 	    qp->r_state == IB_OPCODE_RC_SEND_FIRST && !qp->r_rcv_len) {
-		rvt_copy_sge(qp, &qp->r_sge, message, sizeof(message), false, false);
+		rvt_copy_sge(qp, &qp->r_sge, message, sizeof(message), true, false);
 		rvt_put_ss(&qp->r_sge);
 		qp->r_state = IB_OPCODE_RC_SEND_LAST;
 		qp->r_psn = (qp->r_psn + 1) & 0xffffff;
