@@ -318,10 +318,17 @@ victim()
 }
 
 # The LID in the request is that of node 3.
+# none_accepting NODE: it repeats no REP
+none_accepting()
+{
+	! conns "$1" | grep -q '^ *accepting '
+}
+
 leads_elsewhere()
 {
 	local before
 
+	check "no REP of before" slowwait 15 none_accepting 2
 	before=$(cm_stat 2 cm_bad_private_data)
 	forged leads_elsewhere "slid=$(lid_hex 3)"
 	check_eq "REJ" "$(cm_messages "$CM_REJ" "$(from 2)" -f cm.reason | sort -u)" 13
