@@ -137,11 +137,16 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 
 
 /* Whether a request may be granted now. Returns 0 or the reason to refuse it. */
 static int ipoib_conn_check_grant(const struct ipoib_conn *conn, struct ipoib_peer *peer,
-				  const struct ipoib_cm_request *request)
+				  const struct ipoib_cm_request *request,
+				  enum ipoib_identity identity)
 {
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
+	if (identity == IPOIB_IDENTITY_REFUTED) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
+		cm->priv->neigh->contradicted(cm->priv, peer->addr.gid);
+	}
 	if (ipoib_peer_crosses(cm, peer, request->sid)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
 		return IB_CM_REJ_CONSUMER_DEFINED;
@@ -158,18 +163,13 @@ static int ipoib_conn_check_grant(const struct ipoib_conn *conn, struct ipoib_pe
  * of a port than it may have addresses for: each takes a send queue.
  */
 static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			      const struct ipoib_cm_request *request)
+			      const struct ipoib_cm_request *request,
+			      enum ipoib_identity identity)
 {
 	struct ipoib_cm *cm = conn->cm;
-	enum ipoib_identity identity;
 
-	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
-	if (identity == IPOIB_IDENTITY_REFUTED) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		cm->priv->neigh->contradicted(cm->priv, peer->addr.gid);
-	}
 	/* If we know it by the other one, that was before it listened to both. */
-	if (request->sid == IPOIB_SID_RFC)
+	if (request->sid == IPOIB_SID_RFC && identity != IPOIB_IDENTITY_REFUTED)
 		peer->sid = IPOIB_SID_RFC;
 	conn->mtu = request->mtu;
 	conn->confirmed = identity == IPOIB_IDENTITY_CONFIRMED;
@@ -184,6 +184,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn,
 {
 	struct ipoib_cm *cm = conn->cm;
 	int reason = IB_CM_REJ_NO_RESOURCES;
+	enum ipoib_identity identity;
 	struct ipoib_peer *peer;
 
 	conn->port = request->port;
@@ -193,9 +194,10 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn,
 	if (!peer)
 		goto unlock;
 	peer->users++;
-	reason = ipoib_conn_check_grant(conn, peer, request);
+	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
+	reason = ipoib_conn_check_grant(conn, peer, request, identity);
 	if (!reason)
-		ipoib_conn_enlist(conn, peer, request);
+		ipoib_conn_enlist(conn, peer, request, identity);
 	ipoib_peer_put(cm, peer);
 unlock:
 	spin_unlock_bh(&cm->lock);
@@ -309,46 +311,6 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 }
 
 /*
- * Whether a connection that is ready takes the place of another one of the peer. Of two for both
- * directions the newer does, if it comes from the port that the peer is known to be on, or from
- * that of the other one. For one direction the port has to be the same.
- */
-static bool ipoib_conn_supersedes(const struct ipoib_conn *conn,
-				  const struct ipoib_conn *old)
-{
-	bool same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
-
-	if (!conn->duplex)
-		return same && !old->duplex && old->active == conn->active;
-	return same || conn->confirmed;
-}
-
-/**
- * ipoib_conn_supersede - have the connections whose place another one takes end
- * @conn: the other one, established
- *
- * RFC 4755 leaves a second connection to the receiver (C14), and a peer may use one for IPv4
- * and one for IPv6. So they end when they are not used for IPOIB_CM_EVICT_IDLE, as those of
- * a peer that has been booted anew.
- *
- * A request alone does not do that: it can be forged by a user of the peer's host, and where
- * the path to the peer is not known, by any host. The private data of the RTU proves that the
- * peer's driver has sent it.
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_conn_supersede(struct ipoib_conn *conn)
-{
-	struct ipoib_conn *old;
-
-	lockdep_assert_held(&conn->cm->lock);
-	list_for_each_entry(old, &conn->peer->conns, peer_list)
-		if (old != conn && old->state != IPOIB_CONN_CONNECTING &&
-		    ipoib_conn_supersedes(conn, old))
-			old->old = true;
-}
-
-/*
  * The peer has a connection that is used: what it was to grant is not needed any more. It has
  * refused that as crossed, or the request is on its way still.
  */
@@ -396,16 +358,9 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		ipoib_conn_take_rtu(conn, data);
-		/* For the peer the one that has taken its place meanwhile is the newer, too. */
-		if (ipoib_conn_confirm(conn) && ipoib_cm_is_on(cm->priv) &&
-		    !(conn->old && peer->chosen) && !ipoib_peer_is_unverified(peer)) {
-			ipoib_conn_use(conn);
+		ipoib_conn_settle(conn);
+		if (peer->chosen == conn)
 			ipoib_peer_end_requests(peer);
-		} else {
-			ipoib_peer_settle(cm, peer);
-		}
-		if (!conn->old)
-			ipoib_conn_supersede(conn);
 	}
 	spin_unlock_bh(&cm->lock);
 	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);

@@ -160,6 +160,17 @@ static void ipoib_conn_note_use(struct ipoib_conn *conn)
 	conn->aged = used;
 }
 
+/*
+ * The path record has been read since the connection was made: it may be the one to send on,
+ * in place of one whose other end is gone.
+ */
+static void ipoib_conn_compare(struct ipoib_conn *conn)
+{
+	if (conn->state == IPOIB_CONN_ESTABLISHED && !conn->confirmed &&
+	    ipoib_conn_confirm(conn))
+		ipoib_conn_settle(conn);
+}
+
 static void ipoib_cm_reap_age_conns(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn, *tmp;
@@ -167,6 +178,7 @@ static void ipoib_cm_reap_age_conns(struct ipoib_cm *cm)
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
+		ipoib_conn_compare(conn);
 		why = ipoib_conn_check_timeouts(conn);
 		if (why != IPOIB_CLOSE_NONE)
 			ipoib_conn_close_for(conn, why);

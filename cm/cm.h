@@ -692,6 +692,8 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 			enum ipoib_conn_state state);
 int ipoib_conn_make(struct ipoib_conn *conn);
 void ipoib_conn_made(struct ipoib_conn *conn);
+void ipoib_conn_supersede(struct ipoib_conn *conn);
+void ipoib_conn_settle(struct ipoib_conn *conn);
 void ipoib_conn_abandon(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
 struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
@@ -717,7 +719,6 @@ void ipoib_cm_connect_work(struct work_struct *work);
 /* accept.c */
 void ipoib_conn_accepted(struct ipoib_conn *conn,
 			 const struct ipoib_cm_data *data);
-void ipoib_conn_supersede(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 

@@ -605,6 +605,69 @@ void ipoib_conn_fail(struct ipoib_conn *conn)
 	spin_unlock_bh(&cm->lock);
 }
 
+/* ---- several connections of a peer ---- */
+
+/*
+ * Whether a connection that is ready takes the place of another one of the peer. Of two for both
+ * directions the newer does, if it comes from the port that the peer is known to be on, or from
+ * that of the other one. For one direction the port has to be the same.
+ */
+static bool ipoib_conn_supersedes(const struct ipoib_conn *conn,
+				  const struct ipoib_conn *old)
+{
+	bool same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
+
+	if (!conn->duplex)
+		return same && !old->duplex && old->active == conn->active;
+	return same || conn->confirmed;
+}
+
+/**
+ * ipoib_conn_supersede - have the connections whose place another one takes end
+ * @conn: the other one, established
+ *
+ * RFC 4755 leaves a second connection to the receiver (C14), and a peer may use one for IPv4
+ * and one for IPv6. So they end when they are not used for IPOIB_CM_EVICT_IDLE, as those of
+ * a peer that has been booted anew.
+ *
+ * A request alone does not do that: it can be forged by a user of the peer's host, and where
+ * the path to the peer is not known, by any host. The private data of the RTU proves that the
+ * peer's driver has sent it.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_supersede(struct ipoib_conn *conn)
+{
+	struct ipoib_conn *old;
+
+	lockdep_assert_held(&conn->cm->lock);
+	list_for_each_entry(old, &conn->peer->conns, peer_list)
+		if (old != conn && old->state != IPOIB_CONN_CONNECTING &&
+		    ipoib_conn_supersedes(conn, old))
+			old->old = true;
+}
+
+/**
+ * ipoib_conn_settle - send on a connection that the peer has requested, if it is one for that
+ * @conn: the connection, established; its port may have been compared just now
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_settle(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	/* For the peer the one that has taken its place meanwhile is the newer, too. */
+	if (ipoib_conn_confirm(conn) && ipoib_cm_is_on(cm->priv) &&
+	    !(conn->old && peer->chosen) && !ipoib_peer_is_unverified(peer))
+		ipoib_conn_use(conn);
+	else
+		ipoib_peer_settle(cm, peer);
+	if (!conn->old)
+		ipoib_conn_supersede(conn);
+}
+
 /* ---- the reaper ---- */
 
 static struct ipoib_conn *ipoib_cm_reap_next_closing(struct ipoib_cm *cm)

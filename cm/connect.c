@@ -324,7 +324,9 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
-	err = ipoib_conn_take_rep(conn, event->private_data);
+	/* One that has been closed is not used: its peer gets no RTU. */
+	err = READ_ONCE(conn->state) == IPOIB_CONN_CONNECTING ?
+	      ipoib_conn_take_rep(conn, event->private_data) : -ECANCELED;
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
 	if (err) {
 		if (err == -EPROTO)
@@ -338,9 +340,9 @@ static void ipoib_conn_replied(struct ipoib_conn *conn,
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		ipoib_conn_use(conn);
 		ipoib_conn_supersede(conn);
+		ipoib_stat_add(cm->priv, IPOIB_CM_ESTABLISHED, 1);
 	}
 	spin_unlock_bh(&cm->lock);
-	ipoib_stat_add(cm->priv, IPOIB_CM_ESTABLISHED, 1);
 }
 
 /*

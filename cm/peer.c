@@ -161,7 +161,8 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 
 /**
  * ipoib_conn_confirm - whether a connection is one to send on to its peer
- * @conn: the connection; if its port could not be compared yet that is done here
+ * @conn: the connection; if its port could not be compared yet that is done here, also of one
+ *	that only the peer sends on
  *
  * Context: &ipoib_cm.lock held
  * Return: true if it is, once it is established
@@ -169,13 +170,11 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 bool ipoib_conn_confirm(struct ipoib_conn *conn)
 {
 	lockdep_assert_held(&conn->cm->lock);
-	if (!conn->active && !conn->duplex)
-		return false;
-	if (!conn->confirmed)
-		conn->confirmed = ipoib_conn_identity(conn->cm, conn->peer->addr.gid,
-						      &conn->port) ==
-				  IPOIB_IDENTITY_CONFIRMED;
-	return conn->confirmed;
+	if (!conn->confirmed &&
+	    ipoib_conn_identity(conn->cm, conn->peer->addr.gid, &conn->port) ==
+	    IPOIB_IDENTITY_CONFIRMED)
+		WRITE_ONCE(conn->confirmed, true);
+	return conn->confirmed && (conn->active || conn->duplex);
 }
 
 /* ---- the table ---- */

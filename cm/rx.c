@@ -551,7 +551,8 @@ static void ipoib_cm_rx_note(struct ipoib_conn *conn)
 	struct ipoib_peer *peer = conn->peer;
 	unsigned long now = jiffies;
 
-	if (READ_ONCE(peer->last_rx) != now)
+	/* Any host can have one in the peer's name, to another port. */
+	if (READ_ONCE(conn->confirmed) && READ_ONCE(peer->last_rx) != now)
 		WRITE_ONCE(peer->last_rx, now);
 	if (unlikely(!READ_ONCE(conn->verified)))
 		ipoib_conn_mark_verified(conn);

@@ -161,7 +161,7 @@ complete()
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_share,ok 6 ipoib_police,ok 7 ipoib_admit,ok 8 ipoib_tso"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
