@@ -32,6 +32,7 @@ CASES=(
 	"silent_sender U50,A26 and senders have the MLIDs of the new SM"
 	"silent_unmade U16,U20 if it has no broadcast group the carrier goes"
 	"same_mlids U51,A26 when the SM is restarted groups keep their MLIDs"
+	"grace U51 what is sent to a group that the new SM does not know goes by the broadcast group for 2 s"
 	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
 	"other_mlids U51,A26 an SM that gives a group another MLID is believed: what is sent goes there, and arrives"
 	"many_left U56,F31 of two hundred groups that are left at once the SA is told once each, and not all at once"
@@ -365,6 +366,27 @@ via_broadcast()
 arrives()
 {
 	[ "$(udp_count "$1" 2)" -gt "$2" ]
+}
+
+# Its listener may only be late. A datagram each 10 ms: 200, or nearly.
+grace()
+{
+	local before
+
+	with_group
+	udp_listen 3 239.52.0.2 7300 60000 600000
+	check "a listener" slowwait 5 sa_is_full_member 3 "$(mgid4 239.52.0.2)"
+	udp_to 2 239.52.0.2 7301 3
+	check "a sender" slowwait 5 mcg_is 2 "$(mgid4 239.52.0.2)" state member
+	background 2 udp_group send ib0 239.52.0.2 7300 100 60000 10000
+	opensm_kill
+	kill "$LISTENER" 2> /dev/null
+	wait "$LISTENER"
+	before=$(xstat 2 tx_via_broadcast)
+	opensm_start
+	check "the group is missing" slowwait 8 mcg_is 2 "$(mgid4 239.52.0.2)" state absent
+	check "by the broadcast group" busywait 5000 via_broadcast 2 $((before + 100))
+	background_stop
 }
 
 # What is lost is for the SM to answer for: it empties the switches' tables at first, the
