@@ -94,16 +94,19 @@ static netdev_features_t ipoib_fix_features(struct net_device *dev,
 					    netdev_features_t features)
 {
 	if (ipoib_cm_is_on(netdev_priv(dev)))
-		features &= ~(NETIF_F_ALL_TSO | NETIF_F_HW_CSUM);
+		features &= ~(NETIF_F_ALL_TSO | NETIF_F_GSO_UDP_L4 |
+			      NETIF_F_HW_CSUM);
 	return features;
 }
 
-/* Checksums stay: the stack's segments may come without them. */
+/* Checksums stay: the stack's segments may come without them. Groups take no large frames. */
 static netdev_features_t ipoib_features_check(struct sk_buff *skb,
 					      struct net_device *dev,
 					      netdev_features_t features)
 {
-	if (skb_is_gso(skb) && !ipoib_ud_cut_check(netdev_priv(dev), skb))
+	if (skb_is_gso(skb) &&
+	    (!ipoib_ud_cut_check(netdev_priv(dev), skb) ||
+	     ipoib_lladdr_is_mcast((const void *)skb->data)))
 		features &= ~NETIF_F_GSO_MASK;
 	return features;
 }

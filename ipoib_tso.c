@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Segmentation of TCP where the HCA has no large sends.
+ * Segmentation of TCP and UDP where the HCA has no large sends.
  *
  * A segment is a send of its own, whose header is built in the copy buffer of its slot and
  * whose payload stays in the frame. The payload is mapped once, by the slot of the last
  * segment, which owns the frame: sends complete in order.
  *
- * The headers are those of inet_gso_segment(), ipv6_gso_segment() and tcp_gso_segment(), so
- * that a receiver sees no difference. tso_build_hdr() does not make them: it computes no
- * checksums, repeats CWR, and knows no IPv6 extension headers.
+ * The headers are those of inet_gso_segment(), ipv6_gso_segment(), tcp_gso_segment() and
+ * __udp_gso_segment(), so that a receiver sees no difference. tso_build_hdr() does not make
+ * them: it computes no checksums, repeats CWR, and knows no IPv6 extension headers.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -27,7 +27,7 @@
  *	fragments
  * @linear: 1 if the linear part has payload, else 0
  * @head: octets of the headers
- * @l4: where the TCP header starts
+ * @l4: where the TCP or UDP header starts
  * @pseudo: sum of the pseudo header without its length
  */
 struct ipoib_tso {
@@ -82,7 +82,9 @@ static void ipoib_tso_init(struct ipoib_tso *tso, const struct sk_buff *skb)
 	tso->head = tso_start((struct sk_buff *)skb, &tso->at);
 	tso->l4 = skb_transport_offset(skb);
 	tso->linear = skb_headlen(skb) > tso->head ? 1 : 0;
-	tso->pseudo = csum_sub(csum_unfold(tcp_hdr(skb)->check),
+	tso->pseudo = csum_sub(csum_unfold(ipoib_tso_is_udp(skb) ?
+					   udp_hdr(skb)->check :
+					   tcp_hdr(skb)->check),
 			       (__force __wsum)htonl(skb->len - tso->l4));
 }
 
@@ -110,23 +112,19 @@ static int ipoib_tso_payload(struct ipoib_tso *tso, unsigned int len,
 	return nsge;
 }
 
-/* Headers of segment @i, whose payload is @len octets with the sum @sum. */
-static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i,
-			     unsigned int len, bool last, __wsum sum)
+/* The sum of a TCP or UDP header whose checksum is 0, and its payload. */
+static __sum16 ipoib_tso_sum(const struct ipoib_tso *tso, const void *l4,
+			     unsigned int len, __wsum sum)
 {
-	unsigned int net = skb_network_offset(tso->skb);
-	struct tcphdr *tcp = (void *)(to + tso->l4);
-	struct ipv6hdr *ip6 = (void *)(to + net);
-	struct iphdr *ip = (void *)(to + net);
+	unsigned int head = tso->head - tso->l4;
 
-	memcpy(to, tso->skb->data, tso->head);
-	if (skb_is_gso_v6(tso->skb)) {
-		ip6->payload_len = htons(tso->head + len - net - sizeof(*ip6));
-	} else {
-		ip->tot_len = htons(tso->head + len - net);
-		ip->id = htons(ntohs(ip->id) + i);
-		ip_send_check(ip);
-	}
+	sum = csum_add(sum, csum_partial(l4, head, tso->pseudo));
+	return csum_fold(csum_add(sum, (__force __wsum)htonl(head + len)));
+}
+
+static void ipoib_tso_tcp(const struct ipoib_tso *tso, struct tcphdr *tcp,
+			  unsigned int i, unsigned int len, bool last, __wsum sum)
+{
 	tcp->seq = htonl(ntohl(tcp->seq) + i * skb_shinfo(tso->skb)->gso_size);
 	if (i)
 		tcp->cwr = 0;
@@ -135,9 +133,37 @@ static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i
 		tcp->psh = 0;
 	}
 	tcp->check = 0;
-	sum = csum_add(sum, csum_partial(tcp, tso->head - tso->l4, tso->pseudo));
-	sum = csum_add(sum, (__force __wsum)htonl(tso->head - tso->l4 + len));
-	tcp->check = csum_fold(sum);
+	tcp->check = ipoib_tso_sum(tso, tcp, len, sum);
+}
+
+static void ipoib_tso_udp(const struct ipoib_tso *tso, struct udphdr *udp,
+			  unsigned int len, __wsum sum)
+{
+	udp->len = htons(sizeof(*udp) + len);
+	udp->check = 0;
+	udp->check = ipoib_tso_sum(tso, udp, len, sum) ?: CSUM_MANGLED_0;
+}
+
+/* Headers of segment @i, whose payload is @len octets with the sum @sum. */
+static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i,
+			     unsigned int len, bool last, __wsum sum)
+{
+	unsigned int net = skb_network_offset(tso->skb);
+	struct ipv6hdr *ip6 = (void *)(to + net);
+	struct iphdr *ip = (void *)(to + net);
+
+	memcpy(to, tso->skb->data, tso->head);
+	if (tso->skb->protocol == htons(ETH_P_IPV6)) {
+		ip6->payload_len = htons(tso->head + len - net - sizeof(*ip6));
+	} else {
+		ip->tot_len = htons(tso->head + len - net);
+		ip->id = htons(ntohs(ip->id) + i);
+		ip_send_check(ip);
+	}
+	if (ipoib_tso_is_udp(tso->skb))
+		ipoib_tso_udp(tso, (void *)(to + tso->l4), len, sum);
+	else
+		ipoib_tso_tcp(tso, (void *)(to + tso->l4), i, len, last, sum);
 }
 
 /* Segment @i, in a slot behind the head of the ring. Return: 0 or -E2BIG */
@@ -174,7 +200,7 @@ static int ipoib_tso_segment(struct ipoib_tso *tso, struct ipoib_ring *ring,
 /**
  * ipoib_tso_fill - put the segments of a frame into slots from the head on
  * @ring: ring with copy buffers and room for @n slots
- * @skb: GSO frame of TCP, starting with the encapsulation header
+ * @skb: GSO frame, starting with the encapsulation header
  * @wr: @n work requests, each with room for IPOIB_TX_SGE SGEs; their lists, opcodes and
  *	flags are set
  * @n: ipoib_tso_segments() of the frame

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Segmentation of TCP where the HCA has no large sends, see ipoib_tso.c.
+ * Segmentation of TCP and UDP where the HCA has no large sends, see ipoib_tso.c.
  */
 #ifndef IPOIB_TSO_H
 #define IPOIB_TSO_H
@@ -8,6 +8,7 @@
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <linux/types.h>
+#include <linux/udp.h>
 
 #include "ipoib_ring.h"
 
@@ -15,18 +16,31 @@
 #define IPOIB_TSO_SGE_MIN	3
 
 /**
- * ipoib_tso_head - headers of a GSO frame of TCP
+ * ipoib_tso_is_udp - whether a GSO frame is one of UDP
+ * @skb: the frame
+ *
+ * Return: true if so, else it is one of TCP
+ */
+static inline bool ipoib_tso_is_udp(const struct sk_buff *skb)
+{
+	return skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
+}
+
+/**
+ * ipoib_tso_head - headers of a GSO frame
  * @skb: the frame
  *
  * Return: octets from the start of its data to its payload
  */
 static inline unsigned int ipoib_tso_head(const struct sk_buff *skb)
 {
-	return skb_transport_offset(skb) + tcp_hdrlen(skb);
+	return skb_transport_offset(skb) + (ipoib_tso_is_udp(skb) ?
+					    sizeof(struct udphdr) :
+					    tcp_hdrlen(skb));
 }
 
 /**
- * ipoib_tso_segments - segments of a GSO frame of TCP
+ * ipoib_tso_segments - segments of a GSO frame
  * @skb: the frame
  *
  * Of a frame from user space the stack does not always count them.

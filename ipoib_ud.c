@@ -438,7 +438,8 @@ static int ipoib_ud_fill_lso(struct ipoib_txq *txq, struct sk_buff *skb,
 {
 	unsigned int head = ipoib_tso_head(skb);
 
-	if (unlikely(head > skb_headlen(skb) || head > IPOIB_TX_HEAD ||
+	if (unlikely(!skb_is_gso_tcp(skb) || head > skb_headlen(skb) ||
+		     head > IPOIB_TX_HEAD ||
 		     !(txq->priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO)))
 		return -EINVAL;
 	wr->wr.opcode = IB_WR_LSO;
@@ -729,7 +730,7 @@ netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 		return NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
 	if (ipoib_ud_cuts(priv->txq))
 		return NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 |
-		       NETIF_F_TSO_ECN;
+		       NETIF_F_TSO_ECN | NETIF_F_GSO_UDP_L4;
 	return 0;
 }
 

@@ -34,6 +34,7 @@ struct tso_fixture {
 /**
  * struct tso_shape - how a frame is made
  * @v6: IPv6, with @ip_options octets of Destination Options
+ * @udp: UDP, not TCP
  * @ip_options: octets of them
  * @tcp_options: the same
  * @fin: FIN and PSH are set
@@ -45,6 +46,7 @@ struct tso_fixture {
  */
 struct tso_shape {
 	bool v6;
+	bool udp;
 	u8 ip_options;
 	u8 tcp_options;
 	bool fin;
@@ -89,6 +91,11 @@ static void tso_exit(struct kunit *test)
 	kvfree(fixture);
 }
 
+static u8 tso_protocol(const struct tso_shape *shape)
+{
+	return shape->udp ? IPPROTO_UDP : IPPROTO_TCP;
+}
+
 static void tso_put_ipv4(struct sk_buff *skb, const struct tso_shape *shape)
 {
 	struct iphdr *ip = skb_put_zero(skb, sizeof(*ip));
@@ -99,7 +106,7 @@ static void tso_put_ipv4(struct sk_buff *skb, const struct tso_shape *shape)
 	ip->id = htons(0xfffe);
 	ip->frag_off = htons(IP_DF);
 	ip->ttl = 64;
-	ip->protocol = IPPROTO_TCP;
+	ip->protocol = tso_protocol(shape);
 	ip->saddr = htonl(0x0a090001);
 	ip->daddr = htonl(0x0a0900fe);
 	/* IPOPT_NOOP */
@@ -117,12 +124,12 @@ static void tso_put_ipv6(struct sk_buff *skb, const struct tso_shape *shape)
 	ip6->saddr.s6_addr[15] = 1;
 	ip6->daddr.s6_addr[0] = 0xfd;
 	ip6->daddr.s6_addr[15] = 0xfe;
-	ip6->nexthdr = IPPROTO_TCP;
+	ip6->nexthdr = tso_protocol(shape);
 	if (!shape->ip_options)
 		return;
 	ip6->nexthdr = IPPROTO_DSTOPTS;
 	options = skb_put_zero(skb, shape->ip_options);
-	options[0] = IPPROTO_TCP;
+	options[0] = tso_protocol(shape);
 	options[1] = shape->ip_options / 8 - 1;
 	options[2] = IPV6_TLV_PADN;
 	options[3] = shape->ip_options - 4;
@@ -146,6 +153,14 @@ static void tso_put_tcp(struct sk_buff *skb, const struct tso_shape *shape)
 	memset(skb_put(skb, shape->tcp_options), 1, shape->tcp_options);
 }
 
+static void tso_put_udp(struct sk_buff *skb)
+{
+	struct udphdr *udp = skb_put_zero(skb, sizeof(*udp));
+
+	udp->source = htons(7000);
+	udp->dest = htons(7001);
+}
+
 static void tso_put_payload(struct sk_buff *skb, const struct tso_shape *shape)
 {
 	unsigned int i, octet = 0;
@@ -163,30 +178,45 @@ static void tso_put_payload(struct sk_buff *skb, const struct tso_shape *shape)
 	}
 }
 
+static u32 tso_gso_type(const struct tso_shape *shape)
+{
+	if (shape->udp)
+		return SKB_GSO_UDP_L4;
+	return (shape->v6 ? SKB_GSO_TCPV6 : SKB_GSO_TCPV4) |
+	       (shape->cwr ? SKB_GSO_TCP_ECN : 0);
+}
+
+static __sum16 *tso_check(const struct sk_buff *skb)
+{
+	return (__sum16 *)(skb->head + skb->csum_start + skb->csum_offset);
+}
+
 /* The stack's work: lengths, the sum of the pseudo header, what GSO needs to know. */
 static void tso_finish(struct sk_buff *skb, const struct tso_shape *shape)
 {
 	unsigned int len = skb->len - skb_transport_offset(skb);
 	struct skb_shared_info *info = skb_shinfo(skb);
 	struct ipv6hdr *ip6 = ipv6_hdr(skb);
+	u8 protocol = tso_protocol(shape);
 	struct iphdr *ip = ip_hdr(skb);
 
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	skb->csum_start = skb_transport_header(skb) - skb->head;
+	skb->csum_offset = shape->udp ? offsetof(struct udphdr, check) :
+					offsetof(struct tcphdr, check);
+	if (shape->udp)
+		udp_hdr(skb)->len = htons(len);
 	if (shape->v6) {
 		ip6->payload_len = htons(shape->ip_options + len);
-		tcp_hdr(skb)->check = ~csum_ipv6_magic(&ip6->saddr, &ip6->daddr,
-						       len, IPPROTO_TCP, 0);
+		*tso_check(skb) = ~csum_ipv6_magic(&ip6->saddr, &ip6->daddr,
+						   len, protocol, 0);
 	} else {
 		ip->tot_len = htons(skb->len - IPOIB_ENCAP_LEN);
 		ip_send_check(ip);
-		tcp_hdr(skb)->check = ~csum_tcpudp_magic(ip->saddr, ip->daddr,
-							 len, IPPROTO_TCP, 0);
+		*tso_check(skb) = ~csum_tcpudp_magic(ip->saddr, ip->daddr, len,
+						     protocol, 0);
 	}
-	skb->ip_summed = CHECKSUM_PARTIAL;
-	skb->csum_start = skb_transport_header(skb) - skb->head;
-	skb->csum_offset = offsetof(struct tcphdr, check);
-	info->gso_type = shape->v6 ? SKB_GSO_TCPV6 : SKB_GSO_TCPV4;
-	if (shape->cwr)
-		info->gso_type |= SKB_GSO_TCP_ECN;
+	info->gso_type = tso_gso_type(shape);
 	info->gso_size = shape->mss;
 	info->gso_segs = ipoib_tso_segments(skb);
 }
@@ -208,7 +238,10 @@ static struct sk_buff *tso_frame(const struct tso_shape *shape)
 	else
 		tso_put_ipv4(skb, shape);
 	skb_set_transport_header(skb, skb->len);
-	tso_put_tcp(skb, shape);
+	if (shape->udp)
+		tso_put_udp(skb);
+	else
+		tso_put_tcp(skb, shape);
 	tso_put_payload(skb, shape);
 	tso_finish(skb, shape);
 	return skb;
@@ -232,12 +265,12 @@ static unsigned int tso_gather(struct tso_fixture *fixture, unsigned int i)
 	return len;
 }
 
-/* Fill the ring with a frame, and have the stack cut up a copy. */
-static void tso_compare(struct kunit *test, const struct tso_shape *shape)
+/* Fill the ring with a frame, which is consumed, and have the stack cut up a copy. */
+static void tso_compare_frame(struct kunit *test, struct sk_buff *skb)
 {
 	struct tso_fixture *fixture = test->priv;
 	struct ipoib_ring *ring = &fixture->ring;
-	struct sk_buff *skb = tso_frame(shape), *copy, *segs, *seg;
+	struct sk_buff *copy, *segs, *seg;
 	unsigned int n = ipoib_tso_segments(skb), i = 0, len;
 	u32 head = ring->head;
 
@@ -265,6 +298,11 @@ static void tso_compare(struct kunit *test, const struct tso_shape *shape)
 	KUNIT_EXPECT_EQ(test, i, n);
 	kfree_skb_list(segs);
 	ipoib_ring_flush(ring);
+}
+
+static void tso_compare(struct kunit *test, const struct tso_shape *shape)
+{
+	tso_compare_frame(test, tso_frame(shape));
 }
 
 static void tso_compare_all(struct kunit *test, const struct tso_shape *shapes,
@@ -347,6 +385,42 @@ static void tso_cwr(struct kunit *test)
 	};
 
 	tso_compare_all(test, shapes, ARRAY_SIZE(shapes));
+}
+
+static void tso_udp(struct kunit *test)
+{
+	static const struct tso_shape shapes[] = {
+		{ .udp = true, .linear = 5000, .mss = 1200 },
+		{ .udp = true, .nfrags = 9, .frag = 4000, .mss = 1200 },
+		{ .udp = true, .linear = 333, .nfrags = 17, .frag = 1001, .mss = 777 },
+		{ .udp = true, .ip_options = 40, .linear = 3001, .mss = 1000 },
+		{ .udp = true, .v6 = true, .nfrags = 9, .frag = 4000, .mss = 1200 },
+		{ .udp = true, .v6 = true, .ip_options = 8, .linear = 3001,
+		  .mss = 999 },
+	};
+
+	tso_compare_all(test, shapes, ARRAY_SIZE(shapes));
+}
+
+/* A checksum of 0 would be none. */
+static void tso_udp_zero(struct kunit *test)
+{
+	struct tso_shape shape = { .udp = true, .linear = 2000, .mss = 1000 };
+	struct sk_buff *skb = tso_frame(&shape);
+	struct tso_fixture *fixture = test->priv;
+	unsigned int l4 = skb_transport_offset(skb);
+	__sum16 *last, *check;
+
+	KUNIT_EXPECT_EQ(test, ipoib_tso_fill(&fixture->ring, tso_frame(&shape),
+					     fixture->wr, 2), 0);
+	tso_gather(fixture, 0);
+	ipoib_ring_flush(&fixture->ring);
+	check = (__sum16 *)(fixture->octets + l4 + offsetof(struct udphdr, check));
+	last = (__sum16 *)(skb->data + l4 + sizeof(struct udphdr) + 998);
+	*last = ~csum_fold(csum_add(csum_unfold(*last), csum_unfold(*check)));
+	tso_compare_frame(test, skb);
+	tso_gather(fixture, 0);
+	KUNIT_EXPECT_EQ(test, (u16)0xffff, (__force u16)*check);
 }
 
 /* The last slot owns the frame, and takes it along. */
@@ -457,6 +531,8 @@ static struct kunit_case ipoib_tso_cases[] = {
 	KUNIT_CASE(tso_last_octet),
 	KUNIT_CASE(tso_fin_psh),
 	KUNIT_CASE(tso_cwr),
+	KUNIT_CASE(tso_udp),
+	KUNIT_CASE(tso_udp_zero),
 	KUNIT_CASE(tso_owner),
 	KUNIT_CASE(tso_few_sge),
 	KUNIT_CASE(tso_takes),

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 #
-# Segments of TCP, for segments.sh:
+# Segments of TCP and UDP, for segments.sh:
 #
-#	segments.py wire FILE PORT	IPoIB packets of that TCP port in a capture, a line of hex each
+#	segments.py wire FILE PORT	IPoIB packets of that port in a capture, a line of hex each
 #	segments.py taps PORT		"ready", then the length of each packet from or to that port
 #					as packet sockets see it: before the driver cuts it up
+#	segments.py udp PORT ADDRESS SIZE OCTETS	send octets from and to that UDP port, at
+#					once, in datagrams of SIZE octets
+#	segments.py udp_get PORT ADDRESS	"ready", then the length and digest of each datagram
 #	segments.py sendfile ADDRESS FILE	send it to TCP port 7000 and print its digest
 
 import hashlib
@@ -17,14 +20,14 @@ OP_UD = 0x64
 
 
 def ports(packet):
-    """TCP ports of an IP packet."""
+    """TCP or UDP ports of an IP packet."""
     if packet[0] >> 4 == 4:
         proto, at = packet[9], (packet[0] & 15) * 4
     else:
         proto, at = packet[6], 40
         if proto == socket.IPPROTO_DSTOPTS:
             proto, at = packet[40], 48 + packet[41] * 8
-    if proto != socket.IPPROTO_TCP or len(packet) < at + 20:
+    if len(packet) < at + {socket.IPPROTO_TCP: 20, socket.IPPROTO_UDP: 8}.get(proto, 1 << 16):
         return ()
     return struct.unpack_from(">HH", packet, at)
 
@@ -63,6 +66,29 @@ def taps(port):
             print(len(packet), flush=True)
 
 
+def udp_socket():
+    return socket.socket(socket.AF_INET6 if ":" in sys.argv[3] else socket.AF_INET,
+                         socket.SOCK_DGRAM)
+
+
+def udp(port, address, size, octets):
+    # Not connected: else the kernel counts IPv4's identification from one socket to the next
+    with udp_socket() as sock:
+        sock.bind(("", port))
+        sock.setsockopt(socket.IPPROTO_UDP, 103, size)  # UDP_SEGMENT
+        sock.sendto(bytes(i * 7 % 251 for i in range(octets)), (address, port))
+
+
+def udp_get(port, address):
+    with udp_socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, 33, 8 << 20)  # SO_RCVBUFFORCE
+        sock.bind((address, port))
+        print("ready", flush=True)
+        while True:
+            data = sock.recv(1 << 16)
+            print(len(data), hashlib.sha256(data).hexdigest(), flush=True)
+
+
 def sendfile(address, name):
     with open(name, "rb") as file, socket.create_connection((address, 7000)) as peer:
         peer.sendfile(file)
@@ -74,5 +100,9 @@ if sys.argv[1] == "wire":
     wire(sys.argv[2], int(sys.argv[3]))
 elif sys.argv[1] == "taps":
     taps(int(sys.argv[2]))
+elif sys.argv[1] == "udp":
+    udp(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
+elif sys.argv[1] == "udp_get":
+    udp_get(int(sys.argv[2]), sys.argv[3])
 else:
     sendfile(sys.argv[2], sys.argv[3])

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# TSO where the HCA has none: the driver cuts large TCP packets into segments, which are
-# octet by octet those of the kernel.
+# TSO where the HCA has none: the driver cuts large packets of TCP and UDP into segments,
+# which are octet by octet those of the kernel.
 #
 #	 node1     node2 <===== TCP =====> node3
 #	OpenSM    driver cuts up             |
@@ -32,6 +32,9 @@ CASES=(
 	"same:ipv6:odd B23 one with segments of odd length"
 	"same:ipv6:options B23 one with an extension header and TCP options"
 	"same:ipv6:flags B23 one with CWR, URG, PSH and FIN"
+	"udp:4 B23 A large packet of UDP leaves as the kernel would cut it, and arrives as datagrams"
+	"udp:6 B23 so does one of IPv6"
+	"udp_group B23 One to a group is left to the stack, and arrives"
 	"many B23 What has more segments than the driver makes is left to the stack, and is the same"
 	"counted B23 Packets and octets are counted as they are on the wire"
 	"stream:4 B23 A stream leaves in large packets, with right checksums, and arrives"
@@ -44,7 +47,8 @@ CASES=(
 	"connected B23 In connected mode it is off, and comes back with datagram mode"
 	"dma B23 None of this read or wrote what was not mapped"
 )
-NEEDS=([same]=offered [many]=offered [counted]=offered [stream]=offered [switched]=offered
+NEEDS=([same]=offered [many]=offered [udp]=offered
+	[udp_group]=offered [counted]=offered [stream]=offered [switched]=offered
 	[sendfile]=offered [full]=offered [failed]=offered [down]=offered [connected]=offered)
 
 setup()
@@ -69,6 +73,7 @@ offered()
 	check "TSO" feature_is tx-tcp-segmentation on
 	check "TSO6" feature_is tx-tcp6-segmentation on
 	check "checksums" feature_is tx-checksum-ip-generic on
+	check "UDP" feature_is tx-udp-segmentation on
 }
 
 # taps PORT: lengths of what node 2 sends from or to it, as the driver gets it, into $TAPS
@@ -174,6 +179,79 @@ same()
 	flags) compare 1 5 "$1" no b9 7000 1448 ;;
 	two) compare 1 2 "$1" no 10 2500 1448 ;;
 	esac
+}
+
+# udp_send NAME ADDRESS: ten datagrams of 1200 octets and one of 7, in one packet
+udp_send()
+{
+	capture_start "$1"
+	check "send" in_node 2 "$LIB_DIR/segments.py" udp "$RAW_PORT" "$2" 1200 12007
+	busywait 60000 lines_are "$TESTDIR/got" "$3" || fail "$(wc -l < "$TESTDIR/got") datagrams"
+	capture_stop
+	"$LIB_DIR/segments.py" wire "$CAPTURE" "$RAW_PORT" > "$TESTDIR/$1.hex"
+}
+
+lines_are()
+{
+	[ "$(wc -l < "$1")" -ge "$2" ]
+}
+
+udp()
+{
+	local to
+
+	to=$("ip$1" 3)
+	check "ping" slowwait 10 ping_ok 2 "$to"
+	background 3 "$LIB_DIR/segments.py" udp_get "$RAW_PORT" "$to" > "$TESTDIR/got"
+	busywait 60000 grep -q ready "$TESTDIR/got" || fail "no receiver"
+	taps "$RAW_PORT"
+	udp_send on "$to" 12
+	check_eq "large packets" "$(longer_than "$(link_mtu 2)")" 1
+	taps_end
+	check "off" in_node 2 ethtool -K ib0 tx-udp-segmentation off
+	taps "$RAW_PORT"
+	udp_send off "$to" 23
+	check_eq "large packets without" "$(longer_than "$(link_mtu 2)")" 0
+	taps_end
+	check "on" in_node 2 ethtool -K ib0 tx-udp-segmentation on
+	background_stop
+	check_eq "datagrams" "$(sed -n 2,12p "$TESTDIR/got" | cut -d ' ' -f 1 | sort -n | uniq -c |
+		tr -s ' \n' ' ')" " 1 7 10 1200 "
+	check_eq "what arrived" "$(sed -n 2,12p "$TESTDIR/got")" "$(sed -n 13,23p "$TESTDIR/got")"
+	check_eq "segments" "$(wc -l < "$TESTDIR/on.hex")" 11
+	cmp "$TESTDIR/on.hex" "$TESTDIR/off.hex" || fail "segments differ: $(diff \
+		"$TESTDIR/on.hex" "$TESTDIR/off.hex" | cut -c 1-200 | head -n 2)"
+}
+
+udp_group()
+{
+	local group=239.1.2.3
+
+	check "route" node_ip 2 route replace "$group" dev ib0
+	background 3 python3 -c '
+import socket, struct, sys
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.bind((sys.argv[1], int(sys.argv[3])))
+sock.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+		socket.inet_aton(sys.argv[1]) + socket.inet_aton(sys.argv[2]))
+print("ready", flush=True)
+while True:
+	print(len(sock.recv(1 << 16)), flush=True)
+' "$group" "$(ip4 3)" "$RAW_PORT" > "$TESTDIR/got"
+	busywait 60000 grep -q ready "$TESTDIR/got" || fail "no receiver"
+	taps "$RAW_PORT"
+	check "datagrams" slowwait 10 group_send_until 11
+	check_eq "large packets" "$(longer_than "$(link_mtu 2)")" 0
+	taps_end
+	background_stop
+	node_ip 2 route del "$group" dev ib0
+}
+
+# group_send_until N: datagrams arrive as soon as the way to the group is made
+group_send_until()
+{
+	in_node 2 "$LIB_DIR/segments.py" udp "$RAW_PORT" 239.1.2.3 1200 12007
+	busywait 1000 lines_are "$TESTDIR/got" $((1 + $1))
 }
 
 many()

@@ -82,6 +82,8 @@ CASES=(
 	"tso:tso_last_octet B23 and where the last has one octet, or as many as the others"
 	"tso:tso_fin_psh B23 FIN and PSH are in the last only"
 	"tso:tso_cwr B23 CWR is in the first only"
+	"tso:tso_udp B23 segments of UDP are those of the kernel, of both families"
+	"tso:tso_udp_zero B23 and their checksum is never 0"
 	"tso:tso_owner B23 a frame is freed with its last segment, and counted segment by segment"
 	"tso:tso_few_sge B23 a segment of more pieces than the QP takes leaves nothing behind"
 	"tso:tso_takes B23 what may change under a sum, or does not fit, is left to the stack"
