@@ -59,14 +59,32 @@ order()
 	esac
 }
 
-# fabric NODES
+# knobs_set NODE [KNOB VALUE]...
+knobs_set()
+{
+	local node=$1
+
+	shift
+	while [ $# -gt 1 ]; do
+		knob_set "$node" "$1" "$2"
+		shift 2
+	done
+}
+
+# fabric NODES [KNOB VALUE]...: of softib
 fabric()
 {
-	local code=4
+	local code=4 nodes=$1 node
 
 	[ "$mtu" != 4092 ] || code=5
 	partitions "Default=0x7fff, ipoib, mtu=$code : ALL=full;"
-	fabric_load "$1" mtu=4096
+	fabric_load "$nodes" mtu=4096
+	shift
+	for ((node = 1; $# && node <= nodes; node++)); do
+		hca_remove "$node"
+		knobs_set "$node" "$@"
+		hca_add "$node"
+	done
 	opensm_start
 }
 
@@ -75,14 +93,19 @@ driver_remove()
 	rmmod ib_ipoib || ktap_bail "cannot unload $driver"
 }
 
-# latency [FIGURE]
+# latency [FIGURE]: the mean of the middle half, for ping gives whole microseconds
 latency()
 {
 	local out
 
 	out=$(in_node 1 ping -n -c 400 -i 0.005 -w 60 "$(ip4 2)") || { echo "ping: $out"; return 1; }
 	result "${1:-ping_us}" "$(sed -n 's/.* time=\([0-9.]*\) ms.*/\1/p' <<< "$out" | sort -n |
-		awk '{ t[NR] = $1 } END { print t[int((NR + 1) / 2)] * 1000 }')"
+		awk '{ t[NR] = $1 }
+			END {
+				for (i = int(NR / 4) + 1; i <= NR - int(NR / 4); i++)
+					sum += t[i]
+				printf "%.1f\n", sum * 1000 / (NR - 2 * int(NR / 4))
+			}')"
 }
 
 # stream ARG...: an iperf3 client on node 1, its JSON in $TESTDIR/iperf.json

@@ -560,6 +560,8 @@ struct softib_knob {
  * @mtu_cap: the MTU that ports here say they can do, 0: the fabric's
  * @mcast_limit: number of multicast groups an HCA here may attach
  * @csum: &enum softib_csum of the HCA that is plugged in next
+ * @csum_free: checksums are neither computed nor looked at, and said to be right: for figures,
+ *	in which they then cost what they cost with a real HCA
  * @steering: that one says it has IB_DEVICE_MANAGED_FLOW_STEERING
  * @no_mcast: that one has no multicast
  * @grh_required: that one's ports require a GRH: unicast without one is dropped, and
@@ -604,6 +606,7 @@ struct softib_node {
 	u32 mtu_cap;
 	u32 mcast_limit;
 	u32 csum;
+	u32 csum_free;
 	u32 steering;
 	u32 no_mcast;
 	u32 grh_required;

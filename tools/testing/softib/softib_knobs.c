@@ -37,6 +37,7 @@
  * softibK/no_apm     1: no automatic path migration; the same
  * softibK/csum, steering, no_mcast, grh_required  what the HCA that is plugged in the
  *                    next time is like: see softib_node in softib.h, as of all below
+ * softibK/csum_free  1: checksums cost nothing, and are right whatever they are
  * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
@@ -564,6 +565,7 @@ static void softib_knobs_verbs(struct softib_node *node)
 		u32 *value;
 	} knobs[] = {
 		{ "csum", &node->csum },
+		{ "csum_free", &node->csum_free },
 		{ "steering", &node->steering },
 		{ "no_mcast", &node->no_mcast },
 		{ "grh_required", &node->grh_required },

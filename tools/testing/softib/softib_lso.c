@@ -82,7 +82,7 @@ int softib_lso_setup(struct rvt_qp *qp, struct rvt_swqe *wqe, bool *call_send)
 
 /* The headers of segment @n, which has @len octets and is the last if @left is 0. */
 static void softib_lso_fix(u8 *packet, const struct ib_ud_wr *wr, u32 n,
-			   u32 len, u32 left)
+			   u32 len, u32 left, bool csum)
 {
 	struct iphdr *ip = (void *)(packet + SOFTIB_ENCAP_LEN);
 	struct tcphdr *tcp = (void *)ip + ip->ihl * 4;
@@ -100,7 +100,7 @@ static void softib_lso_fix(u8 *packet, const struct ib_ud_wr *wr, u32 n,
 	if (n)
 		tcp->cwr = 0;
 	/* Without it the checksum is left as it came, and wrong. */
-	if (!(wr->wr.send_flags & IB_SEND_IP_CSUM))
+	if (!csum || !(wr->wr.send_flags & IB_SEND_IP_CSUM))
 		return;
 	tcp->check = 0;
 	tcp->check = csum_tcpudp_magic(ip->saddr, ip->daddr, tcp_len,
@@ -138,7 +138,8 @@ enum ib_wc_status softib_lso_send(struct softib_port *port,
 		left -= len;
 		memcpy(packet, wr->header, wr->hlen);
 		softib_payload_read(&from, packet + wr->hlen, len);
-		softib_lso_fix(packet, wr, n++, len, left);
+		softib_lso_fix(packet, wr, n++, len, left,
+			       !READ_ONCE(port->dev->node->csum_free));
 		segment = *frame;
 		softib_frame_linear(&segment, packet, wr->hlen + len);
 		softib_port_tx(port, &segment);

@@ -101,6 +101,11 @@ static bool softib_csum_on(const struct rvt_qp *qp)
 	}
 }
 
+static bool softib_csum_is_free(const struct rvt_qp *qp)
+{
+	return READ_ONCE(qp_to_softib(qp)->node->csum_free);
+}
+
 static void softib_last_wqe_work(struct work_struct *work)
 {
 	struct softib_qp *priv = container_of(to_delayed_work(work),
@@ -686,7 +691,8 @@ void *softib_csum_tx(const struct rvt_qp *qp, int send_flags,
 	u32 l4_len;
 	u8 *copy;
 
-	if (likely(!(send_flags & IB_SEND_IP_CSUM)) || !softib_csum_on(qp))
+	if (likely(!(send_flags & IB_SEND_IP_CSUM)) || !softib_csum_on(qp) ||
+	    softib_csum_is_free(qp))
 		return NULL;
 	copy = softib_csum_copy(frame);
 	if (!copy)
@@ -718,6 +724,8 @@ int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame)
 
 	if (likely(!softib_csum_on(qp)))
 		return 0;
+	if (softib_csum_is_free(qp))
+		return IB_WC_IP_CSUM_OK;
 	copy = softib_csum_copy(frame);
 	if (!copy)
 		return 0;
