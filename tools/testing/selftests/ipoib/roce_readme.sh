@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# What README.md says about two laptops works, word for word: its commands are read
+# What roce.rst says about two laptops works, word for word: its commands are read
 # from there and run in two guests (see lib_pair.sh).
 #
 #	guest 1 ------------ guest 2
@@ -11,7 +11,7 @@
 FABRIC=pair
 . "$(dirname "$0")/lib.sh"
 
-README=$LIB_DIR/../../../../README.md
+README=$LIB_DIR/../../../../Documentation/roce.rst
 
 # shellcheck disable=SC2034 # for ktap_main
 NEEDS=([both:1]=both:2 [pings]=both:1 [mtu]=pings)
@@ -27,10 +27,10 @@ CASES=(
 # block TITLE: the lines of the indented block that starts so
 block()
 {
-	awk -v title="    # $1" '
+	awk -v title="        # $1" '
 		$0 == title { on = 1; next }
-		on && !/^    / { exit }
-		on { print substr($0, 5) }' "$README"
+		on && !/^        / { exit }
+		on { print substr($0, 9) }' "$README"
 }
 
 commands()
