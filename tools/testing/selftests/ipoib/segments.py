@@ -72,8 +72,10 @@ def udp_socket():
 
 
 def udp(port, address, size, octets):
-    # Not connected: else the kernel counts IPv4's identification from one socket to the next
+    # Neither connected nor to be fragmented: IPv4's identification begins with 0
     with udp_socket() as sock:
+        if sock.family == socket.AF_INET:
+            sock.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER: IP_PMTUDISC_DO
         sock.bind(("", port))
         sock.setsockopt(socket.IPPROTO_UDP, 103, size)  # UDP_SEGMENT
         sock.sendto(bytes(i * 7 % 251 for i in range(octets)), (address, port))
