@@ -144,13 +144,16 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
 
 /*
  * Only IP goes on connections (C22), and of that no Neighbour Discovery: answers
- * to it must use UD (C32), and what asks had better use the same way.
+ * to it must use UD (C32), and what asks had better use the same way. A large packet of UDP
+ * that was made in datagram mode would arrive as one datagram.
  */
 static bool ipoib_cm_carries(const struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
 	bool fragment;
 
+	if (unlikely(skb_is_gso(skb) && !skb_is_gso_tcp(skb)))
+		return false;
 	switch (header->encap.proto) {
 	case htons(ETH_P_IP):
 		return true;

@@ -167,7 +167,7 @@ static void ipoib_conn_note_use(struct ipoib_conn *conn)
 static void ipoib_conn_compare(struct ipoib_conn *conn)
 {
 	if (conn->state == IPOIB_CONN_ESTABLISHED && !conn->confirmed &&
-	    ipoib_conn_confirm(conn))
+	    ipoib_conn_confirm(conn) && !conn->old)
 		ipoib_conn_settle(conn);
 }
 

@@ -159,6 +159,23 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 	       IPOIB_IDENTITY_CONFIRMED : IPOIB_IDENTITY_REFUTED;
 }
 
+/* Nothing contradicts that it comes from the port that the peer is sent to already. */
+static bool ipoib_conn_is_confirmed(const struct ipoib_conn *conn)
+{
+	const struct ipoib_conn *chosen = conn->peer->chosen;
+	struct ipoib_cm *cm = conn->cm;
+
+	switch (ipoib_conn_identity(cm, conn->peer->addr.gid, &conn->port)) {
+	case IPOIB_IDENTITY_CONFIRMED:
+		return true;
+	case IPOIB_IDENTITY_UNKNOWN:
+		return chosen && ipoib_cm_port_addr_equal(cm->priv, &chosen->port,
+							  &conn->port);
+	default:
+		return false;
+	}
+}
+
 /**
  * ipoib_conn_confirm - whether a connection is one to send on to its peer
  * @conn: the connection; if its port could not be compared yet that is done here, also of one
@@ -170,9 +187,7 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 bool ipoib_conn_confirm(struct ipoib_conn *conn)
 {
 	lockdep_assert_held(&conn->cm->lock);
-	if (!conn->confirmed &&
-	    ipoib_conn_identity(conn->cm, conn->peer->addr.gid, &conn->port) ==
-	    IPOIB_IDENTITY_CONFIRMED)
+	if (!conn->confirmed && ipoib_conn_is_confirmed(conn))
 		WRITE_ONCE(conn->confirmed, true);
 	return conn->confirmed && (conn->active || conn->duplex);
 }

@@ -68,13 +68,12 @@ void ipoib_cm_destroy_cq(struct ib_cq *cq)
 
 /*
  * The checksum is computed here if nobody else has: no HCA does it on RC. A GSO frame is one
- * that the stack made in datagram mode; those of TCP have headers that are right for the
- * whole, too.
+ * that the stack made in datagram mode; its headers are right for the whole, too.
  */
 static bool ipoib_conn_checksum(struct sk_buff *skb)
 {
 	if (unlikely(skb_is_gso(skb))) {
-		if (!skb_is_gso_tcp(skb) || skb_unclone(skb, GFP_ATOMIC))
+		if (skb_unclone(skb, GFP_ATOMIC))
 			return false;
 		skb_gso_reset(skb);
 	}
