@@ -154,6 +154,7 @@ one_connection()
 {
 	local before
 
+	check "connection" connect 1 2
 	before=$(cm_stat 1 cm_requests)
 	node_ip 2 addr add 10.9.1.2/16 dev ib0
 	check "second address" slowwait 5 ping_ok 1 10.9.1.2
