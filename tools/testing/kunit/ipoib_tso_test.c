@@ -410,6 +410,7 @@ static void tso_udp_zero(struct kunit *test)
 	struct tso_fixture *fixture = test->priv;
 	unsigned int l4 = skb_transport_offset(skb);
 	__sum16 *last, *check;
+	struct sk_buff *copy;
 
 	KUNIT_EXPECT_EQ(test, ipoib_tso_fill(&fixture->ring, tso_frame(&shape),
 					     fixture->wr, 2), 0);
@@ -418,9 +419,12 @@ static void tso_udp_zero(struct kunit *test)
 	check = (__sum16 *)(fixture->octets + l4 + offsetof(struct udphdr, check));
 	last = (__sum16 *)(skb->data + l4 + sizeof(struct udphdr) + 998);
 	*last = ~csum_fold(csum_add(csum_unfold(*last), csum_unfold(*check)));
+	copy = skb_copy(skb, GFP_KERNEL | __GFP_NOFAIL);
 	tso_compare_frame(test, skb);
+	KUNIT_EXPECT_EQ(test, ipoib_tso_fill(&fixture->ring, copy, fixture->wr, 2), 0);
 	tso_gather(fixture, 0);
 	KUNIT_EXPECT_EQ(test, (u16)0xffff, (__force u16)*check);
+	ipoib_ring_flush(&fixture->ring);
 }
 
 /* The last slot owns the frame, and takes it along. */
