@@ -298,7 +298,8 @@ struct ipoib_cm_bufs {
  * @transport: RC or UC
  * @active: we asked for it
  * @duplex: both ends may send on it
- * @confirmed: @port is that of the peer's path record, or was when that was last read
+ * @confirmed: @port was that of the peer's path record, or without one that of the connection
+ *	that is sent on, when they were compared
  * @old: another one has taken its place, and it is not sent on; under &ipoib_cm.lock
  * @making: its maker still uses it: if it closes it is disconnected after that; under
  *	&ipoib_cm.lock

@@ -285,8 +285,8 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /*
- * Whether a refused request is kept for a while, in the place of the peer's, which may have
- * crossed it and be here soon: the greater address refuses for that.
+ * Keep a refused request for a while, in the place of the peer's, which may have crossed it and
+ * be here soon: the greater address refuses for that. Returns false if it is not kept.
  */
 static bool ipoib_conn_yield(struct ipoib_conn *conn, enum ib_cm_rej_reason reason)
 {

@@ -159,7 +159,10 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 	       IPOIB_IDENTITY_CONFIRMED : IPOIB_IDENTITY_REFUTED;
 }
 
-/* Nothing contradicts that it comes from the port that the peer is sent to already. */
+/*
+ * Whether a connection comes from the peer's port. Without a record the port that the peer is
+ * sent to already is as good.
+ */
 static bool ipoib_conn_is_confirmed(const struct ipoib_conn *conn)
 {
 	const struct ipoib_conn *chosen = conn->peer->chosen;
@@ -177,12 +180,11 @@ static bool ipoib_conn_is_confirmed(const struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_confirm - whether a connection is one to send on to its peer
- * @conn: the connection; if its port could not be compared yet that is done here, also of one
- *	that only the peer sends on
+ * ipoib_conn_confirm - compare the port of a connection, if that was not possible before
+ * @conn: the connection, also one that only the peer sends on
  *
  * Context: &ipoib_cm.lock held
- * Return: true if it is, once it is established
+ * Return: true if it is one to send on, once it is established
  */
 bool ipoib_conn_confirm(struct ipoib_conn *conn)
 {
