@@ -226,8 +226,6 @@ struct ipoib_dev {
 	struct ipoib_pcpu_stats __percpu *stats;
 	/** @cm: connected mode, NULL if the port has none */
 	struct ipoib_cm *cm;
-	/** @neigh: the paths to neighbours, for connected mode */
-	const struct ipoib_neigh_ops *neigh;
 	/** @broadcast: the broadcast group while the interface is up */
 	struct ipoib_mcast __rcu *broadcast;
 	/** @broadcast_mgid: its MGID */

@@ -451,8 +451,17 @@ static struct ipoib_path *ipoib_path_usable(struct ipoib_dev *priv,
 	return path && rcu_access_pointer(path->ah) ? path : NULL;
 }
 
-static bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
-			      struct sa_path_rec *rec)
+/**
+ * ipoib_path_record - copy the path record to a GID
+ * @priv: the interface
+ * @gid: the GID
+ * @rec: result
+ *
+ * Returns: whether a record is known
+ * Context: any but hard interrupt, without &ipoib_paths.lock
+ */
+bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
+		       struct sa_path_rec *rec)
 {
 	struct ipoib_path *path;
 
@@ -464,7 +473,18 @@ static bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
 	return path;
 }
 
-static void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
+/**
+ * ipoib_path_contradicted - a message came from a GID, but not from where its path leads
+ * @priv: the interface
+ * @gid: the GID
+ *
+ * Either the sender forges the GID or the port has another address now: the next frame has
+ * the record fetched anew. Anyone can cause that, so a record younger than
+ * IPOIB_PATH_TRUST is kept.
+ *
+ * Context: any but hard interrupt, without &ipoib_paths.lock
+ */
+void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_path *path;
 
@@ -478,7 +498,15 @@ static void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid)
 	spin_unlock_bh(&priv->path.lock);
 }
 
-static bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
+/**
+ * ipoib_path_is_stale - whether the record is being fetched anew, or the next frame causes it
+ * @priv: the interface
+ * @gid: the GID
+ *
+ * Returns: false if no record is known, too
+ * Context: any but hard interrupt, without &ipoib_paths.lock
+ */
+bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_path *path;
 	bool old;
@@ -489,14 +517,6 @@ static bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
 	spin_unlock_bh(&priv->path.lock);
 	return old;
 }
-
-/* See &struct ipoib_neigh_ops. */
-const struct ipoib_neigh_ops ipoib_neigh_ops = {
-	.xmit = ipoib_arp_xmit,
-	.record = ipoib_path_record,
-	.is_stale = ipoib_path_is_stale,
-	.contradicted = ipoib_path_contradicted,
-};
 
 static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 					   const struct sa_path_rec *rec)

@@ -549,7 +549,6 @@ int ipoib_dev_init(struct ipoib_dev *priv)
 {
 	int err;
 
-	priv->neigh = &ipoib_neigh_ops;
 	INIT_LIST_HEAD(&priv->children);
 	spin_lock_init(&priv->ah.lock);
 	INIT_LIST_HEAD(&priv->ah.dead);

@@ -120,28 +120,6 @@ struct ipoib_paths {
 	struct delayed_work work;
 };
 
-/**
- * struct ipoib_neigh_ops - the paths to neighbours, for connected mode
- *
- * Frames to neighbours pass the path table (ipoib_arp.c) and then connected mode, which
- * calls back by these through &ipoib_dev.neigh. All in any context but hard interrupt,
- * without &ipoib_paths.lock.
- *
- * @xmit: send a frame to a neighbour, see ipoib_xmit_t
- * @record: copy the path record to a GID. Returns false if none is known.
- * @is_stale: whether the record is being fetched anew, or will be by the next frame
- * @contradicted: something came from the GID, but not from where its path leads:
- *	somebody lies, or the port has another address now. The next frame has the record
- *	fetched anew. Anyone can have that done, so not more often than once a while.
- */
-struct ipoib_neigh_ops {
-	ipoib_xmit_t xmit;
-	bool (*record)(struct ipoib_dev *priv, const u8 *gid,
-		       struct sa_path_rec *rec);
-	bool (*is_stale)(struct ipoib_dev *priv, const u8 *gid);
-	void (*contradicted)(struct ipoib_dev *priv, const u8 *gid);
-};
-
 /* ipoib_arp.c */
 int ipoib_path_init(struct ipoib_dev *priv);
 void ipoib_path_exit(struct ipoib_dev *priv);
@@ -153,12 +131,15 @@ void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
 			bool here);
 void ipoib_path_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
 			  const u8 *mac);
+bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
+		       struct sa_path_rec *rec);
+bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid);
+void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid);
 void ipoib_path_put(struct ipoib_path *path);
 void ipoib_path_done(struct ipoib_path *path, int status,
 		     const struct sa_path_rec *rec);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
-extern const struct ipoib_neigh_ops ipoib_neigh_ops;
 extern const struct seq_operations ipoib_path_sops;
 
 #endif /* IPOIB_PATH_H */

@@ -143,7 +143,7 @@ static bool ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
 	if (!cm->up || !time_before(jiffies + IPOIB_CM_REQUEST, peer->setup_deadline) ||
-	    !cm->priv->neigh->is_stale(cm->priv, peer->addr.gid))
+	    !ipoib_path_is_stale(cm->priv, peer->addr.gid))
 		return false;
 	if (list_empty(&peer->todo))
 		list_add_tail(&peer->todo, &cm->held);
@@ -205,7 +205,7 @@ static int ipoib_conn_check_request(struct ipoib_conn *conn, struct ipoib_peer *
 		return -ECANCELED;
 	if (ipoib_peer_hold(cm, peer))
 		return -EAGAIN;
-	if (!cm->priv->neigh->record(cm->priv, peer->addr.gid, rec))
+	if (!ipoib_path_record(cm->priv, peer->addr.gid, rec))
 		return -ENETUNREACH;
 	ipoib_cm_port_addr_from_rec(&conn->port, rec);
 	conn->node = ipoib_cm_node(cm, &conn->port);

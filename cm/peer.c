@@ -96,7 +96,7 @@ static bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
 {
 	struct sa_path_rec rec;
 
-	if (!priv->neigh->record(priv, gid, &rec))
+	if (!ipoib_path_record(priv, gid, &rec))
 		return false;
 	ipoib_cm_port_addr_from_rec(port, &rec);
 	return true;
@@ -152,7 +152,7 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 	struct ipoib_port_addr known;
 
 	/* In this order: what is not stale is not replaced by a record that is. */
-	if (priv->neigh->is_stale(priv, gid) ||
+	if (ipoib_path_is_stale(priv, gid) ||
 	    !ipoib_cm_port_addr_lookup(priv, gid, &known))
 		return IPOIB_IDENTITY_UNKNOWN;
 	return ipoib_cm_port_addr_equal(priv, &known, port) ?
@@ -649,7 +649,7 @@ static void ipoib_peer_resend_work(struct work_struct *work)
 
 	while (!list_empty_careful(&cm->resend)) {
 		ipoib_ud_send_taken(cm->priv, ipoib_peer_take_parked,
-				    cm->priv->neigh->xmit);
+				    ipoib_arp_xmit);
 		cond_resched();
 	}
 }
