@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Models: what a consumer of verbs can notice of the HCAs that people own, by what their
- * drivers in the kernel do (drivers/infiniband/hw). Documentation/testing.rst has the same
+ * drivers in the kernel do (drivers/infiniband/hw). Documentation/fabric.rst has the same
  * as a table, and tests/hca.sh compares it with what an HCA of each model does.
  */
 #include <linux/string.h>

@@ -7,7 +7,7 @@
 #	 node1     node2 <== traffic ==> node3
 #	OpenSM       |                     |	nodes 2 and 3 have HCAs with
 #	   |         |                     |	limits, see "The fabric" in
-#	+--+---------+---------------------+-+	Documentation/testing.rst
+#	+--+---------+---------------------+-+	Documentation/fabric.rst
 #	|              switch                |
 #	+------------------------------------+
 
