@@ -138,6 +138,8 @@
  *	reaper is waited for: ipoib_cm_exit() and ipoib_cm_let_go().
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
  *	the SA, and the subscriptions to its reports.
+ * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before that is
+ *	destroyed, under RTNL or &ipoib_cm.mutex, neither of which it takes.
  * &ipoib_ctl.work (system_unbound_wq): all that needs RTNL. Stopped only after the
  *	interface is unregistered, without RTNL.
  * &ipoib_pmtu.work (system_unbound_wq): answers packets that are too long;

@@ -135,6 +135,7 @@ static int ipoib_ethtool_coalesce(struct net_device *dev,
 
 	coalesce->rx_coalesce_usecs = priv->rxq->moderation.usecs;
 	coalesce->rx_max_coalesced_frames = priv->rxq->moderation.frames;
+	coalesce->use_adaptive_rx_coalesce = priv->rxq->moderation.adaptive;
 	return 0;
 }
 
@@ -143,7 +144,13 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev,
 				      struct kernel_ethtool_coalesce *kernel_coalesce,
 				      struct netlink_ext_ack *extack)
 {
+	const struct ipoib_moderation setting = {
+		.usecs = coalesce->rx_coalesce_usecs,
+		.frames = coalesce->rx_max_coalesced_frames,
+		.adaptive = coalesce->use_adaptive_rx_coalesce,
+	};
 	struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_moderation *old = &priv->rxq->moderation;
 	int err;
 
 	if (coalesce->rx_coalesce_usecs > U16_MAX ||
@@ -151,14 +158,13 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev,
 		NL_SET_ERR_MSG(extack, "rx-usecs and rx-frames are at most 65535");
 		return -EINVAL;
 	}
-	err = ipoib_ud_moderate(priv, coalesce->rx_coalesce_usecs,
-				coalesce->rx_max_coalesced_frames);
-	/* Noted all the same: tools set the same on all interfaces of a host. */
-	if (err == -EOPNOTSUPP) {
+	if (setting.adaptive && (setting.usecs != old->usecs || setting.frames != old->frames))
 		NL_SET_ERR_MSG(extack,
-			       "the HCA does not moderate completions, so this has no effect");
-		return 0;
-	}
+			       "rx-usecs and rx-frames have no effect while adaptive-rx is on");
+	if (setting.frames != old->frames && !priv->ca->ops.modify_cq)
+		NL_SET_ERR_MSG(extack,
+			       "the HCA does not moderate completions, so rx-frames has no effect");
+	err = ipoib_ud_moderate(priv, &setting);
 	if (!err)
 		ipoib_cm_moderate(priv);
 	return err;
@@ -166,7 +172,8 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev,
 
 const struct ethtool_ops ipoib_ethtool_ops = {
 	.supported_coalesce_params = ETHTOOL_COALESCE_RX_USECS |
-				     ETHTOOL_COALESCE_RX_MAX_FRAMES,
+				     ETHTOOL_COALESCE_RX_MAX_FRAMES |
+				     ETHTOOL_COALESCE_USE_ADAPTIVE_RX,
 	.get_drvinfo = ipoib_ethtool_drvinfo,
 	.get_link = ethtool_op_get_link,
 	.get_link_ksettings = ipoib_ethtool_link,

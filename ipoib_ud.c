@@ -755,23 +755,23 @@ bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
 /**
  * ipoib_ud_moderate - have completions of datagrams reported later, and several at a time
  * @priv: the interface
- * @usecs: see &struct ipoib_moderation
- * @frames: the same
+ * @setting: how
  *
  * Context: RTNL held; may sleep
- * Return: 0; -EOPNOTSUPP if the HCA does not know of this, for which the values are noted
- * nevertheless; or another negative error of the HCA, with nothing changed
+ * Return: 0, or a negative error of the HCA, with nothing changed
  */
-int ipoib_ud_moderate(struct ipoib_dev *priv, u16 usecs, u16 frames)
+int ipoib_ud_moderate(struct ipoib_dev *priv,
+		      const struct ipoib_moderation *setting)
 {
+	struct ipoib_moderation *now = &priv->rxq->moderation;
+	struct ipoib_moderation old = *now;
 	int err;
 
 	ASSERT_RTNL();
-	err = rdma_set_cq_moderation(priv->rxq->cq, frames, usecs);
-	if (err && err != -EOPNOTSUPP)
-		return err;
-	WRITE_ONCE(priv->rxq->moderation.usecs, usecs);
-	WRITE_ONCE(priv->rxq->moderation.frames, frames);
+	ipoib_moder_set(now, setting);
+	err = ipoib_moder_apply(&priv->rxq->moder);
+	if (err)
+		ipoib_moder_set(now, &old);
 	return err;
 }
 

@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
+#include "ipoib_moder.h"
 #include "ipoib_ring.h"
 
 struct ipoib_dev;
@@ -102,19 +103,6 @@ struct ipoib_rx_slot {
 };
 
 /**
- * struct ipoib_moderation - when an HCA reports completions of a CQ
- * @usecs: microseconds after the first of them, at the latest
- * @frames: as soon as there are so many
- *
- * Both 0: as the HCA has it without being asked. Written with RTNL held, read also
- * without.
- */
-struct ipoib_moderation {
-	u16 usecs;
-	u16 frames;
-};
-
-/**
  * enum ipoib_rxq_state - whether receives are posted
  * @IPOIB_RXQ_STOPPED: the QP is not started
  * @IPOIB_RXQ_RUNNING: what is completed is posted again
@@ -141,7 +129,8 @@ enum ipoib_rxq_state {
  *	stop while NAPI is disabled, touch it
  * @nfree: how many
  * @state: written by NAPI, or by start and stop while NAPI is disabled
- * @moderation: of @cq, and of the CQ for what connections receive
+ * @moderation: how completions of @cq, and of what connections receive, are moderated
+ * @moder: moderates @cq
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists: head and payload
  * @wc: scratch for polling
@@ -161,6 +150,7 @@ struct ipoib_rxq {
 	unsigned int nfree;
 	enum ipoib_rxq_state state;
 	struct ipoib_moderation moderation;
+	struct ipoib_moder moder;
 	struct ib_recv_wr wr[IPOIB_BATCH];
 	struct ib_sge sge[IPOIB_BATCH][2];
 	struct ib_wc wc[IPOIB_POLL_WC];
@@ -218,7 +208,8 @@ void ipoib_ud_exit(struct ipoib_dev *priv);
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
 bool ipoib_ud_cut_check(const struct ipoib_dev *priv,
 			const struct sk_buff *skb);
-int ipoib_ud_moderate(struct ipoib_dev *priv, u16 usecs, u16 frames);
+int ipoib_ud_moderate(struct ipoib_dev *priv,
+		      const struct ipoib_moderation *setting);
 bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);

@@ -320,6 +320,7 @@ static void ipoib_rx_count(struct ipoib_dev *priv,
 		return;
 	ipoib_stat_traffic(priv, IPOIB_RX_PACKETS, tally->packets,
 			   tally->bytes);
+	ipoib_moder_received(&priv->rxq->moder, tally->packets, tally->bytes);
 	if (tally->multicast)
 		ipoib_stat_add(priv, IPOIB_MULTICAST, tally->multicast);
 }
@@ -347,10 +348,8 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 	if (rxq->nfree >= min(IPOIB_BATCH, rxq->size / 2))
 		ipoib_rx_refill(rxq);
 	ipoib_rx_count(rxq->priv, &tally);
-	if (done < budget && napi_complete_done(napi, done) &&
-	    ib_req_notify_cq(rxq->cq, IB_CQ_NEXT_COMP |
-			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
-		napi_schedule(napi);
+	if (done < budget && napi_complete_done(napi, done))
+		ipoib_moder_complete(&rxq->moder);
 	return done;
 }
 
@@ -358,6 +357,7 @@ static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_rxq *rxq = ctx;
 
+	ipoib_moder_event(&rxq->moder);
 	ipoib_ud_schedule(&rxq->napi);
 }
 
@@ -420,6 +420,9 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 		goto exit_slots;
 	}
 	ipoib_object_made(IPOIB_OBJECT_CQ);
+	rxq->moderation.adaptive = true;
+	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &rxq->moderation,
+			 rxq->size / 4);
 	netif_napi_add(priv->netdev, &rxq->napi, ipoib_ud_rx_poll);
 	return 0;
 
@@ -435,6 +438,7 @@ exit_slots:
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {
 	netif_napi_del(&rxq->napi);
+	ipoib_moder_exit(&rxq->moder);
 	ib_destroy_cq(rxq->cq);
 	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
 	ipoib_rx_slots_exit(rxq);

@@ -407,6 +407,7 @@ enum ipoib_srq_state {
 /**
  * struct ipoib_cm_rx - receiving, exists while there are connections
  * @cq: completions of all receives
+ * @moder: moderates them
  * @srq: receives of all connections, NULL if the HCA has none
  * @bufs: its buffers
  * @pool: pages
@@ -420,6 +421,7 @@ enum ipoib_srq_state {
  */
 struct ipoib_cm_rx {
 	struct ib_cq *cq;
+	struct ipoib_moder moder;
 	struct ib_srq *srq;
 	struct ipoib_cm_bufs bufs;
 	struct page_pool *pool;

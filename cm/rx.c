@@ -650,14 +650,15 @@ static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm,
 	spin_unlock(&rx->lock);
 }
 
-static void ipoib_cm_rx_count(struct ipoib_dev *priv,
+static void ipoib_cm_rx_count(struct ipoib_cm *cm,
 			      const struct ipoib_cm_tally *tally)
 {
 	if (!tally->packets)
 		return;
-	ipoib_stat_traffic(priv, IPOIB_RX_PACKETS, tally->packets,
+	ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally->packets,
 			   tally->bytes);
-	ipoib_stat_add(priv, IPOIB_CM_RX, tally->packets);
+	ipoib_stat_add(cm->priv, IPOIB_CM_RX, tally->packets);
+	ipoib_moder_received(&cm->rx->moder, tally->packets, tally->bytes);
 }
 
 /*
@@ -692,7 +693,7 @@ static int ipoib_cm_rx_reap(struct ipoib_cm *cm, int budget)
 	}
 	ipoib_cm_rx_widen(rx, done);
 	ipoib_cm_srq_refill(rx, cm, 1);
-	ipoib_cm_rx_count(cm->priv, &tally);
+	ipoib_cm_rx_count(cm, &tally);
 	return done;
 }
 
@@ -721,10 +722,8 @@ int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 		return budget;
 	}
 	ipoib_cm_rx_round(cm);
-	if (napi_complete_done(napi, done) &&
-	    ib_req_notify_cq(cm->rx->cq, IB_CQ_NEXT_COMP |
-			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
-		napi_schedule(napi);
+	if (napi_complete_done(napi, done))
+		ipoib_moder_complete(&cm->rx->moder);
 	return done;
 }
 
@@ -732,6 +731,7 @@ static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_cm *cm = ctx;
 
+	ipoib_moder_event(&cm->rx->moder);
 	ipoib_ud_schedule(&cm->rx_poll.napi);
 }
 
@@ -830,26 +830,6 @@ static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
 	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
 }
 
-/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
-static void ipoib_cm_rx_moderate(struct ipoib_cm *cm, struct ib_cq *cq)
-{
-	u16 usecs = READ_ONCE(cm->priv->rxq->moderation.usecs);
-	u16 frames = READ_ONCE(cm->priv->rxq->moderation.frames);
-	int err;
-
-	err = rdma_set_cq_moderation(cq, frames, usecs);
-	if (err && err != -EOPNOTSUPP)
-		netdev_warn(cm->priv->netdev,
-			    "cannot moderate completions of connections: %d\n",
-			    err);
-}
-
-static bool ipoib_cm_rx_is_moderated(const struct ipoib_cm *cm)
-{
-	return READ_ONCE(cm->priv->rxq->moderation.usecs) ||
-	       READ_ONCE(cm->priv->rxq->moderation.frames);
-}
-
 static int ipoib_cm_rx_make_cq(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_cq_init_attr attr = {
@@ -861,8 +841,8 @@ static int ipoib_cm_rx_make_cq(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	if (IS_ERR(rx->cq))
 		return PTR_ERR(rx->cq);
 	ipoib_object_made(IPOIB_OBJECT_CQ);
-	if (ipoib_cm_rx_is_moderated(cm))
-		ipoib_cm_rx_moderate(cm, rx->cq);
+	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_poll.napi,
+			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN / 4);
 	return 0;
 }
 
@@ -965,13 +945,19 @@ exit_bufs:
 void ipoib_cm_moderate(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
+	int err = 0;
 
 	if (!cm)
 		return;
 	mutex_lock(&cm->mutex);
 	if (cm->rx)
-		ipoib_cm_rx_moderate(cm, cm->rx->cq);
+		err = ipoib_moder_apply(&cm->rx->moder);
 	mutex_unlock(&cm->mutex);
+	/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
+	if (err)
+		netdev_warn(priv->netdev,
+			    "cannot moderate completions of connections: %d\n",
+			    err);
 }
 
 /**
@@ -992,6 +978,7 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	cancel_delayed_work_sync(&rx->refill);
 	ipoib_cm_tx_release(cm);
 	ipoib_cm_srq_destroy(cm, rx);
+	ipoib_moder_exit(&rx->moder);
 	ipoib_cm_destroy_cq(rx->cq);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	ipoib_cm_destroy_pool(rx);

@@ -106,6 +106,22 @@ typedef int ipoib_num_paths_t;
 	NL_SET_ERR_MSG(extack, text)
 #endif
 
+/* net_dim() takes the sample by its address since 6.13. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define ipoib_net_dim(dim, sample)	net_dim(dim, sample)
+#else
+#define ipoib_net_dim(dim, sample)	net_dim(dim, *(sample))
+#endif
+
+/* hrtimer_setup() is 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define hrtimer_setup(timer, func, clock, mode)				\
+	do {								\
+		hrtimer_init(timer, clock, mode);			\
+		(timer)->function = func;				\
+	} while (0)
+#endif
+
 /* ethtool_puts() is 6.8. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
 #define ethtool_puts(data, str)	ethtool_sprintf(data, "%s", str)

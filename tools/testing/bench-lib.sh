@@ -108,6 +108,16 @@ latency()
 			}')"
 }
 
+# turns [FIGURE]: the mean of 4000 round trips, each begun when the last one has ended
+turns()
+{
+	local out
+
+	out=$(in_node 1 ping -A -q -n -c 4000 -w 60 "$(ip4 2)") || { echo "ping: $out"; return 1; }
+	result "${1:-turn_us}" "$(sed -n 's|^rtt [^=]*= [0-9.]*/\([0-9.]*\)/.*|\1|p' <<< "$out" |
+		awk '{ print $1 * 1000 }')"
+}
+
 # stream ARG...: an iperf3 client on node 1, its JSON in $TESTDIR/iperf.json
 stream()
 {

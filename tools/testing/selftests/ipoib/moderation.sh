@@ -2,22 +2,23 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # ethtool -c and -C: completions of receives are reported as late, or as many at once, as
-# the administrator says, where the HCA does that.
+# the administrator says, by the HCA or by a timer, or as the traffic needs it. What the latter
+# gains bench --count shows.
 #
 #	 node1        node2        node3
-#	OpenSM, mlx5   mlx5         generic: no moderation
+#	OpenSM, mlx5   mlx5         mthca: no moderation
 #	   |            |            |
 #	+--+------------+------------+-+
 #	|            switch            |
 #	+------------------------------+
 
-HCA=mlx5,mlx5,generic
+HCA=mlx5,mlx5,mthca
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
 
 CASES=(
-	"default B18 without a setting nothing is put off"
+	"default B18 without a setting the traffic decides, and nothing is put off for long"
 	"usecs B18 receives are reported after rx-usecs"
 	"frames B18 or before, if there are as many as rx-frames"
 	"fewer B18 a stream takes fewer interrupts with moderation"
@@ -25,7 +26,10 @@ CASES=(
 	"refused B18 what does not fit is refused, with the cause, and changes nothing"
 	"connected:before B18 it holds for connections that are made later"
 	"connected:after B18 and for those that there are"
-	"without B18 an HCA without moderation leaves things as they are, and ethtool says so"
+	"timer B18 where the HCA does not moderate, the next frame within rx-usecs waits for a timer"
+	"timer_fewer B18 and a stream takes fewer interrupts"
+	"timer_frames B18 rx-frames has no effect there, and ethtool says so"
+	"adaptive_kept B18 rx-usecs set meanwhile has no effect, ethtool says so, and counts later"
 	"time_stamps - ethtool -T tells of the time stamps of what is sent"
 	"channels - ethtool -l tells of one queue each way, and another number is refused"
 )
@@ -49,9 +53,22 @@ coalesce()
 	in_node "$1" ethtool -c ib0 | sed -n 's/^rx-\(usecs\|frames\):[\t ]*//p' | xargs
 }
 
+# adaptive_of NODE: on or off
+adaptive_of()
+{
+	in_node "$1" ethtool -c ib0 | sed -n 's/^Adaptive RX: \(on\|off\) .*/\1/p'
+}
+
+# adapt NODE on|off
+adapt()
+{
+	[ "$(adaptive_of "$1")" = "$2" ] || in_node "$1" ethtool -C ib0 adaptive-rx "$2"
+}
+
 # moderate NODE USECS FRAMES
 moderate()
 {
+	adapt "$1" off || return 1
 	[ "$(coalesce "$1")" = "$2 $3" ] ||
 		in_node "$1" ethtool -C ib0 rx-usecs "$2" rx-frames "$3"
 }
@@ -85,7 +102,12 @@ not_put_off()
 
 default()
 {
-	check_eq "values" "$(coalesce 2)" "0 0"
+	local node
+
+	for node in 2 3; do
+		check_eq "values" "$(coalesce "$node")" "0 0"
+		check_eq "adaptive" "$(adaptive_of "$node")" on
+	done
 	not_put_off
 }
 
@@ -105,24 +127,31 @@ frames()
 	check "back" moderate 2 0 0
 }
 
-# interrupts_of COUNT: of the HCA of node 2, for so many frames from node 1, one in 2 ms
+interrupts()
+{
+	knob_get "$1" counters | sed -n 's/^hca\.interrupts //p'
+}
+
+# interrupts_of NODE COUNT: of the HCA of NODE, for so many frames from node 1, one in 2 ms
 interrupts_of()
 {
 	local before
 
-	before=$(knob_get 2 counters | sed -n 's/^hca\.interrupts //p')
-	in_node 1 ping -n -q -i 0.002 -c "$1" -w $((20 * SLOW)) "$(ip4 2)" > /dev/null || return 1
-	echo $(($(knob_get 2 counters | sed -n 's/^hca\.interrupts //p') - before))
+	before=$(interrupts "$1")
+	in_node 1 ping -n -q -i 0.002 -c "$2" -w $((20 * SLOW)) "$(ip4 "$1")" > /dev/null || return 1
+	echo $(($(interrupts "$1") - before))
 }
 
+# fewer [NODE]
 fewer()
 {
-	local without with
+	local node=${1:-2} without with
 
-	without=$(interrupts_of 500)
-	check "set" moderate 2 60000 1000
-	with=$(interrupts_of 500)
-	check "back" moderate 2 0 0
+	check "none" moderate "$node" 0 0
+	without=$(interrupts_of "$node" 500)
+	check "set" moderate "$node" 60000 1000
+	with=$(interrupts_of "$node" 500)
+	check "back" moderate "$node" 0 0
 	note "interrupts: $without without, $with with moderation"
 	check_num "with moderation" "$((with * 2))" -lt "$without"
 }
@@ -178,15 +207,53 @@ connected()
 	check "mode" in_mode datagram rc 1 2
 }
 
-without()
+# The mean of fifty round trips to node 3, one begun each 10 ms, in microseconds
+quick_trips()
+{
+	in_node 1 ping -n -q -c 50 -i 0.01 -w $((20 * SLOW)) "$(ip4 3)" |
+		sed -n 's|^rtt [^=]*= [0-9.]*/\([0-9]*\)\.\([0-9]*\)/.*|\1\2|p'
+}
+
+# The first frame is reported at once, those of the next 40 ms with the end of these.
+timer()
+{
+	local us
+
+	check "set" moderate 3 40000 0
+	check_eq "values" "$(coalesce 3)" "40000 0"
+	us=$(quick_trips)
+	check "back" moderate 3 0 0
+	check_num "microseconds" "$us" -ge 10000
+}
+
+timer_fewer()
+{
+	fewer 3
+}
+
+timer_frames()
 {
 	local out
 
-	out=$(in_node 3 ethtool -C ib0 rx-usecs 50 2>&1) || fail "refused: $out"
-	[[ $out == *"does not moderate"* ]] || fail "says: $out"
-	check_eq "values" "$(coalesce 3)" "50 0"
+	out=$(in_node 3 ethtool -C ib0 rx-frames 50 2>&1) || fail "refused: $out"
+	[[ $out == *"rx-frames has no effect"* ]] || fail "says: $out"
+	check_eq "values" "$(coalesce 3)" "0 50"
 	check "ping" ping_lossless 1 "$(ip4 3)" 20
-	check "back" in_node 3 ethtool -C ib0 rx-usecs 0
+	check "back" moderate 3 0 0
+}
+
+adaptive_kept()
+{
+	local out
+
+	check "on" adapt 2 on
+	out=$(in_node 2 ethtool -C ib0 rx-usecs 40000 2>&1) || fail "refused: $out"
+	[[ $out == *"while adaptive-rx is on"* ]] || fail "says: $out"
+	not_put_off
+	check "off" adapt 2 off
+	check_eq "values" "$(coalesce 2)" "40000 0"
+	put_off
+	check "back" moderate 2 0 0
 }
 
 time_stamps()

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moderation of receive completions: they are reported later, and several at a time, as the
+ * administrator has set it, or by the rate of what is received (lib/dim). The HCA does that, or,
+ * where it cannot, a timer: a handler that has found something looks again after a while and
+ * arms the CQ when it finds nothing.
+ */
+#include <linux/netdevice.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "ipoib_moder.h"
+
+/* Microseconds, the longest time that lib/dim may choose, by its own profiles as well. */
+#define IPOIB_MODER_MAX	256
+
+/*
+ * What lib/dim chooses among where a timer moderates, in microseconds. A first step below the
+ * distance of packets would change nothing, and end the search.
+ */
+static const u16 ipoib_moder_usecs[NET_DIM_PARAMS_NUM_PROFILES] = {
+	0, 64, 128, 192, IPOIB_MODER_MAX,
+};
+
+/**
+ * ipoib_moder_apply - moderate a CQ as it is set, or as lib/dim has chosen
+ * @moder: of the CQ
+ *
+ * Context: may sleep
+ * Return: 0, or a negative error of the HCA
+ */
+int ipoib_moder_apply(struct ipoib_moder *moder)
+{
+	const struct ipoib_moderation *setting = moder->setting;
+	u8 choice = READ_ONCE(moder->dim.profile_ix);
+	bool adaptive = READ_ONCE(setting->adaptive);
+	u16 usecs = READ_ONCE(setting->usecs);
+	struct dim_cq_moder profile = {
+		.usec = usecs,
+		.pkts = READ_ONCE(setting->frames),
+	};
+	int err;
+
+	if (adaptive)
+		profile = net_dim_get_rx_moderation(DIM_CQ_PERIOD_MODE_START_FROM_EQE,
+						    choice);
+	err = rdma_set_cq_moderation(moder->cq, profile.pkts, profile.usec);
+	if (err != -EOPNOTSUPP)
+		return err;
+	WRITE_ONCE(moder->usecs, adaptive ? ipoib_moder_usecs[choice] : usecs);
+	return 0;
+}
+
+static void ipoib_moder_work(struct work_struct *work)
+{
+	struct ipoib_moder *moder = container_of(work, struct ipoib_moder, dim.work);
+
+	/* An HCA that refuses keeps what it has, and is asked again with the next choice. */
+	ipoib_moder_apply(moder);
+	WRITE_ONCE(moder->dim.state, DIM_START_MEASURE);
+}
+
+/*
+ * Have lib/dim compare the rates with the last ones, each DIM_NEVENTS events. When packets are
+ * further apart than the longest time that it may choose, nothing is gained by any.
+ */
+static void ipoib_moder_measure(struct ipoib_moder *moder)
+{
+	u16 events = READ_ONCE(moder->events);
+	struct dim *dim = &moder->dim;
+	struct dim_sample sample = {};
+	u32 packets;
+
+	if ((u16)(events - dim->start_sample.event_ctr) < DIM_NEVENTS ||
+	    READ_ONCE(dim->state) == DIM_APPLY_NEW_PROFILE)
+		return;
+	dim_update_sample(events, moder->packets, moder->bytes, &sample);
+	packets = (u32)moder->packets - dim->start_sample.pkt_ctr;
+	if (ktime_us_delta(sample.time, dim->start_sample.time) <= (s64)packets * IPOIB_MODER_MAX) {
+		ipoib_net_dim(dim, &sample);
+		return;
+	}
+	dim->start_sample = sample;
+	if (dim->profile_ix) {
+		WRITE_ONCE(dim->profile_ix, 0);
+		WRITE_ONCE(dim->state, DIM_APPLY_NEW_PROFILE);
+		schedule_work(&dim->work);
+	}
+}
+
+static enum hrtimer_restart ipoib_moder_timeout(struct hrtimer *timer)
+{
+	struct ipoib_moder *moder = container_of(timer, struct ipoib_moder, timer);
+
+	ipoib_moder_event(moder);
+	napi_schedule(moder->napi);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * ipoib_moder_complete - have the handler called with the next completion, or some time later
+ * @moder: of the CQ
+ *
+ * Context: NAPI, after napi_complete_done() returned true
+ */
+void ipoib_moder_complete(struct ipoib_moder *moder)
+{
+	unsigned int usecs = READ_ONCE(moder->usecs);
+	unsigned int run = moder->run;
+
+	moder->run = 0;
+	if (READ_ONCE(moder->setting->adaptive))
+		ipoib_moder_measure(moder);
+	if (usecs && run && run <= moder->most)
+		hrtimer_start(&moder->timer, ns_to_ktime(usecs * NSEC_PER_USEC),
+			      HRTIMER_MODE_REL_PINNED);
+	else if (ib_req_notify_cq(moder->cq, IB_CQ_NEXT_COMP |
+				  IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		napi_schedule(moder->napi);
+}
+
+/**
+ * ipoib_moder_init - moderate a new CQ as it is set
+ * @moder: zeroed
+ * @cq: the CQ
+ * @napi: its handler
+ * @setting: is there until ipoib_moder_exit()
+ * @most: see &struct ipoib_moder
+ *
+ * An HCA that refuses has its own way: the setting was tried where it was made.
+ *
+ * Context: may sleep
+ */
+void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq,
+		      struct napi_struct *napi,
+		      const struct ipoib_moderation *setting, unsigned int most)
+{
+	moder->setting = setting;
+	moder->cq = cq;
+	moder->napi = napi;
+	moder->most = most;
+	moder->dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
+	INIT_WORK(&moder->dim.work, ipoib_moder_work);
+	hrtimer_setup(&moder->timer, ipoib_moder_timeout, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_PINNED);
+	ipoib_moder_apply(moder);
+}
+
+/**
+ * ipoib_moder_exit - moderate a CQ no more, before it is destroyed
+ * @moder: of the CQ, whose handler is disabled
+ *
+ * Context: may sleep
+ */
+void ipoib_moder_exit(struct ipoib_moder *moder)
+{
+	hrtimer_cancel(&moder->timer);
+	cancel_work_sync(&moder->dim.work);
+}
