@@ -14,7 +14,7 @@
 #include "ipoib_child.h"
 #include "ipoib_cm.h"
 #include "ipoib_fabric.h"
-#include "ipoib_mcast.h"
+#include "ipoib_multicast.h"
 #include "ipoib_object.h"
 #include "ipoib_path.h"
 #include "ipoib_stats.h"
@@ -37,8 +37,8 @@
  * RTNL
  *	ndo_open(), ndo_stop(), ndo_change_mtu() and the control work
  *	(ipoib_ctl.c). Serialises everything that starts, stops or changes
- *	an interface. Never taken in a completion, an answer of the fabric or the
- *	multicast and path works, so ndo_stop() may wait for all of those.
+ *	an interface. Never taken in a completion, an answer of the fabric or a
+ *	work of groups or paths, so ndo_stop() may wait for all of those.
  * mutex of the agents (sa/agent.c)
  *	which ports have one, and how many interfaces share it. Taken when
  *	interfaces are made (children: under RTNL) and freed.
@@ -56,8 +56,8 @@
  *	only if there is no usable address handle. Never held while the fabric
  *	is called with the intent to sleep, nor while a frame is sent.
  * &ipoib_limit.lock
- *	how many questions to the fabric are open, and which works wait to ask. Taken with
- *	interrupts off, also under &ipoib_paths.lock; none is taken under it.
+ *	how many questions to the fabric are open, and what waits to ask. Taken also
+ *	under &ipoib_paths.lock; none is taken under it.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
  *	the callbacks of the CM, the works of connected mode, readers of debugfs,
@@ -85,8 +85,8 @@
  * &struct ipoib_path, &struct ipoib_mcast
  *	are found by GID in a hash table under RCU. A path is reference
  *	counted: the table holds one, each query under way another. A group is
- *	freed only by the multicast work, or with that work stopped. Both are
- *	freed after a grace period.
+ *	freed by its own work, or when the interface goes down and these works
+ *	have ended. Both are freed after a grace period.
  * &struct ipoib_ah
  *	is owned by the one path or group that points to it. Senders hold no
  *	reference: they read the pointer under RCU and post while they hold
@@ -129,8 +129,9 @@
  *
  * Work:
  *
- * &ipoib_dev.wq (ordered): multicast work, path ageing, refill of the receive queue, ending
- *	memberships of a P_Key that was replaced. It goes after the last answer has come.
+ * &ipoib_dev.wq (ordered): works of groups, listeners, path ageing, refill of the receive
+ *	queue, ending memberships of a P_Key that was replaced. It is flushed with RTNL held
+ *	when groups stop, and goes after the last answer has come.
  * &ipoib_ahs.work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
@@ -162,7 +163,6 @@ enum {
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
 	IPOIB_FLAG_FOREIGN,	/* groups of it were left to user space */
-	IPOIB_FLAG_RESUME,	/* the SA may be queried again, see ipoib_limit.c */
 	IPOIB_FLAG_DEAD,	/* the HCA has failed, all that is left is to go */
 };
 
@@ -254,7 +254,7 @@ struct ipoib_dev {
 	struct ipoib_police *police;
 	/** @path: see ipoib_path.h */
 	struct ipoib_paths path;
-	/** @mcast: see ipoib_mcast.h */
+	/** @mcast: see ipoib_multicast.h */
 	struct ipoib_groups mcast;
 
 	/* the port and the link */

@@ -46,7 +46,7 @@ static u8 ipoib_dev_scope(const struct net_device *dev)
  *
  * For the latter see RFC 4391 section 4 (U4 to U9). The administrator gives the
  * link another scope by the broadcast address (U15); the rest of that address is
- * not for him to choose. Receiving and the multicast work go by the MGID, so it
+ * not for him to choose. Receiving and the works of groups go by the MGID, so it
  * does not change while they run. RTNL held, or before registration.
  */
 static void ipoib_dev_set_address(struct ipoib_dev *priv)

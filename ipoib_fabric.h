@@ -132,7 +132,7 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	nor for anybody's answer. The handle may be NULL.
  * @left: a group has been left in which the port had a JoinState, or had asked
  *	for it. Called after @leave, with all of the group but its handle as it
- *	was, by the multicast work, or with that stopped. May sleep, but must not
+ *	was, by the work of the group, or with it stopped. May sleep, but must not
  *	wait for RTNL nor for anybody's answer. Optional.
  * @group_ah: attributes of an address handle from the record of a group. May
  *	sleep. The caller gives them to rdma_destroy_ah_attr().

@@ -5,8 +5,9 @@
  * After an event that all nodes see, such as a new SM, each of them joins all its
  * groups and looks up all its paths again. The SA of a large fabric drops what it
  * cannot take at once, and each node repeats it a second later. So the interfaces of a
- * port together have at most IPOIB_QUERIES_MAX queries outstanding. A caller that gets
- * no credit is called when there may be one again. On RoCE there is no SA, but each
+ * port together have at most IPOIB_QUERIES_MAX queries outstanding. A group that gets no
+ * credit gets one in its turn; the paths are called when there may be one, and the newest
+ * takes it. On RoCE there is no SA, but each
  * path query is an entry of the host's neighbour table, which a flood of addresses
  * that do not exist must not fill.
  */
@@ -21,6 +22,7 @@ void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max)
 {
 	spin_lock_init(&limit->lock);
 	limit->max = max;
+	INIT_LIST_HEAD(&limit->queue);
 	INIT_LIST_HEAD(&limit->waiting);
 	limit->busy = 0;
 }
@@ -62,25 +64,38 @@ bool ipoib_limit_get(struct ipoib_limit *limit,
 	return granted;
 }
 
-/**
- * ipoib_limit_put - give a credit back
- * @limit: the limit
- *
- * All waiters are resumed, not one: that one may not need it any more.
- *
- * Context: any but hard interrupt
- */
-void ipoib_limit_put(struct ipoib_limit *limit)
+/* All waiters are resumed, not one: that one may not need it any more. */
+static void __ipoib_limit_put(struct ipoib_limit *limit)
 {
 	struct ipoib_limit_waiter *wait, *tmp;
+	struct ipoib_credit *credit;
 
-	spin_lock_bh(&limit->lock);
+	lockdep_assert_held(&limit->lock);
 	WARN_ON_ONCE(!limit->busy);
+	credit = list_first_entry_or_null(&limit->queue, struct ipoib_credit, list);
+	if (credit) {
+		list_del_init(&credit->list);
+		WRITE_ONCE(credit->held, true);
+		credit->granted(credit);
+		return;
+	}
 	limit->busy--;
 	list_for_each_entry_safe(wait, tmp, &limit->waiting, list) {
 		list_del_init(&wait->list);
 		wait->resume(wait);
 	}
+}
+
+/**
+ * ipoib_limit_put - give a credit back
+ * @limit: the limit
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_limit_put(struct ipoib_limit *limit)
+{
+	spin_lock_bh(&limit->lock);
+	__ipoib_limit_put(limit);
 	spin_unlock_bh(&limit->lock);
 }
 
@@ -96,5 +111,64 @@ void ipoib_limit_cancel(struct ipoib_limit *limit,
 {
 	spin_lock_bh(&limit->lock);
 	list_del_init(&wait->list);
+	spin_unlock_bh(&limit->lock);
+}
+
+/**
+ * ipoib_credit_init - initialise a credit that is not held
+ * @credit: the credit
+ * @granted: see &struct ipoib_credit
+ */
+void ipoib_credit_init(struct ipoib_credit *credit,
+		       void (*granted)(struct ipoib_credit *credit))
+{
+	INIT_LIST_HEAD(&credit->list);
+	credit->granted = granted;
+	credit->held = false;
+}
+
+/**
+ * ipoib_credit_get - take a credit, or wait for one
+ * @limit: the limit
+ * @credit: held already, waiting already, or neither
+ *
+ * Context: any but hard interrupt
+ * Return: true if it is held, and the caller has to call ipoib_credit_put(); false if it
+ * waits, and &ipoib_credit.granted will be called unless ipoib_credit_put() is
+ */
+bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit)
+{
+	bool held;
+
+	spin_lock_bh(&limit->lock);
+	if (!credit->held && list_empty(&credit->list)) {
+		WRITE_ONCE(credit->held, limit->busy < limit->max);
+		if (credit->held)
+			limit->busy++;
+		else
+			list_add_tail(&credit->list, &limit->queue);
+	}
+	held = credit->held;
+	spin_unlock_bh(&limit->lock);
+	return held;
+}
+
+/**
+ * ipoib_credit_put - give a credit back, or wait for it no longer
+ * @limit: the limit
+ * @credit: held, waiting or neither
+ *
+ * When this returns &ipoib_credit.granted is not running and will not be called.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_credit_put(struct ipoib_limit *limit, struct ipoib_credit *credit)
+{
+	spin_lock_bh(&limit->lock);
+	list_del_init(&credit->list);
+	if (credit->held) {
+		WRITE_ONCE(credit->held, false);
+		__ipoib_limit_put(limit);
+	}
 	spin_unlock_bh(&limit->lock);
 }

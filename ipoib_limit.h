@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A limit of outstanding queries to the fabric. Who gets no credit waits, and is called
- * when there may be one.
+ * A limit of outstanding queries to the fabric. What gets no credit waits for one.
  */
 #ifndef IPOIB_LIMIT_H
 #define IPOIB_LIMIT_H
@@ -27,16 +26,32 @@ struct ipoib_limit_waiter {
 };
 
 /**
+ * struct ipoib_credit - a credit of a limit, or one that is waited for
+ * @list: in &ipoib_limit.queue while it waits, or empty; under &ipoib_limit.lock
+ * @granted: called when it gets the credit that it has waited for, under &ipoib_limit.lock:
+ *	it only queues a work
+ * @held: it counts in &ipoib_limit.busy; under &ipoib_limit.lock
+ */
+struct ipoib_credit {
+	struct list_head list;
+	void (*granted)(struct ipoib_credit *credit);
+	bool held;
+};
+
+/**
  * struct ipoib_limit - limit of outstanding queries to the fabric
  * @lock: protects the rest
  * @max: how many there may be
  * @busy: how many are outstanding
- * @waiting: &struct ipoib_limit_waiter, in order of arrival
+ * @queue: &struct ipoib_credit that wait, in order of arrival; each credit that is put goes
+ *	to the first of them
+ * @waiting: &struct ipoib_limit_waiter, all resumed when a credit is put and @queue is empty
  */
 struct ipoib_limit {
 	spinlock_t lock; /* all of it */
 	unsigned int max;
 	unsigned int busy;
+	struct list_head queue;
 	struct list_head waiting;
 };
 
@@ -48,5 +63,9 @@ void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
 			     void (*resume)(struct ipoib_limit_waiter *wait));
 void ipoib_limit_cancel(struct ipoib_limit *limit,
 			struct ipoib_limit_waiter *wait);
+void ipoib_credit_init(struct ipoib_credit *credit,
+		       void (*granted)(struct ipoib_credit *credit));
+bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit);
+void ipoib_credit_put(struct ipoib_limit *limit, struct ipoib_credit *credit);
 
 #endif /* IPOIB_LIMIT_H */

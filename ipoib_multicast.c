@@ -1,300 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Multicast groups, the broadcast group first of all: when something is done
- * about them.
- *
- * What is wanted and what is reported is noted under mcast.lock from any context;
- * what is done about it is done by one ordered work, group by group, with no
- * lock held (mcast/join.c).
- *
- * The broadcast group is joined first. It gives the link its MTU, Q_Key, SL
- * and so on, it is never created by us (RFC 4391 section 5), and other groups
- * are created like it.
- *
- * Events about groups are noted here, too: records that were read, and what the SA and
- * the port report. The work acts on them.
+ * Multicast groups, as the rest of the driver sees them: records that were read and what the
+ * SA and the port report are posted to the groups here, whose works act on them
+ * (mcast/join.c). All of them start and stop with the interface.
  */
 #include <linux/jiffies.h>
-#include <linux/random.h>
 #include <linux/seq_file.h>
 
 #include "mcast/mcast.h"
-
-/* The longest recheck interval of a membership if the SA reports nothing. */
-#define IPOIB_MCAST_RECHECK_MAX	(60 * HZ)
-
-/* ---- the limit of outstanding queries ---- */
-
-static void ipoib_mcast_limit_free(struct ipoib_limit_waiter *wait)
-{
-	struct ipoib_dev *priv = container_of(wait, struct ipoib_dev,
-					      mcast.waiter);
-
-	set_bit(IPOIB_FLAG_RESUME, &priv->flags);
-	ipoib_mcast_kick(priv, 0);
-}
-
-/*
- * Resume some of the groups that wait for a credit, unless one of them has found none
- * since the last answer: the next answer resumes them. Not all, because each answer gives
- * few of thousands a credit.
- *
- * Context: multicast work
- * Return: false if there are none to be processed
- */
-static bool ipoib_mcast_resume(struct ipoib_dev *priv)
-{
-	struct ipoib_mcast *mcast, *tmp;
-	unsigned int n = 0;
-	LIST_HEAD(some);
-
-	if (priv->mcast.limit_exhausted)
-		return false;
-	spin_lock_bh(&priv->mcast.lock);
-	list_for_each_entry_safe(mcast, tmp, &priv->mcast.waiting, todo) {
-		list_move_tail(&mcast->todo, &some);
-		if (++n == IPOIB_QUERIES_MAX)
-			break;
-	}
-	list_splice(&some, &priv->mcast.todo);
-	spin_unlock_bh(&priv->mcast.lock);
-	return n;
-}
-
-/* ---- many leaves ---- */
-
-/* So many groups are left in a span of time, at most. */
-#define IPOIB_LEAVES		16
-#define IPOIB_LEAVE_SPAN	DIV_ROUND_UP(HZ, 16)
-
-/*
- * ib_sa does not report that the SA has answered a leave, and repeats it each 0.3 s until
- * then: of hundreds at a time most would be sent twice. An interface that goes down leaves
- * all groups at once.
- *
- * Return: jiffies until another group may be left
- */
-static unsigned long ipoib_mcast_leave_delay(const struct ipoib_dev *priv)
-{
-	unsigned long since = jiffies - priv->mcast.leaves_at;
-
-	if (!priv->agent || priv->mcast.nleaves < IPOIB_LEAVES ||
-	    since >= IPOIB_LEAVE_SPAN)
-		return 0;
-	return IPOIB_LEAVE_SPAN - since;
-}
-
-static bool ipoib_mcast_may_leave(const struct ipoib_mcast *mcast)
-{
-	struct ipoib_groups *groups = &mcast->priv->mcast;
-
-	if (mcast->state != IPOIB_MCAST_MEMBER)
-		return true;
-	if (ipoib_mcast_leave_delay(mcast->priv))
-		return false;
-	if (jiffies - groups->leaves_at >= IPOIB_LEAVE_SPAN) {
-		groups->leaves_at = jiffies;
-		groups->nleaves = 0;
-	}
-	groups->nleaves++;
-	return true;
-}
-
-/* ---- groups that go ---- */
-
-/* Leave a group for good: it is not in the table any more. */
-static void ipoib_mcast_group_leave(struct ipoib_mcast *mcast)
-{
-	struct ipoib_dev *priv = mcast->priv;
-	u8 users;
-
-	ipoib_mcast_member_end(mcast);
-	/* No callback is left that could put the group on the todo list. */
-	spin_lock_bh(&priv->mcast.lock);
-	users = ipoib_mcast_group_unlink(mcast);
-	/* It was reported as made during the leave. */
-	if (users & IPOIB_USER_ROUTE)
-		ipoib_mcast_route_group_created(priv, &mcast->mgid);
-	spin_unlock_bh(&priv->mcast.lock);
-}
-
-/* Leave a group without users. A frame that has come just now makes it anew. */
-static void ipoib_mcast_group_remove(struct ipoib_mcast *mcast)
-{
-	ipoib_mcast_group_leave(mcast);
-	ipoib_mcast_group_send(mcast);
-	ipoib_mcast_group_free(mcast);
-}
-
-/* Leave a group as the interface goes down, and drop the frames that wait. */
-static void ipoib_mcast_group_flush(struct ipoib_mcast *mcast)
-{
-	ipoib_mcast_group_leave(mcast);
-	ipoib_mcast_group_drop(mcast, IPOIB_TX_FLUSHED);
-	ipoib_mcast_group_free(mcast);
-}
-
-/* ---- the work ---- */
-
-/* Do the next thing for one group. */
-static void ipoib_mcast_step(struct ipoib_mcast *mcast, u8 want, u8 events)
-{
-	if (!want) {
-		if (ipoib_mcast_may_leave(mcast))
-			ipoib_mcast_group_remove(mcast);
-		return;
-	}
-	if (ipoib_mcast_group_is_slow(mcast) &&
-	    !skb_queue_empty_lockless(&mcast->queue))
-		ipoib_mcast_group_send(mcast);
-	ipoib_mcast_steps[mcast->state](mcast, want, events);
-}
-
-static struct ipoib_mcast *ipoib_mcast_next(struct ipoib_dev *priv, u8 *want, u8 *events)
-{
-	struct ipoib_mcast *mcast;
-
-	spin_lock_bh(&priv->mcast.lock);
-	mcast = list_first_entry_or_null(&priv->mcast.todo, struct ipoib_mcast,
-					 todo);
-	if (mcast) {
-		list_del_init(&mcast->todo);
-		*want = ipoib_mcast_group_want(mcast);
-		*events = mcast->events;
-		/* A record stays until the state changes: no other one takes its place. */
-		WRITE_ONCE(mcast->events, *events & ~IPOIB_MCAST_EV_ANSWER);
-		/* After a step the rest is checked again. */
-		if (*events & IPOIB_MCAST_EV_ANSWERS)
-			ipoib_mcast_post(mcast, 0);
-	}
-	spin_unlock_bh(&priv->mcast.lock);
-	return mcast;
-}
-
-/*
- * When is @mcast to be processed? Jiffies from now, or ULONG_MAX. A group that
- * may not be joined yet is not waited for: what stands in the way kicks us.
- */
-static unsigned long ipoib_mcast_delay(const struct ipoib_mcast *mcast)
-{
-	unsigned long delay = ULONG_MAX;
-	bool waits;
-
-	if (!mcast->users)
-		return ipoib_mcast_leave_delay(mcast->priv);
-	if (mcast->users == IPOIB_USER_SEND)
-		delay = ipoib_mcast_until(READ_ONCE(mcast->used) +
-					  IPOIB_SEND_UNUSED);
-	waits = mcast->state == IPOIB_MCAST_BACKOFF ||
-		(mcast->state == IPOIB_MCAST_MEMBER &&
-		 mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK));
-	if (ipoib_mcast_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
-		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
-						     IPOIB_MCAST_PATIENCE));
-	if (mcast->hold_off)
-		delay = min(delay, ipoib_mcast_until(mcast->hold_off_until));
-	else if (waits && list_empty(&mcast->todo) &&
-		 ipoib_mcast_may_join(mcast))
-		delay = min(delay, ipoib_mcast_until(mcast->retry_at));
-	return delay;
-}
-
-/*
- * Have a membership read again if it is due. A membership that does not keep its group
- * has to be rechecked from time to time without reports: the group may have been deleted,
- * or created anew. The interval doubles with each recheck, to limit the load that all
- * nodes together put on the SA.
- *
- * Return: jiffies until the next recheck, or ULONG_MAX
- */
-static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
-{
-	struct ipoib_agent *agent = mcast->priv->agent;
-	unsigned long delay;
-
-	if (!agent || mcast->state != IPOIB_MCAST_MEMBER ||
-	    mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK) ||
-	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
-		return ULONG_MAX;
-	/* Reports may stop without notification. */
-	if (ipoib_sa_notice_on(agent)) {
-		WRITE_ONCE(mcast->retry_at, jiffies);
-		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
-	}
-	delay = ipoib_mcast_until(mcast->retry_at + mcast->recheck_interval);
-	if (!delay) {
-		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
-		mcast->recheck_interval = min(mcast->recheck_interval * 2,
-					      IPOIB_MCAST_RECHECK_MAX + 0ul);
-	}
-	return delay;
-}
-
-/* Return: jiffies until the group has settled, or ULONG_MAX if it has */
-static unsigned long ipoib_mcast_settle(struct ipoib_mcast *mcast)
-{
-	unsigned long delay;
-
-	if (mcast->settled)
-		return ULONG_MAX;
-	delay = ipoib_mcast_until(mcast->settled_at);
-	if (delay)
-		return delay;
-	WRITE_ONCE(mcast->settled, true);
-	return ULONG_MAX;
-}
-
-/* Put groups whose time has come on the todo list, and find the next time. */
-static unsigned long ipoib_mcast_scan(struct ipoib_dev *priv)
-{
-	unsigned long next = ULONG_MAX, delay;
-	struct ipoib_mcast *mcast;
-
-	spin_lock_bh(&priv->mcast.lock);
-	list_for_each_entry(mcast, &priv->mcast.list, list) {
-		next = min(next, ipoib_mcast_settle(mcast));
-		delay = ipoib_mcast_schedule_recheck(mcast);
-		delay = min(delay, ipoib_mcast_delay(mcast));
-		if (!delay) {
-			/* A sender that has stopped is forgotten (A29). */
-			if (ipoib_mcast_group_is_unused(mcast))
-				ipoib_mcast_group_drop_user(mcast, IPOIB_USER_SEND);
-			/* Also if it waits for the limit. */
-			list_move_tail(&mcast->todo, &priv->mcast.todo);
-		}
-		next = min(next, delay);
-	}
-	spin_unlock_bh(&priv->mcast.lock);
-	return next;
-}
-
-static void ipoib_mcast_work(struct work_struct *work)
-{
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, mcast.work);
-	struct ipoib_mcast *mcast;
-	unsigned long delay;
-	u8 want, events;
-	bool more;
-
-	/* Queued by a caller that ran before the interface began to go down. */
-	if (READ_ONCE(priv->mcast.closed))
-		return;
-	ipoib_mcast_listen_step(priv);
-	ipoib_mcast_scan(priv);
-	if (test_and_clear_bit(IPOIB_FLAG_RESUME, &priv->flags))
-		priv->mcast.limit_exhausted = false;
-	do {
-		more = ipoib_mcast_resume(priv);
-		while ((mcast = ipoib_mcast_next(priv, &want, &events)))
-			ipoib_mcast_step(mcast, want, events);
-	} while (more);
-	delay = ipoib_mcast_route_step(priv);
-	delay = min(delay, ipoib_mcast_listen_delay(priv));
-	delay = min(delay, ipoib_mcast_scan(priv));
-	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
-		queue_delayed_work(priv->wq, &priv->mcast.work, delay);
-}
 
 /* ---- events ---- */
 
@@ -322,7 +35,6 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECORD);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv, 0);
 }
 
 /* Ask again at once for a group that there was not, or that was refused. */
@@ -354,7 +66,6 @@ void ipoib_mcast_rejoin(struct ipoib_dev *priv)
 		ipoib_mcast_post(mcast, 0);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv, 0);
 }
 
 /* When that is granted there is the group, whatever was reported before. */
@@ -398,7 +109,6 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 	}
 	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv, 0);
 }
 
 /**
@@ -430,7 +140,6 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 	}
 	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv, 0);
 }
 
 /**
@@ -448,7 +157,6 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv,
 			       const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
-	bool kick;
 
 	if (!ipoib_mgid_on_link(mgid, &priv->broadcast_mgid))
 		return;
@@ -459,10 +167,7 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv,
 		ipoib_mcast_retry_now(mcast);
 	}
 	ipoib_mcast_route_group_created(priv, mgid);
-	kick = mcast || priv->mcast.routing;
 	spin_unlock_bh(&priv->mcast.lock);
-	if (kick)
-		ipoib_mcast_kick(priv, 0);
 }
 
 /**
@@ -480,18 +185,14 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
 			       const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
-	bool recheck;
 
 	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
-	recheck = mcast && (READ_ONCE(mcast->held) ||
-			    (ipoib_mcast_group_is_busy(mcast->state) &&
-			     !ipoib_mcast_joins_full(mcast)));
-	if (recheck)
+	if (mcast && (READ_ONCE(mcast->held) ||
+		      (ipoib_mcast_group_is_busy(mcast->state) &&
+		       !ipoib_mcast_joins_full(mcast))))
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	spin_unlock_bh(&priv->mcast.lock);
-	if (recheck)
-		ipoib_mcast_kick(priv, 0);
 }
 
 /* ---- debugfs ---- */
@@ -576,14 +277,11 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
+	/* Its work does nothing before it has been published. */
 	spin_lock_bh(&priv->mcast.lock);
-	WRITE_ONCE(priv->mcast.closed, false);
 	mcast = ipoib_mcast_group_add(priv, priv->broadcast_mgid.raw,
 				      IPOIB_USER_LISTEN);
-	if (mcast)
-		rcu_assign_pointer(priv->broadcast, mcast);
-	else
-		WRITE_ONCE(priv->mcast.closed, true);
+	rcu_assign_pointer(priv->broadcast, mcast);
 	spin_unlock_bh(&priv->mcast.lock);
 	if (!mcast)
 		return -ENOMEM;
@@ -601,17 +299,24 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast, *tmp;
 
+	/* After this no group is made, and no event queues a work. */
 	spin_lock_bh(&priv->mcast.lock);
-	WRITE_ONCE(priv->mcast.closed, true);
 	priv->mcast.routing = false;
 	spin_unlock_bh(&priv->mcast.lock);
 	cancel_delayed_work_sync(&priv->mcast.work);
+	/* After this no work frees its group, or does anything else. */
+	flush_workqueue(priv->wq);
 	clear_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	rcu_assign_pointer(priv->broadcast, NULL);
-	list_for_each_entry_safe(mcast, tmp, &priv->mcast.list, list)
-		ipoib_mcast_group_flush(mcast);
-	if (priv->agent)
-		ipoib_limit_cancel(priv->path.limit, &priv->mcast.waiter);
+	list_for_each_entry_safe(mcast, tmp, &priv->mcast.list, list) {
+		ipoib_mcast_member_end(mcast);
+		cancel_delayed_work_sync(&mcast->work);
+		spin_lock_bh(&priv->mcast.lock);
+		ipoib_mcast_group_unlink(mcast);
+		spin_unlock_bh(&priv->mcast.lock);
+		ipoib_mcast_group_drop(mcast, IPOIB_TX_FLUSHED);
+		ipoib_mcast_group_free(mcast);
+	}
 	ipoib_sa_query_cancel(priv);
 }
 
@@ -624,13 +329,9 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 int ipoib_mcast_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->mcast.lock);
-	priv->mcast.closed = true;
-	priv->mcast.invalidated_at = jiffies - IPOIB_MCAST_HOLD_OFF;
+	priv->mcast.leave_at = jiffies;
 	INIT_LIST_HEAD(&priv->mcast.list);
-	INIT_LIST_HEAD(&priv->mcast.todo);
-	INIT_LIST_HEAD(&priv->mcast.waiting);
-	ipoib_limit_waiter_init(&priv->mcast.waiter, ipoib_mcast_limit_free);
-	INIT_DELAYED_WORK(&priv->mcast.work, ipoib_mcast_work);
+	INIT_DELAYED_WORK(&priv->mcast.work, ipoib_mcast_interest_work);
 	ipoib_sa_purge_init(priv);
 	return rhashtable_init(&priv->mcast.table, &ipoib_mcast_params);
 }

@@ -103,7 +103,7 @@ static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
  * @priv: the interface
  * @qkey: Q_Key of the broadcast group, host byte order (U40)
  *
- * Context: multicast work; may sleep
+ * Context: work of the group; may sleep
  * Return: 0 or negative error of the HCA, as for a QP that is just being reset
  */
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
@@ -135,7 +135,7 @@ static void ipoib_ud_attachment_free(struct ipoib_attachment *attachment)
  * @gid: MGID; an IPv4 address on RoCE, for which all groups are one
  * @lid: MLID, 0 on RoCE
  *
- * Context: multicast work, or with it stopped; may sleep
+ * Context: work of the group, or with it stopped; may sleep
  * Return: 0 or negative error of the HCA
  */
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
@@ -184,7 +184,7 @@ static int ipoib_ud_try_detach(struct ipoib_dev *priv, union ib_gid *gid,
  * A QP that is attached to a group cannot be destroyed. So what fails is noted, and tried
  * again before that.
  *
- * Context: multicast work, or with it stopped; may sleep
+ * Context: work of the group, or with it stopped; may sleep
  * Return: 0 or negative error of the HCA
  */
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The groups of an interface: which there are, their users and states
- * each is, and the frames that wait for it.
+ * The groups of an interface: which there are, their users, events and states, and the
+ * frames that wait for them.
  *
  * A group exists here because the stack listens to it (JoinState FullMember),
  * because multicast is routed (NonMember), or because frames are sent to it
  * (SendOnlyNonMember). Any context may note that it needs a group; groups go
- * when nobody does, and only the multicast work removes them.
+ * when nobody does: each is removed by its own work.
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
@@ -79,6 +79,22 @@ static bool ipoib_mcast_group_only_routes(u8 users)
 	return users & IPOIB_USER_ROUTE && !(users & IPOIB_USER_LISTEN);
 }
 
+/*
+ * Jiffies until the next group may be left: 250 in a second. ib_sa does not report that the
+ * SA has answered a leave, and repeats it each 0.3 s until then: of hundreds at a time most
+ * would be sent twice. An interface that goes down leaves all groups at once.
+ */
+static unsigned long ipoib_mcast_leave_delay(struct ipoib_dev *priv)
+{
+	unsigned long delay = ipoib_mcast_until(priv->mcast.leave_at);
+
+	if (!priv->agent)
+		return 0;
+	priv->mcast.leave_at = jiffies + delay + DIV_ROUND_UP(HZ, 250);
+	return delay;
+}
+
+/* Each change is followed by the work, which leaves a group without users. */
 static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -91,20 +107,8 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	priv->mcast.nroute -= ipoib_mcast_group_only_routes(mcast->users);
 	priv->mcast.nroute += ipoib_mcast_group_only_routes(users);
 	WRITE_ONCE(mcast->users, users);
-	/* Also if it waits for something. */
-	list_move_tail(&mcast->todo, &priv->mcast.todo);
-}
-
-/**
- * ipoib_mcast_group_add_user - somebody needs a group
- * @mcast: the group
- * @user: IPOIB_USER_ bit
- *
- * Context: mcast.lock held
- */
-void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user)
-{
-	ipoib_mcast_group_set_users(mcast, mcast->users | user);
+	ipoib_mcast_queue(mcast, !users && READ_ONCE(mcast->held) ?
+				 ipoib_mcast_leave_delay(priv) : 0);
 }
 
 /**
@@ -112,11 +116,17 @@ void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user)
  * @mcast: the group; left by the work if it has no other user
  * @user: IPOIB_USER_ bit
  *
+ * What has been sent to recently is a sender's from then on (A31, A33).
+ *
  * Context: mcast.lock held
  */
 void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user)
 {
-	ipoib_mcast_group_set_users(mcast, mcast->users & ~user);
+	u8 users = mcast->users & ~user;
+
+	if (mcast->users & user && !ipoib_mcast_group_is_unused(mcast))
+		users |= IPOIB_USER_SEND;
+	ipoib_mcast_group_set_users(mcast, users);
 }
 
 /**
@@ -133,18 +143,9 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
 
 /* ---- the table ---- */
 
-/*
- * The same group may have been removed a moment ago, with a membership that had been
- * invalidated. That matters until ib_sa has left the group. The interface has one time
- * stamp for all groups that have been removed.
- */
-static unsigned long ipoib_mcast_group_invalidated_at(const struct ipoib_dev *priv)
+static void ipoib_mcast_group_granted(struct ipoib_credit *credit)
 {
-	unsigned long invalidated_at = READ_ONCE(priv->mcast.invalidated_at);
-
-	if (jiffies - invalidated_at < IPOIB_MCAST_HOLD_OFF)
-		return invalidated_at;
-	return jiffies - IPOIB_MCAST_CONFIRM;
+	ipoib_mcast_queue(container_of(credit, struct ipoib_mcast, credit), 0);
 }
 
 static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
@@ -158,13 +159,14 @@ static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
 	mcast->priv = priv;
 	mcast->created = jiffies;
 	mcast->asked_at = jiffies;
-	mcast->invalidated_at = ipoib_mcast_group_invalidated_at(priv);
+	mcast->invalidated_at = jiffies - IPOIB_MCAST_CONFIRM;
 	/* Nothing has been sent yet. */
 	mcast->used = jiffies - IPOIB_SEND_UNUSED;
 	mcast->settled = true;
 	mcast->retry_at = jiffies;
 	__skb_queue_head_init(&mcast->queue);
-	INIT_LIST_HEAD(&mcast->todo);
+	INIT_DELAYED_WORK(&mcast->work, ipoib_mcast_work);
+	ipoib_credit_init(&mcast->credit, ipoib_mcast_group_granted);
 	pr_debug("ipoib: group %pI6 created\n", mgid);
 	return mcast;
 }
@@ -172,7 +174,7 @@ static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
 /* Check whether there is room for one more group. Count a refusal, and log the first. */
 static bool ipoib_mcast_group_check_room(struct ipoib_dev *priv, u8 user)
 {
-	if (priv->mcast.closed)
+	if (!ipoib_mcast_is_open(priv))
 		return false;
 	if (ipoib_mcast_group_fits(priv, user))
 		return true;
@@ -188,11 +190,11 @@ static bool ipoib_mcast_group_check_room(struct ipoib_dev *priv, u8 user)
 /**
  * ipoib_mcast_group_add - make a group
  * @priv: the interface
- * @mgid: its MGID
+ * @mgid: its MGID, which no other group has
  * @user: IPOIB_USER_ bit
  *
  * Context: mcast.lock held
- * Return: the group; NULL if there is no memory, or too many are there
+ * Return: the group; NULL if there is no memory
  */
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
 					  u8 user)
@@ -200,8 +202,6 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	struct ipoib_mcast *mcast;
 
 	lockdep_assert_held(&priv->mcast.lock);
-	if (!ipoib_mcast_group_check_room(priv, user))
-		return NULL;
 	mcast = ipoib_mcast_group_alloc(priv, mgid);
 	if (!mcast)
 		return NULL;
@@ -215,7 +215,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	priv->mcast.ngroups++;
 	if (user == IPOIB_USER_SEND)
 		mcast->used = jiffies;
-	ipoib_mcast_group_add_user(mcast, user);
+	ipoib_mcast_group_set_users(mcast, user);
 	return mcast;
 }
 
@@ -234,34 +234,59 @@ struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *m
 }
 
 /**
- * ipoib_mcast_group_unlink - take a group out of the table
- * @mcast: the group; no callback is left that could put it on the todo list
+ * ipoib_mcast_group_get - find a group or make it, for a user
+ * @priv: the interface
+ * @mgid: its MGID
+ * @user: IPOIB_USER_ bit; a sender counts as one only if there is no other user
  *
- * Context: mcast.lock held; multicast work, or with it stopped
- * Return: IPOIB_USER_ bits of its users
+ * Context: mcast.lock held
+ * Return: the group; NULL if there is no memory, or no room for another one of @user
  */
-u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
+struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid,
+					  u8 user)
+{
+	struct ipoib_mcast *mcast = ipoib_mcast_group_lookup(priv, mgid);
+	u8 users = mcast ? mcast->users : 0;
+
+	if (user == IPOIB_USER_SEND && users)
+		return mcast;
+	if (!(mcast && user == IPOIB_USER_LISTEN) &&
+	    !(users & (IPOIB_USER_LISTEN | IPOIB_USER_ROUTE)) &&
+	    !ipoib_mcast_group_check_room(priv, user))
+		return NULL;
+	if (!mcast)
+		return ipoib_mcast_group_add(priv, mgid, user);
+	ipoib_mcast_group_set_users(mcast, users | user);
+	return mcast;
+}
+
+/**
+ * ipoib_mcast_group_unlink - take a group out of the table
+ * @mcast: the group; no callback and no credit is left that could queue its work
+ *
+ * Context: mcast.lock held; work of the group, or with all works stopped
+ */
+void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	u8 users = mcast->users;
 
 	lockdep_assert_held(&priv->mcast.lock);
 	rhashtable_remove_fast(&priv->mcast.table, &mcast->node, ipoib_mcast_params);
 	list_del(&mcast->list);
 	ipoib_mcast_group_set_users(mcast, 0);
-	list_del_init(&mcast->todo);
 	/* A group may have found no room. Nothing else reports that there is some. */
-	if (priv->mcast.ngroups-- == IPOIB_MCAST_MAX)
+	if (priv->mcast.ngroups-- == IPOIB_MCAST_MAX) {
 		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
+		ipoib_mcast_kick(priv);
+	}
 	if (priv->mcast.ngroups < IPOIB_MCAST_MAX / 2 &&
 	    priv->mcast.nsend < IPOIB_MCAST_SEND_MAX / 2)
 		priv->mcast.cap_logged = false;
-	return users;
 }
 
 /**
  * ipoib_mcast_group_free - free a group
- * @mcast: the group, not in the table any more
+ * @mcast: the group, not in the table any more, and its work not queued
  */
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast)
 {
@@ -275,7 +300,7 @@ void ipoib_mcast_group_free(struct ipoib_mcast *mcast)
  * @mcast: the group
  * @why: reason
  *
- * Context: multicast work, or with it stopped
+ * Context: work of the group, or with all works stopped
  */
 void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 {
@@ -290,52 +315,48 @@ void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 	ipoib_drop_list(priv, &frames, why);
 }
 
-/* ---- what the work looks at ---- */
+/* ---- works and events ---- */
 
 /**
- * ipoib_mcast_kick - have the work run
+ * ipoib_mcast_kick - have the work of the interface run
  * @priv: the interface
- * @delay: jiffies from now
  *
  * Little is queued once the interface goes down, and that does nothing.
  *
  * Context: any
  */
-void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay)
+void ipoib_mcast_kick(struct ipoib_dev *priv)
 {
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->mcast.work, delay);
+		mod_delayed_work(priv->wq, &priv->mcast.work, 0);
 }
 
 /**
- * ipoib_mcast_post - have the work process a group
+ * ipoib_mcast_queue - have the work of a group run
  * @mcast: the group
+ * @delay: jiffies from now
+ *
+ * Context: mcast.lock held, or limit.lock
+ */
+void ipoib_mcast_queue(struct ipoib_mcast *mcast, unsigned long delay)
+{
+	if (test_bit(IPOIB_FLAG_UP, &mcast->priv->flags))
+		mod_delayed_work(mcast->priv->wq, &mcast->work, delay);
+}
+
+/**
+ * ipoib_mcast_post - have the work of a group act on events
+ * @mcast: the group; without users it is left in its turn, whatever happens
  * @events: IPOIB_MCAST_EV_ bits, or 0
  *
- * Context: mcast.lock held; the caller sees to it that the work runs
+ * Context: mcast.lock held
  */
 void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events)
 {
 	lockdep_assert_held(&mcast->priv->mcast.lock);
 	WRITE_ONCE(mcast->events, mcast->events | events);
-	if (list_empty(&mcast->todo))
-		list_add_tail(&mcast->todo, &mcast->priv->mcast.todo);
-}
-
-/**
- * ipoib_mcast_todo_all - have the work process all groups
- * @priv: the interface
- *
- * All groups but the broadcast group wait for it to be joined.
- */
-void ipoib_mcast_todo_all(struct ipoib_dev *priv)
-{
-	struct ipoib_mcast *mcast;
-
-	spin_lock_bh(&priv->mcast.lock);
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		ipoib_mcast_post(mcast, 0);
-	spin_unlock_bh(&priv->mcast.lock);
+	if (mcast->users)
+		ipoib_mcast_queue(mcast, 0);
 }
 
 /**
@@ -367,7 +388,7 @@ bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
  * @mcast: the group; the SA is being asked, or is to be asked as soon as it can:
  *	when the broadcast group has been joined, and there is a credit
  *
- * Context: mcast.lock held, or multicast work
+ * Context: mcast.lock held, or work of the group
  * Return: true if so
  */
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
@@ -381,7 +402,7 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
  * ipoib_mcast_group_is_slow - frames have waited for an answer for long enough
  * @mcast: the group
  *
- * Context: mcast.lock held, or multicast work
+ * Context: mcast.lock held, or work of the group
  * Return: true if they are not to wait any more
  */
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
@@ -393,10 +414,9 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 /**
  * ipoib_mcast_set_state - the next state of a group
  * @mcast: the group
- * @state: the state; an answer belongs to the state that has asked, and the limit is left
- *	with the last of those that ask the SA
+ * @state: the state; an answer belongs to the state that has asked
  *
- * Context: multicast work, or with it stopped
+ * Context: work of the group, or with all works stopped
  */
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state)
 {
@@ -412,8 +432,4 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 	spin_unlock_bh(&priv->mcast.lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
 			  ipoib_group_state_names[state], mcast->status);
-	if (!mcast->credit || ipoib_mcast_group_is_busy(state))
-		return;
-	mcast->credit = false;
-	ipoib_limit_put(priv->path.limit);
 }

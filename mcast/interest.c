@@ -32,7 +32,7 @@
  * ipoib_mcast_route_due - list the groups of the link anew, if multicast is routed
  * @priv: the interface
  *
- * Context: mcast.lock held; the caller sees to it that the multicast work runs
+ * Context: mcast.lock held
  */
 void ipoib_mcast_route_due(struct ipoib_dev *priv)
 {
@@ -40,34 +40,26 @@ void ipoib_mcast_route_due(struct ipoib_dev *priv)
 	priv->mcast.routes_due = priv->mcast.routing;
 	priv->mcast.routes_at = jiffies;
 	priv->mcast.routes_pause = 0;
-}
-
-static void ipoib_mcast_route_stop(struct ipoib_dev *priv)
-{
-	struct ipoib_mcast *mcast;
-
-	lockdep_assert_held(&priv->mcast.lock);
-	list_for_each_entry(mcast, &priv->mcast.list, list) {
-		/* Sent to recently: then it is a sender's (A33). */
-		if (mcast->users & IPOIB_USER_ROUTE &&
-		    !ipoib_mcast_group_is_unused(mcast))
-			ipoib_mcast_group_add_user(mcast, IPOIB_USER_SEND);
-		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
-	}
+	if (priv->mcast.routing)
+		ipoib_mcast_kick(priv);
 }
 
 static void ipoib_mcast_route_sync(struct ipoib_dev *priv)
 {
 	unsigned int flags = READ_ONCE(priv->netdev->flags);
 	bool routing = flags & (IFF_ALLMULTI | IFF_PROMISC) && priv->agent;
+	struct ipoib_mcast *mcast;
 
 	spin_lock_bh(&priv->mcast.lock);
-	if (priv->mcast.routing != routing && !priv->mcast.closed) {
-		priv->mcast.routing = routing;
-		ipoib_mcast_route_due(priv);
-		if (!routing)
-			ipoib_mcast_route_stop(priv);
-	}
+	if (priv->mcast.routing == routing || !ipoib_mcast_is_open(priv))
+		goto unlock;
+	priv->mcast.routing = routing;
+	ipoib_mcast_route_due(priv);
+	if (routing)
+		goto unlock;
+	list_for_each_entry(mcast, &priv->mcast.list, list)
+		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
+unlock:
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
@@ -79,6 +71,7 @@ static void ipoib_mcast_route_again(struct ipoib_dev *priv, unsigned long delay)
 		return;
 	priv->mcast.routes_due = true;
 	priv->mcast.routes_at = jiffies + delay;
+	ipoib_mcast_kick(priv);
 }
 
 /* The SA has not listed them, and might go on like that: said once (U58). */
@@ -98,13 +91,9 @@ static void ipoib_mcast_route_failed(struct ipoib_dev *priv, int err)
 
 static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
-	struct ipoib_mcast *mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
+	struct ipoib_mcast *mcast;
 
-	if (!mcast)
-		mcast = ipoib_mcast_group_add(priv, mgid->raw, IPOIB_USER_ROUTE);
-	else if (mcast->users == IPOIB_USER_SEND &&
-		 !ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE))
-		mcast = NULL;
+	mcast = ipoib_mcast_group_get(priv, mgid->raw, IPOIB_USER_ROUTE);
 	if (!mcast) {
 		/* No room, or just no memory. */
 		ipoib_mcast_route_again(priv,
@@ -116,7 +105,6 @@ static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *m
 	/* It may have been made since the SA last said that there is none. */
 	if (ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
-	ipoib_mcast_group_add_user(mcast, IPOIB_USER_ROUTE);
 }
 
 /**
@@ -181,7 +169,7 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 	else if (priv->mcast.routing)
 		ipoib_mcast_route_failed(priv, status);
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv, 0);
+	ipoib_mcast_kick(priv);
 }
 
 /* The groups are going to be listed. */
@@ -228,14 +216,12 @@ static bool ipoib_mcast_route_begin_if_due(struct ipoib_dev *priv,
 	return due;
 }
 
-/**
- * ipoib_mcast_route_step - ask for the groups of the link if it is time to
- * @priv: the interface
+/*
+ * Ask for the groups of the link if it is time to.
  *
- * Context: multicast work
  * Return: jiffies until this is to be called again, or ULONG_MAX
  */
-unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
+static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 {
 	unsigned long delay;
 	int err;
@@ -312,8 +298,7 @@ static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 		set_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
 		return;
 	}
-	if (!mcast)
-		mcast = ipoib_mcast_group_add(priv, mgid.raw, IPOIB_USER_LISTEN);
+	mcast = ipoib_mcast_group_get(priv, mgid.raw, IPOIB_USER_LISTEN);
 	if (!mcast) {
 		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 		/* No memory: the list is gone through again soon. */
@@ -322,15 +307,6 @@ static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 		return;
 	}
 	mcast->listed = true;
-	ipoib_mcast_group_add_user(mcast, IPOIB_USER_LISTEN);
-}
-
-/* The stack listens no longer; perhaps somebody sends still (A31). */
-static void ipoib_mcast_listen_drop(struct ipoib_mcast *mcast)
-{
-	if (!ipoib_mcast_group_is_unused(mcast))
-		ipoib_mcast_group_add_user(mcast, IPOIB_USER_SEND);
-	ipoib_mcast_group_drop_user(mcast, IPOIB_USER_LISTEN);
 }
 
 static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
@@ -348,46 +324,51 @@ static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 	netdev_for_each_mc_addr(ha, dev)
 		ipoib_mcast_listen_add(priv, ha->addr);
 	list_for_each_entry(mcast, &priv->mcast.list, list)
-		if (!mcast->listed && mcast->users & IPOIB_USER_LISTEN)
-			ipoib_mcast_listen_drop(mcast);
+		if (!mcast->listed)
+			ipoib_mcast_group_drop_user(mcast, IPOIB_USER_LISTEN);
 	spin_unlock(&priv->mcast.lock);
 	netif_addr_unlock_bh(dev);
 	ipoib_mcast_route_sync(priv);
 }
 
-/**
- * ipoib_mcast_listen_step - follow the stack's list, and its flags (U54, U56)
- * @priv: the interface
+/*
+ * Follow the stack's list, and its flags (U54, U56). No event comes when user space leaves a
+ * group that was left to it, nor when ib_sa has left one for this interface: both are polled.
  *
- * No event comes when user space leaves a group that was left to it, nor when ib_sa
- * has left one for this interface: both are polled.
- *
- * Context: multicast work
+ * Return: jiffies until this is to be called again, or ULONG_MAX
  */
-void ipoib_mcast_listen_step(struct ipoib_dev *priv)
+static unsigned long ipoib_mcast_listen_step(struct ipoib_dev *priv)
 {
 	bool again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
 		     !ipoib_mcast_until(priv->mcast.foreign_at);
 
 	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
 		ipoib_mcast_listen_sync(priv);
-}
-
-/**
- * ipoib_mcast_listen_delay - when to go through the stack's list again
- * @priv: the interface
- *
- * Context: multicast work
- * Return: jiffies until ipoib_mcast_listen_step() is to be called, or ULONG_MAX
- */
-unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv)
-{
 	/* Memory ran out. */
 	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
 		return HZ / 10;
 	if (!test_bit(IPOIB_FLAG_FOREIGN, &priv->flags))
 		return ULONG_MAX;
 	return ipoib_mcast_until(priv->mcast.foreign_at);
+}
+
+/**
+ * ipoib_mcast_interest_work - follow what the stack listens to, and the groups to route
+ * @work: &ipoib_groups.work
+ */
+void ipoib_mcast_interest_work(struct work_struct *work)
+{
+	struct ipoib_dev *priv = container_of(to_delayed_work(work),
+					      struct ipoib_dev, mcast.work);
+	unsigned long delay;
+
+	/* Queued by a caller that ran before the interface began to go down. */
+	if (!ipoib_mcast_is_open(priv))
+		return;
+	delay = ipoib_mcast_listen_step(priv);
+	delay = min(delay, ipoib_mcast_route_step(priv));
+	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
+		queue_delayed_work(priv->wq, &priv->mcast.work, delay);
 }
 
 /**
@@ -414,5 +395,5 @@ void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast)
 void ipoib_mcast_resync(struct ipoib_dev *priv)
 {
 	set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
-	ipoib_mcast_kick(priv, 0);
+	ipoib_mcast_kick(priv);
 }

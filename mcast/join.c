@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The membership in one group: to ask for it, to check whether it still stands,
- * to give it up. All of this is done by
- * the multicast work, one step at a time; see the drawing in design.rst.
+ * to give it up. All of this is done by the work of the group, one step at a time; see the
+ * drawing in design.rst. What is wanted and what is reported is noted under mcast.lock from
+ * any context; the work acts on it with no lock held.
+ *
+ * The broadcast group is joined first. It gives the link its MTU, Q_Key, SL and so on, it is
+ * never created by this driver (RFC 4391 section 5), and other groups are created like it.
  *
  * A membership is replaced before it is given up: when a group that is only
  * send to gets a listener here, or when the SM has forgotten us, the new join
@@ -104,6 +108,12 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 		   msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
+/* The record that other groups are to be like. */
+static const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev *priv)
+{
+	return &rcu_dereference_protected(priv->broadcast, true)->rec;
+}
+
 static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu,
 					      u8 link)
 {
@@ -154,27 +164,11 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 
 /* How long listeners may take to register with a new SM. */
 #define IPOIB_GRACE		(2 * HZ)
+/* The longest recheck interval of a membership if the SA reports nothing. */
+#define IPOIB_MCAST_RECHECK_MAX	(60 * HZ)
 
-/**
- * ipoib_mcast_member_link - record of the broadcast group
- * @priv: the interface
- *
- * Context: multicast work
- * Return: the record that other groups are to be like
- */
-const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev *priv)
-{
-	return &rcu_dereference_protected(priv->broadcast, true)->rec;
-}
-
-/**
- * ipoib_mcast_may_join - whether the SA may be asked for a group
- * @mcast: the group; the broadcast group goes first, as others are made like it
- *
- * Context: multicast work
- * Return: true if so
- */
-bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
+/* May the SA be asked for a group? The broadcast group goes first. */
+static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
 {
 	const struct ipoib_mcast *broadcast;
 
@@ -263,10 +257,8 @@ static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 /* Give up a membership that the SA does not have. ib_sa has not left the group yet. */
 static void ipoib_mcast_member_invalidate(struct ipoib_mcast *mcast)
 {
-	if (mcast->member) {
+	if (mcast->member)
 		mcast->invalidated_at = jiffies;
-		WRITE_ONCE(mcast->priv->mcast.invalidated_at, jiffies);
-	}
 	ipoib_mcast_member_forget(mcast);
 }
 
@@ -274,9 +266,9 @@ static void ipoib_mcast_member_invalidate(struct ipoib_mcast *mcast)
  * ipoib_mcast_member_end - give up membership and join for good
  * @mcast: the group
  *
- * No answer comes any more when this returns, and the credit is given back.
+ * No answer comes any more when this returns, and no credit is held or waited for.
  *
- * Context: multicast work, or with it stopped
+ * Context: work of the group, or with all works stopped
  */
 void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
 {
@@ -288,6 +280,8 @@ void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
 	if (state && priv->fabric->left)
 		priv->fabric->left(priv, mcast, state);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
+	if (priv->agent)
+		ipoib_credit_put(priv->path.limit, &mcast->credit);
 }
 
 /* ---- to have joined ---- */
@@ -387,12 +381,14 @@ static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 	set_bit(IPOIB_FLAG_JOINED, &priv->flags);
 	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	spin_lock_bh(&priv->mcast.lock);
-	list_for_each_entry(mcast, &priv->mcast.list, list)
+	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		if (mcast->events & IPOIB_MCAST_EV_LOST && rcu_access_pointer(mcast->ah))
 			ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
+		/* All other groups wait for this one. */
+		ipoib_mcast_post(mcast, 0);
+	}
 	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_todo_all(priv);
 }
 
 static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
@@ -447,7 +443,6 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 		mcast->retry_at = jiffies;
 	else
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
-	ipoib_mcast_post(mcast, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 	/* To the routers, or dropped: the sender decides. */
 	ipoib_mcast_group_send(mcast);
@@ -457,19 +452,6 @@ static void ipoib_mcast_member_link_down(struct ipoib_dev *priv)
 {
 	if (test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
-}
-
-/* The answer may be older than a report that came while the query was under way. */
-static void ipoib_mcast_member_apply_reports(struct ipoib_mcast *mcast)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
-	spin_lock_bh(&priv->mcast.lock);
-	if (mcast->events & IPOIB_MCAST_EV_ASK) {
-		mcast->retry_at = jiffies;
-		ipoib_mcast_post(mcast, 0);
-	}
-	spin_unlock_bh(&priv->mcast.lock);
 }
 
 static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
@@ -483,7 +465,9 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
 	if (definitive)
 		ipoib_mcast_member_invalidate(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_BACKOFF);
-	ipoib_mcast_member_apply_reports(mcast);
+	/* The answer may be older than a report that came while it was under way. */
+	if (READ_ONCE(mcast->events) & IPOIB_MCAST_EV_ASK)
+		WRITE_ONCE(mcast->retry_at, jiffies);
 	/* Refused: dropped. No answer: by the broadcast group. */
 	if (definitive)
 		ipoib_mcast_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
@@ -573,11 +557,10 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_ANSWER);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv, 0);
 }
 
 /*
- * May the SA be asked for a group? If not, the work looks at it again when it may. The
+ * Is there a credit to ask the SA for a group? If not, the work runs again when there is. The
  * broadcast group, which all others wait for, does not wait for their questions to an SM
  * that may have died.
  */
@@ -585,18 +568,8 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	if (!priv->agent || mcast->credit || ipoib_mcast_group_is_broadcast(mcast))
-		return true;
-	mcast->credit = ipoib_limit_get(priv->path.limit,
-					&priv->mcast.waiter, 0);
-	if (mcast->credit)
-		return true;
-	priv->mcast.limit_exhausted = true;
-	spin_lock_bh(&priv->mcast.lock);
-	list_del(&mcast->todo);
-	list_add_tail(&mcast->todo, &priv->mcast.waiting);
-	spin_unlock_bh(&priv->mcast.lock);
-	return false;
+	return !priv->agent || ipoib_mcast_group_is_broadcast(mcast) ||
+	       ipoib_credit_get(priv->path.limit, &mcast->credit);
 }
 
 /*
@@ -673,7 +646,6 @@ static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast, u8 events)
 	}
 	ipoib_mcast_member_invalidate(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-	ipoib_mcast_member_post(mcast, 0);
 }
 
 /* Are all values that the address handle and the QP use the same? */
@@ -775,27 +747,27 @@ static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
  */
 static bool ipoib_mcast_hold_off(struct ipoib_mcast *mcast, u8 want)
 {
-	unsigned long now = jiffies, ago = now - mcast->invalidated_at;
+	unsigned long ago = jiffies - mcast->invalidated_at;
 
 	if (ago >= IPOIB_MCAST_HOLD_OFF_MAX)
 		return false;
-	if (ago >= IPOIB_MCAST_HOLD_OFF &&
-	    !(ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
-		return false;
-	mcast->hold_off_until = now + IPOIB_MCAST_HOLD_OFF;
-	return true;
+	return ago < IPOIB_MCAST_HOLD_OFF ||
+	       ipoib_sa_held(mcast->priv, &mcast->mgid) & want;
 }
 
-static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want, bool due)
+static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want)
 {
-	mcast->hold_off = due && ipoib_mcast_hold_off(mcast, want);
-	if (due && !mcast->hold_off && ipoib_mcast_may_join(mcast))
+	if (!ipoib_mcast_may_join(mcast))
+		return;
+	if (ipoib_mcast_hold_off(mcast, want))
+		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
+	else
 		ipoib_mcast_member_join(mcast, want);
 }
 
 static void ipoib_mcast_step_idle(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	ipoib_mcast_try_join(mcast, want, true);
+	ipoib_mcast_try_join(mcast, want);
 }
 
 /*
@@ -896,20 +868,20 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 /* A new listener does not wait for the sender's retry. */
 static void ipoib_mcast_step_backoff(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	ipoib_mcast_try_join(mcast, want, want != mcast->asked || ipoib_mcast_is_time(mcast));
+	if (want != mcast->asked || ipoib_mcast_is_time(mcast))
+		ipoib_mcast_try_join(mcast, want);
 }
 
 /* No frame and no report: the group is not asked for. */
 static void ipoib_mcast_step_absent(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	bool due = events & IPOIB_MCAST_EV_ASK && ipoib_mcast_is_time(mcast);
-
-	ipoib_mcast_try_join(mcast, want, want != mcast->asked || due);
+	if (want != mcast->asked || (events & IPOIB_MCAST_EV_ASK && ipoib_mcast_is_time(mcast)))
+		ipoib_mcast_try_join(mcast, want);
 }
 
-/* What the multicast work does for a group that has a user, by its state. */
-void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
-							u8 want, u8 events) = {
+/* What is done for a group that has a user, by its state. */
+static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
+							       u8 want, u8 events) = {
 	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_idle,
 	[IPOIB_MCAST_JOINING]	= ipoib_mcast_step_joining,
 	[IPOIB_MCAST_ASKING]	= ipoib_mcast_step_asking,
@@ -918,3 +890,166 @@ void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcas
 	[IPOIB_MCAST_BACKOFF]	= ipoib_mcast_step_backoff,
 	[IPOIB_MCAST_ABSENT]	= ipoib_mcast_step_absent,
 };
+
+/* ---- the work ---- */
+
+/*
+ * Leave a group without users for good. It is not freed before ib_sa has left: it would
+ * grant a join of a new object from a membership that has been invalidated.
+ */
+static void ipoib_mcast_end(struct ipoib_mcast *mcast)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	bool stays;
+
+	ipoib_mcast_member_end(mcast);
+	spin_lock_bh(&priv->mcast.lock);
+	stays = mcast->users || jiffies - mcast->invalidated_at < IPOIB_MCAST_HOLD_OFF;
+	if (stays)
+		queue_delayed_work(priv->wq, &mcast->work, IPOIB_MCAST_HOLD_OFF);
+	else
+		ipoib_mcast_group_unlink(mcast);
+	spin_unlock_bh(&priv->mcast.lock);
+	if (stays)
+		return;
+	/* An event may have come before it was unlinked. */
+	cancel_delayed_work(&mcast->work);
+	/* Frames that have come before that make the group anew. */
+	ipoib_mcast_group_send(mcast);
+	ipoib_mcast_group_free(mcast);
+}
+
+/* Return: jiffies until the group has settled, or ULONG_MAX if it has */
+static unsigned long ipoib_mcast_settle(struct ipoib_mcast *mcast)
+{
+	unsigned long delay;
+
+	if (mcast->settled)
+		return ULONG_MAX;
+	delay = ipoib_mcast_until(mcast->settled_at);
+	if (delay)
+		return delay;
+	WRITE_ONCE(mcast->settled, true);
+	return ULONG_MAX;
+}
+
+/*
+ * Have a membership rechecked if that is due. A membership that does not keep its group
+ * has to be rechecked from time to time without reports: the group may have been deleted,
+ * or created anew. The interval doubles with each recheck, to limit the load that all
+ * nodes together put on the SA.
+ *
+ * Return: jiffies until the next recheck, or ULONG_MAX
+ */
+static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
+{
+	struct ipoib_agent *agent = mcast->priv->agent;
+	unsigned long delay;
+
+	if (!agent || mcast->state != IPOIB_MCAST_MEMBER ||
+	    mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK) ||
+	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
+		return ULONG_MAX;
+	/* Reports may stop without notification. */
+	if (ipoib_sa_notice_on(agent)) {
+		WRITE_ONCE(mcast->retry_at, jiffies);
+		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
+	}
+	delay = ipoib_mcast_until(mcast->retry_at + mcast->recheck_interval);
+	if (!delay) {
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
+		mcast->recheck_interval = min(mcast->recheck_interval * 2,
+					      IPOIB_MCAST_RECHECK_MAX + 0ul);
+	}
+	return delay;
+}
+
+/* Is something done at &ipoib_mcast.retry_at? Not if it waits for a credit. */
+static bool ipoib_mcast_retries(const struct ipoib_mcast *mcast)
+{
+	switch (mcast->state) {
+	case IPOIB_MCAST_IDLE:
+	case IPOIB_MCAST_BACKOFF:
+		break;
+	case IPOIB_MCAST_ABSENT:
+		if (!(mcast->events & IPOIB_MCAST_EV_ASK) &&
+		    ipoib_mcast_group_want(mcast) == mcast->asked)
+			return false;
+		break;
+	case IPOIB_MCAST_MEMBER:
+		if (!(mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK)))
+			return false;
+		break;
+	default:
+		return false;
+	}
+	/* What stands in the way of a join ends with an event. */
+	return list_empty(&mcast->credit.list) && ipoib_mcast_may_join(mcast);
+}
+
+/* Have the work run again when something is due, unless it is queued already. */
+static void ipoib_mcast_rearm(struct ipoib_mcast *mcast)
+{
+	unsigned long delay;
+
+	lockdep_assert_held(&mcast->priv->mcast.lock);
+	/* A sender that has stopped is forgotten (A29). */
+	if (mcast->users == IPOIB_USER_SEND && ipoib_mcast_group_is_unused(mcast))
+		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_SEND);
+	/* Without users it is queued for when it may be left. */
+	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
+		return;
+	delay = min(ipoib_mcast_settle(mcast), ipoib_mcast_schedule_recheck(mcast));
+	if (mcast->users == IPOIB_USER_SEND)
+		delay = min(delay, ipoib_mcast_until(READ_ONCE(mcast->used) +
+						     IPOIB_SEND_UNUSED));
+	if (ipoib_mcast_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
+		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
+						     IPOIB_MCAST_PATIENCE));
+	if (ipoib_mcast_retries(mcast))
+		delay = min(delay, ipoib_mcast_until(mcast->retry_at));
+	if (delay != ULONG_MAX)
+		queue_delayed_work(mcast->priv->wq, &mcast->work, delay);
+}
+
+/**
+ * ipoib_mcast_work - do the next thing for a group
+ * @work: &ipoib_mcast.work
+ *
+ * A state that does not wait for an answer is looked at once more after it was entered.
+ */
+void ipoib_mcast_work(struct work_struct *work)
+{
+	struct ipoib_mcast *mcast = container_of(to_delayed_work(work), struct ipoib_mcast,
+						 work);
+	enum ipoib_mcast_state state = mcast->state;
+	struct ipoib_dev *priv = mcast->priv;
+	u8 want, events;
+	bool open;
+
+	spin_lock_bh(&priv->mcast.lock);
+	/* It may have been queued just before the interface began to go down. */
+	open = ipoib_mcast_is_open(priv);
+	want = ipoib_mcast_group_want(mcast);
+	events = mcast->events;
+	/* A record stays until the state changes: no other one takes its place. */
+	WRITE_ONCE(mcast->events, events & ~IPOIB_MCAST_EV_ANSWER);
+	spin_unlock_bh(&priv->mcast.lock);
+	if (!open)
+		return;
+	if (!want) {
+		ipoib_mcast_end(mcast);
+		return;
+	}
+	if (ipoib_mcast_group_is_slow(mcast) && !skb_queue_empty_lockless(&mcast->queue))
+		ipoib_mcast_group_send(mcast);
+	ipoib_mcast_steps[state](mcast, want, events);
+	/* Nothing is asked any more, or it is not needed any more. */
+	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state))
+		ipoib_credit_put(priv->path.limit, &mcast->credit);
+	spin_lock_bh(&priv->mcast.lock);
+	if (mcast->state != state && !ipoib_mcast_group_is_busy(mcast->state))
+		ipoib_mcast_post(mcast, 0);
+	ipoib_mcast_rearm(mcast);
+	spin_unlock_bh(&priv->mcast.lock);
+}

@@ -2,11 +2,11 @@
 /*
  * What the files that deal with multicast groups share among themselves:
  *
- *	ipoib_multicast.c	the work, and events: when something is done about groups
- *	mcast/group.c		the table of groups, their users and states
+ *	ipoib_multicast.c	events, debugfs, up and down
  *	mcast/interest.c	groups that the stack listens to, or that are routed
- *	mcast/join.c		the membership of a group: join, check, leave
+ *	mcast/join.c		the work of a group: join, check, leave
  *	mcast/xmit.c		frames to groups
+ *	mcast/group.c		the table of groups, their users, events and states
  */
 #ifndef IPOIB_MCAST_MCAST_H
 #define IPOIB_MCAST_MCAST_H
@@ -89,6 +89,19 @@ static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
 }
 
 /**
+ * ipoib_mcast_is_open - whether there may be groups
+ * @priv: the interface
+ *
+ * Context: any
+ * Return: false if the interface is down or goes down, or has no broadcast group yet: no
+ * group is made, and works do nothing
+ */
+static inline bool ipoib_mcast_is_open(const struct ipoib_dev *priv)
+{
+	return test_bit(IPOIB_FLAG_UP, &priv->flags) && rcu_access_pointer(priv->broadcast);
+}
+
+/**
  * ipoib_mcast_until - how long until a time
  * @at: jiffies, up to IPOIB_MCAST_AHEAD from now, or long past: jiffies of 32 bits wrap
  *
@@ -143,13 +156,14 @@ static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from,
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
 					  u8 user);
-u8 ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
+struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid,
+					  u8 user);
+void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast);
-void ipoib_mcast_kick(struct ipoib_dev *priv, unsigned long delay);
+void ipoib_mcast_kick(struct ipoib_dev *priv);
+void ipoib_mcast_queue(struct ipoib_mcast *mcast, unsigned long delay);
 void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events);
-void ipoib_mcast_todo_all(struct ipoib_dev *priv);
 unsigned long ipoib_mcast_spread(void);
-void ipoib_mcast_group_add_user(struct ipoib_mcast *mcast, u8 user);
 void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user);
 u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast);
@@ -162,19 +176,14 @@ void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
 const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast);
 
 /* mcast/interest.c */
-void ipoib_mcast_listen_step(struct ipoib_dev *priv);
-unsigned long ipoib_mcast_listen_delay(struct ipoib_dev *priv);
-unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv);
+void ipoib_mcast_interest_work(struct work_struct *work);
 void ipoib_mcast_route_due(struct ipoib_dev *priv);
 void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
 				     const union ib_gid *mgid);
 
 /* mcast/join.c */
-const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev *priv);
-bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast);
 void ipoib_mcast_member_end(struct ipoib_mcast *mcast);
-extern void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
-							       u8 want, u8 events);
+void ipoib_mcast_work(struct work_struct *work);
 const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
 
 /* mcast/xmit.c */

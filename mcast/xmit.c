@@ -122,7 +122,6 @@ static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
 	if (!(mcast->events & IPOIB_MCAST_EV_ASK))
 		mcast->asked_at = jiffies;
 	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
-	ipoib_mcast_kick(mcast->priv, 0);
 	return false;
 }
 
@@ -141,11 +140,9 @@ static void ipoib_mcast_send_want_routers(struct ipoib_dev *priv,
 	struct ipoib_mcast *mcast;
 
 	spin_lock(&priv->mcast.lock);
-	mcast = ipoib_mcast_group_lookup(priv, routers->raw);
+	mcast = ipoib_mcast_group_get(priv, routers->raw, IPOIB_USER_SEND);
 	if (mcast)
 		ipoib_mcast_send_recheck_absent(mcast);
-	else if (ipoib_mcast_group_add(priv, routers->raw, IPOIB_USER_SEND))
-		ipoib_mcast_kick(priv, 0);
 	spin_unlock(&priv->mcast.lock);
 }
 
@@ -198,6 +195,7 @@ static enum ipoib_tx_action ipoib_mcast_send_wait(struct ipoib_mcast *mcast,
 		return IPOIB_TX_ACTION_DROP;
 	ipoib_object_park(&mcast->queue, skb);
 	priv->mcast.nqueued++;
+	ipoib_mcast_post(mcast, 0);
 	return IPOIB_TX_ACTION_QUEUED;
 }
 
@@ -267,16 +265,12 @@ static enum ipoib_tx_action ipoib_mcast_send_slow(struct ipoib_dev *priv,
 		return action;
 	*why = IPOIB_TX_MAP;
 	spin_lock(&priv->mcast.lock);
-	mcast = ipoib_mcast_group_lookup(priv, mgid);
-	if (!mcast)
-		mcast = ipoib_mcast_group_add(priv, mgid, IPOIB_USER_SEND);
+	mcast = ipoib_mcast_group_get(priv, mgid, IPOIB_USER_SEND);
 	if (mcast)
 		action = ipoib_mcast_send_decide(mcast, skb, why);
 	else
 		action = ipoib_mcast_send_capped(priv, mgid, why);
 	spin_unlock(&priv->mcast.lock);
-	if (action == IPOIB_TX_ACTION_QUEUED)
-		ipoib_mcast_kick(priv, 0);
 	return action;
 }
 
@@ -332,7 +326,7 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
  * ipoib_mcast_group_send - send the frames that wait for a group
  * @mcast: the group
  *
- * Context: multicast work
+ * Context: work of the group
  */
 void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 {

@@ -100,7 +100,7 @@ static ib_sa_comp_mask ipoib_sa_query_copy_rec(struct ib_sa_mcmember_rec *rec,
  * that it makes the MLID it finds there, if that is free: so groups keep theirs
  * when the SM is restarted, and with them what switches and senders know.
  *
- * Context: multicast work, or with it stopped
+ * Context: work of the group, or with it stopped
  * Return: component mask
  */
 ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
@@ -190,7 +190,7 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
  *
  * ib_sa keeps the membership, and would not ask the SA for what has been joined. The rest is as in ipoib_sa_query_group().
  *
- * Context: multicast work
+ * Context: work of the group
  * Return: 0 or negative error
  */
 int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,

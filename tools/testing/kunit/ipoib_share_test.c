@@ -37,34 +37,73 @@ static void share_resumed(struct ipoib_limit_waiter *wait)
 {
 }
 
+static void share_granted(struct ipoib_credit *credit)
+{
+}
+
 static void share_credits(struct kunit *test)
 {
-	struct ipoib_limit_waiter paths, groups;
+	struct ipoib_credit groups[IPOIB_QUERIES_MAX + 1];
+	struct ipoib_limit_waiter paths;
 	struct ipoib_limit limit;
 	unsigned int n = 0;
 
 	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
 	ipoib_limit_waiter_init(&paths, share_resumed);
-	ipoib_limit_waiter_init(&groups, share_resumed);
 	while (n <= IPOIB_QUERIES_MAX &&
 	       ipoib_limit_get(&limit, &paths, IPOIB_QUERIES_KEPT))
 		n++;
 	KUNIT_EXPECT_EQ(test, n, IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
 	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
-	while (n <= IPOIB_QUERIES_MAX && ipoib_limit_get(&limit, &groups, 0))
-		n++;
+	for (; n <= IPOIB_QUERIES_MAX; n++) {
+		ipoib_credit_init(&groups[n], share_granted);
+		if (!ipoib_credit_get(&limit, &groups[n]))
+			break;
+	}
 	KUNIT_EXPECT_EQ(test, n, IPOIB_QUERIES_MAX);
-	KUNIT_EXPECT_FALSE(test, list_empty(&groups.list));
+	/* That of a path goes to the group that waits, the next one wakes the paths. */
 	ipoib_limit_put(&limit);
-	KUNIT_EXPECT_TRUE(test, list_empty(&paths.list) &&
-				list_empty(&groups.list));
+	KUNIT_EXPECT_TRUE(test, groups[n].held);
+	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
+	ipoib_credit_put(&limit, &groups[n]);
+	KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
 	KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, NULL, IPOIB_QUERIES_KEPT));
 	KUNIT_EXPECT_TRUE(test, ipoib_limit_get(&limit, NULL, 0));
+}
+
+/* Two hold credits of two, and three wait. */
+static void share_turns(struct kunit *test)
+{
+	struct ipoib_credit credits[5];
+	struct ipoib_limit limit;
+	unsigned int i;
+
+	ipoib_limit_init(&limit, 2);
+	for (i = 0; i < ARRAY_SIZE(credits); i++) {
+		ipoib_credit_init(&credits[i], share_granted);
+		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &credits[i]), i < 2);
+		/* Once more changes nothing. */
+		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &credits[i]), i < 2);
+	}
+	/* It does not wait any more. */
+	ipoib_credit_put(&limit, &credits[2]);
+	ipoib_credit_put(&limit, &credits[0]);
+	KUNIT_EXPECT_FALSE(test, credits[0].held || credits[2].held || credits[4].held);
+	KUNIT_EXPECT_TRUE(test, credits[3].held);
+	/* Nor does it hold one. */
+	ipoib_credit_put(&limit, &credits[0]);
+	KUNIT_EXPECT_FALSE(test, credits[4].held);
+	ipoib_credit_put(&limit, &credits[1]);
+	KUNIT_EXPECT_TRUE(test, credits[4].held);
+	ipoib_credit_put(&limit, &credits[3]);
+	ipoib_credit_put(&limit, &credits[4]);
+	KUNIT_EXPECT_EQ(test, limit.busy, 0u);
 }
 
 static struct kunit_case ipoib_share_cases[] = {
 	KUNIT_CASE(share_groups),
 	KUNIT_CASE(share_credits),
+	KUNIT_CASE(share_turns),
 	{}
 };
 

@@ -3,8 +3,8 @@
  * The multicast groups of an interface, by MGID, as the rest of the driver sees them:
  * ipoib_multicast.c. What its files share is in mcast/mcast.h.
  */
-#ifndef IPOIB_MCAST_H
-#define IPOIB_MCAST_H
+#ifndef IPOIB_MULTICAST_H
+#define IPOIB_MULTICAST_H
 
 #include <linux/rhashtable.h>
 #include <linux/seq_file.h>
@@ -88,12 +88,12 @@ enum ipoib_mcast_state {
  * @mgid: key
  * @ah: published address handle
  * @settled: the fabric forwards for the group; false: frames go by the broadcast group, until
- *	@settled_at. Written by the multicast work, as that is
+ *	@settled_at. Written by works of groups, as that is
  * @used: jiffies, with a resolution of a second, of the last frame sent
  * @priv: the interface
  * @list: in &ipoib_groups.list, under mcast.lock
- * @todo: in &ipoib_groups.todo or &ipoib_groups.waiting, or empty; under mcast.lock
- * @state: under mcast.lock, changed by the multicast work only
+ * @work: on the ordered &ipoib_dev.wq; it alone changes @state, joins, leaves and frees
+ * @state: under mcast.lock
  * @users: IPOIB_USER_ bits, under mcast.lock; without any the group is left
  * @parked: it was missing: frames for routers do not wait; under mcast.lock
  * @listed: found in the list of the stack, or of the SA, that is being gone
@@ -108,19 +108,17 @@ enum ipoib_mcast_state {
  * @created: jiffies
  * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
- *	IPOIB_MCAST_ABSENT, or to recheck a member; of a member that needs
- *	no recheck: since when it is known to be valid
+ *	IPOIB_MCAST_ABSENT, and after an invalidation, or to recheck a member; of
+ *	a member that needs no recheck: since when it is known to be valid
  * @invalidated_at: jiffies: when a membership was given up because the SA does not
- *	know it; multicast work only
- * @hold_off: it is too early after that to rejoin; multicast work only
- * @hold_off_until: jiffies: when to check again whether it is; multicast work only
+ *	know it; work only
  * @recheck_interval: jiffies after which a membership that does not keep its group
  *	is read again if the SA reports nothing; until then it is assumed valid
  * @absences: how often in a row there was no such group, at most a few
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, enum ipoib_check (mcast/mcast.h)
  * @logged: reason last logged, so that each is logged once
- * @held: JoinState held, 0 if none; multicast work only, as all below
+ * @held: JoinState held, 0 if none; work only, as all below
  * @asked: JoinState asked for by @joining
  * @member: handle of the membership held
  * @joining: handle of the join under way
@@ -139,7 +137,7 @@ struct ipoib_mcast {
 
 	struct ipoib_dev *priv;
 	struct list_head list;
-	struct list_head todo;
+	struct delayed_work work;
 	enum ipoib_mcast_state state;
 	u8 users;
 	bool parked;
@@ -153,8 +151,6 @@ struct ipoib_mcast {
 	unsigned long asked_at;
 	unsigned long retry_at;
 	unsigned long invalidated_at;
-	bool hold_off;
-	unsigned long hold_off_until;
 	unsigned long recheck_interval;
 	unsigned int absences;
 	unsigned int backoff;
@@ -168,7 +164,7 @@ struct ipoib_mcast {
 	struct ib_sa_mcmember_rec rec;
 	struct ib_sa_mcmember_rec fresh;
 	bool attached;
-	bool credit;
+	struct ipoib_credit credit;
 	struct rcu_head rcu;
 };
 
@@ -182,20 +178,6 @@ struct ipoib_groups {
 	spinlock_t lock;
 	/** @list: all groups */
 	struct list_head list;
-	/** @todo: groups that the multicast work has to process */
-	struct list_head todo;
-	/** @waiting: groups that wait for a credit of the agent's limit */
-	struct list_head waiting;
-	/**
-	 * @limit_exhausted: one of @waiting got no credit since the last answer; multicast
-	 * work only
-	 */
-	bool limit_exhausted;
-	/**
-	 * @closed: the interface is down, or goes down: no more groups are made, and the
-	 * multicast work does nothing
-	 */
-	bool closed;
 	/** @cap_logged: it was logged that there are too many groups */
 	bool cap_logged;
 	/** @umcast: leave groups alone that user space has joined on this port */
@@ -208,15 +190,8 @@ struct ipoib_groups {
 	unsigned int nroute;
 	/** @nqueued: frames that wait for groups */
 	unsigned int nqueued;
-	/** @nleaves: groups left since @leaves_at; multicast work only, as that */
-	unsigned int nleaves;
-	/** @leaves_at: jiffies, beginning of a span of time for leaves */
-	unsigned long leaves_at;
-	/**
-	 * @invalidated_at: jiffies; when &ipoib_mcast.invalidated_at of any group was last
-	 * set
-	 */
-	unsigned long invalidated_at;
+	/** @leave_at: jiffies: not before that is another group left */
+	unsigned long leave_at;
 	/** @routing: multicast routing is on */
 	bool routing;
 	/** @routes_due: the groups of the link have to be listed */
@@ -231,12 +206,13 @@ struct ipoib_groups {
 	unsigned long routes_pause;
 	/**
 	 * @foreign_at: jiffies: when to check groups of user space again (@umcast);
-	 * multicast work only
+	 * @work only
 	 */
 	unsigned long foreign_at;
-	/** @waiter: waits for credits */
-	struct ipoib_limit_waiter waiter;
-	/** @work: multicast work */
+	/**
+	 * @work: listeners and the list of groups to route; on the ordered &ipoib_dev.wq, as
+	 * the works of groups
+	 */
 	struct delayed_work work;
 	/** @purges: memberships to be ended that wait for a credit; ordered works only */
 	struct list_head purges;
@@ -265,4 +241,4 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 			      const union ib_gid *mgids, unsigned int n);
 
-#endif /* IPOIB_MCAST_H */
+#endif /* IPOIB_MULTICAST_H */
