@@ -198,6 +198,7 @@ static u8 ipoib_mcast_member_consume(struct ipoib_mcast *mcast, u8 events)
 	return events;
 }
 
+/* After the group has been unsettled, if @ah leads to another tree: senders read it first. */
 static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
 {
 	struct ipoib_dev *priv = mcast->priv;

@@ -102,197 +102,148 @@ static void ipoib_mcast_send_by_broadcast(struct ipoib_txq *txq,
 	ipoib_mcast_send_send(txq, skb, ah);
 }
 
-/* The all-routers group of the family that @mgid is of. */
-static void ipoib_mcast_send_routers_mgid(const u8 *mgid, union ib_gid *routers)
-{
-	struct ipoib_mgid *to = (struct ipoib_mgid *)routers->raw;
-
-	memcpy(routers->raw, mgid, sizeof(*routers));
-	memset(to->group, 0, sizeof(to->group));
-	to->group[sizeof(to->group) - 1] = IPOIB_GROUP_ROUTERS;
-}
-
 /* It was missing at the last question. Ask again, and go on meanwhile. */
-static bool ipoib_mcast_send_recheck_absent(struct ipoib_mcast *mcast)
+static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 {
 	if (mcast->state != IPOIB_MCAST_ABSENT)
 		return false;
 	if (ipoib_mcast_until(mcast->retry_at))
 		return true;
-	if (!(mcast->events & IPOIB_MCAST_EV_ASK))
+	if (!(mcast->events & IPOIB_MCAST_EV_ASK)) {
 		mcast->asked_at = jiffies;
-	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
+	}
 	return false;
 }
 
-/* The same, without a lock and for the first frame only. */
-static bool ipoib_mcast_send_may_ask(const struct ipoib_mcast *mcast)
+/* The handle by which frames go to a group, NULL if they cannot or go by the broadcast group. */
+static struct ipoib_ah *ipoib_mcast_send_ah(const struct ipoib_mcast *mcast)
 {
-	return READ_ONCE(mcast->state) == IPOIB_MCAST_ABSENT &&
-	       !(READ_ONCE(mcast->events) & IPOIB_MCAST_EV_ASK) &&
-	       !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
+	struct ipoib_ah *ah = rcu_dereference(mcast->ah);
+
+	/*
+	 * Pairs with ipoib_mcast_member_publish(): a group is unsettled before it gets a
+	 * handle to another tree.
+	 */
+	smp_rmb();
+	return likely(READ_ONCE(mcast->settled)) ? ah : NULL;
 }
 
-/* From now on frames go to the all-routers group if there is one. */
-static void ipoib_mcast_send_want_routers(struct ipoib_dev *priv,
-					  const union ib_gid *routers)
+/* That of the all-routers group of the family that @mgid is of, which is made if need be. */
+static struct ipoib_ah *ipoib_mcast_send_routers_ah(struct ipoib_dev *priv, union ib_gid mgid)
 {
+	struct ipoib_mgid *parts = (struct ipoib_mgid *)mgid.raw;
 	struct ipoib_mcast *mcast;
 
-	spin_lock(&priv->mcast.lock);
-	mcast = ipoib_mcast_group_get(priv, routers->raw, IPOIB_USER_SEND);
-	if (mcast)
-		ipoib_mcast_send_recheck_absent(mcast);
-	spin_unlock(&priv->mcast.lock);
-}
-
-/* Nobody on the link listens to the group @mgid. */
-static void ipoib_mcast_send_to_routers(struct ipoib_txq *txq, struct sk_buff *skb,
-					const u8 *mgid)
-{
-	struct ipoib_dev *priv = txq->priv;
-	struct ipoib_mcast *mcast;
-	struct ipoib_ah *ah = NULL;
-	union ib_gid routers;
-
-	if (!ipoib_mcast_send_is_for_routers(skb)) {
-		ipoib_drop(priv, skb, IPOIB_TX_NO_GROUP);
-		return;
-	}
-	ipoib_mcast_send_routers_mgid(mgid, &routers);
-	mcast = rhashtable_lookup(&priv->mcast.table, &routers, ipoib_mcast_params);
-	if (mcast) {
-		ipoib_touch(&mcast->used);
-		ah = rcu_dereference(mcast->ah);
-	}
-	if (!ah && (!mcast || ipoib_mcast_send_may_ask(mcast)))
-		ipoib_mcast_send_want_routers(priv, &routers);
-	if (!ah || !READ_ONCE(mcast->settled)) {
-		ipoib_mcast_send_by_broadcast(txq, skb);
-		return;
-	}
-	ipoib_stat_add(priv, IPOIB_TX_TO_ROUTERS, 1);
-	ipoib_mcast_send_send(txq, skb, ah);
-}
-
-/* What to do with a frame to a group without an address handle. */
-enum ipoib_tx_action {
-	IPOIB_TX_ACTION_QUEUED,
-	IPOIB_TX_ACTION_ROUTERS,
-	IPOIB_TX_ACTION_DROP,
-	IPOIB_TX_ACTION_SEND,
-};
-
-static enum ipoib_tx_action ipoib_mcast_send_wait(struct ipoib_mcast *mcast,
-						  struct sk_buff *skb,
-						  enum ipoib_stat *why)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
-	*why = IPOIB_TX_QUEUE_FULL;
-	if (skb_queue_len(&mcast->queue) >= IPOIB_MCAST_QUEUE ||
-	    priv->mcast.nqueued >= IPOIB_MCAST_QUEUED)
-		return IPOIB_TX_ACTION_DROP;
-	ipoib_object_park(&mcast->queue, skb);
-	priv->mcast.nqueued++;
-	ipoib_mcast_post(mcast, 0);
-	return IPOIB_TX_ACTION_QUEUED;
-}
-
-static enum ipoib_tx_action ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
-						    struct sk_buff *skb,
-						    enum ipoib_stat *why)
-{
-	lockdep_assert_held(&mcast->priv->mcast.lock);
-	/* Behind those that wait. */
-	if (!skb_queue_empty(&mcast->queue))
-		return ipoib_mcast_send_wait(mcast, skb, why);
-	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast) ||
-	    !READ_ONCE(mcast->settled))
-		return IPOIB_TX_ACTION_SEND;
-	if (ipoib_mcast_send_recheck_absent(mcast) ||
-	    (mcast->parked && ipoib_mcast_send_is_for_routers(skb)))
-		return IPOIB_TX_ACTION_ROUTERS;
-	if (mcast->state != IPOIB_MCAST_BACKOFF)
-		return ipoib_mcast_send_wait(mcast, skb, why);
-	*why = IPOIB_TX_GROUP_FAIL;
-	return ipoib_mcast_check_is_definitive(READ_ONCE(mcast->reason)) ?
-	       IPOIB_TX_ACTION_DROP : IPOIB_TX_ACTION_SEND;
+	memset(parts->group, 0, sizeof(parts->group));
+	parts->group[sizeof(parts->group) - 1] = IPOIB_GROUP_ROUTERS;
+	mcast = ipoib_mcast_group_get(priv, mgid.raw, IPOIB_USER_SEND);
+	if (!mcast)
+		return NULL;
+	ipoib_touch(&mcast->used);
+	ipoib_mcast_send_is_absent(mcast);
+	return ipoib_mcast_send_ah(mcast);
 }
 
 /* The group of RFC 4291 section 2.7.1 that Neighbour Solicitations go to? */
-static bool ipoib_mcast_send_is_nd(const u8 *mgid)
+static bool ipoib_mcast_send_is_nd(const union ib_gid *mgid)
 {
 	static const u8 nodes[] = { 0, 0, 0, 0, 0, 1, 0xff };
-	const struct ipoib_mgid *parts = (const void *)mgid;
+	const struct ipoib_mgid *parts = (const void *)mgid->raw;
 
 	return parts->signature == cpu_to_be16(IPOIB_MGID_SIG_IPV6) &&
 	       !memcmp(parts->group, nodes, sizeof(nodes));
 }
 
-/*
- * There are too many groups. The broadcast group reaches whoever listens, too, but
- * everybody else as well: that is for what nothing works without.
- */
-static enum ipoib_tx_action ipoib_mcast_send_capped(struct ipoib_dev *priv,
-						    const u8 *mgid,
-						    enum ipoib_stat *why)
+static bool ipoib_mcast_send_park(struct ipoib_mcast *mcast, struct sk_buff *skb)
 {
-	if (priv->mcast.nsend < IPOIB_MCAST_SEND_MAX &&
-	    priv->mcast.ngroups < IPOIB_MCAST_MAX)
-		return IPOIB_TX_ACTION_DROP;
-	*why = IPOIB_TX_GROUP_CAP;
-	return ipoib_mcast_send_is_nd(mgid) ? IPOIB_TX_ACTION_SEND :
-					  IPOIB_TX_ACTION_DROP;
+	struct ipoib_groups *groups = &mcast->priv->mcast;
+
+	if (skb_queue_len(&mcast->queue) >= IPOIB_MCAST_QUEUE ||
+	    groups->nqueued >= IPOIB_MCAST_QUEUED)
+		return false;
+	ipoib_object_park(&mcast->queue, skb);
+	groups->nqueued++;
+	ipoib_mcast_post(mcast, 0);
+	return true;
 }
 
-static enum ipoib_tx_action ipoib_mcast_send_slow(struct ipoib_dev *priv,
-						  struct sk_buff *skb,
-						  const u8 *mgid,
-						  enum ipoib_stat *why)
+/* RFC 4391 section 4: packet sockets may name any group (U4, U5, U8). */
+static struct ipoib_mcast *ipoib_mcast_send_find(struct ipoib_dev *priv,
+						 const union ib_gid *mgid,
+						 enum ipoib_stat *why)
 {
-	enum ipoib_tx_action action = IPOIB_TX_ACTION_DROP;
-	struct ipoib_mcast *mcast;
-	union ib_gid gid;
-
 	*why = IPOIB_TX_NO_BROADCAST;
 	if (!test_bit(IPOIB_FLAG_JOINED, &priv->flags))
-		return action;
-	/* RFC 4391 section 4: packet sockets may name any group (U4, U5, U8). */
+		return NULL;
 	*why = IPOIB_TX_OTHER_LINK;
-	memcpy(gid.raw, mgid, sizeof(gid));
-	if (!ipoib_mgid_on_link(&gid, &priv->broadcast_mgid))
-		return action;
-	*why = IPOIB_TX_MAP;
-	spin_lock(&priv->mcast.lock);
-	mcast = ipoib_mcast_group_get(priv, mgid, IPOIB_USER_SEND);
-	if (mcast)
-		action = ipoib_mcast_send_decide(mcast, skb, why);
-	else
-		action = ipoib_mcast_send_capped(priv, mgid, why);
-	spin_unlock(&priv->mcast.lock);
-	return action;
+	if (!ipoib_mgid_on_link(mgid, &priv->broadcast_mgid))
+		return NULL;
+	*why = ipoib_mcast_group_fits(priv, IPOIB_USER_SEND) ? IPOIB_TX_MAP :
+							       IPOIB_TX_GROUP_CAP;
+	return ipoib_mcast_group_get(priv, mgid->raw, IPOIB_USER_SEND);
 }
 
-/* No usable handle of the group's own. */
-static void ipoib_mcast_send_park(struct ipoib_txq *txq, struct sk_buff *skb,
-				  const u8 *mgid)
+/*
+ * A frame that does not go by a handle of its group: it waits, goes by another group, or is
+ * dropped.
+ */
+static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 {
+	const struct ipoib_lladdr *to = (const void *)skb->data;
+	struct ipoib_dev *priv = txq->priv;
+	struct ipoib_ah *routers = NULL;
+	struct ipoib_mcast *mcast;
 	enum ipoib_stat why;
+	union ib_gid mgid;
+	bool absent;
 
-	switch (ipoib_mcast_send_slow(txq->priv, skb, mgid, &why)) {
-	case IPOIB_TX_ACTION_QUEUED:
-		break;
-	case IPOIB_TX_ACTION_ROUTERS:
-		ipoib_mcast_send_to_routers(txq, skb, mgid);
-		break;
-	case IPOIB_TX_ACTION_SEND:
-		ipoib_mcast_send_by_broadcast(txq, skb);
-		break;
-	case IPOIB_TX_ACTION_DROP:
-		ipoib_drop(txq->priv, skb, why);
-		break;
+	memcpy(mgid.raw, to->gid, sizeof(mgid));
+	spin_lock(&priv->mcast.lock);
+	mcast = ipoib_mcast_send_find(priv, &mgid, &why);
+	if (!mcast) {
+		/* All nodes get what goes by broadcast: only what nothing works without. */
+		if (why == IPOIB_TX_GROUP_CAP && ipoib_mcast_send_is_nd(&mgid))
+			goto send;
+		goto drop;
 	}
+	/* Behind those that wait. */
+	if (!skb_queue_empty(&mcast->queue))
+		goto park;
+	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast) ||
+	    !READ_ONCE(mcast->settled))
+		goto send;
+	absent = ipoib_mcast_send_is_absent(mcast);
+	if ((absent || mcast->parked) && ipoib_mcast_send_is_for_routers(skb)) {
+		routers = ipoib_mcast_send_routers_ah(priv, mgid);
+		goto send;
+	}
+	why = absent ? IPOIB_TX_NO_GROUP : IPOIB_TX_GROUP_FAIL;
+	if (absent || (mcast->state == IPOIB_MCAST_BACKOFF &&
+		       ipoib_mcast_check_is_definitive(READ_ONCE(mcast->reason))))
+		goto drop;
+	if (mcast->state == IPOIB_MCAST_BACKOFF)
+		goto send;
+park:
+	why = IPOIB_TX_QUEUE_FULL;
+	if (!ipoib_mcast_send_park(mcast, skb))
+		goto drop;
+	spin_unlock(&priv->mcast.lock);
+	return;
+
+send:
+	spin_unlock(&priv->mcast.lock);
+	if (routers) {
+		ipoib_stat_add(priv, IPOIB_TX_TO_ROUTERS, 1);
+		ipoib_mcast_send_send(txq, skb, routers);
+	} else {
+		ipoib_mcast_send_by_broadcast(txq, skb);
+	}
+	return;
+
+drop:
+	spin_unlock(&priv->mcast.lock);
+	ipoib_drop(priv, skb, why);
 }
 
 /**
@@ -312,14 +263,12 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	mcast = rhashtable_lookup(&priv->mcast.table, to->gid, ipoib_mcast_params);
 	if (likely(mcast)) {
 		ipoib_touch(&mcast->used);
-		ah = rcu_dereference(mcast->ah);
+		ah = ipoib_mcast_send_ah(mcast);
 	}
-	if (unlikely(!ah || !skb_queue_empty_lockless(&mcast->queue)))
-		ipoib_mcast_send_park(txq, skb, to->gid);
-	else if (likely(READ_ONCE(mcast->settled)))
+	if (likely(ah && skb_queue_empty_lockless(&mcast->queue)))
 		ipoib_mcast_send_send(txq, skb, ah);
 	else
-		ipoib_mcast_send_by_broadcast(txq, skb);
+		ipoib_mcast_xmit_slow(txq, skb);
 }
 
 /**
