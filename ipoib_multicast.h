@@ -96,10 +96,8 @@ enum ipoib_mcast_state {
  * @state: under mcast.lock
  * @users: IPOIB_USER_ bits, under mcast.lock; without any the group is left
  * @parked: it was missing: frames for routers do not wait; under mcast.lock
- * @listed: found in the list of the stack, or of the SA, that is being gone
- *	through; under mcast.lock
- * @reported: reported as made since the groups of the link were listed; under
- *	mcast.lock
+ * @named: those of @users whose lists have named it, or reports, since the list was last
+ *	gone through; under mcast.lock
  * @events: IPOIB_MCAST_EV_ bits, set and consumed under mcast.lock
  * @status: 0 or negative error of the last answer; there is one question at a time
  * @queue: frames that wait, whole with their &struct ipoib_header; under
@@ -141,8 +139,7 @@ struct ipoib_mcast {
 	enum ipoib_mcast_state state;
 	u8 users;
 	bool parked;
-	bool listed;
-	bool reported;
+	u8 named;
 	u8 events;
 	int status;
 	struct sk_buff_head queue;

@@ -215,6 +215,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	priv->mcast.ngroups++;
 	if (user == IPOIB_USER_SEND)
 		mcast->used = jiffies;
+	mcast->named = user;
 	ipoib_mcast_group_set_users(mcast, user);
 	return mcast;
 }
@@ -256,8 +257,28 @@ struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid
 		return NULL;
 	if (!mcast)
 		return ipoib_mcast_group_add(priv, mgid, user);
+	mcast->named |= user;
 	ipoib_mcast_group_set_users(mcast, users | user);
 	return mcast;
+}
+
+/**
+ * ipoib_mcast_group_sweep - a list of groups has been gone through
+ * @priv: the interface
+ * @user: IPOIB_USER_ bit of those that are in the list; other groups lose it
+ *
+ * Context: mcast.lock held
+ */
+void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user)
+{
+	struct ipoib_mcast *mcast;
+
+	lockdep_assert_held(&priv->mcast.lock);
+	list_for_each_entry(mcast, &priv->mcast.list, list) {
+		if (!(mcast->named & user) && !ipoib_mcast_group_is_broadcast(mcast))
+			ipoib_mcast_group_drop_user(mcast, user);
+		mcast->named &= ~user;
+	}
 }
 
 /**

@@ -101,7 +101,6 @@ static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *m
 					IPOIB_ROUTES_RETRY : IPOIB_ROUTES_POLL);
 		return;
 	}
-	mcast->listed = true;
 	/* It may have been made since the SA last said that there is none. */
 	if (ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
@@ -117,37 +116,25 @@ static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *m
 void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
 				     const union ib_gid *mgid)
 {
-	struct ipoib_mcast *mcast;
-
 	lockdep_assert_held(&priv->mcast.lock);
-	if (!priv->mcast.routing)
-		return;
-	ipoib_mcast_route_want(priv, mgid);
-	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
-	if (mcast)
-		mcast->reported = true;
+	if (priv->mcast.routing)
+		ipoib_mcast_route_want(priv, mgid);
 }
 
 /*
  * All groups of the link, as the SA lists them; others are of no interest, but
- * for those reported since the SA was asked: the list may be older.
+ * for those reported since the list before: this one may be older.
  */
 static void ipoib_mcast_route_take(struct ipoib_dev *priv,
 				   const union ib_gid *mgids, unsigned int n)
 {
-	struct ipoib_mcast *mcast;
-
 	lockdep_assert_held(&priv->mcast.lock);
 	priv->mcast.routes_pause = 0;
 	priv->mcast.routes_failed = false;
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		mcast->listed = ipoib_mcast_group_is_broadcast(mcast);
 	for (; n; n--, mgids++)
 		if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
 			ipoib_mcast_route_want(priv, mgids);
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		if (!mcast->listed && !mcast->reported)
-			ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
+	ipoib_mcast_group_sweep(priv, IPOIB_USER_ROUTE);
 }
 
 /**
@@ -170,19 +157,6 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 		ipoib_mcast_route_failed(priv, status);
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv);
-}
-
-/* The groups are going to be listed. */
-static void ipoib_mcast_route_begin(struct ipoib_dev *priv)
-{
-	struct ipoib_mcast *mcast;
-
-	lockdep_assert_held(&priv->mcast.lock);
-	priv->mcast.routes_due = false;
-	priv->mcast.routes_asked = true;
-	priv->mcast.routes_at = jiffies + IPOIB_ROUTES_POLL;
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		mcast->reported = false;
 }
 
 /*
@@ -209,7 +183,9 @@ static bool ipoib_mcast_route_begin_if_due(struct ipoib_dev *priv,
 		due = false;
 	}
 	if (due) {
-		ipoib_mcast_route_begin(priv);
+		priv->mcast.routes_due = false;
+		priv->mcast.routes_asked = true;
+		priv->mcast.routes_at = jiffies + IPOIB_ROUTES_POLL;
 		*delay = IPOIB_ROUTES_POLL;
 	}
 	spin_unlock_bh(&priv->mcast.lock);
@@ -304,28 +280,21 @@ static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 		/* No memory: the list is gone through again soon. */
 		if (priv->mcast.ngroups < IPOIB_MCAST_MAX)
 			set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
-		return;
 	}
-	mcast->listed = true;
 }
 
 static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
 	struct netdev_hw_addr *ha;
-	struct ipoib_mcast *mcast;
 
 	clear_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
 	priv->mcast.foreign_at = jiffies + IPOIB_FOREIGN_POLL;
 	netif_addr_lock_bh(dev);
 	spin_lock(&priv->mcast.lock);
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		mcast->listed = ipoib_mcast_group_is_broadcast(mcast);
 	netdev_for_each_mc_addr(ha, dev)
 		ipoib_mcast_listen_add(priv, ha->addr);
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		if (!mcast->listed)
-			ipoib_mcast_group_drop_user(mcast, IPOIB_USER_LISTEN);
+	ipoib_mcast_group_sweep(priv, IPOIB_USER_LISTEN);
 	spin_unlock(&priv->mcast.lock);
 	netif_addr_unlock_bh(dev);
 	ipoib_mcast_route_sync(priv);

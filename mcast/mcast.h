@@ -158,6 +158,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 					  u8 user);
 struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid,
 					  u8 user);
+void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user);
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast);
 void ipoib_mcast_kick(struct ipoib_dev *priv);
