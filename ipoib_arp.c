@@ -220,8 +220,7 @@ static bool ipoib_path_get_credit(struct ipoib_path *path)
 	lockdep_assert_held(&priv->path.lock);
 	if (!priv->path.limit)
 		return true;
-	path->credit = ipoib_limit_get(priv->path.limit, &priv->path.waiter,
-				       IPOIB_QUERIES_KEPT);
+	path->credit = ipoib_limit_get(priv->path.limit, &priv->path.waiter);
 	if (path->credit) {
 		list_del_init(&path->waiting);
 		return true;

@@ -192,7 +192,6 @@ extern const struct ipoib_fabric_ops ipoib_sa_ops;
 void ipoib_sa_register(void);
 void ipoib_sa_unregister(void);
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
-void ipoib_sa_purge_init(struct ipoib_dev *priv);
 bool ipoib_sa_notice_on(struct ipoib_agent *agent);
 int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
 int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,

@@ -40,25 +40,23 @@ void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
 }
 
 /**
- * ipoib_limit_get - take a credit, or wait for one
+ * ipoib_limit_get - take a credit, or wait for one; IPOIB_QUERIES_KEPT are left to groups
  * @limit: the limit
- * @wait: the waiter; may be waiting already. NULL: do not wait
- * @keep: how many credits are left to others
+ * @wait: the waiter; may be waiting already
  *
  * Context: any but hard interrupt
  * Return: true if the caller may send a query, and has to call ipoib_limit_put()
  * when that has ended; false if @wait will be resumed
  */
-bool ipoib_limit_get(struct ipoib_limit *limit,
-		     struct ipoib_limit_waiter *wait, unsigned int keep)
+bool ipoib_limit_get(struct ipoib_limit *limit, struct ipoib_limit_waiter *wait)
 {
 	bool granted;
 
 	spin_lock_bh(&limit->lock);
-	granted = limit->busy + keep < limit->max;
+	granted = limit->busy + IPOIB_QUERIES_KEPT < limit->max;
 	if (granted)
 		limit->busy++;
-	else if (wait && list_empty(&wait->list))
+	else if (list_empty(&wait->list))
 		list_add_tail(&wait->list, &limit->waiting);
 	spin_unlock_bh(&limit->lock);
 	return granted;

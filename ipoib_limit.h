@@ -56,8 +56,7 @@ struct ipoib_limit {
 };
 
 void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max);
-bool ipoib_limit_get(struct ipoib_limit *limit,
-		     struct ipoib_limit_waiter *wait, unsigned int keep);
+bool ipoib_limit_get(struct ipoib_limit *limit, struct ipoib_limit_waiter *wait);
 void ipoib_limit_put(struct ipoib_limit *limit);
 void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
 			     void (*resume)(struct ipoib_limit_waiter *wait));

@@ -332,7 +332,6 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	priv->mcast.leave_at = jiffies;
 	INIT_LIST_HEAD(&priv->mcast.list);
 	INIT_DELAYED_WORK(&priv->mcast.work, ipoib_mcast_interest_work);
-	ipoib_sa_purge_init(priv);
 	return rhashtable_init(&priv->mcast.table, &ipoib_mcast_params);
 }
 

@@ -211,10 +211,6 @@ struct ipoib_groups {
 	 * the works of groups
 	 */
 	struct delayed_work work;
-	/** @purges: memberships to be ended that wait for a credit; ordered works only */
-	struct list_head purges;
-	/** @purge_work: asks for them */
-	struct delayed_work purge_work;
 };
 
 extern const struct seq_operations ipoib_mcg_sops;

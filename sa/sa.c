@@ -29,9 +29,8 @@
  * P_Key table. Such a join is repeated.
  *
  * All nodes of a partition may have to do this at once, each for all of its groups.
- * So these joins take a credit of the query limit, and start after a random delay. Those
- * that get no credit wait in &ipoib_groups.purges, which one work polls. When the
- * interface is being removed they do not wait for a credit.
+ * So these joins take a credit of the query limit, and start after a random delay. When
+ * the interface is being removed they do not wait for a credit.
  */
 #include <linux/random.h>
 #include <linux/seq_file.h>
@@ -291,29 +290,27 @@ static int ipoib_sa_join_again(struct ipoib_dev *priv,
 
 #define IPOIB_PURGE_TRIES	50
 #define IPOIB_PURGE_PAUSE	(HZ / 50)
-/* Interval at which waiting purges try to get a credit. */
-#define IPOIB_PURGE_POLL	(HZ / 50)
+/* How often one that waits for a credit checks whether the interface is being removed. */
+#define IPOIB_PURGE_POLL	(HZ / 10)
 /* Start after a random delay of up to this many milliseconds. */
 #define IPOIB_PURGE_SPREAD	50
 
 /**
  * struct ipoib_purge - a stale SA membership to be ended
  * @work: joins again, and then leaves
- * @line: in &ipoib_groups.purges while it waits for a credit
+ * @credit: of its join
  * @priv: the interface, held by &ipoib_dev.queries
  * @rec: what to join
  * @mask: component mask
  * @tries: joins that may still be sent
- * @credit: its join has a credit of the limit
  */
 struct ipoib_purge {
 	struct delayed_work work;
-	struct list_head line;
+	struct ipoib_credit credit;
 	struct ipoib_dev *priv;
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 	unsigned int tries;
-	bool credit;
 };
 
 /* The interface is being removed. */
@@ -322,22 +319,17 @@ static bool ipoib_sa_purge_is_forced(const struct ipoib_purge *purge)
 	return purge->priv->netdev->reg_state != NETREG_REGISTERED;
 }
 
-static bool ipoib_sa_purge_get_credit(struct ipoib_purge *purge)
+static void ipoib_sa_purge_granted(struct ipoib_credit *credit)
 {
-	struct ipoib_agent *agent = purge->priv->agent;
+	struct ipoib_purge *purge = container_of(credit, struct ipoib_purge, credit);
 
-	if (!agent)
-		return true;
-	purge->credit = ipoib_limit_get(&agent->limit, NULL, 0);
-	return purge->credit || ipoib_sa_purge_is_forced(purge);
+	mod_delayed_work(purge->priv->wq, &purge->work, 0);
 }
 
 static void ipoib_sa_purge_put_credit(struct ipoib_purge *purge)
 {
-	if (!purge->credit)
-		return;
-	purge->credit = false;
-	ipoib_limit_put(&purge->priv->agent->limit);
+	if (purge->priv->agent)
+		ipoib_credit_put(&purge->priv->agent->limit, &purge->credit);
 }
 
 /* The interface may be gone when this returns. */
@@ -368,60 +360,26 @@ static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
 	return -ECANCELED;
 }
 
-/* The interface may be gone when this returns, but for its works. */
-static void ipoib_sa_purge_ask(struct ipoib_purge *purge)
-{
-	purge->tries--;
-	if (!ipoib_sa_join_again(purge->priv, &purge->rec, purge->mask,
-				 ipoib_sa_purge_answer, purge))
-		return;
-	ipoib_sa_purge_put_credit(purge);
-	ipoib_sa_purge_free(purge);
-}
-
 static void ipoib_sa_purge_work(struct work_struct *work)
 {
 	struct ipoib_purge *purge = container_of(to_delayed_work(work),
 						 struct ipoib_purge, work);
 	struct ipoib_dev *priv = purge->priv;
 
-	if (list_empty(&priv->mcast.purges) && ipoib_sa_purge_get_credit(purge)) {
-		ipoib_sa_purge_ask(purge);
+	if (ipoib_sa_purge_is_forced(purge)) {
+		ipoib_sa_purge_put_credit(purge);
+	} else if (priv->agent &&
+		   !ipoib_credit_get(&priv->agent->limit, &purge->credit)) {
+		queue_delayed_work(priv->wq, &purge->work, IPOIB_PURGE_POLL);
 		return;
 	}
-	list_add_tail(&purge->line, &priv->mcast.purges);
-	queue_delayed_work(priv->wq, &priv->mcast.purge_work, IPOIB_PURGE_POLL);
-}
-
-/*
- * &ipoib_groups.purges needs no lock because the workqueue is ordered. The workqueue is
- * destroyed after this work has ended, which is queued only while purges wait.
- */
-static void ipoib_sa_purge_line_work(struct work_struct *work)
-{
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, mcast.purge_work);
-	struct ipoib_purge *purge, *tmp;
-
-	list_for_each_entry_safe(purge, tmp, &priv->mcast.purges, line) {
-		if (!ipoib_sa_purge_get_credit(purge)) {
-			queue_delayed_work(priv->wq, &priv->mcast.purge_work,
-					   IPOIB_PURGE_POLL);
-			break;
-		}
-		list_del(&purge->line);
-		ipoib_sa_purge_ask(purge);
-	}
-}
-
-/**
- * ipoib_sa_purge_init - prepare to purge memberships
- * @priv: the interface
- */
-void ipoib_sa_purge_init(struct ipoib_dev *priv)
-{
-	INIT_LIST_HEAD(&priv->mcast.purges);
-	INIT_DELAYED_WORK(&priv->mcast.purge_work, ipoib_sa_purge_line_work);
+	/* The credit may have been granted during this run. */
+	cancel_delayed_work(&purge->work);
+	purge->tries--;
+	if (!ipoib_sa_join_again(priv, &purge->rec, purge->mask, ipoib_sa_purge_answer, purge))
+		return;
+	ipoib_sa_purge_put_credit(purge);
+	ipoib_sa_purge_free(purge);
 }
 
 /*
@@ -438,6 +396,7 @@ static void ipoib_sa_purge_membership(struct ipoib_dev *priv,
 	if (!purge)
 		return;
 	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
+	ipoib_credit_init(&purge->credit, ipoib_sa_purge_granted);
 	purge->priv = priv;
 	purge->rec = *rec;
 	purge->mask = mask;

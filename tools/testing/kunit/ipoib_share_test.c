@@ -50,8 +50,7 @@ static void share_credits(struct kunit *test)
 
 	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
 	ipoib_limit_waiter_init(&paths, share_resumed);
-	while (n <= IPOIB_QUERIES_MAX &&
-	       ipoib_limit_get(&limit, &paths, IPOIB_QUERIES_KEPT))
+	while (n <= IPOIB_QUERIES_MAX && ipoib_limit_get(&limit, &paths))
 		n++;
 	KUNIT_EXPECT_EQ(test, n, IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
 	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
@@ -67,8 +66,8 @@ static void share_credits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
 	ipoib_credit_put(&limit, &groups[n]);
 	KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
-	KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, NULL, IPOIB_QUERIES_KEPT));
-	KUNIT_EXPECT_TRUE(test, ipoib_limit_get(&limit, NULL, 0));
+	KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, &paths));
+	KUNIT_EXPECT_TRUE(test, ipoib_credit_get(&limit, &groups[n]));
 }
 
 /* Two hold credits of two, and three wait. */
