@@ -25,6 +25,7 @@ void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max)
 	INIT_LIST_HEAD(&limit->queue);
 	INIT_LIST_HEAD(&limit->waiting);
 	limit->busy = 0;
+	limit->held = 0;
 }
 
 /**
@@ -53,7 +54,8 @@ bool ipoib_limit_get(struct ipoib_limit *limit, struct ipoib_limit_waiter *wait)
 	bool granted;
 
 	spin_lock_bh(&limit->lock);
-	granted = limit->busy + IPOIB_QUERIES_KEPT < limit->max;
+	granted = limit->busy < limit->max &&
+		  limit->busy - limit->held + IPOIB_QUERIES_KEPT < limit->max;
 	if (granted)
 		limit->busy++;
 	else if (list_empty(&wait->list))
@@ -62,22 +64,39 @@ bool ipoib_limit_get(struct ipoib_limit *limit, struct ipoib_limit_waiter *wait)
 	return granted;
 }
 
+/* May one more group have a credit? If not, a path that waits has one first. */
+static bool ipoib_limit_is_for_groups(const struct ipoib_limit *limit)
+{
+	return limit->busy < limit->max &&
+	       (list_empty(&limit->waiting) ||
+		limit->held + IPOIB_QUERIES_KEPT < limit->max);
+}
+
+static void ipoib_credit_hold(struct ipoib_limit *limit, struct ipoib_credit *credit)
+{
+	WRITE_ONCE(credit->held, true);
+	limit->held++;
+	limit->busy++;
+}
+
 /* All waiters are resumed, not one: that one may not need it any more. */
 static void __ipoib_limit_put(struct ipoib_limit *limit)
 {
 	struct ipoib_limit_waiter *wait, *tmp;
-	struct ipoib_credit *credit;
+	struct ipoib_credit *credit, *next;
 
 	lockdep_assert_held(&limit->lock);
 	WARN_ON_ONCE(!limit->busy);
-	credit = list_first_entry_or_null(&limit->queue, struct ipoib_credit, list);
-	if (credit) {
-		list_del_init(&credit->list);
-		WRITE_ONCE(credit->held, true);
-		credit->granted(credit);
-		return;
-	}
 	limit->busy--;
+	list_for_each_entry_safe(credit, next, &limit->queue, list) {
+		if (!ipoib_limit_is_for_groups(limit))
+			break;
+		list_del_init(&credit->list);
+		ipoib_credit_hold(limit, credit);
+		credit->granted(credit);
+	}
+	if (limit->busy == limit->max)
+		return;
 	list_for_each_entry_safe(wait, tmp, &limit->waiting, list) {
 		list_del_init(&wait->list);
 		wait->resume(wait);
@@ -140,9 +159,8 @@ bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit)
 
 	spin_lock_bh(&limit->lock);
 	if (!credit->held && list_empty(&credit->list)) {
-		WRITE_ONCE(credit->held, limit->busy < limit->max);
-		if (credit->held)
-			limit->busy++;
+		if (list_empty(&limit->queue) && ipoib_limit_is_for_groups(limit))
+			ipoib_credit_hold(limit, credit);
 		else
 			list_add_tail(&credit->list, &limit->queue);
 	}
@@ -166,6 +184,7 @@ void ipoib_credit_put(struct ipoib_limit *limit, struct ipoib_credit *credit)
 	list_del_init(&credit->list);
 	if (credit->held) {
 		WRITE_ONCE(credit->held, false);
+		limit->held--;
 		__ipoib_limit_put(limit);
 	}
 	spin_unlock_bh(&limit->lock);

@@ -11,7 +11,10 @@
 
 /* Requests of a port that the SA has not answered yet, at most. */
 #define IPOIB_QUERIES_MAX		16
-/* Of these, what paths leave to groups: other nodes cause lookups, not joins. */
+/*
+ * Of these, what paths leave to groups, as other nodes cause lookups, not joins; and groups to
+ * paths that wait, as there may be thousands of groups.
+ */
 #define IPOIB_QUERIES_KEPT		4
 
 /**
@@ -43,6 +46,7 @@ struct ipoib_credit {
  * @lock: protects the rest
  * @max: how many there may be
  * @busy: how many are outstanding
+ * @held: of these, how many by a &struct ipoib_credit
  * @queue: &struct ipoib_credit that wait, in order of arrival; each credit that is put goes
  *	to the first of them
  * @waiting: &struct ipoib_limit_waiter, all resumed when a credit is put and @queue is empty
@@ -51,6 +55,7 @@ struct ipoib_limit {
 	spinlock_t lock; /* all of it */
 	unsigned int max;
 	unsigned int busy;
+	unsigned int held;
 	struct list_head queue;
 	struct list_head waiting;
 };

@@ -66,8 +66,37 @@ static void share_credits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
 	ipoib_credit_put(&limit, &groups[n]);
 	KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
+	KUNIT_EXPECT_TRUE(test, ipoib_limit_get(&limit, &paths));
 	KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, &paths));
-	KUNIT_EXPECT_TRUE(test, ipoib_credit_get(&limit, &groups[n]));
+	KUNIT_EXPECT_FALSE(test, ipoib_credit_get(&limit, &groups[n]));
+}
+
+/* Groups hold all, more wait, and so do paths: these get what groups leave to them. */
+static void share_paths(struct kunit *test)
+{
+	struct ipoib_credit groups[2 * IPOIB_QUERIES_MAX];
+	struct ipoib_limit_waiter paths;
+	struct ipoib_limit limit;
+	unsigned int i;
+
+	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
+	ipoib_limit_waiter_init(&paths, share_resumed);
+	for (i = 0; i < ARRAY_SIZE(groups); i++) {
+		ipoib_credit_init(&groups[i], share_granted);
+		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &groups[i]),
+				i < IPOIB_QUERIES_MAX);
+	}
+	for (i = 0; i < IPOIB_QUERIES_KEPT; i++) {
+		KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, &paths));
+		ipoib_credit_put(&limit, &groups[i]);
+		KUNIT_EXPECT_FALSE(test, groups[IPOIB_QUERIES_MAX].held);
+		KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
+		KUNIT_EXPECT_TRUE(test, ipoib_limit_get(&limit, &paths));
+	}
+	KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, &paths));
+	ipoib_credit_put(&limit, &groups[i]);
+	KUNIT_EXPECT_TRUE(test, groups[IPOIB_QUERIES_MAX].held);
+	KUNIT_EXPECT_EQ(test, limit.held, IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
 }
 
 /* Two hold credits of two, and three wait. */
@@ -103,6 +132,7 @@ static struct kunit_case ipoib_share_cases[] = {
 	KUNIT_CASE(share_groups),
 	KUNIT_CASE(share_credits),
 	KUNIT_CASE(share_turns),
+	KUNIT_CASE(share_paths),
 	{}
 };
 
