@@ -4,11 +4,12 @@
  * only, but for the close of a connection that a completion handler finds to have failed:
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
+ *	conn.c		the end of connections
  *	connect.c	asking for connections; what the CM reports
  *	accept.c	taking the connections that others ask for
  *	age.c		which connections have to go
  *	share.c		how many connections there may be, of a port and of all
- *	conn.c		a connection, from its QP to its end
+ *	qp.c		a connection, its QP and its identifier
  *	rx.c		receiving
  *	tx.c		sending
  *	peer.c		peers, their ports, and the frames that wait for a connection
@@ -683,7 +684,7 @@ void ipoib_cm_reap_age_init(struct ipoib_cm *cm);
 int ipoib_cm_admit(struct ipoib_cm *cm, u32 node);
 void ipoib_cm_share_ban(struct ipoib_cm *cm);
 
-/* conn.c */
+/* qp.c */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
@@ -709,6 +710,10 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_fail(struct ipoib_conn *conn);
+void ipoib_conn_disconnected(struct ipoib_conn *conn);
+void ipoib_conn_free(struct ipoib_conn *conn);
+
+/* conn.c */
 void ipoib_cm_reap_all(struct ipoib_cm *cm);
 void ipoib_cm_reap_unbind(struct ipoib_cm *cm);
 void ipoib_cm_reap_init(struct ipoib_cm *cm);

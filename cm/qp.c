@@ -1,0 +1,699 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connected mode: a connection, its QP and its identifier, from their making to the close.
+ *
+ * Every message of the CM that we send while a connection is set up carries our UD QPN and
+ * Receive MTU (RFC 4755 sections 3.2, 6), refusals included.
+ *
+ * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which anything may
+ * call that finds a reason to, in any context but a hard interrupt. conn.c does the rest.
+ */
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <rdma/ib_cache.h>
+
+#include "ipoib.h"
+#include "ipoib_trace.h"
+#include "cm/cm.h"
+
+/* See IPOIB_RC_RETRY. */
+#define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
+/* Shortest Receive MTU we connect to. */
+#define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
+
+/*
+ * An RTU that has not come for so long will not come any more. Nor will a REP, unless
+ * the peer has asked for patience (MRA): of that it may ask for hours.
+ */
+#define IPOIB_CM_LATE		(6 * HZ)
+/* ---- private data ---- */
+
+/**
+ * ipoib_cm_own_data - what we say of ourselves in each message of the CM
+ * @cm: connected mode of the interface
+ * @data: filled in
+ */
+void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
+{
+	data->qpn = cpu_to_be32(cm->priv->txq->qp->qp_num & IPOIB_QPN_MASK);
+	data->mtu = cpu_to_be32(ipoib_cm_rx_mtu(cm->priv));
+}
+
+/**
+ * ipoib_cm_own_addr - our link-layer address, as requests that cross are compared
+ * @cm: connected mode of the interface
+ * @addr: filled in, flags zero
+ */
+void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
+{
+	ipoib_lladdr_set(addr, 0, cm->priv->txq->qp->qp_num,
+			 &cm->priv->local_gid);
+}
+
+/**
+ * ipoib_cm_mtu - the longest packet that both ends take (C27, C28)
+ * @cm: connected mode of the interface
+ * @theirs: private data of the peer
+ *
+ * Return: octets without the encapsulation header, 0 if what the peer says is absurd
+ */
+unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
+			  const struct ipoib_cm_data *theirs)
+{
+	unsigned int mtu = min(be32_to_cpu(theirs->mtu),
+			       ipoib_cm_rx_mtu(cm->priv));
+
+	return mtu < IPOIB_CM_MTU_MIN ? 0 : mtu - IPOIB_ENCAP_LEN;
+}
+
+/**
+ * ipoib_conn_reject - refuse a connection
+ * @id: identifier of the request or reply
+ * @cm: connected mode of the interface
+ * @reason: what the peer is told
+ *
+ * Context: process
+ */
+void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
+		       enum ib_cm_rej_reason reason)
+{
+	struct ipoib_cm_data data;
+
+	/* Refusals have the private data as well (C16). */
+	ipoib_cm_own_data(cm, &data);
+	ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
+	ib_send_cm_rej(id, reason, NULL, 0, &data, sizeof(data));
+}
+
+/* ---- QP ---- */
+
+static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
+{
+	struct ipoib_conn *conn = ctx;
+
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		/* The CM's locks are not for here, either. */
+		WRITE_ONCE(conn->early, true);
+		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
+		break;
+	case IB_EVENT_QP_LAST_WQE_REACHED:
+		complete(&conn->last_wqe);
+		fallthrough;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		/* That is how each that closes ends. */
+		if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+			break;
+		/* No lock may be taken here; the ageing work sees it. */
+		WRITE_ONCE(conn->fatal, true);
+		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
+		break;
+	default:
+		break;
+	}
+}
+
+static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
+{
+	struct ipoib_cm *cm = conn->cm;
+	const struct ib_device_attr *attrs = &cm->priv->ca->attrs;
+	struct ib_qp_init_attr init = {
+		.event_handler = ipoib_conn_qp_event,
+		.qp_context = conn,
+		.send_cq = cm->tx_cq[conn->cq],
+		.recv_cq = cm->rx->cq,
+		.srq = cm->rx->srq,
+		.cap.max_send_wr = sends ? IPOIB_CM_RING : 1,
+		.cap.max_send_sge = sends ? min_t(u32, attrs->max_send_sge,
+						  IPOIB_TX_SGE) : 1,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = ipoib_conn_qp_type(conn),
+	};
+
+	if (!cm->rx->srq) {
+		init.cap.max_recv_wr = IPOIB_CM_OWN_BUFS;
+		init.cap.max_recv_sge = cm->rx->nsge;
+	}
+	conn->qp = ib_create_qp(cm->priv->pd, &init);
+	if (IS_ERR(conn->qp))
+		return PTR_ERR(conn->qp);
+	ipoib_object_made(IPOIB_OBJECT_QP);
+	return 0;
+}
+
+static void ipoib_conn_destroy_qp(struct ipoib_conn *conn)
+{
+	ib_destroy_qp(conn->qp);
+	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
+}
+
+/* INIT needs nothing of the CM, and receives may be posted from there on. */
+static int ipoib_conn_qp_init(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = conn->cm->priv->pkey_index,
+		.port_num = conn->cm->priv->port,
+	};
+
+	return ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			    IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+}
+
+/* On the passive side ib_cm learns our PSN from the REP, which comes later. */
+static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
+	int err, mask;
+
+	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
+	if (err)
+		return err;
+	attr.rq_psn = conn->psn;
+	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
+	mask &= ~IB_QP_ALT_PATH;
+	err = ib_modify_qp(conn->qp, &attr, mask);
+	conn->ran = !err;
+	return err;
+}
+
+static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
+	int err, mask;
+
+	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
+	if (err)
+		return err;
+	attr.timeout = IPOIB_RC_TIMEOUT;
+	attr.retry_cnt = IPOIB_RC_RETRY;
+	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
+	mask &= ~IB_QP_PATH_MIG_STATE;
+	return ib_modify_qp(conn->qp, &attr, mask);
+}
+
+/**
+ * ipoib_conn_qp_run - bring a QP to where it sends and receives
+ * @conn: its connection, of which the CM knows the other end
+ *
+ * Context: may sleep
+ * Return: 0 or a negative error
+ */
+int ipoib_conn_qp_run(struct ipoib_conn *conn)
+{
+	return ipoib_conn_qp_rtr(conn) ?: ipoib_conn_qp_rts(conn);
+}
+
+/* ---- making and freeing ---- */
+
+/**
+ * ipoib_conn_alloc - allocate a connection
+ * @cm: connected mode of the interface
+ * @transport: RC or UC
+ *
+ * Context: may sleep
+ * Return: the connection, which is the caller's to free until ipoib_conn_publish(), or NULL
+ */
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
+				    enum ipoib_transport transport)
+{
+	struct ipoib_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+
+	if (!conn)
+		return NULL;
+	conn->cm = cm;
+	conn->transport = transport;
+	conn->psn = get_random_u32() & 0xffffff;
+	conn->late_at = jiffies + IPOIB_CM_LATE;
+	conn->used = jiffies;
+	conn->progress = jiffies;
+	spin_lock_init(&conn->tx_lock);
+	__skb_queue_head_init(&conn->backlog);
+	init_completion(&conn->last_wqe);
+	INIT_LIST_HEAD(&conn->list);
+	INIT_LIST_HEAD(&conn->share_list);
+	INIT_LIST_HEAD(&conn->peer_list);
+	return conn;
+}
+
+static void ipoib_conn_end_pending(struct ipoib_conn *conn,
+				   struct ipoib_cm_share *share)
+{
+	conn->cm->npending--;
+	share->npending--;
+}
+
+/**
+ * ipoib_conn_set_state - change the state of a connection
+ * @conn: the connection
+ * @state: new state; one that does not follow the present one is warned of
+ *
+ * Keeps the counts and the lists that the state implies.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
+{
+	static const unsigned long before[] = {
+		[IPOIB_CONN_NEW]		= 0,
+		[IPOIB_CONN_CONNECTING]		= BIT(IPOIB_CONN_NEW),
+		[IPOIB_CONN_ACCEPTING]		= BIT(IPOIB_CONN_NEW),
+		[IPOIB_CONN_ESTABLISHED]	= BIT(IPOIB_CONN_CONNECTING) |
+						  BIT(IPOIB_CONN_ACCEPTING),
+		[IPOIB_CONN_CLOSING]		= BIT(IPOIB_CONN_CONNECTING) |
+						  BIT(IPOIB_CONN_ACCEPTING) |
+						  BIT(IPOIB_CONN_ESTABLISHED),
+	};
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->node);
+
+	lockdep_assert_held(&cm->lock);
+	WARN_ON_ONCE(!(before[state] & BIT(conn->state)));
+	switch (state) {
+	case IPOIB_CONN_NEW:
+		break;
+	case IPOIB_CONN_CONNECTING:
+	case IPOIB_CONN_ACCEPTING:
+		cm->nconns++;
+		cm->npending++;
+		share->nconns++;
+		share->npending++;
+		list_add_tail(&conn->list, &cm->conns);
+		break;
+	case IPOIB_CONN_ESTABLISHED:
+		ipoib_conn_end_pending(conn, share);
+		list_add_tail(&conn->share_list, &share->conns);
+		break;
+	case IPOIB_CONN_CLOSING:
+		if (conn->state != IPOIB_CONN_ESTABLISHED)
+			ipoib_conn_end_pending(conn, share);
+		share->nconns--;
+		share->nclosing++;
+		list_del_init(&conn->share_list);
+		list_move_tail(&conn->list, &cm->closing);
+		break;
+	}
+	WRITE_ONCE(conn->state, state);
+}
+
+/**
+ * ipoib_conn_publish - let a connection be found, before it has a QP
+ * @conn: the connection, with the port by which ipoib_cm_admit() has let it in; its maker, the
+ *	caller, goes on with ipoib_conn_make()
+ * @peer: its peer
+ * @state: IPOIB_CONN_CONNECTING or IPOIB_CONN_ACCEPTING
+ *
+ * Context: &ipoib_cm.lock held since ipoib_cm_admit()
+ */
+void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
+			enum ipoib_conn_state state)
+{
+	lockdep_assert_held(&conn->cm->lock);
+	peer->users++;
+	conn->peer = peer;
+	conn->aged_rx = READ_ONCE(peer->last_rx);
+	conn->making = true;
+	ipoib_conn_set_state(conn, state);
+	list_add_tail(&conn->peer_list, &peer->conns);
+	ipoib_object_made(IPOIB_OBJECT_CONN);
+}
+
+static int ipoib_conn_share(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+	int ret;
+
+	mutex_lock(&cm->mutex);
+	ret = ipoib_cm_rx_get(cm);
+	if (!ret)
+		ret = ipoib_cm_tx_get_cq(cm);
+	if (ret >= 0)
+		conn->cq = ret;
+	mutex_unlock(&cm->mutex);
+	return ret < 0 ? ret : 0;
+}
+
+static void ipoib_conn_unshare(struct ipoib_conn *conn)
+{
+	mutex_lock(&conn->cm->mutex);
+	ipoib_cm_tx_put_cq(conn->cm, conn->cq);
+	mutex_unlock(&conn->cm->mutex);
+}
+
+/* A QP in INIT, with receives, and a ring if we are going to send. */
+static int ipoib_conn_make_qp(struct ipoib_conn *conn)
+{
+	bool sends = conn->active || conn->duplex;
+	struct ipoib_dev *priv = conn->cm->priv;
+	int err;
+
+	if (sends) {
+		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
+				      priv->ca->attrs.max_send_sge,
+				      IPOIB_CM_TX_COPY);
+		if (err)
+			return err;
+	}
+	err = ipoib_conn_create_qp(conn, sends);
+	if (err)
+		goto exit_ring;
+	err = ipoib_conn_qp_init(conn);
+	if (err)
+		goto destroy_qp;
+	err = ipoib_cm_rx_add(conn);
+	if (err)
+		goto destroy_qp;
+	return 0;
+
+destroy_qp:
+	/* Before the buffers, of which some may be posted. */
+	ipoib_conn_destroy_qp(conn);
+	ipoib_cm_rx_remove(conn);
+exit_ring:
+	ipoib_ring_exit(&conn->ring);
+	return err;
+}
+
+/**
+ * ipoib_conn_make - make the QP of a connection, and what it needs
+ * @conn: the connection, published
+ *
+ * Context: may sleep
+ * Return: 0, and the caller ends with ipoib_conn_made(); or a negative error, and it ends with
+ * ipoib_conn_abandon()
+ */
+int ipoib_conn_make(struct ipoib_conn *conn)
+{
+	int err;
+
+	err = ipoib_conn_share(conn);
+	if (err)
+		return err;
+	err = ipoib_conn_make_qp(conn);
+	if (err)
+		ipoib_conn_unshare(conn);
+	else
+		pr_debug("ipoib: connection %pI6 created\n", conn->peer->addr.gid);
+	return err;
+}
+
+/* It counts until here. What waits for the last one may go on at once. */
+static void ipoib_conn_uncount(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	ipoib_peer_put(cm, conn->peer);
+	ipoib_cm_share(cm, conn->node)->nclosing--;
+	cm->nconns--;
+	if (!cm->nconns) {
+		cm->empty_at = jiffies;
+		mod_delayed_work(cm->wq, &cm->rx_work, 0);
+	}
+	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
+	spin_unlock_bh(&cm->lock);
+	kfree(conn);
+}
+
+/**
+ * ipoib_conn_free - free a connection
+ * @conn: the connection; its CM identifier is destroyed, its QP is in the error state and
+ *	empty, and both handlers have seen all of it
+ *
+ * Context: process
+ */
+void ipoib_conn_free(struct ipoib_conn *conn)
+{
+	ipoib_conn_destroy_qp(conn);
+	ipoib_cm_rx_remove(conn);
+	if (conn->ring.slots)
+		ipoib_ring_flush(&conn->ring);
+	ipoib_ring_exit(&conn->ring);
+	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
+	ipoib_conn_unshare(conn);
+	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
+	ipoib_conn_uncount(conn);
+}
+
+/* ---- identifiers ---- */
+
+/**
+ * ipoib_conn_create_id - make an identifier of the CM
+ * @cm: connected mode of the interface
+ * @handler: its callback
+ * @context: what that finds in the identifier
+ *
+ * Context: may sleep
+ * Return: the identifier, for ipoib_conn_destroy_id(), or an error pointer
+ */
+struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
+				      ib_cm_handler handler, void *context)
+{
+	struct ib_cm_id *id = ib_create_cm_id(cm->priv->ca, handler, context);
+
+	if (!IS_ERR(id))
+		ipoib_object_made(IPOIB_OBJECT_CM_ID);
+	return id;
+}
+
+/**
+ * ipoib_conn_destroy_id - destroy an identifier of the CM
+ * @id: the identifier
+ *
+ * Waits for its callback.
+ *
+ * Context: process
+ */
+void ipoib_conn_destroy_id(struct ib_cm_id *id)
+{
+	ib_destroy_cm_id(id);
+	ipoib_object_gone(IPOIB_OBJECT_CM_ID, 1);
+}
+
+/* ---- closing ---- */
+
+/* Spread connections that close at the same time over the works. */
+static void ipoib_cm_reap_queue_disconnect(struct ipoib_cm *cm)
+{
+	unsigned int i = cm->next_disconnect++ % IPOIB_CM_DISCONNECTS;
+
+	lockdep_assert_held(&cm->lock);
+	queue_work(cm->wq, &cm->disconnect[i].work);
+}
+
+/**
+ * __ipoib_conn_close - hand a connection to the reaper
+ * @conn: any that is not being made
+ *
+ * It is unpublished here: no sender finds it from now on. What waits for it goes
+ * another way.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void __ipoib_conn_close(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	lockdep_assert_held(&cm->lock);
+	if (conn->state == IPOIB_CONN_CLOSING)
+		return;
+	ipoib_conn_set_state(conn, IPOIB_CONN_CLOSING);
+	list_del_init(&conn->peer_list);
+	ipoib_conn_shut(conn);
+	ipoib_peer_lost(cm, conn->peer, conn);
+	conn->peer->disconnecting++;
+	ipoib_cm_reap_queue_disconnect(cm);
+}
+
+/**
+ * ipoib_conn_close - hand a connection to the reaper
+ * @conn: any that is not being made
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_close(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	__ipoib_conn_close(conn);
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * struct ipoib_close_info - what is told of it
+ * @name: in traces
+ * @stat: counter
+ */
+struct ipoib_close_info {
+	const char *name;
+	enum ipoib_stat stat;
+};
+
+static const struct ipoib_close_info ipoib_close_infos[] = {
+	[IPOIB_CLOSE_FAILED]	= { "failed", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
+	[IPOIB_CLOSE_LATE]	= { "late", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_SILENT]	= { "silent", IPOIB_CM_ERRORS },
+	[IPOIB_CLOSE_IDLE]	= { "idle", IPOIB_CM_REAPED },
+	[IPOIB_CLOSE_EVICTED]	= { "evicted", IPOIB_CM_REAPED },
+	[IPOIB_CLOSE_HOLDING]	= { "holding", IPOIB_CM_REAPED },
+};
+
+/**
+ * ipoib_conn_close_for - trace and count a reason, and close a connection
+ * @conn: any that is not being made, or closing
+ * @why: the reason
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_close_for(struct ipoib_conn *conn,
+			  enum ipoib_close_reason why)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+
+	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
+			 ipoib_close_infos[why].name, 0);
+	ipoib_stat_add(priv, ipoib_close_infos[why].stat, 1);
+	__ipoib_conn_close(conn);
+}
+
+/**
+ * ipoib_conn_fail - hand a connection that has failed to the reaper
+ * @conn: any that is not being made; it is counted once
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_fail(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	WRITE_ONCE(conn->fatal, true);
+	spin_lock_bh(&cm->lock);
+	if (conn->state != IPOIB_CONN_CLOSING)
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+	spin_unlock_bh(&cm->lock);
+}
+
+/* ---- several connections of a peer ---- */
+
+/*
+ * Whether a connection that is ready takes the place of another one of the peer. Of two for both
+ * directions the newer does, if it comes from the port that the peer is known to be on, or from
+ * that of the other one. For one direction the port has to be the same.
+ */
+static bool ipoib_conn_supersedes(const struct ipoib_conn *conn,
+				  const struct ipoib_conn *old)
+{
+	bool same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
+
+	if (!conn->duplex)
+		return same && !old->duplex && old->active == conn->active;
+	return same || conn->confirmed;
+}
+
+/**
+ * ipoib_conn_supersede - have the connections whose place another one takes end
+ * @conn: the other one, established
+ *
+ * RFC 4755 leaves a second connection to the receiver (C14), and a peer may use one for IPv4
+ * and one for IPv6. So they end when they are not used for IPOIB_CM_EVICT_IDLE, as those of
+ * a peer that has been booted anew.
+ *
+ * A request alone does not do that: it can be forged by a user of the peer's host, and where
+ * the path to the peer is not known, by any host. The private data of the RTU proves that the
+ * peer's driver has sent it.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_supersede(struct ipoib_conn *conn)
+{
+	struct ipoib_conn *old;
+
+	lockdep_assert_held(&conn->cm->lock);
+	list_for_each_entry(old, &conn->peer->conns, peer_list)
+		if (old != conn && old->state != IPOIB_CONN_CONNECTING &&
+		    ipoib_conn_supersedes(conn, old))
+			old->old = true;
+}
+
+/**
+ * ipoib_conn_settle - send on a connection that the peer has requested, if it is one for that
+ * @conn: the connection, established; its port may have been compared just now
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_settle(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	/* For the peer the one that has taken its place meanwhile is the newer, too. */
+	if (ipoib_conn_confirm(conn) && ipoib_cm_is_on(cm->priv) &&
+	    !(conn->old && peer->chosen) && !ipoib_peer_is_unverified(peer))
+		ipoib_conn_use(conn);
+	else
+		ipoib_peer_settle(cm, peer);
+	if (!conn->old)
+		ipoib_conn_supersede(conn);
+}
+
+/* ---- made, or not ---- */
+
+/**
+ * ipoib_conn_disconnected - the DREQ of a closing connection has been sent
+ * @conn: the connection; its peer is connected to if that has waited for this
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_conn_disconnected(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	lockdep_assert_held(&cm->lock);
+	peer->disconnecting--;
+	if (peer->postponed && !peer->disconnecting) {
+		peer->postponed = false;
+		list_add_tail(&peer->todo, &cm->todo);
+		queue_work(cm->wq, &cm->connect_work);
+	}
+}
+
+/**
+ * ipoib_conn_made - the maker of a connection is done with it
+ * @conn: the connection, with a QP; it may be freed from here on
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_made(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	conn->making = false;
+	if (conn->state == IPOIB_CONN_CLOSING)
+		ipoib_cm_reap_queue_disconnect(cm);
+	spin_unlock_bh(&cm->lock);
+}
+
+/**
+ * ipoib_conn_abandon - free a connection whose QP could not be made
+ * @conn: the connection, whose maker calls this
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_abandon(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	spin_lock_bh(&cm->lock);
+	__ipoib_conn_close(conn);
+	list_del(&conn->list);
+	ipoib_conn_disconnected(conn);
+	spin_unlock_bh(&cm->lock);
+	ipoib_conn_uncount(conn);
+}
