@@ -96,7 +96,8 @@
  *	flight ever uses a destroyed handle, and no cache line is written for
  *	it per packet.
  * &struct ipoib_conn
- *	is freed by the reaper (cm/conn.c) alone. Senders find it under RCU in
+ *	has a reference of its own, which the reaper (cm/conn.c) drops, and one of each
+ *	queueing of its work, and is freed after a grace period. Senders find it under RCU in
  *	&ipoib_peer.tx; callbacks of the CM have it as their context; the
  *	completion handlers take it from the QP of a completion. It is handed
  *	to the reaper by __ipoib_conn_close(), from any context, and then, in

@@ -199,7 +199,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	if (likely(conn) && likely(ipoib_cm_xmit_on(conn, skb)))
 		return true;
 	/* What it does not take is for UD, unless it has just been closed. */
-	if (conn && !READ_ONCE(conn->shut))
+	if (conn && !test_bit(IPOIB_CONN_IS_SHUT, &conn->flags))
 		return false;
 	if (peer && ipoib_peer_is_refused(peer))
 		return false;

@@ -6,7 +6,8 @@
  * before it is known to have come from the port of the peer's path record. Of two requests
  * that cross one gives way (RFC 4755 section 3.3).
  *
- * Callbacks of the CM as in connect.c.
+ * The callback of the listeners runs in process context. It takes &ipoib_cm.lock and
+ * &ipoib_cm.mutex, never RTNL.
  */
 #include <linux/etherdevice.h>
 #include <rdma/ib_addr.h>
@@ -314,10 +315,11 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
  * The peer has a connection that is used: what it was to grant is not needed any more. It has
  * refused that as crossed, or the request is on its way still.
  */
-static void ipoib_peer_end_requests(struct ipoib_peer *peer)
+static void ipoib_peer_end_requests(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	struct ipoib_conn *conn, *tmp;
 
+	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING)
 			__ipoib_conn_close(conn);
@@ -327,28 +329,22 @@ static void ipoib_peer_end_requests(struct ipoib_peer *peer)
  * The private data of an RTU (C15). Without it, or in place of an RTU that has not come,
  * nothing says that the peer follows the RFC.
  */
-static void ipoib_conn_take_rtu(struct ipoib_conn *conn,
-				const struct ipoib_cm_data *data)
+static void ipoib_conn_take_rtu(struct ipoib_conn *conn)
 {
-	if (!conn->duplex)
+	if (!conn->duplex ||
+	    ipoib_cm_data_qpn(&conn->theirs) == ipoib_lladdr_qpn(&conn->peer->addr))
 		return;
-	if (data && ipoib_cm_data_qpn(data) ==
-		    ipoib_lladdr_qpn(&conn->peer->addr))
-		return;
-	if (data)
-		ipoib_stat_add(conn->cm->priv, IPOIB_CM_BAD_DATA, 1);
+	ipoib_stat_add(conn->cm->priv, IPOIB_CM_BAD_DATA, 1);
 	conn->duplex = false;
 }
 
 /**
  * ipoib_conn_accepted - the peer is ready to use a connection that it asked for
- * @conn: the connection
- * @data: private data of its RTU, NULL if data came in place of that
+ * @conn: the connection, with the private data of the RTU, zero if data came in place of that
  *
  * Context: process
  */
-void ipoib_conn_accepted(struct ipoib_conn *conn,
-			 const struct ipoib_cm_data *data)
+void ipoib_conn_accepted(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
@@ -357,10 +353,10 @@ void ipoib_conn_accepted(struct ipoib_conn *conn,
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_ACCEPTING) {
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
-		ipoib_conn_take_rtu(conn, data);
+		ipoib_conn_take_rtu(conn);
 		ipoib_conn_settle(conn);
 		if (peer->chosen == conn)
-			ipoib_peer_end_requests(peer);
+			ipoib_peer_end_requests(cm, peer);
 	}
 	spin_unlock_bh(&cm->lock);
 	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);

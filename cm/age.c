@@ -61,7 +61,7 @@ static bool ipoib_conn_is_idle(const struct ipoib_conn *conn)
 	unsigned long idle = min_t(unsigned long, READ_ONCE(ipoib_cm_idle),
 				   MAX_JIFFY_OFFSET / HZ / 4);
 
-	if (conn->old)
+	if (test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
 		return ipoib_conn_is_evictable(conn);
 	/* The one who asked decides, if he is there to. */
 	if (!conn->active)
@@ -119,7 +119,7 @@ static bool ipoib_conn_check_silence(struct ipoib_conn *conn)
 	if (time_before_eq(jiffies, conn->asked_at + limit))
 		return false;
 	if (peer->silent)
-		WRITE_ONCE(conn->fatal, true);
+		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 	peer->silent = true;
 	return true;
 }
@@ -136,12 +136,10 @@ static enum ipoib_close_reason ipoib_conn_late(const struct ipoib_conn *conn)
 static enum ipoib_close_reason
 ipoib_conn_check_timeouts(struct ipoib_conn *conn)
 {
-	if (READ_ONCE(conn->fatal))
-		return IPOIB_CLOSE_FAILED;
 	if (conn->state != IPOIB_CONN_ESTABLISHED)
 		return ipoib_conn_late(conn);
 	if (ipoib_conn_is_stuck(conn)) {
-		WRITE_ONCE(conn->fatal, true);
+		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 		return IPOIB_CLOSE_STUCK;
 	}
 	if (ipoib_conn_check_silence(conn))
@@ -164,10 +162,12 @@ static void ipoib_conn_note_use(struct ipoib_conn *conn)
  * The path record has been read since the connection was made: it may be the one to send on,
  * in place of one whose other end is gone.
  */
-static void ipoib_conn_compare(struct ipoib_conn *conn)
+static void ipoib_conn_compare_again(struct ipoib_conn *conn)
 {
-	if (conn->state == IPOIB_CONN_ESTABLISHED && !conn->confirmed &&
-	    ipoib_conn_confirm(conn) && !conn->old)
+	if (conn->state != IPOIB_CONN_ESTABLISHED || conn->confirmed)
+		return;
+	ipoib_conn_compare(conn);
+	if (ipoib_conn_may_send(conn) && !test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
 		ipoib_conn_settle(conn);
 }
 
@@ -178,42 +178,12 @@ static void ipoib_cm_reap_age_conns(struct ipoib_cm *cm)
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
-		ipoib_conn_compare(conn);
+		ipoib_conn_compare_again(conn);
 		why = ipoib_conn_check_timeouts(conn);
 		if (why != IPOIB_CLOSE_NONE)
 			ipoib_conn_close_for(conn, why);
 		else
 			ipoib_conn_note_use(conn);
-	}
-}
-
-static struct ipoib_conn *ipoib_cm_reap_next_early(struct ipoib_cm *cm)
-{
-	struct ipoib_conn *conn, *found = NULL;
-
-	spin_lock_bh(&cm->lock);
-	list_for_each_entry(conn, &cm->conns, list) {
-		if (!READ_ONCE(conn->early) ||
-		    conn->state != IPOIB_CONN_ACCEPTING)
-			continue;
-		WRITE_ONCE(conn->early, false);
-		conn->age_busy = true;
-		found = conn;
-		break;
-	}
-	spin_unlock_bh(&cm->lock);
-	return found;
-}
-
-/* Data is as good as an RTU, which may have been lost. */
-static void ipoib_cm_reap_notify_early(struct ipoib_cm *cm)
-{
-	struct ipoib_conn *conn;
-
-	while ((conn = ipoib_cm_reap_next_early(cm))) {
-		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
-		/* From here on the reaper may free it. */
-		smp_store_release(&conn->age_busy, false);
 	}
 }
 
@@ -226,7 +196,6 @@ static void ipoib_cm_reap_age_work(struct work_struct *work)
 	ipoib_cm_reap_age_conns(cm);
 	ipoib_peer_age_all(cm);
 	spin_unlock_bh(&cm->lock);
-	ipoib_cm_reap_notify_early(cm);
 	if (!READ_ONCE(cm->leaving))
 		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
 }
@@ -243,7 +212,7 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 		netdev_warn(cm->priv->netdev,
 			    "the shared receive queue has failed, closing its connections\n");
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
-		WRITE_ONCE(conn->fatal, true);
+		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
 	}
 	spin_unlock_bh(&cm->lock);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the files of connected mode share among themselves, each calling those below it
- * only, but for the close of a connection that a completion handler finds to have failed:
+ * only; what has happened to a connection is noted for its work, see ipoib_conn_note():
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
- *	conn.c		the end of connections
+ *	conn.c		the work of a connection: what its events lead to; the end of it
  *	connect.c	asking for connections; what the CM reports
  *	accept.c	taking the connections that others ask for
  *	age.c		which connections have to go
@@ -155,6 +155,50 @@ enum ipoib_conn_state {
 };
 
 /**
+ * enum ipoib_conn_flag - bits of &ipoib_conn.flags
+ * @IPOIB_CONN_EV_REPLIED: a REP has come, with @theirs
+ * @IPOIB_CONN_EV_READY: an RTU has come, with @theirs, or data in its place
+ * @IPOIB_CONN_EV_REFUSED: a REJ has come, for @reason
+ * @IPOIB_CONN_EV_UNREACHED: the REQ or REP has not been answered
+ * @IPOIB_CONN_EV_LEFT: a DREQ has come
+ * @IPOIB_CONN_EV_ENDED: a DREQ of the CM is over
+ * @IPOIB_CONN_EV_EXPIRED: the CM has no identifier of it in timewait any more
+ * @IPOIB_CONN_EV_DATA: data has come before the RTU
+ * @IPOIB_CONN_EV_LAST_WQE: the SRQ is done with the QP
+ * @IPOIB_CONN_EV_FAILED: it has failed, or its QP has: nothing is posted any more
+ * @IPOIB_CONN_EV_PROVEN: something has arrived at the peer, as far as is known
+ * @IPOIB_CONN_IS_MADE: its maker is done with it: it may be disconnected; set under
+ *	&ipoib_cm.lock
+ * @IPOIB_CONN_IS_RUN: the QP may have taken receives from the SRQ
+ * @IPOIB_CONN_IS_OLD: another one has taken its place, and it is not sent on; under
+ *	&ipoib_cm.lock
+ * @IPOIB_CONN_IS_SHUT: nothing is sent any more; set under &ipoib_conn.tx_lock
+ *
+ * The first ones are events, set in any context by ipoib_conn_note().
+ */
+enum ipoib_conn_flag {
+	IPOIB_CONN_EV_REPLIED,
+	IPOIB_CONN_EV_READY,
+	IPOIB_CONN_EV_REFUSED,
+	IPOIB_CONN_EV_UNREACHED,
+	IPOIB_CONN_EV_LEFT,
+	IPOIB_CONN_EV_ENDED,
+	IPOIB_CONN_EV_EXPIRED,
+	IPOIB_CONN_EV_DATA,
+	IPOIB_CONN_EV_LAST_WQE,
+	IPOIB_CONN_EV_FAILED,
+	IPOIB_CONN_EV_PROVEN,
+	IPOIB_CONN_IS_MADE,
+	IPOIB_CONN_IS_RUN,
+	IPOIB_CONN_IS_OLD,
+	IPOIB_CONN_IS_SHUT,
+};
+
+/* The CM has its identifier in timewait, or has had it there. */
+#define IPOIB_CONN_IN_TIMEWAIT	(BIT(IPOIB_CONN_EV_LEFT) | BIT(IPOIB_CONN_EV_ENDED) | \
+				 BIT(IPOIB_CONN_EV_EXPIRED))
+
+/**
  * enum ipoib_peer_state - how we stand with sending to a peer
  * @IPOIB_PEER_IDLE: over UD, a connection is tried with the next frame
  * @IPOIB_PEER_CONNECTING: over UD, a connection is being made; frames too long
@@ -285,36 +329,28 @@ struct ipoib_cm_bufs {
  * struct ipoib_conn - a connection
  * @cm: of the interface
  * @peer: other end; does not change once published
- * @qp: QP; not to be used by others while @making
+ * @qp: QP; not to be used by others before IPOIB_CONN_IS_MADE
  * @mtu: longest IP packet that both ends take (C28)
  * @used: jiffies, with a resolution of a second, of the last frame
- * @tx_lock: protects @ring's head, @backlog and @shut
- * @shut: nothing is sent any more
+ * @flags: see &enum ipoib_conn_flag
+ * @tx_lock: protects @ring's head and @backlog
  * @backlog: frames that wait for room in @ring, with their encapsulation header
  * @ring: sends; there are no slots on a connection we do not send on
  * @signalled: number of the slot after the last send that completes; under @tx_lock
  * @progress: jiffies when a send last completed, or none was to complete; written before
  *	@signalled and the tail of @ring are
+ * @ref: references: one until it is freed by the reaper, and one of each queueing of @work
+ * @work: treats the events in @flags
+ * @rcu: frees it
  * @state: written by ipoib_conn_set_state()
  * @transport: RC or UC
  * @active: we asked for it
  * @duplex: both ends may send on it
  * @confirmed: @port was that of the peer's path record, or without one that of the connection
  *	that is sent on, when they were compared
- * @old: another one has taken its place, and it is not sent on; under &ipoib_cm.lock
- * @making: its maker still uses it: if it closes it is disconnected after that; under
- *	&ipoib_cm.lock
- * @dreq_received: the peer has sent a DREQ
- * @in_timewait: the CM keeps the identifier in timewait and reports the end of that;
- *	no DREQ has to be sent
- * @timewait_over: the CM has no identifier of it in timewait any more
- * @fatal: it has failed, or its QP has
- * @early: data has come before the CM's RTU, and ib_cm has not been told
- * @age_busy: the ageing work uses it: the reaper waits
- * @verified: something has arrived at the peer, as far as is known; set under
- *	&ipoib_cm.lock
- * @ran: the QP may have taken receives from the SRQ
  * @id: identifier of the CM; NULL when that is destroyed
+ * @theirs: private data of the peer's REP or RTU
+ * @reason: of its REJ
  * @port: port at the other end: that of the path record, or that which the peer's request
  *	has come from
  * @node: its number when the connection was made, see ipoib_cm_node(), in whose share it
@@ -328,7 +364,6 @@ struct ipoib_cm_bufs {
  * @die_at: jiffies by which the reaper stops to wait for the CM; reaper only
  * @drain_by: jiffies by which it stops to wait for the HCA at once; reaper only
  * @bufs: own receive buffers, on an HCA without SRQ
- * @last_wqe: the SRQ is done with the QP
  * @cq: number of the CQ for sends
  * @list: in &ipoib_cm.conns, &ipoib_cm.closing, or the list of the dead
  * @share_list: in &ipoib_cm_share.conns while established
@@ -341,32 +376,27 @@ struct ipoib_conn {
 	struct ib_qp *qp;
 	unsigned int mtu;
 	unsigned long used;
+	unsigned long flags;
 
 	/* sending */
 	spinlock_t tx_lock; /* head of the ring, backlog */
-	bool shut;
 	struct sk_buff_head backlog;
 	struct ipoib_ring ring;
 	u32 signalled;
 	unsigned long progress;
 
 	/* slow path */
+	struct kref ref;
+	struct delayed_work work;
+	struct rcu_head rcu;
 	enum ipoib_conn_state state;
 	enum ipoib_transport transport;
 	bool active;
 	bool duplex;
 	bool confirmed;
-	bool old;
-	bool making;
-	bool dreq_received;
-	bool in_timewait;
-	bool timewait_over;
-	bool fatal;
-	bool early;
-	bool age_busy;
-	bool verified;
-	bool ran;
 	struct ib_cm_id *id;
+	struct ipoib_cm_data theirs;
+	enum ib_cm_rej_reason reason;
 	struct ipoib_port_addr port;
 	u32 node;
 	u32 psn;
@@ -378,7 +408,6 @@ struct ipoib_conn {
 	unsigned long die_at;
 	unsigned long drain_by;
 	struct ipoib_cm_bufs *bufs;
-	struct completion last_wqe;
 	unsigned int cq;
 	struct list_head list;
 	struct list_head share_list;
@@ -642,6 +671,43 @@ static inline bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
 	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
 }
 
+void ipoib_conn_release(struct kref *ref);
+
+/**
+ * ipoib_conn_kick - have the work of a connection run
+ * @conn: the connection
+ *
+ * Context: any, RCU read side. In hard interrupts, and with &ipoib_cm.lock or
+ * &ipoib_conn.tx_lock held, only if the connection cannot be freed meanwhile: the last
+ * reference is not to be dropped there.
+ */
+static inline void ipoib_conn_kick(struct ipoib_conn *conn)
+{
+	if (kref_get_unless_zero(&conn->ref) &&
+	    mod_delayed_work(conn->cm->wq, &conn->work, 0))
+		kref_put(&conn->ref, ipoib_conn_release);
+}
+
+/**
+ * ipoib_conn_note - note an event for the work of a connection
+ * @conn: the connection
+ * @event: the event; what belongs to it has been written
+ *
+ * Context: as ipoib_conn_kick()
+ */
+static inline void ipoib_conn_note(struct ipoib_conn *conn, enum ipoib_conn_flag event)
+{
+	if (!test_and_set_bit(event, &conn->flags))
+		ipoib_conn_kick(conn);
+}
+
+/* Something has arrived at the peer: that is found with each frame. */
+static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
+{
+	if (unlikely(!test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags)))
+		ipoib_conn_note(conn, IPOIB_CONN_EV_PROVEN);
+}
+
 /* peer.c */
 void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
 void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
@@ -652,7 +718,8 @@ bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
 u32 ipoib_cm_node(const struct ipoib_cm *cm, const struct ipoib_port_addr *port);
 enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 					const struct ipoib_port_addr *port);
-bool ipoib_conn_confirm(struct ipoib_conn *conn);
+void ipoib_conn_compare(struct ipoib_conn *conn);
+bool ipoib_conn_may_send(const struct ipoib_conn *conn);
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
 				   const struct ipoib_lladdr *addr);
 struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
@@ -673,7 +740,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
 int ipoib_peer_init(struct ipoib_cm *cm);
 void ipoib_peer_exit(struct ipoib_cm *cm);
 void ipoib_conn_use(struct ipoib_conn *conn);
-void ipoib_conn_mark_verified(struct ipoib_conn *conn);
+void ipoib_conn_prove(struct ipoib_conn *conn);
 
 /* age.c */
 void ipoib_cm_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
@@ -709,11 +776,11 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 			  enum ipoib_close_reason why);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
-void ipoib_conn_fail(struct ipoib_conn *conn);
 void ipoib_conn_disconnected(struct ipoib_conn *conn);
 void ipoib_conn_free(struct ipoib_conn *conn);
 
 /* conn.c */
+void ipoib_conn_work(struct work_struct *work);
 void ipoib_cm_reap_all(struct ipoib_cm *cm);
 void ipoib_cm_reap_unbind(struct ipoib_cm *cm);
 void ipoib_cm_reap_init(struct ipoib_cm *cm);
@@ -721,12 +788,13 @@ void ipoib_cm_reap_exit(struct ipoib_cm *cm);
 
 /* connect.c */
 void ipoib_conn_held_work(struct work_struct *work);
+void ipoib_conn_replied(struct ipoib_conn *conn);
+void ipoib_conn_rejected(struct ipoib_conn *conn);
 int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
 void ipoib_cm_connect_work(struct work_struct *work);
 
 /* accept.c */
-void ipoib_conn_accepted(struct ipoib_conn *conn,
-			 const struct ipoib_cm_data *data);
+void ipoib_conn_accepted(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: the end of connections.
+ * Connected mode: the work of a connection, and the end of it.
  *
- * After __ipoib_conn_close() two works, without RTNL, send a DREQ for a connection and take
+ * What happens to a connection is noted in &ipoib_conn.flags, in any context, and treated by
+ * its work: so only that and who makes it use its identifier until it closes. After __ipoib_conn_close() two works, without RTNL, send a DREQ for a connection and take
  * it apart. Nothing else frees connections, so whoever holds a pointer need only be known to
  * them: senders by RCU, the completion handlers by their fence, callbacks of the CM by
  * ib_destroy_cm_id().
@@ -11,6 +12,7 @@
 #include <linux/delay.h>
 
 #include "ipoib.h"
+#include "ipoib_trace.h"
 #include "cm/cm.h"
 
 /* The longest wait for the CM to be done with a connection. */
@@ -22,14 +24,86 @@
 #define IPOIB_CM_DRAIN		HZ
 #define IPOIB_CM_DRAIN_MAX	(30 * HZ)
 
+/* ---- the work ---- */
+
+/* Close it if that has been noted for which it is not used any more. */
+static void ipoib_conn_treat_end(struct ipoib_conn *conn)
+{
+	struct ipoib_dev *priv = conn->cm->priv;
+	struct ipoib_cm *cm = conn->cm;
+	unsigned long flags;
+
+	spin_lock_bh(&cm->lock);
+	flags = READ_ONCE(conn->flags);
+	ipoib_conn_prove(conn);
+	if (conn->state == IPOIB_CONN_CLOSING)
+		goto unlock;
+	if (flags & IPOIB_CONN_IN_TIMEWAIT) {
+		trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
+				 flags & BIT(IPOIB_CONN_EV_LEFT) ? "left" : "ended", 0);
+		__ipoib_conn_close(conn);
+	} else if (flags & BIT(IPOIB_CONN_EV_UNREACHED)) {
+		if (conn->active)
+			ipoib_stat_add(priv, IPOIB_CM_REFUSED, 1);
+		__ipoib_conn_close(conn);
+	} else if (flags & BIT(IPOIB_CONN_EV_FAILED)) {
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+	}
+unlock:
+	spin_unlock_bh(&cm->lock);
+}
+
+/* What has happened to a connection that is not closing, in the order in which it may have. */
+static void ipoib_conn_treat(struct ipoib_conn *conn)
+{
+	if (test_and_clear_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+		ipoib_conn_replied(conn);
+	/* Data is as good as an RTU, which may have been lost. */
+	if (test_and_clear_bit(IPOIB_CONN_EV_DATA, &conn->flags) &&
+	    READ_ONCE(conn->state) == IPOIB_CONN_ACCEPTING)
+		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
+	if (test_and_clear_bit(IPOIB_CONN_EV_READY, &conn->flags))
+		ipoib_conn_accepted(conn);
+	if (test_and_clear_bit(IPOIB_CONN_EV_REFUSED, &conn->flags))
+		ipoib_conn_rejected(conn);
+	ipoib_conn_treat_end(conn);
+}
+
+/**
+ * ipoib_conn_work - treat what has been noted of a connection
+ * @work: &ipoib_conn.work
+ *
+ * Context: process
+ */
+void ipoib_conn_work(struct work_struct *work)
+{
+	struct ipoib_conn *conn = container_of(to_delayed_work(work), struct ipoib_conn, work);
+	struct ipoib_cm *cm = conn->cm;
+
+	if (READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
+		ipoib_conn_treat(conn);
+	else if (test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags))
+		mod_delayed_work(cm->wq, &cm->reap_work, 0);
+	kref_put(&conn->ref, ipoib_conn_release);
+}
+
+/* ---- the reaper ---- */
+
 /* Send a DREQ to the peer, and stop the QP. */
 static void ipoib_conn_disconnect(struct ipoib_conn *conn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
+	/* The next run finds that it is closing, and leaves the identifier alone. */
+	flush_delayed_work(&conn->work);
+	/* One that has been closed is not used: its peer gets no RTU. */
+	if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_CONSUMER_DEFINED);
 	/* An identifier that was established goes to timewait. */
-	if (ib_send_cm_dreq(conn->id, NULL, 0) && !READ_ONCE(conn->in_timewait))
-		WRITE_ONCE(conn->timewait_over, true);
+	if (ib_send_cm_dreq(conn->id, NULL, 0) &&
+	    !(READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT) &&
+	    READ_ONCE(conn->reason) != IB_CM_REJ_STALE_CONN)
+		set_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags);
 	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
 		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
 			   conn->qp->qp_num);
@@ -43,7 +117,7 @@ static struct ipoib_conn *ipoib_cm_reap_next_closing(struct ipoib_cm *cm)
 
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry(conn, &cm->closing, list) {
-		if (conn->making)
+		if (!test_bit(IPOIB_CONN_IS_MADE, &conn->flags))
 			continue;
 		list_del_init(&conn->list);
 		found = conn;
@@ -77,17 +151,14 @@ static void ipoib_cm_reap_disconnect_work(struct work_struct *work)
 
 static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
 {
-	/* Pairs with ipoib_cm_reap_notify_early(). */
-	if (smp_load_acquire(&conn->age_busy))
-		return false;
-	return READ_ONCE(conn->timewait_over) || READ_ONCE(conn->cm->hurry) ||
+	return test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) || READ_ONCE(conn->cm->hurry) ||
 	       !time_after(conn->die_at, READ_ONCE(conn->cm->unbound)) ||
 	       time_after(jiffies, conn->die_at);
 }
 
 static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
 {
-	return (!conn->ring.slots || !ipoib_ring_used(&conn->ring)) &&
+	return (!conn->ring.slots || ipoib_ring_passed(&conn->ring, conn->signalled)) &&
 	       ipoib_cm_rx_done(conn);
 }
 

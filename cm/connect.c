@@ -13,8 +13,8 @@
  * Should a peer ask by the RFC's service ID but send an RTU without the private
  * data the RFC demands, it is not relied upon either.
  *
- * The callbacks of the CM run in process context, one at a time for each
- * identifier. They take &ipoib_cm.lock and &ipoib_cm.mutex, never RTNL.
+ * The callbacks of the CM run in process context, one at a time for each identifier. Those
+ * for a connection only note what has come, for its work.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -123,7 +123,8 @@ static bool ipoib_peer_use_any(struct ipoib_peer *peer)
 	bool found = false;
 
 	list_for_each_entry_reverse(conn, &peer->conns, peer_list) {
-		if (!ipoib_conn_confirm(conn))
+		ipoib_conn_compare(conn);
+		if (!ipoib_conn_may_send(conn))
 			continue;
 		found = true;
 		if (conn->state != IPOIB_CONN_ESTABLISHED)
@@ -288,21 +289,21 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * Keep a refused request for a while, in the place of the peer's, which may have crossed it and
  * be here soon: the greater address refuses for that. Returns false if it is not kept.
  */
-static bool ipoib_conn_yield(struct ipoib_conn *conn, enum ib_cm_rej_reason reason)
+static bool ipoib_conn_yield(struct ipoib_conn *conn)
 {
 	struct ipoib_lladdr own;
 
 	ipoib_cm_own_addr(conn->cm, &own);
-	if (reason != IB_CM_REJ_CONSUMER_DEFINED || !conn->duplex ||
+	if (conn->reason != IB_CM_REJ_CONSUMER_DEFINED || !conn->duplex ||
 	    !ipoib_lladdr_less(&own, &conn->peer->addr))
 		return false;
 	WRITE_ONCE(conn->late_at, jiffies + IPOIB_CM_YIELD);
 	return true;
 }
 
-static int ipoib_conn_take_rep(struct ipoib_conn *conn,
-			       const struct ipoib_cm_data *theirs)
+static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 {
+	const struct ipoib_cm_data *theirs = &conn->theirs;
 	struct ipoib_cm_data ours;
 	int err;
 
@@ -318,15 +319,20 @@ static int ipoib_conn_take_rep(struct ipoib_conn *conn,
 	return ib_send_cm_rtu(conn->id, &ours, sizeof(ours));
 }
 
-static void ipoib_conn_replied(struct ipoib_conn *conn,
-			       const struct ib_cm_event *event)
+/**
+ * ipoib_conn_replied - the peer has granted a connection
+ * @conn: the connection, with the private data of the REP
+ *
+ * Context: process
+ */
+void ipoib_conn_replied(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
 	/* One that has been closed is not used: its peer gets no RTU. */
 	err = READ_ONCE(conn->state) == IPOIB_CONN_CONNECTING ?
-	      ipoib_conn_take_rep(conn, event->private_data) : -ECANCELED;
+	      ipoib_conn_take_rep(conn) : -ECANCELED;
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
 	if (err) {
 		if (err == -EPROTO)
@@ -390,13 +396,12 @@ static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
  * still has in use. The next QP has another QPN; a peer that rejects that, too, has
  * another reason.
  */
-static bool ipoib_conn_mark_stale(struct ipoib_conn *conn,
-				  enum ib_cm_rej_reason reason)
+static bool ipoib_conn_mark_stale(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	bool again;
 
-	if (reason != IB_CM_REJ_STALE_CONN)
+	if (conn->reason != IB_CM_REJ_STALE_CONN)
 		return false;
 	spin_lock_bh(&conn->cm->lock);
 	again = !peer->stale;
@@ -405,30 +410,32 @@ static bool ipoib_conn_mark_stale(struct ipoib_conn *conn,
 	return again;
 }
 
-static void ipoib_conn_rejected(struct ipoib_conn *conn,
-				const struct ib_cm_rej_event_param *rej)
+/**
+ * ipoib_conn_rejected - the peer has refused a connection
+ * @conn: the connection, with the reason of the REJ
+ *
+ * Context: process
+ */
+void ipoib_conn_rejected(struct ipoib_conn *conn)
 {
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid,
-			 "rejected", rej->reason);
-	/* The CM waits then, lest the QPN be used again meanwhile. */
-	if (rej->reason == IB_CM_REJ_STALE_CONN)
-		WRITE_ONCE(conn->in_timewait, true);
+			 "rejected", conn->reason);
 	if (READ_ONCE(conn->state) != IPOIB_CONN_CONNECTING) {
 		/* The peer never had our RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
-			WRITE_ONCE(conn->fatal, true);
+			set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 		ipoib_conn_close(conn);
 		return;
 	}
-	if (rej->reason == IB_CM_REJ_INVALID_SERVICE_ID) {
+	if (conn->reason == IB_CM_REJ_INVALID_SERVICE_ID) {
 		ipoib_conn_again(conn, true);
 		return;
 	}
-	if (ipoib_conn_mark_stale(conn, rej->reason)) {
+	if (ipoib_conn_mark_stale(conn)) {
 		ipoib_conn_again(conn, false);
 		return;
 	}
-	if (ipoib_conn_yield(conn, rej->reason))
+	if (ipoib_conn_yield(conn))
 		return;
 	ipoib_stat_add(conn->cm->priv, IPOIB_CM_REFUSED, 1);
 	ipoib_conn_close(conn);
@@ -436,88 +443,63 @@ static void ipoib_conn_rejected(struct ipoib_conn *conn,
 
 /* ---- events of the CM ---- */
 
-/*
- * The CM's DREQ is over. If that was not ours: the CM sends one by itself for a
- * connection whose other end, by a REQ or REP that has come, has been given away
- * anew. A peer that was booted is like that.
- */
-static void ipoib_conn_ended(struct ipoib_conn *conn)
-{
-	if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
-		return;
-	WRITE_ONCE(conn->in_timewait, true);
-	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "ended",
-			 0);
-	ipoib_conn_close(conn);
-}
-
-static void ipoib_conn_gone(struct ipoib_conn *conn)
-{
-	/* Not always has the CM said before that there would be an end. */
-	ipoib_conn_ended(conn);
-	WRITE_ONCE(conn->timewait_over, true);
-	mod_delayed_work(conn->cm->wq, &conn->cm->reap_work, 0);
-}
-
-static void ipoib_conn_dreq_received(struct ipoib_conn *conn)
-{
-	WRITE_ONCE(conn->dreq_received, true);
-	WRITE_ONCE(conn->in_timewait, true);
-	ib_send_cm_drep(conn->id, NULL, 0);
-	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "left",
-			 0);
-	ipoib_conn_close(conn);
-}
-
 /**
- * ipoib_conn_event - handle an event of the CM for a connection
- * @id: its identifier, which is destroyed by the reaper alone
- * @event: what has come, or has not come; requests go to ipoib_cm_listen()'s callback
+ * ipoib_conn_event - note an event of the CM for the work of a connection
+ * @id: identifier of the connection
+ * @event: the event; requests go to ipoib_cm_listen()'s callback
  *
- * ib_destroy_cm_id() waits for this, but not if what it tells is that a message was
- * sent in vain (the events named ERROR): then the connection may be freed as soon as
- * it has been closed, so that is the last thing done to it.
+ * A DREQ of the CM that is over need not be an own one: the CM sends one by itself for a
+ * connection whose other end, by a REQ or REP that has come, has been given away anew. A
+ * peer that was booted is like that.
+ *
+ * ib_destroy_cm_id() waits for this, but not if a message was sent in vain (the events named
+ * ERROR): then the connection may be gone. It is freed after the identifier, and as that by
+ * RCU.
  *
  * Context: process
  * Return: 0
  */
 int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
-	struct ipoib_conn *conn = id->context;
+	struct ipoib_conn *conn;
 
+	if (event->event == IB_CM_DREQ_RECEIVED)
+		ib_send_cm_drep(id, NULL, 0);
+	rcu_read_lock();
+	conn = id->context;
 	switch (event->event) {
 	case IB_CM_REP_RECEIVED:
-		ipoib_conn_replied(conn, event);
+		conn->theirs = *(const struct ipoib_cm_data *)event->private_data;
+		ipoib_conn_note(conn, IPOIB_CONN_EV_REPLIED);
 		break;
 	case IB_CM_REJ_RECEIVED:
-		ipoib_conn_rejected(conn, &event->param.rej_rcvd);
+		WRITE_ONCE(conn->reason, event->param.rej_rcvd.reason);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_REFUSED);
 		break;
 	case IB_CM_RTU_RECEIVED:
-		ipoib_conn_accepted(conn, event->private_data);
-		break;
+		conn->theirs = *(const struct ipoib_cm_data *)event->private_data;
+		fallthrough;
 	case IB_CM_USER_ESTABLISHED:
-		ipoib_conn_accepted(conn, NULL);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_READY);
 		break;
 	case IB_CM_REQ_ERROR:
-		ipoib_stat_add(conn->cm->priv, IPOIB_CM_REFUSED, 1);
-		ipoib_conn_close(conn);
-		break;
 	case IB_CM_REP_ERROR:
-		ipoib_conn_close(conn);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_UNREACHED);
 		break;
 	case IB_CM_DREQ_RECEIVED:
-		ipoib_conn_dreq_received(conn);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_LEFT);
 		break;
 	case IB_CM_DREP_RECEIVED:
 	case IB_CM_DREQ_ERROR:
-		ipoib_conn_ended(conn);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_ENDED);
 		break;
 	case IB_CM_TIMEWAIT_EXIT:
-		ipoib_conn_gone(conn);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_EXPIRED);
 		break;
 	default:
 		break;
 	}
+	rcu_read_unlock();
 	return 0;
 }
 

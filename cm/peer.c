@@ -180,17 +180,28 @@ static bool ipoib_conn_is_confirmed(const struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_confirm - compare the port of a connection, if that was not possible before
- * @conn: the connection, also one that only the peer sends on
+ * ipoib_conn_compare - compare the port of a connection, if that was not possible before
+ * @conn: the connection, also one that only the peer sends on; it may be &ipoib_conn.confirmed
+ *	after that
  *
  * Context: &ipoib_cm.lock held
- * Return: true if it is one to send on, once it is established
  */
-bool ipoib_conn_confirm(struct ipoib_conn *conn)
+void ipoib_conn_compare(struct ipoib_conn *conn)
 {
 	lockdep_assert_held(&conn->cm->lock);
 	if (!conn->confirmed && ipoib_conn_is_confirmed(conn))
 		WRITE_ONCE(conn->confirmed, true);
+}
+
+/**
+ * ipoib_conn_may_send - whether a connection is one to send on, once it is established
+ * @conn: the connection
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: true if so
+ */
+bool ipoib_conn_may_send(const struct ipoib_conn *conn)
+{
 	return conn->confirmed && (conn->active || conn->duplex);
 }
 
@@ -403,7 +414,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	conn->asked_at = jiffies;
 	peer->chosen = conn;
-	conn->old = false;
+	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	peer->tried = 0;
 	peer->stale = false;
@@ -412,25 +423,22 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_mark_verified - note that something has arrived on a connection
+ * ipoib_conn_prove - forget failures of before if something has arrived on a connection
  * @conn: the connection
  *
  * That it was established proves nothing: messages of the CM take another way.
  *
- * Context: any but hard interrupt
+ * Context: &ipoib_cm.lock held
  */
-void ipoib_conn_mark_verified(struct ipoib_conn *conn)
+void ipoib_conn_prove(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
-	struct ipoib_cm *cm = conn->cm;
 
-	spin_lock_bh(&cm->lock);
-	WRITE_ONCE(conn->verified, true);
-	if (peer->chosen == conn) {
-		peer->failures = 0;
-		peer->unverified = false;
-	}
-	spin_unlock_bh(&cm->lock);
+	lockdep_assert_held(&conn->cm->lock);
+	if (peer->chosen != conn || !test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags))
+		return;
+	peer->failures = 0;
+	peer->unverified = false;
 }
 
 /**
@@ -452,10 +460,12 @@ bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
  */
 static bool ipoib_conn_ended_unverified(const struct ipoib_conn *conn)
 {
-	if (conn->verified)
+	unsigned long flags = READ_ONCE(conn->flags);
+
+	if (flags & BIT(IPOIB_CONN_EV_PROVEN))
 		return false;
-	return READ_ONCE(conn->fatal) ||
-	       (READ_ONCE(conn->dreq_received) && conn->ring.head &&
+	return flags & BIT(IPOIB_CONN_EV_FAILED) ||
+	       (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
 		conn->transport == IPOIB_TRANSPORT_RC);
 }
 
@@ -501,6 +511,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	lockdep_assert_held(&cm->lock);
 	ipoib_peer_resend(cm, peer);
 	if (peer->chosen == conn) {
+		ipoib_conn_prove(conn);
 		peer->chosen = NULL;
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
@@ -689,7 +700,7 @@ static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 		   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
 		   conn->active ? "active" : "passive",
 		   conn->duplex ? "both" : "one", conn->mtu,
-		   conn->making ? 0 : conn->qp->qp_num,
+		   test_bit(IPOIB_CONN_IS_MADE, &conn->flags) ? conn->qp->qp_num : 0,
 		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
 		   skb_queue_len_lockless(&conn->backlog));

@@ -91,24 +91,20 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 {
 	struct ipoib_conn *conn = ctx;
 
+	/* No lock may be taken here. */
 	switch (event->event) {
 	case IB_EVENT_COMM_EST:
-		/* The CM's locks are not for here, either. */
-		WRITE_ONCE(conn->early, true);
-		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_DATA);
 		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
-		complete(&conn->last_wqe);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_LAST_WQE);
 		fallthrough;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		/* That is how each that closes ends. */
-		if (READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
-			break;
-		/* No lock may be taken here; the ageing work sees it. */
-		WRITE_ONCE(conn->fatal, true);
-		mod_delayed_work(conn->cm->wq, &conn->cm->age_work, 0);
+		/* Expected while closing. */
+		if (READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
+			ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 		break;
 	default:
 		break;
@@ -175,7 +171,8 @@ static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
 	mask &= ~IB_QP_ALT_PATH;
 	err = ib_modify_qp(conn->qp, &attr, mask);
-	conn->ran = !err;
+	if (!err)
+		set_bit(IPOIB_CONN_IS_RUN, &conn->flags);
 	return err;
 }
 
@@ -229,9 +226,10 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
 	conn->late_at = jiffies + IPOIB_CM_LATE;
 	conn->used = jiffies;
 	conn->progress = jiffies;
+	kref_init(&conn->ref);
+	INIT_DELAYED_WORK(&conn->work, ipoib_conn_work);
 	spin_lock_init(&conn->tx_lock);
 	__skb_queue_head_init(&conn->backlog);
-	init_completion(&conn->last_wqe);
 	INIT_LIST_HEAD(&conn->list);
 	INIT_LIST_HEAD(&conn->share_list);
 	INIT_LIST_HEAD(&conn->peer_list);
@@ -314,7 +312,6 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 	peer->users++;
 	conn->peer = peer;
 	conn->aged_rx = READ_ONCE(peer->last_rx);
-	conn->making = true;
 	ipoib_conn_set_state(conn, state);
 	list_add_tail(&conn->peer_list, &peer->conns);
 	ipoib_object_made(IPOIB_OBJECT_CONN);
@@ -399,9 +396,17 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 	return err;
 }
 
-/* It counts until here. What waits for the last one may go on at once. */
-static void ipoib_conn_uncount(struct ipoib_conn *conn)
+/**
+ * ipoib_conn_release - the last reference to a connection has been dropped
+ * @ref: &ipoib_conn.ref
+ *
+ * It counts until here. What waits for the last one may go on at once.
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_release(struct kref *ref)
 {
+	struct ipoib_conn *conn = container_of(ref, struct ipoib_conn, ref);
 	struct ipoib_cm *cm = conn->cm;
 
 	spin_lock_bh(&cm->lock);
@@ -414,7 +419,8 @@ static void ipoib_conn_uncount(struct ipoib_conn *conn)
 	}
 	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
 	spin_unlock_bh(&cm->lock);
-	kfree(conn);
+	/* Senders may hold it, and callbacks of the CM by which a message was sent in vain. */
+	kfree_rcu(conn, rcu);
 }
 
 /**
@@ -434,7 +440,7 @@ void ipoib_conn_free(struct ipoib_conn *conn)
 	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
 	ipoib_conn_unshare(conn);
 	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
-	ipoib_conn_uncount(conn);
+	kref_put(&conn->ref, ipoib_conn_release);
 }
 
 /* ---- identifiers ---- */
@@ -561,23 +567,6 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 	__ipoib_conn_close(conn);
 }
 
-/**
- * ipoib_conn_fail - hand a connection that has failed to the reaper
- * @conn: any that is not being made; it is counted once
- *
- * Context: any but hard interrupt
- */
-void ipoib_conn_fail(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	WRITE_ONCE(conn->fatal, true);
-	spin_lock_bh(&cm->lock);
-	if (conn->state != IPOIB_CONN_CLOSING)
-		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
-	spin_unlock_bh(&cm->lock);
-}
-
 /* ---- several connections of a peer ---- */
 
 /*
@@ -617,7 +606,7 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 	list_for_each_entry(old, &conn->peer->conns, peer_list)
 		if (old != conn && old->state != IPOIB_CONN_CONNECTING &&
 		    ipoib_conn_supersedes(conn, old))
-			old->old = true;
+			set_bit(IPOIB_CONN_IS_OLD, &old->flags);
 }
 
 /**
@@ -630,14 +619,16 @@ void ipoib_conn_settle(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
+	bool old = test_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 
+	ipoib_conn_compare(conn);
 	/* For the peer the one that has taken its place meanwhile is the newer, too. */
-	if (ipoib_conn_confirm(conn) && ipoib_cm_is_on(cm->priv) &&
-	    !(conn->old && peer->chosen) && !ipoib_peer_is_unverified(peer))
+	if (ipoib_conn_may_send(conn) && ipoib_cm_is_on(cm->priv) &&
+	    !(old && peer->chosen) && !ipoib_peer_is_unverified(peer))
 		ipoib_conn_use(conn);
 	else
 		ipoib_peer_settle(cm, peer);
-	if (!conn->old)
+	if (!test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
 		ipoib_conn_supersede(conn);
 }
 
@@ -674,7 +665,7 @@ void ipoib_conn_made(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 
 	spin_lock_bh(&cm->lock);
-	conn->making = false;
+	set_bit(IPOIB_CONN_IS_MADE, &conn->flags);
 	if (conn->state == IPOIB_CONN_CLOSING)
 		ipoib_cm_reap_queue_disconnect(cm);
 	spin_unlock_bh(&cm->lock);
@@ -695,5 +686,5 @@ void ipoib_conn_abandon(struct ipoib_conn *conn)
 	list_del(&conn->list);
 	ipoib_conn_disconnected(conn);
 	spin_unlock_bh(&cm->lock);
-	ipoib_conn_uncount(conn);
+	kref_put(&conn->ref, ipoib_conn_release);
 }

@@ -300,10 +300,9 @@ static void ipoib_cm_rx_exhausted(struct ipoib_cm *cm,
 		queue_delayed_work(cm->wq, &cm->rx->refill, HZ / 50);
 		return;
 	}
-	/* The ageing work ends it, and the next one has receives. */
+	/* The next one has receives. */
 	conn = bufs->qp->qp_context;
-	WRITE_ONCE(conn->fatal, true);
-	mod_delayed_work(cm->wq, &cm->age_work, 0);
+	ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 }
 
 static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
@@ -554,8 +553,7 @@ static void ipoib_cm_rx_note(struct ipoib_conn *conn)
 	/* Any host can have one in the peer's name, to another port. */
 	if (READ_ONCE(conn->confirmed) && READ_ONCE(peer->last_rx) != now)
 		WRITE_ONCE(peer->last_rx, now);
-	if (unlikely(!READ_ONCE(conn->verified)))
-		ipoib_conn_mark_verified(conn);
+	ipoib_conn_note_proof(conn);
 }
 
 static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
@@ -602,7 +600,7 @@ static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 		netdev_warn(conn->cm->priv->netdev,
 			    "failed recv event on a connection (status=%d, wrid=%llu vend_err %#x)\n",
 			    wc->status, wc->wr_id, wc->vendor_err);
-	ipoib_conn_fail(conn);
+	ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 }
 
 /* Its buffers have been read: whoever refills may have the slot. */
@@ -1044,7 +1042,8 @@ bool ipoib_cm_rx_done(struct ipoib_conn *conn)
 	/* What it has is given back with the SRQ. */
 	if (READ_ONCE(conn->cm->srq_state) == IPOIB_SRQ_FAILED)
 		return true;
-	return !conn->ran || completion_done(&conn->last_wqe);
+	return !test_bit(IPOIB_CONN_IS_RUN, &conn->flags) ||
+	       test_bit(IPOIB_CONN_EV_LAST_WQE, &conn->flags);
 }
 
 /**
@@ -1091,7 +1090,7 @@ static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry(conn, &cm->conns, list)
-		if (!conn->making && conn->bufs)
+		if (test_bit(IPOIB_CONN_IS_MADE, &conn->flags) && conn->bufs)
 			posted += ipoib_cm_bufs_posted(conn->bufs);
 	return posted;
 }

@@ -91,7 +91,7 @@ static bool ipoib_conn_must_signal(const struct ipoib_conn *conn)
 
 	return ring->slots[(ring->head - 1) & ring->mask].skb ||
 	       ring->head - conn->signalled >= IPOIB_CM_TX_SIGNAL ||
-	       !ipoib_ring_room(ring) || !READ_ONCE(conn->verified);
+	       !ipoib_ring_room(ring) || !test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags);
 }
 
 /* Hand the send in the slot before the head to the QP. */
@@ -140,7 +140,7 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 			ipoib_drop(priv, skb, IPOIB_TX_POST);
 		else
 			ipoib_stat_add(priv, IPOIB_TX_POST, 1);
-		WRITE_ONCE(conn->fatal, true);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 		return;
 	}
 	ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, 1, len);
@@ -170,13 +170,19 @@ void ipoib_conn_send_last(struct ipoib_conn *conn)
 	spin_unlock_bh(&conn->tx_lock);
 }
 
+/* There is room in the ring, and what is posted completes. */
+static bool ipoib_conn_may_post(const struct ipoib_conn *conn)
+{
+	return ipoib_ring_room(&conn->ring) && !test_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
+}
+
 /* Send what waits as long as there is room. */
 static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
 {
 	struct sk_buff *skb;
 
 	lockdep_assert_held(&conn->tx_lock);
-	while (ipoib_ring_room(&conn->ring) && !conn->fatal) {
+	while (ipoib_conn_may_post(conn)) {
 		skb = __skb_dequeue(&conn->backlog);
 		if (!skb)
 			return;
@@ -188,8 +194,7 @@ static void ipoib_conn_xmit_locked(struct ipoib_conn *conn,
 				   struct sk_buff *skb)
 {
 	lockdep_assert_held(&conn->tx_lock);
-	if (likely(skb_queue_empty(&conn->backlog) &&
-		   ipoib_ring_room(&conn->ring))) {
+	if (likely(skb_queue_empty(&conn->backlog) && ipoib_conn_may_post(conn))) {
 		ipoib_conn_send(conn, skb);
 		return;
 	}
@@ -226,14 +231,12 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 		return true;
 	}
 	spin_lock(&conn->tx_lock);
-	shut = conn->shut;
+	shut = test_bit(IPOIB_CONN_IS_SHUT, &conn->flags);
 	if (likely(!shut)) {
 		skb_pull(skb, IPOIB_LLADDR_LEN);
 		ipoib_conn_xmit_locked(conn, skb);
 	}
 	spin_unlock(&conn->tx_lock);
-	if (unlikely(READ_ONCE(conn->fatal)))
-		ipoib_conn_fail(conn);
 	return !shut;
 }
 
@@ -251,7 +254,7 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 
 	lockdep_assert_held(&conn->cm->lock);
 	spin_lock(&conn->tx_lock);
-	WRITE_ONCE(conn->shut, true);
+	set_bit(IPOIB_CONN_IS_SHUT, &conn->flags);
 	while ((skb = __skb_dequeue(&conn->backlog))) {
 		skb_push(skb, IPOIB_LLADDR_LEN);
 		ipoib_object_park(&conn->peer->parked, skb);
@@ -270,8 +273,6 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 	spin_lock(&conn->tx_lock);
 	ipoib_conn_drain_locked(conn);
 	spin_unlock(&conn->tx_lock);
-	if (unlikely(READ_ONCE(conn->fatal)))
-		ipoib_conn_fail(conn);
 }
 
 static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
@@ -290,7 +291,7 @@ static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 	netdev_dbg(conn->cm->priv->netdev,
 		   "connection to %pI6 failed (status=%d vend_err %#x)\n",
 		   conn->peer->addr.gid, wc->status, wc->vendor_err);
-	ipoib_conn_fail(conn);
+	ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 }
 
 static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
@@ -300,9 +301,8 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 
 	if (unlikely(wc->status != IB_WC_SUCCESS))
 		ipoib_conn_failed(conn, wc);
-	else if (unlikely(!READ_ONCE(conn->verified)) &&
-		 conn->transport == IPOIB_TRANSPORT_RC)
-		ipoib_conn_mark_verified(conn);
+	else if (conn->transport == IPOIB_TRANSPORT_RC)
+		ipoib_conn_note_proof(conn);
 	/* Before the slots: ipoib_conn_is_stuck() reads in the other order. */
 	WRITE_ONCE(conn->progress, jiffies);
 	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);

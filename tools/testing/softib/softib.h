@@ -575,6 +575,7 @@ struct softib_knob {
  * @fail_srq: refuse the next N shared receive queues
  * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
  * @lose_last_wqe: the next N never do
+ * @fail_error_send: refuse the next N sends to QPs of the kernel's users in the error state
  * @ack_times: QPs wait so many times as long for an ACK, 0: once
  * @hold_cq: no completion handler is called, and no completion is to be seen
  * @latency_us: sends take at least so much longer; of connected QPs, the
@@ -619,6 +620,7 @@ struct softib_node {
 	u32 fail_srq;
 	u32 last_wqe_ms;
 	u32 lose_last_wqe;
+	u32 fail_error_send;
 	u32 ack_times;
 	u32 hold_cq;
 	u32 latency_us;

@@ -40,6 +40,7 @@
  * softibK/csum_free  1: checksums cost nothing, and are right whatever they are
  * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
+ * softibK/fail_error_send  refuse the next N sends to QPs in the error state
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
  * softibK/ack_times  QPs wait so many times as long for an ACK
  * softibK/model      name of the model, as given to the module
@@ -578,6 +579,7 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "fail_srq", &node->fail_srq },
 		{ "last_wqe_ms", &node->last_wqe_ms },
 		{ "lose_last_wqe", &node->lose_last_wqe },
+		{ "fail_error_send", &node->fail_error_send },
 		{ "ack_times", &node->ack_times },
 		{ "latency_us", &node->latency_us },
 		{ "dma_quiet", &node->dma_quiet },

@@ -402,6 +402,11 @@ static int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		*bad = wr;
 		return -EIO;
 	}
+	if (!ibqp->uobject && ibqp_to_rvtqp(ibqp)->state == IB_QPS_ERR &&
+	    softib_fault_hit(&ib_to_softib(ibqp->device)->node->fail_error_send)) {
+		*bad = wr;
+		return -EINVAL;
+	}
 	if (!ibqp->uobject)
 		atomic_inc(&ib_to_softib(ibqp->device)->doorbells);
 	if (ib_to_softib(ibqp->device)->node->model->dma && !ibqp->uobject)

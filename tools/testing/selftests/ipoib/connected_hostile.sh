@@ -71,6 +71,7 @@ CASES=(
 	"wrong_reply C15,C35 a REP with another QPN than was asked is refused"
 	"reply_reserved F22,C29 one with other bits in the reserved octet is not"
 	"patience C35 who is asked for patience for hours has some for seconds"
+	"longest_times C35 a request with the longest times, that is never ready, holds nothing for long"
 	"afterwards C35 traffic goes on"
 )
 
@@ -1078,6 +1079,28 @@ up_again()
 }
 
 # Who was refused asks again after a minute at most (IPOIB_CM_RETRY_MAX).
+# held: connections of node 2, with those that close
+held()
+{
+	cm_view 2 | sed -n 's/^connections: //p'
+}
+
+held_are()
+{
+	[ "$(held)" = "$1" ]
+}
+
+# The CM repeats its REP for hours if it is not stopped, and the connection lasts as long.
+longest_times()
+{
+	local before
+
+	before=$(held)
+	forge private=0000d1d100010000 wait=1f retries=f
+	check "granted" busywait 3000 held_are $((before + 1))
+	check "nothing is left" within 15000 held_are "$before"
+}
+
 afterwards()
 {
 	check "connection" slowwait 70 up_again

@@ -19,6 +19,7 @@ CASES=(
 	"idle C20 a connection that nobody uses ends"
 	"neighbour C20 it ends at once if its neighbour does, but not while it is used"
 	"short C19,C33 of short frames one in eight completes, and a connection whose last ones have not is neither stuck nor slow to end"
+	"short_refused C19 nor is one slow whose QP takes no send any more when it is stopped"
 	"memory C13,C20 one receive is posted for each idle connection, and a margin; none without"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"smaller_grants C27,C28 so it does if it is asked"
@@ -125,6 +126,19 @@ short()
 	check_eq "requests for another one" "$(cm_stat 1 cm_requests)" "$before"
 	check "node 1 closes it" set_mode 1 datagram
 	check "node 1 holds none" within 15000 all_gone 1
+	check "node 1" set_mode 1 connected
+	check "connection" connect 1 2
+}
+
+short_refused()
+{
+	check "connection" connect 1 2
+	check "one that completes" ping_until_uncompleted 0
+	check "some that do not" ping_until_uncompleted '[1-7]'
+	knob_set 1 fail_error_send 1
+	check "node 1 closes it" set_mode 1 datagram
+	check "node 1 holds none" within 15000 all_gone 1
+	check "a send was refused" knob_is 1 fail_error_send 0
 	check "node 1" set_mode 1 connected
 	check "connection" connect 1 2
 }
