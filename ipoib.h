@@ -96,16 +96,15 @@
  *	flight ever uses a destroyed handle, and no cache line is written for
  *	it per packet.
  * &struct ipoib_conn
- *	has a reference of its own, which the reaper (cm/conn.c) drops, and one of each
- *	queueing of its work, and is freed after a grace period. Senders find it under RCU in
- *	&ipoib_peer.tx; callbacks of the CM have it as their context; the
- *	completion handlers take it from the QP of a completion. It is handed
- *	to the reaper by __ipoib_conn_close(), from any context, and then, in
- *	this order: unpublished; the peer told and the QP put into the error
- *	state; the CM's time of waiting; a grace period; ib_destroy_cm_id(),
- *	which waits for callbacks; all work requests given back; a round of
- *	each handler; QP and memory freed, side by side by the kernel's async
- *	calls, for which the reaper waits.
+ *	is owned by its work (cm/conn.c): it has a reference of its life, which
+ *	that drops, and one of each queueing of the work. Senders find it
+ *	under RCU in &ipoib_peer.tx; callbacks of the CM have it as their
+ *	context; the completion handlers take it from the QP of a completion.
+ *	__ipoib_conn_close() unpublishes it, in any context, and then its work,
+ *	in this order: sends a DREQ and puts the QP into the error state; waits
+ *	for the CM; calls ib_destroy_cm_id(), which waits for callbacks; waits
+ *	for all work requests, and a round of each handler; frees the QP. The
+ *	memory goes with the last reference, after a grace period.
  * &struct ipoib_peer
  *	is found by link-layer address in a hash table under RCU, and freed
  *	after a grace period if it has neither connections nor other users, all
@@ -135,9 +134,11 @@
  *	when groups stop, and goes after the last answer has come.
  * &ipoib_ahs.work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
- * &ipoib_cm.wq (unbound): making connections, sending what waited for one,
- *	disconnecting, the reaper, ageing. None needs RTNL, so it may be held where the
- *	reaper is waited for: ipoib_cm_exit() and ipoib_cm_let_go().
+ * &ipoib_cm.wq (unbound): the works of connections. None needs RTNL, so it may be held where
+ *	they are waited for: ipoib_cm_exit() and ipoib_cm_let_go().
+ * &ipoib_cm.connect_work and the others of &struct ipoib_cm (system_unbound_wq): making
+ *	connections, sending what waited for one, ageing, what connections share. They do not
+ *	wait behind the works of connections, and need no RTNL, either.
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
  *	the SA, and the subscriptions to its reports.
  * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before that is

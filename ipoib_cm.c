@@ -4,7 +4,7 @@
  *
  * What is sent to a peer (cm/peer.c) takes its connection if there is one, and
  * else UD, while a connection is being made (cm/connect.c). What there is of peers
- * and connections comes and goes with the interface, up and down; the end of each
+ * and connections comes and goes with the interface, up and down; the life of each
  * connection is in cm/conn.c.
  */
 #include <linux/module.h>
@@ -287,7 +287,7 @@ int ipoib_cm_listen_again(struct ipoib_dev *priv)
  * ipoib_cm_stop - close all connections and take no more
  * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
  *
- * The reaper takes them apart later, without RTNL.
+ * Their works take them apart later, without RTNL.
  *
  * Context: RTNL held
  */
@@ -328,7 +328,7 @@ u8 ipoib_cm_flags(const struct ipoib_dev *priv)
  * @on: which
  *
  * Nothing is waited for: connections are closed when it is turned off, and
- * taken apart by the reaper.
+ * taken apart by their works.
  *
  * Context: RTNL held
  * Return: 0, or -EOPNOTSUPP if there are no connections here
@@ -529,11 +529,12 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
+	INIT_LIST_HEAD(&cm->closing);
+	init_waitqueue_head(&cm->gone);
 	cm->seed = get_random_u32();
 	for (i = 0; i < IPOIB_CM_SHARES; i++)
 		INIT_LIST_HEAD(&cm->shares[i].conns);
 	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
-	ipoib_cm_reap_init(cm);
 	ipoib_cm_reap_age_init(cm);
 	INIT_LIST_HEAD(&cm->held);
 	INIT_DELAYED_WORK(&cm->held_work, ipoib_conn_held_work);
@@ -592,7 +593,7 @@ free_cm:
 void ipoib_cm_let_go(struct ipoib_dev *priv)
 {
 	if (priv->cm)
-		ipoib_cm_reap_all(priv->cm);
+		ipoib_cm_wait_gone(priv->cm);
 }
 
 /**
@@ -612,7 +613,7 @@ void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 		return;
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_close_all(cm);
-	ipoib_cm_reap_unbind(cm);
+	ipoib_cm_hurry(cm);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -628,7 +629,8 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 
 	if (!cm)
 		return;
-	ipoib_cm_reap_exit(cm);
+	ipoib_cm_wait_gone(cm);
+	cancel_delayed_work_sync(&cm->age_work);
 	cancel_delayed_work_sync(&cm->held_work);
 	cancel_work_sync(&cm->connect_work);
 	mutex_lock(&cm->mutex);

@@ -235,10 +235,11 @@ static int ipoib_conn_accept(struct ipoib_conn *conn, struct ib_cm_id *id,
 	int err;
 
 	if (ipoib_conn_make(conn)) {
-		ipoib_conn_abandon(conn);
+		ipoib_conn_close(conn);
+		ipoib_conn_made(conn);
 		return IB_CM_REJ_NO_QP;
 	}
-	/* The CM has made it, the reaper destroys it. */
+	/* The CM has made it, the connection's work destroys it. */
 	ipoib_object_made(IPOIB_OBJECT_CM_ID);
 	conn->id = id;
 	id->context = conn;

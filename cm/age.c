@@ -127,7 +127,7 @@ static bool ipoib_conn_check_silence(struct ipoib_conn *conn)
 /* Of one that is being made. */
 static enum ipoib_close_reason ipoib_conn_late(const struct ipoib_conn *conn)
 {
-	if (time_before_eq(jiffies, READ_ONCE(conn->late_at)))
+	if (time_before_eq(jiffies, READ_ONCE(conn->deadline)))
 		return IPOIB_CLOSE_NONE;
 	return conn->state == IPOIB_CONN_CONNECTING ? IPOIB_CLOSE_UNANSWERED :
 						      IPOIB_CLOSE_LATE;
@@ -196,8 +196,7 @@ static void ipoib_cm_reap_age_work(struct work_struct *work)
 	ipoib_cm_reap_age_conns(cm);
 	ipoib_peer_age_all(cm);
 	spin_unlock_bh(&cm->lock);
-	if (!READ_ONCE(cm->leaving))
-		queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
+	queue_delayed_work(system_unbound_wq, &cm->age_work, IPOIB_CM_AGE);
 }
 
 /* ---- what connections share ---- */
@@ -215,6 +214,9 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
 	}
+	/* No receive of it is waited for. */
+	list_for_each_entry(conn, &cm->closing, list)
+		ipoib_conn_kick(conn);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -301,7 +303,7 @@ static void ipoib_cm_rx_work(struct work_struct *work)
 		wait = ipoib_cm_rx_check(cm);
 	mutex_unlock(&cm->mutex);
 	if (wait)
-		queue_delayed_work(cm->wq, &cm->rx_work, wait);
+		queue_delayed_work(system_unbound_wq, &cm->rx_work, wait);
 }
 
 /**
@@ -310,7 +312,7 @@ static void ipoib_cm_rx_work(struct work_struct *work)
  */
 void ipoib_cm_reap_start(struct ipoib_cm *cm)
 {
-	queue_delayed_work(cm->wq, &cm->age_work, IPOIB_CM_AGE);
+	queue_delayed_work(system_unbound_wq, &cm->age_work, IPOIB_CM_AGE);
 }
 
 /**

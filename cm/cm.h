@@ -4,7 +4,7 @@
  * only; what has happened to a connection is noted for its work, see ipoib_conn_note():
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
- *	conn.c		the work of a connection: what its events lead to; the end of it
+ *	conn.c		the work of a connection: what its events lead to, and its end
  *	connect.c	asking for connections; what the CM reports
  *	accept.c	taking the connections that others ask for
  *	age.c		which connections have to go
@@ -43,8 +43,6 @@
 #define IPOIB_CM_SHARE_SENDS	64
 /* A connection not used for so long goes if there is need for room, or another one. */
 #define IPOIB_CM_EVICT_IDLE	(5 * HZ)
-/* Works that disconnect side by side: they mostly wait for the HCA. */
-#define IPOIB_CM_DISCONNECTS	8
 /* Pages of a receive buffer: a message of 65520 octets. */
 #define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
 /* Receive buffers of a connection on an HCA without SRQ. */
@@ -144,7 +142,12 @@ enum ipoib_failover {
  * @IPOIB_CONN_CONNECTING: requested, or about to be
  * @IPOIB_CONN_ACCEPTING: granted, or about to be; the RTU has not been received
  * @IPOIB_CONN_ESTABLISHED: in use
- * @IPOIB_CONN_CLOSING: out of use, the reaper's
+ * @IPOIB_CONN_CLOSING: out of use; to be disconnected
+ * @IPOIB_CONN_TIMEWAIT: disconnected; the CM has its identifier in timewait
+ * @IPOIB_CONN_DRAINING: the HCA gives back what it had
+ * @IPOIB_CONN_DEAD: nothing but memory
+ *
+ * From IPOIB_CONN_CLOSING on it is its work's.
  */
 enum ipoib_conn_state {
 	IPOIB_CONN_NEW,
@@ -152,6 +155,9 @@ enum ipoib_conn_state {
 	IPOIB_CONN_ACCEPTING,
 	IPOIB_CONN_ESTABLISHED,
 	IPOIB_CONN_CLOSING,
+	IPOIB_CONN_TIMEWAIT,
+	IPOIB_CONN_DRAINING,
+	IPOIB_CONN_DEAD,
 };
 
 /**
@@ -167,6 +173,7 @@ enum ipoib_conn_state {
  * @IPOIB_CONN_EV_LAST_WQE: the SRQ is done with the QP
  * @IPOIB_CONN_EV_FAILED: it has failed, or its QP has: nothing is posted any more
  * @IPOIB_CONN_EV_PROVEN: something has arrived at the peer, as far as is known
+ * @IPOIB_CONN_EV_NOW: something waits until it is gone, or the CM can send nothing for it
  * @IPOIB_CONN_IS_MADE: its maker is done with it: it may be disconnected; set under
  *	&ipoib_cm.lock
  * @IPOIB_CONN_IS_RUN: the QP may have taken receives from the SRQ
@@ -188,6 +195,7 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_EV_LAST_WQE,
 	IPOIB_CONN_EV_FAILED,
 	IPOIB_CONN_EV_PROVEN,
+	IPOIB_CONN_EV_NOW,
 	IPOIB_CONN_IS_MADE,
 	IPOIB_CONN_IS_RUN,
 	IPOIB_CONN_IS_OLD,
@@ -339,8 +347,9 @@ struct ipoib_cm_bufs {
  * @signalled: number of the slot after the last send that completes; under @tx_lock
  * @progress: jiffies when a send last completed, or none was to complete; written before
  *	@signalled and the tail of @ring are
- * @ref: references: one until it is freed by the reaper, and one of each queueing of @work
- * @work: treats the events in @flags
+ * @ref: references: one of its life, from the allocation to IPOIB_CONN_DEAD, and one of each
+ *	queueing of @work
+ * @work: treats the events in @flags, and takes it apart
  * @rcu: frees it
  * @state: written by ipoib_conn_set_state()
  * @transport: RC or UC
@@ -356,16 +365,15 @@ struct ipoib_cm_bufs {
  * @node: its number when the connection was made, see ipoib_cm_node(), in whose share it
  *	is counted
  * @psn: first PSN of the packets to us
- * @late_at: jiffies; until then it may take to become established
+ * @deadline: jiffies; until then it may take to become established; of its work when it is
+ *	closing
  * @aged: @used as the ageing work has last found it
  * @aged_rx: &ipoib_peer.last_rx as the ageing work has last found it
  * @aged_head: head of @ring then
  * @asked_at: jiffies when that last found nothing sent after @aged_rx
- * @die_at: jiffies by which the reaper stops to wait for the CM; reaper only
- * @drain_by: jiffies by which it stops to wait for the HCA at once; reaper only
  * @bufs: own receive buffers, on an HCA without SRQ
  * @cq: number of the CQ for sends
- * @list: in &ipoib_cm.conns, &ipoib_cm.closing, or the list of the dead
+ * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
  * @share_list: in &ipoib_cm_share.conns while established
  * @peer_list: in &ipoib_peer.conns
  */
@@ -400,13 +408,11 @@ struct ipoib_conn {
 	struct ipoib_port_addr port;
 	u32 node;
 	u32 psn;
-	unsigned long late_at;
+	unsigned long deadline;
 	unsigned long aged;
 	unsigned long aged_rx;
 	u32 aged_head;
 	unsigned long asked_at;
-	unsigned long die_at;
-	unsigned long drain_by;
 	struct ipoib_cm_bufs *bufs;
 	unsigned int cq;
 	struct list_head list;
@@ -501,16 +507,6 @@ struct ipoib_cm_poll {
 };
 
 /**
- * struct ipoib_cm_disconnect - disconnects closing connections, one at a time
- * @cm: of the interface
- * @work: does it
- */
-struct ipoib_cm_disconnect {
-	struct ipoib_cm *cm;
-	struct work_struct work;
-};
-
-/**
  * struct ipoib_cm - connected mode of an interface
  * @priv: the interface
  * @up: connections may be made
@@ -528,8 +524,8 @@ struct ipoib_cm_disconnect {
  * @seed: of the hash that assigns ports to shares
  * @todo: peers to be connected to
  * @held: those whose path record is being read anew
- * @closing: connections to be disconnected
- * @dead: those that have, for the reaper
+ * @closing: those that are, until they are dead
+ * @gone: woken when there is none, closing or not
  * @resend: peers whose frames have waited long enough
  * @waiting: peers with frames that wait for a connection
  * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
@@ -547,20 +543,15 @@ struct ipoib_cm_disconnect {
  * @tx_polled: completions polled from it in this round
  * @tx_wc: scratch for polling
  * @listen: for requests to the service ID of the RFC, and of Linux
- * @wq: of the works
+ * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
+ *	wait for these
  * @connect_work: makes connections to the peers in @todo
  * @held_work: moves those in @held there
  * @resend_work: sends what waits for @resend
  * @setup_work: gives up waiting for a connection
- * @disconnect: they disconnect what is in @closing
- * @next_disconnect: which of them is next
- * @reap_work: takes connections apart
  * @age_work: checks what is idle, stuck or late
  * @rx_work: checks whether receives come back, and gives @rx back
  * @empty_at: jiffies since when there is no connection, if there is none
- * @leaving: the interface is being removed
- * @hurry: connections are taken apart without waiting for the CM
- * @unbound: jiffies: so are those whose &ipoib_conn.die_at is not later
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
@@ -581,7 +572,7 @@ struct ipoib_cm {
 	struct list_head todo;
 	struct list_head held;
 	struct list_head closing;
-	struct list_head dead;
+	wait_queue_head_t gone;
 	struct list_head resend;
 	struct list_head waiting;
 
@@ -605,15 +596,9 @@ struct ipoib_cm {
 	struct delayed_work held_work;
 	struct work_struct resend_work;
 	struct delayed_work setup_work;
-	struct ipoib_cm_disconnect disconnect[IPOIB_CM_DISCONNECTS];
-	unsigned int next_disconnect;
-	struct delayed_work reap_work;
 	struct delayed_work age_work;
 	struct delayed_work rx_work;
 	unsigned long empty_at;
-	bool leaving;
-	bool hurry;
-	unsigned long unbound;
 };
 
 static inline enum ib_qp_type
@@ -671,6 +656,12 @@ static inline bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
 	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
 }
 
+/* From then on it is not published, and no frame is sent on it. */
+static inline bool ipoib_conn_is_closing(const struct ipoib_conn *conn)
+{
+	return READ_ONCE(conn->state) >= IPOIB_CONN_CLOSING;
+}
+
 void ipoib_conn_release(struct kref *ref);
 
 /**
@@ -701,7 +692,7 @@ static inline void ipoib_conn_note(struct ipoib_conn *conn, enum ipoib_conn_flag
 		ipoib_conn_kick(conn);
 }
 
-/* Something has arrived at the peer: that is found with each frame. */
+/* Something has arrived at the peer. That is found with each frame, and noted once. */
 static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
 {
 	if (unlikely(!test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags)))
@@ -765,7 +756,6 @@ int ipoib_conn_make(struct ipoib_conn *conn);
 void ipoib_conn_made(struct ipoib_conn *conn);
 void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_settle(struct ipoib_conn *conn);
-void ipoib_conn_abandon(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
 struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
 				      ib_cm_handler handler, void *context);
@@ -776,15 +766,13 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 			  enum ipoib_close_reason why);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
-void ipoib_conn_disconnected(struct ipoib_conn *conn);
-void ipoib_conn_free(struct ipoib_conn *conn);
+void ipoib_conn_qp_stop(struct ipoib_conn *conn);
+void ipoib_conn_free_qp(struct ipoib_conn *conn);
 
 /* conn.c */
 void ipoib_conn_work(struct work_struct *work);
-void ipoib_cm_reap_all(struct ipoib_cm *cm);
-void ipoib_cm_reap_unbind(struct ipoib_cm *cm);
-void ipoib_cm_reap_init(struct ipoib_cm *cm);
-void ipoib_cm_reap_exit(struct ipoib_cm *cm);
+void ipoib_cm_hurry(struct ipoib_cm *cm);
+void ipoib_cm_wait_gone(struct ipoib_cm *cm);
 
 /* connect.c */
 void ipoib_conn_held_work(struct work_struct *work);

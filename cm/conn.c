@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: the work of a connection, and the end of it.
+ * Connected mode: the work of a connection, which owns its life.
  *
  * What happens to a connection is noted in &ipoib_conn.flags, in any context, and treated by
- * its work: so only that and who makes it use its identifier until it closes. After __ipoib_conn_close() two works, without RTNL, send a DREQ for a connection and take
- * it apart. Nothing else frees connections, so whoever holds a pointer need only be known to
- * them: senders by RCU, the completion handlers by their fence, callbacks of the CM by
- * ib_destroy_cm_id().
+ * its work. When it has been closed the work takes it apart: only the work, and its maker
+ * before that, use its identifier. It counts, and holds its peer, until the last reference
+ * is dropped. The work drops the one of its life when
+ *
+ *  - no sender posts on it: those that find it under RCU see that it is shut;
+ *  - ib_destroy_cm_id() has waited for the callbacks of its identifier, but for such as say
+ *    that a message was sent in vain: these get no reference any more;
+ *  - the QP is in the error state and has given back what it had, or had time for that;
+ *  - both completion handlers have been through all that was in their CQs then;
+ *  - the QP is destroyed: it has no event any more.
+ *
+ * Memory is freed after a grace period.
  */
-#include <linux/async.h>
-#include <linux/delay.h>
-
 #include "ipoib.h"
 #include "ipoib_trace.h"
 #include "cm/cm.h"
@@ -18,13 +23,13 @@
 /* The longest wait for the CM to be done with a connection. */
 #define IPOIB_CM_DISCONNECTING	(2 * HZ)
 /*
- * The longest wait for the HCA to give all work requests back while nothing else can be
- * done, and how long it may take at all.
+ * How long the HCA may take to give all work requests back: the first while something waits
+ * for the end of the connection, else both together.
  */
 #define IPOIB_CM_DRAIN		HZ
-#define IPOIB_CM_DRAIN_MAX	(30 * HZ)
+#define IPOIB_CM_DRAIN_MORE	(30 * HZ)
 
-/* ---- the work ---- */
+/* ---- before it closes ---- */
 
 /* Close it if that has been noted for which it is not used any more. */
 static void ipoib_conn_treat_end(struct ipoib_conn *conn)
@@ -36,7 +41,7 @@ static void ipoib_conn_treat_end(struct ipoib_conn *conn)
 	spin_lock_bh(&cm->lock);
 	flags = READ_ONCE(conn->flags);
 	ipoib_conn_prove(conn);
-	if (conn->state == IPOIB_CONN_CLOSING)
+	if (ipoib_conn_is_closing(conn))
 		goto unlock;
 	if (flags & IPOIB_CONN_IN_TIMEWAIT) {
 		trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
@@ -69,91 +74,73 @@ static void ipoib_conn_treat(struct ipoib_conn *conn)
 	ipoib_conn_treat_end(conn);
 }
 
-/**
- * ipoib_conn_work - treat what has been noted of a connection
- * @work: &ipoib_conn.work
+/* ---- the end ---- */
+
+/*
+ * Send a DREQ to the peer. Return whether the CM has the identifier in timewait, or will have:
+ * until it has not the QPN must not be used again.
  *
- * Context: process
+ * A REJ in place of the REP would leave the REP to be repeated; the destruction of the
+ * identifier ends that.
  */
-void ipoib_conn_work(struct work_struct *work)
+static bool ipoib_conn_disconnect(struct ipoib_conn *conn)
 {
-	struct ipoib_conn *conn = container_of(to_delayed_work(work), struct ipoib_conn, work);
-	struct ipoib_cm *cm = conn->cm;
-
-	if (READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
-		ipoib_conn_treat(conn);
-	else if (test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags))
-		mod_delayed_work(cm->wq, &cm->reap_work, 0);
-	kref_put(&conn->ref, ipoib_conn_release);
-}
-
-/* ---- the reaper ---- */
-
-/* Send a DREQ to the peer, and stop the QP. */
-static void ipoib_conn_disconnect(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-
-	/* The next run finds that it is closing, and leaves the identifier alone. */
-	flush_delayed_work(&conn->work);
 	/* One that has been closed is not used: its peer gets no RTU. */
 	if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
 		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_CONSUMER_DEFINED);
-	/* An identifier that was established goes to timewait. */
-	if (ib_send_cm_dreq(conn->id, NULL, 0) &&
-	    !(READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT) &&
-	    READ_ONCE(conn->reason) != IB_CM_REJ_STALE_CONN)
-		set_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags);
-	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
-		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
-			   conn->qp->qp_num);
-	else
-		ipoib_conn_send_last(conn);
+	return !ib_send_cm_dreq(conn->id, NULL, 0) ||
+	       READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
+	       READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN;
 }
 
-static struct ipoib_conn *ipoib_cm_reap_next_closing(struct ipoib_cm *cm)
+/* Connect to the peer of a closing connection if that has waited for its DREQ. */
+static void ipoib_conn_disconnected(struct ipoib_conn *conn)
 {
-	struct ipoib_conn *conn, *found = NULL;
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
 
+	lockdep_assert_held(&cm->lock);
+	peer->disconnecting--;
+	if (peer->postponed && !peer->disconnecting) {
+		peer->postponed = false;
+		list_add_tail(&peer->todo, &cm->todo);
+		queue_work(system_unbound_wq, &cm->connect_work);
+	}
+}
+
+/* This is done soon, because the peer may be asked for another connection at once. */
+static void ipoib_conn_step_closing(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+	bool timewait;
+
+	/* Its maker is not done with it: ipoib_conn_made() has this run again. */
+	if (!test_bit(IPOIB_CONN_IS_MADE, &conn->flags))
+		return;
+	/* What has been made is seen: pairs with ipoib_conn_note(). */
+	smp_rmb();
+	timewait = conn->id && ipoib_conn_disconnect(conn);
+	if (conn->qp)
+		ipoib_conn_qp_stop(conn);
+	conn->deadline = jiffies + IPOIB_CM_DISCONNECTING;
 	spin_lock_bh(&cm->lock);
-	list_for_each_entry(conn, &cm->closing, list) {
-		if (!test_bit(IPOIB_CONN_IS_MADE, &conn->flags))
-			continue;
-		list_del_init(&conn->list);
-		found = conn;
-		break;
-	}
+	ipoib_conn_disconnected(conn);
+	ipoib_conn_set_state(conn, timewait ? IPOIB_CONN_TIMEWAIT : IPOIB_CONN_DRAINING);
 	spin_unlock_bh(&cm->lock);
-	return found;
 }
 
-/*
- * First step: send the DREQ and stop the QP. This is done soon, because the peer may be
- * asked for another connection at once.
- */
-static void ipoib_cm_reap_disconnect_work(struct work_struct *work)
+/* Returns when to look again, or 0. */
+static unsigned long ipoib_conn_step_timewait(struct ipoib_conn *conn)
 {
-	struct ipoib_cm *cm = container_of(work, struct ipoib_cm_disconnect,
-					   work)->cm;
-	struct ipoib_conn *conn;
+	long left = conn->deadline - jiffies;
 
-	while ((conn = ipoib_cm_reap_next_closing(cm))) {
-		conn->die_at = jiffies + IPOIB_CM_DISCONNECTING;
-		ipoib_conn_disconnect(conn);
-		spin_lock_bh(&cm->lock);
-		list_add_tail(&conn->list, &cm->dead);
-		ipoib_conn_disconnected(conn);
-		spin_unlock_bh(&cm->lock);
-		cond_resched();
-	}
-	mod_delayed_work(cm->wq, &cm->reap_work, 0);
-}
-
-static bool ipoib_conn_may_die(const struct ipoib_conn *conn)
-{
-	return test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) || READ_ONCE(conn->cm->hurry) ||
-	       !time_after(conn->die_at, READ_ONCE(conn->cm->unbound)) ||
-	       time_after(jiffies, conn->die_at);
+	if (left > 0 && !test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) &&
+	    !test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
+		return left;
+	spin_lock_bh(&conn->cm->lock);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
+	spin_unlock_bh(&conn->cm->lock);
+	return 0;
 }
 
 static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
@@ -179,190 +166,130 @@ static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
 }
 
 /*
- * The HCA gives back what it had, which takes a moment at most. HCAs that are slow to
- * tell that the last receive has been taken (IB_EVENT_QP_LAST_WQE_REACHED) have more
- * time, but the others are not kept waiting any longer: those go back to @undrained.
+ * Returns how long the HCA may still take to give back what it had, which takes a moment at
+ * most, but on HCAs that are slow to report that the last receive has been taken
+ * (IB_EVENT_QP_LAST_WQE_REACHED).
  */
-static void ipoib_cm_reap_drain(struct ipoib_cm *cm, struct list_head *dying,
-				struct list_head *undrained)
+static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 {
-	struct ipoib_conn *conn, *tmp;
+	long left = conn->deadline - jiffies;
 
+	if (ipoib_conn_is_drained(conn))
+		return 0;
 	/* What an HCA that has failed has not flushed it never will. */
-	if (test_bit(IPOIB_FLAG_DEAD, &cm->priv->flags))
-		return;
-	list_for_each_entry_safe(conn, tmp, dying, list) {
-		while (!ipoib_conn_is_drained(conn) &&
-		       time_before(jiffies, conn->drain_by))
-			usleep_range(100, 200);
-		if (ipoib_conn_is_drained(conn))
-			continue;
-		if (!READ_ONCE(cm->hurry) &&
-		    time_before(jiffies, conn->drain_by + IPOIB_CM_DRAIN_MAX))
-			list_move_tail(&conn->list, undrained);
-		else
-			ipoib_conn_drain_timeout(conn);
+	if (test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
+		return 0;
+	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
+		left -= IPOIB_CM_DRAIN_MORE;
+	if (left > 0)
+		return left;
+	ipoib_conn_drain_timeout(conn);
+	return 0;
+}
+
+/* Returns when to look again, or 0. */
+static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+	unsigned long left;
+
+	if (conn->id) {
+		ipoib_conn_destroy_id(conn->id);
+		conn->id = NULL;
+		conn->deadline = jiffies + IPOIB_CM_DRAIN + IPOIB_CM_DRAIN_MORE;
 	}
-}
-
-static void ipoib_cm_reap_free(void *conn, async_cookie_t cookie)
-{
-	ipoib_conn_free(conn);
-}
-
-/*
- * HCAs take their time to destroy a QP (rdmavt waits for RCU), and thousands may end
- * at once. So that happens side by side.
- */
-static void ipoib_cm_reap_free_all(struct list_head *dying)
-{
-	ASYNC_DOMAIN_EXCLUSIVE(freeing);
-	struct ipoib_conn *conn, *tmp;
-
-	list_for_each_entry_safe(conn, tmp, dying, list)
-		async_schedule_domain(ipoib_cm_reap_free, conn, &freeing);
-	async_synchronize_full_domain(&freeing);
-}
-
-/* The CM is done with a connection, or has been. */
-static void ipoib_conn_end_id(struct ipoib_conn *conn)
-{
-	if (!conn->id)
-		return;
-	ipoib_conn_destroy_id(conn->id);
-	conn->id = NULL;
-	conn->drain_by = jiffies + IPOIB_CM_DRAIN;
-}
-
-/* Second step, when the CM is done with them. What is not drained stays. */
-static void ipoib_cm_reap_end(struct ipoib_cm *cm, struct list_head *dying,
-			      struct list_head *undrained)
-{
-	struct ipoib_conn *conn;
-
-	if (list_empty(dying))
-		return;
-	/* No sender that had found one holds it after this. */
-	synchronize_net();
-	/* No callback of the CM runs after this. */
-	list_for_each_entry(conn, dying, list)
-		ipoib_conn_end_id(conn);
-	ipoib_cm_reap_drain(cm, dying, undrained);
-	/* Nor do the completion handlers use them after this. */
-	list_for_each_entry(conn, dying, list)
+	if (conn->qp) {
+		left = ipoib_conn_drain_left(conn);
+		if (left)
+			return left;
 		set_bit(conn->cq, cm->tx_ready);
-	ipoib_cm_poll_fence(&cm->tx_poll);
-	ipoib_cm_poll_fence(&cm->rx_poll);
-	ipoib_cm_reap_free_all(dying);
-}
-
-/* Until the CM is done with a connection its QPN must not be used again. */
-static void ipoib_cm_reap_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(to_delayed_work(work),
-					   struct ipoib_cm, reap_work);
-	struct ipoib_conn *conn, *tmp;
-	LIST_HEAD(dying);
-	LIST_HEAD(dead);
-
-	spin_lock_bh(&cm->lock);
-	list_splice_init(&cm->dead, &dead);
-	spin_unlock_bh(&cm->lock);
-	list_for_each_entry_safe(conn, tmp, &dead, list)
-		if (ipoib_conn_may_die(conn))
-			list_move_tail(&conn->list, &dying);
-	ipoib_cm_reap_end(cm, &dying, &dead);
-	if (list_empty(&dead))
-		return;
-	spin_lock_bh(&cm->lock);
-	list_splice(&dead, &cm->dead);
-	spin_unlock_bh(&cm->lock);
-	queue_delayed_work(cm->wq, &cm->reap_work, HZ / 10);
-}
-
-static void ipoib_cm_reap_flush_disconnects(struct ipoib_cm *cm)
-{
-	unsigned int i;
-
-	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++)
-		flush_work(&cm->disconnect[i].work);
-}
-
-static bool ipoib_cm_reap_is_empty(struct ipoib_cm *cm)
-{
-	bool empty;
-
-	spin_lock_bh(&cm->lock);
-	empty = !cm->nconns;
-	spin_unlock_bh(&cm->lock);
-	return empty;
-}
-
-/**
- * ipoib_cm_reap_all - wait until nothing is left of any connection
- * @cm: connected mode of the interface, down
- *
- * That is without the time that the CM waits for who does not answer.
- *
- * Context: process; RTNL may be held
- */
-void ipoib_cm_reap_all(struct ipoib_cm *cm)
-{
-	WRITE_ONCE(cm->hurry, true);
-	while (!ipoib_cm_reap_is_empty(cm)) {
-		ipoib_cm_reap_flush_disconnects(cm);
-		mod_delayed_work(cm->wq, &cm->reap_work, 0);
-		flush_delayed_work(&cm->reap_work);
+		ipoib_cm_poll_fence(&cm->tx_poll);
+		ipoib_cm_poll_fence(&cm->rx_poll);
+		ipoib_conn_free_qp(conn);
 	}
-	WRITE_ONCE(cm->hurry, false);
+	spin_lock_bh(&cm->lock);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DEAD);
+	spin_unlock_bh(&cm->lock);
+	kref_put(&conn->ref, ipoib_conn_release);
+	return 0;
+}
+
+/* ---- the work ---- */
+
+/* Returns when to look again if nothing is noted before, or 0. */
+static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_state state)
+{
+	switch (state) {
+	case IPOIB_CONN_NEW:
+	case IPOIB_CONN_DEAD:
+		break;
+	case IPOIB_CONN_CONNECTING:
+	case IPOIB_CONN_ACCEPTING:
+	case IPOIB_CONN_ESTABLISHED:
+		ipoib_conn_treat(conn);
+		break;
+	case IPOIB_CONN_CLOSING:
+		ipoib_conn_step_closing(conn);
+		break;
+	case IPOIB_CONN_TIMEWAIT:
+		return ipoib_conn_step_timewait(conn);
+	case IPOIB_CONN_DRAINING:
+		return ipoib_conn_step_draining(conn);
+	}
+	return 0;
 }
 
 /**
- * ipoib_cm_reap_unbind - take apart what closes now without waiting for the CM
+ * ipoib_conn_work - treat what has been noted of a connection, or take it apart
+ * @work: &ipoib_conn.work, queued with a reference
+ *
+ * Context: process
+ */
+void ipoib_conn_work(struct work_struct *work)
+{
+	struct ipoib_conn *conn = container_of(to_delayed_work(work), struct ipoib_conn, work);
+	enum ipoib_conn_state state;
+	unsigned long wait;
+
+	do {
+		state = READ_ONCE(conn->state);
+		wait = ipoib_conn_step(conn, state);
+	} while (READ_ONCE(conn->state) != state);
+	/* If it is queued already, that has a reference of its own. */
+	if (!wait || !queue_delayed_work(conn->cm->wq, &conn->work, wait))
+		kref_put(&conn->ref, ipoib_conn_release);
+}
+
+/**
+ * ipoib_cm_hurry - take apart what closes now without waiting for the CM
  * @cm: connected mode of the interface
  *
- * So the CM does not repeat its DREQs.
+ * So the CM does not repeat its DREQs. The HCA has a second.
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_cm_reap_unbind(struct ipoib_cm *cm)
+void ipoib_cm_hurry(struct ipoib_cm *cm)
 {
+	struct ipoib_conn *conn;
+
 	lockdep_assert_held(&cm->lock);
-	WRITE_ONCE(cm->unbound, jiffies + IPOIB_CM_DISCONNECTING);
-	mod_delayed_work(cm->wq, &cm->reap_work, 0);
-}
-
-/* ---- interface comes and goes ---- */
-
-/**
- * ipoib_cm_reap_init - prepare for the end of connections
- * @cm: connected mode of the interface
- */
-void ipoib_cm_reap_init(struct ipoib_cm *cm)
-{
-	unsigned int i;
-
-	cm->unbound = jiffies;
-	INIT_LIST_HEAD(&cm->closing);
-	INIT_LIST_HEAD(&cm->dead);
-	INIT_DELAYED_WORK(&cm->reap_work, ipoib_cm_reap_work);
-	for (i = 0; i < IPOIB_CM_DISCONNECTS; i++) {
-		cm->disconnect[i].cm = cm;
-		INIT_WORK(&cm->disconnect[i].work, ipoib_cm_reap_disconnect_work);
-	}
+	list_for_each_entry(conn, &cm->closing, list)
+		ipoib_conn_note(conn, IPOIB_CONN_EV_NOW);
 }
 
 /**
- * ipoib_cm_reap_exit - end what is left, and ageing
- * @cm: connected mode of the interface, down for good
+ * ipoib_cm_wait_gone - wait until nothing is left of any connection
+ * @cm: connected mode of the interface, down
  *
  * Context: process; RTNL may be held
  */
-void ipoib_cm_reap_exit(struct ipoib_cm *cm)
+void ipoib_cm_wait_gone(struct ipoib_cm *cm)
 {
-	WRITE_ONCE(cm->leaving, true);
-	ipoib_cm_reap_all(cm);
-	cancel_delayed_work_sync(&cm->age_work);
-	ipoib_cm_reap_flush_disconnects(cm);
-	cancel_delayed_work_sync(&cm->reap_work);
+	spin_lock_bh(&cm->lock);
+	ipoib_cm_hurry(cm);
+	spin_unlock_bh(&cm->lock);
+	wait_event(cm->gone, !READ_ONCE(cm->nconns));
+	/* The last one is released with the lock held. */
+	spin_lock_bh(&cm->lock);
+	spin_unlock_bh(&cm->lock);
 }

@@ -148,7 +148,7 @@ static bool ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
 		return false;
 	if (list_empty(&peer->todo))
 		list_add_tail(&peer->todo, &cm->held);
-	queue_delayed_work(cm->wq, &cm->held_work, IPOIB_CM_HOLD);
+	queue_delayed_work(system_unbound_wq, &cm->held_work, IPOIB_CM_HOLD);
 	return true;
 }
 
@@ -166,7 +166,7 @@ void ipoib_conn_held_work(struct work_struct *work)
 	spin_lock_bh(&cm->lock);
 	if (!list_empty(&cm->held)) {
 		list_splice_tail_init(&cm->held, &cm->todo);
-		queue_work(cm->wq, &cm->connect_work);
+		queue_work(system_unbound_wq, &cm->connect_work);
 	}
 	spin_unlock_bh(&cm->lock);
 }
@@ -188,7 +188,7 @@ void ipoib_cm_path_read(struct ipoib_dev *priv)
 	/* With the lock, as the record is looked at and the request put there with it. */
 	spin_lock_bh(&cm->lock);
 	if (!list_empty(&cm->held))
-		mod_delayed_work(cm->wq, &cm->held_work, 0);
+		mod_delayed_work(system_unbound_wq, &cm->held_work, 0);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -275,12 +275,10 @@ static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
 		kfree(conn);
 		return;
 	}
-	if (ipoib_conn_make_active(conn)) {
-		ipoib_conn_abandon(conn);
-		return;
-	}
+	if (ipoib_conn_make_active(conn))
+		ipoib_conn_close(conn);
 	/* It may have been closed meanwhile. */
-	if (READ_ONCE(conn->state) == IPOIB_CONN_CONNECTING)
+	if (!ipoib_conn_is_closing(conn))
 		ipoib_conn_request(conn, &rec, sid);
 	ipoib_conn_made(conn);
 }
@@ -297,7 +295,7 @@ static bool ipoib_conn_yield(struct ipoib_conn *conn)
 	if (conn->reason != IB_CM_REJ_CONSUMER_DEFINED || !conn->duplex ||
 	    !ipoib_lladdr_less(&own, &conn->peer->addr))
 		return false;
-	WRITE_ONCE(conn->late_at, jiffies + IPOIB_CM_YIELD);
+	WRITE_ONCE(conn->deadline, jiffies + IPOIB_CM_YIELD);
 	return true;
 }
 

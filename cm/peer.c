@@ -340,7 +340,7 @@ static void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	if (!ipoib_peer_is_behind(peer))
 		list_add_tail(&peer->resend, &cm->resend);
 	RCU_INIT_POINTER(peer->tx, NULL);
-	queue_work(cm->wq, &cm->resend_work);
+	queue_work(system_unbound_wq, &cm->resend_work);
 }
 
 /* The connection chosen is there for all, but not before what has waited. */
@@ -397,7 +397,7 @@ void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
 	if (list_empty(&peer->todo) && !peer->postponed)
 		list_add_tail(&peer->todo, &cm->todo);
-	queue_work(cm->wq, &cm->connect_work);
+	queue_work(system_unbound_wq, &cm->connect_work);
 }
 
 /**
@@ -591,7 +591,7 @@ static void ipoib_peer_park_for_setup(struct ipoib_cm *cm,
 	if (!list_empty(&peer->waiting))
 		return;
 	list_add_tail(&peer->waiting, &cm->waiting);
-	queue_delayed_work(cm->wq, &cm->setup_work, IPOIB_CM_SETUP_MAX);
+	queue_delayed_work(system_unbound_wq, &cm->setup_work, IPOIB_CM_SETUP_MAX);
 }
 
 /* Room for one more frame that waits: of the peer, of its port, of all. */
@@ -687,7 +687,7 @@ static void ipoib_peer_setup_work(struct work_struct *work)
 	more = !list_empty(&cm->waiting);
 	spin_unlock_bh(&cm->lock);
 	if (more)
-		queue_delayed_work(cm->wq, &cm->setup_work,
+		queue_delayed_work(system_unbound_wq, &cm->setup_work,
 				   IPOIB_CM_SETUP_MAX / 8);
 }
 

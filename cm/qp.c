@@ -6,7 +6,7 @@
  * Receive MTU (RFC 4755 sections 3.2, 6), refusals included.
  *
  * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which anything may
- * call that finds a reason to, in any context but a hard interrupt. conn.c does the rest.
+ * call that finds a reason to, in any context but a hard interrupt. Its work does the rest.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -103,7 +103,7 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
 		/* Expected while closing. */
-		if (READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
+		if (!ipoib_conn_is_closing(conn))
 			ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 		break;
 	default:
@@ -127,14 +127,16 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = ipoib_conn_qp_type(conn),
 	};
+	struct ib_qp *qp;
 
 	if (!cm->rx->srq) {
 		init.cap.max_recv_wr = IPOIB_CM_OWN_BUFS;
 		init.cap.max_recv_sge = cm->rx->nsge;
 	}
-	conn->qp = ib_create_qp(cm->priv->pd, &init);
-	if (IS_ERR(conn->qp))
-		return PTR_ERR(conn->qp);
+	qp = ib_create_qp(cm->priv->pd, &init);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	conn->qp = qp;
 	ipoib_object_made(IPOIB_OBJECT_QP);
 	return 0;
 }
@@ -142,6 +144,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 static void ipoib_conn_destroy_qp(struct ipoib_conn *conn)
 {
 	ib_destroy_qp(conn->qp);
+	conn->qp = NULL;
 	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
 }
 
@@ -203,6 +206,23 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 	return ipoib_conn_qp_rtr(conn) ?: ipoib_conn_qp_rts(conn);
 }
 
+/**
+ * ipoib_conn_qp_stop - have a QP give back what it has
+ * @conn: its connection, which does not send any more
+ *
+ * Context: may sleep
+ */
+void ipoib_conn_qp_stop(struct ipoib_conn *conn)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
+		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
+			   conn->qp->qp_num);
+	else
+		ipoib_conn_send_last(conn);
+}
+
 /* ---- making and freeing ---- */
 
 /**
@@ -223,7 +243,7 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
 	conn->cm = cm;
 	conn->transport = transport;
 	conn->psn = get_random_u32() & 0xffffff;
-	conn->late_at = jiffies + IPOIB_CM_LATE;
+	conn->deadline = jiffies + IPOIB_CM_LATE;
 	conn->used = jiffies;
 	conn->progress = jiffies;
 	kref_init(&conn->ref);
@@ -263,6 +283,10 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 		[IPOIB_CONN_CLOSING]		= BIT(IPOIB_CONN_CONNECTING) |
 						  BIT(IPOIB_CONN_ACCEPTING) |
 						  BIT(IPOIB_CONN_ESTABLISHED),
+		[IPOIB_CONN_TIMEWAIT]		= BIT(IPOIB_CONN_CLOSING),
+		[IPOIB_CONN_DRAINING]		= BIT(IPOIB_CONN_CLOSING) |
+						  BIT(IPOIB_CONN_TIMEWAIT),
+		[IPOIB_CONN_DEAD]		= BIT(IPOIB_CONN_DRAINING),
 	};
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->node);
@@ -271,6 +295,8 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 	WARN_ON_ONCE(!(before[state] & BIT(conn->state)));
 	switch (state) {
 	case IPOIB_CONN_NEW:
+	case IPOIB_CONN_TIMEWAIT:
+	case IPOIB_CONN_DRAINING:
 		break;
 	case IPOIB_CONN_CONNECTING:
 	case IPOIB_CONN_ACCEPTING:
@@ -291,6 +317,9 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 		share->nclosing++;
 		list_del_init(&conn->share_list);
 		list_move_tail(&conn->list, &cm->closing);
+		break;
+	case IPOIB_CONN_DEAD:
+		list_del_init(&conn->list);
 		break;
 	}
 	WRITE_ONCE(conn->state, state);
@@ -378,8 +407,7 @@ exit_ring:
  * @conn: the connection, published
  *
  * Context: may sleep
- * Return: 0, and the caller ends with ipoib_conn_made(); or a negative error, and it ends with
- * ipoib_conn_abandon()
+ * Return: 0 or a negative error; in both cases the caller ends with ipoib_conn_made()
  */
 int ipoib_conn_make(struct ipoib_conn *conn)
 {
@@ -394,6 +422,22 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 	else
 		pr_debug("ipoib: connection %pI6 created\n", conn->peer->addr.gid);
 	return err;
+}
+
+/**
+ * ipoib_conn_made - the maker of a connection is done with it
+ * @conn: the connection, which is closed if it has no QP; it may be freed from here on
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_conn_made(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	/* Not freed before the lock is released. */
+	spin_lock_bh(&cm->lock);
+	ipoib_conn_note(conn, IPOIB_CONN_IS_MADE);
+	spin_unlock_bh(&cm->lock);
 }
 
 /**
@@ -415,7 +459,8 @@ void ipoib_conn_release(struct kref *ref)
 	cm->nconns--;
 	if (!cm->nconns) {
 		cm->empty_at = jiffies;
-		mod_delayed_work(cm->wq, &cm->rx_work, 0);
+		mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
+		wake_up(&cm->gone);
 	}
 	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
 	spin_unlock_bh(&cm->lock);
@@ -424,13 +469,13 @@ void ipoib_conn_release(struct kref *ref)
 }
 
 /**
- * ipoib_conn_free - free a connection
+ * ipoib_conn_free_qp - free the QP of a connection, and what it needed
  * @conn: the connection; its CM identifier is destroyed, its QP is in the error state and
  *	empty, and both handlers have seen all of it
  *
  * Context: process
  */
-void ipoib_conn_free(struct ipoib_conn *conn)
+void ipoib_conn_free_qp(struct ipoib_conn *conn)
 {
 	ipoib_conn_destroy_qp(conn);
 	ipoib_cm_rx_remove(conn);
@@ -440,7 +485,6 @@ void ipoib_conn_free(struct ipoib_conn *conn)
 	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
 	ipoib_conn_unshare(conn);
 	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
-	kref_put(&conn->ref, ipoib_conn_release);
 }
 
 /* ---- identifiers ---- */
@@ -480,18 +524,9 @@ void ipoib_conn_destroy_id(struct ib_cm_id *id)
 
 /* ---- closing ---- */
 
-/* Spread connections that close at the same time over the works. */
-static void ipoib_cm_reap_queue_disconnect(struct ipoib_cm *cm)
-{
-	unsigned int i = cm->next_disconnect++ % IPOIB_CM_DISCONNECTS;
-
-	lockdep_assert_held(&cm->lock);
-	queue_work(cm->wq, &cm->disconnect[i].work);
-}
-
 /**
- * __ipoib_conn_close - hand a connection to the reaper
- * @conn: any that is not being made
+ * __ipoib_conn_close - have a connection taken apart by its work
+ * @conn: any that is published
  *
  * It is unpublished here: no sender finds it from now on. What waits for it goes
  * another way.
@@ -503,19 +538,19 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 
 	lockdep_assert_held(&cm->lock);
-	if (conn->state == IPOIB_CONN_CLOSING)
+	if (ipoib_conn_is_closing(conn))
 		return;
 	ipoib_conn_set_state(conn, IPOIB_CONN_CLOSING);
 	list_del_init(&conn->peer_list);
 	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	conn->peer->disconnecting++;
-	ipoib_cm_reap_queue_disconnect(cm);
+	ipoib_conn_kick(conn);
 }
 
 /**
- * ipoib_conn_close - hand a connection to the reaper
- * @conn: any that is not being made
+ * ipoib_conn_close - have a connection taken apart by its work
+ * @conn: any that is published
  *
  * Context: any but hard interrupt
  */
@@ -551,7 +586,7 @@ static const struct ipoib_close_info ipoib_close_infos[] = {
 
 /**
  * ipoib_conn_close_for - trace and count a reason, and close a connection
- * @conn: any that is not being made, or closing
+ * @conn: any that is published and not closing
  * @why: the reason
  *
  * Context: &ipoib_cm.lock held
@@ -630,61 +665,4 @@ void ipoib_conn_settle(struct ipoib_conn *conn)
 		ipoib_peer_settle(cm, peer);
 	if (!test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
 		ipoib_conn_supersede(conn);
-}
-
-/* ---- made, or not ---- */
-
-/**
- * ipoib_conn_disconnected - the DREQ of a closing connection has been sent
- * @conn: the connection; its peer is connected to if that has waited for this
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_conn_disconnected(struct ipoib_conn *conn)
-{
-	struct ipoib_peer *peer = conn->peer;
-	struct ipoib_cm *cm = conn->cm;
-
-	lockdep_assert_held(&cm->lock);
-	peer->disconnecting--;
-	if (peer->postponed && !peer->disconnecting) {
-		peer->postponed = false;
-		list_add_tail(&peer->todo, &cm->todo);
-		queue_work(cm->wq, &cm->connect_work);
-	}
-}
-
-/**
- * ipoib_conn_made - the maker of a connection is done with it
- * @conn: the connection, with a QP; it may be freed from here on
- *
- * Context: any but hard interrupt
- */
-void ipoib_conn_made(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	spin_lock_bh(&cm->lock);
-	set_bit(IPOIB_CONN_IS_MADE, &conn->flags);
-	if (conn->state == IPOIB_CONN_CLOSING)
-		ipoib_cm_reap_queue_disconnect(cm);
-	spin_unlock_bh(&cm->lock);
-}
-
-/**
- * ipoib_conn_abandon - free a connection whose QP could not be made
- * @conn: the connection, whose maker calls this
- *
- * Context: any but hard interrupt
- */
-void ipoib_conn_abandon(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	spin_lock_bh(&cm->lock);
-	__ipoib_conn_close(conn);
-	list_del(&conn->list);
-	ipoib_conn_disconnected(conn);
-	spin_unlock_bh(&cm->lock);
-	kref_put(&conn->ref, ipoib_conn_release);
 }

@@ -297,7 +297,7 @@ static void ipoib_cm_rx_exhausted(struct ipoib_cm *cm,
 	struct ipoib_conn *conn;
 
 	if (bufs->srq) {
-		queue_delayed_work(cm->wq, &cm->rx->refill, HZ / 50);
+		queue_delayed_work(system_unbound_wq, &cm->rx->refill, HZ / 50);
 		return;
 	}
 	/* The next one has receives. */
@@ -333,7 +333,7 @@ static void ipoib_cm_refill_work(struct work_struct *work)
 static void ipoib_cm_srq_fail(struct ipoib_cm *cm)
 {
 	if (xchg(&cm->srq_state, IPOIB_SRQ_FAILED) != IPOIB_SRQ_FAILED)
-		mod_delayed_work(cm->wq, &cm->rx_work, 0);
+		mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 }
 
 static unsigned int ipoib_cm_bufs_reserve(const struct ipoib_cm_bufs *bufs)
@@ -446,7 +446,7 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 	case IB_EVENT_SRQ_LIMIT_REACHED:
 		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_LOW) ==
 		    IPOIB_SRQ_ARMED)
-			mod_delayed_work(cm->wq, &cm->rx_work, IPOIB_CM_RX_RECHECK);
+			mod_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RX_RECHECK);
 		break;
 	case IB_EVENT_SRQ_ERR:
 		ipoib_cm_srq_fail(cm);
@@ -633,9 +633,12 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		ipoib_cm_rx_frame(conn, bufs, wc, tally);
 	spin_lock(&cm->rx->lock);
 	ipoib_cm_slot_free(cm, bufs, wc->wr_id);
-	if (conn->bufs && READ_ONCE(conn->state) != IPOIB_CONN_CLOSING)
+	if (conn->bufs && !ipoib_conn_is_closing(conn))
 		ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock(&cm->rx->lock);
+	/* It may have been the last one. */
+	if (conn->bufs && ipoib_conn_is_closing(conn))
+		ipoib_conn_kick(conn);
 }
 
 static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm,
@@ -1002,7 +1005,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 		ipoib_ud_schedule(&cm->rx_poll.napi);
 		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS &&
 		    ipoib_cm_rx_is_crowded(cm))
-			mod_delayed_work(cm->wq, &cm->rx_work, 0);
+			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 		return 0;
 	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */

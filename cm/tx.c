@@ -14,8 +14,8 @@
  * The CQs for sends are shared by IPOIB_CM_CQ_CONNS connections each and made
  * when they are needed. One handler serves all of them.
  *
- * This file also has the fence for both completion handlers: how the reaper
- * waits until neither uses a connection any more.
+ * This file also has the fence for both completion handlers: how the work of a
+ * connection waits until neither uses it any more.
  */
 #include <linux/slab.h>
 
@@ -134,7 +134,7 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 	}
 	if (unlikely(ipoib_conn_post(conn, sge, nsge,
 				     ipoib_conn_must_signal(conn)))) {
-		/* Nothing would complete it, and the reaper waits for what is there. */
+		/* Nothing would complete it, and the end waits for what is there. */
 		skb = ipoib_ring_take_back(&conn->ring);
 		if (skb)
 			ipoib_drop(priv, skb, IPOIB_TX_POST);
@@ -262,13 +262,14 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	spin_unlock(&conn->tx_lock);
 }
 
-/* There is room again. A closing connection leaves its queue to the reaper. */
+/* There is room again, or it may have been the last send of a connection that is closing. */
 static void ipoib_conn_drain(struct ipoib_conn *conn)
 {
-	/* The tail is written before the queue is read. */
+	/* The tail is written before the flags and the queue are read. */
 	smp_mb();
-	if (likely(skb_queue_empty_lockless(&conn->backlog)) ||
-	    READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+	if (unlikely(test_bit(IPOIB_CONN_IS_SHUT, &conn->flags)))
+		ipoib_conn_kick(conn);
+	if (likely(skb_queue_empty_lockless(&conn->backlog)))
 		return;
 	spin_lock(&conn->tx_lock);
 	ipoib_conn_drain_locked(conn);
@@ -286,7 +287,7 @@ static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 	ipoib_stat_add(conn->cm->priv, IPOIB_TX_ERROR, slot->packets);
 	/* What is closing is flushed; else the QP has failed without a word. */
 	if (wc->status == IB_WC_WR_FLUSH_ERR &&
-	    READ_ONCE(conn->state) == IPOIB_CONN_CLOSING)
+	    ipoib_conn_is_closing(conn))
 		return;
 	netdev_dbg(conn->cm->priv->netdev,
 		   "connection to %pI6 failed (status=%d vend_err %#x)\n",

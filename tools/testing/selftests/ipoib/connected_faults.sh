@@ -458,6 +458,7 @@ last_wqe()
 	note "$took ms"
 	if [ "$1" = late ]; then
 		check_num "not before the event" "$took" -ge 3000
+		check_num "but with it" "$took" -lt 20000
 		check_eq "lost receives" "$(receives_lost 2)" 0
 	else
 		check_num "not at once" "$took" -ge 30000

@@ -272,17 +272,18 @@ idle()
 
 down()
 {
-	local ms
+	local begin ms
 
 	all_peers "$LAST"
 	check_eq "connections" "$(made_up "$LAST" "$PEERS")" "$PEERS"
-	ms=$(now_ms)
+	begin=$(now_ms)
 	check "down" node_ip 2 link set ib0 down
-	ms=$(($(now_ms) - ms))
+	ms=$(($(now_ms) - begin))
 	note "$PEERS connections: $ms ms"
 	# one after the other would take minutes
 	check_num "milliseconds" "$ms" -lt $((10000 * SLOW))
 	check "none is left" slowwait 60 all_gone 2
+	note "nothing is left after $(($(now_ms) - begin)) ms"
 }
 
 ktap_main "$@"
