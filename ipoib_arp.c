@@ -904,12 +904,13 @@ static void ipoib_path_resume(struct work_struct *work)
 	__skb_queue_head_init(&dropped);
 	__skb_queue_head_init(&rejected);
 	spin_lock_bh(&priv->path.lock);
+	/* First: a credit that is put from here on has this run again at once. */
+	ipoib_path_expire_waiting(priv, &dropped, &rejected);
 	list_for_each_entry_safe(path, tmp, &priv->path.waiting, waiting) {
 		ipoib_path_query(path, &dropped);
 		if (!list_empty(&path->waiting))
 			break;
 	}
-	ipoib_path_expire_waiting(priv, &dropped, &rejected);
 	spin_unlock_bh(&priv->path.lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
 	ipoib_path_reject(priv, &rejected);

@@ -64,12 +64,11 @@ bool ipoib_limit_get(struct ipoib_limit *limit, struct ipoib_limit_waiter *wait)
 	return granted;
 }
 
-/* May one more group have a credit? If not, a path that waits has one first. */
+/* May one more group have a credit? The others are for paths. */
 static bool ipoib_limit_is_for_groups(const struct ipoib_limit *limit)
 {
 	return limit->busy < limit->max &&
-	       (list_empty(&limit->waiting) ||
-		limit->held + IPOIB_QUERIES_KEPT < limit->max);
+	       limit->held + IPOIB_QUERIES_KEPT < limit->max;
 }
 
 static void ipoib_credit_hold(struct ipoib_limit *limit, struct ipoib_credit *credit)

@@ -13,7 +13,7 @@
 #define IPOIB_QUERIES_MAX		16
 /*
  * Of these, what paths leave to groups, as other nodes cause lookups, not joins; and groups to
- * paths that wait, as there may be thousands of groups.
+ * paths, as there may be thousands of groups.
  */
 #define IPOIB_QUERIES_KEPT		4
 

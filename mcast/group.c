@@ -86,11 +86,13 @@ static bool ipoib_mcast_group_only_routes(u8 users)
  */
 static unsigned long ipoib_mcast_leave_delay(struct ipoib_dev *priv)
 {
-	unsigned long delay = ipoib_mcast_until(priv->mcast.leave_at);
+	unsigned long each = DIV_ROUND_UP(HZ, 250), delay;
 
 	if (!priv->agent)
 		return 0;
-	priv->mcast.leave_at = jiffies + delay + DIV_ROUND_UP(HZ, 250);
+	/* A group that is wanted again before its turn has left none. */
+	delay = min(ipoib_mcast_until(priv->mcast.leave_at), priv->mcast.ngroups * each);
+	priv->mcast.leave_at = jiffies + delay + each;
 	return delay;
 }
 
@@ -107,6 +109,9 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	priv->mcast.nroute -= ipoib_mcast_group_only_routes(mcast->users);
 	priv->mcast.nroute += ipoib_mcast_group_only_routes(users);
 	WRITE_ONCE(mcast->users, users);
+	/* One that is granted would have the group left before its time. */
+	if (!users && priv->agent)
+		ipoib_credit_put(priv->path.limit, &mcast->credit);
 	ipoib_mcast_queue(mcast, !users && READ_ONCE(mcast->held) ?
 				 ipoib_mcast_leave_delay(priv) : 0);
 }

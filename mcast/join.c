@@ -1045,8 +1045,9 @@ void ipoib_mcast_work(struct work_struct *work)
 	if (ipoib_mcast_group_is_slow(mcast) && !skb_queue_empty_lockless(&mcast->queue))
 		ipoib_mcast_group_send(mcast);
 	ipoib_mcast_steps[state](mcast, want, events);
-	/* Nothing is asked any more, or it is not needed any more. */
-	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state))
+	/* Nothing is asked any more, or it is not needed any more; or the next run decides. */
+	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state) &&
+	    !delayed_work_pending(&mcast->work))
 		ipoib_credit_put(priv->path.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
 	if (mcast->state != state && !ipoib_mcast_group_is_busy(mcast->state))

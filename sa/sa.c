@@ -291,7 +291,7 @@ static int ipoib_sa_join_again(struct ipoib_dev *priv,
 #define IPOIB_PURGE_TRIES	50
 #define IPOIB_PURGE_PAUSE	(HZ / 50)
 /* How often one that waits for a credit checks whether the interface is being removed. */
-#define IPOIB_PURGE_POLL	(HZ / 10)
+#define IPOIB_PURGE_POLL	(HZ / 4)
 /* Start after a random delay of up to this many milliseconds. */
 #define IPOIB_PURGE_SPREAD	50
 

@@ -71,9 +71,10 @@ static void share_credits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ipoib_credit_get(&limit, &groups[n]));
 }
 
-/* Groups hold all, more wait, and so do paths: these get what groups leave to them. */
+/* Groups wait for credits: paths have what groups leave to them. */
 static void share_paths(struct kunit *test)
 {
+	const unsigned int most = IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT;
 	struct ipoib_credit groups[2 * IPOIB_QUERIES_MAX];
 	struct ipoib_limit_waiter paths;
 	struct ipoib_limit limit;
@@ -83,20 +84,17 @@ static void share_paths(struct kunit *test)
 	ipoib_limit_waiter_init(&paths, share_resumed);
 	for (i = 0; i < ARRAY_SIZE(groups); i++) {
 		ipoib_credit_init(&groups[i], share_granted);
-		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &groups[i]),
-				i < IPOIB_QUERIES_MAX);
+		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &groups[i]), i < most);
 	}
-	for (i = 0; i < IPOIB_QUERIES_KEPT; i++) {
-		KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, &paths));
-		ipoib_credit_put(&limit, &groups[i]);
-		KUNIT_EXPECT_FALSE(test, groups[IPOIB_QUERIES_MAX].held);
-		KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
-		KUNIT_EXPECT_TRUE(test, ipoib_limit_get(&limit, &paths));
-	}
-	KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, &paths));
-	ipoib_credit_put(&limit, &groups[i]);
-	KUNIT_EXPECT_TRUE(test, groups[IPOIB_QUERIES_MAX].held);
-	KUNIT_EXPECT_EQ(test, limit.held, IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
+	for (i = 0; i <= IPOIB_QUERIES_KEPT; i++)
+		KUNIT_EXPECT_EQ(test, ipoib_limit_get(&limit, &paths),
+				i < IPOIB_QUERIES_KEPT);
+	ipoib_credit_put(&limit, &groups[0]);
+	KUNIT_EXPECT_TRUE(test, groups[most].held);
+	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
+	ipoib_limit_put(&limit);
+	KUNIT_EXPECT_FALSE(test, groups[most + 1].held);
+	KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
 }
 
 /* Two hold credits of two, and three wait. */
@@ -106,7 +104,7 @@ static void share_turns(struct kunit *test)
 	struct ipoib_limit limit;
 	unsigned int i;
 
-	ipoib_limit_init(&limit, 2);
+	ipoib_limit_init(&limit, 2 + IPOIB_QUERIES_KEPT);
 	for (i = 0; i < ARRAY_SIZE(credits); i++) {
 		ipoib_credit_init(&credits[i], share_granted);
 		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &credits[i]), i < 2);
