@@ -142,6 +142,25 @@ tcp()
 	result "${1:-tcp_mbps}" "$("$here/bench-report" --iperf tcp "$TESTDIR/iperf.json")"
 }
 
+# gso: the sender goes on for longer than the receiver measures
+gso()
+{
+	local receiver out=$TESTDIR/gso
+
+	ip netns exec node2 timeout 60 "$here/bench-gso" --receive 5400 "$seconds" > "$out" &
+	receiver=$!
+	busywait 5000 udp_listens 2 5400
+	ip netns exec node1 timeout 60 "$here/bench-gso" --send "$(ip4 2)" 5400 "$((seconds + 1))"
+	wait $receiver || { echo "bench-gso: $(head -c 400 "$out")"; return 1; }
+	result gso_mbps "$(cat "$out")"
+}
+
+# udp_listens NODE PORT
+udp_listens()
+{
+	ip netns exec "node$1" ss -Hlun "sport = :$2" | grep -q .
+}
+
 udp()
 {
 	local sent got

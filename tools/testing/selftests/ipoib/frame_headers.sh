@@ -44,6 +44,7 @@ CASES=(
 	"tshark_nd U3,U45 tshark decodes the ND exchange"
 	"tshark_ip U3,U25 tshark decodes the IPv4 and the IPv6 echoes"
 	"tshark_ib U3,U40 tshark sees the same InfiniBand headers"
+	"tap U25,U26 tcpdump writes what an interface sends and receives, and tshark decodes it"
 )
 
 setup()
@@ -301,6 +302,31 @@ tshark_ib()
 	check_eq "QP" $((qpn)) $((0xffffff))
 	check_eq "Q_Key" $((qkey)) "$(group_value qkey)"
 	tshark_has "$BROADCAST_MGID" arp.opcode=1 infiniband.grh.dgid
+}
+
+# tap_has FILTER: of tshark
+tap_has()
+{
+	tshark -r "$TESTDIR/tap.pcap" -Y "$1" 2> /dev/null | grep -q .
+}
+
+tap()
+{
+	local file=$TESTDIR/tap.pcap filter
+
+	background 2 tcpdump -i ib0 -U --immediate-mode -w "$file" 2> "$file.err"
+	check "tcpdump" busywait 10000 grep -q listening "$file.err"
+	node_ip 2 neigh flush dev ib0
+	check "IPv4" ping_once 2 "$(ip4 1)"
+	check "IPv6" ping_once 2 "$(ip6 1)"
+	check "the last one is written" busywait 5000 tap_has "icmpv6.type == 129"
+	background_stop
+	note "$(tcpdump -r "$file" -c 1 2>&1 | head -n 1)"
+	for filter in "arp.opcode == 1" "arp.opcode == 2" "icmp.type == 8" "icmp.type == 0" \
+		      "icmpv6.type == 128" "icmpv6.type == 135" "icmpv6.type == 136"; do
+		check "$filter" tap_has "$filter"
+	done
+	check_not "malformed" tap_has _ws.malformed
 }
 
 ktap_main "$@"
