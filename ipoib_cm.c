@@ -304,6 +304,12 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 	/* Nor does the work make one after this. */
 	cancel_work_sync(&cm->connect_work);
 	ipoib_cm_flush(priv);
+	if (!test_bit(IPOIB_FLAG_DEAD, &priv->flags))
+		return;
+	/* An HCA that has failed gives nothing back. */
+	spin_lock_bh(&cm->lock);
+	ipoib_cm_hurry(cm);
+	spin_unlock_bh(&cm->lock);
 }
 
 /* ---- mode and transport ---- */
@@ -500,11 +506,6 @@ const struct seq_operations ipoib_cm_sops = {
 
 /* ---- interface comes and goes ---- */
 
-static void ipoib_cm_poll_init(struct ipoib_cm_poll *poll)
-{
-	init_waitqueue_head(&poll->wait);
-}
-
 /* As the module's parameter has it, as far as the HCA can do that. */
 static void ipoib_cm_init_transport(struct ipoib_cm *cm)
 {
@@ -538,8 +539,6 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	ipoib_cm_reap_age_init(cm);
 	INIT_LIST_HEAD(&cm->held);
 	INIT_DELAYED_WORK(&cm->held_work, ipoib_conn_held_work);
-	ipoib_cm_poll_init(&cm->rx_poll);
-	ipoib_cm_poll_init(&cm->tx_poll);
 }
 
 /**

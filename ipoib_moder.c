@@ -22,14 +22,8 @@ static const u16 ipoib_moder_usecs[NET_DIM_PARAMS_NUM_PROFILES] = {
 	0, 64, 128, 192, IPOIB_MODER_MAX,
 };
 
-/**
- * ipoib_moder_apply - moderate a CQ as it is set, or as lib/dim has chosen
- * @moder: of the CQ
- *
- * Context: may sleep
- * Return: 0, or a negative error of the HCA
- */
-int ipoib_moder_apply(struct ipoib_moder *moder)
+/* As it is set, or as lib/dim has chosen. */
+static int ipoib_moder_apply(struct ipoib_moder *moder)
 {
 	const struct ipoib_moderation *setting = moder->setting;
 	u8 choice = READ_ONCE(moder->dim.profile_ix);
@@ -41,9 +35,11 @@ int ipoib_moder_apply(struct ipoib_moder *moder)
 	};
 	int err;
 
-	if (adaptive)
+	if (adaptive) {
 		profile = net_dim_get_rx_moderation(DIM_CQ_PERIOD_MODE_START_FROM_EQE,
 						    choice);
+		profile.pkts = min_t(unsigned int, profile.pkts, moder->most);
+	}
 	err = rdma_set_cq_moderation(moder->cq, profile.pkts, profile.usec);
 	if (err != -EOPNOTSUPP)
 		return err;
@@ -98,12 +94,15 @@ static enum hrtimer_restart ipoib_moder_timeout(struct hrtimer *timer)
 }
 
 /**
- * ipoib_moder_complete - have the handler called with the next completion, or some time later
+ * ipoib_moder_complete - end a run of the handler
  * @moder: of the CQ
+ * @done: as for napi_complete_done()
  *
- * Context: NAPI, after napi_complete_done() returned true
+ * It is called again with the next completion, or some time later.
+ *
+ * Context: NAPI; last in it
  */
-void ipoib_moder_complete(struct ipoib_moder *moder)
+void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 {
 	unsigned int usecs = READ_ONCE(moder->usecs);
 	unsigned int run = moder->run;
@@ -111,12 +110,28 @@ void ipoib_moder_complete(struct ipoib_moder *moder)
 	moder->run = 0;
 	if (READ_ONCE(moder->setting->adaptive))
 		ipoib_moder_measure(moder);
+	if (!napi_complete_done(moder->napi, done))
+		return;
 	if (usecs && run && run <= moder->most)
 		hrtimer_start(&moder->timer, ns_to_ktime(usecs * NSEC_PER_USEC),
 			      HRTIMER_MODE_REL_PINNED);
 	else if (ib_req_notify_cq(moder->cq, IB_CQ_NEXT_COMP |
 				  IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		napi_schedule(moder->napi);
+}
+
+/**
+ * ipoib_moder_update - moderate a CQ as it has been set
+ * @moder: of the CQ
+ *
+ * Context: may sleep
+ * Return: 0, or a negative error of the HCA
+ */
+int ipoib_moder_update(struct ipoib_moder *moder)
+{
+	/* What it has read of the setting is old. */
+	flush_work(&moder->dim.work);
+	return ipoib_moder_apply(moder);
 }
 
 /**

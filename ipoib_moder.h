@@ -37,8 +37,7 @@ struct ipoib_moderation {
  *	and, while the work is due, by the work.
  * @timer: has NAPI look again where the HCA does not moderate
  * @usecs: after so many microseconds; 0 if the CQ is armed at once
- * @most: packets between two waits of the CQ, or of @timer, at most, for another one by @timer:
- *	with more the receives that are posted might not last
+ * @most: packets of one report, at most: with more the receives that are posted might not last
  * @run: packets since the last of these waits; NAPI only
  * @packets: packets received in all; NAPI only
  * @bytes: octets of them; NAPI only
@@ -62,8 +61,8 @@ void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq,
 		      struct napi_struct *napi,
 		      const struct ipoib_moderation *setting, unsigned int most);
 void ipoib_moder_exit(struct ipoib_moder *moder);
-int ipoib_moder_apply(struct ipoib_moder *moder);
-void ipoib_moder_complete(struct ipoib_moder *moder);
+int ipoib_moder_update(struct ipoib_moder *moder);
+void ipoib_moder_complete(struct ipoib_moder *moder, int done);
 
 static inline void ipoib_moder_set(struct ipoib_moderation *setting,
 				   const struct ipoib_moderation *to)

@@ -769,7 +769,7 @@ int ipoib_ud_moderate(struct ipoib_dev *priv,
 
 	ASSERT_RTNL();
 	ipoib_moder_set(now, setting);
-	err = ipoib_moder_apply(&priv->rxq->moder);
+	err = ipoib_moder_update(&priv->rxq->moder);
 	if (err)
 		ipoib_moder_set(now, &old);
 	return err;
@@ -982,6 +982,7 @@ static void ipoib_ud_abandon(struct ipoib_dev *priv, int err)
 	synchronize_rcu();
 	netif_napi_del(&priv->txq->napi);
 	netif_napi_del(&priv->rxq->napi);
+	ipoib_moder_exit(&priv->rxq->moder);
 	cancel_delayed_work_sync(&priv->rxq->refill);
 }
 

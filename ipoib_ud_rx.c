@@ -348,8 +348,8 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 	if (rxq->nfree >= min(IPOIB_BATCH, rxq->size / 2))
 		ipoib_rx_refill(rxq);
 	ipoib_rx_count(rxq->priv, &tally);
-	if (done < budget && napi_complete_done(napi, done))
-		ipoib_moder_complete(&rxq->moder);
+	if (done < budget)
+		ipoib_moder_complete(&rxq->moder, done);
 	return done;
 }
 

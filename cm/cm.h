@@ -32,7 +32,7 @@
  * A frame up to this long is copied, and its send need not complete: one in so many does.
  * A page holds the copies of a connection; where pages are large there are none.
  */
-#define IPOIB_CM_TX_COPY	(PAGE_SIZE > SZ_16K ? 0 : 128)
+#define IPOIB_CM_TX_COPY	(PAGE_SHIFT > 14 ? 0 : 128)
 #define IPOIB_CM_TX_SIGNAL	(IPOIB_CM_RING / 4)
 /* Connections whose sends complete into one CQ at most, and how many such CQs. */
 #define IPOIB_CM_CQ_CONNS	128
@@ -495,15 +495,13 @@ enum ipoib_close_reason {
 };
 
 /**
- * struct ipoib_cm_poll - a completion handler, and how to wait for it
+ * struct ipoib_cm_poll - a completion handler
  * @napi: the handler
  * @rounds: times it has been through all that there was
- * @wait: woken after each of them
  */
 struct ipoib_cm_poll {
 	struct napi_struct napi;
 	unsigned int rounds;
-	wait_queue_head_t wait;
 };
 
 /**

@@ -450,9 +450,9 @@ void ipoib_conn_rejected(struct ipoib_conn *conn)
  * connection whose other end, by a REQ or REP that has come, has been given away anew. A
  * peer that was booted is like that.
  *
- * ib_destroy_cm_id() waits for this, but not if a message was sent in vain (the events named
- * ERROR): then the connection may be gone. It is freed after the identifier, and as that by
- * RCU.
+ * ib_destroy_cm_id() waits for this, but for a few instructions not if a message was sent in
+ * vain (the events named ERROR), see testing.rst. The connection is freed after the identifier,
+ * and by RCU.
  *
  * Context: process
  * Return: 0

@@ -97,14 +97,15 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 		ipoib_conn_note(conn, IPOIB_CONN_EV_DATA);
 		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
-		ipoib_conn_note(conn, IPOIB_CONN_EV_LAST_WQE);
-		fallthrough;
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
 		/* Expected while closing. */
 		if (!ipoib_conn_is_closing(conn))
 			ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
+		/* Last: the QP may be destroyed after that. */
+		if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
+			ipoib_conn_note(conn, IPOIB_CONN_EV_LAST_WQE);
 		break;
 	default:
 		break;
@@ -540,9 +541,10 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	if (ipoib_conn_is_closing(conn))
 		return;
+	/* Its work goes on as soon as it finds the state: nothing is sent then. */
+	ipoib_conn_shut(conn);
 	ipoib_conn_set_state(conn, IPOIB_CONN_CLOSING);
 	list_del_init(&conn->peer_list);
-	ipoib_conn_shut(conn);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	conn->peer->disconnecting++;
 	ipoib_conn_kick(conn);

@@ -637,7 +637,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock(&cm->rx->lock);
 	/* It may have been the last one. */
-	if (conn->bufs && ipoib_conn_is_closing(conn))
+	if (conn->bufs && ipoib_conn_is_closing(conn) && ipoib_cm_rx_done(conn))
 		ipoib_conn_kick(conn);
 }
 
@@ -723,8 +723,7 @@ int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 		return budget;
 	}
 	ipoib_cm_rx_round(cm);
-	if (napi_complete_done(napi, done))
-		ipoib_moder_complete(&cm->rx->moder);
+	ipoib_moder_complete(&cm->rx->moder, done);
 	return done;
 }
 
@@ -952,7 +951,7 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 		return;
 	mutex_lock(&cm->mutex);
 	if (cm->rx)
-		err = ipoib_moder_apply(&cm->rx->moder);
+		err = ipoib_moder_update(&cm->rx->moder);
 	mutex_unlock(&cm->mutex);
 	/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
 	if (err)
@@ -976,6 +975,8 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 		return;
 	napi_disable(&cm->rx_poll.napi);
 	napi_disable(&cm->tx_poll.napi);
+	/* A handler that has completed arms the CQ, or a timer, after that. */
+	synchronize_net();
 	cancel_delayed_work_sync(&rx->refill);
 	ipoib_cm_tx_release(cm);
 	ipoib_cm_srq_destroy(cm, rx);

@@ -33,8 +33,6 @@
 void ipoib_cm_poll_round(struct ipoib_cm_poll *poll)
 {
 	WRITE_ONCE(poll->rounds, poll->rounds + 1);
-	if (wq_has_sleeper(&poll->wait))
-		wake_up(&poll->wait);
 }
 
 /**
@@ -52,8 +50,8 @@ void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll)
 
 	do {
 		ipoib_ud_schedule(&poll->napi);
-	} while (!wait_event_timeout(poll->wait,
-				     READ_ONCE(poll->rounds) - start >= 2, 1));
+		schedule_timeout_uninterruptible(1);
+	} while (READ_ONCE(poll->rounds) - start < 2);
 }
 
 /**
@@ -111,8 +109,8 @@ static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge
 	if (ipoib_ring_passed(&conn->ring, conn->signalled))
 		WRITE_ONCE(conn->progress, jiffies);
 	err = ib_post_send(conn->qp, &wr, NULL);
-	/* Pairs with ipoib_conn_is_stuck(). */
 	if (signal && !err)
+		/* Pairs with ipoib_conn_is_stuck(). */
 		smp_store_release(&conn->signalled, conn->ring.head);
 	return err;
 }
@@ -267,7 +265,8 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 {
 	/* The tail is written before the flags and the queue are read. */
 	smp_mb();
-	if (unlikely(test_bit(IPOIB_CONN_IS_SHUT, &conn->flags)))
+	if (unlikely(test_bit(IPOIB_CONN_IS_SHUT, &conn->flags)) &&
+	    ipoib_ring_passed(&conn->ring, READ_ONCE(conn->signalled)))
 		ipoib_conn_kick(conn);
 	if (likely(skb_queue_empty_lockless(&conn->backlog)))
 		return;

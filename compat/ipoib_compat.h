@@ -106,6 +106,11 @@ typedef int ipoib_num_paths_t;
 	NL_SET_ERR_MSG(extack, text)
 #endif
 
+/* The number of profiles of lib/dim is in a header since 6.10. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define NET_DIM_PARAMS_NUM_PROFILES	5
+#endif
+
 /* net_dim() takes the sample by its address since 6.13. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
 #define ipoib_net_dim(dim, sample)	net_dim(dim, sample)

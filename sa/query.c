@@ -137,8 +137,7 @@ static void ipoib_sa_query_group_answer(void *context, int status,
 		if (memcmp(&rec.mgid, &query->mgid, sizeof(rec.mgid)))
 			status = -EPROTO;
 	}
-	ipoib_mcast_record(query->priv, &query->mgid, status,
-					  &rec);
+	ipoib_mcast_record(query->priv, &query->mgid, status, &rec);
 	ipoib_sa_query_free(query);
 }
 
@@ -188,7 +187,8 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
  * @mcast: a group in which the port is a member; its interface has an agent
  * @like: record of the broadcast group if the group may be created anew
  *
- * ib_sa keeps the membership, and would not ask the SA for what has been joined. The rest is as in ipoib_sa_query_group().
+ * ib_sa keeps the membership, and would not ask the SA for what has been joined. The
+ * rest is as in ipoib_sa_query_group().
  *
  * Context: work of the group
  * Return: 0 or negative error
@@ -251,8 +251,7 @@ static void ipoib_sa_query_groups_answer(void *context, int status,
 	/* The port is a member of the broadcast group: there is one at least. */
 	if (!status && !n)
 		status = -EPROTO;
-	ipoib_mcast_route_listed(query->priv, status, (void *)data,
-					   n);
+	ipoib_mcast_route_listed(query->priv, status, (void *)data, n);
 	kvfree(data);
 	ipoib_sa_query_free(query);
 }

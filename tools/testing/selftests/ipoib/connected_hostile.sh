@@ -1078,7 +1078,6 @@ up_again()
 	[[ $(conns 2 3) == *established* ]]
 }
 
-# Who was refused asks again after a minute at most (IPOIB_CM_RETRY_MAX).
 # held: connections of node 2, with those that close
 held()
 {
@@ -1101,6 +1100,7 @@ longest_times()
 	check "nothing is left" within 15000 held_are "$before"
 }
 
+# A peer that was refused asks again after a minute at most (IPOIB_CM_RETRY_MAX).
 afterwards()
 {
 	check "connection" slowwait 70 up_again
