@@ -80,17 +80,19 @@ static void ipoib_conn_treat(struct ipoib_conn *conn)
  * Send a DREQ to the peer. Return whether the CM has the identifier in timewait, or will have:
  * until it has not the QPN must not be used again.
  *
- * A REJ in place of the REP would leave the REP to be repeated; the destruction of the
- * identifier ends that.
+ * A request that has no answer yet, or whose REP is not taken any more, is ended by a REJ; for
+ * one that has no answer the CM would send that without private data (C16). A REJ in place of
+ * a REP would leave the REP to be repeated; the destruction of the identifier ends that.
  */
 static bool ipoib_conn_disconnect(struct ipoib_conn *conn)
 {
-	/* One that has been closed is not used: its peer gets no RTU. */
-	if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+	if (!ib_send_cm_dreq(conn->id, NULL, 0) ||
+	    READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
+	    READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN)
+		return true;
+	if (conn->active)
 		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_CONSUMER_DEFINED);
-	return !ib_send_cm_dreq(conn->id, NULL, 0) ||
-	       READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
-	       READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN;
+	return false;
 }
 
 /* Connect to the peer of a closing connection if that has waited for its DREQ. */

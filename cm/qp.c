@@ -81,8 +81,8 @@ void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
 
 	/* Refusals have the private data as well (C16). */
 	ipoib_cm_own_data(cm, &data);
-	ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
-	ib_send_cm_rej(id, reason, NULL, 0, &data, sizeof(data));
+	if (!ib_send_cm_rej(id, reason, NULL, 0, &data, sizeof(data)))
+		ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
 }
 
 /* ---- QP ---- */
