@@ -2,7 +2,7 @@
 /*
  * Connected mode: a connection, its QP and its identifier, from their making to the close.
  *
- * Every message of the CM that we send while a connection is set up carries our UD QPN and
+ * Every message of the CM that is sent while a connection is set up carries the own UD QPN and
  * Receive MTU (RFC 4755 sections 3.2, 6), refusals included.
  *
  * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which anything may
@@ -18,7 +18,7 @@
 
 /* See IPOIB_RC_RETRY. */
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
-/* Shortest Receive MTU we connect to. */
+/* The shortest Receive MTU of a peer to connect to. */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
 
 /*
@@ -29,7 +29,7 @@
 /* ---- private data ---- */
 
 /**
- * ipoib_cm_own_data - what we say of ourselves in each message of the CM
+ * ipoib_cm_own_data - private data of each message of the CM
  * @cm: connected mode of the interface
  * @data: filled in
  */
@@ -40,7 +40,7 @@ void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
 }
 
 /**
- * ipoib_cm_own_addr - our link-layer address, as requests that cross are compared
+ * ipoib_cm_own_addr - the own link-layer address, as requests that cross are compared
  * @cm: connected mode of the interface
  * @addr: filled in, flags zero
  */
@@ -70,7 +70,7 @@ unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
  * ipoib_conn_reject - refuse a connection
  * @id: identifier of the request or reply
  * @cm: connected mode of the interface
- * @reason: what the peer is told
+ * @reason: of the REJ
  *
  * Context: process
  */
@@ -162,7 +162,7 @@ static int ipoib_conn_qp_init(struct ipoib_conn *conn)
 			    IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 }
 
-/* On the passive side ib_cm learns our PSN from the REP, which comes later. */
+/* On the passive side ib_cm takes the own PSN from the REP, which comes later. */
 static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
@@ -369,7 +369,7 @@ static void ipoib_conn_unshare(struct ipoib_conn *conn)
 	mutex_unlock(&conn->cm->mutex);
 }
 
-/* A QP in INIT, with receives, and a ring if we are going to send. */
+/* A QP in INIT, with receives, and a ring if frames are sent on it. */
 static int ipoib_conn_make_qp(struct ipoib_conn *conn)
 {
 	bool sends = conn->active || conn->duplex;
@@ -566,7 +566,7 @@ void ipoib_conn_close(struct ipoib_conn *conn)
 }
 
 /**
- * struct ipoib_close_info - what is told of it
+ * struct ipoib_close_info - how the end of a connection is logged
  * @name: in traces
  * @stat: counter
  */

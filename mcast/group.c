@@ -5,8 +5,8 @@
  *
  * A group exists here because the stack listens to it (JoinState FullMember),
  * because multicast is routed (NonMember), or because frames are sent to it
- * (SendOnlyNonMember). Any context may note that it needs a group; groups go
- * when nobody does: each is removed by its own work.
+ * (SendOnlyNonMember). Any context may note that it needs a group; a group
+ * without users is removed by its own work.
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
@@ -80,11 +80,11 @@ static bool ipoib_mcast_group_only_routes(u8 users)
 }
 
 /*
- * Jiffies until the next group may be left: 250 in a second. ib_sa does not report that the
- * SA has answered a leave, and repeats it each 0.3 s until then: of hundreds at a time most
- * would be sent twice. An interface that goes down leaves all groups at once.
+ * Take the time of the next leave, as jiffies from now: there are 250 in a second. ib_sa does
+ * not report that the SA has answered a leave, and repeats it each 0.3 s until then: of hundreds
+ * at a time most would be sent twice. An interface that goes down leaves all groups at once.
  */
-static unsigned long ipoib_mcast_leave_delay(struct ipoib_dev *priv)
+static unsigned long ipoib_mcast_take_slot(struct ipoib_dev *priv)
 {
 	unsigned long each = DIV_ROUND_UP(HZ, 250), delay;
 
@@ -113,7 +113,7 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	if (!users && priv->agent)
 		ipoib_credit_put(priv->path.limit, &mcast->credit);
 	ipoib_mcast_queue(mcast, !users && READ_ONCE(mcast->held) ?
-				 ipoib_mcast_leave_delay(priv) : 0);
+				 ipoib_mcast_take_slot(priv) : 0);
 }
 
 /**

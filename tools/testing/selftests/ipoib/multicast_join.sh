@@ -183,6 +183,7 @@ cached()
 leave_one()
 {
 	family 4
+	is_member 3 "$MGID" || join 4
 	group_leave "${MEMBER[3.4]}"
 	check "node 3 has left" slowwait 5 no_member 3 "$MGID"
 	check "node 2 has not" is_member 2 "$MGID"
@@ -196,6 +197,7 @@ leave()
 	local node
 
 	family "$1"
+	is_member 2 "$MGID" || join "$1"
 	for node in 2 3; do
 		kill -0 "${MEMBER[$node.$1]}" 2> /dev/null && group_leave "${MEMBER[$node.$1]}"
 	done
