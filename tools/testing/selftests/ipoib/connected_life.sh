@@ -16,6 +16,7 @@
 
 CASES=(
 	"ifdown C19 down ends the connection with a DREQ, up makes it anew"
+	"withdrawn C16,C19 down before the answer withdraws the request by a REJ with private data"
 	"idle C20 a connection that nobody uses ends"
 	"neighbour C20 it ends at once if its neighbour does, but not while it is used"
 	"short C19,C33 of short frames one in eight completes, and a connection whose last ones have not is neither stuck nor slow to end"
@@ -53,6 +54,27 @@ ifdown()
 	check "carrier" wait_carrier 1
 	check "connection" connect 1 2
 	check "ping" ping_lossless 1 "$(ip4 2)" 5
+}
+
+# The answer is on its way for longer than a request waits before it is repeated.
+withdrawn()
+{
+	all_apart || fail "connections stay"
+	cm_delay 2 3000
+	capture_start withdrawn
+	background 1 ping -n -q "$(ip4 2)" > /dev/null
+	check "a request" busywait 5000 peer_state_is 1 2 connecting
+	check "down" node_ip 1 link set ib0 down
+	check "node 1 holds none" within 2500 all_gone 1
+	capture_stop
+	check_eq "REJ" "$(cm_messages "$CM_REJ" "$(from 1)" cm.reason=28 -f cm.private | sort -u)" \
+		"$(private_data 1 65524)"
+	group_leave "${BACKGROUND[-1]}"
+	cm_delay 2 0
+	check "node 2 holds none" slowwait 15 all_gone 2
+	check "up" node_ip 1 link set ib0 up
+	check "carrier" wait_carrier 1
+	check "connection" connect 1 2
 }
 
 idle()
