@@ -63,30 +63,45 @@ void ipoib_path_put(struct ipoib_path *path)
 	kfree_rcu(path, rcu);
 }
 
-static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
-					   const u8 *gid)
+/* @state: one that does not follow the present one is warned of. */
+static void ipoib_path_set_state(struct ipoib_path *path, enum ipoib_path_state state)
 {
-	struct ipoib_path *path = kzalloc(sizeof(*path), GFP_ATOMIC);
+	static const unsigned long before[] = {
+		[IPOIB_PATH_IDLE]	= BIT(IPOIB_PATH_FAILED),
+		[IPOIB_PATH_WAITING]	= BIT(IPOIB_PATH_IDLE) | BIT(IPOIB_PATH_VALID) |
+					  BIT(IPOIB_PATH_FAILED),
+		[IPOIB_PATH_RESOLVING]	= BIT(IPOIB_PATH_WAITING),
+		[IPOIB_PATH_VALID]	= BIT(IPOIB_PATH_RESOLVING),
+		[IPOIB_PATH_FAILED]	= BIT(IPOIB_PATH_WAITING) |
+					  BIT(IPOIB_PATH_RESOLVING),
+	};
 
-	if (!path)
-		return NULL;
-	memcpy(path->gid.raw, gid, sizeof(path->gid));
-	path->priv = priv;
-	path->used = jiffies;
-	path->retry_at = jiffies;
-	path->reread_at = jiffies;
-	__skb_queue_head_init(&path->queue);
-	INIT_LIST_HEAD(&path->waiting);
-	refcount_set(&path->ref, 1);
-	pr_debug("ipoib: path %pI6 created\n", path->gid.raw);
-	return path;
+	lockdep_assert_held(&path->priv->path.lock);
+	WARN_ON_ONCE(!(before[state] & BIT(path->state)));
+	path->state = state;
 }
 
-static void ipoib_path_park(struct ipoib_path *path, struct sk_buff *skb)
+/* An answer, or a credit for the question, is to come. */
+static bool ipoib_path_is_asked(const struct ipoib_path *path)
 {
-	lockdep_assert_held(&path->priv->path.lock);
-	path->priv->path.queued++;
-	ipoib_object_park(&path->queue, skb);
+	return path->state == IPOIB_PATH_WAITING ||
+	       path->state == IPOIB_PATH_RESOLVING;
+}
+
+/* Run the work after @delay jiffies, or before if it is due then. */
+static void ipoib_path_queue(struct ipoib_path *path, unsigned long delay)
+{
+	struct workqueue_struct *wq = path->priv->wq;
+
+	refcount_inc(&path->ref);
+	if (delay ? !queue_delayed_work(wq, &path->work, delay) :
+		    mod_delayed_work(wq, &path->work, 0))
+		refcount_dec(&path->ref);
+}
+
+static void ipoib_path_granted(struct ipoib_credit *credit)
+{
+	ipoib_path_queue(container_of(credit, struct ipoib_path, credit), 0);
 }
 
 static void ipoib_path_unpark(struct ipoib_path *path,
@@ -107,18 +122,162 @@ static void ipoib_path_unlink(struct ipoib_path *path,
 	rhashtable_remove_fast(&priv->path.table, &path->node, ipoib_path_params);
 	list_del_init(&path->list);
 	priv->path.npaths--;
-	list_del_init(&path->waiting);
+	if (path->state == IPOIB_PATH_WAITING)
+		ipoib_credit_put(priv->path.limit, &path->credit);
+	if (cancel_delayed_work(&path->work))
+		refcount_dec(&path->ref);
 	ipoib_path_unpark(path, dropped);
 }
 
-static bool ipoib_path_is_failed(const struct ipoib_path *path)
+static void ipoib_path_set_failed(struct ipoib_path *path,
+				  struct sk_buff_head *dropped)
 {
-	return path->state == IPOIB_PATH_FAILED &&
-	       !rcu_access_pointer(path->ah) && skb_queue_empty(&path->queue);
+	lockdep_assert_held(&path->priv->path.lock);
+	WRITE_ONCE(path->retry_at, jiffies +
+		   ipoib_backoff(path->failures++, IPOIB_PATH_RETRY_MIN,
+				 IPOIB_PATH_RETRY_MAX));
+	ipoib_path_set_state(path, IPOIB_PATH_FAILED);
+	/* An old handle stays in use; the next try is made by a frame. */
+	WRITE_ONCE(path->stale, rcu_access_pointer(path->ah));
+	/* Those that wait though there is a handle are just about to be sent. */
+	if (!path->stale)
+		ipoib_path_unpark(path, dropped);
 }
 
-/* A path that was not found, of the oldest; else the one that has waited longest. */
-static struct ipoib_path *ipoib_path_find_victim(struct ipoib_dev *priv)
+/*
+ * Query the fabric if there is a credit, else the work goes on. The query holds a reference
+ * until ipoib_path_done().
+ */
+static void ipoib_path_query(struct ipoib_path *path,
+			     struct sk_buff_head *dropped)
+{
+	struct ipoib_dev *priv = path->priv;
+	int err;
+
+	lockdep_assert_held(&priv->path.lock);
+	WRITE_ONCE(path->stale, false);
+	if (!ipoib_credit_get(priv->path.limit, &path->credit))
+		return;
+	ipoib_path_set_state(path, IPOIB_PATH_RESOLVING);
+	refcount_inc(&path->ref);
+	ipoib_dev_get_query(priv);
+	ipoib_stat_add(priv, IPOIB_PATH_QUERIES, 1);
+	err = priv->fabric->path_get(priv, path);
+	trace_ipoib_path(priv->netdev, path->gid.raw, "query", err);
+	if (!err)
+		return;
+	ipoib_credit_put(priv->path.limit, &path->credit);
+	ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
+	ipoib_path_set_failed(path, dropped);
+	/* Not the last references: the table and the interface hold some. */
+	refcount_dec(&path->ref);
+	refcount_dec(&priv->queries);
+	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
+}
+
+/*
+ * Mark the neighbour that a frame was for stale: there is no path to its link-layer
+ * address. The stack would keep the address for most of a minute if the announcement of
+ * another one was lost (the failover of a bond). Now the next packet has it probe the
+ * neighbour. A neighbour that has been confirmed since @asked_at (jiffies) is left alone
+ * until the next lookup.
+ */
+static void ipoib_path_mark_neigh_stale(struct sk_buff *skb,
+					const struct ipoib_lladdr *to,
+					unsigned long asked_at)
+{
+	u8 addr[MAX_ADDR_LEN] __aligned(sizeof(unsigned long));
+	struct dst_entry *dst = skb_dst(skb);
+	struct neighbour *neigh;
+
+	neigh = dst ? dst_neigh_lookup_skb(dst, skb) : NULL;
+	if (!neigh)
+		return;
+	neigh_ha_snapshot(addr, neigh, neigh->dev);
+	if (neigh->dev->addr_len == sizeof(*to) &&
+	    !memcmp(addr, to, sizeof(*to)) &&
+	    (READ_ONCE(neigh->nud_state) & NUD_VALID) &&
+	    time_before(READ_ONCE(neigh->confirmed), asked_at))
+		neigh_update(neigh, NULL, NUD_FAILED, 0, 0);
+	neigh_release(neigh);
+}
+
+/* @unreachable: with an ICMP error to their senders, as for a dead neighbour. */
+static void ipoib_path_drop(struct ipoib_dev *priv, struct sk_buff_head *frames,
+			    bool unreachable)
+{
+	const struct ipoib_header *header;
+	struct sk_buff *skb;
+
+	if (unreachable) {
+		local_bh_disable();
+		skb_queue_walk(frames, skb) {
+			header = (const void *)skb->data;
+			skb->protocol = header->encap.proto;
+			skb_pull(skb, IPOIB_HARD_LEN);
+			skb_reset_network_header(skb);
+			memset(skb->cb, 0, sizeof(skb->cb));
+			ipoib_path_mark_neigh_stale(skb, &header->lladdr, jiffies);
+			dst_link_failure(skb);
+		}
+		local_bh_enable();
+	}
+	ipoib_drop_list(priv, frames, IPOIB_TX_NO_PATH);
+}
+
+/* A credit has come, or has not for IPOIB_PATH_PATIENCE: that is a failure. */
+static void ipoib_path_work(struct work_struct *work)
+{
+	struct ipoib_path *path = container_of(to_delayed_work(work),
+					       struct ipoib_path, work);
+	struct ipoib_dev *priv = path->priv;
+	struct sk_buff_head dropped;
+	bool unreachable;
+	long left;
+
+	__skb_queue_head_init(&dropped);
+	spin_lock_bh(&priv->path.lock);
+	/* One that is in no list has been unlinked. */
+	if (path->state == IPOIB_PATH_WAITING && !list_empty(&path->list))
+		ipoib_path_query(path, &dropped);
+	if (path->state == IPOIB_PATH_WAITING && !list_empty(&path->list)) {
+		left = path->asked_at + IPOIB_PATH_PATIENCE - jiffies;
+		if (left > 0) {
+			ipoib_path_queue(path, left);
+		} else {
+			ipoib_credit_put(priv->path.limit, &path->credit);
+			ipoib_path_set_failed(path, &dropped);
+		}
+	}
+	unreachable = path->failures >= IPOIB_PATH_UNREACHABLE;
+	spin_unlock_bh(&priv->path.lock);
+	ipoib_path_drop(priv, &dropped, unreachable);
+	ipoib_path_put(path);
+}
+
+static struct ipoib_path *ipoib_path_alloc(struct ipoib_dev *priv,
+					   const u8 *gid)
+{
+	struct ipoib_path *path = kzalloc(sizeof(*path), GFP_ATOMIC);
+
+	if (!path)
+		return NULL;
+	memcpy(path->gid.raw, gid, sizeof(path->gid));
+	path->priv = priv;
+	path->used = jiffies;
+	path->retry_at = jiffies;
+	path->reread_at = jiffies;
+	__skb_queue_head_init(&path->queue);
+	INIT_DELAYED_WORK(&path->work, ipoib_path_work);
+	ipoib_credit_init(&path->credit, IPOIB_CREDIT_PATH, ipoib_path_granted);
+	refcount_set(&path->ref, 1);
+	pr_debug("ipoib: path %pI6 created\n", path->gid.raw);
+	return path;
+}
+
+/* Evict a path that was not found, of the oldest. Anyone may invent addresses. */
+static bool ipoib_path_make_room(struct ipoib_dev *priv,
+				 struct sk_buff_head *dropped)
 {
 	struct ipoib_path *path;
 	unsigned int n;
@@ -126,28 +285,17 @@ static struct ipoib_path *ipoib_path_find_victim(struct ipoib_dev *priv)
 	for (n = 0; n < IPOIB_PATH_SCAN_MAX; n++) {
 		path = list_first_entry(&priv->path.list, struct ipoib_path,
 					list);
-		if (ipoib_path_is_failed(path))
-			return path;
+		if (!rcu_access_pointer(path->ah) &&
+		    (path->state == IPOIB_PATH_FAILED ||
+		     path->state == IPOIB_PATH_WAITING)) {
+			ipoib_path_unlink(path, dropped);
+			ipoib_path_put(path);
+			return true;
+		}
 		/* The next scan begins behind it. */
 		list_move_tail(&path->list, &priv->path.list);
 	}
-	list_for_each_entry_reverse(path, &priv->path.waiting, waiting)
-		if (!rcu_access_pointer(path->ah))
-			return path;
-	return NULL;
-}
-
-/* Evict a path from the full table. Anyone may invent addresses. */
-static bool ipoib_path_make_room(struct ipoib_dev *priv,
-				 struct sk_buff_head *dropped)
-{
-	struct ipoib_path *path = ipoib_path_find_victim(priv);
-
-	if (!path)
-		return false;
-	ipoib_path_unlink(path, dropped);
-	ipoib_path_put(path);
-	return true;
+	return false;
 }
 
 /*
@@ -186,159 +334,44 @@ static struct ipoib_path *ipoib_path_find(struct ipoib_dev *priv, const u8 *gid,
 	return path;
 }
 
-static void ipoib_path_set_failed(struct ipoib_path *path,
-				  struct sk_buff_head *dropped)
-{
-	lockdep_assert_held(&path->priv->path.lock);
-	WRITE_ONCE(path->retry_at, jiffies +
-		   ipoib_backoff(path->failures++, IPOIB_PATH_RETRY_MIN,
-				 IPOIB_PATH_RETRY_MAX));
-	path->state = IPOIB_PATH_FAILED;
-	/* An old handle stays in use; the next try is made by a frame. */
-	WRITE_ONCE(path->stale, rcu_access_pointer(path->ah));
-	/* Those that wait though there is a handle are just about to be sent. */
-	if (!path->stale)
-		ipoib_path_unpark(path, dropped);
-}
-
-static void ipoib_path_put_credit(struct ipoib_path *path)
-{
-	if (!path->credit)
-		return;
-	path->credit = false;
-	ipoib_limit_put(path->priv->path.limit);
-}
-
 /*
- * May the fabric be queried now? If not, the path waits for a credit. The newest gets the
- * next one: what a flood has left waits behind it, and expires.
- */
-static bool ipoib_path_get_credit(struct ipoib_path *path)
-{
-	struct ipoib_dev *priv = path->priv;
-
-	lockdep_assert_held(&priv->path.lock);
-	if (!priv->path.limit)
-		return true;
-	path->credit = ipoib_limit_get(priv->path.limit, &priv->path.waiter);
-	if (path->credit) {
-		list_del_init(&path->waiting);
-		return true;
-	}
-	if (list_empty(&path->waiting))
-		list_add(&path->waiting, &priv->path.waiting);
-	queue_delayed_work(priv->wq, &priv->path.waiter_work,
-			   IPOIB_PATH_PATIENCE);
-	return false;
-}
-
-/* Ask the fabric. The query holds a reference until ipoib_path_done(). */
-static void ipoib_path_query(struct ipoib_path *path,
-			     struct sk_buff_head *dropped)
-{
-	struct ipoib_dev *priv = path->priv;
-	int err;
-
-	lockdep_assert_held(&priv->path.lock);
-	WRITE_ONCE(path->stale, false);
-	if (!ipoib_path_get_credit(path))
-		return;
-	refcount_inc(&path->ref);
-	ipoib_dev_get_query(priv);
-	ipoib_stat_add(priv, IPOIB_PATH_QUERIES, 1);
-	err = priv->fabric->path_get(priv, path);
-	trace_ipoib_path(priv->netdev, path->gid.raw, "query", err);
-	if (!err)
-		return;
-	ipoib_path_put_credit(path);
-	ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
-	ipoib_path_set_failed(path, dropped);
-	/* Not the last references: the table and the interface hold some. */
-	refcount_dec(&path->ref);
-	refcount_dec(&priv->queries);
-	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
-}
-
-static bool ipoib_path_may_query(const struct ipoib_path *path)
-{
-	switch (path->state) {
-	case IPOIB_PATH_RESOLVING:
-		return false;
-	case IPOIB_PATH_FAILED:
-		return time_after_eq(jiffies, path->retry_at);
-	default:
-		return true;
-	}
-}
-
-/*
- * A frame for a path without an address handle, or behind others that wait: wait,
- * or drop with a reason. @dropped takes what there is no path for.
- */
-static void ipoib_path_wait(struct ipoib_path *path, struct sk_buff *skb,
-			    struct sk_buff_head *dropped)
-{
-	struct ipoib_dev *priv = path->priv;
-
-	lockdep_assert_held(&priv->path.lock);
-	if (path->state != IPOIB_PATH_RESOLVING && skb_queue_empty(&path->queue))
-		__skb_queue_tail(dropped, skb);
-	else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE ||
-		 priv->path.queued >= IPOIB_PATH_QUEUED)
-		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
-	else
-		ipoib_path_park(path, skb);
-}
-
-/*
- * Have the fabric asked, if that is due. The frame waits if there is no address
- * handle, or others wait: false.
+ * Have the fabric queried, if that is due. A frame without an address handle, or behind others
+ * that wait, waits, or is dropped with a reason: false. @dropped takes what there is no path
+ * for.
  */
 static bool ipoib_path_pass(struct ipoib_path *path, struct sk_buff *skb,
 			    struct sk_buff_head *dropped)
 {
 	bool known = rcu_access_pointer(path->ah);
-	bool query = (!known || path->stale) && ipoib_path_may_query(path);
 	bool send = known && skb_queue_empty(&path->queue);
+	struct ipoib_dev *priv = path->priv;
+	bool query;
 
-	lockdep_assert_held(&path->priv->path.lock);
+	lockdep_assert_held(&priv->path.lock);
+	query = (!known || path->stale) && !ipoib_path_is_asked(path) &&
+		(path->state != IPOIB_PATH_FAILED ||
+		 time_after_eq(jiffies, path->retry_at));
 	if (query) {
-		path->state = IPOIB_PATH_RESOLVING;
+		ipoib_path_set_state(path, IPOIB_PATH_WAITING);
 		path->asked_at = jiffies;
 	}
 	/* The frame waits before the query is made, which may fail at once. */
-	if (!send)
-		ipoib_path_wait(path, skb, dropped);
+	if (send) {
+		/* By the handle that there is. */
+	} else if (!ipoib_path_is_asked(path) && skb_queue_empty(&path->queue)) {
+		__skb_queue_tail(dropped, skb);
+	} else if (skb_queue_len(&path->queue) >= IPOIB_PATH_QUEUE ||
+		   priv->path.queued >= IPOIB_PATH_QUEUED) {
+		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
+	} else {
+		priv->path.queued++;
+		ipoib_object_park(&path->queue, skb);
+	}
 	if (query)
 		ipoib_path_query(path, dropped);
+	if (query && path->state == IPOIB_PATH_WAITING)
+		ipoib_path_queue(path, IPOIB_PATH_PATIENCE);
 	return send;
-}
-
-/*
- * Mark the neighbour that a frame was for stale: there is no path to its link-layer
- * address. The stack would keep the address for most of a minute if the announcement of
- * another one was lost (the failover of a bond). Now the next packet has it probe the
- * neighbour. A neighbour that has been confirmed since @asked_at (jiffies) is left alone
- * until the next lookup.
- */
-static void ipoib_path_mark_neigh_stale(struct sk_buff *skb,
-					const struct ipoib_lladdr *to,
-					unsigned long asked_at)
-{
-	u8 addr[MAX_ADDR_LEN] __aligned(sizeof(unsigned long));
-	struct dst_entry *dst = skb_dst(skb);
-	struct neighbour *neigh;
-
-	neigh = dst ? dst_neigh_lookup_skb(dst, skb) : NULL;
-	if (!neigh)
-		return;
-	neigh_ha_snapshot(addr, neigh, neigh->dev);
-	if (neigh->dev->addr_len == sizeof(*to) &&
-	    !memcmp(addr, to, sizeof(*to)) &&
-	    (READ_ONCE(neigh->nud_state) & NUD_VALID) &&
-	    time_before(READ_ONCE(neigh->confirmed), asked_at))
-		neigh_update(neigh, NULL, NUD_FAILED, 0, 0);
-	neigh_release(neigh);
 }
 
 /* No usable address handle. Consumes @skb unless it can be sent after all. */
@@ -512,7 +545,7 @@ bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid)
 
 	spin_lock_bh(&priv->path.lock);
 	path = ipoib_path_usable(priv, gid);
-	old = path && (path->stale || path->state == IPOIB_PATH_RESOLVING);
+	old = path && (path->stale || ipoib_path_is_asked(path));
 	spin_unlock_bh(&priv->path.lock);
 	return old;
 }
@@ -529,27 +562,6 @@ static struct ipoib_ah *ipoib_path_make_ah(struct ipoib_path *path,
 	if (err)
 		return ERR_PTR(err);
 	return ipoib_ah_create(priv, &attr);
-}
-
-/* Drop frames with an ICMP error to their senders, as for a dead neighbour. */
-static void ipoib_path_reject(struct ipoib_dev *priv,
-			      struct sk_buff_head *frames)
-{
-	const struct ipoib_header *header;
-	struct sk_buff *skb;
-
-	local_bh_disable();
-	skb_queue_walk(frames, skb) {
-		header = (const void *)skb->data;
-		skb->protocol = header->encap.proto;
-		skb_pull(skb, IPOIB_HARD_LEN);
-		skb_reset_network_header(skb);
-		memset(skb->cb, 0, sizeof(skb->cb));
-		ipoib_path_mark_neigh_stale(skb, &header->lladdr, jiffies);
-		dst_link_failure(skb);
-	}
-	local_bh_enable();
-	ipoib_drop_list(priv, frames, IPOIB_TX_NO_PATH);
 }
 
 /*
@@ -570,7 +582,7 @@ static struct ipoib_ah *ipoib_path_publish(struct ipoib_path *path,
 		return NULL;
 	}
 	path->failures = 0;
-	path->state = IPOIB_PATH_VALID;
+	ipoib_path_set_state(path, IPOIB_PATH_VALID);
 	path->rec = *rec;
 	old = rcu_dereference_protected(path->ah, 1);
 	rcu_assign_pointer(path->ah, ah);
@@ -630,7 +642,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 	struct ipoib_ah *old;
 	bool unreachable;
 
-	ipoib_path_put_credit(path);
+	ipoib_credit_put(priv->path.limit, &path->credit);
 	if (!status)
 		ah = ipoib_path_make_ah(path, rec);
 	trace_ipoib_path(priv->netdev, path->gid.raw, "answer",
@@ -648,9 +660,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ipoib_path_send(path);
 	}
 	ipoib_cm_path_read(priv);
-	if (unreachable)
-		ipoib_path_reject(priv, &dropped);
-	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
+	ipoib_path_drop(priv, &dropped, unreachable);
 	ipoib_path_put(path);
 	ipoib_dev_put_query(priv);
 }
@@ -663,7 +673,7 @@ static void ipoib_path_mark_stale(struct ipoib_path *path)
 	WRITE_ONCE(path->stale, true);
 	path->failures = 0;
 	if (path->state == IPOIB_PATH_FAILED)
-		path->state = IPOIB_PATH_IDLE;
+		ipoib_path_set_state(path, IPOIB_PATH_IDLE);
 }
 
 /**
@@ -737,7 +747,7 @@ void ipoib_path_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
 	path = rhashtable_lookup_fast(&priv->path.table, gid, ipoib_path_params);
 	if (path && path->state == IPOIB_PATH_FAILED && mac) {
 		path->failures = 0;
-		path->state = IPOIB_PATH_IDLE;
+		ipoib_path_set_state(path, IPOIB_PATH_IDLE);
 	} else if (path && ((path->state == IPOIB_PATH_VALID &&
 			     ipoib_path_is_elsewhere(path, mac)) ||
 			    (path->state == IPOIB_PATH_RESOLVING && mac))) {
@@ -859,86 +869,6 @@ static void ipoib_path_age(struct work_struct *work)
 				   IPOIB_PATH_SCAN);
 }
 
-/* Without a credit for so long: as if the query had failed. An old handle stays in use. */
-static void ipoib_path_expire(struct ipoib_path *path,
-			      struct sk_buff_head *dropped,
-			      struct sk_buff_head *rejected)
-{
-	lockdep_assert_held(&path->priv->path.lock);
-	list_del_init(&path->waiting);
-	ipoib_path_set_failed(path, path->failures + 1 < IPOIB_PATH_UNREACHABLE ?
-				    dropped : rejected);
-}
-
-/* The last in the list has waited longest. */
-static void ipoib_path_expire_waiting(struct ipoib_dev *priv,
-				      struct sk_buff_head *dropped,
-				      struct sk_buff_head *rejected)
-{
-	unsigned long expires;
-	struct ipoib_path *path;
-
-	lockdep_assert_held(&priv->path.lock);
-	while (!list_empty(&priv->path.waiting)) {
-		path = list_last_entry(&priv->path.waiting, struct ipoib_path,
-				       waiting);
-		expires = path->asked_at + IPOIB_PATH_PATIENCE;
-		if (time_before(jiffies, expires)) {
-			mod_delayed_work(priv->wq, &priv->path.waiter_work,
-					 expires - jiffies);
-			return;
-		}
-		ipoib_path_expire(path, dropped, rejected);
-	}
-}
-
-/* There may be a credit, or there has been none for long. */
-static void ipoib_path_resume(struct work_struct *work)
-{
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev,
-					      path.waiter_work);
-	struct sk_buff_head dropped, rejected;
-	struct ipoib_path *path, *tmp;
-
-	__skb_queue_head_init(&dropped);
-	__skb_queue_head_init(&rejected);
-	spin_lock_bh(&priv->path.lock);
-	/* First: a credit that is put from here on has this run again at once. */
-	ipoib_path_expire_waiting(priv, &dropped, &rejected);
-	list_for_each_entry_safe(path, tmp, &priv->path.waiting, waiting) {
-		ipoib_path_query(path, &dropped);
-		if (!list_empty(&path->waiting))
-			break;
-	}
-	spin_unlock_bh(&priv->path.lock);
-	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
-	ipoib_path_reject(priv, &rejected);
-}
-
-static void ipoib_path_limit_free(struct ipoib_limit_waiter *wait)
-{
-	struct ipoib_dev *priv = container_of(wait, struct ipoib_dev,
-					      path.waiter);
-
-	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->path.waiter_work, 0);
-}
-
-/*
- * The limit outlives the interface if there is another one on the port. After the first
- * call nothing starts the work; but until the work has ended it may wait for a credit
- * again.
- */
-static void ipoib_path_cancel_wait(struct ipoib_dev *priv)
-{
-	if (!priv->path.limit)
-		return;
-	ipoib_limit_cancel(priv->path.limit, &priv->path.waiter);
-	cancel_delayed_work_sync(&priv->path.waiter_work);
-	ipoib_limit_cancel(priv->path.limit, &priv->path.waiter);
-}
-
 /**
  * ipoib_path_start - start ageing
  * @priv: the interface, IPOIB_FLAG_UP set
@@ -962,7 +892,6 @@ void ipoib_path_stop(struct ipoib_dev *priv)
 	struct sk_buff_head dropped;
 
 	cancel_delayed_work_sync(&priv->path.work);
-	ipoib_path_cancel_wait(priv);
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->path.lock);
 	while (!list_empty(&priv->path.list)) {
@@ -975,6 +904,8 @@ void ipoib_path_stop(struct ipoib_dev *priv)
 		spin_lock_bh(&priv->path.lock);
 	}
 	spin_unlock_bh(&priv->path.lock);
+	/* Works of paths that are unlinked hold references, too. */
+	flush_workqueue(priv->wq);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
 }
 
@@ -1001,10 +932,7 @@ int ipoib_path_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->path.lock);
 	INIT_LIST_HEAD(&priv->path.list);
-	INIT_LIST_HEAD(&priv->path.waiting);
 	INIT_DELAYED_WORK(&priv->path.work, ipoib_path_age);
-	INIT_DELAYED_WORK(&priv->path.waiter_work, ipoib_path_resume);
-	ipoib_limit_waiter_init(&priv->path.waiter, ipoib_path_limit_free);
 	refcount_set(&priv->queries, 1);
 	init_completion(&priv->queries_done);
 	return rhashtable_init(&priv->path.table, &ipoib_path_params);

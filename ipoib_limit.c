@@ -5,9 +5,8 @@
  * After an event that all nodes see, such as a new SM, each of them joins all its
  * groups and looks up all its paths again. The SA of a large fabric drops what it
  * cannot take at once, and each node repeats it a second later. So the interfaces of a
- * port together have at most IPOIB_QUERIES_MAX queries outstanding. A group that gets no
- * credit gets one in its turn; the paths are called when there may be one, and the newest
- * takes it. On RoCE there is no SA, but each
+ * port together have at most IPOIB_QUERIES_MAX queries outstanding, and what gets no credit
+ * for one waits. On RoCE there is no SA, but each
  * path query is an entry of the host's neighbour table, which a flood of addresses
  * that do not exist must not fill.
  */
@@ -20,132 +19,63 @@
  */
 void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max)
 {
+	unsigned int kind;
+
 	spin_lock_init(&limit->lock);
 	limit->max = max;
-	INIT_LIST_HEAD(&limit->queue);
-	INIT_LIST_HEAD(&limit->waiting);
-	limit->busy = 0;
-	limit->held = 0;
-}
-
-/**
- * ipoib_limit_waiter_init - initialise a waiter
- * @wait: the waiter
- * @resume: called when there may be a credit; must only queue a work
- */
-void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
-			     void (*resume)(struct ipoib_limit_waiter *wait))
-{
-	INIT_LIST_HEAD(&wait->list);
-	wait->resume = resume;
-}
-
-/**
- * ipoib_limit_get - take a credit, or wait for one; IPOIB_QUERIES_KEPT are left to groups
- * @limit: the limit
- * @wait: the waiter; may be waiting already
- *
- * Context: any but hard interrupt
- * Return: true if the caller may send a query, and has to call ipoib_limit_put()
- * when that has ended; false if @wait will be resumed
- */
-bool ipoib_limit_get(struct ipoib_limit *limit, struct ipoib_limit_waiter *wait)
-{
-	bool granted;
-
-	spin_lock_bh(&limit->lock);
-	granted = limit->busy < limit->max &&
-		  limit->busy - limit->held + IPOIB_QUERIES_KEPT < limit->max;
-	if (granted)
-		limit->busy++;
-	else if (list_empty(&wait->list))
-		list_add_tail(&wait->list, &limit->waiting);
-	spin_unlock_bh(&limit->lock);
-	return granted;
-}
-
-/* May one more group have a credit? The others are for paths. */
-static bool ipoib_limit_is_for_groups(const struct ipoib_limit *limit)
-{
-	return limit->busy < limit->max &&
-	       limit->held + IPOIB_QUERIES_KEPT < limit->max;
-}
-
-static void ipoib_credit_hold(struct ipoib_limit *limit, struct ipoib_credit *credit)
-{
-	WRITE_ONCE(credit->held, true);
-	limit->held++;
-	limit->busy++;
-}
-
-/* All waiters are resumed, not one: that one may not need it any more. */
-static void __ipoib_limit_put(struct ipoib_limit *limit)
-{
-	struct ipoib_limit_waiter *wait, *tmp;
-	struct ipoib_credit *credit, *next;
-
-	lockdep_assert_held(&limit->lock);
-	WARN_ON_ONCE(!limit->busy);
-	limit->busy--;
-	list_for_each_entry_safe(credit, next, &limit->queue, list) {
-		if (!ipoib_limit_is_for_groups(limit))
-			break;
-		list_del_init(&credit->list);
-		ipoib_credit_hold(limit, credit);
-		credit->granted(credit);
+	for (kind = 0; kind < IPOIB_CREDIT_KINDS; kind++) {
+		INIT_LIST_HEAD(&limit->queue[kind]);
+		limit->held[kind] = 0;
 	}
-	if (limit->busy == limit->max)
-		return;
-	list_for_each_entry_safe(wait, tmp, &limit->waiting, list) {
-		list_del_init(&wait->list);
-		wait->resume(wait);
-	}
-}
-
-/**
- * ipoib_limit_put - give a credit back
- * @limit: the limit
- *
- * Context: any but hard interrupt
- */
-void ipoib_limit_put(struct ipoib_limit *limit)
-{
-	spin_lock_bh(&limit->lock);
-	__ipoib_limit_put(limit);
-	spin_unlock_bh(&limit->lock);
-}
-
-/**
- * ipoib_limit_cancel - stop waiting
- * @limit: the limit
- * @wait: the waiter; it is not resumed any more when this returns
- *
- * Context: any but hard interrupt
- */
-void ipoib_limit_cancel(struct ipoib_limit *limit,
-			struct ipoib_limit_waiter *wait)
-{
-	spin_lock_bh(&limit->lock);
-	list_del_init(&wait->list);
-	spin_unlock_bh(&limit->lock);
 }
 
 /**
  * ipoib_credit_init - initialise a credit that is not held
  * @credit: the credit
+ * @kind: what asks
  * @granted: see &struct ipoib_credit
  */
-void ipoib_credit_init(struct ipoib_credit *credit,
+void ipoib_credit_init(struct ipoib_credit *credit, enum ipoib_credit_kind kind,
 		       void (*granted)(struct ipoib_credit *credit))
 {
 	INIT_LIST_HEAD(&credit->list);
 	credit->granted = granted;
+	credit->kind = kind;
 	credit->held = false;
+}
+
+/* Each kind leaves some to the other. */
+static bool ipoib_limit_has_room(const struct ipoib_limit *limit,
+				 enum ipoib_credit_kind kind)
+{
+	return limit->held[IPOIB_CREDIT_GROUP] + limit->held[IPOIB_CREDIT_PATH] <
+	       limit->max && limit->held[kind] + IPOIB_QUERIES_KEPT < limit->max;
+}
+
+static void ipoib_credit_hold(struct ipoib_limit *limit, struct ipoib_credit *credit)
+{
+	lockdep_assert_held(&limit->lock);
+	WRITE_ONCE(credit->held, true);
+	limit->held[credit->kind]++;
+}
+
+static void ipoib_limit_grant(struct ipoib_limit *limit, enum ipoib_credit_kind kind)
+{
+	struct ipoib_credit *credit, *next;
+
+	lockdep_assert_held(&limit->lock);
+	list_for_each_entry_safe(credit, next, &limit->queue[kind], list) {
+		if (!ipoib_limit_has_room(limit, kind))
+			return;
+		list_del_init(&credit->list);
+		ipoib_credit_hold(limit, credit);
+		credit->granted(credit);
+	}
 }
 
 /**
  * ipoib_credit_get - take a credit, or wait for one
- * @limit: the limit
+ * @limit: the limit, NULL if there is none
  * @credit: held already, waiting already, or neither
  *
  * Context: any but hard interrupt
@@ -154,14 +84,20 @@ void ipoib_credit_init(struct ipoib_credit *credit,
  */
 bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit)
 {
+	struct list_head *queue;
 	bool held;
 
+	if (!limit)
+		return true;
+	queue = &limit->queue[credit->kind];
 	spin_lock_bh(&limit->lock);
 	if (!credit->held && list_empty(&credit->list)) {
-		if (list_empty(&limit->queue) && ipoib_limit_is_for_groups(limit))
+		if (ipoib_limit_has_room(limit, credit->kind))
 			ipoib_credit_hold(limit, credit);
+		else if (credit->kind == IPOIB_CREDIT_PATH)
+			list_add(&credit->list, queue);
 		else
-			list_add_tail(&credit->list, &limit->queue);
+			list_add_tail(&credit->list, queue);
 	}
 	held = credit->held;
 	spin_unlock_bh(&limit->lock);
@@ -170,7 +106,7 @@ bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit)
 
 /**
  * ipoib_credit_put - give a credit back, or wait for it no longer
- * @limit: the limit
+ * @limit: the limit, NULL if there is none
  * @credit: held, waiting or neither
  *
  * When this returns &ipoib_credit.granted is not running and will not be called.
@@ -179,12 +115,15 @@ bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit)
  */
 void ipoib_credit_put(struct ipoib_limit *limit, struct ipoib_credit *credit)
 {
+	if (!limit)
+		return;
 	spin_lock_bh(&limit->lock);
 	list_del_init(&credit->list);
 	if (credit->held) {
 		WRITE_ONCE(credit->held, false);
-		limit->held--;
-		__ipoib_limit_put(limit);
+		limit->held[credit->kind]--;
+		ipoib_limit_grant(limit, IPOIB_CREDIT_GROUP);
+		ipoib_limit_grant(limit, IPOIB_CREDIT_PATH);
 	}
 	spin_unlock_bh(&limit->lock);
 }

@@ -18,14 +18,16 @@
 #define IPOIB_QUERIES_KEPT		4
 
 /**
- * struct ipoib_limit_waiter - waits for a credit of a limit
- * @list: in &ipoib_limit.waiting, or empty; under &ipoib_limit.lock
- * @resume: called when there may be a credit, under &ipoib_limit.lock: it only queues
- *	a work
+ * enum ipoib_credit_kind - what asks
+ * @IPOIB_CREDIT_GROUP: a group: credits go round in the order of arrival
+ * @IPOIB_CREDIT_PATH: a path: the newest has the next credit, so that what a flood has left
+ *	does not delay it
+ * @IPOIB_CREDIT_KINDS: number of kinds
  */
-struct ipoib_limit_waiter {
-	struct list_head list;
-	void (*resume)(struct ipoib_limit_waiter *wait);
+enum ipoib_credit_kind {
+	IPOIB_CREDIT_GROUP,
+	IPOIB_CREDIT_PATH,
+	IPOIB_CREDIT_KINDS,
 };
 
 /**
@@ -33,11 +35,13 @@ struct ipoib_limit_waiter {
  * @list: in &ipoib_limit.queue while it waits, or empty; under &ipoib_limit.lock
  * @granted: called when it gets the credit that it has waited for, under &ipoib_limit.lock:
  *	it only queues a work
- * @held: it counts in &ipoib_limit.busy; under &ipoib_limit.lock
+ * @kind: what asks
+ * @held: it counts in &ipoib_limit.held; under &ipoib_limit.lock
  */
 struct ipoib_credit {
 	struct list_head list;
 	void (*granted)(struct ipoib_credit *credit);
+	enum ipoib_credit_kind kind;
 	bool held;
 };
 
@@ -45,29 +49,19 @@ struct ipoib_credit {
  * struct ipoib_limit - limit of outstanding queries to the fabric
  * @lock: protects the rest
  * @max: how many there may be
- * @busy: how many are outstanding
- * @held: of these, how many by a &struct ipoib_credit
- * @queue: &struct ipoib_credit that wait, in order of arrival; each credit that is put goes
- *	to the first of them
- * @waiting: &struct ipoib_limit_waiter, all resumed when a credit is put and @queue is empty
+ * @held: how many are outstanding, by kind
+ * @queue: &struct ipoib_credit that wait, by kind; each credit that is put goes to the
+ *	first of those for which there is room
  */
 struct ipoib_limit {
 	spinlock_t lock; /* all of it */
 	unsigned int max;
-	unsigned int busy;
-	unsigned int held;
-	struct list_head queue;
-	struct list_head waiting;
+	unsigned int held[IPOIB_CREDIT_KINDS];
+	struct list_head queue[IPOIB_CREDIT_KINDS];
 };
 
 void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max);
-bool ipoib_limit_get(struct ipoib_limit *limit, struct ipoib_limit_waiter *wait);
-void ipoib_limit_put(struct ipoib_limit *limit);
-void ipoib_limit_waiter_init(struct ipoib_limit_waiter *wait,
-			     void (*resume)(struct ipoib_limit_waiter *wait));
-void ipoib_limit_cancel(struct ipoib_limit *limit,
-			struct ipoib_limit_waiter *wait);
-void ipoib_credit_init(struct ipoib_credit *credit,
+void ipoib_credit_init(struct ipoib_credit *credit, enum ipoib_credit_kind kind,
 		       void (*granted)(struct ipoib_credit *credit));
 bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit);
 void ipoib_credit_put(struct ipoib_limit *limit, struct ipoib_credit *credit);

@@ -29,12 +29,14 @@ struct neighbour;
 /**
  * enum ipoib_path_state - what is known about the way to a GID
  * @IPOIB_PATH_IDLE: nothing, not asked for
+ * @IPOIB_PATH_WAITING: the fabric is to be asked as soon as there is a credit; frames wait
  * @IPOIB_PATH_RESOLVING: the fabric was asked; frames wait
  * @IPOIB_PATH_VALID: there is an address handle
  * @IPOIB_PATH_FAILED: there is no path; frames are dropped until @retry_at
  */
 enum ipoib_path_state {
 	IPOIB_PATH_IDLE,
+	IPOIB_PATH_WAITING,
 	IPOIB_PATH_RESOLVING,
 	IPOIB_PATH_VALID,
 	IPOIB_PATH_FAILED,
@@ -51,8 +53,8 @@ enum ipoib_path_state {
  * @used: jiffies, with a resolution of a second, of the last frame
  * @priv: the interface
  * @list: in &ipoib_paths.list, under path.lock
- * @waiting: in &ipoib_paths.waiting, or empty; under path.lock
- * @credit: its query counts against the limit
+ * @work: goes on when there is a credit, or has been none for a second; on &ipoib_dev.wq
+ * @credit: of its query: waited for in IPOIB_PATH_WAITING, held until the query has ended
  * @state: under path.lock
  * @queue: frames that wait, whole with their &struct ipoib_header; under
  *	path.lock
@@ -66,7 +68,7 @@ enum ipoib_path_state {
  * @failures: failed queries in a row, or as good as that; under path.lock
  * @rec: last path record, under path.lock
  * @odd: it takes less than the link, and that has been said; query's answer only
- * @ref: held by the table and by each query
+ * @ref: held by the table, by each query and by the queued @work
  * @rcu: frees it
  */
 struct ipoib_path {
@@ -78,8 +80,8 @@ struct ipoib_path {
 
 	struct ipoib_dev *priv;
 	struct list_head list;
-	struct list_head waiting;
-	bool credit;
+	struct delayed_work work;
+	struct ipoib_credit credit;
 	enum ipoib_path_state state;
 	struct sk_buff_head queue;
 	void *query;
@@ -110,12 +112,6 @@ struct ipoib_paths {
 	unsigned int queued;
 	/** @limit: of outstanding path queries; NULL if there is none */
 	struct ipoib_limit *limit;
-	/** @waiting: paths that wait for a credit of @limit, the newest first */
-	struct list_head waiting;
-	/** @waiter: waits for that */
-	struct ipoib_limit_waiter waiter;
-	/** @waiter_work: queries for @waiting, and fails what has waited for a second */
-	struct delayed_work waiter_work;
 	/** @work: ages paths */
 	struct delayed_work work;
 };

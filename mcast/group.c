@@ -171,7 +171,7 @@ static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
 	mcast->retry_at = jiffies;
 	__skb_queue_head_init(&mcast->queue);
 	INIT_DELAYED_WORK(&mcast->work, ipoib_mcast_work);
-	ipoib_credit_init(&mcast->credit, ipoib_mcast_group_granted);
+	ipoib_credit_init(&mcast->credit, IPOIB_CREDIT_GROUP, ipoib_mcast_group_granted);
 	pr_debug("ipoib: group %pI6 created\n", mgid);
 	return mcast;
 }

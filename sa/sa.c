@@ -396,7 +396,7 @@ static void ipoib_sa_purge_membership(struct ipoib_dev *priv,
 	if (!purge)
 		return;
 	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
-	ipoib_credit_init(&purge->credit, ipoib_sa_purge_granted);
+	ipoib_credit_init(&purge->credit, IPOIB_CREDIT_GROUP, ipoib_sa_purge_granted);
 	purge->priv = priv;
 	purge->rec = *rec;
 	purge->mask = mask;

@@ -33,68 +33,67 @@ static void share_groups(struct kunit *test)
 	kfree(priv);
 }
 
-static void share_resumed(struct ipoib_limit_waiter *wait)
-{
-}
-
 static void share_granted(struct ipoib_credit *credit)
 {
 }
 
-static void share_credits(struct kunit *test)
+/* Ask for @n credits of a kind, and return how many of them are held. */
+static unsigned int share_ask(struct ipoib_limit *limit, struct ipoib_credit *credits,
+			      enum ipoib_credit_kind kind, unsigned int n)
 {
-	struct ipoib_credit groups[IPOIB_QUERIES_MAX + 1];
-	struct ipoib_limit_waiter paths;
-	struct ipoib_limit limit;
-	unsigned int n = 0;
-
-	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
-	ipoib_limit_waiter_init(&paths, share_resumed);
-	while (n <= IPOIB_QUERIES_MAX && ipoib_limit_get(&limit, &paths))
-		n++;
-	KUNIT_EXPECT_EQ(test, n, IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
-	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
-	for (; n <= IPOIB_QUERIES_MAX; n++) {
-		ipoib_credit_init(&groups[n], share_granted);
-		if (!ipoib_credit_get(&limit, &groups[n]))
-			break;
-	}
-	KUNIT_EXPECT_EQ(test, n, IPOIB_QUERIES_MAX);
-	/* That of a path goes to the group that waits, the next one wakes the paths. */
-	ipoib_limit_put(&limit);
-	KUNIT_EXPECT_TRUE(test, groups[n].held);
-	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
-	ipoib_credit_put(&limit, &groups[n]);
-	KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
-	KUNIT_EXPECT_TRUE(test, ipoib_limit_get(&limit, &paths));
-	KUNIT_EXPECT_FALSE(test, ipoib_limit_get(&limit, &paths));
-	KUNIT_EXPECT_FALSE(test, ipoib_credit_get(&limit, &groups[n]));
-}
-
-/* Groups wait for credits: paths have what groups leave to them. */
-static void share_paths(struct kunit *test)
-{
-	const unsigned int most = IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT;
-	struct ipoib_credit groups[2 * IPOIB_QUERIES_MAX];
-	struct ipoib_limit_waiter paths;
-	struct ipoib_limit limit;
+	unsigned int held = 0;
 	unsigned int i;
 
-	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
-	ipoib_limit_waiter_init(&paths, share_resumed);
-	for (i = 0; i < ARRAY_SIZE(groups); i++) {
-		ipoib_credit_init(&groups[i], share_granted);
-		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &groups[i]), i < most);
+	for (i = 0; i < n; i++) {
+		ipoib_credit_init(&credits[i], kind, share_granted);
+		held += ipoib_credit_get(limit, &credits[i]);
 	}
-	for (i = 0; i <= IPOIB_QUERIES_KEPT; i++)
-		KUNIT_EXPECT_EQ(test, ipoib_limit_get(&limit, &paths),
-				i < IPOIB_QUERIES_KEPT);
+	return held;
+}
+
+/* Paths leave some credits to groups. */
+static void share_credits(struct kunit *test)
+{
+	struct ipoib_credit groups[IPOIB_QUERIES_KEPT + 1];
+	struct ipoib_credit paths[IPOIB_QUERIES_MAX];
+	struct ipoib_limit limit;
+
+	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, paths, IPOIB_CREDIT_PATH, ARRAY_SIZE(paths)),
+			IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, groups, IPOIB_CREDIT_GROUP, ARRAY_SIZE(groups)),
+			IPOIB_QUERIES_KEPT);
+	/* That of a path goes to the group that waits. */
+	ipoib_credit_put(&limit, &paths[0]);
+	KUNIT_EXPECT_TRUE(test, groups[IPOIB_QUERIES_KEPT].held);
+	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_MAX - 1].held);
+	/* That of a group goes to the path that has waited least. */
+	ipoib_credit_put(&limit, &groups[0]);
+	KUNIT_EXPECT_TRUE(test, paths[IPOIB_QUERIES_MAX - 1].held);
+	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_MAX - 2].held);
+	KUNIT_EXPECT_TRUE(test, ipoib_credit_get(NULL, &paths[IPOIB_QUERIES_MAX - 2]));
+}
+
+/* Groups leave some credits to paths. */
+static void share_paths(struct kunit *test)
+{
+	enum { most = IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT };
+	struct ipoib_credit paths[IPOIB_QUERIES_KEPT + 1];
+	struct ipoib_credit groups[most + 2];
+	struct ipoib_limit limit;
+
+	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, groups, IPOIB_CREDIT_GROUP, ARRAY_SIZE(groups)),
+			most);
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, paths, IPOIB_CREDIT_PATH, ARRAY_SIZE(paths)),
+			IPOIB_QUERIES_KEPT);
 	ipoib_credit_put(&limit, &groups[0]);
 	KUNIT_EXPECT_TRUE(test, groups[most].held);
-	KUNIT_EXPECT_FALSE(test, list_empty(&paths.list));
-	ipoib_limit_put(&limit);
+	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_KEPT].held);
+	/* That of a path is not for the group that waits. */
+	ipoib_credit_put(&limit, &paths[0]);
 	KUNIT_EXPECT_FALSE(test, groups[most + 1].held);
-	KUNIT_EXPECT_TRUE(test, list_empty(&paths.list));
+	KUNIT_EXPECT_TRUE(test, paths[IPOIB_QUERIES_KEPT].held);
 }
 
 /* Two hold credits of two, and three wait. */
@@ -102,15 +101,12 @@ static void share_turns(struct kunit *test)
 {
 	struct ipoib_credit credits[5];
 	struct ipoib_limit limit;
-	unsigned int i;
 
 	ipoib_limit_init(&limit, 2 + IPOIB_QUERIES_KEPT);
-	for (i = 0; i < ARRAY_SIZE(credits); i++) {
-		ipoib_credit_init(&credits[i], share_granted);
-		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &credits[i]), i < 2);
-		/* Once more changes nothing. */
-		KUNIT_EXPECT_EQ(test, ipoib_credit_get(&limit, &credits[i]), i < 2);
-	}
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, credits, IPOIB_CREDIT_GROUP, 5), 2u);
+	/* Once more changes nothing. */
+	KUNIT_EXPECT_TRUE(test, ipoib_credit_get(&limit, &credits[1]));
+	KUNIT_EXPECT_FALSE(test, ipoib_credit_get(&limit, &credits[2]));
 	/* It does not wait any more. */
 	ipoib_credit_put(&limit, &credits[2]);
 	ipoib_credit_put(&limit, &credits[0]);
@@ -123,7 +119,7 @@ static void share_turns(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, credits[4].held);
 	ipoib_credit_put(&limit, &credits[3]);
 	ipoib_credit_put(&limit, &credits[4]);
-	KUNIT_EXPECT_EQ(test, limit.busy, 0u);
+	KUNIT_EXPECT_EQ(test, limit.held[IPOIB_CREDIT_GROUP], 0u);
 }
 
 static struct kunit_case ipoib_share_cases[] = {

@@ -25,6 +25,7 @@ CASES=(
 	"flood:many F12 peers reach the victim, and it them, while eight ports do so together"
 	"own:limited F12 no more than 4096 frames of an interface wait for paths, the others are counted"
 	"own:gone F12 none is left when they are given up"
+	"own:down F12 nor when the interface goes down, which then finds paths again"
 )
 
 NEEDS=(
@@ -202,6 +203,17 @@ own()
 	gone)
 		knob_set 1 delay_ms_mad 0
 		check "none" slowwait 60 waiting_is -eq 0
+		check "ping" slowwait 20 ping_ok 1 "$(ip4 4)"
+		;;
+	down)
+		knob_set 1 delay_ms_mad 500
+		in_node 1 "$LIB_DIR/gid_flood.py" ib0 0 1000 || fail "cannot send"
+		check_num "frames that wait" "$(waiting)" -gt 100
+		check "down" node_ip 1 link set ib0 down
+		knob_set 1 delay_ms_mad 0
+		check "none" slowwait 20 waiting_is -eq 0
+		check "up" node_ip 1 link set ib0 up
+		check "carrier" wait_carrier 1
 		check "ping" slowwait 20 ping_ok 1 "$(ip4 4)"
 		;;
 	esac
