@@ -295,14 +295,25 @@ struct ipoib_peer {
 	struct rcu_head rcu;
 };
 
+/*
+ * Order of the large pieces of a receive: four and a single page hold 64 KB, where single pages
+ * are 16. The latter do where there are no large ones. 0: the pages of the architecture are
+ * large.
+ */
+#define IPOIB_CM_ORDER		(PAGE_SIZE == SZ_4K ? 2 : 0)
+
 /**
  * struct ipoib_cm_slot - buffer of one posted receive
- * @npages: how many pages of the pool it has: the last ones of those that the HCA needs
- * @page: the pages
- * @sge: scatter list: the header, then the pages
+ * @order: of its pieces but the first, which is a single page
+ * @npieces: how many the HCA needs
+ * @npages: how many of them it has: the last ones
+ * @page: the pieces, of the pools
+ * @sge: scatter list: the header, then the pieces
  */
 struct ipoib_cm_slot {
-	unsigned int npages;
+	u8 order;
+	u8 npieces;
+	u8 npages;
 	struct page *page[IPOIB_CM_PAGES];
 	struct ib_sge sge[IPOIB_CM_PAGES + 1];
 };
@@ -446,8 +457,9 @@ enum ipoib_srq_state {
  * @moder: moderates them
  * @srq: receives of all connections, NULL if the HCA has none
  * @bufs: its buffers
- * @pool: pages
- * @nsge: of a receive: one for the header, the others for a page each
+ * @pool: single pages
+ * @large: pieces of order IPOIB_CM_ORDER, NULL if they are not used
+ * @nsge: of a receive at most: one for the header, the others for a page each
  * @lock: protects the pool's side of allocation, @wr and what is free
  * @wr: scratch for a chain of receives
  * @wc: scratch for polling
@@ -461,6 +473,7 @@ struct ipoib_cm_rx {
 	struct ib_srq *srq;
 	struct ipoib_cm_bufs bufs;
 	struct page_pool *pool;
+	struct page_pool *large;
 	unsigned int nsge;
 	spinlock_t lock; /* see above */
 	struct ib_recv_wr wr[IPOIB_CM_BATCH];

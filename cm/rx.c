@@ -5,12 +5,12 @@
  * All connections of an interface take their receives from one SRQ, and all
  * complete into one CQ, so an idle connection holds no buffer. On an HCA
  * without SRQ each connection has a few receives of its own. A receive is a
- * small buffer for the encapsulation header and single pages for the packet;
- * of a packet shorter than a buffer only the pages that hold it go up the
- * stack. Never is more than a page allocated in one piece.
+ * small buffer for the encapsulation header, a page, and for what is longer pieces of
+ * four pages; of a packet shorter than a buffer only those that hold it go up the
+ * stack. Where there is no memory in pieces of four pages single ones do.
  *
  * The memory comes with the first connection and goes when there has been none
- * for a while. A receive takes 16 pages, so only as many are posted as there are
+ * for a while. A receive takes 64 KB, so only as many are posted as there are
  * connections, and a margin, see ipoib_cm_rx_target().
  *
  * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
@@ -193,13 +193,43 @@ static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 	return target > posted ? target - posted : 0;
 }
 
+static struct page_pool *ipoib_cm_slot_pool(const struct ipoib_cm_rx *rx,
+					    const struct ipoib_cm_slot *slot,
+					    unsigned int i)
+{
+	return slot->order && i ? rx->large : rx->pool;
+}
+
+static unsigned int ipoib_cm_slot_size(const struct ipoib_cm_slot *slot, unsigned int i)
+{
+	return i ? PAGE_SIZE << slot->order : PAGE_SIZE;
+}
+
 static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx,
 				struct ipoib_cm_slot *slot)
 {
-	for (; slot->npages; slot->npages--)
-		page_pool_put_full_page(rx->pool,
-					slot->page[rx->nsge - 1 - slot->npages],
-					false);
+	unsigned int i;
+
+	for (; slot->npages; slot->npages--) {
+		i = slot->npieces - slot->npages;
+		page_pool_put_full_page(ipoib_cm_slot_pool(rx, slot, i),
+					slot->page[i], false);
+	}
+}
+
+/* The pieces of an empty slot; together they are as long, whatever the order. */
+static void ipoib_cm_slot_divide(struct ipoib_cm_rx *rx,
+				 struct ipoib_cm_slot *slot, unsigned int order)
+{
+	unsigned int left = (rx->nsge - 1) * PAGE_SIZE;
+	struct ib_sge *sge;
+
+	slot->order = order;
+	for (slot->npieces = 0; left; slot->npieces++) {
+		sge = &slot->sge[1 + slot->npieces];
+		sge->length = min(left, ipoib_cm_slot_size(slot, slot->npieces));
+		left -= sge->length;
+	}
 }
 
 static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
@@ -208,13 +238,21 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 	struct page *page;
 	unsigned int i;
 
-	for (; slot->npages < rx->nsge - 1; slot->npages++) {
-		page = page_pool_dev_alloc_pages(rx->pool);
-		if (!page)
+	if (!slot->npages)
+		ipoib_cm_slot_divide(rx, slot, rx->large ? IPOIB_CM_ORDER : 0);
+	while (slot->npages < slot->npieces) {
+		i = slot->npieces - 1 - slot->npages;
+		page = page_pool_dev_alloc_pages(ipoib_cm_slot_pool(rx, slot, i));
+		if (page) {
+			slot->page[i] = page;
+			slot->sge[i + 1].addr = ipoib_cm_page_dma(cm, page);
+			slot->npages++;
+		} else if (slot->order) {
+			ipoib_cm_slot_empty(rx, slot);
+			ipoib_cm_slot_divide(rx, slot, 0);
+		} else {
 			return false;
-		i = rx->nsge - 2 - slot->npages;
-		slot->page[i] = page;
-		slot->sge[i + 1].addr = ipoib_cm_page_dma(cm, page);
+		}
 	}
 	return true;
 }
@@ -226,12 +264,13 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      struct ib_recv_wr *wr, u16 index)
 {
-	struct ib_sge *sge = bufs->slots[index].sge;
+	struct ipoib_cm_slot *slot = &bufs->slots[index];
 	struct ib_device *ca = cm->priv->ca;
+	struct ib_sge *sge = slot->sge;
 
 	wr->wr_id = index;
 	wr->sg_list = sge;
-	wr->num_sge = cm->rx->nsge;
+	wr->num_sge = slot->npieces + 1;
 	wr->next = wr + 1;
 	ib_dma_sync_single_for_device(ca, sge[0].addr, IPOIB_ENCAP_LEN,
 				      DMA_FROM_DEVICE);
@@ -460,14 +499,13 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 static void ipoib_cm_slot_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			       unsigned int index)
 {
-	struct ib_sge *sge = bufs->slots[index].sge;
+	struct ipoib_cm_slot *slot = &bufs->slots[index];
 	unsigned int i;
 
-	for (i = 0; i <= IPOIB_CM_PAGES; i++) {
-		sge[i].length = i ? PAGE_SIZE : IPOIB_ENCAP_LEN;
-		sge[i].lkey = cm->priv->pd->local_dma_lkey;
-	}
-	sge[0].addr = ipoib_bufs_dma(&bufs->heads, index);
+	for (i = 0; i <= IPOIB_CM_PAGES; i++)
+		slot->sge[i].lkey = cm->priv->pd->local_dma_lkey;
+	slot->sge[0].addr = ipoib_bufs_dma(&bufs->heads, index);
+	slot->sge[0].length = IPOIB_ENCAP_LEN;
 	bufs->free[index] = index;
 }
 
@@ -517,7 +555,7 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 {
 	bool copy = len <= IPOIB_RX_COPY;
 	struct sk_buff *skb;
-	unsigned int i, part;
+	unsigned int i, part, size;
 
 	skb = napi_alloc_skb(&cm->rx_poll.napi, IPOIB_HARD_LEN +
 			     (copy ? len : IPOIB_RX_LINEAR));
@@ -525,7 +563,8 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 		return NULL;
 	skb_put(skb, IPOIB_HARD_LEN);
 	for (i = 0; len; i++, len -= part) {
-		part = min_t(unsigned int, len, PAGE_SIZE);
+		size = ipoib_cm_slot_size(slot, i);
+		part = min(len, size);
 		ib_dma_sync_single_for_cpu(cm->priv->ca,
 					   slot->sge[i + 1].addr,
 					   part, DMA_FROM_DEVICE);
@@ -533,7 +572,7 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 			skb_put_data(skb, page_address(slot->page[i]), part);
 			continue;
 		}
-		skb_add_rx_frag(skb, i, slot->page[i], 0, part, PAGE_SIZE);
+		skb_add_rx_frag(skb, i, slot->page[i], 0, part, size);
 		slot->npages--;
 	}
 	if (!copy)
@@ -737,16 +776,21 @@ static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 
 /* ---- what connections share ---- */
 
-static int ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+/* Return: pool of pieces of an order, or ERR_PTR() */
+static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm,
+					      struct ipoib_cm_rx *rx,
+					      unsigned int order)
 {
 	struct ib_device *ca = cm->priv->ca;
 	struct page_pool_params params = {
+		.order = order,
 		.pool_size = min_t(unsigned int, IPOIB_CM_POOL_RING,
-				   rx->bufs.size * (rx->nsge - 1)),
+				   rx->bufs.size * (rx->nsge - 1)) >> order,
 		.nid = NUMA_NO_NODE,
 		.dma_dir = DMA_FROM_DEVICE,
-		.max_len = PAGE_SIZE,
+		.max_len = PAGE_SIZE << order,
 	};
+	struct page_pool *pool;
 
 	/* With receives of their own connections allocate outside of it, too. */
 	if (rx->bufs.size)
@@ -755,10 +799,33 @@ static int ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 		params.dev = ca->dma_device;
 	}
-	rx->pool = page_pool_create(&params);
+	pool = page_pool_create(&params);
+	if (!IS_ERR(pool))
+		ipoib_object_made(IPOIB_OBJECT_POOL);
+	return pool;
+}
+
+static void ipoib_cm_destroy_pool(struct page_pool *pool)
+{
+	if (!pool)
+		return;
+	page_pool_destroy(pool);
+	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
+}
+
+static int ipoib_cm_pools_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	struct page_pool *large;
+
+	rx->pool = ipoib_cm_pool_create(cm, rx, 0);
 	if (IS_ERR(rx->pool))
 		return PTR_ERR(rx->pool);
-	ipoib_object_made(IPOIB_OBJECT_POOL);
+	/* What a page and one such piece hold would be about as many single pages. */
+	if (!IPOIB_CM_ORDER || rx->nsge - 1 <= 1 << IPOIB_CM_ORDER)
+		return 0;
+	large = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
+	if (!IS_ERR(large))
+		rx->large = large;
 	return 0;
 }
 
@@ -824,12 +891,6 @@ static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
 	       ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
 }
 
-static void ipoib_cm_destroy_pool(struct ipoib_cm_rx *rx)
-{
-	page_pool_destroy(rx->pool);
-	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
-}
-
 static int ipoib_cm_rx_make_cq(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_cq_init_attr attr = {
@@ -857,7 +918,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, ipoib_cm_srq_full(size));
 	if (err)
 		goto destroy_srq;
-	err = ipoib_cm_pool_create(cm, rx);
+	err = ipoib_cm_pools_create(cm, rx);
 	if (err)
 		goto destroy_srq;
 	err = ipoib_cm_rx_make_cq(cm, rx);
@@ -866,7 +927,8 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	return 0;
 
 destroy_pool:
-	ipoib_cm_destroy_pool(rx);
+	ipoib_cm_destroy_pool(rx->large);
+	ipoib_cm_destroy_pool(rx->pool);
 destroy_srq:
 	ipoib_cm_srq_destroy(cm, rx);
 	return err;
@@ -983,7 +1045,8 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	ipoib_moder_exit(&rx->moder);
 	ipoib_cm_destroy_cq(rx->cq);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
-	ipoib_cm_destroy_pool(rx);
+	ipoib_cm_destroy_pool(rx->large);
+	ipoib_cm_destroy_pool(rx->pool);
 	WRITE_ONCE(cm->rx, NULL);
 	kfree(rx);
 }
@@ -1087,6 +1150,13 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 	conn->bufs = NULL;
 }
 
+static unsigned int ipoib_cm_rx_pages(const struct ipoib_cm_rx *rx)
+{
+	if (!rx->large)
+		return rx->nsge - 1;
+	return 1 + round_up(rx->nsge - 2, 1 << IPOIB_CM_ORDER);
+}
+
 static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
 {
 	unsigned int posted = ipoib_cm_bufs_posted(&cm->rx->bufs);
@@ -1114,7 +1184,7 @@ void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 	if (cm->rx) {
 		posted = ipoib_cm_rx_posted(cm);
 		lost = READ_ONCE(cm->rx->bufs.lost);
-		pages = (posted + lost) * (cm->rx->nsge - 1);
+		pages = (posted + lost) * ipoib_cm_rx_pages(cm->rx);
 	}
 	seq_printf(file, "receives: %u\nreceives_lost: %u\nreceive_pages: %u\n",
 		   posted, lost, pages);

@@ -13,6 +13,8 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_fault.sh
 . "$LIB_DIR/lib_fault.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
 
 # One in so many allocations in or below the driver fails.
 EVERY=40
@@ -20,6 +22,7 @@ SECONDS_UNDER=20
 
 CASES=(
 	"comes_and_goes - interfaces, links, HCAs and groups under traffic, short of memory"
+	"pieces C25 connections without memory in pieces of several pages receive into single ones"
 	"unload A8 the module unloaded under traffic, short of memory, three times"
 	"afterwards - with memory again all works"
 )
@@ -173,6 +176,28 @@ restored()
 	node_try 2
 	check "carrier" wait_carrier
 	check "ping" wait_ping 1 2 30
+}
+
+# What the driver allocates fails if it is four pages or more.
+pieces()
+{
+	local min_order
+
+	faults_or_skip || return
+	min_order=$(fault_dir fail_page_alloc)/min-order
+	in_mode connected rc 1 2 || fail "no connected mode"
+	fault_module_moved
+	echo 2 > "$min_order"
+	fault_arm fail_page_alloc %1 module
+	check "connection" connect 1 2
+	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 60000
+	check "ping back" ping_lossless 2 "$(ip6 1)" 20 -s 60000
+	pressure_off
+	echo 0 > "$min_order"
+	check_num "allocations that failed" "${FAILED[fail_page_alloc]:-0}" -gt 10
+	FAILED=()
+	check "ping" ping_lossless 1 "$(ip4 2)" 200 -s 60000
+	in_mode datagram rc 1 2 || fail "no datagram mode"
 }
 
 unload()
