@@ -326,10 +326,7 @@ static void ipoib_peer_end_requests(struct ipoib_cm *cm, struct ipoib_peer *peer
 			__ipoib_conn_close(conn);
 }
 
-/*
- * The private data of an RTU (C15). Without it, or in place of an RTU that has not come,
- * nothing says that the peer follows the RFC.
- */
+/* The private data of an RTU (C15). Without it nothing shows that the peer follows the RFC. */
 static void ipoib_conn_take_rtu(struct ipoib_conn *conn)
 {
 	if (!conn->duplex ||
@@ -341,7 +338,7 @@ static void ipoib_conn_take_rtu(struct ipoib_conn *conn)
 
 /**
  * ipoib_conn_accepted - the peer is ready to use a connection that it asked for
- * @conn: the connection, with the private data of the RTU, zero if data came in place of that
+ * @conn: the connection, with the private data of the RTU
  *
  * Context: process
  */

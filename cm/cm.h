@@ -163,13 +163,12 @@ enum ipoib_conn_state {
 /**
  * enum ipoib_conn_flag - bits of &ipoib_conn.flags
  * @IPOIB_CONN_EV_REPLIED: a REP has come, with @theirs
- * @IPOIB_CONN_EV_READY: an RTU has come, with @theirs, or data in its place
+ * @IPOIB_CONN_EV_READY: an RTU has come, with @theirs
  * @IPOIB_CONN_EV_REFUSED: a REJ has come, for @reason
  * @IPOIB_CONN_EV_UNREACHED: the REQ or REP has not been answered
  * @IPOIB_CONN_EV_LEFT: a DREQ has come
  * @IPOIB_CONN_EV_ENDED: a DREQ of the CM is over
  * @IPOIB_CONN_EV_EXPIRED: the CM has no identifier of it in timewait any more
- * @IPOIB_CONN_EV_DATA: data has come before the RTU
  * @IPOIB_CONN_EV_LAST_WQE: the SRQ is done with the QP
  * @IPOIB_CONN_EV_FAILED: it has failed, or its QP has: nothing is posted any more
  * @IPOIB_CONN_EV_PROVEN: something has arrived at the peer, as far as is known
@@ -191,7 +190,6 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_EV_LEFT,
 	IPOIB_CONN_EV_ENDED,
 	IPOIB_CONN_EV_EXPIRED,
-	IPOIB_CONN_EV_DATA,
 	IPOIB_CONN_EV_LAST_WQE,
 	IPOIB_CONN_EV_FAILED,
 	IPOIB_CONN_EV_PROVEN,

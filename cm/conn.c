@@ -63,10 +63,6 @@ static void ipoib_conn_treat(struct ipoib_conn *conn)
 {
 	if (test_and_clear_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
 		ipoib_conn_replied(conn);
-	/* Data is as good as an RTU, which may have been lost. */
-	if (test_and_clear_bit(IPOIB_CONN_EV_DATA, &conn->flags) &&
-	    READ_ONCE(conn->state) == IPOIB_CONN_ACCEPTING)
-		ib_cm_notify(conn->id, IB_EVENT_COMM_EST);
 	if (test_and_clear_bit(IPOIB_CONN_EV_READY, &conn->flags))
 		ipoib_conn_accepted(conn);
 	if (test_and_clear_bit(IPOIB_CONN_EV_REFUSED, &conn->flags))

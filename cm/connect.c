@@ -476,8 +476,6 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 		break;
 	case IB_CM_RTU_RECEIVED:
 		conn->theirs = *(const struct ipoib_cm_data *)event->private_data;
-		fallthrough;
-	case IB_CM_USER_ESTABLISHED:
 		ipoib_conn_note(conn, IPOIB_CONN_EV_READY);
 		break;
 	case IB_CM_REQ_ERROR:

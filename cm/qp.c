@@ -93,9 +93,6 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 
 	/* No lock may be taken here. */
 	switch (event->event) {
-	case IB_EVENT_COMM_EST:
-		ipoib_conn_note(conn, IPOIB_CONN_EV_DATA);
-		break;
 	case IB_EVENT_QP_LAST_WQE_REACHED:
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
