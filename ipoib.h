@@ -60,14 +60,15 @@
  *	under &ipoib_paths.lock; none is taken under it.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
- *	the callbacks of the CM, the works of connected mode, readers of debugfs,
- *	and under RTNL where completions are moderated. RTNL is not taken under it.
+ *	the works of connected mode, readers of debugfs, and under RTNL where
+ *	completions are moderated. RTNL is not taken under it.
  * &ipoib_cm.lock
- *	peers, the state of connections, frames that wait for one. Taken in
- *	the transmit path only if there is no connection to a peer that could
- *	have one. &ipoib_paths.lock may be taken under it. It is taken where
- *	a neighbour of the stack changes, perhaps under the lock of its table:
- *	so under this one nothing of neighbours is asked.
+ *	peers, the state of connections, frames that wait for one. Taken by
+ *	the callback of requests, and in the transmit path only if there is no
+ *	connection to a peer that could have one. &ipoib_paths.lock may be
+ *	taken under it. It is taken where a neighbour of the stack changes,
+ *	perhaps under the lock of its table: so under this one nothing of
+ *	neighbours is asked.
  * &ipoib_conn.tx_lock
  *	head of the ring of one connection and the queue behind it. Taken in
  *	the transmit path and by the handler of its completions.
@@ -96,14 +97,15 @@
  *	flight ever uses a destroyed handle, and no cache line is written for
  *	it per packet.
  * &struct ipoib_conn
- *	is owned by its work (cm/conn.c): it has a reference of its life, which
- *	that drops, and one of each queueing of the work. Senders find it
- *	under RCU in &ipoib_peer.tx; callbacks of the CM have it as their
- *	context; the completion handlers take it from the QP of a completion.
+ *	is published with nothing and owned by its work (cm/conn.c), which makes
+ *	what it needs. It has a reference of its life, which the work drops, and
+ *	one of each queueing of the work. Senders find it under RCU in
+ *	&ipoib_peer.tx; callbacks of the CM have it as their context; the
+ *	completion handlers take it from the QP of a completion.
  *	__ipoib_conn_close() unpublishes it, in any context, and then its work,
  *	in this order: sends a DREQ and puts the QP into the error state; waits
  *	for the CM; calls ib_destroy_cm_id(), which waits for callbacks; waits
- *	for all work requests, and a round of each handler; frees the QP. The
+ *	for all work requests, and a round of each handler; frees what it made. The
  *	memory goes with the last reference, after a grace period.
  * &struct ipoib_peer
  *	is found by link-layer address in a hash table under RCU, and freed
@@ -136,9 +138,9 @@
  *	handles.
  * &ipoib_cm.wq (unbound): the works of connections. None needs RTNL, so it may be held where
  *	they are waited for: ipoib_cm_exit() and ipoib_cm_let_go().
- * &ipoib_cm.connect_work and the others of &struct ipoib_cm (system_unbound_wq): making
- *	connections, sending what waited for one, ageing, what connections share. They do not
- *	wait behind the works of connections, and need no RTNL, either.
+ * works of &struct ipoib_cm (system_unbound_wq): sending what waited for a connection, ageing,
+ *	what connections share. They do not wait behind the works of connections, and need no
+ *	RTNL, either.
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
  *	the SA, and the subscriptions to its reports.
  * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before that is

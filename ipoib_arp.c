@@ -659,7 +659,7 @@ void ipoib_path_done(struct ipoib_path *path, int status,
 		ipoib_path_check(path, rec);
 		ipoib_path_send(path);
 	}
-	ipoib_cm_path_read(priv);
+	ipoib_cm_path_read(priv, path->gid.raw);
 	ipoib_path_drop(priv, &dropped, unreachable);
 	ipoib_path_put(path);
 	ipoib_dev_put_query(priv);

@@ -112,7 +112,7 @@ static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
 	peer->sent_to = true;
 	peer->used = jiffies;
 	if (ipoib_peer_may_connect(peer))
-		ipoib_peer_want(cm, peer);
+		ipoib_peer_connect(cm, peer, false);
 	return peer;
 }
 
@@ -301,8 +301,6 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 	cm->up = false;
 	spin_unlock_bh(&cm->lock);
 	ipoib_cm_unlisten(cm);
-	/* Nor does the work make one after this. */
-	cancel_work_sync(&cm->connect_work);
 	ipoib_cm_flush(priv);
 	if (!test_bit(IPOIB_FLAG_DEAD, &priv->flags))
 		return;
@@ -530,15 +528,13 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
+	INIT_LIST_HEAD(&cm->pending);
 	INIT_LIST_HEAD(&cm->closing);
 	init_waitqueue_head(&cm->gone);
 	cm->seed = get_random_u32();
 	for (i = 0; i < IPOIB_CM_SHARES; i++)
 		INIT_LIST_HEAD(&cm->shares[i].conns);
-	INIT_WORK(&cm->connect_work, ipoib_cm_connect_work);
 	ipoib_cm_reap_age_init(cm);
-	INIT_LIST_HEAD(&cm->held);
-	INIT_DELAYED_WORK(&cm->held_work, ipoib_conn_held_work);
 }
 
 /**
@@ -630,8 +626,6 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 		return;
 	ipoib_cm_wait_gone(cm);
 	cancel_delayed_work_sync(&cm->age_work);
-	cancel_delayed_work_sync(&cm->held_work);
-	cancel_work_sync(&cm->connect_work);
 	mutex_lock(&cm->mutex);
 	ipoib_cm_rx_release(cm);
 	mutex_unlock(&cm->mutex);

@@ -33,7 +33,7 @@ int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
 int ipoib_cm_listen_again(struct ipoib_dev *priv);
-void ipoib_cm_path_read(struct ipoib_dev *priv);
+void ipoib_cm_path_read(struct ipoib_dev *priv, const u8 *gid);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
@@ -54,7 +54,7 @@ static inline int ipoib_cm_init(struct ipoib_dev *priv)
 	return 0;
 }
 
-static inline void ipoib_cm_path_read(struct ipoib_dev *priv)
+static inline void ipoib_cm_path_read(struct ipoib_dev *priv, const u8 *gid)
 {
 }
 

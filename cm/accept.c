@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: taking the connections that others ask for.
+ * Connected mode: granting the connections that peers request.
  *
  * A request is trusted only as far as it has been checked: nothing is sent on its connection
  * before it is known to have come from the port of the peer's path record. Of two requests
  * that cross one gives way (RFC 4755 section 3.3).
  *
- * The callback of the listeners runs in process context. It takes &ipoib_cm.lock and
- * &ipoib_cm.mutex, never RTNL.
+ * The callback of the listeners runs in process context, one at a time on each CPU for all HCAs,
+ * and takes &ipoib_cm.lock only: it decides about the request, and the work of the connection
+ * makes the QP and sends the REP.
  */
 #include <linux/etherdevice.h>
 #include <rdma/ib_addr.h>
@@ -21,6 +22,7 @@
 
 /**
  * struct ipoib_cm_request - a request, as far as it has been understood
+ * @id: its identifier
  * @addr: link-layer address of the peer
  * @mtu: longest packet that both ends take
  * @sid: first octet of the service ID
@@ -29,6 +31,7 @@
  * @failover: what we say of its alternate path
  */
 struct ipoib_cm_request {
+	struct ib_cm_id *id;
 	struct ipoib_lladdr addr;
 	unsigned int mtu;
 	u8 sid;
@@ -86,8 +89,7 @@ static int ipoib_cm_check_port(const struct ipoib_cm *cm, struct ib_cm_id *id,
 }
 
 /* Understand a request. Returns 0 or the reason to refuse it. */
-static int ipoib_cm_parse(const struct ipoib_cm *cm, struct ib_cm_id *id,
-			  const struct ib_cm_event *event,
+static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_event *event,
 			  struct ipoib_cm_request *request)
 {
 	const struct ib_cm_req_event_param *req = &event->param.req_rcvd;
@@ -110,16 +112,17 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, struct ib_cm_id *id,
 	ipoib_cm_port_addr_from_rec(&request->port, req->primary_path);
 	request->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
 						  IPOIB_FAILOVER_ACCEPTED;
-	request->sid = ipoib_service_first(id->service_id);
+	request->sid = ipoib_service_first(request->id->service_id);
 	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
 							 IPOIB_TRANSPORT_RC;
-	return ipoib_cm_check_port(cm, id, &request->port);
+	return ipoib_cm_check_port(cm, request->id, &request->port);
 }
 
 /*
  * Whether a request has to give way to an own one: of two by the RFC's service ID that cross,
  * that of the numerically greater address is taken (RFC 4755 section 3.3, C17). Linux' own
- * service ID is for a connection of one direction, beside that of the other one.
+ * service ID is for a connection of one direction, beside that of the other one. An own request
+ * that waits for the path record has not crossed anything.
  */
 static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 sid)
 {
@@ -131,7 +134,7 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 
 	if (sid != IPOIB_SID_RFC || ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex)
+		if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex && READ_ONCE(conn->id))
 			return true;
 	return false;
 }
@@ -159,9 +162,10 @@ static int ipoib_conn_check_grant(const struct ipoib_conn *conn, struct ipoib_pe
 }
 
 /*
- * From here on the peer has the connection, beside what it had. Nothing is sent to a port that
- * the peer is known not to be on; the record may be out of date. Nor is it on more connections
- * of a port than it may have addresses for: each takes a send queue.
+ * From here on the peer has the connection, beside what it had, and the connection's work has
+ * the identifier. Nothing is sent to a port that the peer is known not to be on; the record may
+ * be out of date. Nor is it on more connections of a port than it may have addresses for: each
+ * takes a send queue.
  */
 static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
 			      const struct ipoib_cm_request *request,
@@ -173,9 +177,14 @@ static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
 	if (request->sid == IPOIB_SID_RFC && identity != IPOIB_IDENTITY_REFUTED)
 		peer->sid = IPOIB_SID_RFC;
 	conn->mtu = request->mtu;
+	conn->failover = request->failover;
 	conn->confirmed = identity == IPOIB_IDENTITY_CONFIRMED;
 	conn->duplex = request->sid == IPOIB_SID_RFC && identity != IPOIB_IDENTITY_REFUTED &&
 		       ipoib_cm_share(cm, conn->node)->nconns < IPOIB_CM_SHARE_SENDS;
+	conn->id = request->id;
+	conn->id->context = conn;
+	conn->id->cm_handler = ipoib_conn_event;
+	ipoib_object_made(IPOIB_OBJECT_CM_ID);
 	ipoib_conn_publish(conn, peer, IPOIB_CONN_ACCEPTING);
 }
 
@@ -205,8 +214,7 @@ unlock:
 	return reason;
 }
 
-static int ipoib_conn_send_rep(struct ipoib_conn *conn,
-			       enum ipoib_failover failover)
+static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 {
 	struct ipoib_cm_data data;
 	struct ib_cm_rep_param rep = {
@@ -214,7 +222,7 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn,
 		.starting_psn = conn->psn,
 		.private_data = &data,
 		.private_data_len = sizeof(data),
-		.failover_accepted = failover,
+		.failover_accepted = conn->failover,
 		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
 		.srq = !!conn->cm->rx->srq,
 	};
@@ -227,51 +235,52 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn,
 	return ib_send_cm_rep(conn->id, &rep);
 }
 
-/* Returns 0, and from then on the identifier is the connection's, or a reason. */
-static int ipoib_conn_accept(struct ipoib_conn *conn, struct ib_cm_id *id,
-			     enum ipoib_failover failover)
+/**
+ * ipoib_conn_grant - grant a connection
+ * @conn: the connection, without QP
+ *
+ * The CM drops the repetitions of its REQ until the REP is sent.
+ *
+ * Context: its work
+ */
+void ipoib_conn_grant(struct ipoib_conn *conn)
 {
+	enum ib_cm_rej_reason reason = IB_CM_REJ_NO_QP;
 	struct ipoib_cm *cm = conn->cm;
 	int err;
 
-	if (ipoib_conn_make(conn)) {
-		ipoib_conn_close(conn);
-		ipoib_conn_made(conn);
-		return IB_CM_REJ_NO_QP;
+	err = ipoib_conn_make(conn);
+	/* It may have been closed meanwhile, and is refused then. */
+	if (ipoib_conn_is_closing(conn))
+		return;
+	if (!err) {
+		reason = IB_CM_REJ_NO_RESOURCES;
+		err = ipoib_conn_send_rep(conn);
 	}
-	/* The CM has made it, the connection's work destroys it. */
-	ipoib_object_made(IPOIB_OBJECT_CM_ID);
-	conn->id = id;
-	id->context = conn;
-	id->cm_handler = ipoib_conn_event;
-	err = ipoib_conn_send_rep(conn, failover);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "accept", err);
-	if (err) {
-		ipoib_conn_reject(id, cm, IB_CM_REJ_NO_RESOURCES);
-		ipoib_conn_close(conn);
-	}
-	ipoib_conn_made(conn);
-	return 0;
+	if (!err)
+		return;
+	ipoib_conn_reject(conn->id, cm, reason);
+	ipoib_conn_close(conn);
 }
 
 /* Returns 0, and from then on the identifier is a connection's, or the reason to refuse. */
 static int ipoib_cm_take(struct ipoib_cm *cm, struct ib_cm_id *id,
 			 const struct ib_cm_event *event)
 {
-	struct ipoib_cm_request request;
+	struct ipoib_cm_request request = { .id = id };
 	struct ipoib_conn *conn;
 	int reason;
 
-	reason = ipoib_cm_parse(cm, id, event, &request);
+	reason = ipoib_cm_parse(cm, event, &request);
 	if (reason)
 		return reason;
-	conn = ipoib_conn_alloc(cm, request.transport);
+	conn = ipoib_conn_alloc(cm, request.transport, GFP_KERNEL);
 	if (!conn)
 		return IB_CM_REJ_NO_RESOURCES;
 	reason = ipoib_conn_begin_passive(conn, &request);
-	if (!reason)
-		return ipoib_conn_accept(conn, id, request.failover);
-	kfree(conn);
+	if (reason)
+		kfree(conn);
 	return reason;
 }
 

@@ -4,9 +4,9 @@
  * only; what has happened to a connection is noted for its work, see ipoib_conn_note():
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
- *	conn.c		the work of a connection: what its events lead to, and its end
- *	connect.c	asking for connections; what the CM reports
- *	accept.c	taking the connections that others ask for
+ *	conn.c		the work of a connection: its making, what its events lead to, its end
+ *	connect.c	requesting connections; what the CM reports
+ *	accept.c	granting connections that peers request
  *	age.c		which connections have to go
  *	share.c		how many connections there may be, of a port and of all
  *	qp.c		a connection, its QP and its identifier
@@ -43,6 +43,11 @@
 #define IPOIB_CM_SHARE_SENDS	64
 /* A connection not used for so long goes if there is need for room, or another one. */
 #define IPOIB_CM_EVICT_IDLE	(5 * HZ)
+/*
+ * How long frames too long for UD wait for a connection. Two messages of the CM may
+ * be lost in that time; a peer that never answers is given up on after 4.6 s.
+ */
+#define IPOIB_CM_SETUP_MAX	(HZ + HZ / 2)
 /* Pages of a receive buffer: a message of 65520 octets. */
 #define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
 /* Receive buffers of a connection on an HCA without SRQ. */
@@ -139,15 +144,15 @@ enum ipoib_failover {
 /**
  * enum ipoib_conn_state - where a connection stands
  * @IPOIB_CONN_NEW: allocated, not published
- * @IPOIB_CONN_CONNECTING: requested, or about to be
- * @IPOIB_CONN_ACCEPTING: granted, or about to be; the RTU has not been received
+ * @IPOIB_CONN_CONNECTING: requested, or to be requested by its work
+ * @IPOIB_CONN_ACCEPTING: granted, or to be granted by its work; the RTU has not been received
  * @IPOIB_CONN_ESTABLISHED: in use
  * @IPOIB_CONN_CLOSING: out of use; to be disconnected
  * @IPOIB_CONN_TIMEWAIT: disconnected; the CM has its identifier in timewait
  * @IPOIB_CONN_DRAINING: the HCA gives back what it had
  * @IPOIB_CONN_DEAD: nothing but memory
  *
- * From IPOIB_CONN_CLOSING on it is its work's.
+ * Its work makes what it needs, and takes it apart from IPOIB_CONN_CLOSING on.
  */
 enum ipoib_conn_state {
 	IPOIB_CONN_NEW,
@@ -173,9 +178,9 @@ enum ipoib_conn_state {
  * @IPOIB_CONN_EV_FAILED: it has failed, or its QP has: nothing is posted any more
  * @IPOIB_CONN_EV_PROVEN: something has arrived at the peer, as far as is known
  * @IPOIB_CONN_EV_NOW: something waits until it is gone, or the CM can send nothing for it
- * @IPOIB_CONN_IS_MADE: its maker is done with it: it may be disconnected; set under
- *	&ipoib_cm.lock
- * @IPOIB_CONN_IS_RUN: the QP may have taken receives from the SRQ
+ * @IPOIB_CONN_IS_AGAIN: it repeats a request that was refused, and is not repeated itself
+ * @IPOIB_CONN_IS_RUN: the QP may have taken receives from the SRQ; where the peer has
+ *	requested the connection, the REP was sent after that
  * @IPOIB_CONN_IS_OLD: another one has taken its place, and it is not sent on; under
  *	&ipoib_cm.lock
  * @IPOIB_CONN_IS_SHUT: nothing is sent any more; set under &ipoib_conn.tx_lock
@@ -194,7 +199,7 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_EV_FAILED,
 	IPOIB_CONN_EV_PROVEN,
 	IPOIB_CONN_EV_NOW,
-	IPOIB_CONN_IS_MADE,
+	IPOIB_CONN_IS_AGAIN,
 	IPOIB_CONN_IS_RUN,
 	IPOIB_CONN_IS_OLD,
 	IPOIB_CONN_IS_SHUT,
@@ -231,11 +236,6 @@ enum ipoib_peer_state {
  *	has done either; the other one is tried if it does not know that any more
  * @sent_to: there was a frame for it that had no connection; else we know it
  *	by its requests only
- * @making: a connection is being made, and not in @conns yet
- * @tried: service IDs it did not know: bit 0 RFC, bit 1 Linux
- * @stale: it has refused our QP number, and we have not had a connection since
- * @disconnecting: connections that are closing, and whose DREQ has not been sent
- * @postponed: to be connected to after that
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED
  * @failures: failed attempts in a row; a connection that was never verified is one
@@ -253,7 +253,6 @@ enum ipoib_peer_state {
  *	waits behind; or empty
  * @waiting: in &ipoib_cm.waiting if @parked waits for a connection, or empty
  * @list: in &ipoib_cm.peer_list
- * @todo: in &ipoib_cm.todo or &ipoib_cm.held, or empty
  * @used: jiffies of the last frame that had no connection
  * @last_rx: jiffies of the last frame that has come on an unreliable connection
  * @rcu: frees it
@@ -268,14 +267,9 @@ struct ipoib_peer {
 	enum ipoib_peer_state state;
 	u8 offers;
 	u8 sid;
-	u8 tried;
 	bool sent_to;
 	bool unverified;
-	bool stale;
 	bool silent;
-	bool making;
-	bool postponed;
-	unsigned int disconnecting;
 	unsigned int users;
 	unsigned long retry_at;
 	unsigned int failures;
@@ -287,7 +281,6 @@ struct ipoib_peer {
 	struct list_head resend;
 	struct list_head waiting;
 	struct list_head list;
-	struct list_head todo;
 	unsigned long used;
 	unsigned long last_rx;
 	struct rcu_head rcu;
@@ -346,7 +339,7 @@ struct ipoib_cm_bufs {
  * struct ipoib_conn - a connection
  * @cm: of the interface
  * @peer: other end; does not change once published
- * @qp: QP; not to be used by others before IPOIB_CONN_IS_MADE
+ * @qp: QP, NULL before it is made
  * @mtu: longest IP packet that both ends take (C28)
  * @used: jiffies, with a resolution of a second, of the last frame
  * @flags: see &enum ipoib_conn_flag
@@ -358,7 +351,7 @@ struct ipoib_cm_bufs {
  *	@signalled and the tail of @ring are
  * @ref: references: one of its life, from the allocation to IPOIB_CONN_DEAD, and one of each
  *	queueing of @work
- * @work: treats the events in @flags, and takes it apart
+ * @work: makes it, treats the events in @flags, and takes it apart
  * @rcu: frees it
  * @state: written by ipoib_conn_set_state()
  * @transport: RC or UC
@@ -369,6 +362,7 @@ struct ipoib_cm_bufs {
  * @id: identifier of the CM; NULL when that is destroyed
  * @theirs: private data of the peer's REP or RTU
  * @reason: of its REJ
+ * @failover: what the REP says of the alternate path of the REQ
  * @port: port at the other end: that of the path record, or that which the peer's request
  *	has come from
  * @node: its number when the connection was made, see ipoib_cm_node(), in whose share it
@@ -381,9 +375,9 @@ struct ipoib_cm_bufs {
  * @aged_head: head of @ring then
  * @asked_at: jiffies when that last found nothing sent after @aged_rx
  * @bufs: own receive buffers, on an HCA without SRQ
- * @cq: number of the CQ for sends
+ * @cq: number of the CQ for sends, -1 before it has what connections share
  * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
- * @share_list: in &ipoib_cm_share.conns while established
+ * @share_list: in &ipoib_cm.pending, or while established in &ipoib_cm_share.conns
  * @peer_list: in &ipoib_peer.conns
  */
 struct ipoib_conn {
@@ -414,6 +408,7 @@ struct ipoib_conn {
 	struct ib_cm_id *id;
 	struct ipoib_cm_data theirs;
 	enum ib_cm_rej_reason reason;
+	enum ipoib_failover failover;
 	struct ipoib_port_addr port;
 	u32 node;
 	u32 psn;
@@ -423,7 +418,7 @@ struct ipoib_conn {
 	u32 aged_head;
 	unsigned long asked_at;
 	struct ipoib_cm_bufs *bufs;
-	unsigned int cq;
+	int cq;
 	struct list_head list;
 	struct list_head share_list;
 	struct list_head peer_list;
@@ -528,11 +523,10 @@ struct ipoib_cm_poll {
  * @nparked: frames of all of them that wait for a connection
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
- * @npending: those of them that are not established yet
+ * @pending: those that are not established yet, by &ipoib_conn.share_list
+ * @npending: how many
  * @shares: of the ports of the fabric
  * @seed: of the hash that assigns ports to shares
- * @todo: peers to be connected to
- * @held: those whose path record is being read anew
  * @closing: those that are, until they are dead
  * @gone: woken when there is none, closing or not
  * @resend: peers whose frames have waited long enough
@@ -554,8 +548,6 @@ struct ipoib_cm_poll {
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
  *	wait for these
- * @connect_work: makes connections to the peers in @todo
- * @held_work: moves those in @held there
  * @resend_work: sends what waits for @resend
  * @setup_work: gives up waiting for a connection
  * @age_work: checks what is idle, stuck or late
@@ -575,11 +567,10 @@ struct ipoib_cm {
 	unsigned int nparked;
 	struct list_head conns;
 	unsigned int nconns;
+	struct list_head pending;
 	unsigned int npending;
 	struct ipoib_cm_share shares[IPOIB_CM_SHARES];
 	u32 seed;
-	struct list_head todo;
-	struct list_head held;
 	struct list_head closing;
 	wait_queue_head_t gone;
 	struct list_head resend;
@@ -601,8 +592,6 @@ struct ipoib_cm {
 
 	struct ib_cm_id *listen[2];
 	struct workqueue_struct *wq;
-	struct work_struct connect_work;
-	struct delayed_work held_work;
 	struct work_struct resend_work;
 	struct delayed_work setup_work;
 	struct delayed_work age_work;
@@ -712,6 +701,8 @@ static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
 void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
 void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
 				 struct sa_path_rec *rec);
+bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			       struct ipoib_port_addr *port);
 bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
 			      const struct ipoib_port_addr *a,
 			      const struct ipoib_port_addr *b);
@@ -727,7 +718,6 @@ struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
-void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
@@ -756,13 +746,12 @@ void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
 			  const struct ipoib_cm_data *theirs);
-struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
-				    enum ipoib_transport transport);
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, enum ipoib_transport transport,
+				    gfp_t gfp);
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 			enum ipoib_conn_state state);
 int ipoib_conn_make(struct ipoib_conn *conn);
-void ipoib_conn_made(struct ipoib_conn *conn);
 void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_settle(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
@@ -776,7 +765,7 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_qp_stop(struct ipoib_conn *conn);
-void ipoib_conn_free_qp(struct ipoib_conn *conn);
+void ipoib_conn_unmake(struct ipoib_conn *conn);
 
 /* conn.c */
 void ipoib_conn_work(struct work_struct *work);
@@ -784,13 +773,14 @@ void ipoib_cm_hurry(struct ipoib_cm *cm);
 void ipoib_cm_wait_gone(struct ipoib_cm *cm);
 
 /* connect.c */
-void ipoib_conn_held_work(struct work_struct *work);
+void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again);
+long ipoib_conn_request(struct ipoib_conn *conn);
 void ipoib_conn_replied(struct ipoib_conn *conn);
 void ipoib_conn_rejected(struct ipoib_conn *conn);
 int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
-void ipoib_cm_connect_work(struct work_struct *work);
 
 /* accept.c */
+void ipoib_conn_grant(struct ipoib_conn *conn);
 void ipoib_conn_accepted(struct ipoib_conn *conn);
 int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);

@@ -2,10 +2,11 @@
 /*
  * Connected mode: the work of a connection, which owns its life.
  *
- * What happens to a connection is noted in &ipoib_conn.flags, in any context, and treated by
- * its work. When it has been closed the work takes it apart: only the work, and its maker
- * before that, use its identifier. It counts, and holds its peer, until the last reference
- * is dropped. The work drops the one of its life when
+ * A connection is published before it has anything, and its work makes what it needs: a QP,
+ * and the identifier of a request. What happens to it is noted in &ipoib_conn.flags, in any
+ * context, and treated by its work. When it has been closed the work takes it apart, however
+ * much of it was made: only the work uses its identifier. It counts, and holds its peer, until
+ * the last reference is dropped. The work drops the one of its life when
  *
  *  - no sender posts on it: those that find it under RCU see that it is shut;
  *  - ib_destroy_cm_id() has waited for the callbacks of its identifier, but for such as say
@@ -79,6 +80,7 @@ static void ipoib_conn_treat(struct ipoib_conn *conn)
  * A request that has no answer yet, or whose REP is not taken any more, is ended by a REJ; for
  * one that has no answer the CM would send that without private data (C16). A REJ in place of
  * a REP would leave the REP to be repeated; the destruction of the identifier ends that.
+ * A request of the peer that has no REP is refused.
  */
 static bool ipoib_conn_disconnect(struct ipoib_conn *conn)
 {
@@ -88,41 +90,21 @@ static bool ipoib_conn_disconnect(struct ipoib_conn *conn)
 		return true;
 	if (conn->active)
 		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_CONSUMER_DEFINED);
+	else if (!test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
+		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_NO_RESOURCES);
 	return false;
 }
 
-/* Connect to the peer of a closing connection if that has waited for its DREQ. */
-static void ipoib_conn_disconnected(struct ipoib_conn *conn)
-{
-	struct ipoib_peer *peer = conn->peer;
-	struct ipoib_cm *cm = conn->cm;
-
-	lockdep_assert_held(&cm->lock);
-	peer->disconnecting--;
-	if (peer->postponed && !peer->disconnecting) {
-		peer->postponed = false;
-		list_add_tail(&peer->todo, &cm->todo);
-		queue_work(system_unbound_wq, &cm->connect_work);
-	}
-}
-
-/* This is done soon, because the peer may be asked for another connection at once. */
 static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	bool timewait;
 
-	/* Its maker is not done with it: ipoib_conn_made() has this run again. */
-	if (!test_bit(IPOIB_CONN_IS_MADE, &conn->flags))
-		return;
-	/* What has been made is seen: pairs with ipoib_conn_note(). */
-	smp_rmb();
 	timewait = conn->id && ipoib_conn_disconnect(conn);
 	if (conn->qp)
 		ipoib_conn_qp_stop(conn);
 	conn->deadline = jiffies + IPOIB_CM_DISCONNECTING;
 	spin_lock_bh(&cm->lock);
-	ipoib_conn_disconnected(conn);
 	ipoib_conn_set_state(conn, timewait ? IPOIB_CONN_TIMEWAIT : IPOIB_CONN_DRAINING);
 	spin_unlock_bh(&cm->lock);
 }
@@ -203,8 +185,8 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 		set_bit(conn->cq, cm->tx_ready);
 		ipoib_cm_poll_fence(&cm->tx_poll);
 		ipoib_cm_poll_fence(&cm->rx_poll);
-		ipoib_conn_free_qp(conn);
 	}
+	ipoib_conn_unmake(conn);
 	spin_lock_bh(&cm->lock);
 	ipoib_conn_set_state(conn, IPOIB_CONN_DEAD);
 	spin_unlock_bh(&cm->lock);
@@ -217,12 +199,22 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 /* Returns when to look again if nothing is noted before, or 0. */
 static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_state state)
 {
+	long wait;
+
 	switch (state) {
 	case IPOIB_CONN_NEW:
 	case IPOIB_CONN_DEAD:
 		break;
 	case IPOIB_CONN_CONNECTING:
+		wait = conn->qp ? 0 : ipoib_conn_request(conn);
+		if (wait)
+			return wait;
+		ipoib_conn_treat(conn);
+		break;
 	case IPOIB_CONN_ACCEPTING:
+		if (!conn->qp)
+			ipoib_conn_grant(conn);
+		fallthrough;
 	case IPOIB_CONN_ESTABLISHED:
 		ipoib_conn_treat(conn);
 		break;
@@ -238,7 +230,7 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 }
 
 /**
- * ipoib_conn_work - treat what has been noted of a connection, or take it apart
+ * ipoib_conn_work - make a connection, treat what has been noted of it, or take it apart
  * @work: &ipoib_conn.work, queued with a reference
  *
  * Context: process

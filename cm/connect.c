@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: asking for connections, and what the CM reports of them.
+ * Connected mode: requesting connections, and what the CM reports of them.
  *
  * What comes from outside is trusted only as far as it has been checked.
  *
@@ -29,9 +29,7 @@
 #define IPOIB_CM_RESPONSE	17
 #define IPOIB_CM_LIFE		13
 #define IPOIB_CM_RETRIES	7
-/* How long a request waits for a path record that is being read anew. */
-#define IPOIB_CM_HOLD		HZ
-/* Of the time that frames wait for a connection, what is left to it then. */
+/* Of the time that frames wait, what is left to a request that has waited for its record. */
 #define IPOIB_CM_REQUEST	(HZ / 2)
 /* How long to wait for a request that may have crossed an own one. */
 #define IPOIB_CM_YIELD		HZ
@@ -40,13 +38,13 @@
 
 static int ipoib_conn_send_req(struct ipoib_conn *conn,
 			       struct sa_path_rec *rec,
-			       const struct ib_gid_attr *gid, u8 sid)
+			       const struct ib_gid_attr *gid)
 {
 	struct ipoib_cm_data data;
 	struct ib_cm_req_param req = {
 		.primary_path = rec,
 		.ppath_sgid_attr = gid,
-		.service_id = ipoib_service_id(sid,
+		.service_id = ipoib_service_id(conn->duplex ? IPOIB_SID_RFC : IPOIB_SID_LINUX,
 					       ipoib_lladdr_qpn(&conn->peer->addr)),
 		.qp_num = conn->qp->qp_num,
 		.qp_type = ipoib_conn_qp_type(conn),
@@ -67,18 +65,18 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 	return ib_send_cm_req(conn->id, &req);
 }
 
-static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec,
-			  u8 sid)
+static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
 	const struct ib_gid_attr *gid = NULL;
 	int err;
 
+	ipoib_stat_add(priv, IPOIB_CM_REQUESTS, 1);
 	if (priv->fabric->conn_gid)
 		gid = priv->fabric->conn_gid(priv);
 	if (IS_ERR(gid))
 		return PTR_ERR(gid);
-	err = ipoib_conn_send_req(conn, rec, gid, sid);
+	err = ipoib_conn_send_req(conn, rec, gid);
 	if (gid)
 		rdma_put_gid_attr(gid);
 	return err;
@@ -97,32 +95,18 @@ static int ipoib_conn_choose(const struct ipoib_cm *cm,
 	return both & IPOIB_LLADDR_UC ? IPOIB_TRANSPORT_UC : -1;
 }
 
-static int ipoib_conn_make_active(struct ipoib_conn *conn)
-{
-	struct ib_cm_id *id;
-	int err;
-
-	id = ipoib_conn_create_id(conn->cm, ipoib_conn_event, conn);
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	err = ipoib_conn_make(conn);
-	if (err)
-		ipoib_conn_destroy_id(id);
-	else
-		conn->id = id;
-	return err;
-}
-
 /*
- * Choose a connection that there is, the newest. Returns whether there is one, or will be
- * when it is established. What others have requested in the peer's name is none.
+ * Choose a connection that there is, the newest. Returns whether there is one but @own, or will
+ * be when it is established. What others have requested in the peer's name is none.
  */
-static bool ipoib_peer_use_any(struct ipoib_peer *peer)
+static bool ipoib_peer_use_any(struct ipoib_peer *peer, const struct ipoib_conn *own)
 {
 	struct ipoib_conn *conn;
 	bool found = false;
 
 	list_for_each_entry_reverse(conn, &peer->conns, peer_list) {
+		if (conn == own)
+			continue;
 		ipoib_conn_compare(conn);
 		if (!ipoib_conn_may_send(conn))
 			continue;
@@ -135,153 +119,155 @@ static bool ipoib_peer_use_any(struct ipoib_peer *peer)
 	return found;
 }
 
-/*
- * After a change of LIDs the record that we have leads nowhere, or to another node, and
- * the peer would get our old LID. So the request waits until the record has been read
- * anew, but not for ever: that the SA does not answer need not mean anything.
- */
-static bool ipoib_peer_hold(struct ipoib_cm *cm, struct ipoib_peer *peer)
+/* Publish a connection that its work requests, if there may be one. */
+static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again)
 {
+	int transport = ipoib_conn_choose(cm, peer);
+	struct ipoib_port_addr port;
+	struct ipoib_conn *conn;
+	u32 node;
+	int err;
+
 	lockdep_assert_held(&cm->lock);
-	if (!cm->up || !time_before(jiffies + IPOIB_CM_REQUEST, peer->setup_deadline) ||
-	    !ipoib_path_is_stale(cm->priv, peer->addr.gid))
-		return false;
-	if (list_empty(&peer->todo))
-		list_add_tail(&peer->todo, &cm->held);
-	queue_delayed_work(system_unbound_wq, &cm->held_work, IPOIB_CM_HOLD);
-	return true;
+	if (transport < 0 || !ipoib_cm_is_on(cm->priv))
+		return -EOPNOTSUPP;
+	if (!ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port))
+		return -ENETUNREACH;
+	node = ipoib_cm_node(cm, &port);
+	err = ipoib_cm_admit(cm, node);
+	if (err)
+		return err;
+	conn = ipoib_conn_alloc(cm, transport, GFP_ATOMIC);
+	if (!conn)
+		return -ENOMEM;
+	conn->port = port;
+	conn->node = node;
+	conn->active = true;
+	conn->confirmed = true;
+	conn->duplex = peer->sid == IPOIB_SID_RFC;
+	if (again)
+		set_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
+	ipoib_conn_publish(conn, peer, IPOIB_CONN_CONNECTING);
+	return 0;
 }
 
 /**
- * ipoib_conn_held_work - go on with the requests that waited
- * @work: &ipoib_cm.held_work
+ * ipoib_peer_connect - have a connection to a peer made, if there is none
+ * @cm: connected mode of the interface
+ * @peer: the peer, for which one may be tried
+ * @again: it was refused just now, in another way
  *
- * Context: process
+ * Context: &ipoib_cm.lock held; the transmit lock may be
  */
-void ipoib_conn_held_work(struct work_struct *work)
+void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again)
 {
-	struct ipoib_cm *cm = container_of(to_delayed_work(work),
-					   struct ipoib_cm, held_work);
+	int err;
 
-	spin_lock_bh(&cm->lock);
-	if (!list_empty(&cm->held)) {
-		list_splice_tail_init(&cm->held, &cm->todo);
-		queue_work(system_unbound_wq, &cm->connect_work);
-	}
-	spin_unlock_bh(&cm->lock);
+	lockdep_assert_held(&cm->lock);
+	peer->setup_deadline = jiffies + IPOIB_CM_SETUP_MAX;
+	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
+	if (ipoib_peer_use_any(peer, NULL))
+		return;
+	err = ipoib_conn_begin(cm, peer, again);
+	if (!err)
+		return;
+	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
+	ipoib_peer_no_room(cm, peer);
+}
+
+/* ---- the request, by the work of the connection ---- */
+
+/*
+ * After a change of LIDs the record that there is leads nowhere, or to another node, and the
+ * peer would get an old LID of this one. So a request waits until the record has been read
+ * anew, but not for ever: that the SA does not answer need not mean anything. The change closes
+ * a connection whose work has read the record before.
+ *
+ * Returns how long to wait for the record; 0 if it was read; or an error, also if there is
+ * another connection meanwhile.
+ */
+static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *rec)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+	long left = peer->setup_deadline - IPOIB_CM_REQUEST - jiffies;
+
+	lockdep_assert_held(&cm->lock);
+	if (ipoib_conn_is_closing(conn))
+		return -ECANCELED;
+	if (left > 0 && ipoib_path_is_stale(cm->priv, peer->addr.gid))
+		return left;
+	if (ipoib_peer_use_any(peer, conn))
+		return -ECANCELED;
+	if (!ipoib_path_record(cm->priv, peer->addr.gid, rec))
+		return -ENETUNREACH;
+	ipoib_cm_port_addr_from_rec(&conn->port, rec);
+	return 0;
+}
+
+static int ipoib_conn_make_active(struct ipoib_conn *conn)
+{
+	struct ib_cm_id *id = ipoib_conn_create_id(conn->cm, ipoib_conn_event, conn);
+
+	if (IS_ERR(id))
+		return PTR_ERR(id);
+	/* Pairs with ipoib_peer_crosses(). */
+	WRITE_ONCE(conn->id, id);
+	return ipoib_conn_make(conn);
 }
 
 /**
- * ipoib_cm_path_read - a path record has been read
+ * ipoib_conn_request - request a connection
+ * @conn: the connection, without QP
+ *
+ * Context: its work
+ * Return: how many jiffies to wait, at most, until it is called again, or 0
+ */
+long ipoib_conn_request(struct ipoib_conn *conn)
+{
+	struct sa_path_rec rec;
+	long ret;
+
+	spin_lock_bh(&conn->cm->lock);
+	ret = ipoib_conn_read_record(conn, &rec);
+	spin_unlock_bh(&conn->cm->lock);
+	if (ret > 0)
+		return ret;
+	if (!ret)
+		ret = ipoib_conn_make_active(conn);
+	/* It may have been closed meanwhile. */
+	if (!ret)
+		ret = ipoib_conn_is_closing(conn) ? -ECANCELED : ipoib_conn_ask(conn, &rec);
+	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "request", ret);
+	if (ret)
+		ipoib_conn_close(conn);
+	return 0;
+}
+
+/**
+ * ipoib_cm_path_read - a path record has been read, or not
  * @priv: the interface
+ * @gid: of this GID
  *
  * Requests that have waited for it go on.
  *
  * Context: process
  */
-void ipoib_cm_path_read(struct ipoib_dev *priv)
+void ipoib_cm_path_read(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_cm *cm = priv->cm;
+	struct ipoib_conn *conn;
 
 	if (!cm)
 		return;
-	/* With the lock, as the record is looked at and the request put there with it. */
 	spin_lock_bh(&cm->lock);
-	if (!list_empty(&cm->held))
-		mod_delayed_work(system_unbound_wq, &cm->held_work, 0);
+	list_for_each_entry(conn, &cm->pending, share_list)
+		if (!memcmp(conn->peer->addr.gid, gid, sizeof(conn->peer->addr.gid)))
+			ipoib_conn_kick(conn);
 	spin_unlock_bh(&cm->lock);
 }
 
-/*
- * Whether a connection may be requested, and by which record. Returns 0 or an error: then the
- * request is not needed, waits for the record, or has none, or there is no room.
- */
-static int ipoib_conn_check_request(struct ipoib_conn *conn, struct ipoib_peer *peer,
-				    struct sa_path_rec *rec)
-{
-	struct ipoib_cm *cm = conn->cm;
-	int err;
-
-	if (!ipoib_cm_is_on(cm->priv) || ipoib_peer_use_any(peer))
-		return -ECANCELED;
-	if (ipoib_peer_hold(cm, peer))
-		return -EAGAIN;
-	if (!ipoib_path_record(cm->priv, peer->addr.gid, rec))
-		return -ENETUNREACH;
-	ipoib_cm_port_addr_from_rec(&conn->port, rec);
-	conn->node = ipoib_cm_node(cm, &conn->port);
-	err = ipoib_cm_admit(cm, conn->node);
-	if (err && peer->state == IPOIB_PEER_CONNECTING)
-		ipoib_peer_no_room(cm, peer);
-	return err;
-}
-
-/*
- * Publish a connection that is to be requested, if there may be one. A change of the mode or
- * of LIDs closes what has been published, so both are read in the same round of the lock.
- * Returns 0, with the service ID to ask by in @sid, or an error.
- */
-static int ipoib_conn_begin(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			    struct sa_path_rec *rec, u8 *sid)
-{
-	struct ipoib_cm *cm = conn->cm;
-	int err;
-
-	conn->active = true;
-	conn->confirmed = true;
-	spin_lock_bh(&cm->lock);
-	*sid = peer->sid;
-	conn->duplex = *sid == IPOIB_SID_RFC;
-	err = ipoib_conn_check_request(conn, peer, rec);
-	if (!err)
-		ipoib_conn_publish(conn, peer, IPOIB_CONN_CONNECTING);
-	spin_unlock_bh(&cm->lock);
-	return err;
-}
-
-static void ipoib_conn_request(struct ipoib_conn *conn, struct sa_path_rec *rec,
-			       u8 sid)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
-	int err;
-
-	ipoib_stat_add(priv, IPOIB_CM_REQUESTS, 1);
-	err = ipoib_conn_ask(conn, rec, sid);
-	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid, "request", err);
-	if (err)
-		ipoib_conn_close(conn);
-}
-
-/*
- * If it cannot be done, it is as if nothing had been asked; else the CM tells what
- * becomes of it.
- */
-static void ipoib_conn_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	int transport = ipoib_conn_choose(cm, peer);
-	struct ipoib_conn *conn;
-	struct sa_path_rec rec;
-	int err;
-	u8 sid;
-
-	if (transport < 0)
-		return;
-	conn = ipoib_conn_alloc(cm, transport);
-	if (!conn)
-		return;
-	err = ipoib_conn_begin(conn, peer, &rec, &sid);
-	if (err) {
-		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
-		kfree(conn);
-		return;
-	}
-	if (ipoib_conn_make_active(conn))
-		ipoib_conn_close(conn);
-	/* It may have been closed meanwhile. */
-	if (!ipoib_conn_is_closing(conn))
-		ipoib_conn_request(conn, &rec, sid);
-	ipoib_conn_made(conn);
-}
+/* ---- what the peer answers ---- */
 
 /*
  * Keep a refused request for a while, in the place of the peer's, which may have crossed it and
@@ -350,62 +336,40 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 }
 
 /*
- * The peer does not know the service ID of the request: change to the other one (fallback,
- * C21). Returns false if both have been tried.
+ * Whether to request again at once, in another way; once, for the next frame has a pause. A
+ * peer that does not know the service ID is asked by the other one (fallback, C21). HCAs may
+ * assign the same QPNs after a reboot as before, which the peer still has in use: the next QP
+ * has another QPN.
  */
-static bool ipoib_conn_change_sid(struct ipoib_conn *conn)
+static bool ipoib_conn_may_repeat(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 
-	peer->tried |= conn->duplex ? 1 : 2;
-	peer->sid = conn->duplex ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
-	if (peer->tried != 3)
-		return true;
-	peer->tried = 0;
-	return false;
-}
-
-/* Ask again at once, in another way: with the other service ID if @sid. */
-static void ipoib_conn_again(struct ipoib_conn *conn, bool sid)
-{
-	struct ipoib_cm *cm = conn->cm;
-	struct ipoib_peer *peer = conn->peer;
-	bool again;
-
-	spin_lock_bh(&cm->lock);
-	again = conn->state == IPOIB_CONN_CONNECTING &&
-		peer->state == IPOIB_PEER_CONNECTING &&
-		(!sid || ipoib_conn_change_sid(conn));
-	if (again) {
-		ipoib_peer_want(cm, peer);
-		__ipoib_conn_close(conn);
-	}
-	spin_unlock_bh(&cm->lock);
-	if (again)
-		return;
-	if (sid)
-		ipoib_stat_add(cm->priv, IPOIB_CM_REFUSED, 1);
-	ipoib_conn_close(conn);
-}
-
-/*
- * Note that the peer has rejected our QPN as stale, and return whether that was the
- * first time. HCAs may assign the same QPNs after a reboot as before, which the peer
- * still has in use. The next QP has another QPN; a peer that rejects that, too, has
- * another reason.
- */
-static bool ipoib_conn_mark_stale(struct ipoib_conn *conn)
-{
-	struct ipoib_peer *peer = conn->peer;
-	bool again;
-
-	if (conn->reason != IB_CM_REJ_STALE_CONN)
+	lockdep_assert_held(&conn->cm->lock);
+	if (conn->reason == IB_CM_REJ_INVALID_SERVICE_ID)
+		peer->sid = conn->duplex ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
+	else if (conn->reason != IB_CM_REJ_STALE_CONN)
 		return false;
-	spin_lock_bh(&conn->cm->lock);
-	again = !peer->stale;
-	peer->stale = true;
-	spin_unlock_bh(&conn->cm->lock);
-	return again;
+	return peer->state == IPOIB_PEER_CONNECTING &&
+	       !test_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
+}
+
+/* Close a refused request, and count that, unless another one takes its place. */
+static void ipoib_conn_refused(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	struct ipoib_cm *cm = conn->cm;
+
+	lockdep_assert_held(&cm->lock);
+	if (!ipoib_conn_may_repeat(conn)) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_REFUSED, 1);
+		__ipoib_conn_close(conn);
+		return;
+	}
+	/* That is no failure of the peer. */
+	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+	__ipoib_conn_close(conn);
+	ipoib_peer_connect(cm, peer, true);
 }
 
 /**
@@ -416,27 +380,19 @@ static bool ipoib_conn_mark_stale(struct ipoib_conn *conn)
  */
 void ipoib_conn_rejected(struct ipoib_conn *conn)
 {
-	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid,
-			 "rejected", conn->reason);
-	if (READ_ONCE(conn->state) != IPOIB_CONN_CONNECTING) {
+	struct ipoib_cm *cm = conn->cm;
+
+	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "rejected", conn->reason);
+	spin_lock_bh(&cm->lock);
+	if (conn->state != IPOIB_CONN_CONNECTING) {
 		/* The peer never had our RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
 			set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
-		ipoib_conn_close(conn);
-		return;
+		__ipoib_conn_close(conn);
+	} else if (!ipoib_conn_yield(conn)) {
+		ipoib_conn_refused(conn);
 	}
-	if (conn->reason == IB_CM_REJ_INVALID_SERVICE_ID) {
-		ipoib_conn_again(conn, true);
-		return;
-	}
-	if (ipoib_conn_mark_stale(conn)) {
-		ipoib_conn_again(conn, false);
-		return;
-	}
-	if (ipoib_conn_yield(conn))
-		return;
-	ipoib_stat_add(conn->cm->priv, IPOIB_CM_REFUSED, 1);
-	ipoib_conn_close(conn);
+	spin_unlock_bh(&cm->lock);
 }
 
 /* ---- events of the CM ---- */
@@ -497,58 +453,4 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 	}
 	rcu_read_unlock();
 	return 0;
-}
-
-/* ---- the work ---- */
-
-/* A peer has to know first what we do not have any more. */
-static bool ipoib_peer_postpone(struct ipoib_peer *peer)
-{
-	list_del_init(&peer->todo);
-	peer->postponed = peer->disconnecting;
-	return peer->postponed;
-}
-
-/* What is left when the interface goes down is forgotten with the peers. */
-static struct ipoib_peer *ipoib_cm_next(struct ipoib_cm *cm)
-{
-	struct ipoib_peer *peer;
-
-	spin_lock_bh(&cm->lock);
-	do {
-		peer = cm->up ? list_first_entry_or_null(&cm->todo,
-							 struct ipoib_peer,
-							 todo) : NULL;
-	} while (peer && ipoib_peer_postpone(peer));
-	if (peer) {
-		peer->making = true;
-		peer->users++;
-	}
-	spin_unlock_bh(&cm->lock);
-	return peer;
-}
-
-static void ipoib_cm_connect(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	ipoib_conn_connect(cm, peer);
-	spin_lock_bh(&cm->lock);
-	peer->making = false;
-	ipoib_peer_settle(cm, peer);
-	ipoib_peer_put(cm, peer);
-	spin_unlock_bh(&cm->lock);
-}
-
-/**
- * ipoib_cm_connect_work - make connections to the peers in &ipoib_cm.todo
- * @work: &ipoib_cm.connect_work
- *
- * Context: process
- */
-void ipoib_cm_connect_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, connect_work);
-	struct ipoib_peer *peer;
-
-	while ((peer = ipoib_cm_next(cm)))
-		ipoib_cm_connect(cm, peer);
 }

@@ -20,11 +20,6 @@
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/*
- * How long frames too long for UD wait for a connection. Two messages of the CM may
- * be lost in that time; a peer that never answers is given up on after 4.6 s.
- */
-#define IPOIB_CM_SETUP_MAX	(HZ + HZ / 2)
 /* A peer that is forgotten after so long without connection or frame. */
 #define IPOIB_PEER_UNUSED	(120 * HZ)
 /* The most peers, and how many are scanned to make room for one more. */
@@ -90,9 +85,17 @@ void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
 			       sa_path_get_dmac(rec));
 }
 
-/* Where the fabric has a GID. Returns false if that is not known. */
-static bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-				      struct ipoib_port_addr *port)
+/**
+ * ipoib_cm_port_addr_lookup - where the fabric has a GID
+ * @priv: the interface
+ * @gid: the GID
+ * @port: filled in, if there is a path record
+ *
+ * Context: any but hard interrupt
+ * Return: whether there is one
+ */
+bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			       struct ipoib_port_addr *port)
 {
 	struct sa_path_rec rec;
 
@@ -235,8 +238,7 @@ static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
 static bool ipoib_peer_is_evictable(const struct ipoib_peer *peer)
 {
 	return !peer->users && list_empty(&peer->conns) &&
-	       list_empty(&peer->todo) && list_empty(&peer->resend) &&
-	       list_empty(&peer->waiting) &&
+	       list_empty(&peer->resend) && list_empty(&peer->waiting) &&
 	       (peer->state == IPOIB_PEER_IDLE ||
 		peer->state == IPOIB_PEER_REFUSED);
 }
@@ -283,7 +285,6 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 	INIT_LIST_HEAD(&peer->conns);
 	INIT_LIST_HEAD(&peer->resend);
 	INIT_LIST_HEAD(&peer->waiting);
-	INIT_LIST_HEAD(&peer->todo);
 	if (rhashtable_insert_fast(&cm->peers, &peer->hash,
 				   ipoib_peer_params)) {
 		kfree(peer);
@@ -383,24 +384,6 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_peer_want - have a connection made
- * @cm: connected mode of the interface
- * @peer: to this peer
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_peer_want(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	lockdep_assert_held(&cm->lock);
-	if (peer->state != IPOIB_PEER_CONNECTING)
-		peer->setup_deadline = jiffies + IPOIB_CM_SETUP_MAX;
-	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
-	if (list_empty(&peer->todo) && !peer->postponed)
-		list_add_tail(&peer->todo, &cm->todo);
-	queue_work(system_unbound_wq, &cm->connect_work);
-}
-
-/**
  * ipoib_conn_use - send on a connection from now on
  * @conn: an established connection
  *
@@ -416,8 +399,6 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	peer->chosen = conn;
 	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
-	peer->tried = 0;
-	peer->stale = false;
 	ipoib_peer_resend(cm, peer);
 	ipoib_peer_publish(peer);
 }
@@ -474,8 +455,6 @@ static bool ipoib_peer_has_setup(const struct ipoib_peer *peer)
 {
 	const struct ipoib_conn *conn;
 
-	if (peer->making || peer->postponed || !list_empty(&peer->todo))
-		return true;
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING ||
 		    (conn->state == IPOIB_CONN_ACCEPTING && conn->duplex && conn->confirmed))
@@ -566,11 +545,8 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 	list_for_each_entry(peer, &cm->peer_list, list) {
 		ipoib_peer_unhold(cm, peer, dropped);
 		list_del_init(&peer->resend);
-		list_del_init(&peer->todo);
-		peer->postponed = false;
 		peer->state = IPOIB_PEER_IDLE;
 		peer->sid = IPOIB_SID_RFC;
-		peer->tried = 0;
 		peer->failures = 0;
 		peer->unverified = false;
 		peer->silent = false;
@@ -695,12 +671,14 @@ static void ipoib_peer_setup_work(struct work_struct *work)
 
 static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
 {
+	const struct ib_qp *qp = READ_ONCE(conn->qp);
+
 	seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u",
 		   ipoib_conn_states[conn->state],
 		   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
 		   conn->active ? "active" : "passive",
 		   conn->duplex ? "both" : "one", conn->mtu,
-		   test_bit(IPOIB_CONN_IS_MADE, &conn->flags) ? conn->qp->qp_num : 0,
+		   qp ? qp->qp_num : 0,
 		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
 		   skb_queue_len_lockless(&conn->backlog));
@@ -739,7 +717,6 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
 int ipoib_peer_init(struct ipoib_cm *cm)
 {
 	INIT_LIST_HEAD(&cm->peer_list);
-	INIT_LIST_HEAD(&cm->todo);
 	INIT_LIST_HEAD(&cm->resend);
 	INIT_LIST_HEAD(&cm->waiting);
 	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);

@@ -134,7 +134,8 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 	qp = ib_create_qp(cm->priv->pd, &init);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	conn->qp = qp;
+	/* Pairs with ipoib_conn_show(). */
+	smp_store_release(&conn->qp, qp);
 	ipoib_object_made(IPOIB_OBJECT_QP);
 	return 0;
 }
@@ -227,14 +228,14 @@ void ipoib_conn_qp_stop(struct ipoib_conn *conn)
  * ipoib_conn_alloc - allocate a connection
  * @cm: connected mode of the interface
  * @transport: RC or UC
+ * @gfp: how
  *
- * Context: may sleep
  * Return: the connection, which is the caller's to free until ipoib_conn_publish(), or NULL
  */
-struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
-				    enum ipoib_transport transport)
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, enum ipoib_transport transport,
+				    gfp_t gfp)
 {
-	struct ipoib_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL);
+	struct ipoib_conn *conn = kzalloc(sizeof(*conn), gfp);
 
 	if (!conn)
 		return NULL;
@@ -244,6 +245,7 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm,
 	conn->deadline = jiffies + IPOIB_CM_LATE;
 	conn->used = jiffies;
 	conn->progress = jiffies;
+	conn->cq = -1;
 	kref_init(&conn->ref);
 	INIT_DELAYED_WORK(&conn->work, ipoib_conn_work);
 	spin_lock_init(&conn->tx_lock);
@@ -303,10 +305,11 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 		share->nconns++;
 		share->npending++;
 		list_add_tail(&conn->list, &cm->conns);
+		list_add_tail(&conn->share_list, &cm->pending);
 		break;
 	case IPOIB_CONN_ESTABLISHED:
 		ipoib_conn_end_pending(conn, share);
-		list_add_tail(&conn->share_list, &share->conns);
+		list_move_tail(&conn->share_list, &share->conns);
 		break;
 	case IPOIB_CONN_CLOSING:
 		if (conn->state != IPOIB_CONN_ESTABLISHED)
@@ -324,9 +327,8 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 }
 
 /**
- * ipoib_conn_publish - let a connection be found, before it has a QP
- * @conn: the connection, with the port by which ipoib_cm_admit() has let it in; its maker, the
- *	caller, goes on with ipoib_conn_make()
+ * ipoib_conn_publish - let a connection be found, and have its work make it
+ * @conn: the connection, with the port by which ipoib_cm_admit() has let it in
  * @peer: its peer
  * @state: IPOIB_CONN_CONNECTING or IPOIB_CONN_ACCEPTING
  *
@@ -342,6 +344,7 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 	ipoib_conn_set_state(conn, state);
 	list_add_tail(&conn->peer_list, &peer->conns);
 	ipoib_object_made(IPOIB_OBJECT_CONN);
+	ipoib_conn_kick(conn);
 }
 
 static int ipoib_conn_share(struct ipoib_conn *conn)
@@ -359,83 +362,33 @@ static int ipoib_conn_share(struct ipoib_conn *conn)
 	return ret < 0 ? ret : 0;
 }
 
-static void ipoib_conn_unshare(struct ipoib_conn *conn)
-{
-	mutex_lock(&conn->cm->mutex);
-	ipoib_cm_tx_put_cq(conn->cm, conn->cq);
-	mutex_unlock(&conn->cm->mutex);
-}
-
-/* A QP in INIT, with receives, and a ring if frames are sent on it. */
-static int ipoib_conn_make_qp(struct ipoib_conn *conn)
+/**
+ * ipoib_conn_make - make what a connection needs
+ * @conn: the connection, published
+ *
+ * That is a QP in INIT, with receives, and a ring if frames are sent on it.
+ *
+ * Context: its work
+ * Return: 0 or a negative error; what has been made is left to ipoib_conn_unmake()
+ */
+int ipoib_conn_make(struct ipoib_conn *conn)
 {
 	bool sends = conn->active || conn->duplex;
 	struct ipoib_dev *priv = conn->cm->priv;
 	int err;
 
-	if (sends) {
+	err = ipoib_conn_share(conn);
+	if (!err && sends)
 		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
 				      priv->ca->attrs.max_send_sge,
 				      IPOIB_CM_TX_COPY);
-		if (err)
-			return err;
-	}
-	err = ipoib_conn_create_qp(conn, sends);
-	if (err)
-		goto exit_ring;
-	err = ipoib_conn_qp_init(conn);
-	if (err)
-		goto destroy_qp;
-	err = ipoib_cm_rx_add(conn);
-	if (err)
-		goto destroy_qp;
-	return 0;
-
-destroy_qp:
-	/* Before the buffers, of which some may be posted. */
-	ipoib_conn_destroy_qp(conn);
-	ipoib_cm_rx_remove(conn);
-exit_ring:
-	ipoib_ring_exit(&conn->ring);
+	if (!err)
+		err = ipoib_conn_create_qp(conn, sends);
+	if (!err)
+		err = ipoib_conn_qp_init(conn);
+	if (!err)
+		err = ipoib_cm_rx_add(conn);
 	return err;
-}
-
-/**
- * ipoib_conn_make - make the QP of a connection, and what it needs
- * @conn: the connection, published
- *
- * Context: may sleep
- * Return: 0 or a negative error; in both cases the caller ends with ipoib_conn_made()
- */
-int ipoib_conn_make(struct ipoib_conn *conn)
-{
-	int err;
-
-	err = ipoib_conn_share(conn);
-	if (err)
-		return err;
-	err = ipoib_conn_make_qp(conn);
-	if (err)
-		ipoib_conn_unshare(conn);
-	else
-		pr_debug("ipoib: connection %pI6 created\n", conn->peer->addr.gid);
-	return err;
-}
-
-/**
- * ipoib_conn_made - the maker of a connection is done with it
- * @conn: the connection, which is closed if it has no QP; it may be freed from here on
- *
- * Context: any but hard interrupt
- */
-void ipoib_conn_made(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	/* Not freed before the lock is released. */
-	spin_lock_bh(&cm->lock);
-	ipoib_conn_note(conn, IPOIB_CONN_IS_MADE);
-	spin_unlock_bh(&cm->lock);
 }
 
 /**
@@ -467,22 +420,29 @@ void ipoib_conn_release(struct kref *ref)
 }
 
 /**
- * ipoib_conn_free_qp - free the QP of a connection, and what it needed
+ * ipoib_conn_unmake - free what a connection needed, as far as it was made
  * @conn: the connection; its CM identifier is destroyed, its QP is in the error state and
  *	empty, and both handlers have seen all of it
  *
- * Context: process
+ * Context: its work
  */
-void ipoib_conn_free_qp(struct ipoib_conn *conn)
+void ipoib_conn_unmake(struct ipoib_conn *conn)
 {
-	ipoib_conn_destroy_qp(conn);
+	struct ipoib_cm *cm = conn->cm;
+
+	/* Before the receives, of which some may be posted. */
+	if (conn->qp)
+		ipoib_conn_destroy_qp(conn);
 	ipoib_cm_rx_remove(conn);
 	if (conn->ring.slots)
 		ipoib_ring_flush(&conn->ring);
 	ipoib_ring_exit(&conn->ring);
 	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
-	ipoib_conn_unshare(conn);
-	pr_debug("ipoib: connection %pI6 destroyed\n", conn->peer->addr.gid);
+	if (conn->cq < 0)
+		return;
+	mutex_lock(&cm->mutex);
+	ipoib_cm_tx_put_cq(cm, conn->cq);
+	mutex_unlock(&cm->mutex);
 }
 
 /* ---- identifiers ---- */
@@ -543,7 +503,6 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	ipoib_conn_set_state(conn, IPOIB_CONN_CLOSING);
 	list_del_init(&conn->peer_list);
 	ipoib_peer_lost(cm, conn->peer, conn);
-	conn->peer->disconnecting++;
 	ipoib_conn_kick(conn);
 }
 

@@ -1086,7 +1086,8 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 		return err;
 	}
 	bufs->qp = conn->qp;
-	conn->bufs = bufs;
+	/* Pairs with ipoib_cm_rx_posted(). */
+	smp_store_release(&conn->bufs, bufs);
 	spin_lock_bh(&cm->rx->lock);
 	ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock_bh(&cm->rx->lock);
@@ -1160,12 +1161,15 @@ static unsigned int ipoib_cm_rx_pages(const struct ipoib_cm_rx *rx)
 static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
 {
 	unsigned int posted = ipoib_cm_bufs_posted(&cm->rx->bufs);
+	const struct ipoib_cm_bufs *bufs;
 	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
-	list_for_each_entry(conn, &cm->conns, list)
-		if (test_bit(IPOIB_CONN_IS_MADE, &conn->flags) && conn->bufs)
-			posted += ipoib_cm_bufs_posted(conn->bufs);
+	list_for_each_entry(conn, &cm->conns, list) {
+		bufs = READ_ONCE(conn->bufs);
+		if (bufs)
+			posted += ipoib_cm_bufs_posted(bufs);
+	}
 	return posted;
 }
 

@@ -573,6 +573,7 @@ struct softib_knob {
  * @fail_attach: refuse the next N attachments to groups
  * @fail_detach: refuse the next N detachments
  * @fail_srq: refuse the next N shared receive queues
+ * @make_qp_ms: QPs take so long to make
  * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
  * @lose_last_wqe: the next N never do
  * @fail_error_send: refuse the next N sends to QPs of the kernel's users in the error state
@@ -618,6 +619,7 @@ struct softib_node {
 	u32 fail_attach;
 	u32 fail_detach;
 	u32 fail_srq;
+	u32 make_qp_ms;
 	u32 last_wqe_ms;
 	u32 lose_last_wqe;
 	u32 fail_error_send;

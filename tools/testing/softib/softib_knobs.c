@@ -41,6 +41,7 @@
  * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
  * softibK/fail_error_send  refuse the next N sends to QPs in the error state
+ * softibK/make_qp_ms  QPs take so long to make
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
  * softibK/ack_times  QPs wait so many times as long for an ACK
  * softibK/model      name of the model, as given to the module
@@ -577,6 +578,7 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "fail_attach", &node->fail_attach },
 		{ "fail_detach", &node->fail_detach },
 		{ "fail_srq", &node->fail_srq },
+		{ "make_qp_ms", &node->make_qp_ms },
 		{ "last_wqe_ms", &node->last_wqe_ms },
 		{ "lose_last_wqe", &node->lose_last_wqe },
 		{ "fail_error_send", &node->fail_error_send },

@@ -176,6 +176,7 @@ static int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	struct softib_qp *priv;
 	int ret;
 
+	msleep(READ_ONCE(dev->node->make_qp_ms));
 	ret = softib_check_qp(dev, attr);
 	if (ret)
 		return ret;

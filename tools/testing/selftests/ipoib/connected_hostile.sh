@@ -72,6 +72,8 @@ CASES=(
 	"reply_reserved F22,C29 one with other bits in the reserved octet is not"
 	"patience C35 who is asked for patience for hours has some for seconds"
 	"longest_times C35 a request with the longest times, that is never ready, holds nothing for long"
+	"slow_qp C12,C35 while QPs take half a second to make other requests are answered"
+	"slow_qp_closed C16 a request that is given up before its QP is made is refused, with private data"
 	"afterwards C35 traffic goes on"
 )
 
@@ -1098,6 +1100,43 @@ longest_times()
 	forge private=0000d1d100010000 wait=1f retries=f
 	check "granted" busywait 3000 held_are $((before + 1))
 	check "nothing is left" within 15000 held_are "$before"
+}
+
+# One after the other they would take four seconds. The last request is refused.
+slow_qp()
+{
+	knob_set 2 make_qp_ms 500
+	request private=0000424200000000
+	cp "$TESTDIR/forged" "$TESTDIR/bad"
+	request count=8 qpn=0e0000 private=000e000000010000 retries=f
+	capture_start slow_qp
+	cat "$TESTDIR/forged" "$TESTDIR/bad" | to_qp1 "$FORGER" || fail "cannot send"
+	check "granted" busywait 10000 granted 8
+	capture_stop
+	knob_set 2 make_qp_ms 0
+	check_eq "the first answer" "$(frames mad.class=07 "$(from 2)" "$(to 1)" -f mad.attr |
+		grep -m 1 -e "$CM_REP" -e "$CM_REJ")" "$CM_REJ"
+	check_num "milliseconds" "$(grants_time)" -lt 3500
+}
+
+# The identifier would be refused without private data when the CM destroys it.
+slow_qp_closed()
+{
+	local to
+
+	knob_set 2 make_qp_ms 3000
+	capture_start slow_qp_closed
+	forge private=0000d2d200010000 retries=f
+	check "to be granted" busywait 2000 conns_of_are 00d2d2 "accepting passive both"
+	knob_set 2 make_qp_ms 0
+	to=cm.remote=$(printf '%08x' "$COMM")
+	check "all are closed" set_transport 2 rc,uc
+	check "REJ" busywait 5000 frame_seen "mad.attr=$CM_REJ" "$(from 2)" "$to"
+	capture_stop
+	check_eq "private data of the REJ" \
+		"$(cm_messages "$CM_REJ" "$(from 2)" "$to" -f cm.private | sort -u)" "$(private_data 2 65524)"
+	check_eq "REP" "$(cm_messages "$CM_REP" "$(from 2)" "$to" -f n)" ""
+	check "RC" set_transport 2 rc
 }
 
 # A peer that was refused asks again after a minute at most (IPOIB_CM_RETRY_MAX).

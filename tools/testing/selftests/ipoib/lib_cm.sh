@@ -147,18 +147,34 @@ cm_from()
 	cm_messages "$2" "$(from "$1")" -f "$3" | sort -u
 }
 
-# setup_times: of each connection made in the capture, the microseconds from its first REQ
-# to its RTU
-setup_times()
+# cm_times: of each message of the CM in the capture: microseconds, attribute, communication
+# ID, the other one
+cm_times()
 {
 	local unit=1
 
 	# the number that a capture with nanoseconds begins with
 	[ "$(head -c 1 "$CAPTURE")" != M ] || unit=1000
-	frames mad.class=07 -f t -f mad.attr -f cm.comm | awk -v unit="$unit" '
-		{ split($1, t, "."); us = t[1] * 1000000 + t[2] / unit }
-		$2 == "'"$CM_REQ"'" && !($3 in asked) { asked[$3] = us }
-		$2 == "'"$CM_RTU"'" && ($3 in asked) { printf "%d\n", us - asked[$3]; delete asked[$3] }'
+	frames mad.class=07 -f t -f mad.attr -f cm.comm -f cm.remote | awk -v unit="$unit" '
+		{ split($1, t, "."); printf "%.0f %s %s %s\n", t[1] * 1000000 + t[2] / unit, $2, $3, $4 }'
+}
+
+# setup_times: of each connection made in the capture, the microseconds from its first REQ
+# to its RTU
+setup_times()
+{
+	cm_times | awk '
+		$2 == "'"$CM_REQ"'" && !($3 in asked) { asked[$3] = $1 }
+		$2 == "'"$CM_RTU"'" && ($3 in asked) { printf "%d\n", $1 - asked[$3]; delete asked[$3] }'
+}
+
+# grants_time: milliseconds from the first REQ in the capture to the last REP, but for repetitions
+grants_time()
+{
+	cm_times | awk '
+		$2 == "'"$CM_REQ"'" && !begin { begin = $1 }
+		$2 == "'"$CM_REP"'" && !($4 in granted) { granted[$4]; end = $1 }
+		END { printf "%d\n", (end - begin) / 1000 }'
 }
 
 # private_data NODE MTU: of a message that it sends

@@ -26,6 +26,7 @@ CASES=(
 	"sq_bytes V sq_bytes limits a send queue, refuse_error names the error"
 	"mcast V fail_attach refuses the next N, no_mcast all"
 	"fail_srq V fail_srq refuses the next N shared receive queues"
+	"make_qp V make_qp_ms has QPs take that long to make"
 	"last_wqe V last_wqe_ms holds LAST_WQE_REACHED back, lose_last_wqe loses it"
 	"csum V csum 2 computes and checks sums of any QP; 1 only of those with the flag; 3 of none"
 	"grh V grh_required drops unicast without a GRH, and counts it"
@@ -106,6 +107,17 @@ fail_srq()
 {
 	knob_set 2 fail_srq 1
 	limits "SRQs" "first ENOMEM, second made" srq
+}
+
+make_qp()
+{
+	local start
+
+	knob_set 2 make_qp_ms 300
+	start=$(now_ms)
+	limits "types" "UC made, RC made, UD made" types
+	check_num "milliseconds" $(($(now_ms) - start)) -ge 900
+	knob_set 2 make_qp_ms 0
 }
 
 last_wqe()
