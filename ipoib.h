@@ -25,23 +25,21 @@
  * DOC: Locking and lifetime
  *
  * One &struct ipoib_dev per interface, in the private area of its net_device.
- * It is created when the HCA (or the module) comes and freed when it goes;
- * everything below belongs to it.
+ * It is created when the HCA (or the module) comes, or by rtnetlink, and freed
+ * after it was unregistered; everything below belongs to it.
  *
  * Locks, outermost first. A lock may be taken while one above it is held,
  * never the other way round.
  *
- * ipoib_hca_lock (ipoib_client.c)
- *	which ports have an interface: HCAs that come and go, and changes of
- *	the module parameter. No holder of a lock below waits for it.
  * RTNL
- *	ndo_open(), ndo_stop(), ndo_change_mtu() and the control work
- *	(ipoib_ctl.c). Serialises everything that starts, stops or changes
- *	an interface. Never taken in a completion, an answer of the fabric or a
+ *	ndo_open(), ndo_stop(), ndo_change_mtu(), the control work
+ *	(ipoib_ctl.c), and the lists of HCAs and interfaces. Serialises everything
+ *	that makes, removes, starts, stops or changes an interface.
+ *	Never taken in a completion, an answer of the fabric or a
  *	work of groups or paths, so ndo_stop() may wait for all of those.
  * mutex of the agents (sa/agent.c)
  *	which ports have one, and how many interfaces share it. Taken when
- *	interfaces are made (children: under RTNL) and freed.
+ *	interfaces are made, under RTNL, and freed.
  * addr_list_lock of the net_device
  *	only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
@@ -119,11 +117,14 @@
  * &struct ipoib_agent
  *	is found by HCA and port and shared by the interfaces of the port, which
  *	count in &ipoib_agent.users. The last of them frees it.
- * children
- *	belong to the interface of the port and are unregistered with it, or before: by
- *	rtnetlink, or by their own control work.
- *	Each counts in &ipoib_dev.queries of its parent until &ipoib_dev.free_work has
- *	taken it apart, without RTNL, when its net_device has no user any more.
+ * &struct ipoib_dev
+ *	is in the list of its HCA, a child in that of its parent. A parent is unregistered
+ *	with its HCA, and with it its children; one on RoCE before that if its Ethernet port
+ *	is unregistered, and this and children by rtnetlink, or by their own control work.
+ *	&ipoib_dev.free_work takes an interface apart, without RTNL, when its net_device
+ *	has no user any more. Until then it counts in &ipoib_dev.users, which the HCA waits
+ *	for, or a child in &ipoib_dev.queries of its parent. On RoCE it holds the
+ *	net_device of the Ethernet port till then.
  * queries for paths, questions about groups, memberships of a P_Key that was replaced
  *	are counted in &ipoib_dev.queries; the interface is not freed before
  *	the last has been answered. Joins need no count: once a handle has been
@@ -296,17 +297,19 @@ struct ipoib_dev {
 	struct ipoib_agent *agent;
 	/** @agent_list: in &ipoib_agent.devs while up, under its lock */
 	struct list_head agent_list;
-	/** @hca_list: in the list of interfaces of the HCA, read under RCU */
-	struct list_head hca_list;
+	/** @users: interfaces of the HCA that are not freed yet; unused by children */
+	atomic_t *users;
+	/** @list: among the interfaces of the HCA, or in @children, read under RCU */
+	struct list_head list;
 	/** @kind: how it was made */
 	enum ipoib_kind kind;
 	/** @parent: the interface of the port if this one is a child, else NULL */
 	struct ipoib_dev *parent;
 	/** @children: those of a parent, read under RCU, changed under RTNL */
 	struct list_head children;
-	/** @child_list: in @children of the parent */
-	struct list_head child_list;
-	/** @free_work: takes a child apart, on a queue of ipoib_child.c */
+	/** @lower: net_device of the parent, on RoCE that of the port, held; or NULL */
+	struct net_device *lower;
+	/** @free_work: takes it apart, on a queue of ipoib_dev.c */
 	struct work_struct free_work;
 	/** @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach() */
 	struct list_head attachments;
@@ -455,11 +458,11 @@ void ipoib_netdev_setup(struct net_device *dev);
 bool ipoib_dev_is_ours(const struct net_device *dev);
 
 /* ipoib_dev.c */
-struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid);
-void ipoib_dev_destroy(struct ipoib_dev *priv);
-int ipoib_dev_init(struct ipoib_dev *priv);
-void ipoib_dev_exit(struct ipoib_dev *priv);
-void ipoib_dev_setup(struct ipoib_dev *priv);
+int ipoib_dev_add(struct ipoib_dev *priv, struct list_head *list, bool connected,
+		  struct netlink_ext_ack *extack);
+void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head);
+int ipoib_dev_register(void);
+void ipoib_dev_unregister(void);
 unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv);
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
@@ -474,10 +477,12 @@ void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port);
 bool ipoib_port_changed(const struct ipoib_dev *priv,
 			const struct ipoib_port *port);
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
-int ipoib_port_read(struct ipoib_dev *priv);
 void ipoib_dev_params_fix(void);
 
 /* ipoib_client.c */
+int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
+		   struct netlink_ext_ack *extack);
+void ipoib_hca_lose_lower(const struct net_device *lower);
 int ipoib_hca_register(void);
 void ipoib_hca_unregister(void);
 

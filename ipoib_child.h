@@ -11,9 +11,9 @@ struct ipoib_dev;
 
 /**
  * enum ipoib_kind - how an interface was made
- * @IPOIB_KIND_PORT: with the port: a parent
+ * @IPOIB_KIND_PORT: with an InfiniBand port
  * @IPOIB_KIND_SYSFS: by the file create_child
- * @IPOIB_KIND_LINK: by rtnetlink
+ * @IPOIB_KIND_LINK: by rtnetlink: a child, or on a RoCE port
  */
 enum ipoib_kind {
 	IPOIB_KIND_PORT,
@@ -26,11 +26,8 @@ struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
 int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
 		    enum ipoib_kind kind, bool connected,
 		    struct netlink_ext_ack *extack);
-void ipoib_child_del(struct ipoib_dev *priv, struct list_head *head);
-void ipoib_child_unregister_all(struct ipoib_dev *parent);
+void ipoib_child_del_all(struct ipoib_dev *parent, struct list_head *head);
 void ipoib_child_open_all(struct ipoib_dev *parent);
 void ipoib_child_close_all(struct ipoib_dev *parent);
-int ipoib_child_register(void);
-void ipoib_child_unregister(void);
 
 #endif /* IPOIB_CHILD_H */

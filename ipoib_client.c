@@ -2,10 +2,9 @@
 /*
  * HCAs and their ports: which of them have an interface.
  *
- * The IB core announces each HCA; each of its InfiniBand ports gets an interface,
- * and so does each RoCE port that the module parameter selects, one for each VLAN
- * named there. One mutex covers all lists of interfaces: HCAs come and go, and the
- * parameter may be written, at any time.
+ * The IB core announces each HCA; each of its InfiniBand ports gets an interface. On RoCE
+ * ports they are made by rtnetlink, one on a net_device of the port. RTNL serialises
+ * changes of all lists.
  */
 #include <linux/inetdevice.h>
 #include <linux/rculist.h>
@@ -20,107 +19,134 @@
  * @ca: the HCA
  * @list: in the list of all of them
  * @handler: of its asynchronous events
- * @devs: &struct ipoib_dev, read under RCU, changed under
- *	ipoib_hca_lock
+ * @devs: &struct ipoib_dev, read under RCU, changed under RTNL
+ * @users: interfaces that are not freed yet, also those no longer in @devs
  */
 struct ipoib_hca {
 	struct ib_device *ca;
 	struct list_head list;
 	struct ib_event_handler handler;
 	struct list_head devs;
+	atomic_t users;
 };
 
 static struct ib_client ipoib_client;
 
-/* HCAs and their interfaces. See "Locking and lifetime" in ipoib.h. */
-static DEFINE_MUTEX(ipoib_hca_lock);
+/* Under RTNL */
 static LIST_HEAD(ipoib_hcas);
-
-static void ipoib_hca_drop(struct ipoib_dev *priv)
-{
-	lockdep_assert_held(&ipoib_hca_lock);
-	/* Who still finds it is done before the net_device is unregistered. */
-	list_del_rcu(&priv->hca_list);
-	ipoib_child_unregister_all(priv);
-	ipoib_dev_destroy(priv);
-}
-
-static bool ipoib_port_is_roce(struct ib_device *ca, u32 port)
-{
-	return rdma_protocol_roce_udp_encap(ca, port);
-}
-
-/* Is an interface wanted on this port, for this VLAN? */
-static bool ipoib_port_wanted(struct ib_device *ca, u32 port, u16 vid)
-{
-	unsigned int pos = 0;
-	int next;
-
-	if (rdma_protocol_ib(ca, port))
-		return true;
-	while ((next = ipoib_roce_next_vid(ca, &pos)) >= 0)
-		if (next == vid)
-			return true;
-	return false;
-}
-
-static void ipoib_hca_add(struct ipoib_hca *hca, u32 port, u16 vid)
-{
-	struct ipoib_dev *priv, *child;
-
-	list_for_each_entry(priv, &hca->devs, hca_list)
-		if (priv->port == port && priv->vid == vid)
-			return;
-	priv = ipoib_dev_create(hca->ca, port, vid);
-	if (IS_ERR(priv))
-		return;
-	list_add_tail_rcu(&priv->hca_list, &hca->devs);
-	/* An event may have come before it, and with it its children, was in the list. */
-	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
-	rcu_read_lock();
-	list_for_each_entry_rcu(child, &priv->children, child_list)
-		ipoib_ctl_post(child, IPOIB_CTL_PORT);
-	rcu_read_unlock();
-}
 
 static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 {
-	unsigned int pos = 0;
-	int vid;
+	struct net_device *dev;
+	struct ipoib_dev *priv;
+	int err = -ENOMEM;
 
-	if (rdma_protocol_ib(hca->ca, port)) {
-		ipoib_hca_add(hca, port, 0);
+	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN,
+			   ipoib_link_ops.setup);
+	if (!dev)
+		goto warn;
+	priv = netdev_priv(dev);
+	priv->netdev = dev;
+	priv->ca = hca->ca;
+	priv->port = port;
+	priv->fabric = &ipoib_sa_ops;
+	priv->kind = IPOIB_KIND_PORT;
+	priv->users = &hca->users;
+	rtnl_lock();
+	err = ipoib_dev_add(priv, &hca->devs, false, NULL);
+	rtnl_unlock();
+	if (!err)
 		return;
-	}
-	if (!ipoib_port_is_roce(hca->ca, port))
-		return;
-	while ((vid = ipoib_roce_next_vid(hca->ca, &pos)) >= 0)
-		ipoib_hca_add(hca, port, vid);
+	free_netdev(dev);
+warn:
+	dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n",
+		 port, err);
 }
 
-/* Make the interfaces of an HCA those that are wanted. */
-static void ipoib_hca_update(struct ipoib_hca *hca)
+/* The RoCE interface on a net_device, of which there is one at most. */
+static struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
 {
-	struct ipoib_dev *priv, *tmp;
-	u32 port;
-
-	lockdep_assert_held(&ipoib_hca_lock);
-	list_for_each_entry_safe(priv, tmp, &hca->devs, hca_list)
-		if (!ipoib_port_wanted(hca->ca, priv->port, priv->vid))
-			ipoib_hca_drop(priv);
-	rdma_for_each_port(hca->ca, port)
-		ipoib_hca_add_port(hca, port);
-}
-
-/* Which ports are wanted has changed. */
-static void ipoib_hca_update_all(void)
-{
+	struct ipoib_dev *priv;
 	struct ipoib_hca *hca;
 
-	mutex_lock(&ipoib_hca_lock);
+	ASSERT_RTNL();
 	list_for_each_entry(hca, &ipoib_hcas, list)
-		ipoib_hca_update(hca);
-	mutex_unlock(&ipoib_hca_lock);
+		list_for_each_entry(priv, &hca->devs, list)
+			if (priv->lower == lower)
+				return priv;
+	return NULL;
+}
+
+static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower,
+					      u32 *port)
+{
+	struct ipoib_hca *hca;
+	u32 i;
+
+	list_for_each_entry(hca, &ipoib_hcas, list) {
+		if (!rdma_dev_access_netns(hca->ca, dev_net(lower)))
+			continue;
+		rdma_for_each_port(hca->ca, i) {
+			*port = i;
+			if (ipoib_roce_is_port_of(hca->ca, i, lower))
+				return hca;
+		}
+	}
+	return NULL;
+}
+
+/**
+ * ipoib_hca_link - make an interface on a RoCE port
+ * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails. Its MTU is the one
+ *	that the administrator asks for, or 0
+ * @lower: net_device of the port, or a VLAN on it
+ * @connected: start in connected mode
+ * @extack: for the cause of a failure
+ *
+ * There is no carrier until the GID table of the port has a GID of @lower that will do.
+ *
+ * Context: RTNL held
+ * Return: 0; -ENODEV if there is no such port; -EEXIST if @lower has an interface; or a negative
+ * error of ipoib_dev_add()
+ */
+int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
+		   struct netlink_ext_ack *extack)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_hca *hca;
+
+	hca = ipoib_hca_find_below(lower, &priv->port);
+	if (!hca) {
+		IPOIB_SET_ERR_MSG_FMT(extack, "no RoCE port has a GID of that interface",
+				      "no RoCE port has a GID of %s", lower->name);
+		return -ENODEV;
+	}
+	if (ipoib_hca_find_on(lower)) {
+		IPOIB_SET_ERR_MSG_FMT(extack, "there is an IPoIB interface on that interface",
+				      "there is an IPoIB interface on %s", lower->name);
+		return -EEXIST;
+	}
+	priv->netdev = dev;
+	priv->ca = hca->ca;
+	priv->fabric = &ipoib_roce_ops;
+	priv->kind = IPOIB_KIND_LINK;
+	priv->users = &hca->users;
+	priv->lower = lower;
+	return ipoib_dev_add(priv, &hca->devs, connected, extack);
+}
+
+/**
+ * ipoib_hca_lose_lower - a net_device is unregistered, and with it the interface on it
+ * @lower: any net_device
+ *
+ * Context: RTNL held
+ */
+void ipoib_hca_lose_lower(const struct net_device *lower)
+{
+	struct ipoib_dev *priv = ipoib_hca_find_on(lower);
+
+	if (priv)
+		ipoib_dev_del(priv, NULL);
 }
 
 static bool ipoib_hca_is_ours(struct ib_device *ca)
@@ -128,7 +154,8 @@ static bool ipoib_hca_is_ours(struct ib_device *ca)
 	u32 port;
 
 	rdma_for_each_port(ca, port)
-		if (rdma_protocol_ib(ca, port) || ipoib_port_is_roce(ca, port))
+		if (rdma_protocol_ib(ca, port) ||
+		    rdma_protocol_roce_udp_encap(ca, port))
 			return true;
 	return false;
 }
@@ -165,9 +192,9 @@ static void ipoib_event_handler(struct ib_event_handler *handler,
 	struct ipoib_dev *priv, *child;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
+	list_for_each_entry_rcu(priv, &hca->devs, list) {
 		ipoib_event(priv, event);
-		list_for_each_entry_rcu(child, &priv->children, child_list)
+		list_for_each_entry_rcu(child, &priv->children, list)
 			ipoib_event(child, event);
 	}
 	rcu_read_unlock();
@@ -176,6 +203,7 @@ static void ipoib_event_handler(struct ib_event_handler *handler,
 static int ipoib_client_add(struct ib_device *ca)
 {
 	struct ipoib_hca *hca;
+	u32 port;
 
 	if (!ipoib_hca_is_ours(ca))
 		return -EOPNOTSUPP;
@@ -187,10 +215,12 @@ static int ipoib_client_add(struct ib_device *ca)
 	INIT_IB_EVENT_HANDLER(&hca->handler, ca, ipoib_event_handler);
 	ib_register_event_handler(&hca->handler);
 	ib_set_client_data(ca, &ipoib_client, hca);
-	mutex_lock(&ipoib_hca_lock);
+	rdma_for_each_port(ca, port)
+		if (rdma_protocol_ib(ca, port))
+			ipoib_hca_add_port(hca, port);
+	rtnl_lock();
 	list_add_tail(&hca->list, &ipoib_hcas);
-	ipoib_hca_update(hca);
-	mutex_unlock(&ipoib_hca_lock);
+	rtnl_unlock();
 	return 0;
 
 no_interfaces:
@@ -203,25 +233,20 @@ static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 {
 	struct ipoib_hca *hca = client_data;
 	struct ipoib_dev *priv, *tmp;
+	LIST_HEAD(head);
 
-	/* Not under the mutex: it waits for the handler. */
 	ib_unregister_event_handler(&hca->handler);
-	mutex_lock(&ipoib_hca_lock);
+	rtnl_lock();
 	list_del(&hca->list);
-	list_for_each_entry_safe(priv, tmp, &hca->devs, hca_list)
-		ipoib_hca_drop(priv);
-	mutex_unlock(&ipoib_hca_lock);
+	list_for_each_entry_safe(priv, tmp, &hca->devs, list) {
+		ipoib_child_del_all(priv, &head);
+		ipoib_dev_del(priv, &head);
+	}
+	unregister_netdevice_many(&head);
+	rtnl_unlock();
+	/* Also for those that others have unregistered. */
+	wait_var_event(&hca->users, !atomic_read(&hca->users));
 	kfree(hca);
-}
-
-/* Which RoCE ports are wanted is said by name. */
-static void ipoib_client_rename(struct ib_device *ca, void *client_data)
-{
-	struct ipoib_hca *hca = client_data;
-
-	mutex_lock(&ipoib_hca_lock);
-	ipoib_hca_update(hca);
-	mutex_unlock(&ipoib_hca_lock);
 }
 
 static bool ipoib_dev_has_addr(struct net_device *dev,
@@ -290,7 +315,7 @@ static bool ipoib_match_port(struct ipoib_match *match,
 
 	if (ipoib_match_dev(match, priv))
 		return true;
-	list_for_each_entry_rcu(child, &priv->children, child_list)
+	list_for_each_entry_rcu(child, &priv->children, list)
 		if (ipoib_match_dev(match, child))
 			return true;
 	return false;
@@ -313,7 +338,7 @@ ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 	bool found = false;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(priv, &hca->devs, hca_list) {
+	list_for_each_entry_rcu(priv, &hca->devs, list) {
 		found = priv->port == port && ipoib_match_port(&match, priv);
 		if (found)
 			break;
@@ -329,7 +354,6 @@ static struct ib_client ipoib_client = {
 	.name = "ipoib",
 	.add = ipoib_client_add,
 	.remove = ipoib_client_remove,
-	.rename = ipoib_client_rename,
 	.get_net_dev_by_params = ipoib_client_get_netdev,
 };
 
@@ -341,7 +365,6 @@ static struct ib_client ipoib_client = {
  */
 int ipoib_hca_register(void)
 {
-	ipoib_roce_watch_param(ipoib_hca_update_all);
 	return ib_register_client(&ipoib_client);
 }
 

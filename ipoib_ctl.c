@@ -245,7 +245,7 @@ void ipoib_ctl_work(struct work_struct *work)
 	if (priv->netdev->reg_state != NETREG_REGISTERED)
 		goto unlock;
 	if (test_bit(IPOIB_CTL_DELETE, &priv->ctl.events)) {
-		ipoib_child_del(priv, NULL);
+		ipoib_dev_del(priv, NULL);
 		goto unlock;
 	}
 	if (fresh)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The interface of a port as a whole: it is made and destroyed, comes up and goes
- * down, and has an address, an MTU and a mode.
+ * An interface as a whole: it is made and taken apart, comes up and goes down, and has
+ * an address, an MTU and a mode.
  *
  * The entry points of the stack (ipoib_main.c, ipoib_netlink.c, ipoib_sysfs.c), the
- * ib_client (ipoib_client.c) and the control work (ipoib_ctl.c) call these functions.
- * All but the first and the last of them run under RTNL.
+ * ib_client (ipoib_client.c) and the control work (ipoib_ctl.c) call these functions,
+ * under RTNL. An interface is taken apart without it.
  */
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
@@ -17,6 +17,9 @@
 static int ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 module_param_named(scope, ipoib_scope, int, 0444);
 MODULE_PARM_DESC(scope, "Scope of the broadcast group: 1 to 14 (default 2)");
+
+/* Takes interfaces apart. */
+static struct workqueue_struct *ipoib_dev_wq;
 
 /* ---- address ---- */
 
@@ -138,7 +141,7 @@ int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
 	ipoib_dev_take_guid(priv, gid.global.interface_id);
 	priv->local_gid = gid;
 	ipoib_dev_set_lladdr(priv);
-	list_for_each_entry(child, &priv->children, child_list) {
+	list_for_each_entry(child, &priv->children, list) {
 		ipoib_dev_take_guid(child, gid.global.interface_id);
 		ipoib_ctl_post(child, IPOIB_CTL_PORT);
 	}
@@ -289,14 +292,8 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 	ipoib_port_take_pkey(priv, port);
 }
 
-/**
- * ipoib_port_read - read state, MTU, LID, GID and P_Key of the port
- * @priv: the interface, before its registration
- *
- * Context: may sleep
- * Return: 0 or negative error of the HCA
- */
-int ipoib_port_read(struct ipoib_dev *priv)
+/* Read the port, before registration. */
+static int ipoib_port_read(struct ipoib_dev *priv)
 {
 	struct ipoib_port port;
 	int err;
@@ -516,36 +513,8 @@ static void ipoib_dev_init_mtu(struct ipoib_dev *priv)
 	priv->netdev->mtu = priv->mcast_mtu;
 }
 
-static int ipoib_dev_init_fabric(struct ipoib_dev *priv)
-{
-	int err;
-
-	if (priv->fabric->init) {
-		err = priv->fabric->init(priv);
-		if (err)
-			return err;
-	}
-	err = ipoib_port_read(priv);
-	if (err && priv->fabric->exit)
-		priv->fabric->exit(priv);
-	return err;
-}
-
-static void ipoib_dev_exit_fabric(struct ipoib_dev *priv)
-{
-	if (priv->fabric->exit)
-		priv->fabric->exit(priv);
-}
-
-/**
- * ipoib_dev_init - make all that an interface consists of
- * @priv: the interface; &ipoib_dev.netdev, @ca, @port, @vid, @fabric and, for a child,
- *	@parent, @kind and @pkey are set
- *
- * Context: may sleep; before registration
- * Return: 0 or a negative error, with nothing made
- */
-int ipoib_dev_init(struct ipoib_dev *priv)
+/* All that an interface consists of, before registration. Nothing is made if it fails. */
+static int ipoib_dev_init(struct ipoib_dev *priv)
 {
 	int err;
 
@@ -560,9 +529,12 @@ int ipoib_dev_init(struct ipoib_dev *priv)
 	err = ipoib_dev_init_tables(priv);
 	if (err)
 		return err;
-	err = ipoib_dev_init_fabric(priv);
+	err = priv->fabric->init(priv);
 	if (err)
 		goto exit_tables;
+	err = ipoib_port_read(priv);
+	if (err)
+		goto exit_fabric;
 	err = ipoib_ud_init(priv);
 	if (err)
 		goto exit_fabric;
@@ -576,24 +548,19 @@ int ipoib_dev_init(struct ipoib_dev *priv)
 exit_ud:
 	ipoib_ud_exit(priv);
 exit_fabric:
-	ipoib_dev_exit_fabric(priv);
+	priv->fabric->exit(priv);
 exit_tables:
 	ipoib_dev_exit_tables(priv);
 	return err;
 }
 
-/**
- * ipoib_dev_exit - undo ipoib_dev_init()
- * @priv: the interface, unregistered or never registered; without children
- *
- * Context: process; without RTNL if it was registered
- */
-void ipoib_dev_exit(struct ipoib_dev *priv)
+/* Undo ipoib_dev_init(), of an interface without children: without RTNL if it was registered. */
+static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
 	/* Nobody can start anything now; wait for what others still do. */
 	cancel_delayed_work_sync(&priv->ctl.work);
 	ipoib_path_wait_answers(priv);
-	ipoib_dev_exit_fabric(priv);
+	priv->fabric->exit(priv);
 	ipoib_cm_exit(priv);
 	ipoib_ud_exit(priv);
 	/* The QP may have asked for something until it was destroyed. */
@@ -609,11 +576,8 @@ ipoib_dev_files(const struct ipoib_dev *priv)
 	return priv->roce ? &ipoib_sysfs_roce_group : &ipoib_sysfs_port_group;
 }
 
-/**
- * ipoib_dev_setup - what registration needs to know of an interface
- * @priv: the interface, after ipoib_dev_init()
- */
-void ipoib_dev_setup(struct ipoib_dev *priv)
+/* What registration needs to know of an interface, after ipoib_dev_init(). */
+static void ipoib_dev_setup(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
 
@@ -627,80 +591,140 @@ void ipoib_dev_setup(struct ipoib_dev *priv)
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
 	/* There is one ring. rtnetlink makes as many queues as it is asked for. */
 	netif_set_real_num_queues(dev, 1, 1);
-	if (priv->parent)
+	/* What is made by hand is virtual, and has the numbers of nothing. */
+	if (priv->lower)
 		return;
-	/* Children are virtual, and have the numbers of nothing. */
 	dev->dev_port = priv->port - 1;
 	dev->dev_id = priv->port - 1;
 	SET_NETDEV_DEV(dev, priv->ca->dev.parent);
 }
 
-/**
- * ipoib_dev_create - make and register the interface of a port
- * @ca: the HCA
- * @port: the port, InfiniBand or RoCE
- * @vid: VLAN on a RoCE port, else 0
- *
- * Context: process, without RTNL
- * Return: the interface, which the caller destroys, or an error pointer, with a
- * message why
- */
-struct ipoib_dev *ipoib_dev_create(struct ib_device *ca, u32 port, u16 vid)
+static void ipoib_dev_free(struct work_struct *work)
 {
-	struct net_device *dev;
-	struct ipoib_dev *priv;
-	int err;
+	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
+					      free_work);
+	struct ipoib_dev *parent = priv->parent;
+	atomic_t *users = priv->users;
 
-	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN,
-			   ipoib_link_ops.setup);
-	if (!dev) {
-		err = -ENOMEM;
-		goto notify;
-	}
-	priv = netdev_priv(dev);
-	priv->netdev = dev;
-	priv->ca = ca;
-	priv->port = port;
-	priv->vid = vid;
-	priv->fabric = rdma_protocol_ib(ca, port) ? &ipoib_sa_ops :
-						    &ipoib_roce_ops;
-	err = ipoib_dev_init(priv);
-	if (err)
-		goto free_dev;
-	ipoib_dev_setup(priv);
-	err = register_netdev(dev);
-	if (err)
-		goto exit_dev;
-	if (!ca->ops.attach_mcast)
-		netdev_warn(dev, "the HCA has no multicast: there will be no carrier\n");
-	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
-	pr_debug("ipoib: %s created\n", dev->name);
-	return priv;
-
-exit_dev:
 	ipoib_dev_exit(priv);
-free_dev:
-	free_netdev(dev);
-notify:
-	dev_warn(&ca->dev, "cannot make an interface for port %u: %d\n", port,
-		 err);
-	return ERR_PTR(err);
+	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
+	free_netdev(priv->netdev);
+	/* Now the parent, or the HCA, may go. */
+	if (parent)
+		ipoib_dev_put_query(parent);
+	else if (atomic_dec_and_test(users))
+		wake_up_var(users);
+}
+
+/*
+ * The interface was unregistered, and its last user has gone. ipoib_dev_exit() waits for
+ * the control work, which may be what has unregistered it and calls this.
+ */
+static void ipoib_dev_gone(struct net_device *dev)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	queue_work(ipoib_dev_wq, &priv->free_work);
 }
 
 /**
- * ipoib_dev_destroy - free the interface of a port
- * @priv: the interface, unregistered, and not in the list of its HCA any more
+ * ipoib_dev_add - make an interface of a fresh net_device, and register it
+ * @priv: the interface, of a net_device made with ipoib_link_ops.setup, whose MTU is the one that
+ *	the administrator asks for, or 0. &ipoib_dev.netdev, @ca, @port, @fabric and @kind are
+ *	set, @users or @parent, @lower if there is one, and @pkey of a child
+ * @list: that of the interfaces of the HCA, or of the children of the parent
+ * @connected: start in connected mode
+ * @extack: for the cause of a failure, or NULL
  *
- * Waits for children that others have unregistered.
- *
- * Context: process, without RTNL
+ * Context: RTNL held
+ * Return: 0; -EOPNOTSUPP if there is no connected mode here; -EINVAL if the port cannot do the
+ * MTU; or another negative error. The caller frees the net_device if this fails
  */
-void ipoib_dev_destroy(struct ipoib_dev *priv)
+int ipoib_dev_add(struct ipoib_dev *priv, struct list_head *list, bool connected,
+		  struct netlink_ext_ack *extack)
 {
+	struct net_device *dev = priv->netdev;
+	unsigned int mtu = dev->mtu;
+	int err;
+
+	ASSERT_RTNL();
+	err = ipoib_dev_init(priv);
+	if (err)
+		return err;
+	err = ipoib_cm_set_on(priv, connected);
+	if (err) {
+		NL_SET_ERR_MSG(extack, "no connected mode on this port");
+		goto exit;
+	}
+	if (!connected && mtu > priv->max_mtu) {
+		NL_SET_ERR_MSG(extack, "the MTU is above the one that the port can do");
+		err = -EINVAL;
+		goto exit;
+	}
+	if (mtu)
+		priv->admin_mtu = mtu;
+	dev->mtu = ipoib_dev_mtu(priv);
+	ipoib_dev_setup(priv);
+	err = register_netdevice(dev);
+	if (err)
+		goto exit;
+	if (!priv->ca->ops.attach_mcast)
+		netdev_warn(dev, "the HCA has no multicast: there will be no carrier\n");
+	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
+	if (priv->parent)
+		ipoib_dev_get_query(priv->parent);
+	else
+		atomic_inc(priv->users);
+	INIT_WORK(&priv->free_work, ipoib_dev_free);
+	dev->priv_destructor = ipoib_dev_gone;
+	list_add_tail_rcu(&priv->list, list);
+	if (priv->roce)
+		ipoib_roce_watch(priv);
+	/* An event may have come before it was in the list. */
+	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+	return 0;
+
+exit:
+	/* The control work, which takes RTNL, was not posted before the interface was listed. */
 	ipoib_dev_exit(priv);
-	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
-	pr_debug("ipoib: %s destroyed\n", priv->netdev->name);
-	free_netdev(priv->netdev);
+	return err;
+}
+
+/**
+ * ipoib_dev_del - unregister an interface
+ * @priv: the interface, without children
+ * @head: where unregister_netdevice_many() will find it, or NULL to do it at once
+ *
+ * Context: RTNL held; it is taken apart when that has been released
+ */
+void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
+{
+	ASSERT_RTNL();
+	list_del_rcu(&priv->list);
+	if (priv->roce)
+		ipoib_roce_unwatch(priv);
+	unregister_netdevice_queue(priv->netdev, head);
+}
+
+/**
+ * ipoib_dev_register - make what interfaces are taken apart with
+ *
+ * Return: 0 or -ENOMEM
+ */
+int ipoib_dev_register(void)
+{
+	ipoib_dev_wq = alloc_workqueue("ipoib_dev", WQ_UNBOUND, 0);
+	return ipoib_dev_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * ipoib_dev_unregister - wait for the last interface
+ *
+ * Context: process; there is no interface any more
+ */
+void ipoib_dev_unregister(void)
+{
+	destroy_workqueue(ipoib_dev_wq);
 }
 
 /**

@@ -22,6 +22,7 @@ struct ipoib_agent;
 struct ipoib_dev;
 struct ipoib_mcast;
 struct ipoib_path;
+struct net_device;
 struct seq_file;
 
 /**
@@ -97,15 +98,14 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
 /**
  * struct ipoib_fabric_ops - what a kind of fabric can do
  *
- * @init: the interface is being made. May sleep. Optional.
+ * @init: the interface is being made. May sleep.
  * @exit: the interface goes away, after @stop and the last answer: wait until
  *	nothing of what was started will ever call back. May sleep; with
- *	RTNL only if the interface was never registered. Optional.
+ *	RTNL only if the interface was never registered.
  * @start: the interface has come up. RTNL held. Optional.
  * @stop: the interface goes down; groups have been left and paths forgotten.
  *	RTNL held, so nothing may be waited for that needs RTNL. Optional.
- * @port_read: read the port. May sleep; on RoCE without RTNL, which drivers of
- *	Ethernet adapters take to determine their speed.
+ * @port_read: read the port. May sleep. Without RTNL if the interface is registered.
  * @event: an asynchronous event of the port: mark paths as stale or have the
  *	control work check, whatever it means here. Does not sleep.
  *
@@ -200,10 +200,14 @@ int ipoib_sa_query_groups(struct ipoib_dev *priv);
 void ipoib_sa_query_cancel(struct ipoib_dev *priv);
 
 /* roce/ */
+#define IPOIB_ROCE_PKEY		0xffff
+
 extern const struct ipoib_fabric_ops ipoib_roce_ops;
 int ipoib_roce_register(void);
 void ipoib_roce_unregister(void);
-void ipoib_roce_watch_param(void (*changed)(void));
-int ipoib_roce_next_vid(struct ib_device *ca, unsigned int *pos);
+bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port,
+			   struct net_device *ndev);
+void ipoib_roce_watch(struct ipoib_dev *priv);
+void ipoib_roce_unwatch(struct ipoib_dev *priv);
 
 #endif /* IPOIB_FABRIC_H */

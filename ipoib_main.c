@@ -58,7 +58,7 @@ static int ipoib_get_iflink(const struct net_device *dev)
 {
 	const struct ipoib_dev *priv = netdev_priv(dev);
 
-	return READ_ONCE((priv->parent ?: priv)->netdev->ifindex);
+	return READ_ONCE((priv->lower ?: priv->netdev)->ifindex);
 }
 
 /* Groups are reached over UD only, whatever the mode (RFC 4755 section 2.1). */
@@ -298,8 +298,12 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 
-	if (!ipoib_dev_is_ours(dev))
+	if (!ipoib_dev_is_ours(dev)) {
+		/* Also when it moves to another namespace. */
+		if (event == NETDEV_UNREGISTER)
+			ipoib_hca_lose_lower(dev);
 		return NOTIFY_DONE;
+	}
 	switch (event) {
 	/* An interface that moves to another namespace is unregistered and registered. */
 	case NETDEV_REGISTER:
@@ -374,12 +378,12 @@ static int __init ipoib_init(void)
 	err = register_netdevice_notifier(&ipoib_netdev_notifier);
 	if (err)
 		goto unregister_netevent;
-	err = ipoib_child_register();
+	err = ipoib_dev_register();
 	if (err)
 		goto unregister_notifier;
 	err = rtnl_link_register(&ipoib_link_ops);
 	if (err)
-		goto unregister_child;
+		goto unregister_dev;
 	err = ipoib_hca_register();
 	if (err)
 		goto unregister_link;
@@ -387,8 +391,8 @@ static int __init ipoib_init(void)
 
 unregister_link:
 	rtnl_link_unregister(&ipoib_link_ops);
-unregister_child:
-	ipoib_child_unregister();
+unregister_dev:
+	ipoib_dev_unregister();
 unregister_notifier:
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 unregister_netevent:
@@ -406,7 +410,7 @@ static void __exit ipoib_exit(void)
 {
 	ipoib_hca_unregister();
 	rtnl_link_unregister(&ipoib_link_ops);
-	ipoib_child_unregister();
+	ipoib_dev_unregister();
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 	ipoib_roce_unregister();

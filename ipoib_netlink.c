@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rtnetlink: what `ip -d link` shows of an interface, what of it can be changed there,
- * and children. Policy stays in ipoib_dev.c and ipoib_child.c; this file translates.
+ * rtnetlink: what `ip -d link` shows of an interface, what of it can be changed there, children,
+ * and interfaces on RoCE ports. Policy stays in ipoib_dev.c, ipoib_child.c and ipoib_client.c;
+ * this file translates.
  */
 #include <linux/if_link.h>
 #include <net/rtnetlink.h>
@@ -25,34 +26,6 @@ static int ipoib_link_validate(struct nlattr *tb[], struct nlattr *data[],
 	return 0;
 }
 
-/* The interface that a new one shall be a child of. */
-static struct ipoib_dev *ipoib_link_parent(struct net *net, struct nlattr *tb[],
-					   struct netlink_ext_ack *extack)
-{
-	struct net_device *dev;
-	struct ipoib_dev *parent;
-
-	if (!tb[IFLA_LINK]) {
-		NL_SET_ERR_MSG(extack, "no parent: 'link DEVICE' is missing");
-		return ERR_PTR(-EINVAL);
-	}
-	dev = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
-	if (!dev || !ipoib_dev_is_ours(dev)) {
-		NL_SET_ERR_MSG(extack, "the parent is not an IPoIB interface");
-		return ERR_PTR(-ENODEV);
-	}
-	parent = netdev_priv(dev);
-	if (parent->parent) {
-		NL_SET_ERR_MSG(extack, "the parent is itself a child");
-		return ERR_PTR(-EINVAL);
-	}
-	if (!rdma_protocol_ib(parent->ca, parent->port)) {
-		NL_SET_ERR_MSG(extack, "RoCE ports have no partitions");
-		return ERR_PTR(-EOPNOTSUPP);
-	}
-	return parent;
-}
-
 static int ipoib_link_pkey(const struct ipoib_dev *parent,
 			   struct nlattr *data[], u16 *pkey,
 			   struct netlink_ext_ack *extack)
@@ -71,26 +44,63 @@ static int ipoib_link_pkey(const struct ipoib_dev *parent,
 	return -EINVAL;
 }
 
+static int ipoib_link_add_child(struct net_device *dev, struct ipoib_dev *parent,
+				struct nlattr *data[], bool connected,
+				struct netlink_ext_ack *extack)
+{
+	u16 pkey;
+	int err;
+
+	if (parent->parent) {
+		NL_SET_ERR_MSG(extack, "the parent is itself a child");
+		return -EINVAL;
+	}
+	if (parent->roce) {
+		NL_SET_ERR_MSG(extack, "RoCE ports have no partitions");
+		return -EOPNOTSUPP;
+	}
+	err = ipoib_link_pkey(parent, data, &pkey, extack);
+	if (err)
+		return err;
+	return ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected,
+			       extack);
+}
+
+static int ipoib_link_add_roce(struct net_device *dev, struct net_device *lower,
+			       struct nlattr *data[], bool connected,
+			       struct netlink_ext_ack *extack)
+{
+	if (data && data[IFLA_IPOIB_PKEY] &&
+	    (nla_get_u16(data[IFLA_IPOIB_PKEY]) | IPOIB_PKEY_FULL) !=
+	    IPOIB_ROCE_PKEY) {
+		NL_SET_ERR_MSG(extack, "RoCE ports have no P_Key but 0xffff");
+		return -EINVAL;
+	}
+	return ipoib_hca_link(dev, lower, connected, extack);
+}
+
 static int ipoib_link_add(struct net_device *dev, struct net *net,
 			  struct nlattr *tb[], struct nlattr *data[],
 			  struct netlink_ext_ack *extack)
 {
-	struct ipoib_dev *parent = ipoib_link_parent(net, tb, extack);
 	struct ipoib_dev *priv = netdev_priv(dev);
-	bool connected = false;
-	u16 pkey;
+	struct net_device *lower = NULL;
+	bool connected;
 	int err;
 
-	if (IS_ERR(parent))
-		return PTR_ERR(parent);
-	err = ipoib_link_pkey(parent, data, &pkey, extack);
-	if (err)
-		return err;
-	if (data && data[IFLA_IPOIB_MODE])
-		connected = nla_get_u16(data[IFLA_IPOIB_MODE]) ==
-			    IPOIB_MODE_CONNECTED;
-	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected,
-			      extack);
+	if (tb[IFLA_LINK])
+		lower = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
+	if (!lower) {
+		NL_SET_ERR_MSG(extack, "no parent: give 'link DEVICE'");
+		return -ENODEV;
+	}
+	connected = data && data[IFLA_IPOIB_MODE] &&
+		    nla_get_u16(data[IFLA_IPOIB_MODE]) == IPOIB_MODE_CONNECTED;
+	if (ipoib_dev_is_ours(lower))
+		err = ipoib_link_add_child(dev, netdev_priv(lower), data,
+					   connected, extack);
+	else
+		err = ipoib_link_add_roce(dev, lower, data, connected, extack);
 	if (err)
 		return err;
 	if (data && data[IFLA_IPOIB_UMCAST])
@@ -104,7 +114,7 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 	/* No error: systemd-networkd always gives one. */
 	else if (tb[IFLA_ADDRESS])
 		NL_SET_ERR_MSG(extack,
-			       "the address given is ignored: it follows from GUID and QPN");
+			       "the address given is ignored: it follows from GID and QPN");
 	return 0;
 }
 
@@ -149,20 +159,20 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 	return err;
 }
 
-/* The interface of a port stays as long as the port: nothing to delete. */
+/* The interface of an InfiniBand port stays as long as the port: nothing to delete. */
 static void ipoib_link_del(struct net_device *dev, struct list_head *head)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
 
-	if (priv->parent)
-		ipoib_child_del(priv, head);
+	if (priv->kind != IPOIB_KIND_PORT)
+		ipoib_dev_del(priv, head);
 }
 
 static struct net *ipoib_link_net(const struct net_device *dev)
 {
 	const struct ipoib_dev *priv = netdev_priv(dev);
 
-	return dev_net((priv->parent ?: priv)->netdev);
+	return dev_net(priv->lower ?: priv->netdev);
 }
 
 static size_t ipoib_link_size(const struct net_device *dev)

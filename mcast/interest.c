@@ -235,7 +235,7 @@ static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv,
 
 	rcu_read_lock();
 	shared = ipoib_mcast_listen_is_on(parent, mgid);
-	list_for_each_entry_rcu(child, &parent->children, child_list)
+	list_for_each_entry_rcu(child, &parent->children, list)
 		shared = shared || ipoib_mcast_listen_is_on(child, mgid);
 	rcu_read_unlock();
 	return shared;

@@ -35,14 +35,14 @@
  * @list: in @todo or @joined; under &ipoib_roce.lock
  * @listens: the port has to join
  * @left: to be ended; under &ipoib_roce.lock
- * @ndev: net_device that has joined, or NULL; under RTNL
+ * @joined: the net_device has joined; under RTNL
  */
 struct ipoib_roce_member {
 	struct ib_sa_multicast handle;
 	struct list_head list;
 	bool listens;
 	bool left;
-	struct net_device *ndev;
+	bool joined;
 };
 
 static bool ipoib_roce_is_ipv4(const union ib_gid *gid)
@@ -87,26 +87,6 @@ static void ipoib_roce_make_rec(const struct ipoib_dev *priv,
 	rec->hop_limit = IPOIB_ROCE_HOP_LIMIT;
 	rec->scope = IPOIB_SCOPE_LINK_LOCAL;
 	rec->join_state = state;
-}
-
-/* Our net_device; it stays as long as RTNL is held. */
-static struct net_device *ipoib_roce_ndev(struct ipoib_dev *priv)
-{
-	const struct ib_gid_attr *attr;
-	struct net_device *ndev;
-
-	ASSERT_RTNL();
-	attr = ipoib_roce_gid_attr(priv);
-	if (IS_ERR(attr))
-		return NULL;
-	rcu_read_lock();
-	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	/* RTNL keeps only those that are still registered. */
-	if (IS_ERR(ndev) || ndev->reg_state != NETREG_REGISTERED)
-		ndev = NULL;
-	rcu_read_unlock();
-	rdma_put_gid_attr(attr);
-	return ndev;
 }
 
 /* It does not say whether there was memory for it. */
@@ -154,22 +134,21 @@ static void ipoib_roce_ndev_leave(struct net_device *ndev,
 static int ipoib_roce_member_begin(struct ipoib_roce *roce,
 				   struct ipoib_roce_member *member)
 {
-	struct net_device *ndev;
 	int err;
 
-	ndev = ipoib_roce_ndev(roce->priv);
-	if (!ndev)
-		return -ENODEV;
-	err = ipoib_roce_ndev_join(ndev, &member->handle.rec.mgid);
-	if (!err)
-		member->ndev = ndev;
+	err = ipoib_roce_ndev_join(roce->priv->lower,
+				   &member->handle.rec.mgid);
+	member->joined = !err;
 	return err;
 }
 
-static void ipoib_roce_member_end(struct ipoib_roce_member *member)
+/* A net_device that has been unregistered has left all groups. */
+static void ipoib_roce_member_end(struct ipoib_roce *roce,
+				  struct ipoib_roce_member *member)
 {
-	if (member->ndev)
-		ipoib_roce_ndev_leave(member->ndev, &member->handle.rec.mgid);
+	if (member->joined)
+		ipoib_roce_ndev_leave(roce->priv->lower,
+				      &member->handle.rec.mgid);
 	kfree(member);
 }
 
@@ -205,25 +184,21 @@ static struct ipoib_roce_member *ipoib_roce_member_next(struct ipoib_roce *roce,
  * An IP stack whose MTU became too small forgets its memberships, and does not
  * tell. What is still there is given up and taken again.
  */
-static int ipoib_roce_member_renew(struct ipoib_roce_member *member)
+static int ipoib_roce_member_renew(struct ipoib_roce *roce,
+				   struct ipoib_roce_member *member)
 {
-	const union ib_gid *mgid = &member->handle.rec.mgid;
-
-	ipoib_roce_ndev_leave(member->ndev, mgid);
-	if (!ipoib_roce_ndev_join(member->ndev, mgid))
-		return 0;
-	member->ndev = NULL;
-	return -ENETRESET;
+	ipoib_roce_ndev_leave(roce->priv->lower, &member->handle.rec.mgid);
+	return ipoib_roce_member_begin(roce, member) ? -ENETRESET : 0;
 }
 
 static void ipoib_roce_member_step(struct ipoib_roce *roce,
 				   struct ipoib_roce_member *member)
 {
-	bool renew = member->ndev;
+	bool renew = member->joined;
 	int err;
 
 	if (renew)
-		err = ipoib_roce_member_renew(member);
+		err = ipoib_roce_member_renew(roce, member);
 	else
 		err = ipoib_roce_member_begin(roce, member);
 	spin_lock_bh(&roce->lock);
@@ -243,7 +218,7 @@ static void ipoib_roce_group_renew(struct ipoib_roce *roce)
 
 	spin_lock_bh(&roce->lock);
 	list_for_each_entry_safe(member, tmp, &roce->joined, list)
-		if (member->ndev)
+		if (member->joined)
 			list_move_tail(&member->list, &roce->todo);
 	spin_unlock_bh(&roce->lock);
 }
@@ -260,7 +235,7 @@ static void ipoib_roce_group_work(struct work_struct *work)
 		ipoib_roce_group_renew(roce);
 	while ((member = ipoib_roce_member_next(roce, &left))) {
 		if (left)
-			ipoib_roce_member_end(member);
+			ipoib_roce_member_end(roce, member);
 		else
 			ipoib_roce_member_step(roce, member);
 	}
@@ -277,32 +252,6 @@ void ipoib_roce_group_refresh(struct ipoib_roce *roce)
 {
 	set_bit(IPOIB_ROCE_REFRESH, &roce->flags);
 	queue_work(system_unbound_wq, &roce->group_work);
-}
-
-/**
- * ipoib_roce_group_forget - a net_device goes, and its memberships with it
- * @roce: the interface
- * @ndev: the net_device
- *
- * Context: RTNL held
- */
-void ipoib_roce_group_forget(struct ipoib_roce *roce,
-			     const struct net_device *ndev)
-{
-	struct ipoib_roce_member *member;
-
-	ASSERT_RTNL();
-	spin_lock_bh(&roce->lock);
-	list_for_each_entry(member, &roce->joined, list) {
-		if (member->ndev != ndev)
-			continue;
-		member->ndev = NULL;
-		ipoib_roce_member_answer(roce, member, -ENETRESET);
-	}
-	list_for_each_entry(member, &roce->todo, list)
-		if (member->ndev == ndev)
-			member->ndev = NULL;
-	spin_unlock_bh(&roce->lock);
 }
 
 /**

@@ -19,44 +19,41 @@ enum {
 	IPOIB_ROCE_IPV6,
 };
 
-/* What a port without a GID for us lacks, see ipoib_roce_report(). */
-enum {
-	IPOIB_ROCE_LACKS_NOTHING,
-	IPOIB_ROCE_LACKS_NDEV,
-	IPOIB_ROCE_LACKS_LINK,
-	IPOIB_ROCE_LACKS_IPV6,
-	IPOIB_ROCE_LACKS_IPV4,
-};
-
 /**
- * struct ipoib_roce_pick - the GID chosen so far
- * @rank: how good it is
+ * struct ipoib_roce_pick - what was found in a GID table
+ * @old: GID that is in use
+ * @seen: an entry is of the net_device
+ * @rank: how good the GID chosen so far is
  * @index: where in the table
  * @gid: the GID
  * @entry: the entry itself, to compare with only
- * @ndev: net_device of the link, to compare with only
- * @name: its name
- * @mtu: its MTU
- * @running: it is up and has carrier
- * @ipv6: IPv6 is enabled there
  */
 struct ipoib_roce_pick {
+	const union ib_gid *old;
+	bool seen;
 	int rank;
 	int index;
 	union ib_gid gid;
 	const void *entry;
-	const struct net_device *ndev;
-	char name[IFNAMSIZ];
-	unsigned int mtu;
-	bool running;
-	bool ipv6;
 };
+
+static bool ipoib_roce_runs(const struct net_device *ndev)
+{
+	return netif_running(ndev) && netif_carrier_ok(ndev);
+}
 
 static bool ipoib_roce_ipv6_enabled(const struct net_device *ndev)
 {
-	const struct inet6_dev *idev = __in6_dev_get(ndev);
+	const struct inet6_dev *idev;
+	bool enabled;
 
-	return idev && !READ_ONCE(idev->cnf.disable_ipv6);
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return false;
+	rcu_read_lock();
+	idev = __in6_dev_get(ndev);
+	enabled = idev && !READ_ONCE(idev->cnf.disable_ipv6);
+	rcu_read_unlock();
+	return enabled;
 }
 
 /*
@@ -66,16 +63,16 @@ static bool ipoib_roce_ipv6_enabled(const struct net_device *ndev)
  * IPv4 is for where there is no IPv6, not for until its address is there.
  */
 static int ipoib_roce_rank(const struct ib_gid_attr *attr,
-			   const struct ipoib_roce_pick *pick,
 			   struct net_device *ndev)
 {
 	const struct in6_addr *addr = (const void *)attr->gid.raw;
+	bool ipv6 = ipoib_roce_ipv6_enabled(ndev);
 
 	if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
 		return IPOIB_ROCE_UNFIT;
 	if (ipv6_addr_v4mapped(addr))
-		return pick->ipv6 ? IPOIB_ROCE_UNFIT : IPOIB_ROCE_IPV4;
-	if (!pick->ipv6 || !(ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL) ||
+		return ipv6 ? IPOIB_ROCE_UNFIT : IPOIB_ROCE_IPV4;
+	if (!ipv6 || !(ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL) ||
 	    !IS_ENABLED(CONFIG_IPV6) ||
 	    !ipv6_chk_addr_and_flags(dev_net(ndev), addr, ndev, false, 1,
 				     IFA_F_DADFAILED))
@@ -83,38 +80,17 @@ static int ipoib_roce_rank(const struct ib_gid_attr *attr,
 	return IPOIB_ROCE_IPV6;
 }
 
-/* The first net_device of our VLAN in the table is that of the link. */
-static bool ipoib_roce_pick_ndev(struct ipoib_roce_pick *pick,
-				 struct net_device *ndev, u16 vid)
-{
-	if ((is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : 0) != vid)
-		return false;
-	if (!pick->ndev) {
-		pick->ndev = ndev;
-		pick->mtu = READ_ONCE(ndev->mtu);
-		pick->running = netif_running(ndev) && netif_carrier_ok(ndev);
-		pick->ipv6 = IS_ENABLED(CONFIG_IPV6) &&
-			     ipoib_roce_ipv6_enabled(ndev);
-		strscpy(pick->name, ndev->name, sizeof(pick->name));
-	}
-	return pick->ndev == ndev;
-}
-
-static void ipoib_roce_pick_one(struct ipoib_dev *priv,
-				const struct ib_gid_attr *attr,
+static void ipoib_roce_pick_one(const struct ib_gid_attr *attr,
+				struct net_device *ndev,
 				struct ipoib_roce_pick *pick)
 {
-	struct net_device *ndev;
-	int rank;
+	int rank = ipoib_roce_rank(attr, ndev);
 
-	ndev = rdma_read_gid_attr_ndev_rcu(attr);
-	if (IS_ERR(ndev) || !ipoib_roce_pick_ndev(pick, ndev, priv->vid))
-		return;
-	rank = ipoib_roce_rank(attr, pick, ndev);
+	pick->seen = true;
 	/* Among equals the first, but the one we have is kept. */
 	if (rank < pick->rank || rank == IPOIB_ROCE_UNFIT ||
 	    (rank == pick->rank &&
-	     memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid))))
+	     memcmp(&attr->gid, pick->old, sizeof(attr->gid))))
 		return;
 	pick->rank = rank;
 	pick->index = attr->index;
@@ -122,21 +98,59 @@ static void ipoib_roce_pick_one(struct ipoib_dev *priv,
 	pick->entry = attr;
 }
 
-static void ipoib_roce_pick_gid(struct ipoib_dev *priv, unsigned int count,
+static bool ipoib_roce_gid_is_of(const struct ib_gid_attr *attr,
+				 const struct net_device *ndev)
+{
+	bool same;
+
+	rcu_read_lock();
+	same = rdma_read_gid_attr_ndev_rcu(attr) == ndev;
+	rcu_read_unlock();
+	return same;
+}
+
+/* The GIDs of a net_device in the table of a port. */
+static void ipoib_roce_pick_gid(struct ib_device *ca, u32 port,
+				struct net_device *ndev,
 				struct ipoib_roce_pick *pick)
 {
+	int i, count = ca->port_data[port].immutable.gid_tbl_len;
 	const struct ib_gid_attr *attr;
-	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		attr = rdma_get_gid_attr(priv->ca, priv->port, i);
+		attr = rdma_get_gid_attr(ca, port, i);
 		if (IS_ERR(attr))
 			continue;
-		rcu_read_lock();
-		ipoib_roce_pick_one(priv, attr, pick);
-		rcu_read_unlock();
+		if (ipoib_roce_gid_is_of(attr, ndev))
+			ipoib_roce_pick_one(attr, ndev, pick);
 		rdma_put_gid_attr(attr);
 	}
+}
+
+/**
+ * ipoib_roce_is_port_of - whether a port is that of a net_device
+ * @ca: the HCA
+ * @port: any port of it
+ * @ndev: a registered net_device
+ *
+ * The GID table of a RoCE port names the net_devices that it sends by, whether they are up
+ * or not, but a VLAN only while it is up: so it is the device below that counts.
+ *
+ * Context: RTNL held
+ * Return: true if it is
+ */
+bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port,
+			   struct net_device *ndev)
+{
+	const union ib_gid none = {};
+	struct ipoib_roce_pick pick = { .old = &none };
+
+	if (!rdma_protocol_roce_udp_encap(ca, port))
+		return false;
+	if (is_vlan_dev(ndev))
+		ndev = vlan_dev_real_dev(ndev);
+	ipoib_roce_pick_gid(ca, port, ndev, &pick);
+	return pick.seen;
 }
 
 /**
@@ -152,16 +166,9 @@ static void ipoib_roce_pick_gid(struct ipoib_dev *priv, unsigned int count,
 bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
 			const struct ib_gid_attr *attr)
 {
-	bool ours;
-
-	if (!attr || attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP ||
-	    memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)))
-		return false;
-	rcu_read_lock();
-	ours = rdma_read_gid_attr_ndev_rcu(attr) ==
-	       READ_ONCE(priv->roce->ndev);
-	rcu_read_unlock();
-	return ours;
+	return attr && attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
+	       !memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)) &&
+	       ipoib_roce_gid_is_of(attr, priv->lower);
 }
 
 /**
@@ -186,78 +193,36 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 }
 
 /* The driver of the port knows its MTU, but not that of a VLAN on it. */
-static unsigned int ipoib_roce_mtu(const struct ib_port_attr *attr,
-				   const struct ipoib_roce_pick *pick, u16 vid)
+static unsigned int ipoib_roce_mtu(const struct ipoib_dev *priv,
+				   enum ib_mtu mtu)
 {
-	enum ib_mtu mtu = attr->active_mtu;
-
-	if (vid && pick->ndev)
-		mtu = min(mtu, iboe_get_mtu(pick->mtu));
+	if (priv->vid)
+		mtu = min(mtu, iboe_get_mtu(READ_ONCE(priv->lower->mtu)));
 	return ipoib_mtu_from_ib(clamp(mtu, IB_MTU_256, IB_MTU_4096));
 }
 
-/* For ipoib_roce_start(), which may run at the same time. */
-static void ipoib_roce_note_ndev(struct ipoib_roce *roce,
-				 const struct ipoib_roce_pick *pick)
-{
-	spin_lock_bh(&roce->lock);
-	roce->ndev_mtu = pick->mtu;
-	strscpy(roce->ndev_name, pick->name, sizeof(roce->ndev_name));
-	spin_unlock_bh(&roce->lock);
-}
-
-static int ipoib_roce_lack(const struct ipoib_roce_pick *pick)
+static const char *ipoib_roce_lack(const struct net_device *lower,
+				   const struct ipoib_roce_pick *pick)
 {
 	if (pick->rank)
-		return IPOIB_ROCE_LACKS_NOTHING;
-	if (!pick->ndev)
-		return IPOIB_ROCE_LACKS_NDEV;
-	if (!pick->running)
-		return IPOIB_ROCE_LACKS_LINK;
-	return pick->ipv6 ? IPOIB_ROCE_LACKS_IPV6 : IPOIB_ROCE_LACKS_IPV4;
+		return NULL;
+	if (!ipoib_roce_runs(lower))
+		return "is down or has no carrier";
+	if (ipoib_roce_ipv6_enabled(lower))
+		return "has no IPv6 link-local address";
+	return "has IPv6 disabled and no IPv4 address";
 }
 
-static void ipoib_roce_log_lack(struct ipoib_dev *priv, int lack,
-				const char *name)
-{
-	struct net_device *dev = priv->netdev;
-
-	switch (lack) {
-	case IPOIB_ROCE_LACKS_NDEV:
-		/* Without a VLAN it is the port that is about to go. */
-		if (priv->vid)
-			netdev_info(dev, "waiting for a GID: the port has none of VLAN %u\n",
-				    priv->vid);
-		break;
-	case IPOIB_ROCE_LACKS_LINK:
-		netdev_info(dev, "waiting for a GID: %s is down or has no carrier\n",
-			    name);
-		break;
-	case IPOIB_ROCE_LACKS_IPV6:
-		netdev_info(dev, "waiting for a GID: %s has no IPv6 link-local address\n",
-			    name);
-		break;
-	case IPOIB_ROCE_LACKS_IPV4:
-		netdev_info(dev, "waiting for a GID: %s has IPv6 disabled and no IPv4 address\n",
-			    name);
-		break;
-	}
-}
-
-/*
- * Why there is no carrier, once for each reason. Before the interface is
- * registered it has no name; the port is read again right after that.
- */
+/* Why there is no carrier, once for each reason. */
 static void ipoib_roce_report(struct ipoib_dev *priv,
 			      const struct ipoib_roce_pick *pick)
 {
-	int lack = ipoib_roce_lack(pick);
+	const char *lack = ipoib_roce_lack(priv->lower, pick);
 
-	if (priv->netdev->reg_state != NETREG_REGISTERED ||
-	    priv->roce->reported_lack == lack)
-		return;
+	if (lack && lack != priv->roce->reported_lack)
+		netdev_info(priv->netdev, "waiting for a GID: %s %s\n",
+			    priv->lower->name, lack);
 	priv->roce->reported_lack = lack;
-	ipoib_roce_log_lack(priv, lack, pick->name);
 }
 
 /**
@@ -265,26 +230,34 @@ static void ipoib_roce_report(struct ipoib_dev *priv,
  * @priv: the interface
  * @port: filled in
  *
- * Context: process, without RTNL
+ * Drivers of Ethernet adapters take RTNL to determine their speed, and an interface is made
+ * under RTNL. So they are not asked before it is registered; the port is read again right
+ * after that.
+ *
+ * Context: process; without RTNL if the interface is registered
  * Return: 0 or negative error
  */
 int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
-	struct ipoib_roce *roce = priv->roce;
-	struct ipoib_roce_pick pick = {};
-	struct ib_port_attr attr;
+	struct ib_port_attr attr = {
+		.active_mtu = iboe_get_mtu(READ_ONCE(priv->lower->mtu)),
+		.max_mtu = IB_MTU_4096,
+	};
+	struct ipoib_roce_pick pick = { .old = &priv->local_gid };
+	bool registered = priv->netdev->reg_state == NETREG_REGISTERED;
 	int err;
 
-	err = ib_query_port(priv->ca, priv->port, &attr);
-	if (err)
-		return err;
-	ipoib_roce_pick_gid(priv, attr.gid_tbl_len, &pick);
-	WRITE_ONCE(roce->ndev, pick.ndev);
-	WRITE_ONCE(roce->gid_index, pick.rank ? pick.index : -1);
-	ipoib_roce_note_ndev(roce, &pick);
-	ipoib_roce_report(priv, &pick);
+	if (registered) {
+		err = ib_query_port(priv->ca, priv->port, &attr);
+		if (err)
+			return err;
+	}
+	ipoib_roce_pick_gid(priv->ca, priv->port, priv->lower, &pick);
+	WRITE_ONCE(priv->roce->gid_index, pick.rank ? pick.index : -1);
+	if (registered)
+		ipoib_roce_report(priv, &pick);
 	port->active = attr.state == IB_PORT_ACTIVE && pick.rank &&
-		       pick.running;
+		       ipoib_roce_runs(priv->lower);
 	port->lid = 0;
 	port->lmc = 0;
 	/* Without a GID we keep our name until there is another. */
@@ -292,7 +265,7 @@ int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->gid_entry = pick.rank ? pick.entry : priv->gid_entry;
 	port->pkey = IPOIB_ROCE_PKEY;
 	port->pkey_index = 0;
-	port->mtu = ipoib_roce_mtu(&attr, &pick, priv->vid);
+	port->mtu = ipoib_roce_mtu(priv, attr.active_mtu);
 	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
 	port->mbps = ipoib_port_mbps(&attr);
 	return 0;

@@ -15,9 +15,9 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
+#include <linux/if_vlan.h>
 #include <linux/jhash.h>
 #include <linux/rculist.h>
-#include <linux/rtnetlink.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/addrconf.h>
@@ -51,7 +51,7 @@ static struct workqueue_struct *ipoib_roce_wq;
 /* Bounds those that are open: of all interfaces, as the host has one table. */
 static struct ipoib_limit ipoib_roce_limit;
 
-/* All interfaces: changed under RTNL, read under RTNL or RCU. */
+/* All that are registered: changed under RTNL, read under RTNL or RCU. */
 static LIST_HEAD(ipoib_roce_devs);
 
 /*
@@ -109,21 +109,15 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
 	int usual = ipoib_mtu_from_ib(IB_MTU_2048);
 	struct ipoib_roce *roce = priv->roce;
 	unsigned int mtu = priv->port_mtu;
-	unsigned int ndev_mtu;
-	char name[IFNAMSIZ];
 
 	if (roce->reported_mtu == mtu)
 		return;
 	roce->reported_mtu = mtu;
-	spin_lock_bh(&roce->lock);
-	ndev_mtu = roce->ndev_mtu;
-	strscpy(name, roce->ndev_name, sizeof(name));
-	spin_unlock_bh(&roce->lock);
-	if (mtu >= usual || !name[0])
+	if (mtu >= usual)
 		return;
 	netdev_info(priv->netdev,
 		    "MTU %u, as %s has MTU %u: with %u or more there it is %u\n",
-		    mtu, name, ndev_mtu,
+		    mtu, priv->lower->name, priv->lower->mtu,
 		    ib_mtu_enum_to_int(IB_MTU_2048) + IPOIB_ROCE_HEADERS,
 		    usual);
 	if (mtu < IPV6_MIN_MTU)
@@ -186,7 +180,7 @@ static int ipoib_roce_query_begin(struct ipoib_roce_query *query)
 	rdma_gid2ip(&dst.any, dgid);
 	if (src.any.sa_family != dst.any.sa_family)
 		return -EAFNOSUPPORT;
-	query->addr.net = &init_net;
+	query->addr.net = dev_net(query->path->priv->lower);
 	query->addr.sgid_attr = query->attr;
 	query->begun = true;
 	return rdma_resolve_ip(&src.any, &dst.any, &query->addr,
@@ -368,10 +362,9 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 	roce->priv = priv;
 	priv->roce = roce;
 	priv->path.limit = &ipoib_roce_limit;
+	priv->vid = is_vlan_dev(priv->lower) ? vlan_dev_vlan_id(priv->lower) : 0;
+	netdev_hold(priv->lower, &roce->tracker, GFP_KERNEL);
 	ipoib_roce_group_init(roce);
-	rtnl_lock();
-	list_add_tail_rcu(&roce->list, &ipoib_roce_devs);
-	rtnl_unlock();
 	return 0;
 }
 
@@ -379,15 +372,8 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_roce *roce = priv->roce;
 
-	/* Memberships name net_devices: they end while we hear of those. */
 	ipoib_roce_group_exit(roce);
-	rtnl_lock();
-	list_del_rcu(&roce->list);
-	rtnl_unlock();
-	synchronize_rcu();
-	/* A notifier may have had them look at the port, and at memberships. */
-	cancel_delayed_work_sync(&priv->ctl.work);
-	cancel_work_sync(&roce->group_work);
+	netdev_put(priv->lower, &roce->tracker);
 	priv->roce = NULL;
 	priv->path.limit = NULL;
 	kfree(roce);
@@ -440,6 +426,28 @@ static void ipoib_roce_let_go(struct ipoib_dev *priv)
 	flush_delayed_work(&priv->ah.work);
 }
 
+/**
+ * ipoib_roce_watch - an interface on a RoCE port follows what happens to that
+ * @priv: the interface, registered
+ *
+ * Context: RTNL held
+ */
+void ipoib_roce_watch(struct ipoib_dev *priv)
+{
+	list_add_tail_rcu(&priv->roce->list, &ipoib_roce_devs);
+}
+
+/**
+ * ipoib_roce_unwatch - undo ipoib_roce_watch()
+ * @priv: the interface; freed after a grace period at the earliest
+ *
+ * Context: RTNL held
+ */
+void ipoib_roce_unwatch(struct ipoib_dev *priv)
+{
+	list_del_rcu(&priv->roce->list);
+}
+
 static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)
 {
 	switch (event) {
@@ -455,7 +463,6 @@ static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:
 	case NETDEV_CHANGEADDR:
-	case NETDEV_UNREGISTER:
 		break;
 	default:
 		return;
@@ -469,16 +476,9 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb,
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 	struct ipoib_roce *roce;
 
-	list_for_each_entry(roce, &ipoib_roce_devs, list) {
-		/*
-		 * Not only ours: a VLAN that is down has no GIDs, so we have
-		 * none then, but memberships still name the one that was.
-		 */
-		if (event == NETDEV_UNREGISTER)
-			ipoib_roce_group_forget(roce, ndev);
-		if (READ_ONCE(roce->ndev) == ndev)
+	list_for_each_entry(roce, &ipoib_roce_devs, list)
+		if (roce->priv->lower == ndev)
 			ipoib_roce_ndev_event(roce, event);
-	}
 	return NOTIFY_DONE;
 }
 
@@ -504,7 +504,7 @@ static int ipoib_roce_inet6_event(struct notifier_block *nb,
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list) {
-		if (READ_ONCE(roce->ndev) != ifa->idev->dev)
+		if (roce->priv->lower != ifa->idev->dev)
 			continue;
 		if (event == NETDEV_DOWN && ipoib_roce_is_soft(roce->priv))
 			ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT,
@@ -553,7 +553,7 @@ static void ipoib_roce_neigh_event(struct neighbour *neigh)
 	neigh_ha_snapshot(mac, neigh, neigh->dev);
 	rcu_read_lock();
 	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
-		if (READ_ONCE(roce->ndev) == neigh->dev)
+		if (roce->priv->lower == neigh->dev)
 			ipoib_path_mac_moved(roce->priv, &gid, valid ? mac : NULL);
 	rcu_read_unlock();
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the files of the RoCE fabric share: roce.c (paths, and what changes them), group.c
- * (groups), port.c (the port and its GID) and param.c (which ports have an interface).
+ * (groups) and port.c (the port and its GID).
  * What the driver sees of them is in ipoib_fabric.h.
  */
 #ifndef IPOIB_ROCE_H
 #define IPOIB_ROCE_H
 
-#include <linux/if.h>
 #include <linux/list.h>
+#include <linux/netdevice.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_sa.h>
@@ -17,10 +17,8 @@
 
 struct ib_cm_req_event_param;
 struct ipoib_dev;
-struct net_device;
 
 /* What the rules of Documentation/roce.rst give every link. */
-#define IPOIB_ROCE_PKEY		0xffff
 #define IPOIB_ROCE_QKEY		0x80004391
 #define IPOIB_ROCE_HOP_LIMIT	1
 /* A packet is on its way for 4.096 us * 2^13 at most: 34 ms. */
@@ -43,13 +41,10 @@ enum {
 /**
  * struct ipoib_roce - what an interface on a RoCE port has in addition
  * @priv: the interface
- * @list: in the list of all of them
+ * @list: in the list of all that are registered
  * @flags: see the enum above
  * @gid_index: where the port has our GID, or -1
- * @ndev: net_device of the port or of its VLAN, to compare with only: no
- *	reference is held
- * @ndev_name: its name when the port was last read; under @lock
- * @ndev_mtu: its MTU then; under @lock
+ * @tracker: of our reference to &ipoib_dev.lower
  * @reported_mtu: MTU of the port last logged as small; under RTNL
  * @reported_lack: what was last logged to be missing for a GID; control work
  *	only
@@ -63,13 +58,11 @@ struct ipoib_roce {
 	struct list_head list;
 	unsigned long flags;
 	int gid_index;
-	const struct net_device *ndev;
-	char ndev_name[IFNAMSIZ];
-	unsigned int ndev_mtu;
+	netdevice_tracker tracker;
 	unsigned int reported_mtu;
-	int reported_lack;
+	const char *reported_lack;
 
-	spinlock_t lock; /* ndev_name, ndev_mtu, todo, joined */
+	spinlock_t lock; /* todo, joined */
 	struct list_head todo;
 	struct list_head joined;
 	struct work_struct group_work;
@@ -85,8 +78,6 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
 void ipoib_roce_group_init(struct ipoib_roce *roce);
 void ipoib_roce_group_exit(struct ipoib_roce *roce);
 void ipoib_roce_group_refresh(struct ipoib_roce *roce);
-void ipoib_roce_group_forget(struct ipoib_roce *roce,
-			     const struct net_device *ndev);
 struct ib_sa_multicast *
 ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 		      u8 state, const struct ib_sa_mcmember_rec *like);

@@ -469,7 +469,7 @@ param()
 
 	driver_unload
 	for word in ud rc,rc RC; do
-		check_not "'$word'" modprobe ib_ipoib "${DRIVER_PARAMS[@]}" "cm_transport=$word"
+		check_not "'$word'" modprobe ib_ipoib "cm_transport=$word"
 		check "not loaded" module_gone ib_ipoib
 	done
 	check "a message" grep -q 'ipoib.*cm_transport' <<< "$(klog)"

@@ -210,7 +210,8 @@ BROADCAST_MGID=ff12:401b:ffff::ffff:ffff
 
 driver_load()
 {
-	hosts modprobe ib_ipoib "${DRIVER_PARAMS[@]}" "$@" || ktap_bail "cannot load ib_ipoib"
+	hosts modprobe ib_ipoib "$@" || ktap_bail "cannot load ib_ipoib"
+	interfaces_add
 }
 
 driver_unload()

@@ -27,7 +27,7 @@ programs_of()
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
 		ipoib_top | multicast_ip | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits) echo python3 ;;
 	esac
-	case $1 in connected_many | connected_stock | lladdr | roce_param) echo rdma ;; esac
+	case $1 in connected_many | connected_stock | lladdr | roce_link) echo rdma ;; esac
 	case $1 in
 	connected_* | hca_limits | lladdr | multicast_* | offloads | partitions | races | segments | send_queue | \
 		statistics) echo ethtool ;;

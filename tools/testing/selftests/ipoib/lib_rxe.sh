@@ -131,7 +131,20 @@ subnet_start()
 	:
 }
 
-DRIVER_PARAMS=('roce=rxe*')
+# interface_add NODE: makes the one of its port
+interface_add()
+{
+	host "$1" ip link add link "$(eth "$1")" type ipoib || ktap_bail "no interface for node $1"
+}
+
+interfaces_add()
+{
+	local node
+
+	for ((node = 1; node <= FABRIC_N; node++)); do
+		interface_add "$node"
+	done
+}
 
 fabric_unload()
 {
@@ -167,6 +180,34 @@ hca_add()
 {
 	host "$1" rdma link add "$(ibdev "$1")" type rxe netdev "$(eth "$1")" ||
 		fail "cannot add node $1"
+	module_gone ib_ipoib || interface_add "$1"
+}
+
+# ---- VLANs: vNODE is VLAN 100 of a node's Ethernet port ----
+
+vlan_add()
+{
+	ip link add link "$(eth "$1")" name "v$1" type vlan id 100 || fail "no VLAN of node $1"
+	ip link set "v$1" up
+}
+
+# vlan_interface NODE: on its VLAN, ib0 in the namespace node9NODE
+vlan_interface()
+{
+	ip link add link "v$1" name ib0 netns "node9$1" type ipoib || fail "no interface on v$1"
+	node_ip "9$1" addr add "10.8.0.$1/24" brd + dev ib0
+	node_ip "9$1" link set ib0 up
+}
+
+# vlan_up NODE: VLAN, namespace and interface
+vlan_up()
+{
+	vlan_add "$1"
+	if [[ " ${NODES_UP[*]} " != *" 9$1 "* ]]; then
+		ip netns add "node9$1"
+		NODES_UP+=("9$1")
+	fi
+	vlan_interface "$1"
 }
 
 # cm_delay NODE MILLISECONDS: and so does all else that is for it

@@ -6,6 +6,7 @@
 # here promise lib_rxe.sh promises, too, so that a test need not know which it is:
 #
 #	fabric_load, subnet_start, fabric_unload	nodes without interfaces
+#	interfaces_add					which the driver does not make
 #	ibdev, bus_info, port_attr, netdev		their names
 #	link_down, link_up, hca_remove, hca_add		faults
 #	group_*, is_member, no_member			the groups as they are
@@ -101,7 +102,11 @@ subnet_start()
 	opensm_start
 }
 
-DRIVER_PARAMS=()
+# The driver makes them.
+interfaces_add()
+{
+	:
+}
 
 fabric_unload()
 {

@@ -417,7 +417,7 @@ link_fails()
 link_refused()
 {
 	check "no parent" link_fails "no parent" name x type ipoib pkey 0x8001
-	check "no IPoIB" link_fails "not an IPoIB interface" link lo name x type ipoib
+	check "no IPoIB" link_fails "no RoCE port has a GID of" link lo name x type ipoib
 	check "child of a child" link_fails "itself a child" link blue name x type ipoib
 	check "no P_Key" link_fails "no P_Keys" link ib0 name x type ipoib pkey 0x8000
 	check "no mode" link_fails "" link ib0 name x type ipoib mode fast

@@ -16,7 +16,6 @@ FABRIC=rxe
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
 
-PARAM=/sys/module/ib_ipoib/parameters/roce
 COMM=4096
 
 CASES=(
@@ -34,7 +33,7 @@ CASES=(
 	"mac:back C19 and with its old one"
 	"vlan:own C4,A18 an interface on a VLAN has a connection of its own"
 	"vlan:request C35 a request for that from another VLAN is refused"
-	"vlan:ends C19 and the connection ends with the VLAN"
+	"vlan:ends C19 and the connection ends with its interface"
 	"port_down C19 a port that is down ends it, in the end"
 	"removed C19 a device that is removed ends it, under traffic, and comes back"
 	"unload A8 with the driver all connections go, under traffic"
@@ -314,9 +313,8 @@ vlan()
 
 	case $1 in
 	own)
-		for node in 1 2; do
-			vlan_up "$node" || return
-		done
+		vlan_up 1
+		vlan_up 2
 		check "carrier" wait_carrier 91 92
 		check "ping" slowwait 5 ping_ok 91 10.8.0.2
 		check "connected" set_mode 91 connected
@@ -335,7 +333,9 @@ vlan()
 	ends)
 		qps=$(rc_qps)
 		check_num "QPs of both links" "$qps" -ge 4
-		echo '*' > "$PARAM"
+		for node in 1 2; do
+			check "del" node_ip "9$node" link del ib0
+		done
 		check "its QPs go" slowwait 10 rc_qps_are -le $((qps - 2))
 		ip link del v1
 		ip link del v2
@@ -354,21 +354,6 @@ rc_qps()
 rc_qps_are()
 {
 	test "$(rc_qps)" "$@"
-}
-
-vlan_up()
-{
-	local dev
-
-	ip link add link "$(eth "$1")" name "v$1" type vlan id 100
-	ip link set "v$1" up
-	echo '*,rxe[12]@100' > "$PARAM"
-	dev=$(busywait 3000 netdev "$1") || { fail "no interface for node $1"; return 1; }
-	ip netns add "node9$1"
-	NODES_UP+=("9$1")
-	ip link set dev "$dev" netns "node9$1" name ib0
-	node_ip "9$1" addr add "10.8.0.$1/24" brd + dev ib0
-	node_ip "9$1" link set ib0 up
 }
 
 vlan_joined_up()

@@ -151,7 +151,8 @@ reloaded()
 
 	check "unload" host 2 modprobe -r ib_ipoib
 	check "answer" unanswered 1 "$(ip4 2)"
-	check "load" host 2 modprobe ib_ipoib 'roce=*'
+	check "load" host 2 modprobe ib_ipoib
+	interface_add 2
 	nodes_up 2
 	check "carrier" wait_carrier 2
 	doubt 2
