@@ -177,7 +177,7 @@ enum {
 	IPOIB_CTL_PORT,		/* read port state, P_Key and GID again */
 	IPOIB_CTL_RESTART,	/* reset the QP; take over another scope */
 	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
-	IPOIB_CTL_DELETE,	/* a child: unregister it; set under RTNL */
+	IPOIB_CTL_DELETE,	/* unregister it; set under RTNL */
 };
 
 /**
@@ -482,7 +482,6 @@ void ipoib_dev_params_fix(void);
 /* ipoib_client.c */
 int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
 		   struct netlink_ext_ack *extack);
-void ipoib_hca_lose_lower(const struct net_device *lower);
 int ipoib_hca_register(void);
 void ipoib_hca_unregister(void);
 

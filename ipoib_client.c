@@ -21,6 +21,7 @@
  * @handler: of its asynchronous events
  * @devs: &struct ipoib_dev, read under RCU, changed under RTNL
  * @users: interfaces that are not freed yet, also those no longer in @devs
+ * @failed: it has reported that it has
  */
 struct ipoib_hca {
 	struct ib_device *ca;
@@ -28,6 +29,7 @@ struct ipoib_hca {
 	struct ib_event_handler handler;
 	struct list_head devs;
 	atomic_t users;
+	bool failed;
 };
 
 static struct ib_client ipoib_client;
@@ -84,7 +86,8 @@ static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower,
 	u32 i;
 
 	list_for_each_entry(hca, &ipoib_hcas, list) {
-		if (!rdma_dev_access_netns(hca->ca, dev_net(lower)))
+		if (READ_ONCE(hca->failed) ||
+		    !rdma_dev_access_netns(hca->ca, dev_net(lower)))
 			continue;
 		rdma_for_each_port(hca->ca, i) {
 			*port = i;
@@ -103,11 +106,13 @@ static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower,
  * @connected: start in connected mode
  * @extack: for the cause of a failure
  *
- * There is no carrier until the GID table of the port has a GID of @lower that will do.
+ * There is no carrier until the GID table of the port has a GID of @lower that will do. The
+ * interface takes QPs of the HCA, which those of a user namespace may not without rights over
+ * the RDMA device.
  *
  * Context: RTNL held
- * Return: 0; -ENODEV if there is no such port; -EEXIST if @lower has an interface; or a negative
- * error of ipoib_dev_add()
+ * Return: 0; -ENODEV if there is no such port; -EPERM; -EEXIST if @lower has an interface; or a
+ * negative error of ipoib_dev_add()
  */
 int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
 		   struct netlink_ext_ack *extack)
@@ -121,6 +126,10 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 				      "no RoCE port has a GID of %s", lower->name);
 		return -ENODEV;
 	}
+	if (!ns_capable(read_pnet(&hca->ca->coredev.rdma_net)->user_ns, CAP_NET_ADMIN)) {
+		NL_SET_ERR_MSG(extack, "not permitted in the namespace of the RDMA device");
+		return -EPERM;
+	}
 	if (ipoib_hca_find_on(lower)) {
 		IPOIB_SET_ERR_MSG_FMT(extack, "there is an IPoIB interface on that interface",
 				      "there is an IPoIB interface on %s", lower->name);
@@ -133,20 +142,6 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 	priv->users = &hca->users;
 	priv->lower = lower;
 	return ipoib_dev_add(priv, &hca->devs, connected, extack);
-}
-
-/**
- * ipoib_hca_lose_lower - a net_device is unregistered, and with it the interface on it
- * @lower: any net_device
- *
- * Context: RTNL held
- */
-void ipoib_hca_lose_lower(const struct net_device *lower)
-{
-	struct ipoib_dev *priv = ipoib_hca_find_on(lower);
-
-	if (priv)
-		ipoib_dev_del(priv, NULL);
 }
 
 static bool ipoib_hca_is_ours(struct ib_device *ca)
@@ -191,6 +186,8 @@ static void ipoib_event_handler(struct ib_event_handler *handler,
 					     handler);
 	struct ipoib_dev *priv, *child;
 
+	if (event->event == IB_EVENT_DEVICE_FATAL)
+		WRITE_ONCE(hca->failed, true);
 	rcu_read_lock();
 	list_for_each_entry_rcu(priv, &hca->devs, list) {
 		ipoib_event(priv, event);

@@ -298,12 +298,8 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 
-	if (!ipoib_dev_is_ours(dev)) {
-		/* Also when it moves to another namespace. */
-		if (event == NETDEV_UNREGISTER)
-			ipoib_hca_lose_lower(dev);
+	if (!ipoib_dev_is_ours(dev))
 		return NOTIFY_DONE;
-	}
 	switch (event) {
 	/* An interface that moves to another namespace is unregistered and registered. */
 	case NETDEV_REGISTER:

@@ -148,7 +148,10 @@ bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port,
 	if (!rdma_protocol_roce_udp_encap(ca, port))
 		return false;
 	if (is_vlan_dev(ndev))
-		ndev = vlan_dev_real_dev(ndev);
+		ndev = vlan_dev_priv(ndev)->real_dev;
+	/* HCAs know one VLAN. */
+	if (is_vlan_dev(ndev))
+		return false;
 	ipoib_roce_pick_gid(ca, port, ndev, &pick);
 	return pick.seen;
 }

@@ -15,6 +15,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
+#include <linux/if_macvlan.h>
 #include <linux/if_vlan.h>
 #include <linux/jhash.h>
 #include <linux/rculist.h>
@@ -353,6 +354,14 @@ static void ipoib_roce_path_show(struct seq_file *file,
 	seq_printf(file, "  hops:     %u\n", path->rec.hop_limit);
 }
 
+/* The GIDs of a macvlan are those of what is below it. */
+static u16 ipoib_roce_vid(const struct net_device *lower)
+{
+	if (netif_is_macvlan(lower))
+		lower = macvlan_dev_real_dev(lower);
+	return is_vlan_dev(lower) ? vlan_dev_vlan_id(lower) : 0;
+}
+
 static int ipoib_roce_init(struct ipoib_dev *priv)
 {
 	struct ipoib_roce *roce = kzalloc(sizeof(*roce), GFP_KERNEL);
@@ -362,7 +371,7 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 	roce->priv = priv;
 	priv->roce = roce;
 	priv->path.limit = &ipoib_roce_limit;
-	priv->vid = is_vlan_dev(priv->lower) ? vlan_dev_vlan_id(priv->lower) : 0;
+	priv->vid = ipoib_roce_vid(priv->lower);
 	netdev_hold(priv->lower, &roce->tracker, GFP_KERNEL);
 	ipoib_roce_group_init(roce);
 	return 0;
@@ -457,8 +466,16 @@ static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)
 		break;
 	case NETDEV_PRE_CHANGEADDR:
 		ipoib_roce_let_go(roce->priv);
-		/* If nothing comes of it; else that is told, too. */
+		/* If nothing comes of it; else that is reported, too. */
 		ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT, HZ);
+		return;
+	/*
+	 * Also when it moves to another namespace. The interface is not unregistered here: at the
+	 * end of a namespace the core goes through a list in which the interface is the next.
+	 */
+	case NETDEV_UNREGISTER:
+		ipoib_roce_let_go(roce->priv);
+		ipoib_ctl_post(roce->priv, IPOIB_CTL_DELETE);
 		return;
 	case NETDEV_DOWN:
 	case NETDEV_CHANGE:

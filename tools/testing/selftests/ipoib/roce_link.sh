@@ -25,6 +25,7 @@ CASES=(
 	"attributes B14 mode, umcast and MTU can be given"
 	"other_netns B16 one can be made in another namespace"
 	"not_for_others U60 an unprivileged user makes none"
+	"user_ns U60 nor does root of a user namespace, on a VLAN that it has been given"
 	"port_down - one that is made while the Ethernet port is down has carrier once that is up"
 	"vlan_down B14 one is made on a VLAN that is down"
 	"under_traffic A8 one is deleted under traffic, the others stay"
@@ -162,6 +163,28 @@ not_for_others()
 	check "nothing came of it" interfaces_are 0
 }
 
+# in_its_netns PID: it has another network namespace than this shell
+in_its_netns()
+{
+	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
+}
+
+user_ns()
+{
+	local pid
+
+	unshare -Urn sleep 1000 &
+	pid=$!
+	BACKGROUND+=("$pid")
+	check "a namespace" busywait 5000 in_its_netns "$pid"
+	ip link add link roc1 name v9 type vlan id 9
+	check "given" ip link set v9 netns "$pid"
+	check_not "made" nsenter -t "$pid" -U -n --preserve-credentials \
+		ip link add link v9 name x type ipoib 2> "$TESTDIR/error"
+	check "message" grep "not permitted in the namespace of the RDMA device" "$TESTDIR/error"
+	background_stop
+}
+
 port_down()
 {
 	ip link set roc1 down
@@ -232,7 +255,7 @@ vlan_deleted()
 vlan_moved()
 {
 	check "move" ip link set v2 netns node91
-	check "gone" no_interface 92
+	check "gone" slowwait 5 no_interface 92
 	node_ip 91 link del v2
 	check "the untagged one stays" wait_ping 1 2
 }
