@@ -134,7 +134,8 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 
 	if (sid != IPOIB_SID_RFC || ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex && READ_ONCE(conn->id))
+		if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex &&
+		    test_bit(IPOIB_CONN_IS_ASKED, &conn->flags))
 			return true;
 	return false;
 }
@@ -232,6 +233,7 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 	err = ipoib_conn_qp_run(conn);
 	if (err)
 		return err;
+	WRITE_ONCE(conn->deadline, jiffies + IPOIB_CM_LATE);
 	return ib_send_cm_rep(conn->id, &rep);
 }
 
@@ -322,8 +324,8 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 }
 
 /*
- * The peer has a connection that is used: what it was to grant is not needed any more. It has
- * refused that as crossed, or the request is on its way still.
+ * The peer has a connection that is used: what it was to grant is not needed any more. What has
+ * been sent to it will be refused as crossed.
  */
 static void ipoib_peer_end_requests(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -331,7 +333,8 @@ static void ipoib_peer_end_requests(struct ipoib_cm *cm, struct ipoib_peer *peer
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_CONNECTING)
+		if (conn->state == IPOIB_CONN_CONNECTING &&
+		    (READ_ONCE(conn->reason) || !test_bit(IPOIB_CONN_IS_ASKED, &conn->flags)))
 			__ipoib_conn_close(conn);
 }
 

@@ -60,6 +60,11 @@
 #define IPOIB_CM_RESERVE	32
 /* Receives posted together: half of those. */
 #define IPOIB_CM_BATCH		(IPOIB_CM_RESERVE / 2)
+/*
+ * An RTU that has not come for so long will not come any more. Nor will a REP, unless
+ * the peer has asked for patience (MRA): of that it may ask for hours.
+ */
+#define IPOIB_CM_LATE		(6 * HZ)
 /* When to check whether receives come back after an SRQ has run low, and again. */
 #define IPOIB_CM_RX_RECHECK		HZ
 /* Pages kept for the next receives. */
@@ -178,6 +183,8 @@ enum ipoib_conn_state {
  * @IPOIB_CONN_EV_FAILED: it has failed, or its QP has: nothing is posted any more
  * @IPOIB_CONN_EV_PROVEN: something has arrived at the peer, as far as is known
  * @IPOIB_CONN_EV_NOW: something waits until it is gone, or the CM can send nothing for it
+ * @IPOIB_CONN_IS_ASKED: an own request, which is sent as soon as there is a QP; set under
+ *	&ipoib_cm.lock
  * @IPOIB_CONN_IS_AGAIN: it repeats a request that was refused, and is not repeated itself
  * @IPOIB_CONN_IS_RUN: the QP may have taken receives from the SRQ; where the peer has
  *	requested the connection, the REP was sent after that
@@ -199,6 +206,7 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_EV_FAILED,
 	IPOIB_CONN_EV_PROVEN,
 	IPOIB_CONN_EV_NOW,
+	IPOIB_CONN_IS_ASKED,
 	IPOIB_CONN_IS_AGAIN,
 	IPOIB_CONN_IS_RUN,
 	IPOIB_CONN_IS_OLD,

@@ -77,10 +77,9 @@ static void ipoib_conn_treat(struct ipoib_conn *conn)
  * Send a DREQ to the peer. Return whether the CM has the identifier in timewait, or will have:
  * until it has not the QPN must not be used again.
  *
- * A request that has no answer yet, or whose REP is not taken any more, is ended by a REJ; for
- * one that has no answer the CM would send that without private data (C16). A REJ in place of
- * a REP would leave the REP to be repeated; the destruction of the identifier ends that.
- * A request of the peer that has no REP is refused.
+ * A request of the peer that has no REP is refused, and so is a REP that is not taken any more.
+ * Before a REP has come, and after it was sent, the destruction of the identifier ends it: a REJ
+ * would leave the CM sending its REQ or REP, for which the destruction would wait.
  */
 static bool ipoib_conn_disconnect(struct ipoib_conn *conn)
 {
@@ -88,9 +87,9 @@ static bool ipoib_conn_disconnect(struct ipoib_conn *conn)
 	    READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
 	    READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN)
 		return true;
-	if (conn->active)
+	if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
 		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_CONSUMER_DEFINED);
-	else if (!test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
+	else if (!conn->active && !test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
 		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_NO_RESOURCES);
 	return false;
 }

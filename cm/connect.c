@@ -62,6 +62,7 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 	ipoib_cm_own_data(conn->cm, &data);
 	/* SAs say a second or more, on fabrics of microseconds. */
 	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
+	WRITE_ONCE(conn->deadline, jiffies + IPOIB_CM_LATE);
 	return ib_send_cm_req(conn->id, &req);
 }
 
@@ -161,18 +162,19 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
  */
 void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again)
 {
-	int err;
+	int err = 0;
 
 	lockdep_assert_held(&cm->lock);
 	peer->setup_deadline = jiffies + IPOIB_CM_SETUP_MAX;
-	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
-	if (ipoib_peer_use_any(peer, NULL))
-		return;
-	err = ipoib_conn_begin(cm, peer, again);
-	if (!err)
-		return;
-	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
-	ipoib_peer_no_room(cm, peer);
+	if (!ipoib_peer_use_any(peer, NULL))
+		err = ipoib_conn_begin(cm, peer, again);
+	if (err) {
+		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
+		ipoib_peer_no_room(cm, peer);
+	} else if (peer->state != IPOIB_PEER_UP) {
+		/* Not before: one of the peer may have had to make room. */
+		WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
+	}
 }
 
 /* ---- the request, by the work of the connection ---- */
@@ -202,6 +204,7 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	if (!ipoib_path_record(cm->priv, peer->addr.gid, rec))
 		return -ENETUNREACH;
 	ipoib_cm_port_addr_from_rec(&conn->port, rec);
+	set_bit(IPOIB_CONN_IS_ASKED, &conn->flags);
 	return 0;
 }
 
@@ -211,8 +214,7 @@ static int ipoib_conn_make_active(struct ipoib_conn *conn)
 
 	if (IS_ERR(id))
 		return PTR_ERR(id);
-	/* Pairs with ipoib_peer_crosses(). */
-	WRITE_ONCE(conn->id, id);
+	conn->id = id;
 	return ipoib_conn_make(conn);
 }
 
@@ -279,6 +281,7 @@ static bool ipoib_conn_yield(struct ipoib_conn *conn)
 
 	ipoib_cm_own_addr(conn->cm, &own);
 	if (conn->reason != IB_CM_REJ_CONSUMER_DEFINED || !conn->duplex ||
+	    conn->peer->state == IPOIB_PEER_UP ||
 	    !ipoib_lladdr_less(&own, &conn->peer->addr))
 		return false;
 	WRITE_ONCE(conn->deadline, jiffies + IPOIB_CM_YIELD);
@@ -346,12 +349,13 @@ static bool ipoib_conn_may_repeat(struct ipoib_conn *conn)
 	struct ipoib_peer *peer = conn->peer;
 
 	lockdep_assert_held(&conn->cm->lock);
+	if (peer->state != IPOIB_PEER_CONNECTING)
+		return false;
 	if (conn->reason == IB_CM_REJ_INVALID_SERVICE_ID)
 		peer->sid = conn->duplex ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
 	else if (conn->reason != IB_CM_REJ_STALE_CONN)
 		return false;
-	return peer->state == IPOIB_PEER_CONNECTING &&
-	       !test_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
+	return !test_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
 }
 
 /* Close a refused request, and count that, unless another one takes its place. */

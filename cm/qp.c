@@ -21,11 +21,6 @@
 /* The shortest Receive MTU of a peer to connect to. */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
 
-/*
- * An RTU that has not come for so long will not come any more. Nor will a REP, unless
- * the peer has asked for patience (MRA): of that it may ask for hours.
- */
-#define IPOIB_CM_LATE		(6 * HZ)
 /* ---- private data ---- */
 
 /**
