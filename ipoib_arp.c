@@ -34,8 +34,11 @@
 #define IPOIB_PATH_TRUST	(2 * HZ)
 /* A path record is read anew no more often because the neighbour is unreachable. */
 #define IPOIB_PATH_REREAD	(5 * HZ)
-/* How many paths are scanned to find one that may be evicted. */
-#define IPOIB_PATH_SCAN_MAX	64
+/*
+ * How many paths are scanned to find one that may be evicted: more than there are queries
+ * outstanding.
+ */
+#define IPOIB_PATH_SCAN_MAX	256
 /* Failures in a row after which senders are told, as many as ARP and ND try. */
 #define IPOIB_PATH_UNREACHABLE	3
 
