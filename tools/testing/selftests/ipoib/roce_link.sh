@@ -169,6 +169,12 @@ in_its_netns()
 	[ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]
 }
 
+# add_in_user_ns PID ARG...
+add_in_user_ns()
+{
+	nsenter -t "$1" -U -n --preserve-credentials ip link add "${@:2}" 2> "$TESTDIR/error"
+}
+
 user_ns()
 {
 	local pid
@@ -179,8 +185,7 @@ user_ns()
 	check "a namespace" busywait 5000 in_its_netns "$pid"
 	ip link add link roc1 name v9 type vlan id 9
 	check "given" ip link set v9 netns "$pid"
-	check_not "made" nsenter -t "$pid" -U -n --preserve-credentials \
-		ip link add link v9 name x type ipoib 2> "$TESTDIR/error"
+	check_not "made" add_in_user_ns "$pid" link v9 name x type ipoib
 	check "message" grep "not permitted in the namespace of the RDMA device" "$TESTDIR/error"
 	background_stop
 }

@@ -170,7 +170,7 @@ returns()
 {
 	state > "$TESTDIR/before"
 	mkdir -p /run/modprobe.d
-	echo "options ib_ipoib cm_transport=none" > /run/modprobe.d/swap.conf
+	echo "options ib_ipoib cm_max_connections=none" > /run/modprobe.d/swap.conf
 	check_not "swap" swap --to ours
 	rm /run/modprobe.d/swap.conf
 	check "says so" grep -q 'the former driver is back' "$TESTDIR/swap"
