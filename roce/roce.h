@@ -43,8 +43,8 @@ enum {
  * @priv: the interface
  * @list: in the list of all that are registered
  * @flags: see the enum above
- * @gid_index: where the port has our GID, or -1
- * @tracker: of our reference to &ipoib_dev.lower
+ * @gid_index: where the port has the GID of the link, or -1
+ * @tracker: of the reference to &ipoib_dev.lower
  * @reported_mtu: MTU of the port last logged as small; under RTNL
  * @reported_lack: what was last logged to be missing for a GID; control work
  *	only
