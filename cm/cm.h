@@ -299,7 +299,7 @@ struct ipoib_peer {
  * are 16. The latter do where there are no large ones. 0: the pages of the architecture are
  * large.
  */
-#define IPOIB_CM_ORDER		(PAGE_SIZE == SZ_4K ? 2 : 0)
+#define IPOIB_CM_ORDER		(PAGE_SHIFT == 12 ? 2 : 0)
 
 /**
  * struct ipoib_cm_slot - buffer of one posted receive
