@@ -37,8 +37,8 @@ CASES=(
 	"last_wqe:late C33,F27 a QP whose HCA says late that it needs no receive any more is kept until then"
 	"last_wqe:lost C33,F27 and for half a minute if it never does; its receive is replaced"
 	"removed C19 an HCA that is pulled out takes its connections along"
-	"silent_bound_all C35 no more than 128 packets wait for all peers on a port that do not answer"
-	"silent_port C35 no more than 16 requests to peers on one port are under way, and a peer on another one has a connection at once"
+	"silent_bound_all C35,F38 no more than 128 packets wait for all peers on a port that do not answer"
+	"silent_port C35,F38 no more than 16 requests to peers on one port are under way, and a peer on another one has a connection at once"
 )
 
 NEEDS=(

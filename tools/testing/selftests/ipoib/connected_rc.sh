@@ -39,7 +39,7 @@ CASES=(
 	"lossy C33 one packet in fifty is lost and no connection is, nor much time"
 	"rnr C33 nor if a peer has no receives for a while"
 	"burst C33 after a burst that has used up half of the receives as many again are posted"
-	"ud_error B38,F7,C1 the QP of datagrams fails: it is reset, and no connection, group or path ends"
+	"ud_error B38,F7,C1,F48 the QP of datagrams fails: it is reset, and no connection, group or path ends"
 	"latency C12 a connection is made within a few milliseconds"
 )
 

@@ -20,7 +20,7 @@ CASES=(
 	"flood:own F12 and the victim a peer that it does not know yet"
 	"flood:rate F12 a peer gets no less than half of its answers"
 	"flood:nd F12 Neighbour Discovery is limited in the same way"
-	"flood:options F12 also if it names its sender first, and the neighbour in a second option"
+	"flood:options F12,F37 also if it names its sender first, and the neighbour in a second option"
 	"flood:legitimate F12 what names its own sender is not limited"
 	"flood:many F12 peers reach the victim, and it them, while eight ports do so together"
 	"own:limited F12 no more than 4096 frames of an interface wait for paths, the others are counted"

@@ -18,7 +18,7 @@
 CASES=(
 	"unnoticed F9 a neighbour's new LID that nothing told of is learned when the stack finds it unreachable"
 	"subscribed_again U52 a port that gets another LID, and no other event, subscribes to reports again"
-	"record F8 after all LIDs have changed, connections are requested with the new path record"
+	"record F8,F39 after all LIDs have changed, connections are requested with the new path record"
 )
 
 setup()

@@ -37,7 +37,7 @@ CASES=(
 	"family - a GID of the other family is not on the link"
 	"path_follows - a neighbour's new MAC address is used with the next frame, and so is its old one"
 	"vlan:own - an interface on a VLAN is a link of its own"
-	"vlan:longer - longer frames of the untagged link do no harm to one with a smaller MTU"
+	"vlan:longer F49 longer frames of the untagged link do no harm to one with a smaller MTU"
 	"vlan:down B31 it lives through its VLAN being down, and a message says why it has no carrier"
 	"vlan:deleted A8 it goes with its VLAN, and can be made on another one"
 	"vlan:mtu - a VLAN whose MTU is less than its port's has a smaller one, and a message why"
