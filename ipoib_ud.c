@@ -7,7 +7,7 @@
  * until the stack says that nothing follows; then the whole batch is posted
  * as one chain.
  *
- * Completions are asked for only where someone waits for one: the skb of a
+ * Completions are asked for only where one is waited for: the skb of a
  * frame that was not copied (its socket is charged until it is freed), a
  * stopped queue, or IPOIB_TX_UNSIGNALLED sends since the last. Sends complete
  * in order, so one completion stands for all before it.
@@ -23,7 +23,7 @@
 
 /* How long the HCA may take to give all work requests back. */
 #define IPOIB_DRAIN_TIME	(HZ / 10)
-/* How often, and how far apart, a QP is told to go into error or RESET. */
+/* How often, and how far apart, a QP is moved to ERR or RESET. */
 #define IPOIB_MOVE_TRIES	10
 #define IPOIB_MOVE_PAUSE_MS	10
 /* The smallest queue that is tried where the HCA refuses larger ones. */
@@ -43,33 +43,6 @@ struct ipoib_attachment {
 	union ib_gid gid;
 	u16 lid;
 };
-
-static int ipoib_ud_qp_init(struct ipoib_dev *priv)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_INIT,
-		.pkey_index = priv->pkey_index,
-		.port_num = priv->port,
-		.qkey = priv->qkey,
-	};
-
-	return ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE |
-			    IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_QKEY);
-}
-
-static int ipoib_ud_qp_ready(struct ipoib_dev *priv)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	int err;
-
-	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
-	if (err)
-		return err;
-	attr.qp_state = IB_QPS_RTS;
-	attr.sq_psn = 0;
-	return ib_modify_qp(priv->txq->qp, &attr,
-			    IB_QP_STATE | IB_QP_SQ_PSN);
-}
 
 /* HCAs return these for want of memory or time: the next try may succeed. */
 static bool ipoib_ud_is_passing(int err)
@@ -255,7 +228,7 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
-/* Does anyone wait for the sends of this batch to complete? */
+/* Is the completion of this batch's sends waited for? */
 static bool ipoib_ud_signal(struct ipoib_txq *txq)
 {
 	struct ipoib_batch *batch = txq->batch;
@@ -775,20 +748,13 @@ int ipoib_ud_moderate(struct ipoib_dev *priv,
 	return err;
 }
 
-static void ipoib_ud_link_batch(struct ipoib_batch *batch)
-{
-	unsigned int i;
-
-	for (i = 0; i < IPOIB_TX_BATCH; i++)
-		batch->wr[i].wr.sg_list = batch->sge[i];
-}
-
 static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = priv->sendq_size,
 		.comp_vector = ipoib_ud_vector(priv, 1),
 	};
+	unsigned int i;
 	int err;
 
 	txq->priv = priv;
@@ -797,7 +763,8 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
 	if (!txq->batch)
 		return -ENOMEM;
-	ipoib_ud_link_batch(txq->batch);
+	for (i = 0; i < IPOIB_TX_BATCH; i++)
+		txq->batch->wr[i].wr.sg_list = txq->batch->sge[i];
 	err = ipoib_ring_init(&txq->ring, priv->pd, priv->sendq_size,
 			      priv->ca->attrs.max_send_sge, IPOIB_TX_COPY);
 	if (err)
@@ -827,15 +794,6 @@ static void ipoib_ud_tx_exit(struct ipoib_txq *txq)
 	kvfree(txq->batch);
 }
 
-/* With a QP: a sum needs the address of each page. */
-static void ipoib_ud_tx_set_segs(struct ipoib_dev *priv, struct ipoib_txq *txq)
-{
-	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
-	    txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
-		txq->max_segs = min_t(unsigned int, priv->sendq_size / 4,
-				      IPOIB_TX_BATCH);
-}
-
 static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 {
 	int err;
@@ -849,7 +807,11 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 	err = ipoib_ud_create_qp(priv);
 	if (err)
 		goto exit_rx;
-	ipoib_ud_tx_set_segs(priv, priv->txq);
+	/* A sum needs the address of each page. */
+	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
+	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
+		priv->txq->max_segs = min_t(unsigned int, priv->sendq_size / 4,
+					    IPOIB_TX_BATCH);
 	return 0;
 
 exit_rx:
@@ -857,17 +819,6 @@ exit_rx:
 exit_tx:
 	ipoib_ud_tx_exit(priv->txq);
 	return err;
-}
-
-/* What the HCA says it takes, which need not be true of queues like ours. */
-static void ipoib_ud_limit_sizes(struct ipoib_dev *priv)
-{
-	const struct ib_device_attr *attrs = &priv->ca->attrs;
-	int limit = min(attrs->max_qp_wr, attrs->max_cqe);
-
-	limit = rounddown_pow_of_two(max(limit, IPOIB_QUEUE_MIN));
-	priv->sendq_size = min(ipoib_sendq_size, limit);
-	priv->recvq_size = min(ipoib_recvq_size, limit);
 }
 
 /*
@@ -888,11 +839,16 @@ static bool ipoib_ud_shrink(struct ipoib_dev *priv, int err)
 	return true;
 }
 
+/* The limits that an HCA reports need not hold for queues of this kind. */
 static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 {
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+	int limit = min(attrs->max_qp_wr, attrs->max_cqe);
 	int err;
 
-	ipoib_ud_limit_sizes(priv);
+	limit = rounddown_pow_of_two(max(limit, IPOIB_QUEUE_MIN));
+	priv->sendq_size = min(ipoib_sendq_size, limit);
+	priv->recvq_size = min(ipoib_recvq_size, limit);
 	do {
 		err = ipoib_ud_queues_init(priv);
 	} while (err && ipoib_ud_shrink(priv, err));
@@ -958,15 +914,6 @@ static void ipoib_ah_free(struct ipoib_ah *ah)
 	kfree(ah);
 }
 
-static void ipoib_ud_free_ahs(struct ipoib_dev *priv)
-{
-	struct ipoib_ah *ah, *tmp;
-
-	list_splice_init(&priv->ah.fenced, &priv->ah.dead);
-	list_for_each_entry_safe(ah, tmp, &priv->ah.dead, list)
-		ipoib_ah_free(ah);
-}
-
 /*
  * The QP stays, for the HCA does not let go of it. So does all that it, its CQs and their
  * handlers refer to, but for the interface: they do not find that any more.
@@ -994,6 +941,7 @@ static void ipoib_ud_abandon(struct ipoib_dev *priv, int err)
  */
 void ipoib_ud_exit(struct ipoib_dev *priv)
 {
+	struct ipoib_ah *ah, *tmp;
 	int err;
 
 	cancel_delayed_work_sync(&priv->ah.work);
@@ -1006,7 +954,9 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 		return;
 	}
 	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
-	ipoib_ud_free_ahs(priv);
+	list_splice_init(&priv->ah.fenced, &priv->ah.dead);
+	list_for_each_entry_safe(ah, tmp, &priv->ah.dead, list)
+		ipoib_ah_free(ah);
 	if (priv->rxq->pool)
 		ipoib_ud_release(priv);
 	ipoib_ud_rx_exit(priv->rxq);
@@ -1015,13 +965,6 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 	ipoib_object_gone(IPOIB_OBJECT_PD, 1);
 	kfree(priv->rxq);
 	kfree(priv->txq);
-}
-
-static void ipoib_ud_tx_start(struct ipoib_txq *txq)
-{
-	netdev_tx_reset_queue(txq->nq);
-	napi_enable(&txq->napi);
-	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
 }
 
 /* Sends behind the last that asked for a completion may have none to come. */
@@ -1092,6 +1035,13 @@ static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
  */
 int ipoib_ud_start(struct ipoib_dev *priv)
 {
+	struct ipoib_txq *txq = priv->txq;
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = priv->pkey_index,
+		.port_num = priv->port,
+		.qkey = priv->qkey,
+	};
 	int err;
 
 	/* It could not be emptied when it was stopped. */
@@ -1100,16 +1050,24 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 		if (err)
 			return err;
 	}
-	err = ipoib_ud_qp_init(priv);
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_QKEY);
 	if (err)
 		return err;
 	err = ipoib_ud_rx_start(priv->rxq);
 	if (err)
 		goto reset_qp;
-	err = ipoib_ud_qp_ready(priv);
+	attr.qp_state = IB_QPS_RTR;
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE);
 	if (err)
 		goto stop_rx;
-	ipoib_ud_tx_start(priv->txq);
+	attr.qp_state = IB_QPS_RTS;
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+	if (err)
+		goto stop_rx;
+	netdev_tx_reset_queue(txq->nq);
+	napi_enable(&txq->napi);
+	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
 	set_bit(IPOIB_FLAG_QP, &priv->flags);
 	return 0;
 
@@ -1202,7 +1160,7 @@ destroy_attr:
 }
 
 /**
- * ipoib_ah_retire - destroy an address handle when nobody uses it any more
+ * ipoib_ah_retire - destroy an address handle once it is not used any more
  * @priv: the interface
  * @ah: handle that no new reader can find, or NULL
  *

@@ -44,16 +44,6 @@ static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq,
 	return page_pool_get_dma_addr(slot->page) + slot->offset;
 }
 
-static bool ipoib_rx_slot_fill(struct ipoib_rxq *rxq,
-			       struct ipoib_rx_slot *slot)
-{
-	if (slot->page)
-		return true;
-	slot->page = page_pool_dev_alloc_frag(rxq->pool, &slot->offset,
-					      rxq->buf_size);
-	return slot->page;
-}
-
 static void ipoib_rx_build(struct ipoib_rxq *rxq, unsigned int n, u16 index)
 {
 	struct ipoib_rx_slot *slot = &rxq->slots[index];
@@ -75,12 +65,17 @@ static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 {
 	/* Some providers refuse the first and do not say so. */
 	const struct ib_recv_wr *bad = rxq->wr;
+	struct ipoib_rx_slot *slot;
 	unsigned int n = 0;
 	u16 index;
 
 	while (n < IPOIB_BATCH && n < rxq->nfree) {
 		index = rxq->free[rxq->nfree - n - 1];
-		if (!ipoib_rx_slot_fill(rxq, &rxq->slots[index]))
+		slot = &rxq->slots[index];
+		if (!slot->page)
+			slot->page = page_pool_dev_alloc_frag(rxq->pool, &slot->offset,
+							      rxq->buf_size);
+		if (!slot->page)
 			break;
 		ipoib_rx_build(rxq, n++, index);
 	}
@@ -129,24 +124,6 @@ static void ipoib_rx_read_port(const struct ipoib_dev *priv,
 	port->qpn = priv->txq->qp->qp_num;
 	port->gid = priv->local_gid;
 	port->broadcast_mgid = priv->broadcast_mgid;
-}
-
-/* As far as the frame tells it. */
-static void ipoib_rx_set_source(struct ipoib_lladdr *lladdr,
-				const struct ib_wc *wc,
-				const struct ipoib_wc_info *info)
-{
-	lladdr->flags_qpn = cpu_to_be32(wc->src_qp & IPOIB_QPN_MASK);
-	memcpy(lladdr->gid, info->sgid.raw, sizeof(lladdr->gid));
-}
-
-/* What tells the node that sent a frame; one with several LIDs is one node. */
-static u32 ipoib_rx_node(const struct ipoib_wc_port *port,
-			 const struct ib_wc *wc,
-			 const struct ipoib_wc_info *info)
-{
-	return port->roce ? jhash(info->sgid.raw, sizeof(info->sgid), 0) :
-			    wc->slid >> port->lmc;
 }
 
 /*
@@ -253,15 +230,19 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		return;
 	}
 	header = (struct ipoib_header *)skb->data;
-	ipoib_rx_set_source(&header->lladdr, wc, &info);
+	/* Of the sender's address what the frame has: no flags, a GID with a GRH only. */
+	header->lladdr.flags_qpn = cpu_to_be32(wc->src_qp & IPOIB_QPN_MASK);
+	memcpy(header->lladdr.gid, info.sgid.raw, sizeof(header->lladdr.gid));
 	memcpy(&header->encap, hdr + 1, IPOIB_ENCAP_LEN);
 	skb->pkt_type = info.pkt_type;
 	if (wc->wc_flags & IB_WC_IP_CSUM_OK &&
 	    priv->netdev->features & NETIF_F_RXCSUM)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
+	/* A node with several LIDs is one source. */
 	if (unlikely(ipoib_police_is_for(skb)) &&
-	    !ipoib_rx_police(priv, skb,
-			     ipoib_rx_node(&tally->port, wc, &info)))
+	    !ipoib_rx_police(priv, skb, tally->port.roce ?
+			     jhash(info.sgid.raw, sizeof(info.sgid), 0) :
+			     wc->slid >> tally->port.lmc))
 		return;
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
@@ -313,18 +294,6 @@ static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	ipoib_rx_frame(rxq, wc, index, tally);
 }
 
-static void ipoib_rx_count(struct ipoib_dev *priv,
-			   const struct ipoib_rx_tally *tally)
-{
-	if (!tally->packets)
-		return;
-	ipoib_stat_traffic(priv, IPOIB_RX_PACKETS, tally->packets,
-			   tally->bytes);
-	ipoib_moder_received(&priv->rxq->moder, tally->packets, tally->bytes);
-	if (tally->multicast)
-		ipoib_stat_add(priv, IPOIB_MULTICAST, tally->multicast);
-}
-
 static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
@@ -347,7 +316,12 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 	/* A post costs a doorbell; an empty queue is always refilled. */
 	if (rxq->nfree >= min(IPOIB_BATCH, rxq->size / 2))
 		ipoib_rx_refill(rxq);
-	ipoib_rx_count(rxq->priv, &tally);
+	if (tally.packets) {
+		ipoib_stat_traffic(rxq->priv, IPOIB_RX_PACKETS, tally.packets, tally.bytes);
+		ipoib_moder_received(&rxq->moder, tally.packets, tally.bytes);
+	}
+	if (tally.multicast)
+		ipoib_stat_add(rxq->priv, IPOIB_MULTICAST, tally.multicast);
 	if (done < budget)
 		ipoib_moder_complete(&rxq->moder, done);
 	return done;
@@ -374,16 +348,6 @@ static void ipoib_rx_link_batch(struct ipoib_rxq *rxq)
 	}
 }
 
-static int ipoib_rx_slots_init(struct ipoib_rxq *rxq)
-{
-	rxq->slots = kvcalloc(rxq->size, sizeof(*rxq->slots), GFP_KERNEL);
-	rxq->free = kvcalloc(rxq->size, sizeof(*rxq->free), GFP_KERNEL);
-	if (rxq->slots && rxq->free)
-		return ipoib_bufs_init(&rxq->heads, rxq->priv->ca, rxq->size,
-				       IPOIB_RX_HEAD_SHIFT, DMA_FROM_DEVICE);
-	return -ENOMEM;
-}
-
 static void ipoib_rx_slots_exit(struct ipoib_rxq *rxq)
 {
 	ipoib_bufs_exit(&rxq->heads);
@@ -405,12 +369,17 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 		.cqe = priv->recvq_size,
 		.comp_vector = ipoib_ud_vector(priv, 0),
 	};
-	int err;
+	int err = -ENOMEM;
 
 	rxq->priv = priv;
 	rxq->size = priv->recvq_size;
 	INIT_DELAYED_WORK(&rxq->refill, ipoib_rx_refill_work);
-	err = ipoib_rx_slots_init(rxq);
+	rxq->slots = kvcalloc(rxq->size, sizeof(*rxq->slots), GFP_KERNEL);
+	rxq->free = kvcalloc(rxq->size, sizeof(*rxq->free), GFP_KERNEL);
+	if (!rxq->slots || !rxq->free)
+		goto exit_slots;
+	err = ipoib_bufs_init(&rxq->heads, priv->ca, rxq->size, IPOIB_RX_HEAD_SHIFT,
+			      DMA_FROM_DEVICE);
 	if (err)
 		goto exit_slots;
 	ipoib_rx_link_batch(rxq);

@@ -9,10 +9,10 @@
  * never created by this driver (RFC 4391 section 5), and other groups are created like it.
  *
  * A membership is replaced before it is given up: when a group that is only
- * send to gets a listener here, or when the SM has forgotten us, the new join
+ * sent to gets a listener here, or when the SM has lost the membership, the new join
  * is made while the old address handle stays in use.
  *
- * ib_sa says "refused" whatever the SA's reason. So after a refusal the record
+ * ib_sa answers -EINVAL whatever the SA's reason. So after a refusal the record
  * of the group is read: it is missing, or it shows what does not fit.
  *
  * That one is no member has a reason: a parameter of the group that does not fit, or an
@@ -42,7 +42,7 @@ struct ipoib_check_rule {
 
 static const struct ipoib_check_rule ipoib_check_rules[] = {
 	[IPOIB_CHECK_OK]	 = { "", 50, 8000 },
-	/* Nobody was asked. ib_sa looks for the SM, often for a moment only. */
+	/* No question was sent: ib_sa looks for the SM, often for a moment only. */
 	[IPOIB_CHECK_NO_SM]	 = { "no subnet manager is known",
 				     2, 2000 },
 	[IPOIB_CHECK_NO_ANSWER] = { "the SA does not answer",
@@ -294,30 +294,6 @@ static void ipoib_mcast_member_unsettle(struct ipoib_mcast *mcast, unsigned long
 	WRITE_ONCE(mcast->settled, ipoib_mcast_group_is_broadcast(mcast));
 }
 
-/* The link takes MTU and Q_Key of the broadcast group (U18, U28, U40). */
-static int ipoib_mcast_member_take_link(struct ipoib_dev *priv,
-					const struct ib_sa_mcmember_rec *rec)
-{
-	int mtu = ipoib_mtu_from_ib(rec->mtu);
-
-	if (mtu < IPOIB_MTU_MIN)
-		return -EMSGSIZE;
-	WRITE_ONCE(priv->mcast_mtu, mtu);
-	return ipoib_ud_set_qkey(priv, be32_to_cpu(rec->qkey));
-}
-
-static struct ipoib_ah *ipoib_mcast_member_make_ah(struct ipoib_dev *priv,
-						   struct ib_sa_mcmember_rec *rec)
-{
-	struct rdma_ah_attr attr;
-	int err;
-
-	err = priv->fabric->group_ah(priv, rec, &attr);
-	if (err)
-		return ERR_PTR(err);
-	return ipoib_ah_create(priv, &attr);
-}
-
 /* The QP takes the frames of the group, at its present MLID, or does not. */
 static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
 				     struct ib_sa_mcmember_rec *rec, u8 state)
@@ -342,16 +318,25 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 				   struct ib_sa_mcmember_rec *rec, u8 state)
 {
 	bool moves = !mcast->held || mcast->rec.mlid != rec->mlid || !mcast->settled;
+	int mtu = ipoib_mtu_from_ib(rec->mtu);
 	struct ipoib_dev *priv = mcast->priv;
+	struct rdma_ah_attr attr;
 	struct ipoib_ah *ah;
 	int err;
 
+	/* The link takes MTU and Q_Key of the broadcast group (U18, U28, U40). */
 	if (ipoib_mcast_group_is_broadcast(mcast)) {
-		err = ipoib_mcast_member_take_link(priv, rec);
+		if (mtu < IPOIB_MTU_MIN)
+			return -EMSGSIZE;
+		WRITE_ONCE(priv->mcast_mtu, mtu);
+		err = ipoib_ud_set_qkey(priv, be32_to_cpu(rec->qkey));
 		if (err)
 			return err;
 	}
-	ah = ipoib_mcast_member_make_ah(priv, rec);
+	err = priv->fabric->group_ah(priv, rec, &attr);
+	if (err)
+		return err;
+	ah = ipoib_ah_create(priv, &attr);
 	if (IS_ERR(ah))
 		return PTR_ERR(ah);
 	err = ipoib_mcast_member_attach(mcast, rec, state);
@@ -449,16 +434,11 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	ipoib_mcast_group_send(mcast);
 }
 
-static void ipoib_mcast_member_link_down(struct ipoib_dev *priv)
-{
-	if (test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
-		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
-}
-
 static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
 				      enum ipoib_check reason, int err)
 {
 	bool definitive = ipoib_mcast_check_is_definitive(reason);
+	struct ipoib_dev *priv = mcast->priv;
 
 	mcast->reason = reason;
 	ipoib_mcast_check_log(mcast, "join", err);
@@ -474,8 +454,9 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
 		ipoib_mcast_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
 	else
 		ipoib_mcast_group_send(mcast);
-	if (definitive && ipoib_mcast_group_is_broadcast(mcast))
-		ipoib_mcast_member_link_down(mcast->priv);
+	if (definitive && ipoib_mcast_group_is_broadcast(mcast) &&
+	    test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
+		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 }
 
 /* Read the record. */
@@ -638,17 +619,6 @@ static void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_check_later(mcast, events);
 }
 
-/* The SA refuses the membership: the group has gone, or is one of other values. */
-static void ipoib_mcast_member_gone(struct ipoib_mcast *mcast, u8 events)
-{
-	if (!(mcast->held & IPOIB_JOIN_FULL)) {
-		ipoib_mcast_member_set_absent(mcast, events & IPOIB_MCAST_EV_RENEWING);
-		return;
-	}
-	ipoib_mcast_member_invalidate(mcast);
-	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-}
-
 /* Are all values that the address handle and the QP use the same? */
 static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
 					 const struct ib_sa_mcmember_rec *rec)
@@ -689,8 +659,9 @@ static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 }
 
 /*
- * Does a refused Set mean that there is no such group? Of a missing broadcast group, for
- * which the Set has no components to create it, the SA says that components are missing.
+ * Does a refused Set mean that there is no such group, or one of other values? Of a missing
+ * broadcast group, for which the Set has no components to create it, the SA reports that
+ * components are missing.
  */
 static bool ipoib_mcast_member_is_gone(int status)
 {
@@ -746,21 +717,15 @@ static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
  * invalidated. If other clients on the port are members, ib_sa grants joins until they
  * leave; the hold-off ends, and ipoib_mcast_step_joining() has the SA confirm the join.
  */
-static bool ipoib_mcast_hold_off(struct ipoib_mcast *mcast, u8 want)
+static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want)
 {
 	unsigned long ago = jiffies - mcast->invalidated_at;
 
-	if (ago >= IPOIB_MCAST_HOLD_OFF_MAX)
-		return false;
-	return ago < IPOIB_MCAST_HOLD_OFF ||
-	       ipoib_sa_held(mcast->priv, &mcast->mgid) & want;
-}
-
-static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want)
-{
 	if (!ipoib_mcast_may_join(mcast))
 		return;
-	if (ipoib_mcast_hold_off(mcast, want))
+	if (ago < IPOIB_MCAST_HOLD_OFF ||
+	    (ago < IPOIB_MCAST_HOLD_OFF_MAX &&
+	     ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
 		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
 	else
 		ipoib_mcast_member_join(mcast, want);
@@ -857,8 +822,11 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 		ipoib_mcast_member_set_joined(mcast);
 	} else if (!status) {
 		ipoib_mcast_member_renew(mcast);
+	} else if (ipoib_mcast_member_is_gone(status) && mcast->held & IPOIB_JOIN_FULL) {
+		ipoib_mcast_member_invalidate(mcast);
+		ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
 	} else if (ipoib_mcast_member_is_gone(status)) {
-		ipoib_mcast_member_gone(mcast, events);
+		ipoib_mcast_member_set_absent(mcast, events & IPOIB_MCAST_EV_RENEWING);
 	} else {
 		/* The log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
@@ -918,20 +886,6 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 	/* Frames that have come before that make the group anew. */
 	ipoib_mcast_group_send(mcast);
 	ipoib_mcast_group_free(mcast);
-}
-
-/* Return: jiffies until the group has settled, or ULONG_MAX if it has */
-static unsigned long ipoib_mcast_settle(struct ipoib_mcast *mcast)
-{
-	unsigned long delay;
-
-	if (mcast->settled)
-		return ULONG_MAX;
-	delay = ipoib_mcast_until(mcast->settled_at);
-	if (delay)
-		return delay;
-	WRITE_ONCE(mcast->settled, true);
-	return ULONG_MAX;
 }
 
 /*
@@ -1000,7 +954,11 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast)
 	/* Without users it is queued for when it may be left. */
 	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
 		return;
-	delay = min(ipoib_mcast_settle(mcast), ipoib_mcast_schedule_recheck(mcast));
+	delay = ipoib_mcast_schedule_recheck(mcast);
+	if (!mcast->settled && !ipoib_mcast_until(mcast->settled_at))
+		WRITE_ONCE(mcast->settled, true);
+	if (!mcast->settled)
+		delay = min(delay, ipoib_mcast_until(mcast->settled_at));
 	if (mcast->users == IPOIB_USER_SEND)
 		delay = min(delay, ipoib_mcast_until(READ_ONCE(mcast->used) +
 						     IPOIB_SEND_UNUSED));

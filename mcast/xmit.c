@@ -41,40 +41,26 @@ static bool ipoib_mcast_send_is_mld(const struct sk_buff *skb, unsigned int at)
 		type == ICMPV6_MLD2_REPORT);
 }
 
-static bool ipoib_mcast_send_routes_ipv6(const struct sk_buff *skb, unsigned int at)
-{
-	const struct ipv6hdr *ip = (const void *)(skb->data + at);
-
-	if (skb_headlen(skb) < at + sizeof(*ip))
-		return false;
-	return (ip->daddr.s6_addr[1] & 0xf) > IPOIB_SCOPE_LINK_LOCAL ||
-	       ipoib_mcast_send_is_mld(skb, at);
-}
-
-/* 224.0.0.0/24 is never forwarded, RFC 5771 section 4. */
-static bool ipoib_mcast_send_routes_ipv4(const struct sk_buff *skb, unsigned int at)
-{
-	const struct iphdr *ip = (const void *)(skb->data + at);
-
-	if (skb_headlen(skb) < at + sizeof(*ip))
-		return false;
-	return !ipv4_is_local_multicast(ip->daddr) ||
-	       ip->protocol == IPPROTO_IGMP;
-}
-
 /*
  * Is a frame for routers if its group has no listener on the link? Its scope is beyond the
- * link, or it reports listeners to routers, IGMP or MLD.
+ * link, or it reports listeners to routers, IGMP or MLD. 224.0.0.0/24 is never forwarded,
+ * RFC 5771 section 4.
  */
 static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
+	const struct ipv6hdr *ip6 = (const void *)(header + 1);
+	const struct iphdr *ip4 = (const void *)(header + 1);
+	unsigned int len = skb_headlen(skb) - sizeof(*header);
 
 	switch (header->encap.proto) {
 	case htons(ETH_P_IP):
-		return ipoib_mcast_send_routes_ipv4(skb, sizeof(*header));
+		return len >= sizeof(*ip4) && (!ipv4_is_local_multicast(ip4->daddr) ||
+					       ip4->protocol == IPPROTO_IGMP);
 	case htons(ETH_P_IPV6):
-		return ipoib_mcast_send_routes_ipv6(skb, sizeof(*header));
+		return len >= sizeof(*ip6) &&
+		       ((ip6->daddr.s6_addr[1] & 0xf) > IPOIB_SCOPE_LINK_LOCAL ||
+			ipoib_mcast_send_is_mld(skb, sizeof(*header)));
 	default:
 		return false;
 	}

@@ -3,16 +3,16 @@
  * Groups on RoCE: their records, made by the rules of Documentation/roce.rst,
  * and the membership of the Ethernet port that goes with each.
  *
- * A group that somebody listens to is joined on the net_device of the port as
- * well (MLD or IGMP): the IP stack below drops what it has not joined, and so
- * do snooping switches. The stack counts users of an address, so several
- * groups and interfaces may share one. Who only sends joins nothing.
+ * A group with a listener is joined on the net_device of the port as well (MLD
+ * or IGMP): the IP stack below drops what it has not joined, and so do snooping
+ * switches. The stack counts users of an address, so several groups and
+ * interfaces may share one. Sending needs no membership.
  *
- * That needs RTNL, which neither the multicast work nor ndo_stop() may wait
- * for. So both only put a membership on a list, and a work of its own, that
- * nobody waits for with RTNL held, begins or ends it. The work alone moves a
- * membership from @todo to @joined or frees it; ipoib_roce_group_leave() moves
- * it back to @todo. While the work is busy with one it is in neither list.
+ * A join needs RTNL, for which neither the multicast work nor ndo_stop() may
+ * wait. So both put a membership on a list, and a work of its own begins or ends
+ * it; no holder of RTNL waits for that work. The work alone moves a membership
+ * from @todo to @joined or frees it; ipoib_roce_group_leave() moves it back to
+ * @todo. While the work is busy with one it is in neither list.
  */
 #include <linux/etherdevice.h>
 #include <linux/igmp.h>
@@ -30,8 +30,8 @@
 
 /**
  * struct ipoib_roce_member - a membership, or a sender
- * @handle: what the group knows of it; its context is the group, NULL when
- *	that does not want to hear of it any more, under &ipoib_roce.lock
+ * @handle: given to the group; its context is the group, NULL once that has
+ *	left, under &ipoib_roce.lock
  * @list: in @todo or @joined; under &ipoib_roce.lock
  * @listens: the port has to join
  * @left: to be ended; under &ipoib_roce.lock
@@ -59,25 +59,18 @@ static __be32 ipoib_roce_ipv4(const union ib_gid *gid)
 }
 
 /*
- * The group as the port knows it. An IPv6 port takes the MGID of RFC 4391. An
- * IPv4 address has no room for one, so all groups of a link share one address.
+ * Every node makes the same record from its own port. An IPv6 port takes the MGID of
+ * RFC 4391. An IPv4 address has no room for one, so all groups of a link share one.
  */
-static void ipoib_roce_map(const struct ipoib_dev *priv,
-			   const union ib_gid *mgid, union ib_gid *mapped)
-{
-	if (ipoib_roce_is_ipv4(&priv->local_gid))
-		ipv6_addr_set_v4mapped(htonl(IPOIB_ROCE_IPV4_GROUP),
-				       (struct in6_addr *)mapped->raw);
-	else
-		*mapped = *mgid;
-}
-
-/* Every node makes the same record, so nobody has to tell it. */
 static void ipoib_roce_make_rec(const struct ipoib_dev *priv,
 				const union ib_gid *mgid, u8 state,
 				struct ib_sa_mcmember_rec *rec)
 {
-	ipoib_roce_map(priv, mgid, &rec->mgid);
+	if (ipoib_roce_is_ipv4(&priv->local_gid))
+		ipv6_addr_set_v4mapped(htonl(IPOIB_ROCE_IPV4_GROUP),
+				       (struct in6_addr *)rec->mgid.raw);
+	else
+		rec->mgid = *mgid;
 	rec->port_gid = priv->local_gid;
 	rec->qkey = cpu_to_be32(IPOIB_ROCE_QKEY);
 	rec->pkey = cpu_to_be16(IPOIB_ROCE_PKEY);
@@ -89,7 +82,7 @@ static void ipoib_roce_make_rec(const struct ipoib_dev *priv,
 	rec->join_state = state;
 }
 
-/* It does not say whether there was memory for it. */
+/* ip_mc_inc_group() does not return whether there was memory for it. */
 static int ipoib_roce_ipv4_join(struct net_device *ndev, __be32 addr)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
@@ -104,14 +97,6 @@ static int ipoib_roce_ipv4_join(struct net_device *ndev, __be32 addr)
 	return group ? 0 : -ENOMEM;
 }
 
-static void ipoib_roce_ipv4_leave(struct net_device *ndev, __be32 addr)
-{
-	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
-
-	if (in_dev)
-		ip_mc_dec_group(in_dev, addr);
-}
-
 static int ipoib_roce_ndev_join(struct net_device *ndev,
 				const union ib_gid *mgid)
 {
@@ -122,46 +107,16 @@ static int ipoib_roce_ndev_join(struct net_device *ndev,
 	return ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid->raw);
 }
 
+/* What has been unregistered has left all groups; nothing is found then. */
 static void ipoib_roce_ndev_leave(struct net_device *ndev,
 				  const union ib_gid *mgid)
 {
-	if (ipoib_roce_is_ipv4(mgid))
-		ipoib_roce_ipv4_leave(ndev, ipoib_roce_ipv4(mgid));
-	else if (IS_ENABLED(CONFIG_IPV6))
+	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
+
+	if (!ipoib_roce_is_ipv4(mgid) && IS_ENABLED(CONFIG_IPV6))
 		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid->raw);
-}
-
-static int ipoib_roce_member_begin(struct ipoib_roce *roce,
-				   struct ipoib_roce_member *member)
-{
-	int err;
-
-	err = ipoib_roce_ndev_join(roce->priv->lower,
-				   &member->handle.rec.mgid);
-	member->joined = !err;
-	return err;
-}
-
-/* A net_device that has been unregistered has left all groups. */
-static void ipoib_roce_member_end(struct ipoib_roce *roce,
-				  struct ipoib_roce_member *member)
-{
-	if (member->joined)
-		ipoib_roce_ndev_leave(roce->priv->lower,
-				      &member->handle.rec.mgid);
-	kfree(member);
-}
-
-/* Tell the group, unless it has left. */
-static void ipoib_roce_member_answer(struct ipoib_roce *roce,
-				     struct ipoib_roce_member *member,
-				     int status)
-{
-	struct ipoib_mcast *mcast = member->handle.context;
-
-	lockdep_assert_held(&roce->lock);
-	if (mcast)
-		ipoib_mcast_answer(mcast, status);
+	else if (ipoib_roce_is_ipv4(mgid) && in_dev)
+		ip_mc_dec_group(in_dev, ipoib_roce_ipv4(mgid));
 }
 
 static struct ipoib_roce_member *ipoib_roce_member_next(struct ipoib_roce *roce,
@@ -181,45 +136,30 @@ static struct ipoib_roce_member *ipoib_roce_member_next(struct ipoib_roce *roce,
 }
 
 /*
- * An IP stack whose MTU became too small forgets its memberships, and does not
- * tell. What is still there is given up and taken again.
+ * Joins, or joins again: an IP stack whose MTU became too small has lost its memberships
+ * without an event, so what was joined is given up and taken anew.
  */
-static int ipoib_roce_member_renew(struct ipoib_roce *roce,
+static void ipoib_roce_member_join(struct ipoib_roce *roce,
 				   struct ipoib_roce_member *member)
 {
-	ipoib_roce_ndev_leave(roce->priv->lower, &member->handle.rec.mgid);
-	return ipoib_roce_member_begin(roce, member) ? -ENETRESET : 0;
-}
-
-static void ipoib_roce_member_step(struct ipoib_roce *roce,
-				   struct ipoib_roce_member *member)
-{
-	bool renew = member->joined;
+	const union ib_gid *mgid = &member->handle.rec.mgid;
+	struct net_device *lower = roce->priv->lower;
+	bool again = member->joined;
 	int err;
 
-	if (renew)
-		err = ipoib_roce_member_renew(roce, member);
-	else
-		err = ipoib_roce_member_begin(roce, member);
+	if (again)
+		ipoib_roce_ndev_leave(lower, mgid);
+	err = ipoib_roce_ndev_join(lower, mgid);
+	member->joined = !err;
+	if (err && again)
+		err = -ENETRESET;
 	spin_lock_bh(&roce->lock);
 	/* Or left meanwhile: then it is in @todo again. */
 	if (!member->left) {
 		list_add_tail(&member->list, &roce->joined);
-		if (err || !renew)
-			ipoib_roce_member_answer(roce, member, err);
+		if (err || !again)
+			ipoib_mcast_answer(member->handle.context, err);
 	}
-	spin_unlock_bh(&roce->lock);
-}
-
-/* Each is answered once: what could not be begun is not tried again here. */
-static void ipoib_roce_group_renew(struct ipoib_roce *roce)
-{
-	struct ipoib_roce_member *member, *tmp;
-
-	spin_lock_bh(&roce->lock);
-	list_for_each_entry_safe(member, tmp, &roce->joined, list)
-		if (member->joined)
-			list_move_tail(&member->list, &roce->todo);
 	spin_unlock_bh(&roce->lock);
 }
 
@@ -227,17 +167,26 @@ static void ipoib_roce_group_work(struct work_struct *work)
 {
 	struct ipoib_roce *roce = container_of(work, struct ipoib_roce,
 					       group_work);
-	struct ipoib_roce_member *member;
+	struct ipoib_roce_member *member, *tmp;
 	bool left;
 
 	rtnl_lock();
-	if (test_and_clear_bit(IPOIB_ROCE_REFRESH, &roce->flags))
-		ipoib_roce_group_renew(roce);
+	if (test_and_clear_bit(IPOIB_ROCE_REFRESH, &roce->flags)) {
+		spin_lock_bh(&roce->lock);
+		/* Each is answered once: what was not joined is not tried again here. */
+		list_for_each_entry_safe(member, tmp, &roce->joined, list)
+			if (member->joined)
+				list_move_tail(&member->list, &roce->todo);
+		spin_unlock_bh(&roce->lock);
+	}
 	while ((member = ipoib_roce_member_next(roce, &left))) {
-		if (left)
-			ipoib_roce_member_end(roce, member);
-		else
-			ipoib_roce_member_step(roce, member);
+		if (!left) {
+			ipoib_roce_member_join(roce, member);
+			continue;
+		}
+		if (member->joined)
+			ipoib_roce_ndev_leave(roce->priv->lower, &member->handle.rec.mgid);
+		kfree(member);
 	}
 	rtnl_unlock();
 }
@@ -317,14 +266,6 @@ void ipoib_roce_group_leave(struct ipoib_dev *priv,
 	queue_work(system_unbound_wq, &roce->group_work);
 }
 
-static void ipoib_roce_group_mac(const union ib_gid *mgid, u8 *mac)
-{
-	if (ipoib_roce_is_ipv4(mgid))
-		ip_eth_mc_map(ipoib_roce_ipv4(mgid), mac);
-	else
-		ipv6_eth_mc_map((const struct in6_addr *)mgid->raw, mac);
-}
-
 /**
  * ipoib_roce_group_ah - attributes of an address handle for a group
  * @priv: the interface
@@ -341,7 +282,10 @@ void ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 	rdma_ah_set_sl(attr, rec->sl);
 	rdma_ah_set_port_num(attr, priv->port);
 	rdma_ah_set_static_rate(attr, rec->rate);
-	ipoib_roce_group_mac(&rec->mgid, attr->roce.dmac);
+	if (ipoib_roce_is_ipv4(&rec->mgid))
+		ip_eth_mc_map(ipoib_roce_ipv4(&rec->mgid), attr->roce.dmac);
+	else
+		ipv6_eth_mc_map((const struct in6_addr *)rec->mgid.raw, attr->roce.dmac);
 	rdma_move_grh_sgid_attr(attr, &rec->mgid, be32_to_cpu(rec->flow_label),
 				rec->hop_limit, rec->traffic_class, sgid_attr);
 }

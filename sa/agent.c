@@ -155,18 +155,6 @@ void ipoib_sa_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
 	spin_unlock_bh(&agent->lock);
 }
 
-static struct ipoib_agent *ipoib_sa_agent_find(const struct ib_device *ca,
-					       u32 port)
-{
-	struct ipoib_agent *agent;
-
-	lockdep_assert_held(&ipoib_agents_lock);
-	list_for_each_entry(agent, &ipoib_agents, list)
-		if (agent->ca == ca && agent->port == port)
-			return agent;
-	return NULL;
-}
-
 static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 {
 	struct ipoib_agent *agent = kzalloc(sizeof(*agent), GFP_KERNEL);
@@ -223,14 +211,15 @@ struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port)
 	struct ipoib_agent *agent;
 
 	mutex_lock(&ipoib_agents_lock);
-	agent = ipoib_sa_agent_find(ca, port);
-	if (!agent) {
-		agent = ipoib_sa_agent_make(ca, port);
-		if (IS_ERR(agent))
-			goto unlock;
-		list_add(&agent->list, &ipoib_agents);
-		queue_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-	}
+	list_for_each_entry(agent, &ipoib_agents, list)
+		if (agent->ca == ca && agent->port == port)
+			goto found;
+	agent = ipoib_sa_agent_make(ca, port);
+	if (IS_ERR(agent))
+		goto unlock;
+	list_add(&agent->list, &ipoib_agents);
+	queue_delayed_work(system_unbound_wq, &agent->sm_work, 0);
+found:
 	agent->users++;
 unlock:
 	mutex_unlock(&ipoib_agents_lock);

@@ -256,7 +256,7 @@ free_request:
 }
 
 /**
- * ipoib_sa_agent_cancel - let the questions of somebody end soon
+ * ipoib_sa_agent_cancel - let the questions of an owner end soon
  * @agent: the agent
  * @owner: whose; their answers are still given, as errors
  *

@@ -9,9 +9,9 @@
  * they are made anew, and whatever happened meanwhile is asked for.
  *
  * One work does it, one request at a time. Reports come as requests of the SA
- * to a MAD agent of their own, since somebody else on the port may have
- * claimed them already; then there are none for us, and what depends on them
- * asks the SA from time to time instead.
+ * to a MAD agent of their own, since another MAD agent of the port may have
+ * claimed them already; then there are none for the driver, and what depends on
+ * them asks the SA from time to time instead.
  */
 #include <linux/random.h>
 
@@ -45,7 +45,7 @@ static void ipoib_sa_sub_later(struct ipoib_agent *agent, unsigned int ms)
 			 msecs_to_jiffies(ms));
 }
 
-/* If somebody has found a reason to ask earlier that is how it stays. */
+/* A work that is queued for an earlier time stays so. */
 static void ipoib_sa_sub_back_off(struct ipoib_agent *agent)
 {
 	unsigned int pause = READ_ONCE(agent->sub_backoff);
@@ -78,13 +78,6 @@ static bool ipoib_sa_sub_complete(const struct ipoib_agent *agent)
 	return true;
 }
 
-/* What happened before the subscription was complete has to be asked for. */
-static void ipoib_sa_sub_completed(struct ipoib_agent *agent)
-{
-	WRITE_ONCE(agent->sub_warned, false);
-	ipoib_sa_agent_notify(agent, ipoib_mcast_review);
-}
-
 static void ipoib_sa_sub_take(struct ipoib_sub *sub, int status)
 {
 	lockdep_assert_held(&sub->agent->lock);
@@ -113,8 +106,11 @@ static void ipoib_sa_sub_answer(void *context, int status,
 		return;
 	if (!status || leaving) {
 		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
-		if (ipoib_sa_sub_complete(agent))
-			ipoib_sa_sub_completed(agent);
+		if (ipoib_sa_sub_complete(agent)) {
+			WRITE_ONCE(agent->sub_warned, false);
+			/* What happened before that has to be asked for. */
+			ipoib_sa_agent_notify(agent, ipoib_mcast_review);
+		}
 		/* The next, or the end if the last interface has gone down. */
 		ipoib_sa_sub_later(agent, 0);
 		return;
@@ -267,27 +263,6 @@ static void ipoib_sa_notice_deliver(struct ipoib_dev *priv,
 	}
 }
 
-static void ipoib_sa_notice_deliver_all(struct ipoib_agent *agent,
-					const struct ipoib_notice *notice)
-{
-	struct ipoib_dev *priv;
-
-	spin_lock_bh(&agent->lock);
-	list_for_each_entry(priv, &agent->devs, agent_list)
-		ipoib_sa_notice_deliver(priv, notice);
-	spin_unlock_bh(&agent->lock);
-}
-
-static void ipoib_sa_notice_count_bad(struct ipoib_agent *agent)
-{
-	struct ipoib_dev *priv;
-
-	spin_lock_bh(&agent->lock);
-	list_for_each_entry(priv, &agent->devs, agent_list)
-		ipoib_stat_add(priv, IPOIB_NOTICES_BAD, 1);
-	spin_unlock_bh(&agent->lock);
-}
-
 static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
 				 struct ib_mad_send_buf *buf,
 				 struct ib_mad_recv_wc *wc)
@@ -296,19 +271,24 @@ static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
 	const struct ipoib_notice *notice = (const void *)mad->data;
 	struct ipoib_agent *agent = reports->context;
 	struct ipoib_sm_addr *sm = ipoib_sa_agent_sm(agent);
+	bool good = ipoib_sa_notice_is_genuine(wc, sm) && ipoib_sa_notice_is_sound(notice);
+	struct ipoib_dev *priv;
 
-	if (!ipoib_sa_notice_is_genuine(wc, sm) ||
-	    !ipoib_sa_notice_is_sound(notice)) {
-		ipoib_sa_notice_count_bad(agent);
-		ipoib_sa_sm_put(sm);
-		goto free_mad;
+	spin_lock_bh(&agent->lock);
+	list_for_each_entry(priv, &agent->devs, agent_list) {
+		if (!good)
+			ipoib_stat_add(priv, IPOIB_NOTICES_BAD, 1);
+		/* The response may have been lost: then it is the same report. */
+		else if (mad->mad_hdr.tid != READ_ONCE(agent->last_tid))
+			ipoib_sa_notice_deliver(priv, notice);
 	}
-	ipoib_sa_notice_respond(reports, wc, sm);
-	/* Our response may have been lost: then it is the same report. */
-	if (mad->mad_hdr.tid != READ_ONCE(agent->last_tid))
-		ipoib_sa_notice_deliver_all(agent, notice);
-	WRITE_ONCE(agent->last_tid, mad->mad_hdr.tid);
-free_mad:
+	spin_unlock_bh(&agent->lock);
+	if (good) {
+		WRITE_ONCE(agent->last_tid, mad->mad_hdr.tid);
+		ipoib_sa_notice_respond(reports, wc, sm);
+	} else {
+		ipoib_sa_sm_put(sm);
+	}
 	ib_free_recv_mad(wc);
 }
 

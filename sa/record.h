@@ -61,7 +61,7 @@ static_assert(sizeof(struct ipoib_member_record) == 52);
  * @type: of the trap, 0xffff for all
  * @trap: number of the trap
  * @qpn_resp: QPN of the subscriber (24 bits) and response time (5 bits)
- * @producer: who makes it (24 bits): 4, a class manager
+ * @producer: kind of node that makes it (24 bits): 4, a class manager
  */
 struct ipoib_inform_info {
 	u8 gid[16];
@@ -80,12 +80,12 @@ struct ipoib_inform_info {
  * struct ipoib_notice - Notice on the wire with the details of traps 64 to 67
  * @type_producer: generic (bit 31), type (7 bits), producer (24 bits)
  * @trap: number of the trap
- * @issuer_lid: LID of who issued it
+ * @issuer_lid: LID of its issuer
  * @toggle_count: not used by these traps
  * @reserved: not used
  * @gid: GID of the port, or MGID of the group, that came or went
  * @unused: rest of the details
- * @issuer_gid: GID of who issued it
+ * @issuer_gid: GID of its issuer
  */
 struct ipoib_notice {
 	__be32 type_producer;

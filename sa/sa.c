@@ -14,10 +14,10 @@
  *
  * The driver does not send a SubnAdmDelete itself. The SA has one membership for the
  * port, which may serve several: other clients of ib_sa join the same groups, and so
- * may this driver when the P_Key is back. Only ib_sa knows who is a member or about to
- * become one. It has nothing to keep others from joining between a check of that and
- * a request of the driver, and a request that is repeated because its answer was lost
- * could arrive after the join of another client.
+ * may this driver when the P_Key is back. Only ib_sa knows its members and those that are
+ * joining. Nothing keeps others from joining between a check of that and a request of the
+ * driver, and a request that is repeated because its answer was lost could arrive after
+ * the join of another client.
  *
  * So ib_sa itself has to leave: the driver joins the group through it once more, with
  * the same JoinState and without the components that would create a missing group, and
@@ -126,22 +126,16 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
  * The RDMA core gives an address handle a GRH only if the record has a HopLimit. A subnet
  * manager may leave that 0 within the subnet, and then 1 does: no router passes it on.
  */
-static void ipoib_sa_need_grh(const struct ipoib_dev *priv,
-			      struct sa_path_rec *rec)
-{
-	if (rec && !rec->hop_limit &&
-	    rdma_is_grh_required(priv->ca, priv->port))
-		rec->hop_limit = 1;
-}
-
 static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 				 ipoib_num_paths_t num_paths, void *context)
 {
 	struct ipoib_path *path = context;
+	struct ipoib_dev *priv = path->priv;
 
 	if (!status && !rec)
 		status = -ENOENT;
-	ipoib_sa_need_grh(path->priv, rec);
+	if (rec && !rec->hop_limit && rdma_is_grh_required(priv->ca, priv->port))
+		rec->hop_limit = 1;
 	ipoib_path_done(path, status, rec);
 }
 
@@ -244,7 +238,7 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 				    ipoib_sa_join_answer, mcast);
 }
 
-/* The SA is told in the background, with exactly the JoinState of the join. */
+/* The leave is sent in the background, with exactly the JoinState of the join. */
 static void ipoib_sa_leave(struct ipoib_dev *priv,
 			   struct ib_sa_multicast *member)
 {
@@ -272,18 +266,6 @@ u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
 	    ib_sa_get_mcmember_rec(priv->ca, priv->port, &gid, &rec))
 		return 0;
 	return rec.join_state;
-}
-
-static int ipoib_sa_join_again(struct ipoib_dev *priv,
-			       struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask,
-			       int (*answer)(int status,
-					     struct ib_sa_multicast *member),
-			       void *context)
-{
-	return PTR_ERR_OR_ZERO(ib_sa_join_multicast(&ipoib_sa_client, priv->ca,
-						    priv->port, rec, mask,
-						    GFP_KERNEL, answer,
-						    context));
 }
 
 /* ---- memberships that the RDMA core has dropped ---- */
@@ -339,19 +321,13 @@ static void ipoib_sa_purge_free(struct ipoib_purge *purge)
 	kfree(purge);
 }
 
-/* The removal of an interface does not wait for an SM. */
-static bool ipoib_sa_purge_may_retry(const struct ipoib_purge *purge, int status)
-{
-	return status == -EAGAIN && purge->tries &&
-	       !ipoib_sa_purge_is_forced(purge);
-}
-
 static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
 {
 	struct ipoib_purge *purge = member->context;
 
 	ipoib_sa_purge_put_credit(purge);
-	if (ipoib_sa_purge_may_retry(purge, status))
+	/* The removal of an interface does not wait for an SM. */
+	if (status == -EAGAIN && purge->tries && !ipoib_sa_purge_is_forced(purge))
 		queue_delayed_work(purge->priv->wq, &purge->work,
 				   IPOIB_PURGE_PAUSE);
 	else
@@ -365,6 +341,7 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 	struct ipoib_purge *purge = container_of(to_delayed_work(work),
 						 struct ipoib_purge, work);
 	struct ipoib_dev *priv = purge->priv;
+	struct ib_sa_multicast *member;
 
 	if (ipoib_sa_purge_is_forced(purge)) {
 		ipoib_sa_purge_put_credit(purge);
@@ -376,7 +353,9 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 	/* The credit may have been granted during this run. */
 	cancel_delayed_work(&purge->work);
 	purge->tries--;
-	if (!ipoib_sa_join_again(priv, &purge->rec, purge->mask, ipoib_sa_purge_answer, purge))
+	member = ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port, &purge->rec,
+				      purge->mask, GFP_KERNEL, ipoib_sa_purge_answer, purge);
+	if (!IS_ERR(member))
 		return;
 	ipoib_sa_purge_put_credit(purge);
 	ipoib_sa_purge_free(purge);
