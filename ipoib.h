@@ -44,8 +44,8 @@
  *	only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
  *	what the interfaces of a port share: the list of them, the address of
- *	the SA, questions under way. Held while an interface is told of a
- *	report, so nothing is asked with a lock below held.
+ *	the SA, questions under way. Held while a report is given to an
+ *	interface, so nothing is asked with a lock below held.
  * transmit lock of a queue (_xmit_lock)
  *	&struct ipoib_txq and the head of its ring.
  * &ipoib_groups.lock, &ipoib_paths.lock

@@ -237,7 +237,7 @@ void ipoib_ctl_work(struct work_struct *work)
 	int err, err_do;
 	bool fresh;
 
-	/* Who takes apart an interface that could not be registered holds RTNL. */
+	/* An interface that could not be registered is taken apart with RTNL held. */
 	if (priv->netdev->reg_state != NETREG_REGISTERED)
 		return;
 	err = ipoib_ctl_read(priv, &port, &fresh);

@@ -65,7 +65,7 @@ static void ipoib_dev_set_address(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_dev_address_moved - whether someone changed the broadcast address
+ * ipoib_dev_address_moved - whether the broadcast address was changed from outside
  * @priv: the interface
  *
  * Context: RTNL held
@@ -395,8 +395,8 @@ int ipoib_dev_up(struct ipoib_dev *priv)
  * taken apart later.
  *
  * Context: RTNL held
- * Return: 0; -EOPNOTSUPP if there is no connected mode here, or the error of someone
- * the MTU that a notifier refused
+ * Return: 0; -EOPNOTSUPP if there is no connected mode here, or the error of a notifier
+ * that refused the MTU
  */
 int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 {
@@ -557,7 +557,7 @@ exit_tables:
 /* Undo ipoib_dev_init(), of an interface without children: without RTNL if it was registered. */
 static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
-	/* Nobody can start anything now; wait for what others still do. */
+	/* Nothing can be started any more; what is under way is waited for. */
 	cancel_delayed_work_sync(&priv->ctl.work);
 	ipoib_path_wait_answers(priv);
 	priv->fabric->exit(priv);

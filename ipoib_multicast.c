@@ -197,7 +197,7 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
 
 /* ---- debugfs ---- */
 
-/* Who needs a group, by the IPOIB_USER_ bits: listener, router, sender. */
+/* Users of a group, by the IPOIB_USER_ bits: listener, router, sender. */
 static const char * const ipoib_mcg_users[] = {
 	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
 };

@@ -36,7 +36,7 @@ struct ipoib_txq;
  * @IPOIB_MCAST_IDLE: not asked
  * @IPOIB_MCAST_JOINING: a join is under way; frames wait
  * @IPOIB_MCAST_ASKING: the record of the group is being read, because a join
- *	was refused, or to see whether anybody answers; frames wait
+ *	was refused, or to see whether an SA answers; frames wait
  * @IPOIB_MCAST_MEMBER: joined
  * @IPOIB_MCAST_CHECKING: joined, and the record is being read anew
  * @IPOIB_MCAST_BACKOFF: refused or no answer, asked again at @retry_at
@@ -55,7 +55,7 @@ enum ipoib_mcast_state {
 	IPOIB_NR_MCAST_STATES,
 };
 
-/* Who needs a group: bits of &ipoib_mcast.users. */
+/* Users of a group: bits of &ipoib_mcast.users. */
 #define IPOIB_USER_LISTEN	BIT(0)	/* the stack listens to it */
 #define IPOIB_USER_ROUTE	BIT(1)	/* multicast is routed */
 #define IPOIB_USER_SEND		BIT(2)	/* frames are sent to it */

@@ -5,9 +5,9 @@
  * In connected mode the MTU of the interface is larger than what some
  * destinations take: peers without a connection, or with small buffers, and all
  * groups (RFC 4755 section 7.2). A packet that is too long for its destination
- * is dropped, the route to it gets the smaller MTU, and its sender is told by
- * ICMP or ICMPv6, by a work and without delay. Senders that go on all the same are
- * told a few hundred times a second at most.
+ * is dropped, the route to it gets the smaller MTU, and its sender gets an error by
+ * ICMP or ICMPv6, sent by a work and without delay. Senders that go on all the same get
+ * a few hundred a second at most.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -28,7 +28,7 @@ static unsigned int *ipoib_pmtu_cb(struct sk_buff *skb)
 	return (unsigned int *)skb->cb;
 }
 
-/* What the sender is told needs the network header in place. */
+/* The ICMP error needs the network header in place. */
 static bool ipoib_pmtu_prepare(struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;

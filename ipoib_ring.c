@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Send ring: slots, DMA mapping, completion and flush. See ipoib_ring.h for
- * who may touch what. Nothing here takes a lock: the head belongs to the
+ * the context of each field. Nothing here takes a lock: the head belongs to the
  * holder of the transmit lock, the tail to the one completion handler.
  */
 #include <linux/mm.h>
@@ -217,7 +217,7 @@ unmap:
 	return err;
 }
 
-/* A short frame: cheaper to copy than to map, and nobody waits for its skb. */
+/* A short frame: cheaper to copy than to map, and its skb is freed at once. */
 static int ipoib_ring_copy(struct ipoib_ring *ring, struct sk_buff *skb,
 			   struct ib_sge *sge)
 {
@@ -260,7 +260,7 @@ static int ipoib_ring_attach(struct ipoib_ring *ring,
  * @sge: where to put the scatter-gather list, IPOIB_TX_SGE entries
  *
  * On success the ring owns the skb, and may have freed it already if the
- * slot holds a copy; &struct ipoib_tx_slot.skb tells. On failure the caller
+ * slot holds a copy; then &struct ipoib_tx_slot.skb is NULL. On failure the caller
  * still owns it and the head has not moved.
  *
  * Context: transmit lock of the queue held
@@ -285,7 +285,7 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		if (unlikely(nsge < 0))
 			return nsge;
 	}
-	/* Who sees the slot filled sees what its sender wrote before. */
+	/* The handler that sees the new head sees the slot and what was written before. */
 	smp_store_release(&ring->head, ring->head + 1);
 	return nsge;
 }
@@ -410,7 +410,7 @@ void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
  * ipoib_ring_flush - free all slots
  * @ring: ring of a QP that has been reset
  *
- * Context: nobody sends or completes; may sleep
+ * Context: nothing sends or completes; may sleep
  */
 void ipoib_ring_flush(struct ipoib_ring *ring)
 {

@@ -189,7 +189,7 @@ void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
 }
 
 /**
- * ipoib_stats_link - the counters as rtnetlink wants them
+ * ipoib_stats_link - the counters in the form of rtnetlink
  * @sum: from ipoib_stats_read()
  * @link: filled
  */

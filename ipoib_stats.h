@@ -54,7 +54,7 @@ struct rtnl_link_stats64;
  * @IPOIB_NOTICES_BAD: reports that are malformed or not from the SA
  * @IPOIB_PATH_QUERIES: path record queries
  * @IPOIB_PATH_FAILURE: path record queries that failed
- * @IPOIB_PMTU_ANSWERS: senders told that a packet was too long for its
+ * @IPOIB_PMTU_ANSWERS: ICMP errors for packets that were too long for their
  *	destination
  * @IPOIB_CM_RX: frames received on connections; they are in IPOIB_RX_PACKETS
  *	too

@@ -10,7 +10,7 @@
 #include "ipoib.h"
 
 /*
- * The files belong to root of the user namespace that owns the network namespace, who
+ * The files belong to root of the user namespace that owns the network namespace, which
  * need not have the capability.
  */
 static bool ipoib_sysfs_may_write(const struct device *d)

@@ -50,7 +50,7 @@ struct ipoib_ah {
  * @count: how many
  * @packets: frames on the wire that they make
  * @bytes: octets of those
- * @awaited: somebody waits for one of them to complete
+ * @awaited: the completion of one of them is waited for
  * @wr: chained by ipoib_ud_post()
  * @sge: their scatter-gather lists
  */

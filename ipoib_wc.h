@@ -78,7 +78,7 @@ static inline u16 ipoib_wc_vid(const struct ib_wc *wc)
 
 /*
  * A frame of RoCE always has a network header, though bnxt_re does not set
- * IB_WC_GRH. Neither bnxt_re nor mlx4 tells its type: the header itself does.
+ * IB_WC_GRH. Neither bnxt_re nor mlx4 reports its type: it follows from the header.
  */
 static inline enum ipoib_wc_net
 ipoib_wc_roce_net(const struct ib_wc *wc, const union rdma_network_hdr *hdr)

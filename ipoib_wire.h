@@ -134,7 +134,7 @@ static inline void ipoib_lladdr_set(struct ipoib_lladdr *addr, u8 flags,
  * ipoib_lladdr_qpn - QPN of a link-layer address
  * @addr: the address
  *
- * The flags are ignored, as RFC 4391 section 9.1.1 wants (U36).
+ * The flags are ignored, by RFC 4391 section 9.1.1 (U36).
  *
  * Return: the QPN in host byte order
  */

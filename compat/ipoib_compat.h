@@ -57,7 +57,7 @@ typedef int ipoib_num_paths_t;
 #endif
 
 /*
- * header_ops::parse() is told the device since 7.0, and in the stable kernels
+ * header_ops::parse() has the device as a parameter since 7.0, and in the stable kernels
  * that took the change, so its type is asked for and not the version.
  */
 #define IPOIB_HEADER_PARSE(func)					\

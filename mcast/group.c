@@ -117,7 +117,7 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 }
 
 /**
- * ipoib_mcast_group_drop_user - somebody needs a group no longer
+ * ipoib_mcast_group_drop_user - a user does not need a group any more
  * @mcast: the group; left by the work if it has no other user
  * @user: IPOIB_USER_ bit
  *

@@ -8,9 +8,9 @@
  *
  * InfiniBand has no promiscuous reception of multicast. RFC 4391 section 11
  * has a router ask the SA for all groups, join those of the link as a NonMember,
- * and follow what the SA reports (U57, A25, A26). The stack says that it wants
- * that with IFF_ALLMULTI or IFF_PROMISC, which it sets for multicast interfaces
- * of routing daemons, too.
+ * and follow what the SA reports (U57, A25, A26). The stack asks for that with
+ * IFF_ALLMULTI or IFF_PROMISC, which it sets for multicast interfaces of routing
+ * daemons, too.
  *
  * A NonMember receives and does not keep a group alive. When a group goes, so
  * does our interest; when the flag goes, all of it.

@@ -11,7 +11,7 @@
  *
  * A query for a path has one work, which begins it and ends it: queued first
  * when the path is asked for, and again when the address has been resolved or
- * nobody wants to know any more, whatever comes first.
+ * the query is cancelled, whatever comes first.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
@@ -256,7 +256,7 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 		ipoib_roce_make_path(query, &rec);
 	if (query->attr)
 		rdma_put_gid_attr(query->attr);
-	/* After this nobody can cancel it; before, somebody may have. */
+	/* It may have been cancelled before this, and cannot be after. */
 	spin_lock_bh(&priv->path.lock);
 	path->query = NULL;
 	spin_unlock_bh(&priv->path.lock);
@@ -389,9 +389,9 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 }
 
 /*
- * It is the frame's destination address and VLAN that tell; what the request
- * itself says anybody may have written. A path MTU that is more than the
- * Ethernet takes would lose all long messages.
+ * The destination address and VLAN of the frame count: the fields of the request may
+ * have been forged. A path MTU that is more than the Ethernet takes would lose all long
+ * messages.
  */
 static int ipoib_roce_conn_check(struct ipoib_dev *priv,
 				 const struct ib_cm_req_event_param *req)
@@ -426,7 +426,7 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 
 /*
  * A new MAC address means a new GID in the same place of the table, and the
- * core can put it there only if nobody holds the old one.
+ * core can put it there only without references to the old one.
  */
 static void ipoib_roce_let_go(struct ipoib_dev *priv)
 {
@@ -500,8 +500,8 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb,
 }
 
 /*
- * After the port's driver, whichever was loaded first: it learns from the same
- * events what we are going to read, and does not tell us when it has.
+ * After the port's driver, whichever was loaded first: that driver updates by the same
+ * events what is read here, and sends no event when it has.
  */
 static struct notifier_block ipoib_roce_netdev_notifier = {
 	.notifier_call = ipoib_roce_netdev_event,
