@@ -155,19 +155,14 @@ static bool ipoib_hca_is_ours(struct ib_device *ca)
 	return false;
 }
 
-/* Raised for no port in particular. Some HCAs raise nothing else before they go. */
-static void ipoib_event_fatal(struct ipoib_dev *priv)
-{
-	if (test_and_set_bit(IPOIB_FLAG_DEAD, &priv->flags))
-		return;
-	netdev_err(priv->netdev, "the HCA has failed\n");
-	ipoib_ctl_post(priv, IPOIB_CTL_LINK);
-}
-
 static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 {
+	/* Raised for no port in particular. Some HCAs raise nothing else before they go. */
 	if (event->event == IB_EVENT_DEVICE_FATAL) {
-		ipoib_event_fatal(priv);
+		if (!test_and_set_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
+			netdev_err(priv->netdev, "the HCA has failed\n");
+			ipoib_ctl_post(priv, IPOIB_CTL_LINK);
+		}
 		return;
 	}
 	if (priv->port != event->element.port_num)
@@ -268,14 +263,6 @@ static bool ipoib_dev_has_addr(struct net_device *dev,
 	}
 }
 
-/* The interface itself, or the bond above it, but not a VRF. */
-static struct net_device *ipoib_dev_with_addr(struct net_device *dev)
-{
-	struct net_device *master = netdev_master_upper_dev_get_rcu(dev);
-
-	return master && !netif_is_l3_master(master) ? master : dev;
-}
-
 /**
  * struct ipoib_match - looking for the interface that a request of the RDMA CM is for
  * @pkey: P_Key, with or without bit 15
@@ -296,11 +283,14 @@ struct ipoib_match {
 static bool ipoib_match_dev(struct ipoib_match *match,
 			    const struct ipoib_dev *priv)
 {
+	struct net_device *master = netdev_master_upper_dev_get_rcu(priv->netdev);
+
 	if (READ_ONCE(priv->pkey) != (match->pkey | IPOIB_PKEY_FULL) ||
 	    (match->gid && memcmp(match->gid, &priv->local_gid,
 				  sizeof(*match->gid))))
 		return false;
-	match->dev = ipoib_dev_with_addr(priv->netdev);
+	/* The bond above an interface has its addresses; a VRF has not. */
+	match->dev = master && !netif_is_l3_master(master) ? master : priv->netdev;
 	match->count++;
 	return !match->addr || ipoib_dev_has_addr(match->dev, match->addr);
 }

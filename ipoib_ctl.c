@@ -42,14 +42,6 @@ static void ipoib_ctl_again(struct ipoib_dev *priv, int err)
 
 /* ---- a new link-layer address ---- */
 
-static void ipoib_ctl_announce_later(struct ipoib_dev *priv)
-{
-	if (!netif_running(priv->netdev))
-		return;
-	priv->ctl.announcements = IPOIB_ANNOUNCEMENTS;
-	priv->ctl.announce_at = jiffies;
-}
-
 /*
  * Neighbours go on to send to the old address until their entry of it becomes stale,
  * half a minute or more. Have ARP and ND announce the address once the link is there.
@@ -101,8 +93,10 @@ static int ipoib_ctl_port(struct ipoib_dev *priv,
 	if (ipoib_port_changed(priv, port))
 		ipoib_dev_down(priv);
 	ipoib_port_take(priv, port);
-	if (gid_changed)
-		ipoib_ctl_announce_later(priv);
+	if (gid_changed && netif_running(priv->netdev)) {
+		priv->ctl.announcements = IPOIB_ANNOUNCEMENTS;
+		priv->ctl.announce_at = jiffies;
+	}
 	if (gid_changed || pkey != priv->pkey)
 		ipoib_dev_change_address(priv);
 	if (netif_running(priv->netdev) &&
@@ -159,15 +153,6 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 	return ipoib_ctl_up(priv);
 }
 
-static int ipoib_ctl_mtu(struct ipoib_dev *priv)
-{
-	int err = ipoib_dev_fit_mtu(priv);
-
-	if (err && !priv->ctl.pause)
-		netdev_warn(priv->netdev, "cannot change the MTU: %d\n", err);
-	return err;
-}
-
 /* Carrier: the QP runs, the port is active and the broadcast group joined. */
 static int ipoib_ctl_link(struct ipoib_dev *priv)
 {
@@ -176,23 +161,14 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags) &&
 	    test_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags) &&
 	    test_bit(IPOIB_FLAG_JOINED, &priv->flags)) {
-		err = ipoib_ctl_mtu(priv);
+		err = ipoib_dev_fit_mtu(priv);
+		if (err && !priv->ctl.pause)
+			netdev_warn(priv->netdev, "cannot change the MTU: %d\n", err);
 		netif_carrier_on(priv->netdev);
 	} else {
 		netif_carrier_off(priv->netdev);
 	}
 	return err;
-}
-
-/*
- * An HCA that has failed answers nothing and completes nothing. What the interface has is
- * given back now; whether another HCA comes in place of this one its driver decides.
- */
-static void ipoib_ctl_dead(struct ipoib_dev *priv)
-{
-	priv->ctl.events = 0;
-	ipoib_dev_down(priv);
-	netif_carrier_off(priv->netdev);
 }
 
 /* @port: as just read, or NULL */
@@ -201,8 +177,14 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	bool restart, recover;
 	int err = 0, err_link, err_listen;
 
+	/*
+	 * An HCA that has failed answers nothing and completes nothing: what the interface has
+	 * is given back now. Whether another HCA takes its place is up to its driver.
+	 */
 	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
-		ipoib_ctl_dead(priv);
+		priv->ctl.events = 0;
+		ipoib_dev_down(priv);
+		netif_carrier_off(priv->netdev);
 		return 0;
 	}
 	clear_bit(IPOIB_CTL_LINK, &priv->ctl.events);

@@ -34,15 +34,6 @@ static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
 	dev_addr_set(priv->netdev, (const u8 *)&addr);
 }
 
-/* Scope of the broadcast address as it stands. */
-static u8 ipoib_dev_scope(const struct net_device *dev)
-{
-	const struct ipoib_lladdr *addr = (const void *)dev->broadcast;
-	const struct ipoib_mgid *mgid = (const void *)addr->gid;
-
-	return mgid->flags_scope & 0xf;
-}
-
 /*
  * Derive link-layer and broadcast address. The interface is stopped; GID, QPN and P_Key
  * are known.
@@ -55,11 +46,14 @@ static u8 ipoib_dev_scope(const struct net_device *dev)
 static void ipoib_dev_set_address(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
+	const struct ipoib_lladdr *old = (const void *)dev->broadcast;
+	const struct ipoib_mgid *mgid = (const void *)old->gid;
 	struct ipoib_lladdr addr;
 
 	ipoib_dev_set_lladdr(priv);
+	/* The scope stays once there is one. */
 	ipoib_mgid_broadcast(&priv->broadcast_mgid,
-			     ipoib_dev_scope(dev) ?: ipoib_scope, priv->pkey);
+			     mgid->flags_scope & 0xf ?: ipoib_scope, priv->pkey);
 	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
 	memcpy(dev->broadcast, &addr, sizeof(addr));
 }
@@ -506,13 +500,6 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 	destroy_workqueue(priv->wq);
 }
 
-static void ipoib_dev_init_mtu(struct ipoib_dev *priv)
-{
-	priv->mcast_mtu = priv->port_mtu;
-	priv->admin_mtu = IPOIB_MTU_MAX;
-	priv->netdev->mtu = priv->mcast_mtu;
-}
-
 /* All that an interface consists of, before registration. Nothing is made if it fails. */
 static int ipoib_dev_init(struct ipoib_dev *priv)
 {
@@ -541,7 +528,9 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	err = ipoib_cm_init(priv);
 	if (err)
 		goto exit_ud;
-	ipoib_dev_init_mtu(priv);
+	priv->mcast_mtu = priv->port_mtu;
+	priv->admin_mtu = IPOIB_MTU_MAX;
+	priv->netdev->mtu = priv->mcast_mtu;
 	ipoib_dev_set_address(priv);
 	return 0;
 

@@ -43,21 +43,6 @@ static bool ipoib_pmtu_prepare(struct sk_buff *skb)
 	       pskb_may_pull(skb, sizeof(struct ipv6hdr));
 }
 
-/*
- * Count an answer against the limit of the present span. Called by the work only. The
- * first span begins at 0, which jiffies of 32 bits reach five minutes after the boot.
- */
-static bool ipoib_pmtu_count_answer(struct ipoib_dev *priv)
-{
-	unsigned long now = jiffies;
-
-	if (now - priv->pmtu.since > IPOIB_PMTU_WINDOW) {
-		priv->pmtu.since = now;
-		priv->pmtu.answers = 0;
-	}
-	return priv->pmtu.answers++ < IPOIB_PMTU_BURST;
-}
-
 static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
 			      unsigned int mtu)
 {
@@ -70,7 +55,12 @@ static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
 	if (!v4)
 		mtu = max_t(unsigned int, mtu, IPV6_MIN_MTU);
 	skb_dst_update_pmtu_no_confirm(skb, mtu);
-	if (!ipoib_pmtu_count_answer(priv))
+	/* The first span begins at 0, which 32-bit jiffies reach five minutes after the boot. */
+	if (jiffies - priv->pmtu.since > IPOIB_PMTU_WINDOW) {
+		priv->pmtu.since = jiffies;
+		priv->pmtu.answers = 0;
+	}
+	if (priv->pmtu.answers++ >= IPOIB_PMTU_BURST)
 		goto drop;
 	ipoib_stat_add(priv, IPOIB_PMTU_ANSWERS, 1);
 	if (v4)

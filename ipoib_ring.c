@@ -360,16 +360,6 @@ struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
 	return skb;
 }
 
-static void ipoib_ring_release(struct ipoib_ring *ring,
-			       struct ipoib_tx_slot *slot, int budget)
-{
-	if (!slot->skb)
-		return;
-	ipoib_ring_unmap(ring, slot);
-	napi_consume_skb(slot->skb, budget);
-	slot->skb = NULL;
-}
-
 /**
  * ipoib_ring_complete - free the slots up to and including one
  * @ring: the ring
@@ -399,8 +389,12 @@ void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 
 		done->packets += slot->packets;
 		done->bytes += slot->bytes;
-		ipoib_ring_release(ring, slot, budget);
 		tail++;
+		if (!slot->skb)
+			continue;
+		ipoib_ring_unmap(ring, slot);
+		napi_consume_skb(slot->skb, budget);
+		slot->skb = NULL;
 	}
 	/* Slots are free before ipoib_ud_maybe_stop() can see them so. */
 	smp_store_release(&ring->tail, tail);

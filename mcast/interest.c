@@ -121,22 +121,6 @@ void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
 		ipoib_mcast_route_want(priv, mgid);
 }
 
-/*
- * All groups of the link, as the SA lists them; others are of no interest, but
- * for those reported since the list before: this one may be older.
- */
-static void ipoib_mcast_route_take(struct ipoib_dev *priv,
-				   const union ib_gid *mgids, unsigned int n)
-{
-	lockdep_assert_held(&priv->mcast.lock);
-	priv->mcast.routes_pause = 0;
-	priv->mcast.routes_failed = false;
-	for (; n; n--, mgids++)
-		if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
-			ipoib_mcast_route_want(priv, mgids);
-	ipoib_mcast_group_sweep(priv, IPOIB_USER_ROUTE);
-}
-
 /**
  * ipoib_mcast_route_listed - the SA has listed the groups of the link
  * @priv: the interface
@@ -151,10 +135,17 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 {
 	spin_lock_bh(&priv->mcast.lock);
 	priv->mcast.routes_asked = false;
-	if (priv->mcast.routing && !status)
-		ipoib_mcast_route_take(priv, mgids, n);
-	else if (priv->mcast.routing)
+	if (priv->mcast.routing && status) {
 		ipoib_mcast_route_failed(priv, status);
+	} else if (priv->mcast.routing) {
+		priv->mcast.routes_pause = 0;
+		priv->mcast.routes_failed = false;
+		for (; n; n--, mgids++)
+			if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
+				ipoib_mcast_route_want(priv, mgids);
+		/* Others go, but for those reported since: the list may be older. */
+		ipoib_mcast_group_sweep(priv, IPOIB_USER_ROUTE);
+	}
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_mcast_kick(priv);
 }

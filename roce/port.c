@@ -195,15 +195,6 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 	return ERR_PTR(-ENODEV);
 }
 
-/* The driver of the port knows its MTU, but not that of a VLAN on it. */
-static unsigned int ipoib_roce_mtu(const struct ipoib_dev *priv,
-				   enum ib_mtu mtu)
-{
-	if (priv->vid)
-		mtu = min(mtu, iboe_get_mtu(READ_ONCE(priv->lower->mtu)));
-	return ipoib_mtu_from_ib(clamp(mtu, IB_MTU_256, IB_MTU_4096));
-}
-
 static const char *ipoib_roce_lack(const struct net_device *lower,
 				   const struct ipoib_roce_pick *pick)
 {
@@ -268,7 +259,10 @@ int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->gid_entry = pick.rank ? pick.entry : priv->gid_entry;
 	port->pkey = IPOIB_ROCE_PKEY;
 	port->pkey_index = 0;
-	port->mtu = ipoib_roce_mtu(priv, attr.active_mtu);
+	/* The driver of the port knows its MTU, but not that of a VLAN on it. */
+	if (priv->vid)
+		attr.active_mtu = min(attr.active_mtu, iboe_get_mtu(READ_ONCE(priv->lower->mtu)));
+	port->mtu = ipoib_mtu_from_ib(clamp(attr.active_mtu, IB_MTU_256, IB_MTU_4096));
 	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
 	port->mbps = ipoib_port_mbps(&attr);
 	return 0;

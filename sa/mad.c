@@ -202,16 +202,6 @@ static int ipoib_sa_request_post(struct ipoib_request *request)
 	return err;
 }
 
-static u32 ipoib_sa_agent_tid(struct ipoib_agent *agent)
-{
-	u32 tid;
-
-	spin_lock_bh(&agent->lock);
-	tid = ++agent->tid;
-	spin_unlock_bh(&agent->lock);
-	return tid;
-}
-
 /**
  * ipoib_sa_agent_ask - ask the SA
  * @agent: the agent
@@ -226,6 +216,7 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 {
 	struct ipoib_request *request;
 	int err = -EAGAIN;
+	u32 tid;
 
 	request = kzalloc(sizeof(*request), GFP_KERNEL);
 	if (!request)
@@ -244,7 +235,10 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 	err = PTR_ERR_OR_ZERO(request->buf);
 	if (err)
 		goto free_request;
-	ipoib_sa_request_fill(request, question, ipoib_sa_agent_tid(agent));
+	spin_lock_bh(&agent->lock);
+	tid = ++agent->tid;
+	spin_unlock_bh(&agent->lock);
+	ipoib_sa_request_fill(request, question, tid);
 	err = ipoib_sa_request_post(request);
 	if (err)
 		goto free_request;
