@@ -16,7 +16,7 @@
 #include "ipoib_fabric.h"
 #include "ipoib_multicast.h"
 #include "ipoib_object.h"
-#include "ipoib_path.h"
+#include "ipoib_neigh.h"
 #include "ipoib_stats.h"
 #include "ipoib_ud.h"
 #include "ipoib_wire.h"
@@ -48,14 +48,14 @@
  *	interface, so nothing is asked with a lock below held.
  * transmit lock of a queue (_xmit_lock)
  *	&struct ipoib_txq and the head of its ring.
- * &ipoib_groups.lock, &ipoib_paths.lock
+ * &ipoib_groups.lock, &ipoib_neighs.lock
  *	the state of groups and paths, the queues of frames that wait for
  *	them. Neither is taken under the other. Taken in the transmit path
  *	only if there is no usable address handle. Never held while the fabric
  *	is called with the intent to sleep, nor while a frame is sent.
  * &ipoib_limit.lock
  *	how many questions to the fabric are open, and what waits to ask. Taken also
- *	under &ipoib_paths.lock; none is taken under it.
+ *	under &ipoib_neighs.lock; none is taken under it.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
  *	the works of connected mode, readers of debugfs, and under RTNL where
@@ -63,7 +63,7 @@
  * &ipoib_cm.lock
  *	peers, the state of connections, frames that wait for one. Taken by
  *	the callback of requests, and in the transmit path only if there is no
- *	connection to a peer that could have one. &ipoib_paths.lock may be
+ *	connection to a peer that could have one. &ipoib_neighs.lock may be
  *	taken under it. It is taken where a neighbour of the stack changes,
  *	perhaps under the lock of its table: so under this one nothing of
  *	neighbours is asked.
@@ -81,7 +81,7 @@
  *
  * Objects and owners:
  *
- * &struct ipoib_path, &struct ipoib_mcast
+ * &struct ipoib_neigh, &struct ipoib_mcast
  *	are found by GID in a hash table under RCU. A path is reference
  *	counted: the table holds one, each query under way another. A group is
  *	freed by its own work, or when the interface goes down and these works
@@ -257,8 +257,8 @@ struct ipoib_dev {
 	u32 port;
 	/** @police: limit of received ARP and ND */
 	struct ipoib_police *police;
-	/** @path: see ipoib_path.h */
-	struct ipoib_paths path;
+	/** @neigh: see ipoib_neigh.h */
+	struct ipoib_neighs neigh;
 	/** @mcast: see ipoib_multicast.h */
 	struct ipoib_groups mcast;
 

@@ -21,7 +21,6 @@
 #include "ipoib_wire.h"
 
 struct ipoib_dev;
-struct ipoib_path;
 struct ipoib_txq;
 struct page_pool;
 

@@ -16,7 +16,7 @@ static struct dentry *ipoib_debugfs_root;
 
 DEFINE_SEQ_ATTRIBUTE(ipoib_mcg);
 
-DEFINE_SEQ_ATTRIBUTE(ipoib_path);
+DEFINE_SEQ_ATTRIBUTE(ipoib_neigh);
 
 DEFINE_SEQ_ATTRIBUTE(ipoib_cm);
 
@@ -51,7 +51,7 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
 	ASSERT_RTNL();
 	priv->debugfs_mcg = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
 	priv->debugfs_path = ipoib_debugfs_file(priv, "path",
-						&ipoib_path_fops);
+						&ipoib_neigh_fops);
 	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) && priv->cm)
 		priv->debugfs_cm = ipoib_debugfs_file(priv, "cm",
 						      &ipoib_cm_fops);

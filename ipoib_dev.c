@@ -319,7 +319,7 @@ void ipoib_dev_down(struct ipoib_dev *priv)
 	ipoib_pmtu_stop(priv);
 	ipoib_cm_stop(priv);
 	ipoib_mcast_stop(priv);
-	ipoib_path_stop(priv);
+	ipoib_neigh_stop(priv);
 	if (priv->fabric->stop)
 		priv->fabric->stop(priv);
 	ipoib_ud_stop(priv);
@@ -364,7 +364,7 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 	netif_tx_wake_all_queues(priv->netdev);
 	if (priv->fabric->start)
 		priv->fabric->start(priv);
-	ipoib_path_start(priv);
+	ipoib_neigh_start(priv);
 	ipoib_cm_start(priv);
 	err = ipoib_mcast_start(priv);
 	if (err) {
@@ -472,7 +472,7 @@ static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 		goto exit_stats;
 	}
 	ipoib_police_init(priv->police);
-	err = ipoib_path_init(priv);
+	err = ipoib_neigh_init(priv);
 	if (err)
 		goto free_police;
 	err = ipoib_mcast_init(priv);
@@ -481,7 +481,7 @@ static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 	return 0;
 
 exit_path:
-	ipoib_path_exit(priv);
+	ipoib_neigh_exit(priv);
 free_police:
 	kvfree(priv->police);
 exit_stats:
@@ -494,7 +494,7 @@ destroy_wq:
 static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 {
 	ipoib_mcast_exit(priv);
-	ipoib_path_exit(priv);
+	ipoib_neigh_exit(priv);
 	kvfree(priv->police);
 	ipoib_stats_exit(priv);
 	destroy_workqueue(priv->wq);
@@ -548,7 +548,7 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
 	/* Nothing can be started any more; what is under way is waited for. */
 	cancel_delayed_work_sync(&priv->ctl.work);
-	ipoib_path_wait_answers(priv);
+	ipoib_neigh_wait_answers(priv);
 	priv->fabric->exit(priv);
 	ipoib_cm_exit(priv);
 	ipoib_ud_exit(priv);

@@ -21,7 +21,7 @@ struct ib_cm_req_event_param;
 struct ipoib_agent;
 struct ipoib_dev;
 struct ipoib_mcast;
-struct ipoib_path;
+struct ipoib_neigh;
 struct net_device;
 struct seq_file;
 
@@ -109,16 +109,16 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @event: an asynchronous event of the port: mark paths as stale or have the
  *	control work check, whatever it means here. Does not sleep.
  *
- * @path_get: find the way to &ipoib_path.gid. ipoib_path_done() is called in
+ * @path_get: find the way to &ipoib_neigh.gid. ipoib_neigh_answered() is called in
  *	process context if, and only if, 0 is returned, and not before this
- *	returns, as &ipoib_paths.lock is held. Does not sleep. The caller
+ *	returns, as &ipoib_neighs.lock is held. Does not sleep. The caller
  *	has taken a reference to the path for the answer.
  * @path_cancel: let queries end soon. What they call is still called. They may
  *	have ended already. Does not wait.
  * @path_ah: attributes of an address handle from a path record. May sleep. The
  *	caller gives them to rdma_destroy_ah_attr().
  * @path_show: print what the record of a path says of the way, for debugfs.
- *	&ipoib_paths.lock is held.
+ *	&ipoib_neighs.lock is held.
  *
  * @join: ask to join a group with a JoinState. @like is the record of the
  *	broadcast group: a group that is missing is created like it. If it is
@@ -151,11 +151,11 @@ struct ipoib_fabric_ops {
 	int (*port_read)(struct ipoib_dev *priv, struct ipoib_port *port);
 	void (*event)(struct ipoib_dev *priv, enum ib_event_type event);
 
-	int (*path_get)(struct ipoib_dev *priv, struct ipoib_path *path);
-	void (*path_cancel)(struct ipoib_dev *priv, struct ipoib_path *path);
+	int (*path_get)(struct ipoib_dev *priv, struct ipoib_neigh *neigh);
+	void (*path_cancel)(struct ipoib_dev *priv, struct ipoib_neigh *neigh);
 	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec,
 		       struct rdma_ah_attr *attr);
-	void (*path_show)(struct seq_file *file, const struct ipoib_path *path);
+	void (*path_show)(struct seq_file *file, const struct ipoib_neigh *neigh);
 
 	struct ib_sa_multicast *(*join)(struct ipoib_dev *priv,
 					struct ipoib_mcast *mcast, u8 state,

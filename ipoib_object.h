@@ -23,7 +23,7 @@ struct seq_file;
  * @IPOIB_OBJECT_ATTACHMENT: QPs attached to a group
  * @IPOIB_OBJECT_POOL: page pools
  * @IPOIB_OBJECT_AH: address handles
- * @IPOIB_OBJECT_PATH: &struct ipoib_path
+ * @IPOIB_OBJECT_PATH: &struct ipoib_neigh
  * @IPOIB_OBJECT_GROUP: &struct ipoib_mcast
  * @IPOIB_OBJECT_QUERY: path record queries
  * @IPOIB_OBJECT_JOIN: joins, refused or not, that were not given up

@@ -197,11 +197,11 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	lockdep_assert_held(&cm->lock);
 	if (ipoib_conn_is_closing(conn))
 		return -ECANCELED;
-	if (left > 0 && ipoib_path_is_stale(cm->priv, peer->addr.gid))
+	if (left > 0 && ipoib_neigh_is_stale(cm->priv, peer->addr.gid))
 		return left;
 	if (ipoib_peer_use_any(peer, conn))
 		return -ECANCELED;
-	if (!ipoib_path_record(cm->priv, peer->addr.gid, rec))
+	if (!ipoib_neigh_record(cm->priv, peer->addr.gid, rec))
 		return -ENETUNREACH;
 	ipoib_cm_port_addr_from_rec(&conn->port, rec);
 	set_bit(IPOIB_CONN_IS_ASKED, &conn->flags);

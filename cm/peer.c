@@ -99,7 +99,7 @@ bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
 {
 	struct sa_path_rec rec;
 
-	if (!ipoib_path_record(priv, gid, &rec))
+	if (!ipoib_neigh_record(priv, gid, &rec))
 		return false;
 	ipoib_cm_port_addr_from_rec(port, &rec);
 	return true;
@@ -155,7 +155,7 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 	struct ipoib_port_addr known;
 
 	/* In this order: what is not stale is not replaced by a record that is. */
-	if (ipoib_path_is_stale(priv, gid) ||
+	if (ipoib_neigh_is_stale(priv, gid) ||
 	    !ipoib_cm_port_addr_lookup(priv, gid, &known))
 		return IPOIB_IDENTITY_UNKNOWN;
 	return ipoib_cm_port_addr_equal(priv, &known, port) ?

@@ -111,7 +111,7 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	WRITE_ONCE(mcast->users, users);
 	/* One that is granted would have the group left before its time. */
 	if (!users && priv->agent)
-		ipoib_credit_put(priv->path.limit, &mcast->credit);
+		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	ipoib_mcast_queue(mcast, !users && READ_ONCE(mcast->held) ?
 				 ipoib_mcast_take_slot(priv) : 0);
 }

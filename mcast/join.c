@@ -282,7 +282,7 @@ void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
 		priv->fabric->left(priv, mcast, state);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
 	if (priv->agent)
-		ipoib_credit_put(priv->path.limit, &mcast->credit);
+		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 }
 
 /* ---- to have joined ---- */
@@ -551,7 +551,7 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 	struct ipoib_dev *priv = mcast->priv;
 
 	return !priv->agent || ipoib_mcast_group_is_broadcast(mcast) ||
-	       ipoib_credit_get(priv->path.limit, &mcast->credit);
+	       ipoib_credit_get(priv->neigh.limit, &mcast->credit);
 }
 
 /*
@@ -1006,7 +1006,7 @@ void ipoib_mcast_work(struct work_struct *work)
 	/* Nothing is asked any more, or it is not needed any more; or the next run decides. */
 	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state) &&
 	    !delayed_work_pending(&mcast->work))
-		ipoib_credit_put(priv->path.limit, &mcast->credit);
+		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
 	if (mcast->state != state && !ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, 0);

@@ -93,7 +93,7 @@ static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 	switch (event) {
 	case IB_EVENT_GID_CHANGE:
 		ipoib_roce_check_gid(priv);
-		ipoib_path_mark_all_stale(priv);
+		ipoib_neigh_all_stale(priv);
 		fallthrough;
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_PORT_ERR:
@@ -130,7 +130,7 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
 /**
  * struct ipoib_roce_query - a path that is being resolved
  * @work: begins and ends it
- * @path: the path
+ * @neigh: the neighbour
  * @attr: our GID, held
  * @addr: what the address resolution works with
  * @begun: the address resolution has been started; the work only, as the next
@@ -140,7 +140,7 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
  */
 struct ipoib_roce_query {
 	struct work_struct work;
-	struct ipoib_path *path;
+	struct ipoib_neigh *neigh;
 	const struct ib_gid_attr *attr;
 	struct rdma_dev_addr addr;
 	bool begun;
@@ -168,7 +168,7 @@ static bool ipoib_roce_gid_valid(const union ib_gid *gid)
 
 static int ipoib_roce_query_begin(struct ipoib_roce_query *query)
 {
-	const union ib_gid *dgid = &query->path->gid;
+	const union ib_gid *dgid = &query->neigh->gid;
 	union {
 		struct sockaddr any;
 		struct sockaddr_in in;
@@ -181,7 +181,7 @@ static int ipoib_roce_query_begin(struct ipoib_roce_query *query)
 	rdma_gid2ip(&dst.any, dgid);
 	if (src.any.sa_family != dst.any.sa_family)
 		return -EAFNOSUPPORT;
-	query->addr.net = dev_net(query->path->priv->lower);
+	query->addr.net = dev_net(query->neigh->priv->lower);
 	query->addr.sgid_attr = query->attr;
 	query->begun = true;
 	return rdma_resolve_ip(&src.any, &dst.any, &query->addr,
@@ -193,9 +193,9 @@ static int ipoib_roce_query_prepare(struct ipoib_roce_query *query)
 {
 	const struct ib_gid_attr *attr;
 
-	if (!ipoib_roce_gid_valid(&query->path->gid))
+	if (!ipoib_roce_gid_valid(&query->neigh->gid))
 		return -EADDRNOTAVAIL;
-	attr = ipoib_roce_gid_attr(query->path->priv);
+	attr = ipoib_roce_gid_attr(query->neigh->priv);
 	if (IS_ERR(attr))
 		return PTR_ERR(attr);
 	query->attr = attr;
@@ -215,10 +215,10 @@ static __be32 ipoib_roce_flow_label(const union ib_gid *sgid,
 static void ipoib_roce_make_path(struct ipoib_roce_query *query,
 				 struct sa_path_rec *rec)
 {
-	struct ipoib_dev *priv = query->path->priv;
+	struct ipoib_dev *priv = query->neigh->priv;
 
 	rec->rec_type = SA_PATH_REC_TYPE_ROCE_V2;
-	rec->dgid = query->path->gid;
+	rec->dgid = query->neigh->gid;
 	rec->sgid = query->attr->gid;
 	rec->pkey = cpu_to_be16(IPOIB_ROCE_PKEY);
 	rec->mtu_selector = IB_SA_EQ;
@@ -243,8 +243,8 @@ static bool ipoib_roce_on_link(const struct rdma_dev_addr *addr)
 
 static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 {
-	struct ipoib_path *path = query->path;
-	struct ipoib_dev *priv = path->priv;
+	struct ipoib_neigh *neigh = query->neigh;
+	struct ipoib_dev *priv = neigh->priv;
 	struct sa_path_rec rec = {};
 
 	if (!err && !ipoib_roce_on_link(&query->addr))
@@ -257,12 +257,12 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	if (query->attr)
 		rdma_put_gid_attr(query->attr);
 	/* It may have been cancelled before this, and cannot be after. */
-	spin_lock_bh(&priv->path.lock);
-	path->query = NULL;
-	spin_unlock_bh(&priv->path.lock);
+	spin_lock_bh(&priv->neigh.lock);
+	neigh->query = NULL;
+	spin_unlock_bh(&priv->neigh.lock);
 	cancel_work(&query->work);
 	kfree(query);
-	ipoib_path_done(path, err, &rec);
+	ipoib_neigh_answered(neigh, err, &rec);
 }
 
 static void ipoib_roce_query_work(struct work_struct *work)
@@ -289,34 +289,34 @@ static void ipoib_roce_query_work(struct work_struct *work)
 		ipoib_roce_query_end(query, err);
 }
 
-static int ipoib_roce_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
+static int ipoib_roce_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 {
 	struct ipoib_roce_query *query;
 
-	lockdep_assert_held(&priv->path.lock);
+	lockdep_assert_held(&priv->neigh.lock);
 	query = kzalloc(sizeof(*query), GFP_ATOMIC);
 	if (!query)
 		return -ENOMEM;
 	INIT_WORK(&query->work, ipoib_roce_query_work);
-	query->path = path;
+	query->neigh = neigh;
 	query->status = -ECANCELED;
-	path->query = query;
+	neigh->query = query;
 	queue_work(ipoib_roce_wq, &query->work);
 	return 0;
 }
 
 static void ipoib_roce_path_cancel(struct ipoib_dev *priv,
-				   struct ipoib_path *path)
+				   struct ipoib_neigh *neigh)
 {
 	struct ipoib_roce_query *query;
 
-	spin_lock_bh(&priv->path.lock);
-	query = path->query;
+	spin_lock_bh(&priv->neigh.lock);
+	query = neigh->query;
 	if (query) {
 		WRITE_ONCE(query->cancelled, true);
 		queue_work(ipoib_roce_wq, &query->work);
 	}
-	spin_unlock_bh(&priv->path.lock);
+	spin_unlock_bh(&priv->neigh.lock);
 }
 
 static int ipoib_roce_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
@@ -348,10 +348,10 @@ static int ipoib_roce_mcast_ah(struct ipoib_dev *priv,
 }
 
 static void ipoib_roce_path_show(struct seq_file *file,
-				 const struct ipoib_path *path)
+				 const struct ipoib_neigh *neigh)
 {
-	seq_printf(file, "  DMAC:     %pM\n", path->rec.roce.dmac);
-	seq_printf(file, "  hops:     %u\n", path->rec.hop_limit);
+	seq_printf(file, "  DMAC:     %pM\n", neigh->rec.roce.dmac);
+	seq_printf(file, "  hops:     %u\n", neigh->rec.hop_limit);
 }
 
 /* The GIDs of a macvlan are those of what is below it. */
@@ -370,7 +370,7 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 		return -ENOMEM;
 	roce->priv = priv;
 	priv->roce = roce;
-	priv->path.limit = &ipoib_roce_limit;
+	priv->neigh.limit = &ipoib_roce_limit;
 	priv->vid = ipoib_roce_vid(priv->lower);
 	netdev_hold(priv->lower, &roce->tracker, GFP_KERNEL);
 	ipoib_roce_group_init(roce);
@@ -384,7 +384,7 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 	ipoib_roce_group_exit(roce);
 	netdev_put(priv->lower, &roce->tracker);
 	priv->roce = NULL;
-	priv->path.limit = NULL;
+	priv->neigh.limit = NULL;
 	kfree(roce);
 }
 
@@ -571,7 +571,7 @@ static void ipoib_roce_neigh_event(struct neighbour *neigh)
 	rcu_read_lock();
 	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
 		if (roce->priv->lower == neigh->dev)
-			ipoib_path_mac_moved(roce->priv, &gid, valid ? mac : NULL);
+			ipoib_neigh_mac_moved(roce->priv, &gid, valid ? mac : NULL);
 	rcu_read_unlock();
 }
 

@@ -252,7 +252,7 @@ static void ipoib_sa_notice_deliver(struct ipoib_dev *priv,
 	switch (trap) {
 	case IPOIB_TRAP_GID_IN:
 	case IPOIB_TRAP_GID_OUT:
-		ipoib_path_changed(priv, &gid, trap == IPOIB_TRAP_GID_IN);
+		ipoib_neigh_port_moved(priv, &gid, trap == IPOIB_TRAP_GID_IN);
 		break;
 	case IPOIB_TRAP_MGID_NEW:
 		ipoib_mcast_group_created(priv, &gid);

@@ -108,7 +108,7 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 	case IB_EVENT_CLIENT_REREGISTER:
 		/* Those open are to a previous SM, or from a previous LID. */
 		ipoib_sa_query_cancel(priv);
-		ipoib_path_mark_all_stale(priv);
+		ipoib_neigh_all_stale(priv);
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 		break;
 	case IB_EVENT_PORT_ACTIVE:
@@ -129,14 +129,14 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 				 ipoib_num_paths_t num_paths, void *context)
 {
-	struct ipoib_path *path = context;
-	struct ipoib_dev *priv = path->priv;
+	struct ipoib_neigh *neigh = context;
+	struct ipoib_dev *priv = neigh->priv;
 
 	if (!status && !rec)
 		status = -ENOENT;
 	if (rec && !rec->hop_limit && rdma_is_grh_required(priv->ca, priv->port))
 		rec->hop_limit = 1;
-	ipoib_path_done(path, status, rec);
+	ipoib_neigh_answered(neigh, status, rec);
 }
 
 /* The traffic class of the broadcast group is that of the link (U12). */
@@ -154,11 +154,11 @@ static u8 ipoib_sa_traffic_class(struct ipoib_dev *priv)
 }
 
 /* Fails with -EAGAIN if no SM is known. */
-static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
+static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 {
 	struct sa_path_rec rec = {
 		.rec_type = SA_PATH_REC_TYPE_IB,
-		.dgid = path->gid,
+		.dgid = neigh->gid,
 		.sgid = priv->local_gid,
 		.pkey = cpu_to_be16(priv->pkey),
 		.numb_path = 1,
@@ -167,32 +167,32 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_path *path)
 	struct ib_sa_query *query;
 	int id;
 
-	lockdep_assert_held(&priv->path.lock);
+	lockdep_assert_held(&priv->neigh.lock);
 	id = ib_sa_path_rec_get(&ipoib_sa_client, priv->ca, priv->port, &rec,
 				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID |
 				IB_SA_PATH_REC_NUMB_PATH |
 				IB_SA_PATH_REC_TRAFFIC_CLASS |
 				IB_SA_PATH_REC_PKEY, IPOIB_SA_TIMEOUT_MS,
-				GFP_ATOMIC, ipoib_sa_path_answer, path,
+				GFP_ATOMIC, ipoib_sa_path_answer, neigh,
 				&query);
 	if (id < 0)
 		return id;
-	path->query = query;
-	path->query_id = id;
+	neigh->query = query;
+	neigh->query_id = id;
 	return 0;
 }
 
 /* The core knows a query that has ended by its number. */
 static void ipoib_sa_path_cancel(struct ipoib_dev *priv,
-				 struct ipoib_path *path)
+				 struct ipoib_neigh *neigh)
 {
 	struct ib_sa_query *query;
 	int id;
 
-	spin_lock_bh(&priv->path.lock);
-	query = path->query;
-	id = path->query_id;
-	spin_unlock_bh(&priv->path.lock);
+	spin_lock_bh(&priv->neigh.lock);
+	query = neigh->query;
+	id = neigh->query_id;
+	spin_unlock_bh(&priv->neigh.lock);
 	if (query)
 		ib_sa_cancel_query(id, query);
 }
@@ -204,9 +204,9 @@ static int ipoib_sa_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
 }
 
 static void ipoib_sa_path_show(struct seq_file *file,
-			       const struct ipoib_path *path)
+			       const struct ipoib_neigh *neigh)
 {
-	struct sa_path_rec rec = path->rec;
+	struct sa_path_rec rec = neigh->rec;
 
 	seq_printf(file, "  DLID:     0x%04x\n",
 		   be32_to_cpu(sa_path_get_dlid(&rec)));
@@ -429,7 +429,7 @@ static int ipoib_sa_init(struct ipoib_dev *priv)
 		return 0;
 	}
 	priv->agent = agent;
-	priv->path.limit = &agent->limit;
+	priv->neigh.limit = &agent->limit;
 	return 0;
 }
 
@@ -438,7 +438,7 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 	if (priv->agent)
 		ipoib_sa_agent_put(priv->agent);
 	priv->agent = NULL;
-	priv->path.limit = NULL;
+	priv->neigh.limit = NULL;
 }
 
 static void ipoib_sa_start(struct ipoib_dev *priv)

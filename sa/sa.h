@@ -115,7 +115,7 @@ struct ipoib_sub {
  * @port: port
  * @mad: sends requests, takes answers
  * @lock: protects what follows up to @sm_work. Taken outside of mcast.lock and
- *	path.lock of an interface, never inside
+ *	neigh.lock of an interface, never inside
  * @devs: interfaces that are up
  * @requests: &struct ipoib_request under way
  * @sm: address of the SA, NULL while there is none

@@ -2,8 +2,8 @@
 /*
  * The paths of an interface, by the GID of a neighbour, ipoib_arp.c.
  */
-#ifndef IPOIB_PATH_H
-#define IPOIB_PATH_H
+#ifndef IPOIB_NEIGH_H
+#define IPOIB_NEIGH_H
 
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
@@ -19,32 +19,32 @@
 struct ipoib_dev;
 struct neighbour;
 
-/* Frames that may wait for a path. */
-#define IPOIB_PATH_QUEUE	16
+/* Frames that may wait for a neighbour's path. */
+#define IPOIB_NEIGH_QUEUE	16
 /* Paths of an interface. */
-#define IPOIB_PATH_MAX		16384
+#define IPOIB_NEIGH_MAX		16384
 /* Frames of an interface that may wait for any path. */
-#define IPOIB_PATH_QUEUED	4096
+#define IPOIB_NEIGH_QUEUED	4096
 
 /**
- * enum ipoib_path_state - what is known about the way to a GID
- * @IPOIB_PATH_IDLE: nothing, not asked for
- * @IPOIB_PATH_WAITING: the fabric is to be asked as soon as there is a credit; frames wait
- * @IPOIB_PATH_RESOLVING: the fabric was asked; frames wait
- * @IPOIB_PATH_VALID: there is an address handle
- * @IPOIB_PATH_FAILED: there is no path; frames are dropped until @retry_at
+ * enum ipoib_neigh_state - what is known about the way to a GID
+ * @IPOIB_NEIGH_IDLE: nothing, not asked for
+ * @IPOIB_NEIGH_WAITING: the fabric is to be asked as soon as there is a credit; frames wait
+ * @IPOIB_NEIGH_RESOLVING: the fabric was asked; frames wait
+ * @IPOIB_NEIGH_VALID: there is an address handle
+ * @IPOIB_NEIGH_FAILED: there is no path; frames are dropped until @retry_at
  */
-enum ipoib_path_state {
-	IPOIB_PATH_IDLE,
-	IPOIB_PATH_WAITING,
-	IPOIB_PATH_RESOLVING,
-	IPOIB_PATH_VALID,
-	IPOIB_PATH_FAILED,
+enum ipoib_neigh_state {
+	IPOIB_NEIGH_IDLE,
+	IPOIB_NEIGH_WAITING,
+	IPOIB_NEIGH_RESOLVING,
+	IPOIB_NEIGH_VALID,
+	IPOIB_NEIGH_FAILED,
 };
 
 /**
- * struct ipoib_path - the way to a GID
- * @node: in &ipoib_paths.table
+ * struct ipoib_neigh - the way to a GID
+ * @node: in &ipoib_neighs.table
  * @gid: key
  * @ah: published address handle; an old one stays while a new path record is
  *	fetched
@@ -52,26 +52,26 @@ enum ipoib_path_state {
  *	the first frame after @retry_at
  * @used: jiffies, with a resolution of a second, of the last frame
  * @priv: the interface
- * @list: in &ipoib_paths.list, under path.lock
+ * @list: in &ipoib_neighs.list, under neigh.lock
  * @work: goes on when there is a credit, or has been none for a second; on &ipoib_dev.wq
- * @credit: of its query: waited for in IPOIB_PATH_WAITING, held until the query has ended
- * @state: under path.lock
+ * @credit: of its query: waited for in IPOIB_NEIGH_WAITING, held until the query has ended
+ * @state: under neigh.lock
  * @queue: frames that wait, whole with their &struct ipoib_header; under
- *	path.lock
- * @query: the query as the fabric knows it, NULL if none; under path.lock
+ *	neigh.lock
+ * @query: the query as the fabric knows it, NULL if none; under neigh.lock
  * @query_id: the same, if the fabric uses numbers
- * @asked_at: jiffies: when the fabric was to be asked; under path.lock
- * @retry_at: jiffies, valid in IPOIB_PATH_FAILED and if @stale; written under
- *	path.lock
+ * @asked_at: jiffies: when the fabric was to be asked; under neigh.lock
+ * @retry_at: jiffies, valid in IPOIB_NEIGH_FAILED and if @stale; written under
+ *	neigh.lock
  * @reread_at: jiffies: not before, the record is read anew because the stack found the
- *	neighbour unreachable; under path.lock
- * @failures: failed queries in a row, or as good as that; under path.lock
- * @rec: last path record, under path.lock
+ *	neighbour unreachable; under neigh.lock
+ * @failures: failed queries in a row, or as good as that; under neigh.lock
+ * @rec: last path record, under neigh.lock
  * @odd: it takes less than the link, and that has been said; query's answer only
  * @ref: held by the table, by each query and by the queued @work
  * @rcu: frees it
  */
-struct ipoib_path {
+struct ipoib_neigh {
 	struct rhash_head node;
 	union ib_gid gid;
 	struct ipoib_ah __rcu *ah;
@@ -82,7 +82,7 @@ struct ipoib_path {
 	struct list_head list;
 	struct delayed_work work;
 	struct ipoib_credit credit;
-	enum ipoib_path_state state;
+	enum ipoib_neigh_state state;
 	struct sk_buff_head queue;
 	void *query;
 	int query_id;
@@ -97,10 +97,10 @@ struct ipoib_path {
 };
 
 /**
- * struct ipoib_paths - the paths of an interface
+ * struct ipoib_neighs - the paths of an interface
  */
-struct ipoib_paths {
-	/** @table: &struct ipoib_path by GID, read under RCU */
+struct ipoib_neighs {
+	/** @table: &struct ipoib_neigh by GID, read under RCU */
 	struct rhashtable table;
 	/** @lock: protects all that follows, the state of the paths and their queues */
 	spinlock_t lock;
@@ -117,25 +117,25 @@ struct ipoib_paths {
 };
 
 /* ipoib_arp.c */
-int ipoib_path_init(struct ipoib_dev *priv);
-void ipoib_path_exit(struct ipoib_dev *priv);
-void ipoib_path_start(struct ipoib_dev *priv);
-void ipoib_path_stop(struct ipoib_dev *priv);
-void ipoib_path_wait_answers(struct ipoib_dev *priv);
-void ipoib_path_mark_all_stale(struct ipoib_dev *priv);
-void ipoib_path_changed(struct ipoib_dev *priv, const union ib_gid *gid,
+int ipoib_neigh_init(struct ipoib_dev *priv);
+void ipoib_neigh_exit(struct ipoib_dev *priv);
+void ipoib_neigh_start(struct ipoib_dev *priv);
+void ipoib_neigh_stop(struct ipoib_dev *priv);
+void ipoib_neigh_wait_answers(struct ipoib_dev *priv);
+void ipoib_neigh_all_stale(struct ipoib_dev *priv);
+void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid,
 			bool here);
-void ipoib_path_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
+void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
 			  const u8 *mac);
-bool ipoib_path_record(struct ipoib_dev *priv, const u8 *gid,
+bool ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid,
 		       struct sa_path_rec *rec);
-bool ipoib_path_is_stale(struct ipoib_dev *priv, const u8 *gid);
-void ipoib_path_contradicted(struct ipoib_dev *priv, const u8 *gid);
-void ipoib_path_put(struct ipoib_path *path);
-void ipoib_path_done(struct ipoib_path *path, int status,
+bool ipoib_neigh_is_stale(struct ipoib_dev *priv, const u8 *gid);
+void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid);
+void ipoib_neigh_put(struct ipoib_neigh *neigh);
+void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
 		     const struct sa_path_rec *rec);
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
 void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
-extern const struct seq_operations ipoib_path_sops;
+extern const struct seq_operations ipoib_neigh_sops;
 
-#endif /* IPOIB_PATH_H */
+#endif /* IPOIB_NEIGH_H */
