@@ -6,7 +6,6 @@
 #define IPOIB_H
 
 #include <linux/completion.h>
-#include <linux/jhash.h>
 #include <linux/netdevice.h>
 #include <rdma/ib_verbs.h>
 
@@ -36,7 +35,7 @@
  *	(ipoib_ctl.c), and the lists of HCAs and interfaces. Serialises everything
  *	that makes, removes, starts, stops or changes an interface.
  *	Never taken in a completion, an answer of the fabric or a
- *	work of groups or paths, so ndo_stop() may wait for all of those.
+ *	work of groups or neighbours, so ndo_stop() may wait for all of those.
  * mutex of the agents (sa/agent.c)
  *	which ports have one, and how many interfaces share it. Taken when
  *	interfaces are made, under RTNL, and freed.
@@ -49,7 +48,7 @@
  * transmit lock of a queue (_xmit_lock)
  *	&struct ipoib_txq and the head of its ring.
  * &ipoib_groups.lock, &ipoib_neighs.lock
- *	the state of groups and paths, the queues of frames that wait for
+ *	the state of groups and neighbours, the queues of frames that wait for
  *	them. Neither is taken under the other. Taken in the transmit path
  *	only if there is no usable address handle. Never held while the fabric
  *	is called with the intent to sleep, nor while a frame is sent.
@@ -82,12 +81,12 @@
  * Objects and owners:
  *
  * &struct ipoib_neigh, &struct ipoib_mcast
- *	are found by GID in a hash table under RCU. A path is reference
- *	counted: the table holds one, each query under way another. A group is
+ *	are found by GID in a hash table under RCU. A neighbour is reference counted: the
+ *	table holds one, each query under way another, and its queued work. A group is
  *	freed by its own work, or when the interface goes down and these works
  *	have ended. Both are freed after a grace period.
  * &struct ipoib_ah
- *	is owned by the one path or group that points to it. Senders hold no
+ *	is owned by the one neighbour or group that points to it. Senders hold no
  *	reference: they read the pointer under RCU and post while they hold
  *	the transmit lock. ipoib_ah_retire() takes over a handle that has been
  *	unpublished; it is destroyed when a grace period has passed and after
@@ -132,9 +131,12 @@
  *
  * Work:
  *
- * &ipoib_dev.wq (ordered): works of groups, listeners, path ageing, refill of the receive
- *	queue, ending memberships of a P_Key that was replaced. It is flushed with RTNL held
- *	when groups stop, and goes after the last answer has come.
+ * &ipoib_dev.wq (ordered): works of groups, listeners, refill of the receive queue, ending
+ *	memberships of a P_Key that was replaced. It is flushed with RTNL held when groups
+ *	stop, and goes after the last answer has come.
+ * &ipoib_neighs.wq (unbound): works of neighbours, and their ageing. What waits for a path is
+ *	sent and dropped here, so first contacts do not wait behind groups. Flushed with RTNL
+ *	held when neighbours stop.
  * &ipoib_ahs.work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): the works of connections. None needs RTNL, so it may be held where
@@ -317,7 +319,7 @@ struct ipoib_dev {
 	unsigned int nmapped;
 
 	/* works, and what they deal with */
-	/** @wq: ordered queue of the works of groups, paths and receives */
+	/** @wq: ordered queue of the works of groups and receives */
 	struct workqueue_struct *wq;
 	/** @ctl: control work */
 	struct ipoib_ctl ctl;
@@ -413,23 +415,6 @@ static inline void ipoib_touch(unsigned long *used)
 
 	if (now - READ_ONCE(*used) >= HZ)
 		WRITE_ONCE(*used, now);
-}
-
-/**
- * ipoib_gid_hash - hash of the GID of a port or a group
- * @data: the GID
- * @len: its length
- * @seed: of the table
- *
- * The first word is left out: hardly anything differs there on one link.
- *
- * Return: the hash
- */
-static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
-{
-	const u32 *word = data;
-
-	return jhash_3words(word[1], word[2], word[3], seed);
 }
 
 /**

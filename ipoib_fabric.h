@@ -112,7 +112,7 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @path_get: find the way to &ipoib_neigh.gid. ipoib_neigh_answered() is called in
  *	process context if, and only if, 0 is returned, and not before this
  *	returns, as &ipoib_neighs.lock is held. Does not sleep. The caller
- *	has taken a reference to the path for the answer.
+ *	has taken a reference to the neighbour for the answer.
  * @path_cancel: let queries end soon. What they call is still called. They may
  *	have ended already. Does not wait.
  * @path_ah: attributes of an address handle from a path record. May sleep. The

@@ -1,73 +1,72 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The paths of an interface, by the GID of a neighbour, ipoib_arp.c.
+ * Neighbours of an interface: the ports that frames are sent to, and the path to each,
+ * ipoib_neigh.c; frames to them, ipoib_arp.c.
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
 
+#include <linux/jhash.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/seq_file.h>
 #include <linux/skbuff.h>
 #include <linux/workqueue.h>
+#include <net/ipv6.h>
 #include <rdma/ib_sa.h>
 #include <rdma/ib_verbs.h>
 
 #include "ipoib_limit.h"
+#include "ipoib_stats.h"
 #include "ipoib_ud.h"
 
 struct ipoib_dev;
 struct neighbour;
 
-/* Frames that may wait for a neighbour's path. */
-#define IPOIB_NEIGH_QUEUE	16
-/* Paths of an interface. */
+/* Neighbours of an interface. */
 #define IPOIB_NEIGH_MAX		16384
-/* Frames of an interface that may wait for any path. */
-#define IPOIB_NEIGH_QUEUED	4096
+/* A REQ from another port does not contradict a path record that is younger than this. */
+#define IPOIB_NEIGH_TRUST	(2 * HZ)
 
 /**
- * enum ipoib_neigh_state - what is known about the way to a GID
- * @IPOIB_NEIGH_IDLE: nothing, not asked for
- * @IPOIB_NEIGH_WAITING: the fabric is to be asked as soon as there is a credit; frames wait
- * @IPOIB_NEIGH_RESOLVING: the fabric was asked; frames wait
- * @IPOIB_NEIGH_VALID: there is an address handle
- * @IPOIB_NEIGH_FAILED: there is no path; frames are dropped until @retry_at
+ * enum ipoib_neigh_state - state of the path record
+ * @IPOIB_NEIGH_NONE: there is none, or none to rely on; not requested before
+ *	&ipoib_neigh.retry_at, and until then frames are dropped if there is no address handle
+ * @IPOIB_NEIGH_WAITING: to be requested as soon as there is a credit; frames wait
+ * @IPOIB_NEIGH_RESOLVING: requested from the fabric; frames wait
+ * @IPOIB_NEIGH_VALID: there is one, and an address handle made from it
  */
 enum ipoib_neigh_state {
-	IPOIB_NEIGH_IDLE,
+	IPOIB_NEIGH_NONE,
 	IPOIB_NEIGH_WAITING,
 	IPOIB_NEIGH_RESOLVING,
 	IPOIB_NEIGH_VALID,
-	IPOIB_NEIGH_FAILED,
 };
 
 /**
- * struct ipoib_neigh - the way to a GID
- * @node: in &ipoib_neighs.table
- * @gid: key
+ * struct ipoib_neigh - a port that frames are sent to
+ * @node: in &ipoib_neighs.table; read by each frame, as all up to @queue
+ * @gid: key. The QPN of a link-layer address is no part of it: the path depends on the GID
+ *	alone, so all interfaces on a port have one record, query and address handle
  * @ah: published address handle; an old one stays while a new path record is
  *	fetched
- * @stale: the fabric has changed since @rec was fetched; it is fetched again by
- *	the first frame after @retry_at
+ * @stale: @rec is fetched, or fetched again, by the first frame after @retry_at
+ * @retry_at: jiffies, valid if @stale; written under neigh.lock
  * @used: jiffies, with a resolution of a second, of the last frame
+ * @queue: frames that wait, whole with their &struct ipoib_header; under neigh.lock, as all
+ *	that follows
  * @priv: the interface
- * @list: in &ipoib_neighs.list, under neigh.lock
- * @work: goes on when there is a credit, or has been none for a second; on &ipoib_dev.wq
+ * @list: in &ipoib_neighs.list; empty if it is in the table no more
+ * @work: ipoib_arp_work(), when there is a credit, or has been none for a second, and after
+ *	an answer; on &ipoib_neighs.wq
  * @credit: of its query: waited for in IPOIB_NEIGH_WAITING, held until the query has ended
- * @state: under neigh.lock
- * @queue: frames that wait, whole with their &struct ipoib_header; under
- *	neigh.lock
- * @query: the query as the fabric knows it, NULL if none; under neigh.lock
+ * @state: see &enum ipoib_neigh_state
+ * @query: the query as the fabric knows it, NULL if none
  * @query_id: the same, if the fabric uses numbers
- * @asked_at: jiffies: when the fabric was to be asked; under neigh.lock
- * @retry_at: jiffies, valid in IPOIB_NEIGH_FAILED and if @stale; written under
- *	neigh.lock
- * @reread_at: jiffies: not before, the record is read anew because the stack found the
- *	neighbour unreachable; under neigh.lock
- * @failures: failed queries in a row, or as good as that; under neigh.lock
- * @rec: last path record, under neigh.lock
- * @odd: it takes less than the link, and that has been said; query's answer only
+ * @asked_at: jiffies: when the fabric was to be asked
+ * @failures: failed queries in a row
+ * @rec: last path record
+ * @odd: it takes less than the link, which has been logged; answers only, without the lock
  * @ref: held by the table, by each query and by the queued @work
  * @rcu: frees it
  */
@@ -76,19 +75,18 @@ struct ipoib_neigh {
 	union ib_gid gid;
 	struct ipoib_ah __rcu *ah;
 	bool stale;
+	unsigned long retry_at;
 	unsigned long used;
+	struct sk_buff_head queue;
 
 	struct ipoib_dev *priv;
 	struct list_head list;
 	struct delayed_work work;
 	struct ipoib_credit credit;
 	enum ipoib_neigh_state state;
-	struct sk_buff_head queue;
 	void *query;
 	int query_id;
 	unsigned long asked_at;
-	unsigned long retry_at;
-	unsigned long reread_at;
 	unsigned int failures;
 	struct sa_path_rec rec;
 	bool odd;
@@ -97,45 +95,131 @@ struct ipoib_neigh {
 };
 
 /**
- * struct ipoib_neighs - the paths of an interface
+ * struct ipoib_neighs - the neighbours of an interface
  */
 struct ipoib_neighs {
 	/** @table: &struct ipoib_neigh by GID, read under RCU */
 	struct rhashtable table;
-	/** @lock: protects all that follows, the state of the paths and their queues */
+	/** @lock: protects what follows, and the neighbours */
 	spinlock_t lock;
-	/** @list: all paths */
+	/** @list: all neighbours */
 	struct list_head list;
-	/** @npaths: length of @list */
-	unsigned int npaths;
+	/** @nneighs: length of @list */
+	unsigned int nneighs;
 	/** @queued: frames that wait for paths */
 	unsigned int queued;
 	/** @limit: of outstanding path queries; NULL if there is none */
 	struct ipoib_limit *limit;
-	/** @work: ages paths */
+	/** @wq: unbound, of the works of neighbours and of @work */
+	struct workqueue_struct *wq;
+	/** @work: ages neighbours */
 	struct delayed_work work;
 };
 
-/* ipoib_arp.c */
+/**
+ * ipoib_gid_hash - hash of the GID of a port or a group
+ * @data: the GID
+ * @len: its length
+ * @seed: of the table
+ *
+ * The first word is left out: hardly anything differs there on one link.
+ *
+ * Return: the hash
+ */
+static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
+{
+	const u32 *word = data;
+
+	return jhash_3words(word[1], word[2], word[3], seed);
+}
+
+static inline int ipoib_neigh_compare(struct rhashtable_compare_arg *arg,
+				      const void *object)
+{
+	const struct ipoib_neigh *neigh = object;
+
+	return !ipv6_addr_equal(arg->key, (const struct in6_addr *)&neigh->gid);
+}
+
+static const struct rhashtable_params ipoib_neigh_params = {
+	.key_len = sizeof_field(struct ipoib_neigh, gid),
+	.key_offset = offsetof(struct ipoib_neigh, gid),
+	.head_offset = offsetof(struct ipoib_neigh, node),
+	.hashfn = ipoib_gid_hash,
+	.obj_cmpfn = ipoib_neigh_compare,
+	.automatic_shrinking = true,
+};
+
+/**
+ * ipoib_neigh_find - find a neighbour
+ * @neighs: of the interface
+ * @gid: its GID, on a boundary of four octets
+ *
+ * Context: RCU read side
+ * Return: the neighbour, valid until the end of the read side, or NULL
+ */
+static inline struct ipoib_neigh *ipoib_neigh_find(struct ipoib_neighs *neighs,
+						   const u8 *gid)
+{
+	return rhashtable_lookup(&neighs->table, gid, ipoib_neigh_params);
+}
+
+/**
+ * ipoib_neigh_is_due - whether a path record is missing or stale, and may be requested
+ * @neigh: the neighbour
+ *
+ * Until the pause after a failure is over, frames leave neigh.lock alone.
+ *
+ * Return: true if so, also if it has been requested since
+ */
+static inline bool ipoib_neigh_is_due(const struct ipoib_neigh *neigh)
+{
+	return READ_ONCE(neigh->stale) &&
+	       time_after_eq(jiffies, READ_ONCE(neigh->retry_at));
+}
+
+/**
+ * ipoib_neigh_is_asked - whether an answer, or a credit for the query, is to come
+ * @neigh: the neighbour
+ *
+ * Context: &ipoib_neighs.lock held
+ * Return: true if so
+ */
+static inline bool ipoib_neigh_is_asked(const struct ipoib_neigh *neigh)
+{
+	return neigh->state == IPOIB_NEIGH_WAITING ||
+	       neigh->state == IPOIB_NEIGH_RESOLVING;
+}
+
+/* ipoib_neigh.c */
 int ipoib_neigh_init(struct ipoib_dev *priv);
 void ipoib_neigh_exit(struct ipoib_dev *priv);
 void ipoib_neigh_start(struct ipoib_dev *priv);
 void ipoib_neigh_stop(struct ipoib_dev *priv);
 void ipoib_neigh_wait_answers(struct ipoib_dev *priv);
+struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
+				    work_func_t work, enum ipoib_stat *why);
+void ipoib_neigh_put(struct ipoib_neigh *neigh);
+void ipoib_neigh_ask(struct ipoib_neigh *neigh);
+void ipoib_neigh_try(struct ipoib_neigh *neigh);
+bool ipoib_neigh_park(struct ipoib_neigh *neigh, struct sk_buff *skb);
+void ipoib_neigh_unpark(struct ipoib_neigh *neigh, struct sk_buff_head *frames);
+void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
+			  const struct sa_path_rec *rec);
 void ipoib_neigh_all_stale(struct ipoib_dev *priv);
 void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid,
-			bool here);
+			    bool here);
 void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
-			  const u8 *mac);
+			   const u8 *mac);
+void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid,
+			      unsigned long age);
 bool ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid,
-		       struct sa_path_rec *rec);
+			struct sa_path_rec *rec);
 bool ipoib_neigh_is_stale(struct ipoib_dev *priv, const u8 *gid);
-void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid);
-void ipoib_neigh_put(struct ipoib_neigh *neigh);
-void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
-		     const struct sa_path_rec *rec);
-void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
-void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
 extern const struct seq_operations ipoib_neigh_sops;
+
+/* ipoib_arp.c */
+void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *n);
 
 #endif /* IPOIB_NEIGH_H */

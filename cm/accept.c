@@ -150,7 +150,7 @@ static int ipoib_conn_check_grant(const struct ipoib_conn *conn, struct ipoib_pe
 
 	if (identity == IPOIB_IDENTITY_REFUTED) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		ipoib_neigh_contradicted(cm->priv, peer->addr.gid);
+		ipoib_neigh_contradicted(cm->priv, peer->addr.gid, IPOIB_NEIGH_TRUST);
 	}
 	if (ipoib_peer_crosses(cm, peer, request->sid)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);

@@ -23,6 +23,7 @@ CASES=(
 	"delete B9 delete_child takes it away, and says if there is none"
 	"delete_create B9 another can be made at once"
 	"reach B9,A17,A18 children of one partition reach each other, those of two do not"
+	"two_behind_one B35,U37 two children of a port are reached by one path record, and by their QPNs"
 	"pkey_of_frames U41,A16 frames of a child have its P_Key, and those to groups its MGID"
 	"link B14 ip link add makes one with P_Key, mode, umcast, MTU and name"
 	"link_files B15 which has the same files"
@@ -277,6 +278,39 @@ reach()
 	check "the parents still" wait_ping 1 2
 	away 2 0x8002
 	blue_down 1 3
+}
+
+# The answer of the SA comes when both frames wait for it.
+two_behind_one()
+{
+	local dev from to=()
+
+	check "up" blue_up 2 3
+	check "another" node_ip 2 link add link ib0 name twin type ipoib pkey 0x8001
+	check "up" node_ip 2 link set twin up
+	check "carrier" slowwait 10 has_carrier 2 twin
+	# what it knows of node 2 is forgotten
+	check "down" node_ip 3 link set ib0.8001 down
+	check "up" node_ip 3 link set ib0.8001 up
+	check "carrier" slowwait 10 has_carrier 3 ib0.8001
+	from=sqp=$(lladdr_qpn 3 ib0.8001)
+	for dev in ib0.8001 twin; do
+		to+=("$(lladdr 2 "$dev")")
+	done
+	capture_start two
+	knob_set 1 delay_ms_mad 500
+	for dev in "${to[@]}"; do
+		check "sent" in_node 3 raw_frame send ib0.8001 "$dev" 0x0800 cafe
+	done
+	for dev in "${to[@]}"; do
+		check "frame to $dev" slowwait 5 frame_seen "$from" "dqp=${dev:2:6}"
+	done
+	knob_set 1 delay_ms_mad 0
+	capture_stop
+	check_eq "questions for the path" "$(frame_count mad.class=03 mad.method=01 mad.attr=0035 \
+		"$(from 3)" "pr.dgid=$(port_gid 2)")" 1
+	check "away" node_ip 2 link del twin
+	blue_down 2 3
 }
 
 pkey_of_frames()
