@@ -108,9 +108,10 @@ static void ipoib_arp_work(struct work_struct *work)
 /*
  * A path record is due, or frames wait, which go first. A frame without an address handle
  * waits, or is dropped with a reason. Returns the handle to send it by, or NULL: then it is
- * consumed.
+ * consumed. Not inline, as it needs a stack frame with a canary, and the fast path does not.
  */
-static struct ipoib_ah *ipoib_arp_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb)
+static noinline struct ipoib_ah *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
+						     struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	enum ipoib_stat why = IPOIB_TX_NO_PATH;
