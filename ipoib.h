@@ -107,8 +107,8 @@
  * &struct ipoib_peer
  *	is found by link-layer address in a hash table under RCU, and freed
  *	after a grace period if it has neither connections nor other users, all
- *	of which count in &ipoib_peer.users: with the last of them, by the
- *	ageing work, or to make room for another.
+ *	of which count in &ipoib_peer.users: with the last of them or when its
+ *	neighbour ends, if it has none any more, or to make room for another.
  * what connections share
  *	&struct ipoib_cm_rx and the CQs for sends come with the first
  *	connection and go when none has existed for a while. Connections count
@@ -141,8 +141,8 @@
  *	handles.
  * &ipoib_cm.wq (unbound): the works of connections. None needs RTNL, so it may be held where
  *	they are waited for: ipoib_cm_exit() and ipoib_cm_let_go().
- * works of &struct ipoib_cm (system_unbound_wq): sending what waited for a connection, ageing,
- *	what connections share. They do not wait behind the works of connections, and need no
+ * works of &struct ipoib_cm (system_unbound_wq): sending what waited for a connection, what
+ *	connections share. They do not wait behind the works of connections, and need no
  *	RTNL, either.
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
  *	the SA, and the subscriptions to its reports.

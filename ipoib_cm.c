@@ -110,7 +110,6 @@ static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
 		return NULL;
 	peer->offers = offers;
 	peer->sent_to = true;
-	peer->used = jiffies;
 	if (ipoib_peer_may_connect(peer))
 		ipoib_peer_connect(cm, peer, false);
 	return peer;
@@ -261,7 +260,6 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 			    err);
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	}
-	ipoib_cm_reap_start(cm);
 }
 
 /**
@@ -534,7 +532,7 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	cm->seed = get_random_u32();
 	for (i = 0; i < IPOIB_CM_SHARES; i++)
 		INIT_LIST_HEAD(&cm->shares[i].conns);
-	ipoib_cm_reap_age_init(cm);
+	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
 }
 
 /**
@@ -625,7 +623,6 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	if (!cm)
 		return;
 	ipoib_cm_wait_gone(cm);
-	cancel_delayed_work_sync(&cm->age_work);
 	mutex_lock(&cm->mutex);
 	ipoib_cm_rx_release(cm);
 	mutex_unlock(&cm->mutex);
@@ -648,22 +645,45 @@ static bool ipoib_cm_neigh_ends(const struct neighbour *neigh)
 	       READ_ONCE(neigh->nud_state) == NUD_FAILED;
 }
 
+/*
+ * Close what is not in use (C20). What is stays: several IP addresses may have one link-layer
+ * address (C5). The peer goes with the last, if no frame is sent to it before.
+ */
+static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	lockdep_assert_held(&cm->lock);
+	peer->users++;
+	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
+		if (ipoib_conn_is_evictable(conn))
+			ipoib_conn_close_for(conn, IPOIB_CLOSE_IDLE);
+	peer->sent_to = false;
+	ipoib_peer_put(cm, peer);
+}
+
 /**
- * ipoib_cm_neigh_event - the stack tells of a neighbour
+ * ipoib_cm_neigh_event - the stack reports a neighbour
  * @priv: the interface
  * @neigh: the neighbour; if it ends, so do connections to it that are not in use
  *
- * Context: any but hard interrupt; the lock of the neighbour table may be held
+ * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
  */
 void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 {
+	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_lladdr addr, key;
+	struct ipoib_peer *peer;
 
-	if (!priv->cm || !ipoib_cm_neigh_ends(neigh))
+	if (!cm || !ipoib_cm_neigh_ends(neigh))
 		return;
 	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
 	ipoib_peer_key(&key, &addr);
-	ipoib_cm_reap_peer(priv->cm, &key);
+	spin_lock_bh(&cm->lock);
+	peer = ipoib_peer_find(cm, &key);
+	if (peer)
+		ipoib_peer_end(cm, peer);
+	spin_unlock_bh(&cm->lock);
 }
 
 /**

@@ -233,7 +233,7 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 	err = ipoib_conn_qp_run(conn);
 	if (err)
 		return err;
-	WRITE_ONCE(conn->deadline, jiffies + IPOIB_CM_LATE);
+	conn->deadline = jiffies + IPOIB_CM_LATE;
 	return ib_send_cm_rep(conn->id, &rep);
 }
 

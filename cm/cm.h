@@ -4,10 +4,10 @@
  * only; what has happened to a connection is noted for its work, see ipoib_conn_note():
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
- *	conn.c		the work of a connection: its making, what its events lead to, its end
+ *	conn.c		the work of a connection: its making, its events and deadlines, its end;
+ *			what connections share is checked, and goes
  *	connect.c	requesting connections; what the CM reports
  *	accept.c	granting connections that peers request
- *	age.c		which connections have to go
  *	share.c		how many connections there may be, of a port and of all
  *	qp.c		a connection, its QP and its identifier
  *	rx.c		receiving
@@ -79,7 +79,7 @@
  * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
  * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
  * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog detects connections that are stuck (age.c).
+ * watchdog detects connections that are stuck (conn.c).
  */
 #define IPOIB_RC_RETRY		7
 
@@ -118,7 +118,7 @@ enum ipoib_identity {
 /**
  * struct ipoib_cm_share - what the peers on a port of the fabric have, see ipoib_cm_share()
  * @conns: established connections by &ipoib_conn.share_list, least recently used first, as
- *	far as the ageing work has found
+ *	far as their works have found
  * @nconns: connections that are not closing
  * @npending: of those, the ones that are not established yet
  * @nclosing: connections that are closing, until they are freed
@@ -191,6 +191,8 @@ enum ipoib_conn_state {
  * @IPOIB_CONN_IS_OLD: another one has taken its place, and it is not sent on; under
  *	&ipoib_cm.lock
  * @IPOIB_CONN_IS_SHUT: nothing is sent any more; set under &ipoib_conn.tx_lock
+ * @IPOIB_CONN_IS_LAZY: no send is to complete, and the next one has the work run, which else
+ *	would look again late; under &ipoib_conn.tx_lock
  *
  * The first ones are events, set in any context by ipoib_conn_note().
  */
@@ -211,6 +213,7 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_IS_RUN,
 	IPOIB_CONN_IS_OLD,
 	IPOIB_CONN_IS_SHUT,
+	IPOIB_CONN_IS_LAZY,
 };
 
 /* The CM has its identifier in timewait, or has had it there. */
@@ -242,15 +245,13 @@ enum ipoib_peer_state {
  * @offers: transports the peer offers, from the flags of its address
  * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
  *	has done either; the other one is tried if it does not know that any more
- * @sent_to: there was a frame for it that had no connection; else we know it
- *	by its requests only
+ * @sent_to: there was a frame for it that had no connection, and no neighbour has ended
+ *	since; else it is known by its requests only
  * @users: connections not freed, and who else needs it
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED
  * @failures: failed attempts in a row; a connection that was never verified is one
  * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
  *	is not relied upon before @retry_at either
- * @silent: the last connection we sent on ended in silence, and nothing has come
- *	from the peer since
  * @setup_deadline: jiffies; until then frames too long for UD wait
  * @parked: frames that wait, whole with their &struct ipoib_header: too long for
  *	UD, or see @resend
@@ -259,13 +260,12 @@ enum ipoib_peer_state {
  * @conns: its connections, by &ipoib_conn.peer_list
  * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
  *	waits behind; or empty
- * @waiting: in &ipoib_cm.waiting if @parked waits for a connection, or empty
  * @list: in &ipoib_cm.peer_list
- * @used: jiffies of the last frame that had no connection
- * @last_rx: jiffies of the last frame that has come on an unreliable connection
+ * @last_rx: jiffies, with a resolution of a second, of the last frame that has come on an
+ *	unreliable connection
  * @rcu: frees it
  *
- * All but @tx, @used and @last_rx under &ipoib_cm.lock.
+ * All but @tx and @last_rx under &ipoib_cm.lock.
  */
 struct ipoib_peer {
 	struct rhash_head hash;
@@ -277,7 +277,6 @@ struct ipoib_peer {
 	u8 sid;
 	bool sent_to;
 	bool unverified;
-	bool silent;
 	unsigned int users;
 	unsigned long retry_at;
 	unsigned int failures;
@@ -287,9 +286,7 @@ struct ipoib_peer {
 	u32 node;
 	struct list_head conns;
 	struct list_head resend;
-	struct list_head waiting;
 	struct list_head list;
-	unsigned long used;
 	unsigned long last_rx;
 	struct rcu_head rcu;
 };
@@ -355,8 +352,8 @@ struct ipoib_cm_bufs {
  * @backlog: frames that wait for room in @ring, with their encapsulation header
  * @ring: sends; there are no slots on a connection we do not send on
  * @signalled: number of the slot after the last send that completes; under @tx_lock
- * @progress: jiffies when a send last completed, or none was to complete; written before
- *	@signalled and the tail of @ring are
+ * @progress: jiffies when a send last completed, or was posted while none was to complete;
+ *	written before @signalled and the tail of @ring are
  * @ref: references: one of its life, from the allocation to IPOIB_CONN_DEAD, and one of each
  *	queueing of @work
  * @work: makes it, treats the events in @flags, and takes it apart
@@ -376,12 +373,8 @@ struct ipoib_cm_bufs {
  * @node: its number when the connection was made, see ipoib_cm_node(), in whose share it
  *	is counted
  * @psn: first PSN of the packets to us
- * @deadline: jiffies; until then it may take to become established; of its work when it is
- *	closing
- * @aged: @used as the ageing work has last found it
- * @aged_rx: &ipoib_peer.last_rx as the ageing work has last found it
- * @aged_head: head of @ring then
- * @asked_at: jiffies when that last found nothing sent after @aged_rx
+ * @deadline: jiffies; until then it may take to become established, or to close; for its work
+ * @asked_at: jiffies when its work last found that all that was sent may have been answered
  * @bufs: own receive buffers, on an HCA without SRQ
  * @cq: number of the CQ for sends, -1 before it has what connections share
  * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
@@ -421,9 +414,6 @@ struct ipoib_conn {
 	u32 node;
 	u32 psn;
 	unsigned long deadline;
-	unsigned long aged;
-	unsigned long aged_rx;
-	u32 aged_head;
 	unsigned long asked_at;
 	struct ipoib_cm_bufs *bufs;
 	int cq;
@@ -538,7 +528,6 @@ struct ipoib_cm_poll {
  * @closing: those that are, until they are dead
  * @gone: woken when there is none, closing or not
  * @resend: peers whose frames have waited long enough
- * @waiting: peers with frames that wait for a connection
  * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
  * @rx: receiving
  * @srq_state: written with @mutex held, but for IPOIB_SRQ_LOW and IPOIB_SRQ_FAILED, which
@@ -557,8 +546,6 @@ struct ipoib_cm_poll {
  * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
  *	wait for these
  * @resend_work: sends what waits for @resend
- * @setup_work: gives up waiting for a connection
- * @age_work: checks what is idle, stuck or late
  * @rx_work: checks whether receives come back, and gives @rx back
  * @empty_at: jiffies since when there is no connection, if there is none
  */
@@ -582,7 +569,6 @@ struct ipoib_cm {
 	struct list_head closing;
 	wait_queue_head_t gone;
 	struct list_head resend;
-	struct list_head waiting;
 
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
@@ -601,8 +587,6 @@ struct ipoib_cm {
 	struct ib_cm_id *listen[2];
 	struct workqueue_struct *wq;
 	struct work_struct resend_work;
-	struct delayed_work setup_work;
-	struct delayed_work age_work;
 	struct delayed_work rx_work;
 	unsigned long empty_at;
 };
@@ -724,6 +708,7 @@ struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
 struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
 				    const struct ipoib_lladdr *addr);
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
@@ -732,18 +717,12 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 bool ipoib_peer_is_unverified(const struct ipoib_peer *peer);
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb);
-void ipoib_peer_age_all(struct ipoib_cm *cm);
 void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped);
 void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
 int ipoib_peer_init(struct ipoib_cm *cm);
 void ipoib_peer_exit(struct ipoib_cm *cm);
 void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);
-
-/* age.c */
-void ipoib_cm_reap_peer(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
-void ipoib_cm_reap_start(struct ipoib_cm *cm);
-void ipoib_cm_reap_age_init(struct ipoib_cm *cm);
 
 /* share.c */
 int ipoib_cm_admit(struct ipoib_cm *cm, u32 node);
@@ -779,6 +758,7 @@ void ipoib_conn_unmake(struct ipoib_conn *conn);
 void ipoib_conn_work(struct work_struct *work);
 void ipoib_cm_hurry(struct ipoib_cm *cm);
 void ipoib_cm_wait_gone(struct ipoib_cm *cm);
+void ipoib_cm_rx_work(struct work_struct *work);
 
 /* connect.c */
 void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again);

@@ -17,10 +17,24 @@
  *
  * Memory is freed after a grace period.
  */
+#include <linux/module.h>
+
 #include "ipoib.h"
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
+/* A send that has not completed for so long: the connection is stuck. */
+#define IPOIB_CM_STUCK		(3 * HZ)
+/* How long a connection is left alone at most: cm_idle_seconds may change meanwhile. */
+#define IPOIB_CM_CHECK		(10 * HZ)
+/*
+ * UC detects no loss: a connection on which nothing arrives for so long is replaced, and
+ * sooner if the peer has failed before and nothing has arrived since.
+ */
+#define IPOIB_UC_SILENCE	(30 * HZ)
+#define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
+/* What connections share is given back after so long without any. */
+#define IPOIB_CM_RELEASE	(10 * HZ)
 /* The longest wait for the CM to be done with a connection. */
 #define IPOIB_CM_DISCONNECTING	(2 * HZ)
 /*
@@ -30,14 +44,149 @@
 #define IPOIB_CM_DRAIN		HZ
 #define IPOIB_CM_DRAIN_MORE	(30 * HZ)
 
-/* ---- before it closes ---- */
+static unsigned int ipoib_cm_idle = 120;
+module_param_named(cm_idle_seconds, ipoib_cm_idle, uint, 0644);
+MODULE_PARM_DESC(cm_idle_seconds,
+		 "A connection not used for so long is closed");
 
-/* Close it if that has been noted for which it is not used any more. */
-static void ipoib_conn_treat_end(struct ipoib_conn *conn)
+/* ---- before it is established ---- */
+
+/*
+ * Returns how long it may take to become established, or 0 if that is over. Frames wait for it
+ * less long: then they go another way, and if there is none their senders get what UD takes.
+ */
+static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+	long left = conn->deadline - jiffies;
+	long wait = peer->setup_deadline - jiffies;
+
+	lockdep_assert_held(&conn->cm->lock);
+	if (left <= 0) {
+		ipoib_conn_close_for(conn, conn->state == IPOIB_CONN_CONNECTING ?
+				     IPOIB_CLOSE_UNANSWERED : IPOIB_CLOSE_LATE);
+		return 0;
+	}
+	if (peer->state != IPOIB_PEER_CONNECTING)
+		return left;
+	if (wait > 0)
+		return min(left, wait);
+	ipoib_peer_resend(conn->cm, peer);
+	return left;
+}
+
+/* ---- while it is ---- */
+
+/*
+ * The path record may have been read since the connection was made: it may be the one to send
+ * on, in place of one whose other end is gone.
+ */
+static void ipoib_conn_compare_again(struct ipoib_conn *conn)
+{
+	if (conn->confirmed)
+		return;
+	ipoib_conn_compare(conn);
+	if (ipoib_conn_may_send(conn) && !test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
+		ipoib_conn_settle(conn);
+}
+
+/* Returns how long it may not be used, 0 or less if it was not for so long. */
+static long ipoib_conn_idle_left(const struct ipoib_conn *conn)
+{
+	/* Four times as many jiffies are still a time to come. */
+	unsigned long idle = min_t(unsigned long, READ_ONCE(ipoib_cm_idle),
+				   MAX_JIFFY_OFFSET / HZ / 4) * HZ;
+
+	/* The active side closes idle connections; the passive side waits longer. */
+	if (!conn->active)
+		idle *= 4;
+	if (test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
+		idle = IPOIB_CM_EVICT_IDLE;
+	return READ_ONCE(conn->used) + idle - jiffies;
+}
+
+/*
+ * Returns how long the send that is to complete next may take, 0 or less if it is stuck. If
+ * nothing was sent for so long, the next send has the work run.
+ */
+static long ipoib_conn_send_left(struct ipoib_conn *conn)
+{
+	bool done;
+	long left;
+
+	spin_lock(&conn->tx_lock);
+	done = !conn->ring.slots || ipoib_ring_passed(&conn->ring, conn->signalled);
+	/*
+	 * Pairs with ipoib_cm_tx_complete(): the time is not of before what was seen of the
+	 * ring.
+	 */
+	smp_rmb();
+	left = READ_ONCE(conn->progress) + IPOIB_CM_STUCK - jiffies;
+	if (done && left <= 0) {
+		set_bit(IPOIB_CONN_IS_LAZY, &conn->flags);
+		left = IPOIB_CM_CHECK;
+	}
+	spin_unlock(&conn->tx_lock);
+	return left;
+}
+
+/*
+ * Whether nothing comes from a peer that has been sent to for a while: sends on UC complete
+ * wherever they go. With a connection for each direction it comes by the other one. Both times
+ * are those of the last frame with a resolution of a second.
+ */
+static bool ipoib_conn_is_silent(struct ipoib_conn *conn)
+{
+	struct ipoib_peer *peer = conn->peer;
+
+	if (conn->transport != IPOIB_TRANSPORT_UC)
+		return false;
+	if (!READ_ONCE(conn->ring.head) ||
+	    time_before_eq(READ_ONCE(conn->progress), READ_ONCE(peer->last_rx) + 2 * HZ))
+		conn->asked_at = jiffies;
+	return time_after(jiffies, conn->asked_at + (peer->failures ? IPOIB_UC_SILENCE_AGAIN :
+								      IPOIB_UC_SILENCE));
+}
+
+/* Returns when to look again if it may stay, or 0. */
+static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
+{
+	long idle = ipoib_conn_idle_left(conn);
+	long send = ipoib_conn_send_left(conn);
+	enum ipoib_close_reason why;
+
+	lockdep_assert_held(&conn->cm->lock);
+	ipoib_conn_compare_again(conn);
+	if (send <= 0) {
+		why = IPOIB_CLOSE_STUCK;
+	} else if (ipoib_conn_is_silent(conn)) {
+		why = IPOIB_CLOSE_SILENT;
+	} else if (idle <= 0) {
+		why = IPOIB_CLOSE_IDLE;
+	} else {
+		/* The share has them in order of use, which is that of eviction. */
+		if (time_after(READ_ONCE(conn->used) + IPOIB_CM_CHECK, jiffies))
+			list_move_tail(&conn->share_list,
+				       &ipoib_cm_share(conn->cm, conn->node)->conns);
+		return min(idle, send);
+	}
+	if (why != IPOIB_CLOSE_IDLE)
+		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
+	ipoib_conn_close_for(conn, why);
+	return 0;
+}
+
+/* ---- what has happened to it ---- */
+
+/*
+ * Close it if that has been noted for which it is not used any more, or if its time is over.
+ * Returns when to look again if nothing is noted before, or 0.
+ */
+static unsigned long ipoib_conn_treat_end(struct ipoib_conn *conn)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
 	struct ipoib_cm *cm = conn->cm;
-	unsigned long flags;
+	unsigned long flags, wait = 0;
 
 	spin_lock_bh(&cm->lock);
 	flags = READ_ONCE(conn->flags);
@@ -54,13 +203,20 @@ static void ipoib_conn_treat_end(struct ipoib_conn *conn)
 		__ipoib_conn_close(conn);
 	} else if (flags & BIT(IPOIB_CONN_EV_FAILED)) {
 		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+	} else {
+		wait = conn->state == IPOIB_CONN_ESTABLISHED ? ipoib_conn_check(conn) :
+							       ipoib_conn_check_pending(conn);
 	}
 unlock:
 	spin_unlock_bh(&cm->lock);
+	return wait;
 }
 
-/* What has happened to a connection that is not closing, in the order in which it may have. */
-static void ipoib_conn_treat(struct ipoib_conn *conn)
+/*
+ * What has happened to a connection that is not closing, in the order in which it may have.
+ * Returns as ipoib_conn_treat_end().
+ */
+static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 {
 	if (test_and_clear_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
 		ipoib_conn_replied(conn);
@@ -68,7 +224,7 @@ static void ipoib_conn_treat(struct ipoib_conn *conn)
 		ipoib_conn_accepted(conn);
 	if (test_and_clear_bit(IPOIB_CONN_EV_REFUSED, &conn->flags))
 		ipoib_conn_rejected(conn);
-	ipoib_conn_treat_end(conn);
+	return ipoib_conn_treat_end(conn);
 }
 
 /* ---- the end ---- */
@@ -206,17 +362,13 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 		break;
 	case IPOIB_CONN_CONNECTING:
 		wait = conn->qp ? 0 : ipoib_conn_request(conn);
-		if (wait)
-			return wait;
-		ipoib_conn_treat(conn);
-		break;
+		return wait ?: ipoib_conn_treat(conn);
 	case IPOIB_CONN_ACCEPTING:
 		if (!conn->qp)
 			ipoib_conn_grant(conn);
 		fallthrough;
 	case IPOIB_CONN_ESTABLISHED:
-		ipoib_conn_treat(conn);
-		break;
+		return ipoib_conn_treat(conn);
 	case IPOIB_CONN_CLOSING:
 		ipoib_conn_step_closing(conn);
 		break;
@@ -229,7 +381,8 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 }
 
 /**
- * ipoib_conn_work - make a connection, treat what has been noted of it, or take it apart
+ * ipoib_conn_work - make a connection, treat what has been noted of it and how long it takes,
+ * or take it apart
  * @work: &ipoib_conn.work, queued with a reference
  *
  * Context: process
@@ -281,4 +434,117 @@ void ipoib_cm_wait_gone(struct ipoib_cm *cm)
 	/* The last one is released with the lock held. */
 	spin_lock_bh(&cm->lock);
 	spin_unlock_bh(&cm->lock);
+}
+
+/* ---- what connections share ---- */
+
+/* With its SRQ, which has failed. */
+static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	spin_lock_bh(&cm->lock);
+	if (!list_empty(&cm->conns))
+		netdev_warn(cm->priv->netdev,
+			    "the shared receive queue has failed, closing its connections\n");
+	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
+		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
+		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+	}
+	/* No receive of it is waited for. */
+	list_for_each_entry(conn, &cm->closing, list)
+		ipoib_conn_kick(conn);
+	spin_unlock_bh(&cm->lock);
+}
+
+/*
+ * The SRQ has run low, or connections have become many. If the reserve is not complete by now,
+ * nothing has been posted since fewer receives than the limit were free, and after
+ * IPOIB_CM_RX_RECHECK fewer than the reserve have come back: messages that last longer hold the
+ * others. That does not depend on when the event came. What has been flushed has come back,
+ * too. Returns when to check again, or 0.
+ */
+static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
+{
+	/* What has come back is not held. */
+	ipoib_cm_poll_fence(&cm->rx_poll);
+	if (ipoib_cm_rx_is_dry(cm)) {
+		spin_lock_bh(&cm->lock);
+		if (ipoib_cm_rx_is_crowded(cm))
+			ipoib_cm_share_ban(cm);
+		spin_unlock_bh(&cm->lock);
+		return IPOIB_CM_RX_RECHECK;
+	}
+	/* Before connections are counted: ipoib_cm_rx_add() starts the work in this state. */
+	cmpxchg(&cm->srq_state, IPOIB_SRQ_LOW, IPOIB_SRQ_RUNS);
+	if (!ipoib_cm_rx_is_crowded(cm) || ipoib_cm_rx_probe(cm))
+		return 0;
+	return IPOIB_CM_RX_RECHECK;
+}
+
+/*
+ * Give the memory back if there has been no connection for a while, or if it is no good.
+ * Returns when to check again, or 0.
+ */
+static unsigned long ipoib_cm_rx_end(struct ipoib_cm *cm)
+{
+	unsigned long end;
+	bool empty;
+
+	spin_lock_bh(&cm->lock);
+	empty = !cm->nconns;
+	end = cm->empty_at + IPOIB_CM_RELEASE;
+	spin_unlock_bh(&cm->lock);
+	/*
+	 * One may be counted now, but it has to come by the mutex to use what
+	 * is released.
+	 */
+	if (!empty)
+		return 0;
+	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_FAILED &&
+	    time_before(jiffies, end))
+		return end - jiffies;
+	ipoib_cm_rx_release(cm);
+	return 0;
+}
+
+static unsigned long ipoib_cm_rx_check(struct ipoib_cm *cm)
+{
+	unsigned long wait = 0, end;
+
+	switch (READ_ONCE(cm->srq_state)) {
+	case IPOIB_SRQ_UNKNOWN:
+	case IPOIB_SRQ_REFUSED:
+	case IPOIB_SRQ_ARMED:
+		break;
+	case IPOIB_SRQ_RUNS:
+	case IPOIB_SRQ_LOW:
+		wait = ipoib_cm_rx_recheck(cm);
+		break;
+	case IPOIB_SRQ_FAILED:
+		ipoib_cm_rx_close_all(cm);
+		break;
+	}
+	end = ipoib_cm_rx_end(cm);
+	return wait ?: end;
+}
+
+/**
+ * ipoib_cm_rx_work - check whether receives come back, and give back what is not needed
+ * @work: &ipoib_cm.rx_work
+ *
+ * Context: process
+ */
+void ipoib_cm_rx_work(struct work_struct *work)
+{
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, rx_work);
+	unsigned long wait = 0;
+
+	mutex_lock(&cm->mutex);
+	if (cm->rx)
+		wait = ipoib_cm_rx_check(cm);
+	mutex_unlock(&cm->mutex);
+	if (wait)
+		queue_delayed_work(system_unbound_wq, &cm->rx_work, wait);
 }

@@ -62,7 +62,7 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 	ipoib_cm_own_data(conn->cm, &data);
 	/* SAs say a second or more, on fabrics of microseconds. */
 	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
-	WRITE_ONCE(conn->deadline, jiffies + IPOIB_CM_LATE);
+	conn->deadline = jiffies + IPOIB_CM_LATE;
 	return ib_send_cm_req(conn->id, &req);
 }
 
@@ -112,10 +112,12 @@ static bool ipoib_peer_use_any(struct ipoib_peer *peer, const struct ipoib_conn 
 		if (!ipoib_conn_may_send(conn))
 			continue;
 		found = true;
-		if (conn->state != IPOIB_CONN_ESTABLISHED)
-			continue;
-		ipoib_conn_use(conn);
-		break;
+		if (conn->state == IPOIB_CONN_ESTABLISHED) {
+			ipoib_conn_use(conn);
+			break;
+		}
+		/* Its work ends the waiting of frames. */
+		ipoib_conn_kick(conn);
 	}
 	return found;
 }
@@ -246,26 +248,38 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	return 0;
 }
 
+/* Of those in a list by &ipoib_conn.share_list, with a peer of a GID. */
+static void ipoib_cm_kick_gid(struct list_head *conns, const u8 *gid)
+{
+	struct ipoib_conn *conn;
+
+	list_for_each_entry(conn, conns, share_list)
+		if (!conn->confirmed || conn->state != IPOIB_CONN_ESTABLISHED)
+			if (!memcmp(conn->peer->addr.gid, gid, sizeof(conn->peer->addr.gid)))
+				ipoib_conn_kick(conn);
+}
+
 /**
  * ipoib_cm_path_read - a path record has been read, or not
  * @priv: the interface
  * @gid: of this GID
  *
- * Requests that have waited for it go on.
+ * Requests that have waited for it go on, and connections from the port that it leads to are
+ * compared with it.
  *
  * Context: process
  */
 void ipoib_cm_path_read(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_cm *cm = priv->cm;
-	struct ipoib_conn *conn;
+	struct ipoib_port_addr port;
 
 	if (!cm)
 		return;
 	spin_lock_bh(&cm->lock);
-	list_for_each_entry(conn, &cm->pending, share_list)
-		if (!memcmp(conn->peer->addr.gid, gid, sizeof(conn->peer->addr.gid)))
-			ipoib_conn_kick(conn);
+	ipoib_cm_kick_gid(&cm->pending, gid);
+	if (ipoib_cm_port_addr_lookup(priv, gid, &port))
+		ipoib_cm_kick_gid(&ipoib_cm_share(cm, ipoib_cm_node(cm, &port))->conns, gid);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -284,7 +298,7 @@ static bool ipoib_conn_yield(struct ipoib_conn *conn)
 	    conn->peer->state == IPOIB_PEER_UP ||
 	    !ipoib_lladdr_less(&own, &conn->peer->addr))
 		return false;
-	WRITE_ONCE(conn->deadline, jiffies + IPOIB_CM_YIELD);
+	conn->deadline = jiffies + IPOIB_CM_YIELD;
 	return true;
 }
 

@@ -8,9 +8,9 @@
  * connection is made, or if none can be made. Only frames too long for UD wait here
  * until it is there.
  *
- * Senders find peers under RCU; they are changed under &ipoib_cm.lock. A peer is freed
- * when it has neither connections nor other users and has not been used for a while, or
- * when room is needed for another.
+ * Senders find peers under RCU; they are changed under &ipoib_cm.lock. A peer that has
+ * neither connections nor other users is freed if no frame was sent to it since its neighbour
+ * ended, or when room is needed for another.
  */
 #include <linux/etherdevice.h>
 #include <linux/jhash.h>
@@ -20,8 +20,6 @@
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/* A peer that is forgotten after so long without connection or frame. */
-#define IPOIB_PEER_UNUSED	(120 * HZ)
 /* The most peers, and how many are scanned to make room for one more. */
 #define IPOIB_PEER_MAX		16384
 #define IPOIB_PEER_SCAN_MAX	64
@@ -238,7 +236,7 @@ static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
 static bool ipoib_peer_is_evictable(const struct ipoib_peer *peer)
 {
 	return !peer->users && list_empty(&peer->conns) &&
-	       list_empty(&peer->resend) && list_empty(&peer->waiting) &&
+	       list_empty(&peer->resend) &&
 	       (peer->state == IPOIB_PEER_IDLE ||
 		peer->state == IPOIB_PEER_REFUSED);
 }
@@ -279,12 +277,10 @@ static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
 		return NULL;
 	peer->addr = *addr;
 	peer->sid = IPOIB_SID_RFC;
-	peer->used = jiffies;
 	peer->last_rx = jiffies;
 	__skb_queue_head_init(&peer->parked);
 	INIT_LIST_HEAD(&peer->conns);
 	INIT_LIST_HEAD(&peer->resend);
-	INIT_LIST_HEAD(&peer->waiting);
 	if (rhashtable_insert_fast(&cm->peers, &peer->hash,
 				   ipoib_peer_params)) {
 		kfree(peer);
@@ -317,8 +313,8 @@ struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
 /**
  * ipoib_peer_put - give up one of &ipoib_peer.users
  * @cm: connected mode of the interface
- * @peer: the peer; gone if it was known by a request only, of which nothing is
- *	left
+ * @peer: the peer; gone if it has no neighbour and nothing is left of it, as one that is known
+ *	by a request only
  *
  * Context: &ipoib_cm.lock held
  */
@@ -326,14 +322,20 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
 	peer->users--;
-	if (!peer->sent_to && !peer->failures && ipoib_peer_is_evictable(peer))
+	if (!peer->sent_to && ipoib_peer_is_evictable(peer))
 		ipoib_peer_free(cm, peer);
 }
 
 /* ---- how we stand with one ---- */
 
-/* Frames that waited for a connection go, over whatever there is now. */
-static void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
+/**
+ * ipoib_peer_resend - have frames that waited for a connection go, over whatever there is
+ * @cm: connected mode of the interface
+ * @peer: the peer they are for
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
 	if (skb_queue_empty(&peer->parked))
@@ -514,23 +516,6 @@ static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
 }
 
 /**
- * ipoib_peer_age_all - forget those that have not been used
- * @cm: connected mode of the interface
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_peer_age_all(struct ipoib_cm *cm)
-{
-	struct ipoib_peer *peer, *tmp;
-
-	lockdep_assert_held(&cm->lock);
-	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list)
-		if (ipoib_peer_is_evictable(peer) &&
-		    time_after(jiffies, peer->used + IPOIB_PEER_UNUSED))
-			ipoib_peer_free(cm, peer);
-}
-
-/**
  * ipoib_peer_forget_all - begin anew with all of them
  * @cm: connected mode of the interface
  * @dropped: what waited is added here
@@ -549,26 +534,10 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 		peer->sid = IPOIB_SID_RFC;
 		peer->failures = 0;
 		peer->unverified = false;
-		peer->silent = false;
 	}
 }
 
 /* ---- frames that wait ---- */
-
-/* Park a frame until the setup deadline. */
-static void ipoib_peer_park_for_setup(struct ipoib_cm *cm,
-				      struct ipoib_peer *peer,
-				      struct sk_buff *skb)
-{
-	ipoib_cm_share(cm, peer->node)->nparked++;
-	cm->nparked++;
-	peer->nparked++;
-	ipoib_object_park(&peer->parked, skb);
-	if (!list_empty(&peer->waiting))
-		return;
-	list_add_tail(&peer->waiting, &cm->waiting);
-	queue_delayed_work(system_unbound_wq, &cm->setup_work, IPOIB_CM_SETUP_MAX);
-}
 
 /* Room for one more frame that waits: of the peer, of its port, of all. */
 static bool ipoib_peer_may_park(struct ipoib_cm *cm, struct ipoib_peer *peer)
@@ -602,12 +571,17 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	bool behind = ipoib_peer_is_behind(peer);
 
 	lockdep_assert_held(&cm->lock);
-	if (behind && skb_queue_len(&peer->parked) < IPOIB_CM_BACKLOG)
-		ipoib_object_park(&peer->parked, skb);
-	else if (!behind && ipoib_peer_may_park(cm, peer))
-		ipoib_peer_park_for_setup(cm, peer, skb);
-	else
+	if (behind ? skb_queue_len(&peer->parked) >= IPOIB_CM_BACKLOG :
+		     !ipoib_peer_may_park(cm, peer)) {
 		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
+		return;
+	}
+	if (!behind) {
+		ipoib_cm_share(cm, peer->node)->nparked++;
+		cm->nparked++;
+		peer->nparked++;
+	}
+	ipoib_object_park(&peer->parked, skb);
 }
 
 /*
@@ -639,32 +613,6 @@ static void ipoib_peer_resend_work(struct work_struct *work)
 				    ipoib_arp_xmit);
 		cond_resched();
 	}
-}
-
-/*
- * Frames that have waited long enough for a connection go another way, and if
- * there is none their senders are told what UD takes.
- */
-static void ipoib_peer_setup_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(to_delayed_work(work),
-					   struct ipoib_cm, setup_work);
-	struct ipoib_peer *peer, *tmp;
-	bool more;
-
-	spin_lock_bh(&cm->lock);
-	list_for_each_entry_safe(peer, tmp, &cm->waiting, waiting) {
-		if (!skb_queue_empty(&peer->parked) &&
-		    time_before(jiffies, peer->setup_deadline))
-			continue;
-		list_del_init(&peer->waiting);
-		ipoib_peer_resend(cm, peer);
-	}
-	more = !list_empty(&cm->waiting);
-	spin_unlock_bh(&cm->lock);
-	if (more)
-		queue_delayed_work(system_unbound_wq, &cm->setup_work,
-				   IPOIB_CM_SETUP_MAX / 8);
 }
 
 /* ---- debugfs ---- */
@@ -718,9 +666,7 @@ int ipoib_peer_init(struct ipoib_cm *cm)
 {
 	INIT_LIST_HEAD(&cm->peer_list);
 	INIT_LIST_HEAD(&cm->resend);
-	INIT_LIST_HEAD(&cm->waiting);
 	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
-	INIT_DELAYED_WORK(&cm->setup_work, ipoib_peer_setup_work);
 	return rhashtable_init(&cm->peers, &ipoib_peer_params);
 }
 
@@ -734,7 +680,6 @@ void ipoib_peer_exit(struct ipoib_cm *cm)
 {
 	struct ipoib_peer *peer, *tmp;
 
-	cancel_delayed_work_sync(&cm->setup_work);
 	flush_work(&cm->resend_work);
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list)

@@ -335,7 +335,6 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 	lockdep_assert_held(&conn->cm->lock);
 	peer->users++;
 	conn->peer = peer;
-	conn->aged_rx = READ_ONCE(peer->last_rx);
 	ipoib_conn_set_state(conn, state);
 	list_add_tail(&conn->peer_list, &peer->conns);
 	ipoib_object_made(IPOIB_OBJECT_CONN);
@@ -594,7 +593,7 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 	list_for_each_entry(old, &conn->peer->conns, peer_list)
 		if (old != conn && old->state != IPOIB_CONN_CONNECTING &&
 		    ipoib_conn_supersedes(conn, old))
-			set_bit(IPOIB_CONN_IS_OLD, &old->flags);
+			ipoib_conn_note(old, IPOIB_CONN_IS_OLD);
 }
 
 /**

@@ -580,21 +580,6 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 	return skb;
 }
 
-/*
- * Sends on UC complete wherever they go; only what comes from the peer tells that it
- * is there. The ageing work compares with what was sent, so to the jiffy.
- */
-static void ipoib_cm_rx_note(struct ipoib_conn *conn)
-{
-	struct ipoib_peer *peer = conn->peer;
-	unsigned long now = jiffies;
-
-	/* Any host can have one in the peer's name, to another port. */
-	if (READ_ONCE(conn->confirmed) && READ_ONCE(peer->last_rx) != now)
-		WRITE_ONCE(peer->last_rx, now);
-	ipoib_conn_note_proof(conn);
-}
-
 static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 			      struct ipoib_cm_bufs *bufs,
 			      const struct ib_wc *wc,
@@ -625,8 +610,12 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);
-	if (conn->transport == IPOIB_TRANSPORT_UC)
-		ipoib_cm_rx_note(conn);
+	if (conn->transport == IPOIB_TRANSPORT_UC) {
+		/* Any host can have one in the peer's name, to another port. */
+		if (READ_ONCE(conn->confirmed))
+			ipoib_touch(&conn->peer->last_rx);
+		ipoib_conn_note_proof(conn);
+	}
 	ipoib_rx_deliver(cm->priv, &cm->rx_poll.napi, skb);
 }
 

@@ -41,8 +41,8 @@ static unsigned int ipoib_cm_share_limit(const struct ipoib_cm *cm,
 }
 
 /*
- * The ageing work keeps the list in order of use; what has been used since it ran is in
- * front, still.
+ * The works of connections keep the list in order of use; what has been used since they ran is
+ * in front, still.
  */
 static struct ipoib_conn *ipoib_cm_share_oldest(struct ipoib_cm_share *share)
 {

@@ -106,12 +106,16 @@ static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge
 	int err;
 
 	lockdep_assert_held(&conn->tx_lock);
-	if (ipoib_ring_passed(&conn->ring, conn->signalled))
+	if (ipoib_ring_passed(&conn->ring, conn->signalled)) {
 		WRITE_ONCE(conn->progress, jiffies);
+		if (unlikely(test_bit(IPOIB_CONN_IS_LAZY, &conn->flags))) {
+			clear_bit(IPOIB_CONN_IS_LAZY, &conn->flags);
+			ipoib_conn_kick(conn);
+		}
+	}
 	err = ib_post_send(conn->qp, &wr, NULL);
 	if (signal && !err)
-		/* Pairs with ipoib_conn_is_stuck(). */
-		smp_store_release(&conn->signalled, conn->ring.head);
+		WRITE_ONCE(conn->signalled, conn->ring.head);
 	return err;
 }
 
@@ -303,7 +307,7 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 		ipoib_conn_failed(conn, wc);
 	else if (conn->transport == IPOIB_TRANSPORT_RC)
 		ipoib_conn_note_proof(conn);
-	/* Before the slots: ipoib_conn_is_stuck() reads in the other order. */
+	/* Before the slots: ipoib_conn_send_left() reads in the other order. */
 	WRITE_ONCE(conn->progress, jiffies);
 	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
 	ipoib_conn_drain(conn);

@@ -33,6 +33,7 @@ CASES=(
 	"stalled C33 a peer that reads no more stalls no other, whatever waits for it"
 	"stalled_ends C33 its connection is given up within seconds"
 	"stalled_back C33 it has another when it reads again"
+	"stalled_later C33 nor has it one for long that it reads nothing from after a pause"
 	"failed_sends B19 what fails on a connection counts as an error, and not as sent"
 	"last_wqe:late C33,F27 a QP whose HCA says late that it needs no receive any more is kept until then"
 	"last_wqe:lost C33,F27 and for half a minute if it never does; its receive is replaced"
@@ -130,6 +131,8 @@ silent_long()
 	note "answered after $(($(now_ms) - start)) ms: $(grep -i mtu <<< "$out")"
 	check "what UD takes" grep -qi 'mtu *= *2044' <<< "$out"
 	check_num "milliseconds" $(($(now_ms) - start)) -ge 1000
+	# not when the CM gives up, after 4.6 s
+	check_num "milliseconds" $(($(now_ms) - start)) -le $((4000 * SLOW))
 	check_num "answers" $(($(cm_stat 1 tx_too_long_answered) - answered)) -eq 1
 	# the answers have to wait for that, too
 	check "in fragments" slowwait 5 ping_ok 1 "$(ip4 2)" -s 4000
@@ -399,6 +402,25 @@ stalled_back()
 	knob_set 2 rnr_next 0
 	check "back again" slowwait 20 on_connection
 	check "nothing lost" ping_lossless 1 "$(ip4 2)" 10 -s 5000
+	check "one connection" slowwait 15 settled
+}
+
+# Sends are not watched while there is none; the first one has that begin again, not after
+# ten seconds.
+stalled_later()
+{
+	local errors start
+
+	check "connection" connect 1 2
+	check "nothing is sent for a while" slowwait 30 unused_for 1 2 '[5-9]'
+	errors=$(cm_stat 1 cm_errors)
+	knob_set 2 rnr_next 1000000
+	start=$(now_ms)
+	datagrams "$(ip4 2)" 100 1 1
+	check "given up" within 6000 cm_stat_is 1 cm_errors -gt "$errors"
+	note "after $(($(now_ms) - start)) ms"
+	knob_set 2 rnr_next 0
+	check "back again" slowwait 20 on_connection
 	check "one connection" slowwait 15 settled
 }
 

@@ -89,10 +89,10 @@ idle()
 	check "and comes back" connect 1 2
 }
 
-# unused_for NODE PEER SECONDS
-unused_for()
+# forgotten NODE PEER: node NODE has no such peer any more
+forgotten()
 {
-	conns "$1" "$2" | grep -qE "idle=($3|[1-9][0-9])s"
+	cm_view "$1" | grep -q '^peers: ' && peer_state_is "$1" "$2" ""
 }
 
 neighbour()
@@ -111,6 +111,7 @@ neighbour()
 	node_ip 1 neigh flush dev ib0
 	check "ended" within 20000 conn_count_is 1 2 0
 	check_eq "counted" "$(cm_stat 1 cm_reaped)" $((before + 1))
+	check "its peer is forgotten" slowwait 20 forgotten 1 2
 	check "and comes back" connect 1 2
 }
 

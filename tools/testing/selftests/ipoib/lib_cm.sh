@@ -88,6 +88,12 @@ receives()
 	cm_view "$1" | sed -n 's/^receives: //p'
 }
 
+# unused_for NODE PEER SECONDS: a connection of node NODE to PEER, a pattern of one digit or more
+unused_for()
+{
+	conns "$1" "$2" | grep -qE "idle=($3|[1-9][0-9]+)s"
+}
+
 # receive_pages NODE: what they take
 receive_pages()
 {
