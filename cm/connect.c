@@ -128,7 +128,6 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
 	int transport = ipoib_conn_choose(cm, peer);
 	struct ipoib_port_addr port;
 	struct ipoib_conn *conn;
-	u32 node;
 	int err;
 
 	lockdep_assert_held(&cm->lock);
@@ -136,15 +135,17 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
 		return -EOPNOTSUPP;
 	if (!ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port))
 		return -ENETUNREACH;
-	node = ipoib_cm_node(cm, &port);
-	err = ipoib_cm_admit(cm, node);
-	if (err)
-		return err;
 	conn = ipoib_conn_alloc(cm, transport, GFP_ATOMIC);
 	if (!conn)
 		return -ENOMEM;
 	conn->port = port;
-	conn->node = node;
+	conn->node = ipoib_cm_node(cm, &port);
+	/* Last: another one may have to make room. */
+	err = ipoib_cm_admit(cm, conn->node);
+	if (err) {
+		kfree(conn);
+		return err;
+	}
 	conn->active = true;
 	conn->confirmed = true;
 	conn->duplex = peer->sid == IPOIB_SID_RFC;
