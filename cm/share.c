@@ -142,7 +142,8 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
 	unsigned int own = ipoib_cm_share_limit(cm, limit);
 
 	lockdep_assert_held(&cm->lock);
-	if (!cm->up)
+	/* What is admitted while the SRQ has failed keeps it from being made anew. */
+	if (!cm->up || READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
 		return -ENETDOWN;
 	if (share->banned > ktime_get_boottime_seconds())
 		return -EDQUOT;

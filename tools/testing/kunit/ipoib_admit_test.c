@@ -122,6 +122,9 @@ static void admit_pending(struct kunit *test)
 	fix->cm.up = false;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), -ENETDOWN);
 	fix->cm.up = true;
+	fix->cm.srq_state = IPOIB_SRQ_FAILED;
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -ENETDOWN);
+	fix->cm.srq_state = IPOIB_SRQ_RUNS;
 	fix->cm.shares[1].npending = 15;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
 	fix->cm.shares[1].npending = 16;

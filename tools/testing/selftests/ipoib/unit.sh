@@ -74,7 +74,7 @@ CASES=(
 	"share:share_credits F15 lookups of paths leave credits of queries to groups, and none that waits is forgotten"
 	"share:share_turns F41 what waits for a credit gets one in its turn, unless it has given up"
 	"share:share_paths - however many groups wait for credits, paths that wait get some"
-	"admit:admit_pending F4,F38 a port has 16 connections that are not established yet, and all ports have 1024"
+	"admit:admit_pending F4,F38 a port has 16 connections that are not established yet, and all ports have 1024; none while the SRQ has failed"
 	"admit:admit_share F4 it has no more than its share of connections, of which the one not used for longest makes room"
 	"admit:admit_all F4 at the limit of all it gives one of its own, or gets one of the port that has the most"
 	"tso:tso_ipv4 B23 segments of the driver are those of the kernel, octet by octet"
