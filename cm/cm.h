@@ -370,8 +370,8 @@ struct ipoib_cm_bufs {
  * @failover: what the REP says of the alternate path of the REQ
  * @port: port at the other end: that of the path record, or that which the peer's request
  *	has come from
- * @node: its number when the connection was made, see ipoib_cm_node(), in whose share it
- *	is counted
+ * @node: its number when the connection was made or requested, see ipoib_cm_node(), in whose
+ *	share it is counted
  * @psn: first PSN of the packets to us
  * @deadline: jiffies; until then it may take to become established, or to close; for its work
  * @asked_at: jiffies when its work last found that all that was sent may have been answered
@@ -725,6 +725,7 @@ void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);
 
 /* share.c */
+void ipoib_cm_share_move(struct ipoib_conn *conn, u32 node);
 int ipoib_cm_admit(struct ipoib_cm *cm, u32 node);
 void ipoib_cm_share_ban(struct ipoib_cm *cm);
 

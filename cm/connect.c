@@ -207,6 +207,7 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	if (!ipoib_neigh_record(cm->priv, peer->addr.gid, rec))
 		return -ENETUNREACH;
 	ipoib_cm_port_addr_from_rec(&conn->port, rec);
+	ipoib_cm_share_move(conn, ipoib_cm_node(cm, &conn->port));
 	set_bit(IPOIB_CONN_IS_ASKED, &conn->flags);
 	return 0;
 }

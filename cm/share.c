@@ -125,6 +125,28 @@ void ipoib_cm_share_ban(struct ipoib_cm *cm)
 }
 
 /**
+ * ipoib_cm_share_move - have a connection count for another port
+ * @conn: the connection, not established yet
+ * @node: number of the port that its path record leads to now
+ *
+ * It stays though the port may have its share: what an SM assigns anew is not up to a host.
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_cm_share_move(struct ipoib_conn *conn, u32 node)
+{
+	struct ipoib_cm_share *share = ipoib_cm_share(conn->cm, conn->node);
+
+	lockdep_assert_held(&conn->cm->lock);
+	share->nconns--;
+	share->npending--;
+	conn->node = node;
+	share = ipoib_cm_share(conn->cm, node);
+	share->nconns++;
+	share->npending++;
+}
+
+/**
  * ipoib_cm_admit - check whether there may be one more connection, and make room for it
  * @cm: connected mode of the interface
  * @node: number of the port of its peer, see ipoib_cm_node()

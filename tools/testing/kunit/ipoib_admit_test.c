@@ -269,11 +269,36 @@ static void admit_ban(struct kunit *test)
 	admit_end(fix);
 }
 
+static void admit_moved(struct kunit *test)
+{
+	struct admit_fixture *fix = admit_begin(test);
+	struct ipoib_cm_share *shares;
+	struct ipoib_conn *conn;
+
+	if (!fix)
+		return;
+	shares = fix->cm.shares;
+	conn = admit_establish(fix, 1, 0);
+	conn->state = IPOIB_CONN_CONNECTING;
+	shares[1].npending = 16;
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EDQUOT);
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_cm_share_move(conn, admit_node(&fix->cm, 2));
+	spin_unlock_bh(&fix->cm.lock);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
+	KUNIT_EXPECT_EQ(test, shares[1].nconns, 0u);
+	KUNIT_EXPECT_EQ(test, shares[2].nconns, 1u);
+	KUNIT_EXPECT_EQ(test, shares[2].npending, 1u);
+	KUNIT_EXPECT_PTR_EQ(test, ipoib_cm_share(&fix->cm, conn->node), &shares[2]);
+	admit_end(fix);
+}
+
 static struct kunit_case ipoib_admit_cases[] = {
 	KUNIT_CASE(admit_pending),
 	KUNIT_CASE(admit_share),
 	KUNIT_CASE(admit_all),
 	KUNIT_CASE(admit_ban),
+	KUNIT_CASE(admit_moved),
 	{}
 };
 
