@@ -430,6 +430,8 @@ struct ipoib_conn {
  * @IPOIB_SRQ_ARMED: as there are many connections, the HCA is to report it when few of its
  *	receives are free
  * @IPOIB_SRQ_LOW: the HCA has
+ * @IPOIB_SRQ_BLIND: the HCA refuses to; there are only so few connections, then, that they
+ *	cannot hold all receives
  * @IPOIB_SRQ_FAILED: it has failed: connections end, none is made, and when none is left
  *	it is given back
  */
@@ -439,6 +441,7 @@ enum ipoib_srq_state {
 	IPOIB_SRQ_RUNS,
 	IPOIB_SRQ_ARMED,
 	IPOIB_SRQ_LOW,
+	IPOIB_SRQ_BLIND,
 	IPOIB_SRQ_FAILED,
 };
 

@@ -516,6 +516,7 @@ static unsigned long ipoib_cm_rx_check(struct ipoib_cm *cm)
 	case IPOIB_SRQ_UNKNOWN:
 	case IPOIB_SRQ_REFUSED:
 	case IPOIB_SRQ_ARMED:
+	case IPOIB_SRQ_BLIND:
 		break;
 	case IPOIB_SRQ_RUNS:
 	case IPOIB_SRQ_LOW:

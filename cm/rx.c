@@ -114,9 +114,14 @@ static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
  */
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
-	return min(ipoib_cm_tx_conns(cm->priv),
-		   ipoib_cm_has_srq(cm->priv) ? READ_ONCE(ipoib_cm_max_conns) :
-						ipoib_cm_limit_own(cm));
+	unsigned int limit = ipoib_cm_tx_conns(cm->priv);
+
+	if (!ipoib_cm_has_srq(cm->priv))
+		return min(limit, ipoib_cm_limit_own(cm));
+	/* The reserve is a quarter of that at most, so ipoib_cm_rx_is_crowded() is far. */
+	if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_BLIND)
+		limit = min(limit, READ_ONCE(cm->srq_full) / 2);
+	return min(limit, READ_ONCE(ipoib_cm_max_conns));
 }
 
 static unsigned int ipoib_cm_rx_nsge(const struct ipoib_dev *priv)
@@ -467,8 +472,11 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 		return false;
 	/* The event may come from here on; the SRQ may have failed. */
 	cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_ARMED);
-	if (ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT))
-		netdev_dbg(cm->priv->netdev, "SRQ has no limit\n");
+	if (ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT) &&
+	    cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_BLIND) == IPOIB_SRQ_ARMED)
+		netdev_warn(cm->priv->netdev,
+			    "the HCA cannot report few receives: %u connections at most\n",
+			    ipoib_cm_limit(cm));
 	spin_lock_bh(&rx->lock);
 	if (ipoib_cm_rx_post(cm, &rx->bufs, second, half) < half)
 		ipoib_cm_srq_fail(cm);

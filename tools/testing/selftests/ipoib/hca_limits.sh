@@ -52,6 +52,7 @@ CASES=(
 	"srq:refused F14 without an SRQ, which the HCA says it has, there are connections all the same"
 	"srq:smaller F14 an SRQ that is refused is tried smaller"
 	"srq:failed F14 an SRQ that fails is replaced, with the connections"
+	"srq:unwatched F3 where an HCA cannot report that few receives are free there are so few connections that they never hold all"
 	"srq:lost F27 so is one that has lost a quarter of its receives"
 	"detach:later F13 a detach that fails is tried again before the QP is destroyed, and nothing is freed before"
 	"fatal:carrier F26 an HCA that fails takes the carrier along at once"
@@ -405,6 +406,25 @@ srq_lost()
 	knob_set 2 lose_last_wqe 0
 }
 
+refused_from_node1()
+{
+	ping_ok 1 "$(ip4 2)"
+	peer_state_is 1 2 refused
+}
+
+# From nine connections on 16 receives, and 4 more, are watched.
+srq_unwatched()
+{
+	echo 16 > /sys/module/ib_ipoib/parameters/cm_max_per_port
+	check "one connection" slowwait 15 conn_count_is 2 3 1
+	make_up $((0x100000)) 8 || return
+	capture_stop
+	check "a message" slowwait 10 klog_has 'cannot report few receives: 8 connections'
+	check "node 1" set_mode 1 connected
+	check "one more is refused" slowwait 10 refused_from_node1
+	check "many" ping_lossless 3 "$(ip4 2)" 20 -s 8000
+}
+
 srq()
 {
 	local -A fail_srq=([refused]=$ENOUGH [smaller]=1)
@@ -430,6 +450,14 @@ srq()
 			check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
 			check_eq "messages" "$(klog | grep -c 'shared receive queue has failed')" 1
 		fi
+		;;
+	unwatched)
+		knob_set 2 fail_srq_limit "$ENOUGH"
+		if up recv_queue_size=16; then
+			srq_connected
+			srq_unwatched
+		fi
+		knob_set 2 fail_srq_limit 0
 		;;
 	lost)
 		if up recv_queue_size=16; then
