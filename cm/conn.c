@@ -280,8 +280,7 @@ static unsigned long ipoib_conn_step_timewait(struct ipoib_conn *conn)
 
 static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
 {
-	return (!conn->ring.slots || ipoib_ring_passed(&conn->ring, conn->signalled)) &&
-	       ipoib_cm_rx_done(conn);
+	return !ipoib_ring_used(&conn->ring) && ipoib_cm_rx_done(conn);
 }
 
 /*
@@ -293,9 +292,7 @@ static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
 	if (net_ratelimit())
 		netdev_warn(conn->cm->priv->netdev,
 			    "timing out; %u sends not completed on QP %u\n",
-			    conn->ring.slots ?
-			    ipoib_ring_used(&conn->ring) : 0,
-			    conn->qp->qp_num);
+			    ipoib_ring_used(&conn->ring), conn->qp->qp_num);
 	if (!ipoib_cm_rx_done(conn))
 		ipoib_cm_rx_lost(conn);
 }
@@ -304,9 +301,13 @@ static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
  * Returns how long the HCA may still take to give back what it had, which takes a moment at
  * most, but on HCAs that are slow to report that the last receive has been taken
  * (IB_EVENT_QP_LAST_WQE_REACHED).
+ *
+ * If it has refused the last send, see ipoib_conn_send_last(), sends without a signal are left.
+ * Those that it had not sent when the QP was stopped complete all the same; the others do not.
  */
 static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 {
+	bool late = !ipoib_ring_passed(&conn->ring, conn->signalled) || !ipoib_cm_rx_done(conn);
 	long left = conn->deadline - jiffies;
 
 	if (ipoib_conn_is_drained(conn))
@@ -314,11 +315,12 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 	/* What an HCA that has failed has not flushed it never will. */
 	if (test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
 		return 0;
-	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
+	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags) || !late)
 		left -= IPOIB_CM_DRAIN_MORE;
 	if (left > 0)
 		return left;
-	ipoib_conn_drain_timeout(conn);
+	if (late)
+		ipoib_conn_drain_timeout(conn);
 	return 0;
 }
 
