@@ -338,14 +338,16 @@ static void ipoib_peer_end_requests(struct ipoib_cm *cm, struct ipoib_peer *peer
 			__ipoib_conn_close(conn);
 }
 
-/* The private data of an RTU (C15). Without it nothing shows that the peer follows the RFC. */
+/*
+ * The private data of an RTU (C15). Without it nothing shows that the peer follows the RFC, and
+ * its connection is not sent on, though it has slots for that.
+ */
 static void ipoib_conn_take_rtu(struct ipoib_conn *conn)
 {
-	if (!conn->duplex ||
-	    ipoib_cm_data_qpn(&conn->theirs) == ipoib_lladdr_qpn(&conn->peer->addr))
-		return;
-	ipoib_stat_add(conn->cm->priv, IPOIB_CM_BAD_DATA, 1);
-	conn->duplex = false;
+	conn->duplex = conn->ring.slots &&
+		       ipoib_cm_data_qpn(&conn->theirs) == ipoib_lladdr_qpn(&conn->peer->addr);
+	if (conn->ring.slots && !conn->duplex)
+		ipoib_stat_add(conn->cm->priv, IPOIB_CM_BAD_DATA, 1);
 }
 
 /**
@@ -361,8 +363,10 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 
 	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
-	if (conn->state == IPOIB_CONN_ACCEPTING) {
+	if (conn->state == IPOIB_CONN_ACCEPTING)
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
+	/* Also if it was established without. */
+	if (conn->state == IPOIB_CONN_ESTABLISHED) {
 		ipoib_conn_take_rtu(conn);
 		ipoib_conn_settle(conn);
 		if (peer->chosen == conn)

@@ -52,6 +52,22 @@ MODULE_PARM_DESC(cm_idle_seconds,
 /* ---- before it is established ---- */
 
 /*
+ * The time for an RTU is over. If frames have come for a second, the peer has sent one: it is
+ * lost, and the CM repeats the REP as late as the peer's REQ says. Until then the connection
+ * serves for one direction. Returns whether it stays.
+ */
+static bool ipoib_conn_stays_without_rtu(struct ipoib_conn *conn)
+{
+	if (conn->state != IPOIB_CONN_ACCEPTING ||
+	    time_before_eq(READ_ONCE(conn->used), conn->deadline - IPOIB_CM_LATE))
+		return false;
+	conn->duplex = false;
+	ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
+	ipoib_peer_settle(conn->cm, conn->peer);
+	return true;
+}
+
+/*
  * Returns how long it may take to become established, or 0 if that is over. Frames wait for it
  * less long: then they go another way, and if there is none their senders get what UD takes.
  */
@@ -62,6 +78,8 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 	long wait = peer->setup_deadline - jiffies;
 
 	lockdep_assert_held(&conn->cm->lock);
+	if (left <= 0 && ipoib_conn_stays_without_rtu(conn))
+		return 0;
 	if (left <= 0) {
 		ipoib_conn_close_for(conn, conn->state == IPOIB_CONN_CONNECTING ?
 				     IPOIB_CLOSE_UNANSWERED : IPOIB_CLOSE_LATE);

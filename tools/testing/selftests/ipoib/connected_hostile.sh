@@ -71,6 +71,7 @@ CASES=(
 	"wrong_reply C15,C35 a REP with another QPN than was asked is refused"
 	"reply_reserved F22,C29 one with other bits in the reserved octet is not"
 	"patience C35 who is asked for patience for hours has some for seconds"
+	"late_ready C12 a request whose peer repeats a lost RTU after 8.6 s is granted for one direction as long, if data comes"
 	"longest_times C35 a request with the longest times, that is never ready, holds nothing for long"
 	"slow_qp C12,C35 while QPs take half a second to make other requests are answered"
 	"slow_qp_closed C16 a request that is given up before its QP is made is refused, with private data"
@@ -1092,6 +1093,31 @@ held_are()
 }
 
 # The CM repeats its REP for hours if it is not stopped, and the connection lasts as long.
+# sends_one_way QPN: a message comes on each of node 1's connections
+sends_one_way()
+{
+	knob_set 2 half_lid "$(port_lid 1)"
+	knob_set 2 end_lid "$(port_lid 1)"
+	conns_of_are "$1" "established passive one"
+}
+
+# The RTU that node 1 sends at first is lost.
+late_ready()
+{
+	local private=private=0000d3d300010000
+
+	capture_start late_ready
+	forge "$private" wait=15 retries=f
+	read -r REP REP_QPN <<< "$(busywait 3000 granted_now)"
+	check "granted" conns_of_are 00d3d3 "accepting passive both"
+	capture_stop
+	check "one way" slowwait 15 sends_one_way 00d3d3
+	echo "$REP $(printf '%08x' "$COMM")" |
+		"$LIB_DIR/cm_forge.py" rtu "comm=$(printf %x "$COMM")" count=1 "$private" | to_qp1
+	check "both ways" busywait 5000 conns_of_are 00d3d3 "established passive both"
+	peer_leaves 00d3d3
+}
+
 longest_times()
 {
 	local before
