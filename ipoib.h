@@ -102,7 +102,7 @@
  *	__ipoib_conn_close() unpublishes it, in any context, and then its work,
  *	in this order: sends a DREQ and puts the QP into the error state; waits
  *	for the CM; calls ib_destroy_cm_id(), which waits for callbacks; waits
- *	for all work requests, and a round of each handler; frees what it made. The
+ *	for all work requests, and a round of the handler; frees what it made. The
  *	memory goes with the last reference, after a grace period.
  * &struct ipoib_peer
  *	is found by link-layer address in a hash table under RCU, and freed

@@ -12,7 +12,8 @@
  *  - ib_destroy_cm_id() has waited for the callbacks of its identifier, but for such as say
  *    that a message was sent in vain: these get no reference any more;
  *  - the QP is in the error state and has given back what it had, or had time for that;
- *  - both completion handlers have been through all that was in their CQs then;
+ *  - the completion handler of receives, and that of sends if some have not completed, have been
+ *    through all that was in their CQs then;
  *  - the QP is destroyed: it has no event any more.
  *
  * Memory is freed after a grace period.
@@ -357,8 +358,11 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 		left = ipoib_conn_drain_left(conn);
 		if (left)
 			return left;
-		set_bit(conn->cq, cm->tx_ready);
-		ipoib_cm_poll_fence(&cm->tx_poll);
+		/* Of a QP whose sends have all completed the CQ holds nothing any more. */
+		if (ipoib_ring_used(&conn->ring)) {
+			set_bit(conn->cq, cm->tx_ready);
+			ipoib_cm_poll_fence(&cm->tx_poll);
+		}
 		ipoib_cm_poll_fence(&cm->rx_poll);
 	}
 	ipoib_conn_unmake(conn);
