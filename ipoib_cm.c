@@ -69,7 +69,7 @@ static bool ipoib_peer_may_connect(struct ipoib_peer *peer)
 
 /*
  * A frame too long for the connection. What fits UD goes that way; else the sender
- * is told the greater of both, which is what the peer takes (C28).
+ * gets the greater of both in an ICMP error, which is what the peer takes (C28).
  */
 static bool ipoib_cm_too_long(struct ipoib_dev *priv, struct sk_buff *skb,
 			      const struct ipoib_conn *conn)
@@ -95,7 +95,7 @@ static bool ipoib_peer_setup_is_pending(const struct ipoib_peer *peer)
 	       time_before(jiffies, peer->setup_deadline);
 }
 
-/* A frame that found no connection: have one made, and note who asks. */
+/* A frame that found no connection: its peer, which has one made. */
 static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
 					const struct ipoib_lladdr *key,
 					u8 offers)

@@ -247,7 +247,7 @@ enum ipoib_peer_state {
  *	has done either; the other one is tried if it does not know that any more
  * @sent_to: there was a frame for it that had no connection, and no neighbour has ended
  *	since; else it is known by its requests only
- * @users: connections not freed, and who else needs it
+ * @users: connections not freed, and other users
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED
  * @failures: failed attempts in a row; a connection that was never verified is one
  * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
@@ -485,7 +485,7 @@ struct ipoib_cm_rx {
  * @IPOIB_CLOSE_LATE: the RTU has not come
  * @IPOIB_CLOSE_STUCK: a send does not complete
  * @IPOIB_CLOSE_SILENT: nothing comes from the peer, on UC
- * @IPOIB_CLOSE_IDLE: nobody uses it
+ * @IPOIB_CLOSE_IDLE: not used
  * @IPOIB_CLOSE_EVICTED: another one needs its place
  * @IPOIB_CLOSE_HOLDING: it is of the port with most of those that hold all receives
  */

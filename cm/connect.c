@@ -4,11 +4,11 @@
  *
  * What comes from outside is trusted only as far as it has been checked.
  *
- * Who sends on a connection. By the RFC a connection carries both directions
+ * The direction of a connection. By the RFC it carries both directions
  * (2.3, 7). The driver that comes with Linux takes no data on a connection it
  * has asked for, and it uses a service ID of its own (first octet 0x10). The
  * service ID of the RFC (0x01) is used by nodes that follow the RFC, so it
- * tells both ends, at the first message, that one connection is enough. One
+ * shows both ends, in the first message, that one connection is enough. One
  * made with the other service ID is used by the end that asked for it.
  * Should a peer ask by the RFC's service ID but send an RTU without the private
  * data the RFC demands, it is not relied upon either.

@@ -242,7 +242,7 @@ static bool ipoib_peer_is_evictable(const struct ipoib_peer *peer)
 }
 
 /*
- * Anyone may invent addresses. At the limit peers without connections are evicted, and
+ * Addresses may be invented. At the limit peers without connections are evicted, and
  * the list is rotated, so that they do not keep others out.
  */
 static bool ipoib_peer_make_room(struct ipoib_cm *cm)
@@ -439,7 +439,7 @@ bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
 
 /*
  * We have sent on it to no avail. A peer that leaves before we have sent anything
- * may have any reason, and with UC nobody knows what has arrived.
+ * may have any reason, and UC does not show what has arrived.
  */
 static bool ipoib_conn_ended_unverified(const struct ipoib_conn *conn)
 {
@@ -504,7 +504,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	}
 }
 
-/* Whoever calls this sends or drops them. */
+/* The caller sends or drops them. */
 static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			      struct sk_buff_head *to)
 {
@@ -672,7 +672,7 @@ int ipoib_peer_init(struct ipoib_cm *cm)
 
 /**
  * ipoib_peer_exit - undo ipoib_peer_init()
- * @cm: connected mode of the interface, without connections, and nobody sends
+ * @cm: connected mode of the interface, without connections; nothing is sent
  *
  * Context: process
  */

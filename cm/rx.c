@@ -264,7 +264,7 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 
 /*
  * The pool has given its pages to the HCA. Only the first of a slot may have been read
- * since, by who copies from it: what else is read leaves the slot.
+ * since, to be copied: what else is read leaves the slot.
  */
 static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      struct ib_recv_wr *wr, u16 index)
@@ -639,7 +639,7 @@ static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
 	ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 }
 
-/* Its buffers have been read: whoever refills may have the slot. */
+/* Its buffers have been read: the slot may be filled again. */
 static void ipoib_cm_slot_free(struct ipoib_cm *cm,
 			       struct ipoib_cm_bufs *bufs, u16 index)
 {
@@ -1096,7 +1096,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
  * @conn: the connection; its QP is in the error state
  *
  * A QP that has come no further than INIT, as that of a request which is refused,
- * takes nothing from the SRQ, and not each HCA tells then that it is done with it.
+ * takes nothing from the SRQ, and not each HCA reports then that it is done with it.
  *
  * Return: true if so
  */
@@ -1116,7 +1116,7 @@ bool ipoib_cm_rx_done(struct ipoib_conn *conn)
  * @conn: its connection
  *
  * A QP holds one receive of the SRQ at most, which its destruction may take along. Its
- * slot is not used again, for nothing tells which one it was, until the SRQ is made
+ * slot is not used again, as it is not known which one it was, until the SRQ is made
  * anew. When a quarter of all is lost the SRQ counts as failed, for that.
  *
  * Context: process

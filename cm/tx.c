@@ -65,7 +65,7 @@ void ipoib_cm_destroy_cq(struct ib_cq *cq)
 }
 
 /*
- * The checksum is computed here if nobody else has: no HCA does it on RC. A GSO frame is one
+ * The checksum is computed here if the stack has not: no HCA does it on RC. A GSO frame is one
  * that the stack made in datagram mode; its headers are right for the whole, too.
  */
 static bool ipoib_conn_checksum(struct sk_buff *skb)

@@ -330,7 +330,7 @@ static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 	if (err) {
 		/* ib_mad says so if the method is in use. */
 		ipoib_sa_sub_warn(agent, err == -EINVAL ?
-				  "somebody else on this port takes its reports" :
+				  "another program on this port takes its reports" :
 				  "cannot take reports", err);
 		ipoib_sa_sub_back_off(agent);
 		return;
