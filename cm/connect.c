@@ -231,19 +231,24 @@ static int ipoib_conn_make_active(struct ipoib_conn *conn)
  */
 long ipoib_conn_request(struct ipoib_conn *conn)
 {
+	struct ipoib_cm *cm = conn->cm;
 	struct sa_path_rec rec;
 	long ret;
 
-	spin_lock_bh(&conn->cm->lock);
+	spin_lock_bh(&cm->lock);
 	ret = ipoib_conn_read_record(conn, &rec);
-	spin_unlock_bh(&conn->cm->lock);
+	spin_unlock_bh(&cm->lock);
 	if (ret > 0)
 		return ret;
 	if (!ret)
 		ret = ipoib_conn_make_active(conn);
-	/* It may have been closed meanwhile. */
+	/* That takes long for the first one: it may have been closed, or the peer was faster. */
+	spin_lock_bh(&cm->lock);
+	if (!ret && (ipoib_conn_is_closing(conn) || ipoib_peer_use_any(conn->peer, conn)))
+		ret = -ECANCELED;
+	spin_unlock_bh(&cm->lock);
 	if (!ret)
-		ret = ipoib_conn_is_closing(conn) ? -ECANCELED : ipoib_conn_ask(conn, &rec);
+		ret = ipoib_conn_ask(conn, &rec);
 	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "request", ret);
 	if (ret)
 		ipoib_conn_close(conn);
