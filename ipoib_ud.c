@@ -1040,7 +1040,6 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 		.qp_state = IB_QPS_INIT,
 		.pkey_index = priv->pkey_index,
 		.port_num = priv->port,
-		.qkey = priv->qkey,
 	};
 	int err;
 
@@ -1050,6 +1049,8 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 		if (err)
 			return err;
 	}
+	/* It may have changed meanwhile, see ipoib_ud_set_qkey(). */
+	attr.qkey = priv->qkey;
 	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
 			   IB_QP_PORT | IB_QP_QKEY);
 	if (err)
