@@ -77,7 +77,7 @@ static void ipoib_arp_work(struct work_struct *work)
 	struct ipoib_neigh *neigh = container_of(to_delayed_work(work),
 						 struct ipoib_neigh, work);
 	struct ipoib_dev *priv = neigh->priv;
-	bool known, asked, unreachable;
+	bool known, asked, send, unreachable;
 	struct sk_buff_head dropped;
 	struct sk_buff *skb;
 
@@ -86,12 +86,13 @@ static void ipoib_arp_work(struct work_struct *work)
 	if (neigh->state == IPOIB_NEIGH_WAITING && !list_empty(&neigh->list))
 		ipoib_neigh_try(neigh);
 	known = rcu_access_pointer(neigh->ah);
+	send = known && !skb_queue_empty(&neigh->queue);
 	asked = ipoib_neigh_is_asked(neigh);
 	unreachable = neigh->failures >= IPOIB_ARP_UNREACHABLE;
 	if (!known && !asked)
 		ipoib_neigh_unpark(neigh, &dropped);
 	spin_unlock_bh(&priv->neigh.lock);
-	if (known)
+	if (send)
 		ipoib_arp_send(neigh);
 	if (!asked)
 		ipoib_cm_path_read(priv, neigh->gid.raw);
@@ -114,7 +115,7 @@ static noinline struct ipoib_ah *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
 						     struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
-	enum ipoib_stat why = IPOIB_TX_NO_PATH;
+	enum ipoib_stat why;
 	bool unreachable = false, waits = false;
 	unsigned long asked_at = 0;
 	struct ipoib_ah *ah = NULL;
@@ -123,6 +124,7 @@ static noinline struct ipoib_ah *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
 	spin_lock(&priv->neigh.lock);
 	neigh = ipoib_neigh_get(priv, to->gid, ipoib_arp_work, &why);
 	if (neigh) {
+		why = IPOIB_TX_NO_PATH;
 		if (ipoib_neigh_is_due(neigh) && !ipoib_neigh_is_asked(neigh))
 			ipoib_neigh_ask(neigh);
 		ah = rcu_dereference(neigh->ah);

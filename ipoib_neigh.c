@@ -172,7 +172,7 @@ static void ipoib_neigh_query(struct ipoib_neigh *neigh)
  * @neigh: neighbour in IPOIB_NEIGH_WAITING
  *
  * Else its work runs as soon as there is one, or IPOIB_NEIGH_PATIENCE after ipoib_neigh_ask():
- * no credit until then is a failure. After a failure the caller drops what waits.
+ * no credit until then is a failure. After a failure frames wait for the work only.
  *
  * Context: &ipoib_neighs.lock held
  */
@@ -276,7 +276,10 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
 		old = rcu_replace_pointer(neigh->ah, ah,
 					  lockdep_is_held(&priv->neigh.lock));
 	}
-	/* One that is in no list has been unlinked: nothing waits, and no work may start. */
+	/*
+	 * One that is in no list has been unlinked: no frame waits, and no work may start. A
+	 * request for a connection that waits for the record ends by its own time.
+	 */
 	if (!list_empty(&neigh->list))
 		ipoib_neigh_post(neigh, 0);
 	spin_unlock_bh(&priv->neigh.lock);
@@ -352,7 +355,7 @@ static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
  * @priv: the interface
  * @gid: its GID
  * @work: its work, which drops a reference
- * @why: why a frame to it is dropped if there is none
+ * @why: set if there was none: why a frame to it is dropped if NULL is returned
  *
  * Context: &ipoib_neighs.lock held
  * Return: the neighbour, without a reference for the caller, or NULL
@@ -489,7 +492,7 @@ void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid,
 	spin_lock_bh(&priv->neigh.lock);
 	neigh = ipoib_neigh_lookup(priv, gid);
 	if (neigh && neigh->state == IPOIB_NEIGH_VALID &&
-	    time_after(jiffies, neigh->asked_at + age))
+	    jiffies - neigh->asked_at > age)
 		ipoib_neigh_mark_stale(neigh);
 	spin_unlock_bh(&priv->neigh.lock);
 }

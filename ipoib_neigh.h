@@ -168,7 +168,7 @@ static inline struct ipoib_neigh *ipoib_neigh_find(struct ipoib_neighs *neighs,
  * ipoib_neigh_is_due - whether a path record is missing or stale, and may be requested
  * @neigh: the neighbour
  *
- * Until the pause after a failure is over, frames leave neigh.lock alone.
+ * Until the pause after a failure is over, frames that have a handle leave neigh.lock alone.
  *
  * Return: true if so, also if it has been requested since
  */
