@@ -61,7 +61,7 @@ static bool ipoib_peer_may_connect(struct ipoib_peer *peer)
 	case IPOIB_PEER_IDLE:
 		return true;
 	case IPOIB_PEER_REFUSED:
-		return time_after_eq(jiffies, peer->retry_at);
+		return !ipoib_peer_pauses(peer);
 	default:
 		return false;
 	}
@@ -167,8 +167,7 @@ static bool ipoib_cm_carries(const struct sk_buff *skb)
 static bool ipoib_peer_is_refused(const struct ipoib_peer *peer)
 {
 	return READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
-	       !ipoib_peer_is_behind(peer) &&
-	       time_before(jiffies, READ_ONCE(peer->retry_at));
+	       !ipoib_peer_is_behind(peer) && ipoib_peer_pauses(peer);
 }
 
 /**

@@ -479,7 +479,6 @@ struct ipoib_cm_rx {
 
 /**
  * enum ipoib_close_reason - why a connection has to go
- * @IPOIB_CLOSE_NONE: it may stay
  * @IPOIB_CLOSE_FAILED: it has failed, or its QP has
  * @IPOIB_CLOSE_UNANSWERED: our request was not answered
  * @IPOIB_CLOSE_LATE: the RTU has not come
@@ -490,7 +489,6 @@ struct ipoib_cm_rx {
  * @IPOIB_CLOSE_HOLDING: it is of the port with most of those that hold all receives
  */
 enum ipoib_close_reason {
-	IPOIB_CLOSE_NONE,
 	IPOIB_CLOSE_FAILED,
 	IPOIB_CLOSE_UNANSWERED,
 	IPOIB_CLOSE_LATE,
@@ -610,6 +608,23 @@ static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 static inline bool ipoib_peer_is_behind(const struct ipoib_peer *peer)
 {
 	return !list_empty(&peer->resend);
+}
+
+/* The longest pause after failed attempts. */
+#define IPOIB_CM_RETRY_MAX	(60 * HZ)
+
+/**
+ * ipoib_peer_pauses - whether the pause after a failure is not over
+ * @peer: the peer, in IPOIB_PEER_REFUSED
+ *
+ * A pause that ended long ago does not begin again where jiffies have 32 bits.
+ *
+ * Context: any
+ * Return: true if so
+ */
+static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
+{
+	return READ_ONCE(peer->retry_at) - jiffies - 1 < 2 * IPOIB_CM_RETRY_MAX;
 }
 
 /**

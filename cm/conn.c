@@ -29,8 +29,8 @@
 /* How long a connection is left alone at most: cm_idle_seconds may change meanwhile. */
 #define IPOIB_CM_CHECK		(10 * HZ)
 /*
- * UC detects no loss: a connection on which nothing arrives for so long is replaced, and
- * sooner if the peer has failed before and nothing has arrived since.
+ * UC detects no loss: a connection on which nothing arrives for so long is closed, and
+ * sooner if the peer has failed before, see &ipoib_peer.failures.
  */
 #define IPOIB_UC_SILENCE	(30 * HZ)
 #define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
@@ -121,7 +121,8 @@ static long ipoib_conn_idle_left(const struct ipoib_conn *conn)
 		idle *= 4;
 	if (test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
 		idle = IPOIB_CM_EVICT_IDLE;
-	return READ_ONCE(conn->used) + idle - jiffies;
+	/* @used has a resolution of a second. */
+	return READ_ONCE(conn->used) + idle + HZ - jiffies;
 }
 
 /*
@@ -157,12 +158,15 @@ static long ipoib_conn_send_left(struct ipoib_conn *conn)
 static bool ipoib_conn_is_silent(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
+	unsigned long last_rx = READ_ONCE(peer->last_rx);
 
 	if (conn->transport != IPOIB_TRANSPORT_UC)
 		return false;
 	if (!READ_ONCE(conn->ring.head) ||
-	    time_before_eq(READ_ONCE(conn->progress), READ_ONCE(peer->last_rx) + 2 * HZ))
+	    time_before_eq(READ_ONCE(conn->progress), last_rx + 2 * HZ))
 		conn->asked_at = jiffies;
+	else if (time_in_range(last_rx, conn->asked_at, jiffies))
+		conn->asked_at = last_rx;
 	return time_after(jiffies, conn->asked_at + (peer->failures ? IPOIB_UC_SILENCE_AGAIN :
 								      IPOIB_UC_SILENCE));
 }
@@ -216,7 +220,9 @@ static unsigned long ipoib_conn_treat_end(struct ipoib_conn *conn)
 		trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
 				 flags & BIT(IPOIB_CONN_EV_LEFT) ? "left" : "ended", 0);
 		__ipoib_conn_close(conn);
-	} else if (flags & BIT(IPOIB_CONN_EV_UNREACHED)) {
+	/* One that has served without an RTU serves on when the CM has given up to get that. */
+	} else if (flags & BIT(IPOIB_CONN_EV_UNREACHED) &&
+		   conn->state != IPOIB_CONN_ESTABLISHED) {
 		if (conn->active)
 			ipoib_stat_add(priv, IPOIB_CM_REFUSED, 1);
 		__ipoib_conn_close(conn);

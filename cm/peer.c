@@ -25,7 +25,6 @@
 #define IPOIB_PEER_SCAN_MAX	64
 /* How long a refusal is remembered, doubled with each. */
 #define IPOIB_CM_RETRY_MIN	(HZ / 2)
-#define IPOIB_CM_RETRY_MAX	(60 * HZ)
 
 static const char * const ipoib_conn_states[] = {
 	[IPOIB_CONN_NEW]		= "new",
@@ -398,6 +397,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 
 	lockdep_assert_held(&cm->lock);
 	conn->asked_at = jiffies;
+	ipoib_touch(&conn->used);
 	peer->chosen = conn;
 	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
@@ -434,7 +434,7 @@ void ipoib_conn_prove(struct ipoib_conn *conn)
 bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
 {
 	return peer->unverified && peer->state == IPOIB_PEER_REFUSED &&
-	       time_before(jiffies, peer->retry_at);
+	       ipoib_peer_pauses(peer);
 }
 
 /*

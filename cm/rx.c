@@ -118,7 +118,7 @@ unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 
 	if (!ipoib_cm_has_srq(cm->priv))
 		return min(limit, ipoib_cm_limit_own(cm));
-	/* The reserve is a quarter of that at most, so ipoib_cm_rx_is_crowded() is far. */
+	/* The reserve is a quarter of all receives at most: there are more than connections. */
 	if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_BLIND)
 		limit = min(limit, READ_ONCE(cm->srq_full) / 2);
 	return min(limit, READ_ONCE(ipoib_cm_max_conns));
@@ -459,6 +459,7 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 	struct ib_srq_attr attr = { .srq_limit = half / 2 };
 	u16 second[IPOIB_CM_BATCH];
 	bool drawn;
+	int err;
 
 	lockdep_assert_held(&cm->mutex);
 	/* Where the handler runs pages go back to the pool without a lock. */
@@ -472,11 +473,12 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 		return false;
 	/* The event may come from here on; the SRQ may have failed. */
 	cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_ARMED);
-	if (ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT) &&
-	    cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_BLIND) == IPOIB_SRQ_ARMED)
+	err = ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT);
+	/* Until the SRQ is made anew, when there has been no connection for a while. */
+	if (err && cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_BLIND) == IPOIB_SRQ_ARMED)
 		netdev_warn(cm->priv->netdev,
-			    "the HCA cannot report few receives: %u connections at most\n",
-			    ipoib_cm_limit(cm));
+			    "the HCA cannot report few receives: %d; %u connections at most\n",
+			    err, ipoib_cm_limit(cm));
 	spin_lock_bh(&rx->lock);
 	if (ipoib_cm_rx_post(cm, &rx->bufs, second, half) < half)
 		ipoib_cm_srq_fail(cm);
@@ -877,8 +879,8 @@ static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		ib_destroy_srq(rx->srq);
 		ipoib_object_gone(IPOIB_OBJECT_SRQ, 1);
 	}
-	WRITE_ONCE(cm->srq_full, 0);
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
+	WRITE_ONCE(cm->srq_full, 0);
 }
 
 static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
