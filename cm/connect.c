@@ -336,11 +336,18 @@ static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 void ipoib_conn_replied(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
-	int err;
+	int err = -ECANCELED;
+	bool needed;
 
-	/* One that has been closed is not used: its peer gets no RTU. */
-	err = READ_ONCE(conn->state) == IPOIB_CONN_CONNECTING ?
-	      ipoib_conn_take_rep(conn) : -ECANCELED;
+	/*
+	 * One that has been closed is not used, nor one beside a connection of the peer that was
+	 * quicker: its peer gets no RTU.
+	 */
+	spin_lock_bh(&cm->lock);
+	needed = conn->state == IPOIB_CONN_CONNECTING && !conn->peer->chosen;
+	spin_unlock_bh(&cm->lock);
+	if (needed)
+		err = ipoib_conn_take_rep(conn);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
 	if (err) {
 		if (err == -EPROTO)
