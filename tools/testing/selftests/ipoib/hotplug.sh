@@ -21,6 +21,12 @@ CASES=(
 	"two_at_once A8 two HCAs at once, with joins under way"
 )
 
+NEEDS=(
+	[others_live]=remove
+	[add]=remove
+	[new_qpn]=add
+)
+
 setup()
 {
 	fabric_load 4

@@ -45,6 +45,14 @@ CASES=(
 	"limit U58,U59,A28 a group the HCA has no room for is logged, and harms no other"
 )
 
+NEEDS=(
+	[deliver:4]=join:4
+	[deliver:6]=join:6
+	[not_joined]=deliver:4
+	[leave:4]=join:4
+	[leave:6]=join:6
+)
+
 setup()
 {
 	fabric_up 4
