@@ -58,7 +58,7 @@ static int ipoib_cm_check_path(const struct ipoib_cm *cm,
 		return IB_CM_REJ_CONSUMER_DEFINED;
 	if (memcmp(&path->sgid, &priv->local_gid, sizeof(path->sgid)))
 		return IB_CM_REJ_INVALID_GID;
-	/* Reject our own and multicast GIDs. */
+	/* A request in the name of this port or of a group is refused. */
 	if (!memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
 	    rdma_is_multicast_addr((void *)path->dgid.raw))
 		return IB_CM_REJ_INVALID_GID;

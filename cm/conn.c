@@ -220,9 +220,9 @@ static unsigned long ipoib_conn_treat_end(struct ipoib_conn *conn)
 		trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
 				 flags & BIT(IPOIB_CONN_EV_LEFT) ? "left" : "ended", 0);
 		__ipoib_conn_close(conn);
-	/* One that has served without an RTU serves on when the CM has given up to get that. */
 	} else if (flags & BIT(IPOIB_CONN_EV_UNREACHED) &&
 		   conn->state != IPOIB_CONN_ESTABLISHED) {
+		/* Established without an RTU it serves on when the CM has given up on that. */
 		if (conn->active)
 			ipoib_stat_add(priv, IPOIB_CM_REFUSED, 1);
 		__ipoib_conn_close(conn);
