@@ -9,24 +9,6 @@
 
 #include "ipoib_ring.h"
 
-static int ipoib_bufs_add_page(struct ipoib_bufs *bufs)
-{
-	void *page = (void *)get_zeroed_page(GFP_KERNEL);
-	u64 dma;
-
-	if (!page)
-		return -ENOMEM;
-	dma = ib_dma_map_single(bufs->ca, page, PAGE_SIZE, bufs->dir);
-	if (ib_dma_mapping_error(bufs->ca, dma)) {
-		free_page((unsigned long)page);
-		return -ENOMEM;
-	}
-	bufs->pages[bufs->npages] = page;
-	bufs->dma[bufs->npages] = dma;
-	bufs->npages++;
-	return 0;
-}
-
 /**
  * ipoib_bufs_init - allocate and map small buffers
  * @bufs: zeroed
@@ -45,7 +27,8 @@ int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
 		    enum dma_data_direction dir)
 {
 	unsigned int npages = DIV_ROUND_UP(count, 1u << (PAGE_SHIFT - shift));
-	int err = -ENOMEM;
+	void *page;
+	u64 dma;
 
 	bufs->ca = ca;
 	bufs->shift = shift;
@@ -55,15 +38,22 @@ int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
 	if (!bufs->pages || !bufs->dma)
 		goto free_pages;
 	while (bufs->npages < npages) {
-		err = ipoib_bufs_add_page(bufs);
-		if (err)
+		page = (void *)get_zeroed_page(GFP_KERNEL);
+		if (!page)
 			goto free_pages;
+		dma = ib_dma_map_single(ca, page, PAGE_SIZE, dir);
+		if (ib_dma_mapping_error(ca, dma)) {
+			free_page((unsigned long)page);
+			goto free_pages;
+		}
+		bufs->pages[bufs->npages] = page;
+		bufs->dma[bufs->npages++] = dma;
 	}
 	return 0;
 
 free_pages:
 	ipoib_bufs_exit(bufs);
-	return err;
+	return -ENOMEM;
 }
 
 /**
@@ -100,7 +90,7 @@ void ipoib_bufs_exit(struct ipoib_bufs *bufs)
 int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 		    unsigned int size, unsigned int max_sge, unsigned int copy)
 {
-	int err;
+	int err = 0;
 
 	ring->ca = pd->device;
 	ring->lkey = pd->local_dma_lkey;
@@ -109,17 +99,11 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 	ring->slots = kvcalloc(size, sizeof(*ring->slots), GFP_KERNEL);
 	if (!ring->slots)
 		return -ENOMEM;
-	if (!copy)
-		return 0;
-	err = ipoib_bufs_init(&ring->copies, ring->ca, size,
-			      ilog2(copy), DMA_TO_DEVICE);
+	if (copy)
+		err = ipoib_bufs_init(&ring->copies, ring->ca, size, ilog2(copy),
+				      DMA_TO_DEVICE);
 	if (err)
-		goto free_slots;
-	return 0;
-
-free_slots:
-	kvfree(ring->slots);
-	ring->slots = NULL;
+		ipoib_ring_exit(ring);
 	return err;
 }
 
@@ -217,24 +201,6 @@ unmap:
 	return err;
 }
 
-/* A short frame: cheaper to copy than to map, and its skb is freed at once. */
-static int ipoib_ring_copy(struct ipoib_ring *ring, struct sk_buff *skb,
-			   struct ib_sge *sge)
-{
-	u32 i = ring->head & ring->mask;
-	struct ipoib_bufs *copies = &ring->copies;
-
-	skb_copy_bits(skb, 0, ipoib_bufs_va(copies, i), skb->len);
-	sge->addr = ipoib_bufs_dma(copies, i);
-	sge->length = skb->len;
-	sge->lkey = ring->lkey;
-	ib_dma_sync_single_for_device(ring->ca, sge->addr, skb->len,
-				      DMA_TO_DEVICE);
-	ring->slots[i].skb = NULL;
-	dev_consume_skb_any(skb);
-	return 1;
-}
-
 /* Map a frame, made linear if it has more pieces than a work request may have. */
 static int ipoib_ring_attach(struct ipoib_ring *ring,
 			     struct ipoib_tx_slot *slot, struct sk_buff *skb,
@@ -271,15 +237,24 @@ static int ipoib_ring_attach(struct ipoib_ring *ring,
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		    struct ib_sge *sge)
 {
-	struct ipoib_tx_slot *slot = &ring->slots[ring->head & ring->mask];
-	int nsge;
+	struct ipoib_bufs *copies = &ring->copies;
+	u32 i = ring->head & ring->mask;
+	struct ipoib_tx_slot *slot = &ring->slots[i];
+	int nsge = 1;
 
 	slot->bytes = skb->len;
 	slot->packets = 1;
 	slot->head = 0;
 	slot->nmapped = 0;
-	if (ring->copies.npages && skb->len <= 1u << ring->copies.shift) {
-		nsge = ipoib_ring_copy(ring, skb, sge);
+	if (copies->npages && skb->len <= 1u << copies->shift) {
+		/* Cheaper to copy than to map, and the skb is freed at once. */
+		skb_copy_bits(skb, 0, ipoib_bufs_va(copies, i), skb->len);
+		sge->addr = ipoib_bufs_dma(copies, i);
+		sge->length = skb->len;
+		sge->lkey = ring->lkey;
+		ib_dma_sync_single_for_device(ring->ca, sge->addr, skb->len, DMA_TO_DEVICE);
+		slot->skb = NULL;
+		dev_consume_skb_any(skb);
 	} else {
 		nsge = ipoib_ring_attach(ring, slot, skb, sge);
 		if (unlikely(nsge < 0))
@@ -396,7 +371,7 @@ void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
 		napi_consume_skb(slot->skb, budget);
 		slot->skb = NULL;
 	}
-	/* Slots are free before ipoib_ud_maybe_stop() can see them so. */
+	/* Slots are free before ipoib_ud_xmit() can see them so. */
 	smp_store_release(&ring->tail, tail);
 }
 

@@ -75,19 +75,6 @@ bool ipoib_tso_takes(const struct ipoib_ring *ring, const struct sk_buff *skb,
 	return true;
 }
 
-/* The stack has put the sum of the pseudo header of the whole frame into its checksum. */
-static void ipoib_tso_init(struct ipoib_tso *tso, const struct sk_buff *skb)
-{
-	tso->skb = skb;
-	tso->head = tso_start((struct sk_buff *)skb, &tso->at);
-	tso->l4 = skb_transport_offset(skb);
-	tso->linear = skb_headlen(skb) > tso->head ? 1 : 0;
-	tso->pseudo = csum_sub(csum_unfold(ipoib_tso_is_udp(skb) ?
-					   udp_hdr(skb)->check :
-					   tcp_hdr(skb)->check),
-			       (__force __wsum)htonl(skb->len - tso->l4));
-}
-
 /* Return: SGEs of the next @len octets, or -E2BIG if there are more than @room. */
 static int ipoib_tso_payload(struct ipoib_tso *tso, unsigned int len,
 			     struct ib_sge *sge, int room, __wsum *sum)
@@ -122,33 +109,13 @@ static __sum16 ipoib_tso_sum(const struct ipoib_tso *tso, const void *l4,
 	return csum_fold(csum_add(sum, (__force __wsum)htonl(head + len)));
 }
 
-static void ipoib_tso_tcp(const struct ipoib_tso *tso, struct tcphdr *tcp,
-			  unsigned int i, unsigned int len, bool last, __wsum sum)
-{
-	tcp->seq = htonl(ntohl(tcp->seq) + i * skb_shinfo(tso->skb)->gso_size);
-	if (i)
-		tcp->cwr = 0;
-	if (!last) {
-		tcp->fin = 0;
-		tcp->psh = 0;
-	}
-	tcp->check = 0;
-	tcp->check = ipoib_tso_sum(tso, tcp, len, sum);
-}
-
-static void ipoib_tso_udp(const struct ipoib_tso *tso, struct udphdr *udp,
-			  unsigned int len, __wsum sum)
-{
-	udp->len = htons(sizeof(*udp) + len);
-	udp->check = 0;
-	udp->check = ipoib_tso_sum(tso, udp, len, sum) ?: CSUM_MANGLED_0;
-}
-
 /* Headers of segment @i, whose payload is @len octets with the sum @sum. */
 static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i,
 			     unsigned int len, bool last, __wsum sum)
 {
 	unsigned int net = skb_network_offset(tso->skb);
+	struct udphdr *udp = (void *)(to + tso->l4);
+	struct tcphdr *tcp = (void *)(to + tso->l4);
 	struct ipv6hdr *ip6 = (void *)(to + net);
 	struct iphdr *ip = (void *)(to + net);
 
@@ -160,10 +127,21 @@ static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i
 		ip->id = htons(ntohs(ip->id) + i);
 		ip_send_check(ip);
 	}
-	if (ipoib_tso_is_udp(tso->skb))
-		ipoib_tso_udp(tso, (void *)(to + tso->l4), len, sum);
-	else
-		ipoib_tso_tcp(tso, (void *)(to + tso->l4), i, len, last, sum);
+	if (ipoib_tso_is_udp(tso->skb)) {
+		udp->len = htons(sizeof(*udp) + len);
+		udp->check = 0;
+		udp->check = ipoib_tso_sum(tso, udp, len, sum) ?: CSUM_MANGLED_0;
+		return;
+	}
+	tcp->seq = htonl(ntohl(tcp->seq) + i * skb_shinfo(tso->skb)->gso_size);
+	if (i)
+		tcp->cwr = 0;
+	if (!last) {
+		tcp->fin = 0;
+		tcp->psh = 0;
+	}
+	tcp->check = 0;
+	tcp->check = ipoib_tso_sum(tso, tcp, len, sum);
 }
 
 /* Segment @i, in a slot behind the head of the ring. Return: 0 or -E2BIG */
@@ -224,7 +202,14 @@ int ipoib_tso_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		     ipoib_tso_head(skb) >= IPOIB_TX_COPY ||
 		     ipoib_tso_head(skb) > skb_headlen(skb)))
 		return -EINVAL;
-	ipoib_tso_init(&tso, skb);
+	tso.skb = skb;
+	tso.head = tso_start(skb, &tso.at);
+	tso.l4 = skb_transport_offset(skb);
+	tso.linear = skb_headlen(skb) > tso.head ? 1 : 0;
+	/* The stack has put the sum of the pseudo header of the whole frame into its checksum. */
+	tso.pseudo = csum_sub(csum_unfold(ipoib_tso_is_udp(skb) ? udp_hdr(skb)->check :
+								  tcp_hdr(skb)->check),
+			      (__force __wsum)htonl(skb->len - tso.l4));
 	last = &ring->slots[(ring->head + n - 1) & ring->mask];
 	last->skb = skb;
 	last->head = tso.head;

@@ -228,21 +228,6 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
-/* Is the completion of this batch's sends waited for? */
-static bool ipoib_ud_signal(struct ipoib_txq *txq)
-{
-	struct ipoib_batch *batch = txq->batch;
-
-	txq->unsignalled += batch->count;
-	if (!batch->awaited && txq->unsignalled < IPOIB_TX_UNSIGNALLED &&
-	    !netif_xmit_stopped(txq->nq) &&
-	    list_empty(&txq->priv->ah.fenced))
-		return false;
-	txq->unsignalled = 0;
-	txq->signalled = txq->ring.head;
-	return true;
-}
-
 /* Take back what was counted as sent when it was posted. */
 static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot,
 			     enum ipoib_stat why)
@@ -253,24 +238,6 @@ static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot,
 	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, -(s64)sent->packets,
 			   -(s64)sent->bytes);
 	ipoib_stat_add(txq->priv, why, sent->packets);
-}
-
-/* @signalled: what the drain waited for before this batch, whose last one was refused */
-static void ipoib_ud_post_failed(struct ipoib_txq *txq, int err,
-				 const struct ib_send_wr *bad, u32 signalled)
-{
-	struct ipoib_dev *priv = txq->priv;
-
-	/*
-	 * The slots stay filled until the restart flushes the ring: byte
-	 * queue limits may only be given back by the completion handler.
-	 */
-	txq->signalled = signalled;
-	for (; bad; bad = bad->next)
-		ipoib_ud_uncount(txq, bad->wr_id, IPOIB_TX_POST);
-	if (net_ratelimit())
-		netdev_warn(priv->netdev, "post send failed: %d\n", err);
-	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
 /**
@@ -284,6 +251,7 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	struct ipoib_batch *batch = txq->batch;
 	/* Some providers refuse the first and do not say so. */
 	const struct ib_send_wr *bad = &batch->wr[0].wr;
+	struct ipoib_dev *priv = txq->priv;
 	u32 signalled = txq->signalled;
 	struct ib_ud_wr *last;
 	int err;
@@ -292,14 +260,29 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 		return;
 	last = &batch->wr[batch->count - 1];
 	last->wr.next = NULL;
-	if (ipoib_ud_signal(txq))
+	/* Is the completion of one of these sends waited for? */
+	txq->unsignalled += batch->count;
+	if (batch->awaited || txq->unsignalled >= IPOIB_TX_UNSIGNALLED ||
+	    netif_xmit_stopped(txq->nq) || !list_empty(&priv->ah.fenced)) {
 		last->wr.send_flags |= IB_SEND_SIGNALED;
+		txq->unsignalled = 0;
+		txq->signalled = txq->ring.head;
+	}
 	/* Now, as what fails is taken back, perhaps before the call returns. */
-	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, batch->packets,
-			   batch->bytes);
+	ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, batch->packets, batch->bytes);
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
-	if (unlikely(err))
-		ipoib_ud_post_failed(txq, err, bad, signalled);
+	if (unlikely(err)) {
+		/*
+		 * The slots stay filled until the restart flushes the ring: byte queue
+		 * limits may only be given back by the completion handler.
+		 */
+		txq->signalled = signalled;
+		for (; bad; bad = bad->next)
+			ipoib_ud_uncount(txq, bad->wr_id, IPOIB_TX_POST);
+		if (net_ratelimit())
+			netdev_warn(priv->netdev, "post send failed: %d\n", err);
+		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+	}
 	batch->count = 0;
 	batch->packets = 0;
 	batch->bytes = 0;
@@ -386,18 +369,6 @@ void ipoib_ud_send_taken(struct ipoib_dev *priv,
 	rcu_read_unlock();
 	__netif_tx_unlock(txq->nq);
 	local_bh_enable();
-}
-
-/* Pairs with ipoib_ud_wake(): either it sees us stopped or we see the room. */
-static void ipoib_ud_maybe_stop(struct ipoib_txq *txq)
-{
-	if (likely(ipoib_ring_room(&txq->ring) >= txq->max_segs))
-		return;
-	netif_tx_stop_queue(txq->nq);
-	/* The queue is stopped before the tail is read again. */
-	smp_mb();
-	if (ipoib_ring_room(&txq->ring) >= txq->max_segs)
-		netif_tx_start_queue(txq->nq);
 }
 
 /* The driver cuts up frames and computes checksums: the HCA does neither. */
@@ -502,20 +473,15 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 	}
 	for (i = txq->ring.head - n; i != txq->ring.head; i++)
 		ipoib_ud_build(txq, i, ah, qpn);
-	ipoib_ud_maybe_stop(txq);
+	if (unlikely(ipoib_ring_room(&txq->ring) < txq->max_segs)) {
+		netif_tx_stop_queue(txq->nq);
+		/* Pairs with ipoib_ud_tx_poll(): stopped before the tail is read again. */
+		smp_mb();
+		if (ipoib_ring_room(&txq->ring) >= txq->max_segs)
+			netif_tx_start_queue(txq->nq);
+	}
 	if (batch->count >= IPOIB_BATCH)
 		ipoib_ud_post(txq);
-}
-
-static void ipoib_ud_wake(struct ipoib_txq *txq)
-{
-	/* The tail is written before the state of the queue is read. */
-	smp_mb();
-	if (unlikely(netif_tx_queue_stopped(txq->nq)) &&
-	    ipoib_ring_room(&txq->ring) >=
-	    txq->ring.mask / 4 + txq->max_segs &&
-	    test_bit(IPOIB_FLAG_UP, &txq->priv->flags))
-		netif_tx_wake_queue(txq->nq);
 }
 
 static void ipoib_ud_tx_failed(struct ipoib_txq *txq, const struct ib_wc *wc)
@@ -528,33 +494,34 @@ static void ipoib_ud_tx_failed(struct ipoib_txq *txq, const struct ib_wc *wc)
 	ipoib_ctl_post(txq->priv, IPOIB_CTL_RECOVER);
 }
 
-static bool ipoib_ud_tx_reap(struct ipoib_txq *txq, int budget)
+static int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 {
+	struct ipoib_txq *txq = container_of(napi, struct ipoib_txq, napi);
+	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_tx_done done = {};
 	int i, n;
 
 	n = ib_poll_cq(txq->cq, IPOIB_POLL_WC, txq->wc);
-	if (n <= 0)
-		return false;
 	for (i = 0; i < n; i++) {
 		if (unlikely(txq->wc[i].status != IB_WC_SUCCESS))
 			ipoib_ud_tx_failed(txq, &txq->wc[i]);
-		ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, budget,
-				    &done);
+		ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, budget, &done);
 	}
-	netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
-	ipoib_ud_wake(txq);
-	/* Behind the barrier of ipoib_ud_wake(), which pairs with ipoib_ah_reap(). */
-	if (unlikely(!list_empty(&txq->priv->ah.fenced)))
-		queue_delayed_work(system_unbound_wq, &txq->priv->ah.work, 0);
-	return n == IPOIB_POLL_WC;
-}
-
-static int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
-{
-	struct ipoib_txq *txq = container_of(napi, struct ipoib_txq, napi);
-
-	if (ipoib_ud_tx_reap(txq, budget))
+	if (n > 0) {
+		netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
+		/*
+		 * The tail is written before the state of the queue and the list of handles
+		 * are read: pairs with ipoib_ud_xmit() and ipoib_ah_reap().
+		 */
+		smp_mb();
+		if (unlikely(netif_tx_queue_stopped(txq->nq)) &&
+		    ipoib_ring_room(&txq->ring) >= txq->ring.mask / 4 + txq->max_segs &&
+		    test_bit(IPOIB_FLAG_UP, &priv->flags))
+			netif_tx_wake_queue(txq->nq);
+		if (unlikely(!list_empty(&priv->ah.fenced)))
+			queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
+	}
+	if (n == IPOIB_POLL_WC)
 		return budget;
 	if (napi_complete_done(napi, 0) &&
 	    ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP |
@@ -822,36 +789,27 @@ exit_tx:
 }
 
 /*
- * What an HCA has room for depends on the size of a work request, which only its driver
- * knows. Return: whether there is something smaller to try.
+ * The limits that an HCA reports need not hold for queues of this kind: what it has room for
+ * depends on the size of a work request, which only its driver knows.
  */
-static bool ipoib_ud_shrink(struct ipoib_dev *priv, int err)
-{
-	unsigned int *size = &priv->sendq_size;
-
-	if (err != -ENOMEM && err != -EINVAL)
-		return false;
-	if (priv->recvq_size > priv->sendq_size)
-		size = &priv->recvq_size;
-	if (*size <= IPOIB_QUEUE_MIN)
-		return false;
-	*size /= 2;
-	return true;
-}
-
-/* The limits that an HCA reports need not hold for queues of this kind. */
 static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
 	int limit = min(attrs->max_qp_wr, attrs->max_cqe);
+	unsigned int *longer;
 	int err;
 
 	limit = rounddown_pow_of_two(max(limit, IPOIB_QUEUE_MIN));
 	priv->sendq_size = min(ipoib_sendq_size, limit);
 	priv->recvq_size = min(ipoib_recvq_size, limit);
-	do {
+	for (;;) {
 		err = ipoib_ud_queues_init(priv);
-	} while (err && ipoib_ud_shrink(priv, err));
+		longer = priv->recvq_size > priv->sendq_size ? &priv->recvq_size :
+							       &priv->sendq_size;
+		if ((err != -ENOMEM && err != -EINVAL) || *longer <= IPOIB_QUEUE_MIN)
+			break;
+		*longer /= 2;
+	}
 	if (!err && (priv->sendq_size != ipoib_sendq_size ||
 		     priv->recvq_size != ipoib_recvq_size))
 		dev_info(&priv->ca->dev,
@@ -981,40 +939,28 @@ static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 }
 
 /*
- * In the error state the HCA gives back every work request. RESET alone would
- * do by the book (IBTA 10.3.1), but rdmavt keeps the receive queue across it.
- */
-static void ipoib_ud_drain(struct ipoib_dev *priv)
-{
-	unsigned long deadline = jiffies + IPOIB_DRAIN_TIME;
-	bool rx, tx;
-
-	for (;;) {
-		rx = ipoib_ud_rx_drain(priv->rxq);
-		tx = ipoib_ud_tx_drain(priv->txq);
-		if (rx && tx)
-			return;
-		/* What it has not flushed yet it never will. */
-		if (test_bit(IPOIB_FLAG_DEAD, &priv->flags))
-			return;
-		if (time_after(jiffies, deadline))
-			break;
-		usleep_range(50, 100);
-	}
-	netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
-		    ipoib_ring_used(&priv->txq->ring));
-}
-
-/*
- * A QP that cannot be moved to RESET may still write to its buffers. They are
- * kept, and the page pool with them, until it can, or has been destroyed.
+ * In the error state the HCA gives back every work request. RESET alone would do by the
+ * book (IBTA 10.3.1), but rdmavt keeps the receive queue across it. A QP that cannot be
+ * moved to RESET may still write to its buffers. They are kept, and the page pool with
+ * them, until it can, or has been destroyed.
  */
 static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 {
+	unsigned long deadline;
 	int err;
 
 	ipoib_ud_move(priv, IB_QPS_ERR);
-	ipoib_ud_drain(priv);
+	deadline = jiffies + IPOIB_DRAIN_TIME;
+	/* What an HCA that has failed has not flushed yet it never will. */
+	while (!(ipoib_ud_rx_drain(priv->rxq) & ipoib_ud_tx_drain(priv->txq)) &&
+	       !test_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
+		if (time_after(jiffies, deadline)) {
+			netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
+				    ipoib_ring_used(&priv->txq->ring));
+			break;
+		}
+		usleep_range(50, 100);
+	}
 	err = ipoib_ud_move(priv, IB_QPS_RESET);
 	if (err)
 		return err;
@@ -1177,31 +1123,6 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
 	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
 }
 
-/* Frames that may carry a handle are in the ring by now: note up to where. */
-static void ipoib_ah_fence(struct ipoib_dev *priv)
-{
-	struct ipoib_ah *ah;
-	LIST_HEAD(dead);
-
-	spin_lock_bh(&priv->ah.lock);
-	list_splice_init(&priv->ah.dead, &dead);
-	spin_unlock_bh(&priv->ah.lock);
-	if (list_empty(&dead))
-		return;
-	/* After this, every sender that had read the pointer has posted. */
-	synchronize_net();
-	list_for_each_entry(ah, &dead, list)
-		ah->fence[0] = READ_ONCE(priv->txq->ring.head);
-	spin_lock_bh(&priv->ah.lock);
-	list_splice_tail(&dead, &priv->ah.fenced);
-	spin_unlock_bh(&priv->ah.lock);
-	/*
-	 * Either what is completed from now on sees the list, or what has been is seen
-	 * here.
-	 */
-	smp_mb();
-}
-
 /**
  * ipoib_ah_reap - destroy the retired address handles that are out of use
  * @work: &ipoib_ahs.work
@@ -1218,9 +1139,23 @@ void ipoib_ah_reap(struct work_struct *work)
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev, ah.work);
 	struct ipoib_ah *ah, *tmp;
+	LIST_HEAD(dead);
 	LIST_HEAD(done);
 
-	ipoib_ah_fence(priv);
+	spin_lock_bh(&priv->ah.lock);
+	list_splice_init(&priv->ah.dead, &dead);
+	spin_unlock_bh(&priv->ah.lock);
+	if (!list_empty(&dead)) {
+		/* After this, every sender that had read a pointer to one has posted. */
+		synchronize_net();
+		list_for_each_entry(ah, &dead, list)
+			ah->fence[0] = READ_ONCE(priv->txq->ring.head);
+		spin_lock_bh(&priv->ah.lock);
+		list_splice_tail(&dead, &priv->ah.fenced);
+		spin_unlock_bh(&priv->ah.lock);
+		/* What is completed from now on sees the list, or has been and is seen here. */
+		smp_mb();
+	}
 	spin_lock_bh(&priv->ah.lock);
 	list_for_each_entry_safe(ah, tmp, &priv->ah.fenced, list)
 		if (ipoib_ring_passed(&priv->txq->ring, ah->fence[0]))

@@ -44,32 +44,18 @@ static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq,
 	return page_pool_get_dma_addr(slot->page) + slot->offset;
 }
 
-static void ipoib_rx_build(struct ipoib_rxq *rxq, unsigned int n, u16 index)
-{
-	struct ipoib_rx_slot *slot = &rxq->slots[index];
-	struct ib_device *ca = rxq->priv->ca;
-	struct ib_sge *sge = rxq->sge[n];
-
-	rxq->wr[n].wr_id = index;
-	rxq->wr[n].next = &rxq->wr[n + 1];
-	sge[0].addr = ipoib_bufs_dma(&rxq->heads, index);
-	sge[1].addr = ipoib_rx_slot_dma(rxq, slot);
-	ib_dma_sync_single_for_device(ca, sge[0].addr, sge[0].length,
-				      DMA_FROM_DEVICE);
-	ib_dma_sync_single_for_device(ca, sge[1].addr, sge[1].length,
-				      DMA_FROM_DEVICE);
-}
-
 /* Post one chain. Returns false if nothing could be posted. */
 static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 {
 	/* Some providers refuse the first and do not say so. */
 	const struct ib_recv_wr *bad = rxq->wr;
+	struct ib_device *ca = rxq->priv->ca;
 	struct ipoib_rx_slot *slot;
-	unsigned int n = 0;
+	struct ib_sge *sge;
+	unsigned int n;
 	u16 index;
 
-	while (n < IPOIB_BATCH && n < rxq->nfree) {
+	for (n = 0; n < IPOIB_BATCH && n < rxq->nfree; n++) {
 		index = rxq->free[rxq->nfree - n - 1];
 		slot = &rxq->slots[index];
 		if (!slot->page)
@@ -77,7 +63,13 @@ static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 							      rxq->buf_size);
 		if (!slot->page)
 			break;
-		ipoib_rx_build(rxq, n++, index);
+		rxq->wr[n].wr_id = index;
+		rxq->wr[n].next = &rxq->wr[n + 1];
+		sge = rxq->sge[n];
+		sge[0].addr = ipoib_bufs_dma(&rxq->heads, index);
+		sge[1].addr = ipoib_rx_slot_dma(rxq, slot);
+		ib_dma_sync_single_for_device(ca, sge[0].addr, sge[0].length, DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_device(ca, sge[1].addr, sge[1].length, DMA_FROM_DEVICE);
 	}
 	if (!n)
 		return false;
@@ -112,18 +104,6 @@ static void ipoib_rx_refill_work(struct work_struct *work)
 					     struct ipoib_rxq, refill);
 
 	ipoib_ud_schedule(&rxq->napi);
-}
-
-/* Fields that other contexts change are read once for a poll. */
-static void ipoib_rx_read_port(const struct ipoib_dev *priv,
-			       struct ipoib_wc_port *port)
-{
-	port->roce = priv->roce;
-	port->lmc = READ_ONCE(priv->lmc);
-	port->lid = READ_ONCE(priv->local_lid);
-	port->qpn = priv->txq->qp->qp_num;
-	port->gid = priv->local_gid;
-	port->broadcast_mgid = priv->broadcast_mgid;
 }
 
 /*
@@ -297,10 +277,19 @@ static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
-	struct ipoib_rx_tally tally = {};
+	const struct ipoib_dev *priv = rxq->priv;
+	/* Fields that other contexts change are read once for a poll. */
+	struct ipoib_rx_tally tally = {
+		.port = {
+			.roce = priv->roce,
+			.lmc = READ_ONCE(priv->lmc),
+			.lid = READ_ONCE(priv->local_lid),
+			.qpn = priv->txq->qp->qp_num,
+			.gid = priv->local_gid,
+			.broadcast_mgid = priv->broadcast_mgid,
+		},
+	};
 	int done = 0, want, i, n;
-
-	ipoib_rx_read_port(rxq->priv, &tally.port);
 	while (done < budget) {
 		want = min_t(int, budget - done, IPOIB_POLL_WC);
 		n = ib_poll_cq(rxq->cq, want, rxq->wc);
@@ -335,19 +324,6 @@ static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&rxq->napi);
 }
 
-static void ipoib_rx_link_batch(struct ipoib_rxq *rxq)
-{
-	unsigned int i;
-
-	for (i = 0; i < IPOIB_BATCH; i++) {
-		rxq->wr[i].sg_list = rxq->sge[i];
-		rxq->wr[i].num_sge = 2;
-		rxq->sge[i][0].length = IPOIB_RX_HEAD_LEN;
-		rxq->sge[i][0].lkey = rxq->priv->pd->local_dma_lkey;
-		rxq->sge[i][1].lkey = rxq->priv->pd->local_dma_lkey;
-	}
-}
-
 static void ipoib_rx_slots_exit(struct ipoib_rxq *rxq)
 {
 	ipoib_bufs_exit(&rxq->heads);
@@ -370,6 +346,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 		.comp_vector = ipoib_ud_vector(priv, 0),
 	};
 	int err = -ENOMEM;
+	unsigned int i;
 
 	rxq->priv = priv;
 	rxq->size = priv->recvq_size;
@@ -382,7 +359,13 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 			      DMA_FROM_DEVICE);
 	if (err)
 		goto exit_slots;
-	ipoib_rx_link_batch(rxq);
+	for (i = 0; i < IPOIB_BATCH; i++) {
+		rxq->wr[i].sg_list = rxq->sge[i];
+		rxq->wr[i].num_sge = 2;
+		rxq->sge[i][0].length = IPOIB_RX_HEAD_LEN;
+		rxq->sge[i][0].lkey = priv->pd->local_dma_lkey;
+		rxq->sge[i][1].lkey = priv->pd->local_dma_lkey;
+	}
 	rxq->cq = ib_create_cq(priv->ca, ipoib_ud_rx_event, NULL, rxq, &attr);
 	if (IS_ERR(rxq->cq)) {
 		err = PTR_ERR(rxq->cq);
@@ -413,7 +396,17 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 	ipoib_rx_slots_exit(rxq);
 }
 
-static int ipoib_rx_pool_create(struct ipoib_rxq *rxq)
+/**
+ * ipoib_ud_rx_start - allocate and post all receives, start the handler
+ * @rxq: the queue; its QP is in INIT
+ *
+ * A RoCE port has the QP take what is sent to its groups on all VLANs, of which others may
+ * have a greater MTU: a frame longer than its buffer puts a QP into the error state.
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with no memory held
+ */
+int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 {
 	struct ipoib_dev *priv = rxq->priv;
 	struct page_pool_params params = {
@@ -423,7 +416,9 @@ static int ipoib_rx_pool_create(struct ipoib_rxq *rxq)
 		.dma_dir = DMA_FROM_DEVICE,
 		.max_len = PAGE_SIZE,
 	};
+	unsigned int mtu = priv->roce ? priv->max_mtu : priv->port_mtu;
 	struct page_pool *pool;
+	unsigned int i;
 
 	ipoib_pool_set_napi(&params, &rxq->napi);
 	if (!ib_uses_virt_dma(priv->ca)) {
@@ -435,42 +430,12 @@ static int ipoib_rx_pool_create(struct ipoib_rxq *rxq)
 		return PTR_ERR(pool);
 	ipoib_object_made(IPOIB_OBJECT_POOL);
 	rxq->pool = pool;
-	return 0;
-}
-
-/*
- * A RoCE port has the QP take what is sent to its groups on all VLANs, of which others may
- * have a greater MTU: a frame longer than its buffer puts a QP into the error state.
- */
-static void ipoib_rx_set_size(struct ipoib_rxq *rxq)
-{
-	struct ipoib_dev *priv = rxq->priv;
-	unsigned int mtu = priv->roce ? priv->max_mtu : priv->port_mtu;
-	unsigned int i;
-
 	rxq->buf_size = min_t(unsigned int, PAGE_SIZE, roundup_pow_of_two(mtu));
 	for (i = 0; i < IPOIB_BATCH; i++)
 		rxq->sge[i][1].length = rxq->buf_size;
 	for (i = 0; i < rxq->size; i++)
 		rxq->free[i] = i;
 	rxq->nfree = rxq->size;
-}
-
-/**
- * ipoib_ud_rx_start - allocate and post all receives, start the handler
- * @rxq: the queue; its QP is in INIT
- *
- * Context: RTNL held
- * Return: 0, or a negative error with no memory held
- */
-int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
-{
-	int err;
-
-	err = ipoib_rx_pool_create(rxq);
-	if (err)
-		return err;
-	ipoib_rx_set_size(rxq);
 	WRITE_ONCE(rxq->state, IPOIB_RXQ_RUNNING);
 	local_bh_disable();
 	ipoib_rx_refill(rxq);
