@@ -129,7 +129,7 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	or ERR_PTR(). The handle's record is valid after success.
  * @leave: leave a group, or give up joining it. When this returns no callback
  *	for the handle runs or will run. May sleep, but must not wait for RTNL
- *	nor for an answer. The handle may be NULL.
+ *	nor for an answer.
  * @left: a group has been left in which the port had a JoinState, or had asked
  *	for it. Called after @leave, with all of the group but its handle as it
  *	was, by the work of the group, or with it stopped. May sleep, but must not

@@ -33,14 +33,12 @@
  * @handle: given to the group; its context is the group, NULL once that has
  *	left, under &ipoib_roce.lock
  * @list: in @todo or @joined; under &ipoib_roce.lock
- * @listens: the port has to join
  * @left: to be ended; under &ipoib_roce.lock
  * @joined: the net_device has joined; under RTNL
  */
 struct ipoib_roce_member {
 	struct ib_sa_multicast handle;
 	struct list_head list;
-	bool listens;
 	bool left;
 	bool joined;
 };
@@ -58,53 +56,26 @@ static __be32 ipoib_roce_ipv4(const union ib_gid *gid)
 	return addr;
 }
 
-/*
- * Every node makes the same record from its own port. An IPv6 port takes the MGID of
- * RFC 4391. An IPv4 address has no room for one, so all groups of a link share one.
- */
-static void ipoib_roce_make_rec(const struct ipoib_dev *priv,
-				const union ib_gid *mgid, u8 state,
-				struct ib_sa_mcmember_rec *rec)
-{
-	if (ipoib_roce_is_ipv4(&priv->local_gid))
-		ipv6_addr_set_v4mapped(htonl(IPOIB_ROCE_IPV4_GROUP),
-				       (struct in6_addr *)rec->mgid.raw);
-	else
-		rec->mgid = *mgid;
-	rec->port_gid = priv->local_gid;
-	rec->qkey = cpu_to_be32(IPOIB_ROCE_QKEY);
-	rec->pkey = cpu_to_be16(IPOIB_ROCE_PKEY);
-	rec->mtu_selector = IB_SA_EQ;
-	rec->mtu = ib_mtu_int_to_enum(priv->port_mtu + IPOIB_ENCAP_LEN);
-	rec->rate = IB_RATE_PORT_CURRENT;
-	rec->hop_limit = IPOIB_ROCE_HOP_LIMIT;
-	rec->scope = IPOIB_SCOPE_LINK_LOCAL;
-	rec->join_state = state;
-}
-
-/* ip_mc_inc_group() does not return whether there was memory for it. */
-static int ipoib_roce_ipv4_join(struct net_device *ndev, __be32 addr)
+static int ipoib_roce_ndev_join(struct net_device *ndev,
+				const union ib_gid *mgid)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
 	struct ip_mc_list *group;
+	__be32 addr;
 
+	if (!ipoib_roce_is_ipv4(mgid))
+		return IS_ENABLED(CONFIG_IPV6) ?
+		       ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid->raw) :
+		       -EAFNOSUPPORT;
 	if (!in_dev)
 		return -ENODEV;
+	addr = ipoib_roce_ipv4(mgid);
 	ip_mc_inc_group(in_dev, addr);
+	/* That does not return whether there was memory for it. */
 	group = rtnl_dereference(in_dev->mc_list);
 	while (group && group->multiaddr != addr)
 		group = rtnl_dereference(group->next_rcu);
 	return group ? 0 : -ENOMEM;
-}
-
-static int ipoib_roce_ndev_join(struct net_device *ndev,
-				const union ib_gid *mgid)
-{
-	if (ipoib_roce_is_ipv4(mgid))
-		return ipoib_roce_ipv4_join(ndev, ipoib_roce_ipv4(mgid));
-	if (!IS_ENABLED(CONFIG_IPV6))
-		return -EAFNOSUPPORT;
-	return ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid->raw);
 }
 
 /* What has been unregistered has left all groups; nothing is found then. */
@@ -117,22 +88,6 @@ static void ipoib_roce_ndev_leave(struct net_device *ndev,
 		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid->raw);
 	else if (ipoib_roce_is_ipv4(mgid) && in_dev)
 		ip_mc_dec_group(in_dev, ipoib_roce_ipv4(mgid));
-}
-
-static struct ipoib_roce_member *ipoib_roce_member_next(struct ipoib_roce *roce,
-							bool *left)
-{
-	struct ipoib_roce_member *member;
-
-	spin_lock_bh(&roce->lock);
-	member = list_first_entry_or_null(&roce->todo, struct ipoib_roce_member,
-					  list);
-	if (member) {
-		list_del_init(&member->list);
-		*left = member->left;
-	}
-	spin_unlock_bh(&roce->lock);
-	return member;
 }
 
 /*
@@ -171,23 +126,28 @@ static void ipoib_roce_group_work(struct work_struct *work)
 	bool left;
 
 	rtnl_lock();
-	if (test_and_clear_bit(IPOIB_ROCE_REFRESH, &roce->flags)) {
-		spin_lock_bh(&roce->lock);
-		/* Each is answered once: what was not joined is not tried again here. */
-		list_for_each_entry_safe(member, tmp, &roce->joined, list)
-			if (member->joined)
-				list_move_tail(&member->list, &roce->todo);
+	spin_lock_bh(&roce->lock);
+	/* Each is answered once: what was not joined is not tried again here. */
+	list_for_each_entry_safe(member, tmp, &roce->joined, list)
+		if (roce->refresh && member->joined)
+			list_move_tail(&member->list, &roce->todo);
+	roce->refresh = false;
+	while (!list_empty(&roce->todo)) {
+		member = list_first_entry(&roce->todo, struct ipoib_roce_member, list);
+		list_del_init(&member->list);
+		left = member->left;
 		spin_unlock_bh(&roce->lock);
-	}
-	while ((member = ipoib_roce_member_next(roce, &left))) {
 		if (!left) {
 			ipoib_roce_member_join(roce, member);
-			continue;
+		} else {
+			if (member->joined)
+				ipoib_roce_ndev_leave(roce->priv->lower,
+						      &member->handle.rec.mgid);
+			kfree(member);
 		}
-		if (member->joined)
-			ipoib_roce_ndev_leave(roce->priv->lower, &member->handle.rec.mgid);
-		kfree(member);
+		spin_lock_bh(&roce->lock);
 	}
+	spin_unlock_bh(&roce->lock);
 	rtnl_unlock();
 }
 
@@ -199,7 +159,9 @@ static void ipoib_roce_group_work(struct work_struct *work)
  */
 void ipoib_roce_group_refresh(struct ipoib_roce *roce)
 {
-	set_bit(IPOIB_ROCE_REFRESH, &roce->flags);
+	spin_lock_bh(&roce->lock);
+	roce->refresh = true;
+	spin_unlock_bh(&roce->lock);
 	queue_work(system_unbound_wq, &roce->group_work);
 }
 
@@ -210,6 +172,9 @@ void ipoib_roce_group_refresh(struct ipoib_roce *roce)
  * @state: JoinState
  * @like: not needed: all groups are alike
  *
+ * Every node makes the same record from its own port. An IPv6 port takes the MGID of
+ * RFC 4391. An IPv4 address has no room for one, so all groups of a link share one.
+ *
  * Context: process
  * Return: handle or ERR_PTR()
  */
@@ -219,15 +184,29 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 {
 	struct ipoib_roce *roce = priv->roce;
 	struct ipoib_roce_member *member;
+	struct ib_sa_mcmember_rec *rec;
 
 	member = kzalloc(sizeof(*member), GFP_KERNEL);
 	if (!member)
 		return ERR_PTR(-ENOMEM);
 	INIT_LIST_HEAD(&member->list);
 	member->handle.context = mcast;
-	member->listens = state == BIT(FULLMEMBER_JOIN);
-	ipoib_roce_make_rec(priv, &mcast->mgid, state, &member->handle.rec);
-	if (!member->listens) {
+	rec = &member->handle.rec;
+	if (ipoib_roce_is_ipv4(&priv->local_gid))
+		ipv6_addr_set_v4mapped(htonl(IPOIB_ROCE_IPV4_GROUP),
+				       (struct in6_addr *)rec->mgid.raw);
+	else
+		rec->mgid = mcast->mgid;
+	rec->port_gid = priv->local_gid;
+	rec->qkey = cpu_to_be32(IPOIB_ROCE_QKEY);
+	rec->pkey = cpu_to_be16(IPOIB_ROCE_PKEY);
+	rec->mtu_selector = IB_SA_EQ;
+	rec->mtu = ib_mtu_int_to_enum(priv->port_mtu + IPOIB_ENCAP_LEN);
+	rec->rate = IB_RATE_PORT_CURRENT;
+	rec->hop_limit = IPOIB_ROCE_HOP_LIMIT;
+	rec->scope = IPOIB_SCOPE_LINK_LOCAL;
+	rec->join_state = state;
+	if (state != IPOIB_JOIN_FULL) {
 		ipoib_mcast_answer(mcast, 0);
 		return &member->handle;
 	}
@@ -241,7 +220,7 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 /**
  * ipoib_roce_group_leave - leave a group, see &struct ipoib_fabric_ops
  * @priv: the interface
- * @handle: from ipoib_roce_group_join(), or NULL
+ * @handle: from ipoib_roce_group_join()
  *
  * Context: any but hard interrupt
  */
@@ -251,10 +230,9 @@ void ipoib_roce_group_leave(struct ipoib_dev *priv,
 	struct ipoib_roce *roce = priv->roce;
 	struct ipoib_roce_member *member;
 
-	if (!handle)
-		return;
 	member = container_of(handle, struct ipoib_roce_member, handle);
-	if (!member->listens) {
+	/* It has never been on a list. */
+	if (handle->rec.join_state != IPOIB_JOIN_FULL) {
 		kfree(member);
 		return;
 	}
@@ -267,16 +245,20 @@ void ipoib_roce_group_leave(struct ipoib_dev *priv,
 }
 
 /**
- * ipoib_roce_group_ah - attributes of an address handle for a group
+ * ipoib_roce_group_ah - attributes of an address handle, see &struct ipoib_fabric_ops
  * @priv: the interface
  * @rec: record of the group
- * @sgid_attr: entry of the GID table to send by; its reference goes to @attr
- * @attr: the attributes
+ * @attr: the attributes, which hold the entry of the GID table
+ *
+ * Return: 0, or -ENODEV if the port has no GID
  */
-void ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
-			 const struct ib_gid_attr *sgid_attr,
-			 struct rdma_ah_attr *attr)
+int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			struct rdma_ah_attr *attr)
 {
+	const struct ib_gid_attr *sgid_attr = ipoib_roce_gid_attr(priv);
+
+	if (IS_ERR(sgid_attr))
+		return PTR_ERR(sgid_attr);
 	memset(attr, 0, sizeof(*attr));
 	attr->type = rdma_ah_find_type(priv->ca, priv->port);
 	rdma_ah_set_sl(attr, rec->sl);
@@ -288,6 +270,7 @@ void ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 		ipv6_eth_mc_map((const struct in6_addr *)rec->mgid.raw, attr->roce.dmac);
 	rdma_move_grh_sgid_attr(attr, &rec->mgid, be32_to_cpu(rec->flow_label),
 				rec->hop_limit, rec->traffic_class, sgid_attr);
+	return 0;
 }
 
 /**

@@ -80,24 +80,6 @@ static int ipoib_roce_rank(const struct ib_gid_attr *attr,
 	return IPOIB_ROCE_IPV6;
 }
 
-static void ipoib_roce_pick_one(const struct ib_gid_attr *attr,
-				struct net_device *ndev,
-				struct ipoib_roce_pick *pick)
-{
-	int rank = ipoib_roce_rank(attr, ndev);
-
-	pick->seen = true;
-	/* Among equals the first, but the one we have is kept. */
-	if (rank < pick->rank || rank == IPOIB_ROCE_UNFIT ||
-	    (rank == pick->rank &&
-	     memcmp(&attr->gid, pick->old, sizeof(attr->gid))))
-		return;
-	pick->rank = rank;
-	pick->index = attr->index;
-	pick->gid = attr->gid;
-	pick->entry = attr;
-}
-
 static bool ipoib_roce_gid_is_of(const struct ib_gid_attr *attr,
 				 const struct net_device *ndev)
 {
@@ -116,13 +98,26 @@ static void ipoib_roce_pick_gid(struct ib_device *ca, u32 port,
 {
 	int i, count = ca->port_data[port].immutable.gid_tbl_len;
 	const struct ib_gid_attr *attr;
+	int rank;
 
 	for (i = 0; i < count; i++) {
 		attr = rdma_get_gid_attr(ca, port, i);
 		if (IS_ERR(attr))
 			continue;
-		if (ipoib_roce_gid_is_of(attr, ndev))
-			ipoib_roce_pick_one(attr, ndev, pick);
+		if (!ipoib_roce_gid_is_of(attr, ndev))
+			goto put;
+		pick->seen = true;
+		rank = ipoib_roce_rank(attr, ndev);
+		/* Among equals the first, but the one in use is kept. */
+		if (rank < pick->rank || rank == IPOIB_ROCE_UNFIT ||
+		    (rank == pick->rank &&
+		     memcmp(&attr->gid, pick->old, sizeof(attr->gid))))
+			goto put;
+		pick->rank = rank;
+		pick->index = attr->index;
+		pick->gid = attr->gid;
+		pick->entry = attr;
+put:
 		rdma_put_gid_attr(attr);
 	}
 }
@@ -195,24 +190,18 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 	return ERR_PTR(-ENODEV);
 }
 
-static const char *ipoib_roce_lack(const struct net_device *lower,
-				   const struct ipoib_roce_pick *pick)
-{
-	if (pick->rank)
-		return NULL;
-	if (!ipoib_roce_runs(lower))
-		return "is down or has no carrier";
-	if (ipoib_roce_ipv6_enabled(lower))
-		return "has no IPv6 link-local address";
-	return "has IPv6 disabled and no IPv4 address";
-}
-
 /* Why there is no carrier, once for each reason. */
 static void ipoib_roce_report(struct ipoib_dev *priv,
 			      const struct ipoib_roce_pick *pick)
 {
-	const char *lack = ipoib_roce_lack(priv->lower, pick);
+	const char *lack = NULL;
 
+	if (!pick->rank && !ipoib_roce_runs(priv->lower))
+		lack = "is down or has no carrier";
+	else if (!pick->rank && ipoib_roce_ipv6_enabled(priv->lower))
+		lack = "has no IPv6 link-local address";
+	else if (!pick->rank)
+		lack = "has IPv6 disabled and no IPv4 address";
 	if (lack && lack != priv->roce->reported_lack)
 		netdev_info(priv->netdev, "waiting for a GID: %s %s\n",
 			    priv->lower->name, lack);

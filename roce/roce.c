@@ -71,28 +71,21 @@ static bool ipoib_roce_is_soft(const struct ipoib_dev *priv)
 	return priv->ca->ops.driver_id == RDMA_DRIVER_RXE;
 }
 
-/*
- * By a GID that has gone the CM makes no address handle, hence sends no DREQ. It would
- * repeat one that is under way, which soft-RoCE does not survive.
- */
-static void ipoib_roce_check_gid(struct ipoib_dev *priv)
+static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 {
 	const struct ib_gid_attr *attr;
 
-	if (!ipoib_roce_is_soft(priv))
-		return;
-	attr = ipoib_roce_gid_attr(priv);
-	if (IS_ERR(attr))
-		ipoib_cm_lose_gid(priv);
-	else
-		rdma_put_gid_attr(attr);
-}
-
-static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
-{
 	switch (event) {
 	case IB_EVENT_GID_CHANGE:
-		ipoib_roce_check_gid(priv);
+		attr = ipoib_roce_gid_attr(priv);
+		/*
+		 * By a GID that has gone the CM makes no address handle, hence sends no DREQ. It
+		 * would repeat one that is under way, which soft-RoCE does not survive.
+		 */
+		if (!IS_ERR(attr))
+			rdma_put_gid_attr(attr);
+		else if (ipoib_roce_is_soft(priv))
+			ipoib_cm_lose_gid(priv);
 		ipoib_neigh_all_stale(priv);
 		fallthrough;
 	case IB_EVENT_PORT_ACTIVE:
@@ -158,14 +151,6 @@ static void ipoib_roce_resolved(int status, struct sockaddr *src,
 	queue_work(ipoib_roce_wq, &query->work);
 }
 
-static bool ipoib_roce_gid_valid(const union ib_gid *gid)
-{
-	const struct in6_addr *addr = (const void *)gid->raw;
-
-	return !rdma_is_multicast_addr((struct in6_addr *)addr) &&
-	       !ipv6_addr_any(addr) && !ipv6_addr_loopback(addr);
-}
-
 static int ipoib_roce_query_begin(struct ipoib_roce_query *query)
 {
 	const union ib_gid *dgid = &query->neigh->gid;
@@ -189,33 +174,11 @@ static int ipoib_roce_query_begin(struct ipoib_roce_query *query)
 			       ipoib_roce_resolved, true, query);
 }
 
-static int ipoib_roce_query_prepare(struct ipoib_roce_query *query)
-{
-	const struct ib_gid_attr *attr;
-
-	if (!ipoib_roce_gid_valid(&query->neigh->gid))
-		return -EADDRNOTAVAIL;
-	attr = ipoib_roce_gid_attr(query->neigh->priv);
-	if (IS_ERR(attr))
-		return PTR_ERR(attr);
-	query->attr = attr;
-	return 0;
-}
-
-/* Flows to different nodes take different ways where there are several. */
-static __be32 ipoib_roce_flow_label(const union ib_gid *sgid,
-				    const union ib_gid *dgid)
-{
-	u32 hash = jhash(sgid, sizeof(*sgid), 0) ^
-		   jhash(dgid, sizeof(*dgid), 0);
-
-	return cpu_to_be32((hash & IB_GRH_FLOWLABEL_MASK) ?: 1);
-}
-
 static void ipoib_roce_make_path(struct ipoib_roce_query *query,
 				 struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = query->neigh->priv;
+	u32 hash;
 
 	rec->rec_type = SA_PATH_REC_TYPE_ROCE_V2;
 	rec->dgid = query->neigh->gid;
@@ -228,17 +191,13 @@ static void ipoib_roce_make_path(struct ipoib_roce_query *query,
 	rec->packet_life_time_selector = IB_SA_EQ;
 	rec->packet_life_time = IPOIB_ROCE_LIFE;
 	rec->hop_limit = query->addr.hoplimit;
-	rec->flow_label = ipoib_roce_flow_label(&rec->sgid, &rec->dgid);
+	/* Flows to different nodes take different ways where there are several. */
+	hash = jhash(&rec->sgid, sizeof(rec->sgid), 0) ^
+	       jhash(&rec->dgid, sizeof(rec->dgid), 0);
+	rec->flow_label = cpu_to_be32((hash & IB_GRH_FLOWLABEL_MASK) ?: 1);
 	rec->numb_path = 1;
 	sa_path_set_dmac(rec, query->addr.dst_dev_addr);
 	rec->roce.route_resolved = true;
-}
-
-/* The link is one Ethernet segment: what is behind a router is not on it. */
-static bool ipoib_roce_on_link(const struct rdma_dev_addr *addr)
-{
-	return addr->network != RDMA_NETWORK_IPV4 &&
-	       addr->network != RDMA_NETWORK_IPV6;
 }
 
 static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
@@ -247,7 +206,9 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	struct ipoib_dev *priv = neigh->priv;
 	struct sa_path_rec rec = {};
 
-	if (!err && !ipoib_roce_on_link(&query->addr))
+	/* The link is one Ethernet segment: what is behind a router is not on it. */
+	if (!err && (query->addr.network == RDMA_NETWORK_IPV4 ||
+		     query->addr.network == RDMA_NETWORK_IPV6))
 		err = -ENETUNREACH;
 	/* The broadcast address of a subnet looks like any other. */
 	if (!err && is_multicast_ether_addr(query->addr.dst_dev_addr))
@@ -270,8 +231,9 @@ static void ipoib_roce_query_work(struct work_struct *work)
 	struct ipoib_roce_query *query = container_of(work,
 						      struct ipoib_roce_query,
 						      work);
+	struct in6_addr *to = (struct in6_addr *)query->neigh->gid.raw;
 	bool again;
-	int err;
+	int err = 0;
 
 	if (query->begun) {
 		/* After this the callback neither runs nor will run. */
@@ -280,7 +242,14 @@ static void ipoib_roce_query_work(struct work_struct *work)
 		again = err == -ETIMEDOUT &&
 			query->tries < ARRAY_SIZE(ipoib_roce_timeout_ms);
 	} else {
-		err = ipoib_roce_query_prepare(query);
+		if (rdma_is_multicast_addr(to) || ipv6_addr_any(to) || ipv6_addr_loopback(to))
+			err = -EADDRNOTAVAIL;
+		else
+			query->attr = ipoib_roce_gid_attr(query->neigh->priv);
+		if (IS_ERR(query->attr)) {
+			err = PTR_ERR(query->attr);
+			query->attr = NULL;
+		}
 		again = !err;
 	}
 	if (again)
@@ -334,19 +303,6 @@ static int ipoib_roce_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
 	return err;
 }
 
-/* See &struct ipoib_fabric_ops. */
-static int ipoib_roce_mcast_ah(struct ipoib_dev *priv,
-			       struct ib_sa_mcmember_rec *rec,
-			       struct rdma_ah_attr *attr)
-{
-	const struct ib_gid_attr *sgid_attr = ipoib_roce_gid_attr(priv);
-
-	if (IS_ERR(sgid_attr))
-		return PTR_ERR(sgid_attr);
-	ipoib_roce_group_ah(priv, rec, sgid_attr, attr);
-	return 0;
-}
-
 static void ipoib_roce_path_show(struct seq_file *file,
 				 const struct ipoib_neigh *neigh)
 {
@@ -354,24 +310,20 @@ static void ipoib_roce_path_show(struct seq_file *file,
 	seq_printf(file, "  hops:     %u\n", neigh->rec.hop_limit);
 }
 
-/* The GIDs of a macvlan are those of what is below it. */
-static u16 ipoib_roce_vid(const struct net_device *lower)
-{
-	if (netif_is_macvlan(lower))
-		lower = macvlan_dev_real_dev(lower);
-	return is_vlan_dev(lower) ? vlan_dev_vlan_id(lower) : 0;
-}
-
 static int ipoib_roce_init(struct ipoib_dev *priv)
 {
 	struct ipoib_roce *roce = kzalloc(sizeof(*roce), GFP_KERNEL);
+	const struct net_device *ndev = priv->lower;
 
 	if (!roce)
 		return -ENOMEM;
 	roce->priv = priv;
 	priv->roce = roce;
 	priv->neigh.limit = &ipoib_roce_limit;
-	priv->vid = ipoib_roce_vid(priv->lower);
+	/* The GIDs of a macvlan are those of what is below it. */
+	if (netif_is_macvlan(ndev))
+		ndev = macvlan_dev_real_dev(ndev);
+	priv->vid = is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : 0;
 	netdev_hold(priv->lower, &roce->tracker, GFP_KERNEL);
 	ipoib_roce_group_init(roce);
 	return 0;
@@ -419,7 +371,7 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.path_show = ipoib_roce_path_show,
 	.join = ipoib_roce_group_join,
 	.leave = ipoib_roce_group_leave,
-	.group_ah = ipoib_roce_mcast_ah,
+	.group_ah = ipoib_roce_group_ah,
 	.conn_gid = ipoib_roce_gid_attr,
 	.conn_check = ipoib_roce_conn_check,
 };
@@ -457,45 +409,41 @@ void ipoib_roce_unwatch(struct ipoib_dev *priv)
 	list_del_rcu(&priv->roce->list);
 }
 
-static void ipoib_roce_ndev_event(struct ipoib_roce *roce, unsigned long event)
-{
-	switch (event) {
-	case NETDEV_UP:
-	case NETDEV_CHANGEMTU:
-		ipoib_roce_group_refresh(roce);
-		break;
-	case NETDEV_PRE_CHANGEADDR:
-		ipoib_roce_let_go(roce->priv);
-		/* If nothing comes of it; else that is reported, too. */
-		ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT, HZ);
-		return;
-	/*
-	 * Also when it moves to another namespace. The interface is not unregistered here: at the
-	 * end of a namespace the core goes through a list in which the interface is the next.
-	 */
-	case NETDEV_UNREGISTER:
-		ipoib_roce_let_go(roce->priv);
-		ipoib_ctl_post(roce->priv, IPOIB_CTL_DELETE);
-		return;
-	case NETDEV_DOWN:
-	case NETDEV_CHANGE:
-	case NETDEV_CHANGEADDR:
-		break;
-	default:
-		return;
-	}
-	ipoib_ctl_post(roce->priv, IPOIB_CTL_PORT);
-}
-
 static int ipoib_roce_netdev_event(struct notifier_block *nb,
 				   unsigned long event, void *ptr)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 	struct ipoib_roce *roce;
 
-	list_for_each_entry(roce, &ipoib_roce_devs, list)
-		if (roce->priv->lower == ndev)
-			ipoib_roce_ndev_event(roce, event);
+	list_for_each_entry(roce, &ipoib_roce_devs, list) {
+		if (roce->priv->lower != ndev)
+			continue;
+		switch (event) {
+		case NETDEV_UP:
+		case NETDEV_CHANGEMTU:
+			ipoib_roce_group_refresh(roce);
+			fallthrough;
+		case NETDEV_DOWN:
+		case NETDEV_CHANGE:
+		case NETDEV_CHANGEADDR:
+			ipoib_ctl_post(roce->priv, IPOIB_CTL_PORT);
+			break;
+		case NETDEV_PRE_CHANGEADDR:
+			ipoib_roce_let_go(roce->priv);
+			/* If nothing comes of it; else that is reported, too. */
+			ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT, HZ);
+			break;
+		/*
+		 * Also when it moves to another namespace. The interface is not unregistered
+		 * here: at the end of a namespace the core goes through a list in which the
+		 * interface is the next.
+		 */
+		case NETDEV_UNREGISTER:
+			ipoib_roce_let_go(roce->priv);
+			ipoib_ctl_post(roce->priv, IPOIB_CTL_DELETE);
+			break;
+		}
+	}
 	return NOTIFY_DONE;
 }
 
@@ -537,49 +485,35 @@ static struct notifier_block ipoib_roce_inet6_notifier = {
 	.notifier_call = ipoib_roce_inet6_event,
 };
 
-static bool ipoib_roce_neigh_gid(const struct neighbour *neigh,
-				 union ib_gid *gid)
+static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event,
+			       void *ptr)
 {
-	__be32 addr;
-
-	switch (neigh->tbl->family) {
-	case AF_INET:
-		memcpy(&addr, neigh->primary_key, sizeof(addr));
-		ipv6_addr_set_v4mapped(addr, (struct in6_addr *)gid->raw);
-		return true;
-	case AF_INET6:
-		memcpy(gid->raw, neigh->primary_key, sizeof(gid->raw));
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void ipoib_roce_neigh_event(struct neighbour *neigh)
-{
-	bool valid = READ_ONCE(neigh->nud_state) & NUD_VALID;
+	struct neighbour *neigh = ptr;
 	char mac[MAX_ADDR_LEN];
 	struct ipoib_roce *roce;
 	union ib_gid gid;
+	__be32 addr;
+	bool valid;
 
-	if (neigh->dev->type != ARPHRD_ETHER ||
-	    !ipoib_roce_neigh_gid(neigh, &gid))
-		return;
+	if (event != NETEVENT_NEIGH_UPDATE || neigh->dev->type != ARPHRD_ETHER)
+		return NOTIFY_DONE;
+	valid = READ_ONCE(neigh->nud_state) & NUD_VALID;
 	if (!valid && READ_ONCE(neigh->nud_state) != NUD_FAILED)
-		return;
+		return NOTIFY_DONE;
+	if (neigh->tbl->family == AF_INET) {
+		memcpy(&addr, neigh->primary_key, sizeof(addr));
+		ipv6_addr_set_v4mapped(addr, (struct in6_addr *)gid.raw);
+	} else if (neigh->tbl->family == AF_INET6) {
+		memcpy(gid.raw, neigh->primary_key, sizeof(gid.raw));
+	} else {
+		return NOTIFY_DONE;
+	}
 	neigh_ha_snapshot(mac, neigh, neigh->dev);
 	rcu_read_lock();
 	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
 		if (roce->priv->lower == neigh->dev)
 			ipoib_neigh_mac_moved(roce->priv, &gid, valid ? mac : NULL);
 	rcu_read_unlock();
-}
-
-static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event,
-			       void *ptr)
-{
-	if (event == NETEVENT_NEIGH_UPDATE)
-		ipoib_roce_neigh_event(ptr);
 	return NOTIFY_DONE;
 }
 

@@ -33,22 +33,18 @@ struct ipoib_dev;
  */
 #define IPOIB_ROCE_QUERIES_MAX	128
 
-/* Bits of &ipoib_roce.flags. */
-enum {
-	IPOIB_ROCE_REFRESH,	/* the port's netdev may have lost memberships */
-};
 
 /**
  * struct ipoib_roce - what an interface on a RoCE port has in addition
  * @priv: the interface
  * @list: in the list of all that are registered
- * @flags: see the enum above
  * @gid_index: where the port has the GID of the link, or -1
  * @tracker: of the reference to &ipoib_dev.lower
  * @reported_mtu: MTU of the port last logged as small; under RTNL
  * @reported_lack: what was last logged to be missing for a GID; control work
  *	only
  * @lock: guards what says so; taken before mcast.lock
+ * @refresh: the port's netdev may have lost memberships; under @lock
  * @todo: memberships to begin or to end; under @lock
  * @joined: memberships that have been begun, or could not be; under @lock
  * @group_work: does what is in @todo, under RTNL
@@ -56,13 +52,13 @@ enum {
 struct ipoib_roce {
 	struct ipoib_dev *priv;
 	struct list_head list;
-	unsigned long flags;
 	int gid_index;
 	netdevice_tracker tracker;
 	unsigned int reported_mtu;
 	const char *reported_lack;
 
-	spinlock_t lock; /* todo, joined */
+	spinlock_t lock; /* refresh, todo, joined */
+	bool refresh;
 	struct list_head todo;
 	struct list_head joined;
 	struct work_struct group_work;
@@ -83,8 +79,7 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 		      u8 state, const struct ib_sa_mcmember_rec *like);
 void ipoib_roce_group_leave(struct ipoib_dev *priv,
 			    struct ib_sa_multicast *handle);
-void ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
-			 const struct ib_gid_attr *sgid_attr,
-			 struct rdma_ah_attr *attr);
+int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			struct rdma_ah_attr *attr);
 
 #endif /* IPOIB_ROCE_H */

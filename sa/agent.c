@@ -21,52 +21,13 @@ static DEFINE_MUTEX(ipoib_agents_lock); /* the list, and users of each */
 
 /* ---- where the SA is ---- */
 
-static void ipoib_sa_sm_ah_attr(struct ipoib_agent *agent,
-				const struct ib_port_attr *port,
-				struct rdma_ah_attr *attr)
-{
-	memset(attr, 0, sizeof(*attr));
-	attr->type = rdma_ah_find_type(agent->ca, agent->port);
-	rdma_ah_set_dlid(attr, port->sm_lid);
-	rdma_ah_set_sl(attr, port->sm_sl);
-	rdma_ah_set_port_num(attr, agent->port);
-	if (!rdma_is_grh_required(agent->ca, agent->port))
-		return;
-	rdma_ah_set_ah_flags(attr, IB_AH_GRH);
-	rdma_ah_set_subnet_prefix(attr, cpu_to_be64(port->subnet_prefix));
-	rdma_ah_set_interface_id(attr, cpu_to_be64(IB_SA_WELL_KNOWN_GUID));
-}
-
-static struct ipoib_sm_addr *ipoib_sa_sm_make(struct ipoib_agent *agent,
-					      const struct ib_port_attr *port)
-{
-	struct rdma_ah_attr attr;
-	struct ipoib_sm_addr *sm;
-	int err;
-
-	sm = kzalloc(sizeof(*sm), GFP_KERNEL);
-	if (!sm)
-		return ERR_PTR(-ENOMEM);
-	refcount_set(&sm->ref, 1);
-	sm->lid = port->sm_lid;
-	sm->lmc = port->lmc;
-	/* Index 0 is right where the default P_Key is not there in full. */
-	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL,
-			 &sm->pkey_index))
-		sm->pkey_index = 0;
-	ipoib_sa_sm_ah_attr(agent, port, &attr);
-	sm->ah = rdma_create_ah(agent->mad->qp->pd, &attr,
-				RDMA_CREATE_AH_SLEEPABLE);
-	if (!IS_ERR(sm->ah))
-		return sm;
-	err = PTR_ERR(sm->ah);
-	kfree(sm);
-	return ERR_PTR(err);
-}
-
 /* NULL if the port has no SM. */
 static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 {
+	struct rdma_ah_attr attr = {
+		.type = rdma_ah_find_type(agent->ca, agent->port),
+	};
+	struct ipoib_sm_addr *sm;
 	struct ib_port_attr port;
 	int err;
 
@@ -75,7 +36,30 @@ static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 		return ERR_PTR(err);
 	if (!port.sm_lid || port.sm_lid >= be16_to_cpu(IB_MULTICAST_LID_BASE))
 		return NULL;
-	return ipoib_sa_sm_make(agent, &port);
+	sm = kzalloc(sizeof(*sm), GFP_KERNEL);
+	if (!sm)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&sm->ref, 1);
+	sm->lid = port.sm_lid;
+	sm->lmc = port.lmc;
+	/* Index 0 is right where the default P_Key is not there in full. */
+	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL,
+			 &sm->pkey_index))
+		sm->pkey_index = 0;
+	rdma_ah_set_dlid(&attr, port.sm_lid);
+	rdma_ah_set_sl(&attr, port.sm_sl);
+	rdma_ah_set_port_num(&attr, agent->port);
+	if (rdma_is_grh_required(agent->ca, agent->port)) {
+		rdma_ah_set_ah_flags(&attr, IB_AH_GRH);
+		rdma_ah_set_subnet_prefix(&attr, cpu_to_be64(port.subnet_prefix));
+		rdma_ah_set_interface_id(&attr, cpu_to_be64(IB_SA_WELL_KNOWN_GUID));
+	}
+	sm->ah = rdma_create_ah(agent->mad->qp->pd, &attr, RDMA_CREATE_AH_SLEEPABLE);
+	if (!IS_ERR(sm->ah))
+		return sm;
+	err = PTR_ERR(sm->ah);
+	kfree(sm);
+	return ERR_PTR(err);
 }
 
 static void ipoib_sa_agent_sm_work(struct work_struct *work)
@@ -124,35 +108,38 @@ void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event)
 
 /**
  * ipoib_sa_agent_add_dev - an interface has come up
- * @agent: the agent of its port
- * @priv: the interface; gets what the SA reports
+ * @priv: the interface, with an agent; gets what the SA reports
  *
  * Events of the port before that may not have reached the agent: its SA is looked for.
  *
  * Context: may sleep
  */
-void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
+void ipoib_sa_agent_add_dev(struct ipoib_dev *priv)
 {
+	struct ipoib_agent *agent = priv->agent;
 	spin_lock_bh(&agent->lock);
 	list_add_tail(&priv->agent_list, &agent->devs);
 	spin_unlock_bh(&agent->lock);
 	mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
+	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 }
 
 /**
  * ipoib_sa_agent_del_dev - an interface goes down
- * @agent: the agent of its port
  * @priv: the interface, added before
  *
  * It gets no report any more when this returns.
  *
  * Context: any but hard interrupt; does not wait
  */
-void ipoib_sa_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv)
+void ipoib_sa_agent_del_dev(struct ipoib_dev *priv)
 {
+	struct ipoib_agent *agent = priv->agent;
+
 	spin_lock_bh(&agent->lock);
 	list_del(&priv->agent_list);
 	spin_unlock_bh(&agent->lock);
+	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 }
 
 static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
@@ -177,25 +164,6 @@ static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 		return agent;
 	kfree(agent);
 	return ERR_PTR(err);
-}
-
-/*
- * What is under way ends here, with an error for its caller, without waiting for the
- * SA. Later questions are refused.
- */
-static void ipoib_sa_agent_destroy(struct ipoib_agent *agent)
-{
-	cancel_delayed_work_sync(&agent->sm_work);
-	ipoib_sa_notice_exit(agent);
-	spin_lock_bh(&agent->lock);
-	agent->closing = true;
-	spin_unlock_bh(&agent->lock);
-	ib_unregister_mad_agent(agent->mad);
-	WARN_ON_ONCE(!list_empty(&agent->requests));
-	/* An answer may have queued it again; it does nothing now. */
-	cancel_delayed_work_sync(&agent->sub_work);
-	ipoib_sa_sm_put(agent->sm);
-	kfree(agent);
 }
 
 /**
@@ -230,14 +198,28 @@ unlock:
  * ipoib_sa_agent_put - drop a reference
  * @agent: the agent
  *
+ * With the last one, what is under way ends with an error for its caller, without waiting
+ * for the SA. Later questions are refused.
+ *
  * Context: may sleep
  */
 void ipoib_sa_agent_put(struct ipoib_agent *agent)
 {
 	mutex_lock(&ipoib_agents_lock);
-	if (!--agent->users) {
-		list_del(&agent->list);
-		ipoib_sa_agent_destroy(agent);
-	}
+	if (--agent->users)
+		goto unlock;
+	list_del(&agent->list);
+	cancel_delayed_work_sync(&agent->sm_work);
+	ipoib_sa_notice_exit(agent);
+	spin_lock_bh(&agent->lock);
+	agent->closing = true;
+	spin_unlock_bh(&agent->lock);
+	ib_unregister_mad_agent(agent->mad);
+	WARN_ON_ONCE(!list_empty(&agent->requests));
+	/* An answer may have queued it again; it does nothing now. */
+	cancel_delayed_work_sync(&agent->sub_work);
+	ipoib_sa_sm_put(agent->sm);
+	kfree(agent);
+unlock:
 	mutex_unlock(&ipoib_agents_lock);
 }

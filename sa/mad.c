@@ -131,36 +131,28 @@ static void ipoib_sa_agent_recv(struct ib_mad_agent *mad,
 	ib_free_recv_mad(wc);
 }
 
-static int ipoib_wc_errno(enum ib_wc_status status)
-{
-	switch (status) {
-	case IB_WC_RESP_TIMEOUT_ERR:
-		return -ETIMEDOUT;
-	case IB_WC_WR_FLUSH_ERR:
-		return -EINTR;
-	default:
-		return -EIO;
-	}
-}
-
 /* The end of each request, after its answer if there was one. */
 static void ipoib_sa_agent_sent(struct ib_mad_agent *mad,
 				struct ib_mad_send_wc *wc)
 {
 	struct ipoib_request *request = wc->send_buf->context[0];
 	struct ipoib_agent *agent = request->agent;
+	int err = -EIO;
 
 	spin_lock_bh(&agent->lock);
 	list_del(&request->list);
 	spin_unlock_bh(&agent->lock);
+	if (wc->status == IB_WC_RESP_TIMEOUT_ERR)
+		err = -ETIMEDOUT;
+	else if (wc->status == IB_WC_WR_FLUSH_ERR)
+		err = -EINTR;
 	if (!request->answered)
-		request->answer(request->context, ipoib_wc_errno(wc->status),
-				NULL);
+		request->answer(request->context, err, NULL);
 	ipoib_sa_request_free(request);
 }
 
 static void ipoib_sa_request_fill(struct ipoib_request *request,
-				  const struct ipoib_question *question, u32 tid)
+				  const struct ipoib_question *question)
 {
 	struct ib_mad_send_buf *buf = request->buf;
 	struct ib_sa_mad *mad = buf->mad;
@@ -170,36 +162,12 @@ static void ipoib_sa_request_fill(struct ipoib_request *request,
 	mad->mad_hdr.class_version = IB_SA_CLASS_VERSION;
 	mad->mad_hdr.method = question->method;
 	mad->mad_hdr.attr_id = cpu_to_be16(question->attr);
-	mad->mad_hdr.tid = cpu_to_be64((u64)buf->mad_agent->hi_tid << 32 | tid);
 	mad->sa_hdr.comp_mask = question->mask;
 	memcpy(mad->data, question->data, question->len);
 	buf->ah = request->sm->ah;
 	buf->timeout_ms = question->timeout_ms;
 	buf->retries = question->retries;
 	buf->context[0] = request;
-}
-
-/* From here on, cancelling and the end of the agent find the request. */
-static int ipoib_sa_request_post(struct ipoib_request *request)
-{
-	struct ipoib_agent *agent = request->agent;
-	int err = -ESHUTDOWN;
-
-	spin_lock_bh(&agent->lock);
-	if (!agent->closing) {
-		list_add_tail(&request->list, &agent->requests);
-		err = 0;
-	}
-	spin_unlock_bh(&agent->lock);
-	if (err)
-		return err;
-	err = ib_post_send_mad(request->buf, NULL);
-	if (!err)
-		return 0;
-	spin_lock_bh(&agent->lock);
-	list_del(&request->list);
-	spin_unlock_bh(&agent->lock);
-	return err;
 }
 
 /**
@@ -215,8 +183,8 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 		       const struct ipoib_question *question)
 {
 	struct ipoib_request *request;
+	struct ib_sa_mad *mad;
 	int err = -EAGAIN;
-	u32 tid;
 
 	request = kzalloc(sizeof(*request), GFP_KERNEL);
 	if (!request)
@@ -235,14 +203,24 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 	err = PTR_ERR_OR_ZERO(request->buf);
 	if (err)
 		goto free_request;
+	ipoib_sa_request_fill(request, question);
+	mad = request->buf->mad;
 	spin_lock_bh(&agent->lock);
-	tid = ++agent->tid;
+	mad->mad_hdr.tid = cpu_to_be64((u64)agent->mad->hi_tid << 32 | ++agent->tid);
+	/* From here on, cancelling and the end of the agent find it. */
+	if (agent->closing)
+		err = -ESHUTDOWN;
+	else
+		list_add_tail(&request->list, &agent->requests);
 	spin_unlock_bh(&agent->lock);
-	ipoib_sa_request_fill(request, question, tid);
-	err = ipoib_sa_request_post(request);
 	if (err)
 		goto free_request;
-	return 0;
+	err = ib_post_send_mad(request->buf, NULL);
+	if (!err)
+		return 0;
+	spin_lock_bh(&agent->lock);
+	list_del(&request->list);
+	spin_unlock_bh(&agent->lock);
 
 free_request:
 	ipoib_sa_request_free(request);
@@ -282,20 +260,3 @@ int ipoib_sa_agent_register(struct ipoib_agent *agent)
 	return PTR_ERR_OR_ZERO(agent->mad);
 }
 
-/**
- * ipoib_sa_agent_notify - notify the interfaces of a port
- * @agent: its agent
- * @notify: called for each that is up, with a lock held; must not ask
- *
- * Context: any but hard interrupt
- */
-void ipoib_sa_agent_notify(struct ipoib_agent *agent,
-			   void (*notify)(struct ipoib_dev *priv))
-{
-	struct ipoib_dev *priv;
-
-	spin_lock_bh(&agent->lock);
-	list_for_each_entry(priv, &agent->devs, agent_list)
-		notify(priv);
-	spin_unlock_bh(&agent->lock);
-}

@@ -67,8 +67,14 @@ static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int e
 		 agent->port, what, err);
 }
 
-/* Does the SM know all subscriptions? */
-static bool ipoib_sa_sub_complete(const struct ipoib_agent *agent)
+/**
+ * ipoib_sa_notice_on - whether the SA reports groups that come and go
+ * @agent: the agent
+ *
+ * Context: any
+ * Return: true if the SM knows all subscriptions
+ */
+bool ipoib_sa_notice_on(struct ipoib_agent *agent)
 {
 	unsigned int i;
 
@@ -78,38 +84,34 @@ static bool ipoib_sa_sub_complete(const struct ipoib_agent *agent)
 	return true;
 }
 
-static void ipoib_sa_sub_take(struct ipoib_sub *sub, int status)
-{
-	lockdep_assert_held(&sub->agent->lock);
-	/* To an SA that is silent this is not repeated. */
-	if (sub->state == IPOIB_SUB_LEAVING)
-		sub->known = false;
-	if (sub->state == IPOIB_SUB_ASKING && !status &&
-	    sub->round == sub->agent->sub_round)
-		WRITE_ONCE(sub->state, IPOIB_SUB_ON);
-	else
-		WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
-}
-
 static void ipoib_sa_sub_answer(void *context, int status,
 				const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_sub *sub = context;
 	struct ipoib_agent *agent = sub->agent;
+	struct ipoib_dev *priv;
 	bool leaving;
 
 	spin_lock_bh(&agent->lock);
 	leaving = sub->state == IPOIB_SUB_LEAVING;
-	ipoib_sa_sub_take(sub, status);
+	/* To an SA that is silent this is not repeated. */
+	if (leaving)
+		sub->known = false;
+	WRITE_ONCE(sub->state, sub->state == IPOIB_SUB_ASKING && !status &&
+			       sub->round == agent->sub_round ? IPOIB_SUB_ON :
+								IPOIB_SUB_OFF);
 	spin_unlock_bh(&agent->lock);
 	if (READ_ONCE(agent->sub_closed))
 		return;
 	if (!status || leaving) {
 		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
-		if (ipoib_sa_sub_complete(agent)) {
+		if (ipoib_sa_notice_on(agent)) {
 			WRITE_ONCE(agent->sub_warned, false);
 			/* What happened before that has to be asked for. */
-			ipoib_sa_agent_notify(agent, ipoib_mcast_review);
+			spin_lock_bh(&agent->lock);
+			list_for_each_entry(priv, &agent->devs, agent_list)
+				ipoib_mcast_review(priv);
+			spin_unlock_bh(&agent->lock);
 		}
 		/* The next, or the end if the last interface has gone down. */
 		ipoib_sa_sub_later(agent, 0);
@@ -292,26 +294,6 @@ static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
 	ib_free_recv_mad(wc);
 }
 
-static int ipoib_sa_notice_register(struct ipoib_agent *agent)
-{
-	struct ib_mad_reg_req request = {
-		.mgmt_class = IB_MGMT_CLASS_SUBN_ADM,
-		.mgmt_class_version = IB_SA_CLASS_VERSION,
-	};
-	struct ib_mad_agent *reports;
-
-	if (agent->reports)
-		return 0;
-	set_bit(IB_MGMT_METHOD_REPORT, request.method_mask);
-	reports = ib_register_mad_agent(agent->ca, agent->port, IB_QPT_GSI,
-					&request, 0, ipoib_sa_notice_sent,
-					ipoib_sa_notice_recv, agent, 0);
-	if (IS_ERR(reports))
-		return PTR_ERR(reports);
-	agent->reports = reports;
-	return 0;
-}
-
 static void ipoib_sa_notice_unregister(struct ipoib_agent *agent)
 {
 	if (agent->reports)
@@ -323,11 +305,22 @@ static void ipoib_sa_notice_unregister(struct ipoib_agent *agent)
 
 static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 {
+	struct ib_mad_reg_req request = {
+		.mgmt_class = IB_MGMT_CLASS_SUBN_ADM,
+		.mgmt_class_version = IB_SA_CLASS_VERSION,
+	};
 	struct ipoib_sub *sub;
 	int err;
 
-	err = ipoib_sa_notice_register(agent);
-	if (err) {
+	if (!agent->reports) {
+		set_bit(IB_MGMT_METHOD_REPORT, request.method_mask);
+		agent->reports = ib_register_mad_agent(agent->ca, agent->port, IB_QPT_GSI,
+						       &request, 0, ipoib_sa_notice_sent,
+						       ipoib_sa_notice_recv, agent, 0);
+	}
+	if (IS_ERR(agent->reports)) {
+		err = PTR_ERR(agent->reports);
+		agent->reports = NULL;
 		/* ib_mad says so if the method is in use. */
 		ipoib_sa_sub_warn(agent, err == -EINVAL ?
 				  "another program on this port takes its reports" :
@@ -377,17 +370,6 @@ static void ipoib_sa_sub_work(struct work_struct *work)
 }
 
 /**
- * ipoib_sa_notice_wanted - an interface of the port has come up, or gone down
- * @agent: the agent
- *
- * Context: any
- */
-void ipoib_sa_notice_wanted(struct ipoib_agent *agent)
-{
-	ipoib_sa_sub_later(agent, 0);
-}
-
-/**
  * ipoib_sa_notice_renew - subscribe again, as the SM may have forgotten the subscriptions
  * @agent: the agent
  *
@@ -407,18 +389,6 @@ void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 	WRITE_ONCE(agent->last_tid, 0);
 	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
 	ipoib_sa_sub_later(agent, get_random_u32_below(IPOIB_SUB_SPREAD));
-}
-
-/**
- * ipoib_sa_notice_on - check whether the SA reports groups that come and go
- * @agent: the agent
- *
- * Context: any
- * Return: true if all subscriptions are there
- */
-bool ipoib_sa_notice_on(struct ipoib_agent *agent)
-{
-	return ipoib_sa_sub_complete(agent);
 }
 
 /**

@@ -62,31 +62,6 @@ static int ipoib_sa_query_ask(struct ipoib_query *query,
 
 /* ---- one group ---- */
 
-/*
- * RFC 4391 section 10: a new group takes P_Key, Q_Key, SL, MTU and HopLimit
- * of the broadcast group, and should take the rest (U55). Naming them in the
- * request makes the SA create a missing group, and refuse to join us to one
- * that differs.
- */
-static ib_sa_comp_mask ipoib_sa_query_copy_rec(struct ib_sa_mcmember_rec *rec,
-					       const struct ib_sa_mcmember_rec *like)
-{
-	rec->qkey = like->qkey;
-	rec->mtu_selector = IB_SA_EQ;
-	rec->mtu = like->mtu;
-	rec->traffic_class = like->traffic_class;
-	rec->rate_selector = IB_SA_EQ;
-	rec->rate = like->rate;
-	rec->sl = like->sl;
-	rec->flow_label = like->flow_label;
-	rec->hop_limit = like->hop_limit;
-	return IB_SA_MCMEMBER_REC_QKEY | IB_SA_MCMEMBER_REC_MTU_SELECTOR |
-	       IB_SA_MCMEMBER_REC_MTU | IB_SA_MCMEMBER_REC_TRAFFIC_CLASS |
-	       IB_SA_MCMEMBER_REC_RATE_SELECTOR | IB_SA_MCMEMBER_REC_RATE |
-	       IB_SA_MCMEMBER_REC_SL | IB_SA_MCMEMBER_REC_FLOW_LABEL |
-	       IB_SA_MCMEMBER_REC_HOP_LIMIT;
-}
-
 /**
  * ipoib_sa_query_join_rec - a request to join a group
  * @mcast: the group
@@ -94,6 +69,10 @@ static ib_sa_comp_mask ipoib_sa_query_copy_rec(struct ib_sa_mcmember_rec *rec,
  * @like: record of the broadcast group if a missing group is to be created like
  *	it, else NULL
  * @rec: the request
+ *
+ * RFC 4391 section 10: a new group takes P_Key, Q_Key, SL, MTU and HopLimit of the broadcast
+ * group, and should take the rest (U55). Naming them in the request makes the SA create a
+ * missing group, and refuse to join the port to one that differs.
  *
  * The MLID that the group has had is not among the components that the mask
  * names, so a request that differs is not refused for it. But OpenSM gives a group
@@ -119,9 +98,22 @@ ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 stat
 	rec->port_gid = priv->local_gid;
 	rec->pkey = cpu_to_be16(priv->pkey);
 	rec->join_state = state;
-	if (like)
-		mask |= ipoib_sa_query_copy_rec(rec, like);
-	return mask;
+	if (!like)
+		return mask;
+	rec->qkey = like->qkey;
+	rec->mtu_selector = IB_SA_EQ;
+	rec->mtu = like->mtu;
+	rec->traffic_class = like->traffic_class;
+	rec->rate_selector = IB_SA_EQ;
+	rec->rate = like->rate;
+	rec->sl = like->sl;
+	rec->flow_label = like->flow_label;
+	rec->hop_limit = like->hop_limit;
+	return mask | IB_SA_MCMEMBER_REC_QKEY | IB_SA_MCMEMBER_REC_MTU_SELECTOR |
+	       IB_SA_MCMEMBER_REC_MTU | IB_SA_MCMEMBER_REC_TRAFFIC_CLASS |
+	       IB_SA_MCMEMBER_REC_RATE_SELECTOR | IB_SA_MCMEMBER_REC_RATE |
+	       IB_SA_MCMEMBER_REC_SL | IB_SA_MCMEMBER_REC_FLOW_LABEL |
+	       IB_SA_MCMEMBER_REC_HOP_LIMIT;
 }
 
 static void ipoib_sa_query_group_answer(void *context, int status,
@@ -143,7 +135,7 @@ static void ipoib_sa_query_group_answer(void *context, int status,
 
 static int ipoib_sa_query_one(struct ipoib_dev *priv, u8 method,
 			      const struct ib_sa_mcmember_rec *rec,
-			      ib_sa_comp_mask mask, ipoib_answer_t answer)
+			      ib_sa_comp_mask mask)
 {
 	struct ipoib_member_record wire;
 	struct ipoib_question question = {
@@ -152,7 +144,7 @@ static int ipoib_sa_query_one(struct ipoib_dev *priv, u8 method,
 		.data = &wire,
 		.timeout_ms = IPOIB_QUERY_TIMEOUT,
 		.retries = IPOIB_QUERY_RETRIES,
-		.answer = answer,
+		.answer = ipoib_sa_query_group_answer,
 	};
 	struct ipoib_query *query = ipoib_sa_query_alloc(priv, &rec->mgid);
 
@@ -177,9 +169,7 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ib_sa_mcmember_rec rec = { .mgid = *mgid };
 
-	return ipoib_sa_query_one(priv, IB_MGMT_METHOD_GET, &rec,
-				  IB_SA_MCMEMBER_REC_MGID,
-				  ipoib_sa_query_group_answer);
+	return ipoib_sa_query_one(priv, IB_MGMT_METHOD_GET, &rec, IB_SA_MCMEMBER_REC_MGID);
 }
 
 /**
@@ -200,8 +190,7 @@ int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
 	ib_sa_comp_mask mask;
 
 	mask = ipoib_sa_query_join_rec(mcast, mcast->held, like, &rec);
-	return ipoib_sa_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask,
-				  ipoib_sa_query_group_answer);
+	return ipoib_sa_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask);
 }
 
 /* ---- all groups ---- */

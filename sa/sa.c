@@ -57,23 +57,6 @@ static unsigned int ipoib_sa_mtu(u8 mtu)
  * another index at any time, or take it away. The cache of the RDMA core is up to date when
  * it reports a change; an HCA would be asked for each entry of the table, for each child.
  */
-static int ipoib_sa_pkey_read(struct ipoib_dev *priv, struct ipoib_port *port)
-{
-	port->pkey = 0;
-	port->pkey_index = 0;
-	if (!priv->parent)
-		return ib_query_pkey(priv->ca, priv->port, 0, &port->pkey);
-	if (ib_find_cached_pkey(priv->ca, priv->port, priv->pkey,
-				&port->pkey_index) ||
-	    ib_get_cached_pkey(priv->ca, priv->port, port->pkey_index,
-			       &port->pkey))
-		return 0;
-	/* The table may have changed in between. */
-	if ((port->pkey | IPOIB_PKEY_FULL) != priv->pkey)
-		port->pkey = 0;
-	return 0;
-}
-
 static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
 	struct ib_port_attr attr;
@@ -93,7 +76,16 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->mtu = attr.state < IB_PORT_INIT ? 0 : ipoib_sa_mtu(attr.active_mtu);
 	port->mbps = ipoib_port_mbps(&attr);
 	port->max_mtu = ipoib_sa_mtu(attr.max_mtu);
-	return ipoib_sa_pkey_read(priv, port);
+	port->pkey = 0;
+	port->pkey_index = 0;
+	if (!priv->parent)
+		return ib_query_pkey(priv->ca, priv->port, 0, &port->pkey);
+	if (ib_find_cached_pkey(priv->ca, priv->port, priv->pkey, &port->pkey_index) ||
+	    ib_get_cached_pkey(priv->ca, priv->port, port->pkey_index, &port->pkey) ||
+	    /* The table may have changed in between. */
+	    (port->pkey | IPOIB_PKEY_FULL) != priv->pkey)
+		port->pkey = 0;
+	return 0;
 }
 
 static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
@@ -139,20 +131,6 @@ static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 	ipoib_neigh_answered(neigh, status, rec);
 }
 
-/* The traffic class of the broadcast group is that of the link (U12). */
-static u8 ipoib_sa_traffic_class(struct ipoib_dev *priv)
-{
-	struct ipoib_mcast *broadcast;
-	u8 traffic_class = 0;
-
-	rcu_read_lock();
-	broadcast = rcu_dereference(priv->broadcast);
-	if (broadcast)
-		traffic_class = broadcast->rec.traffic_class;
-	rcu_read_unlock();
-	return traffic_class;
-}
-
 /* Fails with -EAGAIN if no SM is known. */
 static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 {
@@ -162,12 +140,18 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 		.sgid = priv->local_gid,
 		.pkey = cpu_to_be16(priv->pkey),
 		.numb_path = 1,
-		.traffic_class = ipoib_sa_traffic_class(priv),
 	};
+	const struct ipoib_mcast *broadcast;
 	struct ib_sa_query *query;
 	int id;
 
 	lockdep_assert_held(&priv->neigh.lock);
+	/* The traffic class of the broadcast group is that of the link (U12). */
+	rcu_read_lock();
+	broadcast = rcu_dereference(priv->broadcast);
+	if (broadcast)
+		rec.traffic_class = broadcast->rec.traffic_class;
+	rcu_read_unlock();
 	id = ib_sa_path_rec_get(&ipoib_sa_client, priv->ca, priv->port, &rec,
 				IB_SA_PATH_REC_DGID | IB_SA_PATH_REC_SGID |
 				IB_SA_PATH_REC_NUMB_PATH |
@@ -242,8 +226,7 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 static void ipoib_sa_leave(struct ipoib_dev *priv,
 			   struct ib_sa_multicast *member)
 {
-	if (member)
-		ib_sa_free_multicast(member);
+	ib_sa_free_multicast(member);
 }
 
 /**
@@ -361,30 +344,6 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 	ipoib_sa_purge_free(purge);
 }
 
-/*
- * The interface is not freed until this has been done, or until the SA has not
- * answered for three seconds.
- */
-static void ipoib_sa_purge_membership(struct ipoib_dev *priv,
-				      const struct ib_sa_mcmember_rec *rec,
-				      ib_sa_comp_mask mask)
-{
-	struct ipoib_purge *purge = kzalloc(sizeof(*purge), GFP_KERNEL);
-	unsigned int spread;
-
-	if (!purge)
-		return;
-	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
-	ipoib_credit_init(&purge->credit, IPOIB_CREDIT_GROUP, ipoib_sa_purge_granted);
-	purge->priv = priv;
-	purge->rec = *rec;
-	purge->mask = mask;
-	purge->tries = IPOIB_PURGE_TRIES;
-	ipoib_dev_get_query(priv);
-	spread = get_random_u32_below(IPOIB_PURGE_SPREAD);
-	queue_delayed_work(priv->wq, &purge->work, msecs_to_jiffies(spread));
-}
-
 /* ---- the rest of the operations ---- */
 
 /* As ib_sa looks for it. */
@@ -397,17 +356,29 @@ static u16 ipoib_sa_pkey_index(const struct ipoib_dev *priv)
 	return index;
 }
 
-/* Has ib_sa dropped the membership as the P_Key has moved, or is about to? */
+/*
+ * If ib_sa has dropped the membership as the P_Key has moved, or is about to, the one at
+ * the SA is ended. The interface is not freed until this has been done, or until the SA
+ * has not answered for three seconds.
+ */
 static void ipoib_sa_left(struct ipoib_dev *priv,
 			  const struct ipoib_mcast *mcast, u8 state)
 {
-	struct ib_sa_mcmember_rec rec;
-	ib_sa_comp_mask mask;
+	struct ipoib_purge *purge;
 
 	if (ipoib_sa_pkey_index(priv) == priv->pkey_joined)
 		return;
-	mask = ipoib_sa_query_join_rec(mcast, state, NULL, &rec);
-	ipoib_sa_purge_membership(priv, &rec, mask);
+	purge = kzalloc(sizeof(*purge), GFP_KERNEL);
+	if (!purge)
+		return;
+	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
+	ipoib_credit_init(&purge->credit, IPOIB_CREDIT_GROUP, ipoib_sa_purge_granted);
+	purge->priv = priv;
+	purge->mask = ipoib_sa_query_join_rec(mcast, state, NULL, &purge->rec);
+	purge->tries = IPOIB_PURGE_TRIES;
+	ipoib_dev_get_query(priv);
+	queue_delayed_work(priv->wq, &purge->work,
+			   msecs_to_jiffies(get_random_u32_below(IPOIB_PURGE_SPREAD)));
 }
 
 static int ipoib_sa_group_ah(struct ipoib_dev *priv,
@@ -444,18 +415,14 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 static void ipoib_sa_start(struct ipoib_dev *priv)
 {
 	priv->pkey_joined = ipoib_sa_pkey_index(priv);
-	if (!priv->agent)
-		return;
-	ipoib_sa_agent_add_dev(priv->agent, priv);
-	ipoib_sa_notice_wanted(priv->agent);
+	if (priv->agent)
+		ipoib_sa_agent_add_dev(priv);
 }
 
 static void ipoib_sa_stop(struct ipoib_dev *priv)
 {
-	if (!priv->agent)
-		return;
-	ipoib_sa_agent_del_dev(priv->agent, priv);
-	ipoib_sa_notice_wanted(priv->agent);
+	if (priv->agent)
+		ipoib_sa_agent_del_dev(priv);
 }
 
 const struct ipoib_fabric_ops ipoib_sa_ops = {

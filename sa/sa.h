@@ -162,14 +162,12 @@ struct ipoib_agent {
 /* sa/agent.c */
 struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port);
 void ipoib_sa_agent_put(struct ipoib_agent *agent);
-void ipoib_sa_agent_add_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
-void ipoib_sa_agent_del_dev(struct ipoib_agent *agent, struct ipoib_dev *priv);
+void ipoib_sa_agent_add_dev(struct ipoib_dev *priv);
+void ipoib_sa_agent_del_dev(struct ipoib_dev *priv);
 void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event);
 
 /* sa/mad.c */
 int ipoib_sa_agent_register(struct ipoib_agent *agent);
-void ipoib_sa_agent_notify(struct ipoib_agent *agent,
-			   void (*notify)(struct ipoib_dev *priv));
 int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 		       const struct ipoib_question *question);
 void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner);
@@ -180,7 +178,6 @@ void ipoib_sa_sm_put(struct ipoib_sm_addr *sm);
 void ipoib_sa_notice_init(struct ipoib_agent *agent);
 void ipoib_sa_notice_exit(struct ipoib_agent *agent);
 void ipoib_sa_notice_renew(struct ipoib_agent *agent);
-void ipoib_sa_notice_wanted(struct ipoib_agent *agent);
 
 /* sa/query.c */
 ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
