@@ -202,8 +202,9 @@ static const char * const ipoib_mcg_users[] = {
 	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
 };
 
-static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast)
+static int ipoib_mcg_show(struct seq_file *file, void *at)
 {
+	const struct ipoib_mcast *mcast = list_entry(at, struct ipoib_mcast, list);
 	seq_printf(file, "GID: %pI6\n", mcast->mgid.raw);
 	seq_printf(file, "  created: %10lu\n", mcast->created);
 	seq_printf(file, "  queuelen: %9u\n", skb_queue_len(&mcast->queue));
@@ -224,6 +225,7 @@ static void ipoib_mcg_one(struct seq_file *file, const struct ipoib_mcast *mcast
 			   jiffies_to_msecs(ipoib_mcast_until(mcast->retry_at)),
 			   ipoib_mcast_check_text(mcast));
 	seq_putc(file, '\n');
+	return 0;
 }
 
 static void *ipoib_mcg_seq_start(struct seq_file *file, loff_t *pos)
@@ -250,11 +252,6 @@ static void ipoib_mcg_seq_stop(struct seq_file *file, void *at)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-static int ipoib_mcg_show(struct seq_file *file, void *at)
-{
-	ipoib_mcg_one(file, list_entry(at, struct ipoib_mcast, list));
-	return 0;
-}
 
 /* Of a file whose private data is the interface. */
 const struct seq_operations ipoib_mcg_sops = {
@@ -301,7 +298,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 
 	/* After this no group is made, and no event queues a work. */
 	spin_lock_bh(&priv->mcast.lock);
-	priv->mcast.routing = false;
+	priv->mcast.routes &= IPOIB_ROUTES_ASKED;
 	spin_unlock_bh(&priv->mcast.lock);
 	cancel_delayed_work_sync(&priv->mcast.work);
 	/* After this no work frees its group, or does anything else. */

@@ -82,6 +82,11 @@ enum ipoib_mcast_state {
 /* Those that need a question. */
 #define IPOIB_MCAST_EV_ASK	(IPOIB_MCAST_EV_RECHECK | IPOIB_MCAST_EV_RENEW)
 
+/* Bits of &ipoib_groups.routes. */
+#define IPOIB_ROUTES_ON		BIT(0)	/* multicast is routed */
+#define IPOIB_ROUTES_DUE	BIT(1)	/* the groups of the link have to be listed */
+#define IPOIB_ROUTES_ASKED	BIT(2)	/* they are being listed */
+
 /**
  * struct ipoib_mcast - a multicast group
  * @node: in &ipoib_groups.table
@@ -189,17 +194,11 @@ struct ipoib_groups {
 	unsigned int nqueued;
 	/** @leave_at: jiffies: not before that is another group left */
 	unsigned long leave_at;
-	/** @routing: multicast routing is on */
-	bool routing;
-	/** @routes_due: the groups of the link have to be listed */
-	bool routes_due;
-	/** @routes_asked: they are being listed */
-	bool routes_asked;
-	/** @routes_failed: that they could not be listed has been said */
-	bool routes_failed;
+	/** @routes: IPOIB_ROUTES_ bits */
+	u8 routes;
 	/** @routes_at: jiffies: when to list them again if the SA reports nothing */
 	unsigned long routes_at;
-	/** @routes_pause: jiffies of the last pause after a failure */
+	/** @routes_pause: jiffies of the last pause after a failure, which is logged; or 0 */
 	unsigned long routes_pause;
 	/**
 	 * @foreign_at: jiffies: when to check groups of user space again (@umcast);

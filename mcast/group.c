@@ -80,25 +80,14 @@ static bool ipoib_mcast_group_only_routes(u8 users)
 }
 
 /*
- * Take the time of the next leave, as jiffies from now: there are 250 in a second. ib_sa does
- * not report that the SA has answered a leave, and repeats it each 0.3 s until then: of hundreds
- * at a time most would be sent twice. An interface that goes down leaves all groups at once.
+ * Each change is followed by the work, which leaves a group without users: in its turn, as
+ * there are 250 leaves in a second. ib_sa does not report that the SA has answered a leave,
+ * and repeats it each 0.3 s until then: of hundreds at a time most would be sent twice. An
+ * interface that goes down leaves all groups at once.
  */
-static unsigned long ipoib_mcast_take_slot(struct ipoib_dev *priv)
-{
-	unsigned long each = DIV_ROUND_UP(HZ, 250), delay;
-
-	if (!priv->agent)
-		return 0;
-	/* A group that is wanted again before its turn has left none. */
-	delay = min(ipoib_mcast_until(priv->mcast.leave_at), priv->mcast.ngroups * each);
-	priv->mcast.leave_at = jiffies + delay + each;
-	return delay;
-}
-
-/* Each change is followed by the work, which leaves a group without users. */
 static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 {
+	unsigned long each = DIV_ROUND_UP(HZ, 250), delay = 0;
 	struct ipoib_dev *priv = mcast->priv;
 
 	lockdep_assert_held(&priv->mcast.lock);
@@ -112,8 +101,12 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	/* One that is granted would have the group left before its time. */
 	if (!users && priv->agent)
 		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
-	ipoib_mcast_queue(mcast, !users && READ_ONCE(mcast->held) ?
-				 ipoib_mcast_take_slot(priv) : 0);
+	if (!users && priv->agent && READ_ONCE(mcast->held)) {
+		/* A group that is wanted again before its turn has left none. */
+		delay = min(ipoib_mcast_until(priv->mcast.leave_at), priv->mcast.ngroups * each);
+		priv->mcast.leave_at = jiffies + delay + each;
+	}
+	ipoib_mcast_queue(mcast, delay);
 }
 
 /**
@@ -153,45 +146,6 @@ static void ipoib_mcast_group_granted(struct ipoib_credit *credit)
 	ipoib_mcast_queue(container_of(credit, struct ipoib_mcast, credit), 0);
 }
 
-static struct ipoib_mcast *ipoib_mcast_group_alloc(struct ipoib_dev *priv,
-						   const u8 *mgid)
-{
-	struct ipoib_mcast *mcast = kzalloc(sizeof(*mcast), GFP_ATOMIC);
-
-	if (!mcast)
-		return NULL;
-	memcpy(mcast->mgid.raw, mgid, sizeof(mcast->mgid));
-	mcast->priv = priv;
-	mcast->created = jiffies;
-	mcast->asked_at = jiffies;
-	mcast->invalidated_at = jiffies - IPOIB_MCAST_CONFIRM;
-	/* Nothing has been sent yet. */
-	mcast->used = jiffies - IPOIB_SEND_UNUSED;
-	mcast->settled = true;
-	mcast->retry_at = jiffies;
-	__skb_queue_head_init(&mcast->queue);
-	INIT_DELAYED_WORK(&mcast->work, ipoib_mcast_work);
-	ipoib_credit_init(&mcast->credit, IPOIB_CREDIT_GROUP, ipoib_mcast_group_granted);
-	pr_debug("ipoib: group %pI6 created\n", mgid);
-	return mcast;
-}
-
-/* Check whether there is room for one more group. Count a refusal, and log the first. */
-static bool ipoib_mcast_group_check_room(struct ipoib_dev *priv, u8 user)
-{
-	if (!ipoib_mcast_is_open(priv))
-		return false;
-	if (ipoib_mcast_group_fits(priv, user))
-		return true;
-	ipoib_stat_add(priv, IPOIB_MCAST_REFUSED, 1);
-	if (!priv->mcast.cap_logged)
-		netdev_warn(priv->netdev,
-			    "too many multicast groups: %u, %u only sent to, %u only routed; no more are joined\n",
-			    priv->mcast.ngroups, priv->mcast.nsend, priv->mcast.nroute);
-	priv->mcast.cap_logged = true;
-	return false;
-}
-
 /**
  * ipoib_mcast_group_add - make a group
  * @priv: the interface
@@ -207,20 +161,30 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	struct ipoib_mcast *mcast;
 
 	lockdep_assert_held(&priv->mcast.lock);
-	mcast = ipoib_mcast_group_alloc(priv, mgid);
+	mcast = kzalloc(sizeof(*mcast), GFP_ATOMIC);
 	if (!mcast)
 		return NULL;
+	memcpy(mcast->mgid.raw, mgid, sizeof(mcast->mgid));
+	mcast->priv = priv;
+	mcast->created = jiffies;
+	mcast->asked_at = jiffies;
+	mcast->invalidated_at = jiffies - IPOIB_MCAST_CONFIRM;
+	mcast->used = user == IPOIB_USER_SEND ? jiffies : jiffies - IPOIB_SEND_UNUSED;
+	mcast->settled = true;
+	mcast->retry_at = jiffies;
+	mcast->named = user;
+	__skb_queue_head_init(&mcast->queue);
+	INIT_DELAYED_WORK(&mcast->work, ipoib_mcast_work);
+	ipoib_credit_init(&mcast->credit, IPOIB_CREDIT_GROUP, ipoib_mcast_group_granted);
 	if (rhashtable_insert_fast(&priv->mcast.table, &mcast->node,
 				   ipoib_mcast_params)) {
 		kfree(mcast);
 		return NULL;
 	}
+	pr_debug("ipoib: group %pI6 created\n", mgid);
 	ipoib_object_made(IPOIB_OBJECT_GROUP);
 	list_add_tail(&mcast->list, &priv->mcast.list);
 	priv->mcast.ngroups++;
-	if (user == IPOIB_USER_SEND)
-		mcast->used = jiffies;
-	mcast->named = user;
 	ipoib_mcast_group_set_users(mcast, user);
 	return mcast;
 }
@@ -245,6 +209,8 @@ struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *m
  * @mgid: its MGID
  * @user: IPOIB_USER_ bit; a sender counts as one only if there is no other user
  *
+ * A refusal for want of room is counted, and the first logged.
+ *
  * Context: mcast.lock held
  * Return: the group; NULL if there is no memory, or no room for another one of @user
  */
@@ -256,15 +222,27 @@ struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid
 
 	if (user == IPOIB_USER_SEND && users)
 		return mcast;
-	if (!(mcast && user == IPOIB_USER_LISTEN) &&
-	    !(users & (IPOIB_USER_LISTEN | IPOIB_USER_ROUTE)) &&
-	    !ipoib_mcast_group_check_room(priv, user))
-		return NULL;
+	if ((!mcast || user != IPOIB_USER_LISTEN) &&
+	    !(users & (IPOIB_USER_LISTEN | IPOIB_USER_ROUTE))) {
+		if (!ipoib_mcast_is_open(priv))
+			return NULL;
+		if (!ipoib_mcast_group_fits(priv, user))
+			goto refuse;
+	}
 	if (!mcast)
 		return ipoib_mcast_group_add(priv, mgid, user);
 	mcast->named |= user;
 	ipoib_mcast_group_set_users(mcast, users | user);
 	return mcast;
+
+refuse:
+	ipoib_stat_add(priv, IPOIB_MCAST_REFUSED, 1);
+	if (!priv->mcast.cap_logged)
+		netdev_warn(priv->netdev,
+			    "too many multicast groups: %u, %u only sent to, %u only routed; no more are joined\n",
+			    priv->mcast.ngroups, priv->mcast.nsend, priv->mcast.nroute);
+	priv->mcast.cap_logged = true;
+	return NULL;
 }
 
 /**

@@ -37,11 +37,11 @@
 void ipoib_mcast_route_due(struct ipoib_dev *priv)
 {
 	lockdep_assert_held(&priv->mcast.lock);
-	priv->mcast.routes_due = priv->mcast.routing;
+	if (!(priv->mcast.routes & IPOIB_ROUTES_ON))
+		return;
+	priv->mcast.routes |= IPOIB_ROUTES_DUE;
 	priv->mcast.routes_at = jiffies;
-	priv->mcast.routes_pause = 0;
-	if (priv->mcast.routing)
-		ipoib_mcast_kick(priv);
+	ipoib_mcast_kick(priv);
 }
 
 static void ipoib_mcast_route_sync(struct ipoib_dev *priv)
@@ -51,12 +51,15 @@ static void ipoib_mcast_route_sync(struct ipoib_dev *priv)
 	struct ipoib_mcast *mcast;
 
 	spin_lock_bh(&priv->mcast.lock);
-	if (priv->mcast.routing == routing || !ipoib_mcast_is_open(priv))
+	if (!(priv->mcast.routes & IPOIB_ROUTES_ON) == !routing || !ipoib_mcast_is_open(priv))
 		goto unlock;
-	priv->mcast.routing = routing;
-	ipoib_mcast_route_due(priv);
-	if (routing)
+	if (routing) {
+		priv->mcast.routes |= IPOIB_ROUTES_ON;
+		priv->mcast.routes_pause = 0;
+		ipoib_mcast_route_due(priv);
 		goto unlock;
+	}
+	priv->mcast.routes &= IPOIB_ROUTES_ASKED;
 	list_for_each_entry(mcast, &priv->mcast.list, list)
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 unlock:
@@ -67,26 +70,11 @@ unlock:
 static void ipoib_mcast_route_again(struct ipoib_dev *priv, unsigned long delay)
 {
 	lockdep_assert_held(&priv->mcast.lock);
-	if (priv->mcast.routes_due)
+	if (priv->mcast.routes & IPOIB_ROUTES_DUE)
 		return;
-	priv->mcast.routes_due = true;
+	priv->mcast.routes |= IPOIB_ROUTES_DUE;
 	priv->mcast.routes_at = jiffies + delay;
 	ipoib_mcast_kick(priv);
-}
-
-/* The SA has not listed them, and might go on like that: said once (U58). */
-static void ipoib_mcast_route_failed(struct ipoib_dev *priv, int err)
-{
-	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
-	if (!priv->mcast.routes_failed)
-		netdev_warn(priv->netdev,
-			    "cannot list the multicast groups to route: %d; trying again\n",
-			    err);
-	priv->mcast.routes_failed = true;
-	priv->mcast.routes_pause = ipoib_backoff_next(priv->mcast.routes_pause,
-						      IPOIB_ROUTES_RETRY,
-						      IPOIB_ROUTES_POLL);
-	ipoib_mcast_route_again(priv, ipoib_backoff_spread(priv->mcast.routes_pause));
 }
 
 static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
@@ -117,7 +105,7 @@ void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
 				     const union ib_gid *mgid)
 {
 	lockdep_assert_held(&priv->mcast.lock);
-	if (priv->mcast.routing)
+	if (priv->mcast.routes & IPOIB_ROUTES_ON)
 		ipoib_mcast_route_want(priv, mgid);
 }
 
@@ -133,13 +121,23 @@ void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
 void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 			      const union ib_gid *mgids, unsigned int n)
 {
+	unsigned long pause;
+
 	spin_lock_bh(&priv->mcast.lock);
-	priv->mcast.routes_asked = false;
-	if (priv->mcast.routing && status) {
-		ipoib_mcast_route_failed(priv, status);
-	} else if (priv->mcast.routing) {
+	pause = priv->mcast.routes_pause;
+	priv->mcast.routes &= ~IPOIB_ROUTES_ASKED;
+	if (priv->mcast.routes & IPOIB_ROUTES_ON && status) {
+		/* It might go on like that: logged once (U58). */
+		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
+		if (!pause)
+			netdev_warn(priv->netdev,
+				    "cannot list the multicast groups to route: %d; trying again\n",
+				    status);
+		pause = ipoib_backoff_next(pause, IPOIB_ROUTES_RETRY, IPOIB_ROUTES_POLL);
+		priv->mcast.routes_pause = pause;
+		ipoib_mcast_route_again(priv, ipoib_backoff_spread(pause));
+	} else if (priv->mcast.routes & IPOIB_ROUTES_ON) {
 		priv->mcast.routes_pause = 0;
-		priv->mcast.routes_failed = false;
 		for (; n; n--, mgids++)
 			if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
 				ipoib_mcast_route_want(priv, mgids);
@@ -151,49 +149,35 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 }
 
 /*
- * Begin to list the groups if that is due; else set @delay to when it is. There is one
- * list at a time: of two the first would be older than what has been reported before
- * the second.
- */
-static bool ipoib_mcast_route_begin_if_due(struct ipoib_dev *priv,
-					   unsigned long *delay)
-{
-	bool due;
-
-	*delay = ULONG_MAX;
-	spin_lock_bh(&priv->mcast.lock);
-	due = priv->mcast.routing && !priv->mcast.routes_asked &&
-	      test_bit(IPOIB_FLAG_JOINED, &priv->flags);
-	if (due && !priv->mcast.routes_due) {
-		due = !ipoib_sa_notice_on(priv->agent);
-		/* Reports may stop without notification. */
-		*delay = IPOIB_ROUTES_POLL;
-	}
-	if (due && ipoib_mcast_until(priv->mcast.routes_at)) {
-		*delay = ipoib_mcast_until(priv->mcast.routes_at);
-		due = false;
-	}
-	if (due) {
-		priv->mcast.routes_due = false;
-		priv->mcast.routes_asked = true;
-		priv->mcast.routes_at = jiffies + IPOIB_ROUTES_POLL;
-		*delay = IPOIB_ROUTES_POLL;
-	}
-	spin_unlock_bh(&priv->mcast.lock);
-	return due;
-}
-
-/*
- * Ask for the groups of the link if it is time to.
+ * Ask for the groups of the link if it is time to. There is one list at a time: of two the
+ * first would be older than what has been reported before the second.
  *
  * Return: jiffies until this is to be called again, or ULONG_MAX
  */
 static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 {
-	unsigned long delay;
+	struct ipoib_groups *groups = &priv->mcast;
+	unsigned long delay = ULONG_MAX;
+	bool ask = false;
 	int err;
 
-	if (!ipoib_mcast_route_begin_if_due(priv, &delay))
+	spin_lock_bh(&groups->lock);
+	if (!(groups->routes & IPOIB_ROUTES_ON) || groups->routes & IPOIB_ROUTES_ASKED ||
+	    !test_bit(IPOIB_FLAG_JOINED, &priv->flags))
+		goto unlock;
+	delay = ipoib_mcast_until(groups->routes_at);
+	/* Reports may stop without notification. */
+	if (!(groups->routes & IPOIB_ROUTES_DUE) && ipoib_sa_notice_on(priv->agent))
+		delay = IPOIB_ROUTES_POLL;
+	ask = !delay;
+	if (ask) {
+		groups->routes = IPOIB_ROUTES_ON | IPOIB_ROUTES_ASKED;
+		groups->routes_at = jiffies + IPOIB_ROUTES_POLL;
+		delay = IPOIB_ROUTES_POLL;
+	}
+unlock:
+	spin_unlock_bh(&groups->lock);
+	if (!ask)
 		return delay;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
 	err = ipoib_sa_query_groups(priv);
@@ -233,24 +217,13 @@ static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv,
 }
 
 /*
+ * One address of the stack's list, if it has scope and P_Key of the link.
+ *
  * umcast: a group that user space receives by on this port is its own, whatever the
  * interface sends to it. On RoCE, where there is no SA, what user space has joined is not
- * known; nor is it of a group that another interface of the port listens to.
- *
- * A group that an interface has just left may seem to be such a group for a moment.
+ * known; nor is it of a group that another interface of the port listens to. A group that
+ * an interface has just left may seem to be such a group for a moment.
  */
-static bool ipoib_mcast_listen_is_foreign(struct ipoib_dev *priv,
-					  const struct ipoib_mcast *mcast,
-					  const union ib_gid *mgid)
-{
-	if (mcast && mcast->users & IPOIB_USER_LISTEN)
-		return false;
-	return READ_ONCE(priv->mcast.umcast) &&
-	       ipoib_sa_held(priv, mgid) & IPOIB_JOIN_FULL &&
-	       !ipoib_mcast_listen_is_shared(priv, mgid);
-}
-
-/* One address of the stack's list. Foreign scopes and P_Keys are not ours. */
 static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 {
 	const struct ipoib_lladdr *addr = (const void *)lladdr;
@@ -261,7 +234,9 @@ static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 	if (!ipoib_mgid_on_link(&mgid, &priv->broadcast_mgid))
 		return;
 	mcast = ipoib_mcast_group_lookup(priv, mgid.raw);
-	if (ipoib_mcast_listen_is_foreign(priv, mcast, &mgid)) {
+	if (!(mcast && mcast->users & IPOIB_USER_LISTEN) && READ_ONCE(priv->mcast.umcast) &&
+	    ipoib_sa_held(priv, &mgid) & IPOIB_JOIN_FULL &&
+	    !ipoib_mcast_listen_is_shared(priv, &mgid)) {
 		set_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
 		return;
 	}

@@ -394,18 +394,6 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 
 /* ---- not to have joined ---- */
 
-/* Jiffies until the next frame has the SA asked for the group again. */
-static unsigned long ipoib_mcast_member_absence(struct ipoib_mcast *mcast)
-{
-	struct ipoib_agent *agent = mcast->priv->agent;
-	unsigned int n = READ_ONCE(mcast->absences);
-
-	if (agent && ipoib_sa_notice_on(agent))
-		return IPOIB_ABSENT_REPORTED;
-	WRITE_ONCE(mcast->absences, min(n + 1, IPOIB_ABSENT_DOUBLED + 0u));
-	return (unsigned long)IPOIB_ABSENT << n;
-}
-
 /*
  * The group is missing: invalidate what is known of it. @grace: its listeners may
  * register with a new SM later than its senders.
@@ -413,14 +401,23 @@ static unsigned long ipoib_mcast_member_absence(struct ipoib_mcast *mcast)
 static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 {
 	struct ipoib_dev *priv = mcast->priv;
+	unsigned int n = READ_ONCE(mcast->absences);
+	unsigned long pause = IPOIB_ABSENT;
 
 	ipoib_mcast_member_invalidate(mcast);
 	if (grace)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	mcast->reason = IPOIB_CHECK_MISSING;
 	mcast->backoff = 0;
+	/* Until then no frame has the SA asked for the group again. */
+	if (priv->agent && ipoib_sa_notice_on(priv->agent)) {
+		pause = IPOIB_ABSENT_REPORTED;
+	} else {
+		pause <<= n;
+		WRITE_ONCE(mcast->absences, min(n + 1, IPOIB_ABSENT_DOUBLED + 0u));
+	}
 	/* First, or the next frame takes the pause to be over. */
-	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_mcast_member_absence(mcast));
+	WRITE_ONCE(mcast->retry_at, jiffies + pause);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
 	mcast->parked = true;
@@ -677,32 +674,6 @@ static bool ipoib_mcast_member_is_gone(int status)
 	}
 }
 
-/* Why was a join refused? */
-static void ipoib_mcast_member_explain(struct ipoib_mcast *mcast, int status)
-{
-	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
-
-	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
-		ipoib_mcast_member_set_absent(mcast, mcast->held);
-		return;
-	}
-	if (ipoib_sa_is_silent(status))
-		reason = IPOIB_CHECK_NO_ANSWER;
-	else if (status == -ENOENT && ipoib_mcast_group_is_broadcast(mcast))
-		reason = IPOIB_CHECK_MISSING;
-	else if (!status)
-		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?:
-			 IPOIB_CHECK_REFUSED;
-	/* Nothing is wrong with it: it has been made since the refusal. */
-	if (reason == IPOIB_CHECK_REFUSED && !status &&
-	    !READ_ONCE(mcast->backoff)) {
-		WRITE_ONCE(mcast->backoff, 1);
-		ipoib_mcast_member_ask_join(mcast, mcast->asked);
-		return;
-	}
-	ipoib_mcast_member_failed(mcast, reason, status ?: -EINVAL);
-}
-
 /* ---- the steps ---- */
 
 static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
@@ -778,19 +749,37 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEW);
 }
 
-/* After silence the question is whether there is an SA again. */
+/* The question was why a join was refused or, after silence, whether there is an SA again. */
 static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
+	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
 	int status = mcast->status;
 
 	if (!(events & IPOIB_MCAST_EV_RECORD))
 		return;
-	if (mcast->reason != IPOIB_CHECK_NO_ANSWER)
-		ipoib_mcast_member_explain(mcast, status);
-	else if (ipoib_sa_is_silent(status))
+	if (ipoib_sa_is_silent(status)) {
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
-	else
+		return;
+	}
+	if (mcast->reason == IPOIB_CHECK_NO_ANSWER) {
 		ipoib_mcast_member_ask_join(mcast, mcast->asked);
+		return;
+	}
+	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
+		ipoib_mcast_member_set_absent(mcast, mcast->held);
+		return;
+	}
+	if (status == -ENOENT && ipoib_mcast_group_is_broadcast(mcast))
+		reason = IPOIB_CHECK_MISSING;
+	else if (!status)
+		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?: reason;
+	/* Nothing is wrong with it: it has been made since the refusal. */
+	if (reason == IPOIB_CHECK_REFUSED && !status && !READ_ONCE(mcast->backoff)) {
+		WRITE_ONCE(mcast->backoff, 1);
+		ipoib_mcast_member_ask_join(mcast, mcast->asked);
+		return;
+	}
+	ipoib_mcast_member_failed(mcast, reason, status ?: -EINVAL);
 }
 
 /* Replaced if it is lost or another one is wanted, or rechecked. */

@@ -25,22 +25,6 @@
 /* Group 2 of either family: all routers. */
 #define IPOIB_GROUP_ROUTERS	2
 
-/* MLD messages, RFC 2710 and RFC 3810: ICMPv6 behind a hop-by-hop header. */
-static bool ipoib_mcast_send_is_mld(const struct sk_buff *skb, unsigned int at)
-{
-	const struct ipv6hdr *ip = (const void *)(skb->data + at);
-	u8 type, *next;
-
-	if (ip->nexthdr != NEXTHDR_HOP ||
-	    skb_headlen(skb) < at + sizeof(*ip) + 8 + 1)
-		return false;
-	next = skb->data + at + sizeof(*ip);
-	type = next[8];
-	return next[0] == IPPROTO_ICMPV6 && !next[1] &&
-	       ((type >= ICMPV6_MGM_QUERY && type <= ICMPV6_MGM_REDUCTION) ||
-		type == ICMPV6_MLD2_REPORT);
-}
-
 /*
  * Is a frame for routers if its group has no listener on the link? Its scope is beyond the
  * link, or it reports listeners to routers, IGMP or MLD. 224.0.0.0/24 is never forwarded,
@@ -51,6 +35,7 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 	const struct ipoib_header *header = (const void *)skb->data;
 	const struct ipv6hdr *ip6 = (const void *)(header + 1);
 	const struct iphdr *ip4 = (const void *)(header + 1);
+	const u8 *next = (const void *)(ip6 + 1), *icmp = next + 8;
 	unsigned int len = skb_headlen(skb) - sizeof(*header);
 
 	switch (header->encap.proto) {
@@ -58,9 +43,15 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 		return len >= sizeof(*ip4) && (!ipv4_is_local_multicast(ip4->daddr) ||
 					       ip4->protocol == IPPROTO_IGMP);
 	case htons(ETH_P_IPV6):
-		return len >= sizeof(*ip6) &&
-		       ((ip6->daddr.s6_addr[1] & 0xf) > IPOIB_SCOPE_LINK_LOCAL ||
-			ipoib_mcast_send_is_mld(skb, sizeof(*header)));
+		if (len < sizeof(*ip6))
+			return false;
+		if ((ip6->daddr.s6_addr[1] & 0xf) > IPOIB_SCOPE_LINK_LOCAL)
+			return true;
+		/* MLD messages, RFC 2710 and RFC 3810: ICMPv6 behind a hop-by-hop header. */
+		return ip6->nexthdr == NEXTHDR_HOP && len > sizeof(*ip6) + 8 &&
+		       next[0] == IPPROTO_ICMPV6 && !next[1] &&
+		       ((*icmp >= ICMPV6_MGM_QUERY && *icmp <= ICMPV6_MGM_REDUCTION) ||
+			*icmp == ICMPV6_MLD2_REPORT);
 	default:
 		return false;
 	}
