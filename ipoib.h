@@ -331,12 +331,8 @@ struct ipoib_dev {
 	refcount_t queries;
 	/** @queries_done: completed when @queries reaches zero */
 	struct completion queries_done;
-	/** @debugfs_mcg: file with the groups */
-	struct dentry *debugfs_mcg;
-	/** @debugfs_path: file with the paths */
-	struct dentry *debugfs_path;
-	/** @debugfs_cm: file with the connections */
-	struct dentry *debugfs_cm;
+	/** @debugfs: files with the groups, the paths and the connections */
+	struct dentry *debugfs[3];
 };
 
 /**
@@ -462,7 +458,6 @@ void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port);
 bool ipoib_port_changed(const struct ipoib_dev *priv,
 			const struct ipoib_port *port);
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
-void ipoib_dev_params_fix(void);
 
 /* ipoib_client.c */
 int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,

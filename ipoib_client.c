@@ -144,17 +144,6 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 	return ipoib_dev_add(priv, &hca->devs, connected, extack);
 }
 
-static bool ipoib_hca_is_ours(struct ib_device *ca)
-{
-	u32 port;
-
-	rdma_for_each_port(ca, port)
-		if (rdma_protocol_ib(ca, port) ||
-		    rdma_protocol_roce_udp_encap(ca, port))
-			return true;
-	return false;
-}
-
 static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 {
 	/* Raised for no port in particular. Some HCAs raise nothing else before they go. */
@@ -195,9 +184,12 @@ static void ipoib_event_handler(struct ib_event_handler *handler,
 static int ipoib_client_add(struct ib_device *ca)
 {
 	struct ipoib_hca *hca;
+	bool fits = false;
 	u32 port;
 
-	if (!ipoib_hca_is_ours(ca))
+	rdma_for_each_port(ca, port)
+		fits |= rdma_protocol_ib(ca, port) || rdma_protocol_roce_udp_encap(ca, port);
+	if (!fits)
 		return -EOPNOTSUPP;
 	hca = kzalloc(sizeof(*hca), GFP_KERNEL);
 	if (!hca)

@@ -23,23 +23,6 @@
 /* Checks whether the stack has noticed the carrier. */
 #define IPOIB_ANNOUNCE_POLL	(HZ / 50)
 
-/*
- * What failed, for lack of memory most likely, is tried again without waiting
- * for an event.
- */
-static void ipoib_ctl_again(struct ipoib_dev *priv, int err)
-{
-	if (!err) {
-		priv->ctl.pause = 0;
-		return;
-	}
-	priv->ctl.pause = ipoib_backoff_next(priv->ctl.pause,
-					     IPOIB_CTL_PAUSE_MIN,
-					     IPOIB_CTL_PAUSE_MAX);
-	queue_delayed_work(system_unbound_wq, &priv->ctl.work,
-			   msecs_to_jiffies(priv->ctl.pause));
-}
-
 /* ---- a new link-layer address ---- */
 
 /*
@@ -233,7 +216,15 @@ void ipoib_ctl_work(struct work_struct *work)
 	if (fresh)
 		ipoib_port_choose_gid(priv, &port);
 	err_do = ipoib_ctl_do(priv, fresh ? &port : NULL);
-	ipoib_ctl_again(priv, err ?: err_do);
+	if (!err && !err_do) {
+		priv->ctl.pause = 0;
+		goto unlock;
+	}
+	/* What failed, for lack of memory most likely, is tried again without an event. */
+	priv->ctl.pause = ipoib_backoff_next(priv->ctl.pause, IPOIB_CTL_PAUSE_MIN,
+					     IPOIB_CTL_PAUSE_MAX);
+	queue_delayed_work(system_unbound_wq, &priv->ctl.work,
+			   msecs_to_jiffies(priv->ctl.pause));
 unlock:
 	/* Waits for the users of a child that was unregistered. */
 	rtnl_unlock();

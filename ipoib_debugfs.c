@@ -49,12 +49,10 @@ static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv,
 void ipoib_debugfs_add(struct ipoib_dev *priv)
 {
 	ASSERT_RTNL();
-	priv->debugfs_mcg = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
-	priv->debugfs_path = ipoib_debugfs_file(priv, "path",
-						&ipoib_neigh_fops);
+	priv->debugfs[0] = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
+	priv->debugfs[1] = ipoib_debugfs_file(priv, "path", &ipoib_neigh_fops);
 	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) && priv->cm)
-		priv->debugfs_cm = ipoib_debugfs_file(priv, "cm",
-						      &ipoib_cm_fops);
+		priv->debugfs[2] = ipoib_debugfs_file(priv, "cm", &ipoib_cm_fops);
 }
 
 /**
@@ -67,13 +65,13 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
  */
 void ipoib_debugfs_remove(struct ipoib_dev *priv)
 {
+	unsigned int i;
+
 	ASSERT_RTNL();
-	debugfs_remove(priv->debugfs_mcg);
-	debugfs_remove(priv->debugfs_path);
-	debugfs_remove(priv->debugfs_cm);
-	priv->debugfs_mcg = NULL;
-	priv->debugfs_path = NULL;
-	priv->debugfs_cm = NULL;
+	for (i = 0; i < ARRAY_SIZE(priv->debugfs); i++) {
+		debugfs_remove(priv->debugfs[i]);
+		priv->debugfs[i] = NULL;
+	}
 }
 
 /**
@@ -85,7 +83,7 @@ void ipoib_debugfs_remove(struct ipoib_dev *priv)
 void ipoib_debugfs_rename(struct ipoib_dev *priv)
 {
 	/* Before its files were made, or after they were removed. */
-	if (!priv->debugfs_mcg)
+	if (!priv->debugfs[0])
 		return;
 	ipoib_debugfs_remove(priv);
 	ipoib_debugfs_add(priv);

@@ -286,20 +286,6 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 	ipoib_port_take_pkey(priv, port);
 }
 
-/* Read the port, before registration. */
-static int ipoib_port_read(struct ipoib_dev *priv)
-{
-	struct ipoib_port port;
-	int err;
-
-	err = priv->fabric->port_read(priv, &port);
-	if (err)
-		return err;
-	ipoib_port_choose_gid(priv, &port);
-	ipoib_port_take(priv, &port);
-	return 0;
-}
-
 /* ---- up and down ---- */
 
 /**
@@ -503,6 +489,7 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 /* All that an interface consists of, before registration. Nothing is made if it fails. */
 static int ipoib_dev_init(struct ipoib_dev *priv)
 {
+	struct ipoib_port port;
 	int err;
 
 	INIT_LIST_HEAD(&priv->children);
@@ -519,9 +506,11 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	err = priv->fabric->init(priv);
 	if (err)
 		goto exit_tables;
-	err = ipoib_port_read(priv);
+	err = priv->fabric->port_read(priv, &port);
 	if (err)
 		goto exit_fabric;
+	ipoib_port_choose_gid(priv, &port);
+	ipoib_port_take(priv, &port);
 	err = ipoib_ud_init(priv);
 	if (err)
 		goto exit_fabric;
@@ -557,21 +546,17 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 	ipoib_dev_exit_tables(priv);
 }
 
-static const struct attribute_group *
-ipoib_dev_files(const struct ipoib_dev *priv)
-{
-	if (priv->parent)
-		return &ipoib_sysfs_child_group;
-	return priv->roce ? &ipoib_sysfs_roce_group : &ipoib_sysfs_port_group;
-}
-
 /* What registration needs to know of an interface, after ipoib_dev_init(). */
 static void ipoib_dev_setup(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
 
 	dev->rtnl_link_ops = &ipoib_link_ops;
-	dev->sysfs_groups[0] = ipoib_dev_files(priv);
+	dev->sysfs_groups[0] = &ipoib_sysfs_port_group;
+	if (priv->roce)
+		dev->sysfs_groups[0] = &ipoib_sysfs_roce_group;
+	if (priv->parent)
+		dev->sysfs_groups[0] = &ipoib_sysfs_child_group;
 	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
 	dev->features |= ipoib_ud_features(priv);
 	if (priv->txq->max_segs > 1)
@@ -696,12 +681,14 @@ void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
 }
 
 /**
- * ipoib_dev_register - make what interfaces are taken apart with
+ * ipoib_dev_register - make what interfaces are taken apart with; correct the scope
  *
  * Return: 0 or -ENOMEM
  */
 int ipoib_dev_register(void)
 {
+	if (ipoib_scope < 1 || ipoib_scope > 14)
+		ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 	ipoib_dev_wq = alloc_workqueue("ipoib_dev", WQ_UNBOUND, 0);
 	return ipoib_dev_wq ? 0 : -ENOMEM;
 }
@@ -716,11 +703,3 @@ void ipoib_dev_unregister(void)
 	destroy_workqueue(ipoib_dev_wq);
 }
 
-/**
- * ipoib_dev_params_fix - correct the module's parameters
- */
-void ipoib_dev_params_fix(void)
-{
-	if (ipoib_scope < 1 || ipoib_scope > 14)
-		ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
-}

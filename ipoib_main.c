@@ -61,31 +61,6 @@ static int ipoib_get_iflink(const struct net_device *dev)
 	return READ_ONCE((priv->lower ?: priv->netdev)->ifindex);
 }
 
-/* Groups are reached over UD only, whatever the mode (RFC 4755 section 2.1). */
-static void ipoib_dev_xmit_mcast(struct ipoib_txq *txq, struct sk_buff *skb)
-{
-	unsigned int mtu = READ_ONCE(txq->priv->mcast_mtu);
-
-	if (unlikely(skb->len > mtu + IPOIB_HARD_LEN))
-		ipoib_pmtu_reject(txq->priv, skb, mtu);
-	else
-		ipoib_mcast_xmit(txq, skb);
-}
-
-static void ipoib_dev_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
-{
-	struct ipoib_dev *priv = txq->priv;
-
-	if (unlikely(!test_bit(IPOIB_FLAG_UP, &priv->flags)))
-		ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
-	else if (unlikely(!pskb_may_pull(skb, IPOIB_HARD_LEN)))
-		ipoib_drop(priv, skb, IPOIB_TX_HEADER);
-	else if (ipoib_lladdr_is_mcast((const void *)skb->data))
-		ipoib_dev_xmit_mcast(txq, skb);
-	else
-		ipoib_arp_xmit(txq, skb);
-}
-
 /*
  * A connection takes packets of any length whole; TSO would have them cut up for UD. Sums
  * of the driver gain nothing without it.
@@ -114,10 +89,21 @@ static netdev_features_t ipoib_features_check(struct sk_buff *skb,
 static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
+	unsigned int mtu = READ_ONCE(priv->mcast_mtu);
 	struct ipoib_txq *txq = priv->txq;
 
 	rcu_read_lock();
-	ipoib_dev_xmit(txq, skb);
+	if (unlikely(!test_bit(IPOIB_FLAG_UP, &priv->flags)))
+		ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
+	else if (unlikely(!pskb_may_pull(skb, IPOIB_HARD_LEN)))
+		ipoib_drop(priv, skb, IPOIB_TX_HEADER);
+	else if (!ipoib_lladdr_is_mcast((const void *)skb->data))
+		ipoib_arp_xmit(txq, skb);
+	/* Groups are reached over UD only, whatever the mode (RFC 4755 section 2.1). */
+	else if (likely(skb->len <= mtu + IPOIB_HARD_LEN))
+		ipoib_mcast_xmit(txq, skb);
+	else
+		ipoib_pmtu_reject(priv, skb, mtu);
 	if (!netdev_xmit_more() || netif_xmit_stopped(txq->nq))
 		ipoib_ud_post(txq);
 	rcu_read_unlock();
@@ -343,17 +329,6 @@ static struct notifier_block ipoib_netevent_notifier = {
 	.notifier_call = ipoib_netevent,
 };
 
-static void ipoib_params_fix(void)
-{
-	ipoib_dev_params_fix();
-	ipoib_sendq_size = roundup_pow_of_two(clamp(ipoib_sendq_size,
-						    IPOIB_SENDQ_MIN,
-						    IPOIB_QUEUE_MAX));
-	ipoib_recvq_size = roundup_pow_of_two(clamp(ipoib_recvq_size,
-						    IPOIB_RECVQ_MIN,
-						    IPOIB_QUEUE_MAX));
-}
-
 static int __init ipoib_init(void)
 {
 	int err;
@@ -361,7 +336,10 @@ static int __init ipoib_init(void)
 	err = ipoib_cm_params_check();
 	if (err)
 		return err;
-	ipoib_params_fix();
+	ipoib_sendq_size = roundup_pow_of_two(clamp(ipoib_sendq_size, IPOIB_SENDQ_MIN,
+						    IPOIB_QUEUE_MAX));
+	ipoib_recvq_size = roundup_pow_of_two(clamp(ipoib_recvq_size, IPOIB_RECVQ_MIN,
+						    IPOIB_QUEUE_MAX));
 	ipoib_debugfs_init();
 	ipoib_debug_register();
 	ipoib_sa_register();

@@ -26,30 +26,12 @@ static int ipoib_link_validate(struct nlattr *tb[], struct nlattr *data[],
 	return 0;
 }
 
-static int ipoib_link_pkey(const struct ipoib_dev *parent,
-			   struct nlattr *data[], u16 *pkey,
-			   struct netlink_ext_ack *extack)
-{
-	if (!data || !data[IFLA_IPOIB_PKEY]) {
-		*pkey = parent->pkey;
-		if (*pkey & ~IPOIB_PKEY_FULL)
-			return 0;
-		NL_SET_ERR_MSG(extack, "the parent has no P_Key yet: give one");
-		return -EINVAL;
-	}
-	*pkey = nla_get_u16(data[IFLA_IPOIB_PKEY]);
-	if (*pkey & ~IPOIB_PKEY_FULL)
-		return 0;
-	NL_SET_ERR_MSG(extack, "0 and 0x8000 are no P_Keys");
-	return -EINVAL;
-}
-
 static int ipoib_link_add_child(struct net_device *dev, struct ipoib_dev *parent,
 				struct nlattr *data[], bool connected,
 				struct netlink_ext_ack *extack)
 {
-	u16 pkey;
-	int err;
+	bool given = data && data[IFLA_IPOIB_PKEY];
+	u16 pkey = given ? nla_get_u16(data[IFLA_IPOIB_PKEY]) : parent->pkey;
 
 	if (parent->parent) {
 		NL_SET_ERR_MSG(extack, "the parent is itself a child");
@@ -59,9 +41,13 @@ static int ipoib_link_add_child(struct net_device *dev, struct ipoib_dev *parent
 		NL_SET_ERR_MSG(extack, "RoCE ports have no partitions");
 		return -EOPNOTSUPP;
 	}
-	err = ipoib_link_pkey(parent, data, &pkey, extack);
-	if (err)
-		return err;
+	if (!(pkey & ~IPOIB_PKEY_FULL)) {
+		if (given)
+			NL_SET_ERR_MSG(extack, "0 and 0x8000 are no P_Keys");
+		else
+			NL_SET_ERR_MSG(extack, "the parent has no P_Key yet: give one");
+		return -EINVAL;
+	}
 	return ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected,
 			       extack);
 }

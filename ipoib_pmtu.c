@@ -28,30 +28,22 @@ static unsigned int *ipoib_pmtu_cb(struct sk_buff *skb)
 	return (unsigned int *)skb->cb;
 }
 
-/* The ICMP error needs the network header in place. */
-static bool ipoib_pmtu_prepare(struct sk_buff *skb)
+static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
+			      unsigned int mtu)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
+	bool v4 = header->encap.proto == htons(ETH_P_IP);
 
+	/* In datagram mode these are leftovers: the MTU of the interface is the limit. */
+	if (!ipoib_cm_is_on(priv) || (!v4 && header->encap.proto != htons(ETH_P_IPV6)))
+		goto drop;
+	/* The ICMP error needs the network header in place. */
 	skb->protocol = header->encap.proto;
 	skb_pull(skb, IPOIB_HARD_LEN);
 	skb_reset_network_header(skb);
 	memset(skb->cb, 0, sizeof(skb->cb));
-	if (skb->protocol == htons(ETH_P_IP))
-		return pskb_may_pull(skb, sizeof(struct iphdr));
-	return skb->protocol == htons(ETH_P_IPV6) &&
-	       pskb_may_pull(skb, sizeof(struct ipv6hdr));
-}
-
-static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
-			      unsigned int mtu)
-{
-	bool v4;
-
-	/* In datagram mode these are leftovers: the MTU of the interface is the limit. */
-	if (!ipoib_cm_is_on(priv) || !ipoib_pmtu_prepare(skb))
+	if (!pskb_may_pull(skb, v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)))
 		goto drop;
-	v4 = skb->protocol == htons(ETH_P_IP);
 	if (!v4)
 		mtu = max_t(unsigned int, mtu, IPV6_MIN_MTU);
 	skb_dst_update_pmtu_no_confirm(skb, mtu);

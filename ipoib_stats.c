@@ -160,20 +160,6 @@ void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets,
 static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS ==
 	      IPOIB_TX_BYTES - IPOIB_TX_PACKETS);
 
-static void ipoib_stats_add_cpu(const struct ipoib_pcpu_stats *stats, u64 *sum)
-{
-	u64 val[IPOIB_NR_STATS];
-	unsigned int start, i;
-
-	do {
-		start = u64_stats_fetch_begin(&stats->syncp);
-		for (i = 0; i < IPOIB_NR_STATS; i++)
-			val[i] = u64_stats_read(&stats->val[i]);
-	} while (u64_stats_fetch_retry(&stats->syncp, start));
-	for (i = 0; i < IPOIB_NR_STATS; i++)
-		sum[i] += val[i];
-}
-
 /**
  * ipoib_stats_read - sum the counters of all CPUs
  * @priv: the interface
@@ -181,11 +167,22 @@ static void ipoib_stats_add_cpu(const struct ipoib_pcpu_stats *stats, u64 *sum)
  */
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
 {
+	const struct ipoib_pcpu_stats *stats;
+	u64 val[IPOIB_NR_STATS];
+	unsigned int start, i;
 	int cpu;
 
 	memset(sum, 0, IPOIB_NR_STATS * sizeof(*sum));
-	for_each_possible_cpu(cpu)
-		ipoib_stats_add_cpu(per_cpu_ptr(priv->stats, cpu), sum);
+	for_each_possible_cpu(cpu) {
+		stats = per_cpu_ptr(priv->stats, cpu);
+		do {
+			start = u64_stats_fetch_begin(&stats->syncp);
+			for (i = 0; i < IPOIB_NR_STATS; i++)
+				val[i] = u64_stats_read(&stats->val[i]);
+		} while (u64_stats_fetch_retry(&stats->syncp, start));
+		for (i = 0; i < IPOIB_NR_STATS; i++)
+			sum[i] += val[i];
+	}
 }
 
 /**
