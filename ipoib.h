@@ -279,8 +279,6 @@ struct ipoib_dev {
 	unsigned int sendq_size;
 	/** @recvq_size: receives that it has room for */
 	unsigned int recvq_size;
-	/** @qp_flags: IB_QP_CREATE_ flags that it was made with */
-	u32 qp_flags;
 	/** @vector: number of the interface, see ipoib_ud_vector() */
 	unsigned int vector;
 	/** @admin_mtu: MTU the administrator asked for, or the largest there is */
@@ -313,10 +311,6 @@ struct ipoib_dev {
 	struct net_device *lower;
 	/** @free_work: takes it apart, on a queue of ipoib_dev.c */
 	struct work_struct free_work;
-	/** @attachments: those of the UD QP that it has not come off, see ipoib_ud_detach() */
-	struct list_head attachments;
-	/** @nmapped: groups that share the attachment to the MGID of IPv4 on RoCE */
-	unsigned int nmapped;
 
 	/* works, and what they deal with */
 	/** @wq: ordered queue of the works of groups and receives */

@@ -55,32 +55,6 @@ struct ipoib_port {
 	unsigned int mbps;
 };
 
-/* Signalling less coding of one lane, in Mb/s. */
-static inline unsigned int ipoib_lane_mbps(u16 speed)
-{
-	switch (speed) {
-	case IB_SPEED_SDR:
-		return 2500;
-	case IB_SPEED_DDR:
-		return 5000;
-	case IB_SPEED_QDR:
-	case IB_SPEED_FDR10:
-		return 10000;
-	case IB_SPEED_FDR:
-		return 14000;
-	case IB_SPEED_EDR:
-		return 25000;
-	case IB_SPEED_HDR:
-		return 50000;
-	case IB_SPEED_NDR:
-		return 100000;
-	case IB_SPEED_XDR:
-		return 200000;
-	default:
-		return 0;
-	}
-}
-
 /**
  * ipoib_port_mbps - rate of a link
  * @attr: of the port
@@ -90,9 +64,14 @@ static inline unsigned int ipoib_lane_mbps(u16 speed)
 static inline unsigned int
 ipoib_port_mbps(const struct ib_port_attr *attr)
 {
+	/* One lane, signalling less coding, by the bit of enum ib_port_speed: SDR to XDR. */
+	static const unsigned int lane[] = {
+		0, 2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000, 200000,
+	};
+	unsigned int speed = fls(attr->active_speed);
 	int width = ib_width_enum_to_int(attr->active_width);
 
-	return width > 0 ? width * ipoib_lane_mbps(attr->active_speed) : 0;
+	return width > 0 && speed < ARRAY_SIZE(lane) ? width * lane[speed] : 0;
 }
 
 /**

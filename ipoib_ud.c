@@ -34,7 +34,7 @@ static atomic_t ipoib_ud_vectors;
 
 /**
  * struct ipoib_attachment - a group that the UD QP has not come off
- * @list: in &ipoib_dev.attachments
+ * @list: in &ipoib_txq.attachments
  * @gid: MGID
  * @lid: MLID
  */
@@ -117,9 +117,9 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	struct ipoib_attachment *attachment;
 	int err;
 
-	if (mapped && priv->nmapped++)
+	if (mapped && priv->txq->nmapped++)
 		return 0;
-	list_for_each_entry(attachment, &priv->attachments, list) {
+	list_for_each_entry(attachment, &priv->txq->attachments, list) {
 		if (attachment->lid != lid ||
 		    memcmp(&attachment->gid, gid, sizeof(*gid)))
 			continue;
@@ -128,7 +128,7 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	}
 	err = ib_attach_mcast(priv->txq->qp, gid, lid);
 	if (err && mapped)
-		priv->nmapped--;
+		priv->txq->nmapped--;
 	return err;
 }
 
@@ -136,7 +136,7 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 static int ipoib_ud_try_detach(struct ipoib_dev *priv, union ib_gid *gid,
 			       u16 lid)
 {
-	unsigned int tries = list_empty(&priv->attachments) ?
+	unsigned int tries = list_empty(&priv->txq->attachments) ?
 			     IPOIB_MOVE_TRIES : 1;
 	int err;
 
@@ -165,7 +165,7 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	struct ipoib_attachment *attachment;
 	int err;
 
-	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->nmapped)
+	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
 	err = ipoib_ud_try_detach(priv, gid, lid);
 	if (!err)
@@ -175,24 +175,8 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 		return err;
 	attachment->gid = *gid;
 	attachment->lid = lid;
-	list_add_tail(&attachment->list, &priv->attachments);
+	list_add_tail(&attachment->list, &priv->txq->attachments);
 	return err;
-}
-
-/* Of an interface that is down for good. */
-static void ipoib_ud_detach_all(struct ipoib_dev *priv)
-{
-	struct ipoib_attachment *attachment, *tmp;
-	LIST_HEAD(left);
-
-	list_splice_init(&priv->attachments, &left);
-	list_for_each_entry_safe(attachment, tmp, &left, list) {
-		if (ipoib_ud_try_detach(priv, &attachment->gid,
-					attachment->lid))
-			list_move_tail(&attachment->list, &priv->attachments);
-		else
-			ipoib_ud_attachment_free(attachment);
-	}
 }
 
 /**
@@ -377,25 +361,6 @@ static bool ipoib_ud_cuts(const struct ipoib_txq *txq)
 	return txq->max_segs > 1;
 }
 
-static int ipoib_ud_fill_lso(struct ipoib_txq *txq, struct sk_buff *skb,
-			     struct ib_ud_wr *wr)
-{
-	unsigned int head = ipoib_tso_head(skb);
-
-	if (unlikely(!skb_is_gso_tcp(skb) || head > skb_headlen(skb) ||
-		     head > IPOIB_TX_HEAD ||
-		     !(txq->priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO)))
-		return -EINVAL;
-	wr->wr.opcode = IB_WR_LSO;
-	wr->wr.send_flags = IB_SEND_IP_CSUM;
-	wr->header = skb->data;
-	wr->hlen = head;
-	wr->mss = skb_shinfo(skb)->gso_size;
-	wr->wr.num_sge = ipoib_ring_fill_lso(&txq->ring, skb, head,
-					     wr->wr.sg_list);
-	return min(wr->wr.num_sge, 0);
-}
-
 /*
  * Put a frame into the ring, and into @n work requests. Return: 0, or a negative error with
  * the frame still the caller's.
@@ -404,13 +369,26 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 			 struct ib_ud_wr *wr, unsigned int n)
 {
 	bool partial = skb->ip_summed == CHECKSUM_PARTIAL;
+	unsigned int head;
 
 	if (skb->len > IPOIB_TX_COPY || skb_is_gso(skb))
 		txq->batch->awaited = true;
-	if (skb_is_gso(skb))
-		return ipoib_ud_cuts(txq) ?
-		       ipoib_tso_fill(&txq->ring, skb, wr, n) :
-		       ipoib_ud_fill_lso(txq, skb, wr);
+	if (skb_is_gso(skb) && ipoib_ud_cuts(txq))
+		return ipoib_tso_fill(&txq->ring, skb, wr, n);
+	if (skb_is_gso(skb)) {
+		head = ipoib_tso_head(skb);
+		if (unlikely(!skb_is_gso_tcp(skb) || head > skb_headlen(skb) ||
+			     head > IPOIB_TX_HEAD ||
+			     !(txq->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO)))
+			return -EINVAL;
+		wr->wr.opcode = IB_WR_LSO;
+		wr->wr.send_flags = IB_SEND_IP_CSUM;
+		wr->header = skb->data;
+		wr->hlen = head;
+		wr->mss = skb_shinfo(skb)->gso_size;
+		wr->wr.num_sge = ipoib_ring_fill_lso(&txq->ring, skb, head, wr->wr.sg_list);
+		return min(wr->wr.num_sge, 0);
+	}
 	if (partial && ipoib_ud_cuts(txq) && skb_checksum_help(skb))
 		return -ENOMEM;
 	wr->wr.opcode = IB_WR_SEND;
@@ -418,24 +396,6 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 			    IB_SEND_IP_CSUM : 0;
 	wr->wr.num_sge = ipoib_ring_fill(&txq->ring, skb, wr->wr.sg_list);
 	return min(wr->wr.num_sge, 0);
-}
-
-/* Complete the next work request of the batch, which is that of slot @i. */
-static void ipoib_ud_build(struct ipoib_txq *txq, u32 i,
-			   const struct ipoib_ah *ah, u32 qpn)
-{
-	const struct ipoib_tx_slot *slot = &txq->ring.slots[i & txq->ring.mask];
-	struct ipoib_batch *batch = txq->batch;
-	struct ib_ud_wr *wr = &batch->wr[batch->count++];
-
-	wr->wr.wr_id = i;
-	wr->wr.next = &(wr + 1)->wr;
-	wr->ah = ah->ah;
-	wr->remote_qpn = qpn;
-	wr->remote_qkey = READ_ONCE(txq->priv->qkey);
-	batch->packets += slot->packets;
-	batch->bytes += slot->bytes;
-	netdev_tx_sent_queue(txq->nq, slot->bytes);
 }
 
 /**
@@ -453,6 +413,8 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		   const struct ipoib_ah *ah, u32 qpn)
 {
 	struct ipoib_batch *batch = txq->batch;
+	const struct ipoib_tx_slot *slot;
+	struct ib_ud_wr *wr;
 	unsigned int n = 1;
 	u32 i;
 
@@ -471,8 +433,18 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
 		return;
 	}
-	for (i = txq->ring.head - n; i != txq->ring.head; i++)
-		ipoib_ud_build(txq, i, ah, qpn);
+	for (i = txq->ring.head - n; i != txq->ring.head; i++) {
+		slot = &txq->ring.slots[i & txq->ring.mask];
+		wr = &batch->wr[batch->count++];
+		wr->wr.wr_id = i;
+		wr->wr.next = &(wr + 1)->wr;
+		wr->ah = ah->ah;
+		wr->remote_qpn = qpn;
+		wr->remote_qkey = READ_ONCE(txq->priv->qkey);
+		batch->packets += slot->packets;
+		batch->bytes += slot->bytes;
+		netdev_tx_sent_queue(txq->nq, slot->bytes);
+	}
 	if (unlikely(ipoib_ring_room(&txq->ring) < txq->max_segs)) {
 		netif_tx_stop_queue(txq->nq);
 		/* Pairs with ipoib_ud_tx_poll(): stopped before the tail is read again. */
@@ -574,26 +546,6 @@ static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 	return flags;
 }
 
-static struct ib_qp *ipoib_ud_try_qp(struct ipoib_dev *priv, u32 flags)
-{
-	struct ib_qp_init_attr init = {
-		.event_handler = ipoib_ud_qp_event,
-		.qp_context = priv->txq,
-		.send_cq = priv->txq->cq,
-		.recv_cq = priv->rxq->cq,
-		.cap.max_send_wr = priv->sendq_size,
-		.cap.max_recv_wr = priv->recvq_size,
-		.cap.max_send_sge = min_t(u32, priv->ca->attrs.max_send_sge,
-					  IPOIB_TX_SGE),
-		.cap.max_recv_sge = 2,
-		.sq_sig_type = IB_SIGNAL_REQ_WR,
-		.qp_type = IB_QPT_UD,
-		.create_flags = flags,
-	};
-
-	return ib_create_qp(priv->pd, &init);
-}
-
 /* HCAs refuse flags that they say they know: do without, by what is missed least. */
 static int ipoib_ud_create_qp(struct ipoib_dev *priv)
 {
@@ -610,10 +562,25 @@ static int ipoib_ud_create_qp(struct ipoib_dev *priv)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(without); i++) {
-		if (qp && flags == (known & ~without[i]))
+		struct ib_qp_init_attr init = {
+			.event_handler = ipoib_ud_qp_event,
+			.qp_context = priv->txq,
+			.send_cq = priv->txq->cq,
+			.recv_cq = priv->rxq->cq,
+			.cap.max_send_wr = priv->sendq_size,
+			.cap.max_recv_wr = priv->recvq_size,
+			.cap.max_send_sge = min_t(u32, priv->ca->attrs.max_send_sge,
+						  IPOIB_TX_SGE),
+			.cap.max_recv_sge = 2,
+			.sq_sig_type = IB_SIGNAL_REQ_WR,
+			.qp_type = IB_QPT_UD,
+			.create_flags = known & ~without[i],
+		};
+
+		if (qp && flags == init.create_flags)
 			continue;
-		flags = known & ~without[i];
-		qp = ipoib_ud_try_qp(priv, flags);
+		flags = init.create_flags;
+		qp = ib_create_qp(priv->pd, &init);
 		if (!IS_ERR(qp))
 			break;
 	}
@@ -624,7 +591,7 @@ static int ipoib_ud_create_qp(struct ipoib_dev *priv)
 			 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
 			 priv->port, known & ~flags);
 	ipoib_object_made(IPOIB_OBJECT_QP);
-	priv->qp_flags = flags;
+	priv->txq->qp_flags = flags;
 	priv->txq->qp = qp;
 	priv->rxq->qp = qp;
 	return 0;
@@ -652,7 +619,7 @@ bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
 static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
 {
 	return (priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM) &&
-	       (priv->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO);
+	       (priv->txq->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO);
 }
 
 /**
@@ -837,6 +804,7 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 	priv->rxq = kzalloc(sizeof(*priv->rxq), GFP_KERNEL);
 	if (!priv->txq || !priv->rxq)
 		goto free_queues;
+	INIT_LIST_HEAD(&priv->txq->attachments);
 	priv->pd = ib_alloc_pd(priv->ca, 0);
 	if (IS_ERR(priv->pd)) {
 		err = PTR_ERR(priv->pd);
@@ -899,12 +867,20 @@ static void ipoib_ud_abandon(struct ipoib_dev *priv, int err)
  */
 void ipoib_ud_exit(struct ipoib_dev *priv)
 {
+	struct ipoib_attachment *attachment, *next;
 	struct ipoib_ah *ah, *tmp;
+	LIST_HEAD(attachments);
 	int err;
 
 	cancel_delayed_work_sync(&priv->ah.work);
 	synchronize_net();
-	ipoib_ud_detach_all(priv);
+	list_splice_init(&priv->txq->attachments, &attachments);
+	list_for_each_entry_safe(attachment, next, &attachments, list) {
+		if (ipoib_ud_try_detach(priv, &attachment->gid, attachment->lid))
+			list_move_tail(&attachment->list, &priv->txq->attachments);
+		else
+			ipoib_ud_attachment_free(attachment);
+	}
 	/* One that could not be emptied may still use handles and buffers. */
 	err = ib_destroy_qp(priv->txq->qp);
 	if (err) {
@@ -1087,7 +1063,7 @@ struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
 	struct ipoib_ah *ah;
 	int err = -ENOMEM;
 
-	ah = kzalloc(struct_size(ah, fence, 1), GFP_KERNEL);
+	ah = kzalloc(sizeof(*ah), GFP_KERNEL);
 	if (!ah)
 		goto destroy_attr;
 	ah->ah = rdma_create_ah(priv->pd, attr, RDMA_CREATE_AH_SLEEPABLE);
@@ -1149,7 +1125,7 @@ void ipoib_ah_reap(struct work_struct *work)
 		/* After this, every sender that had read a pointer to one has posted. */
 		synchronize_net();
 		list_for_each_entry(ah, &dead, list)
-			ah->fence[0] = READ_ONCE(priv->txq->ring.head);
+			ah->fence = READ_ONCE(priv->txq->ring.head);
 		spin_lock_bh(&priv->ah.lock);
 		list_splice_tail(&dead, &priv->ah.fenced);
 		spin_unlock_bh(&priv->ah.lock);
@@ -1158,7 +1134,7 @@ void ipoib_ah_reap(struct work_struct *work)
 	}
 	spin_lock_bh(&priv->ah.lock);
 	list_for_each_entry_safe(ah, tmp, &priv->ah.fenced, list)
-		if (ipoib_ring_passed(&priv->txq->ring, ah->fence[0]))
+		if (ipoib_ring_passed(&priv->txq->ring, ah->fence))
 			list_move_tail(&ah->list, &done);
 	spin_unlock_bh(&priv->ah.lock);
 	list_for_each_entry_safe(ah, tmp, &done, list)

@@ -37,12 +37,12 @@ struct page_pool;
  * @ah: the handle
  * @list: in &ipoib_ahs.dead, or with @fence in &ipoib_ahs.fenced; under
  *	&ipoib_ahs.lock
- * @fence: heads of the rings when the last sender had stopped using it
+ * @fence: head of the ring when the last sender had stopped using it
  */
 struct ipoib_ah {
 	struct ib_ah *ah;
 	struct list_head list;
-	u32 fence[];
+	u32 fence;
 };
 
 /**
@@ -67,6 +67,9 @@ struct ipoib_batch {
  * struct ipoib_txq - one transmit queue of datagram mode
  * @priv: the interface
  * @qp: QP it posts to
+ * @qp_flags: IB_QP_CREATE_ flags that it was made with
+ * @attachments: those that the QP has not come off, see ipoib_ud_detach()
+ * @nmapped: groups that share the attachment to the MGID of IPv4 on RoCE
  * @cq: CQ of its sends
  * @nq: the stack's side of the queue
  * @batch: under the transmit lock of @nq
@@ -81,6 +84,9 @@ struct ipoib_batch {
 struct ipoib_txq {
 	struct ipoib_dev *priv;
 	struct ib_qp *qp;
+	u32 qp_flags;
+	unsigned int nmapped;
+	struct list_head attachments;
 	struct ib_cq *cq;
 	struct netdev_queue *nq;
 	struct ipoib_batch *batch;

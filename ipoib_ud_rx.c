@@ -234,25 +234,6 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
  * A receive that fails puts a UD QP into the error state (IBTA 10.3.1), of which HCAs
  * report no event. Receives are flushed in no other state while NAPI runs.
  */
-static void ipoib_rx_failed(struct ipoib_rxq *rxq, const struct ib_wc *wc)
-{
-	struct ipoib_dev *priv = rxq->priv;
-
-	if (wc->status == IB_WC_WR_FLUSH_ERR) {
-		if (rxq->state == IPOIB_RXQ_RUNNING) {
-			WRITE_ONCE(rxq->state, IPOIB_RXQ_FAILED);
-			ipoib_ctl_post(priv, IPOIB_CTL_RECOVER);
-		}
-		return;
-	}
-	ipoib_ctl_post(priv, IPOIB_CTL_RECOVER);
-	ipoib_stat_add(priv, IPOIB_RX_ERROR, 1);
-	if (net_ratelimit())
-		netdev_warn(priv->netdev,
-			    "failed recv event (status=%d, wrid=%llu vend_err %#x)\n",
-			    wc->status, wc->wr_id, wc->vendor_err);
-}
-
 static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 			      struct ipoib_rx_tally *tally)
 {
@@ -262,8 +243,20 @@ static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	if (WARN_ON_ONCE(wc->wr_id >= rxq->size))
 		return;
 	rxq->free[rxq->nfree++] = index;
+	if (unlikely(wc->status == IB_WC_WR_FLUSH_ERR)) {
+		if (rxq->state == IPOIB_RXQ_RUNNING) {
+			WRITE_ONCE(rxq->state, IPOIB_RXQ_FAILED);
+			ipoib_ctl_post(priv, IPOIB_CTL_RECOVER);
+		}
+		return;
+	}
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		ipoib_rx_failed(rxq, wc);
+		ipoib_ctl_post(priv, IPOIB_CTL_RECOVER);
+		ipoib_stat_add(priv, IPOIB_RX_ERROR, 1);
+		if (net_ratelimit())
+			netdev_warn(priv->netdev,
+				    "failed recv event (status=%d, wrid=%llu vend_err %#x)\n",
+				    wc->status, wc->wr_id, wc->vendor_err);
 		return;
 	}
 	if (unlikely(wc->byte_len < IPOIB_RX_HEAD_LEN ||
