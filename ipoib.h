@@ -454,10 +454,9 @@ bool ipoib_port_changed(const struct ipoib_dev *priv,
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
 
 /* ipoib_client.c */
+extern struct ib_client ipoib_client;
 int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
 		   struct netlink_ext_ack *extack);
-int ipoib_hca_register(void);
-void ipoib_hca_unregister(void);
 
 /* ipoib_pmtu.c */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,

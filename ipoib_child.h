@@ -26,8 +26,5 @@ struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
 int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
 		    enum ipoib_kind kind, bool connected,
 		    struct netlink_ext_ack *extack);
-void ipoib_child_del_all(struct ipoib_dev *parent, struct list_head *head);
-void ipoib_child_open_all(struct ipoib_dev *parent);
-void ipoib_child_close_all(struct ipoib_dev *parent);
 
 #endif /* IPOIB_CHILD_H */

@@ -32,7 +32,6 @@ struct ipoib_hca {
 	bool failed;
 };
 
-static struct ib_client ipoib_client;
 
 /* Under RTNL */
 static LIST_HEAD(ipoib_hcas);
@@ -216,14 +215,15 @@ no_interfaces:
 static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 {
 	struct ipoib_hca *hca = client_data;
-	struct ipoib_dev *priv, *tmp;
+	struct ipoib_dev *priv, *tmp, *child, *next;
 	LIST_HEAD(head);
 
 	ib_unregister_event_handler(&hca->handler);
 	rtnl_lock();
 	list_del(&hca->list);
 	list_for_each_entry_safe(priv, tmp, &hca->devs, list) {
-		ipoib_child_del_all(priv, &head);
+		list_for_each_entry_safe(child, next, &priv->children, list)
+			ipoib_dev_del(child, &head);
 		ipoib_dev_del(priv, &head);
 	}
 	unregister_netdevice_many(&head);
@@ -329,30 +329,11 @@ ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 	return dev;
 }
 
-static struct ib_client ipoib_client = {
+/* Makes interfaces when it is registered and whenever an HCA comes, and removes them. */
+struct ib_client ipoib_client = {
 	.name = "ipoib",
 	.add = ipoib_client_add,
 	.remove = ipoib_client_remove,
 	.get_net_dev_by_params = ipoib_client_get_netdev,
 };
 
-/**
- * ipoib_hca_register - make interfaces, now and whenever an HCA comes
- *
- * Context: process, without RTNL
- * Return: 0 or a negative error
- */
-int ipoib_hca_register(void)
-{
-	return ib_register_client(&ipoib_client);
-}
-
-/**
- * ipoib_hca_unregister - remove all interfaces
- *
- * Context: process, without RTNL
- */
-void ipoib_hca_unregister(void)
-{
-	ib_unregister_client(&ipoib_client);
-}

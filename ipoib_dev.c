@@ -228,20 +228,6 @@ bool ipoib_port_changed(const struct ipoib_dev *priv,
 	       memcmp(&port->gid, &priv->local_gid, sizeof(port->gid));
 }
 
-static void ipoib_port_lose_pkey(struct ipoib_dev *priv)
-{
-	if (!test_and_clear_bit(IPOIB_FLAG_PKEY, &priv->flags))
-		return;
-	if (priv->parent)
-		netdev_warn(priv->netdev,
-			    "P_Key %#06x is not in the table of port %u any more\n",
-			    priv->pkey, priv->port);
-	else
-		netdev_warn(priv->netdev,
-			    "P_Key table has no valid key at index %u\n",
-			    priv->pkey_index);
-}
-
 static void ipoib_port_take_pkey(struct ipoib_dev *priv,
 				 const struct ipoib_port *port)
 {
@@ -249,7 +235,15 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv,
 	u16 pkey = port->pkey;
 
 	if (!ipoib_port_pkey_valid(pkey)) {
-		ipoib_port_lose_pkey(priv);
+		if (!test_and_clear_bit(IPOIB_FLAG_PKEY, &priv->flags))
+			return;
+		if (priv->parent)
+			netdev_warn(priv->netdev,
+				    "P_Key %#06x is not in the table of port %u any more\n",
+				    priv->pkey, priv->port);
+		else
+			netdev_warn(priv->netdev, "P_Key table has no valid key at index %u\n",
+				    priv->pkey_index);
 		return;
 	}
 	priv->pkey_index = port->pkey_index;

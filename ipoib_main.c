@@ -35,21 +35,25 @@ MODULE_PARM_DESC(recv_queue_size, "Number of descriptors in receive queue");
 
 static int ipoib_open(struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = netdev_priv(dev), *child;
 	int err;
 
 	netif_carrier_off(dev);
 	err = ipoib_dev_up(priv);
-	if (!err)
-		ipoib_child_open_all(priv);
-	return err;
+	if (err)
+		return err;
+	/* Children follow. What goes wrong with one of them is logged there. */
+	list_for_each_entry(child, &priv->children, list)
+		dev_open(child->netdev, NULL);
+	return 0;
 }
 
 static int ipoib_stop(struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = netdev_priv(dev), *child;
 
-	ipoib_child_close_all(priv);
+	list_for_each_entry(child, &priv->children, list)
+		dev_close(child->netdev);
 	ipoib_dev_down(priv);
 	return 0;
 }
@@ -358,7 +362,7 @@ static int __init ipoib_init(void)
 	err = rtnl_link_register(&ipoib_link_ops);
 	if (err)
 		goto unregister_dev;
-	err = ipoib_hca_register();
+	err = ib_register_client(&ipoib_client);
 	if (err)
 		goto unregister_link;
 	return 0;
@@ -382,7 +386,7 @@ unregister_sa:
 
 static void __exit ipoib_exit(void)
 {
-	ipoib_hca_unregister();
+	ib_unregister_client(&ipoib_client);
 	rtnl_link_unregister(&ipoib_link_ops);
 	ipoib_dev_unregister();
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);

@@ -166,7 +166,8 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv,
 		ipoib_mcast_request_reread(mcast);
 		ipoib_mcast_retry_now(mcast);
 	}
-	ipoib_mcast_route_group_created(priv, mgid);
+	if (priv->mcast.routes & IPOIB_ROUTES_ON)
+		ipoib_mcast_route_want(priv, mgid);
 	spin_unlock_bh(&priv->mcast.lock);
 }
 

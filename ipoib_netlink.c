@@ -106,24 +106,12 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 
 IPOIB_NEWLINK(ipoib_link_new, ipoib_link_add)
 
-static int ipoib_link_set_mode(struct ipoib_dev *priv, u16 mode,
-			       struct netlink_ext_ack *extack)
-{
-	int err;
-
-	err = ipoib_dev_set_mode(priv, mode == IPOIB_MODE_CONNECTED);
-	if (err && mode == IPOIB_MODE_CONNECTED && !ipoib_cm_flags(priv))
-		NL_SET_ERR_MSG(extack, "no connected mode on this port");
-	else if (err)
-		NL_SET_ERR_MSG(extack, "the MTU of the mode was refused");
-	return err;
-}
-
 static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 			     struct nlattr *data[],
 			     struct netlink_ext_ack *extack)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
+	bool connected;
 	int err = 0;
 
 	if (!data)
@@ -134,10 +122,14 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 		NL_SET_ERR_MSG(extack, "the P_Key of an interface is fixed");
 		return -EINVAL;
 	}
-	if (data[IFLA_IPOIB_MODE])
-		err = ipoib_link_set_mode(priv,
-					  nla_get_u16(data[IFLA_IPOIB_MODE]),
-					  extack);
+	if (data[IFLA_IPOIB_MODE]) {
+		connected = nla_get_u16(data[IFLA_IPOIB_MODE]) == IPOIB_MODE_CONNECTED;
+		err = ipoib_dev_set_mode(priv, connected);
+		if (err && connected && !ipoib_cm_flags(priv))
+			NL_SET_ERR_MSG(extack, "no connected mode on this port");
+		else if (err)
+			NL_SET_ERR_MSG(extack, "the MTU of the mode was refused");
+	}
 	/* Last, for it cannot fail: all is done or nothing. */
 	if (!err && data[IFLA_IPOIB_UMCAST])
 		ipoib_mcast_set_umcast(priv,

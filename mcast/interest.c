@@ -77,7 +77,14 @@ static void ipoib_mcast_route_again(struct ipoib_dev *priv, unsigned long delay)
 	ipoib_mcast_kick(priv);
 }
 
-static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
+/**
+ * ipoib_mcast_route_want - join a group of the link, as multicast is routed
+ * @priv: the interface
+ * @mgid: its MGID
+ *
+ * Context: mcast.lock held
+ */
+void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 
@@ -92,21 +99,6 @@ static void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *m
 	/* It may have been made since the SA last said that there is none. */
 	if (ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
-}
-
-/**
- * ipoib_mcast_route_group_created - join a new group of the link if it is to be routed
- * @priv: the interface
- * @mgid: its MGID
- *
- * Context: mcast.lock held
- */
-void ipoib_mcast_route_group_created(struct ipoib_dev *priv,
-				     const union ib_gid *mgid)
-{
-	lockdep_assert_held(&priv->mcast.lock);
-	if (priv->mcast.routes & IPOIB_ROUTES_ON)
-		ipoib_mcast_route_want(priv, mgid);
 }
 
 /**
@@ -266,42 +258,34 @@ static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 	ipoib_mcast_route_sync(priv);
 }
 
-/*
- * Follow the stack's list, and its flags (U54, U56). No event comes when user space leaves a
- * group that was left to it, nor when ib_sa has left one for this interface: both are polled.
- *
- * Return: jiffies until this is to be called again, or ULONG_MAX
- */
-static unsigned long ipoib_mcast_listen_step(struct ipoib_dev *priv)
-{
-	bool again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
-		     !ipoib_mcast_until(priv->mcast.foreign_at);
-
-	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
-		ipoib_mcast_listen_sync(priv);
-	/* Memory ran out. */
-	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
-		return HZ / 10;
-	if (!test_bit(IPOIB_FLAG_FOREIGN, &priv->flags))
-		return ULONG_MAX;
-	return ipoib_mcast_until(priv->mcast.foreign_at);
-}
-
 /**
  * ipoib_mcast_interest_work - follow what the stack listens to, and the groups to route
  * @work: &ipoib_groups.work
+ *
+ * Follows the stack's list, and its flags (U54, U56). No event comes when user space leaves
+ * a group that was left to it, nor when ib_sa has left one for this interface: both are
+ * polled.
  */
 void ipoib_mcast_interest_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work),
 					      struct ipoib_dev, mcast.work);
 	unsigned long delay;
+	bool again;
 
 	/* Queued by a caller that ran before the interface began to go down. */
 	if (!ipoib_mcast_is_open(priv))
 		return;
-	delay = ipoib_mcast_listen_step(priv);
-	delay = min(delay, ipoib_mcast_route_step(priv));
+	again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
+		!ipoib_mcast_until(priv->mcast.foreign_at);
+	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
+		ipoib_mcast_listen_sync(priv);
+	delay = ipoib_mcast_route_step(priv);
+	if (test_bit(IPOIB_FLAG_FOREIGN, &priv->flags))
+		delay = min(delay, ipoib_mcast_until(priv->mcast.foreign_at));
+	/* Memory ran out. */
+	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
+		delay = min(delay, HZ / 10 + 0ul);
 	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		queue_delayed_work(priv->wq, &priv->mcast.work, delay);
 }

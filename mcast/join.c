@@ -456,19 +456,8 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 }
 
-/* Read the record. */
-static int ipoib_mcast_member_read(struct ipoib_mcast *mcast)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
-	if (!priv->agent)
-		return -EOPNOTSUPP;
-	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
-	return ipoib_sa_query_group(priv, &mcast->mgid);
-}
-
-/* Set what is held once more; the answer is the record. */
-static int ipoib_mcast_member_refresh(struct ipoib_mcast *mcast)
+/* Read the record; or @set what is held once more: the answer is the record, too. */
+static int ipoib_mcast_member_read(struct ipoib_mcast *mcast, bool set)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	const struct ib_sa_mcmember_rec *like = NULL;
@@ -476,6 +465,8 @@ static int ipoib_mcast_member_refresh(struct ipoib_mcast *mcast)
 	if (!priv->agent)
 		return -EOPNOTSUPP;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
+	if (!set)
+		return ipoib_sa_query_group(priv, &mcast->mgid);
 	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
 		like = ipoib_mcast_member_link(priv);
 	return ipoib_sa_query_refresh(mcast, like);
@@ -486,7 +477,7 @@ static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
 	mcast->reason = IPOIB_CHECK_REFUSED;
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
-	if (!ipoib_mcast_member_read(mcast))
+	if (!ipoib_mcast_member_read(mcast, false))
 		return;
 	/* Most refusals of a sender mean just that. */
 	if (mcast->asked & IPOIB_JOIN_SEND)
@@ -593,7 +584,7 @@ static void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 	}
 	ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_ASK);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
-	err = ipoib_mcast_member_read(mcast);
+	err = ipoib_mcast_member_read(mcast, false);
 	if (err)
 		ipoib_mcast_member_unanswered(mcast, err);
 }
@@ -611,7 +602,7 @@ static void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_CHECKING);
 	if (events & IPOIB_MCAST_EV_RENEW)
 		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEWING);
-	if (!ipoib_mcast_member_refresh(mcast))
+	if (!ipoib_mcast_member_read(mcast, true))
 		return;
 	ipoib_mcast_member_check_later(mcast, events);
 }

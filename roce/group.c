@@ -285,14 +285,3 @@ void ipoib_roce_group_init(struct ipoib_roce *roce)
 	INIT_WORK(&roce->group_work, ipoib_roce_group_work);
 }
 
-/**
- * ipoib_roce_group_exit - wait until all memberships have ended
- * @roce: the interface, which has left all groups
- *
- * Context: may sleep, without RTNL
- */
-void ipoib_roce_group_exit(struct ipoib_roce *roce)
-{
-	flush_work(&roce->group_work);
-	WARN_ON_ONCE(!list_empty(&roce->todo) || !list_empty(&roce->joined));
-}

@@ -333,7 +333,8 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_roce *roce = priv->roce;
 
-	ipoib_roce_group_exit(roce);
+	/* All groups have been left. */
+	flush_work(&roce->group_work);
 	netdev_put(priv->lower, &roce->tracker);
 	priv->roce = NULL;
 	priv->neigh.limit = NULL;

@@ -72,7 +72,6 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
 
 /* group.c */
 void ipoib_roce_group_init(struct ipoib_roce *roce);
-void ipoib_roce_group_exit(struct ipoib_roce *roce);
 void ipoib_roce_group_refresh(struct ipoib_roce *roce);
 struct ib_sa_multicast *
 ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,

@@ -81,29 +81,6 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 	ipoib_sa_notice_renew(agent);
 }
 
-/**
- * ipoib_sa_agent_event - something has happened to the port
- * @agent: the agent
- * @event: what
- *
- * Context: any
- */
-void ipoib_sa_agent_event(struct ipoib_agent *agent, enum ib_event_type event)
-{
-	switch (event) {
-	case IB_EVENT_PORT_ACTIVE:
-	case IB_EVENT_LID_CHANGE:
-	case IB_EVENT_SM_CHANGE:
-	case IB_EVENT_CLIENT_REREGISTER:
-	case IB_EVENT_PKEY_CHANGE:
-	case IB_EVENT_GID_CHANGE:
-		mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-		break;
-	default:
-		break;
-	}
-}
-
 /* ---- lifetime ---- */
 
 /**

@@ -90,8 +90,6 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 
 static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 {
-	if (priv->agent)
-		ipoib_sa_agent_event(priv->agent, event);
 	switch (event) {
 	case IB_EVENT_SM_CHANGE:
 		ipoib_mcast_sm_changed(priv);
@@ -101,17 +99,19 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 		/* Those open are to a previous SM, or from a previous LID. */
 		ipoib_sa_query_cancel(priv);
 		ipoib_neigh_all_stale(priv);
-		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 		break;
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_PORT_ERR:
 	case IB_EVENT_PKEY_CHANGE:
 	case IB_EVENT_GID_CHANGE:
-		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 		break;
 	default:
-		break;
+		return;
 	}
+	/* The SA may be elsewhere. */
+	if (priv->agent && event != IB_EVENT_PORT_ERR)
+		mod_delayed_work(system_unbound_wq, &priv->agent->sm_work, 0);
+	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 }
 
 /*
