@@ -94,6 +94,7 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 void ipoib_sa_agent_add_dev(struct ipoib_dev *priv)
 {
 	struct ipoib_agent *agent = priv->agent;
+
 	spin_lock_bh(&agent->lock);
 	list_add_tail(&priv->agent_list, &agent->devs);
 	spin_unlock_bh(&agent->lock);
@@ -176,7 +177,7 @@ unlock:
  * @agent: the agent
  *
  * With the last one, what is under way ends with an error for its caller, without waiting
- * for the SA. Later questions are refused.
+ * for the SA. Nothing is asked any more.
  *
  * Context: may sleep
  */
@@ -188,9 +189,6 @@ void ipoib_sa_agent_put(struct ipoib_agent *agent)
 	list_del(&agent->list);
 	cancel_delayed_work_sync(&agent->sm_work);
 	ipoib_sa_notice_exit(agent);
-	spin_lock_bh(&agent->lock);
-	agent->closing = true;
-	spin_unlock_bh(&agent->lock);
 	ib_unregister_mad_agent(agent->mad);
 	WARN_ON_ONCE(!list_empty(&agent->requests));
 	/* An answer may have queued it again; it does nothing now. */

@@ -26,7 +26,6 @@
 /**
  * struct ipoib_request - a question under way
  * @list: in &ipoib_agent.requests, under its lock
- * @agent: whose
  * @buf: the MAD
  * @sm: address it is sent to
  * @owner: for ipoib_sa_agent_cancel()
@@ -36,7 +35,6 @@
  */
 struct ipoib_request {
 	struct list_head list;
-	struct ipoib_agent *agent;
 	struct ib_mad_send_buf *buf;
 	struct ipoib_sm_addr *sm;
 	const void *owner;
@@ -136,7 +134,7 @@ static void ipoib_sa_agent_sent(struct ib_mad_agent *mad,
 				struct ib_mad_send_wc *wc)
 {
 	struct ipoib_request *request = wc->send_buf->context[0];
-	struct ipoib_agent *agent = request->agent;
+	struct ipoib_agent *agent = mad->context;
 	int err = -EIO;
 
 	spin_lock_bh(&agent->lock);
@@ -176,8 +174,8 @@ static void ipoib_sa_request_fill(struct ipoib_request *request,
  * @question: what, and what takes the answer
  *
  * Context: process, may sleep
- * Return: 0 if the answer will be given; -EAGAIN while there is no SM,
- * -ESHUTDOWN, -ENOMEM or another error if not
+ * Return: 0 if the answer will be given; -EAGAIN while there is no SM, -ENOMEM or another
+ * error if not
  */
 int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 		       const struct ipoib_question *question)
@@ -189,7 +187,6 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 	request = kzalloc(sizeof(*request), GFP_KERNEL);
 	if (!request)
 		return -ENOMEM;
-	request->agent = agent;
 	request->owner = question->owner;
 	request->answer = question->answer;
 	request->context = question->context;
@@ -207,14 +204,9 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent,
 	mad = request->buf->mad;
 	spin_lock_bh(&agent->lock);
 	mad->mad_hdr.tid = cpu_to_be64((u64)agent->mad->hi_tid << 32 | ++agent->tid);
-	/* From here on, cancelling and the end of the agent find it. */
-	if (agent->closing)
-		err = -ESHUTDOWN;
-	else
-		list_add_tail(&request->list, &agent->requests);
+	/* From here on, cancelling finds it. */
+	list_add_tail(&request->list, &agent->requests);
 	spin_unlock_bh(&agent->lock);
-	if (err)
-		goto free_request;
 	err = ib_post_send_mad(request->buf, NULL);
 	if (!err)
 		return 0;

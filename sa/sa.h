@@ -120,12 +120,11 @@ struct ipoib_sub {
  * @requests: &struct ipoib_request under way
  * @sm: address of the SA, NULL while there is none
  * @tid: of the last request; the first is random
- * @closing: no more questions
  * @sm_work: looks for the SA
  * @limit: of outstanding queries
  * @reports: takes reports, NULL while not registered; notice work only
  * @sub: one for each trap
- * @sub_round: counted up when the SM may have forgotten us, under @lock
+ * @sub_round: counted up when the SM may have forgotten the port, under @lock
  * @sub_backoff: milliseconds to the next try; small again after an event
  * @sub_warned: it was logged that there is no subscription
  * @sub_closed: nothing more is done about subscriptions
@@ -144,7 +143,6 @@ struct ipoib_agent {
 	struct list_head requests;
 	struct ipoib_sm_addr *sm;
 	u32 tid;
-	bool closing;
 	struct delayed_work sm_work;
 
 	struct ipoib_limit limit;
