@@ -165,7 +165,7 @@ enum {
 	IPOIB_FLAG_UP,		/* works may be queued; see ndo_open */
 	IPOIB_FLAG_QP,		/* QP is in RTS and takes sends, its handlers run */
 	IPOIB_FLAG_CONNECTED,	/* the mode is connected; under RTNL */
-	IPOIB_FLAG_PKEY,	/* the port has our P_Key */
+	IPOIB_FLAG_PKEY,	/* the port has the P_Key */
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
@@ -239,11 +239,11 @@ struct ipoib_dev {
 	struct ipoib_mcast __rcu *broadcast;
 	/** @broadcast_mgid: its MGID */
 	union ib_gid broadcast_mgid;
-	/** @local_gid: GID of the port that is part of our address */
+	/** @local_gid: GID of the port that is part of the address */
 	union ib_gid local_gid;
 	/** @port_guid: interface ID of its GID 0 when the port was last read */
 	__be64 port_guid;
-	/** @admin_guid: interface ID that the administrator chose for ours, 0: that one */
+	/** @admin_guid: interface ID that the administrator chose instead, 0: none */
 	__be64 admin_guid;
 	/** @local_lid: LID of the port */
 	u16 local_lid;

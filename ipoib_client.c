@@ -32,7 +32,6 @@ struct ipoib_hca {
 	bool failed;
 };
 
-
 /* Under RTNL */
 static LIST_HEAD(ipoib_hcas);
 

@@ -404,7 +404,7 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
  * @priv: the interface
  * @word: one of those of the module's parameter cm_transport
  *
- * Neighbours learn of it from the flags of our address.
+ * Neighbours learn of it from the flags of the address.
  *
  * Context: RTNL held
  * Return: 0 or a negative error, see ipoib_cm_transport_set()

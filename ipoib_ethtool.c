@@ -33,7 +33,7 @@ static const char * const ipoib_ethtool_names[] = {
 
 static_assert(ARRAY_SIZE(ipoib_ethtool_names) == IPOIB_ETHTOOL_NR);
 
-/* Ours follow: all counters that are not among those eight. */
+/* All counters that are not among those eight follow. */
 #define IPOIB_ETHTOOL_FIRST	IPOIB_RX_SHORT
 #define IPOIB_ETHTOOL_TOTAL	(IPOIB_ETHTOOL_NR + IPOIB_NR_STATS - \
 				 IPOIB_ETHTOOL_FIRST)

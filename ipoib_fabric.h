@@ -31,7 +31,7 @@ struct seq_file;
  * @lid: LID, 0 if the fabric has none
  * @lmc: how many low bits of a LID choose among the ways to its port. The SM
  *	gives all HCAs of a subnet the same
- * @gid: GID that is part of our link-layer address
+ * @gid: GID that is part of the link-layer address
  * @gid_entry: distinguishes an entry of the GID table from one that was made later
  *	for the same GID, which address handles know nothing of; NULL if the table
  *	is not like that
@@ -118,7 +118,7 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *
  * @conn_gid: entry of the GID table that a request for a connection shall be sent
  *	from, for rdma_put_gid_attr(), or ERR_PTR(). Optional: the CM finds it.
- * @conn_check: whether a request has come by our link and its path is one that
+ * @conn_check: whether a request has come by the link and its path is one that
  *	the port can do, beyond what is the same on all fabrics. Returns 0 or the
  *	reason to refuse it. May sleep, but must not wait for RTNL. Optional.
  */

@@ -168,11 +168,11 @@ static const struct header_ops ipoib_header_ops = {
 static int ipoib_change_mtu(struct net_device *dev, int mtu)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
-	/* the broadcast group may change it meanwhile, and then corrects ours */
+	/* The broadcast group may change it meanwhile, and then corrects the MTU. */
 	unsigned int link_mtu = READ_ONCE(priv->mcast_mtu);
 
 	if (ipoib_cm_is_on(priv)) {
-		/* Not for the mode's own; people look for these words. */
+		/* Not for the mode's own. The words are those of the stock driver. */
 		if ((unsigned int)mtu > link_mtu &&
 		    (unsigned int)mtu != priv->admin_mtu)
 			netdev_warn(dev, "mtu > %u will cause multicast packet drops.\n",

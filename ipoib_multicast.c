@@ -206,6 +206,7 @@ static const char * const ipoib_mcg_users[] = {
 static int ipoib_mcg_show(struct seq_file *file, void *at)
 {
 	const struct ipoib_mcast *mcast = list_entry(at, struct ipoib_mcast, list);
+
 	seq_printf(file, "GID: %pI6\n", mcast->mgid.raw);
 	seq_printf(file, "  created: %10lu\n", mcast->created);
 	seq_printf(file, "  queuelen: %9u\n", skb_queue_len(&mcast->queue));
@@ -252,7 +253,6 @@ static void ipoib_mcg_seq_stop(struct seq_file *file, void *at)
 
 	spin_unlock_bh(&priv->mcast.lock);
 }
-
 
 /* Of a file whose private data is the interface. */
 const struct seq_operations ipoib_mcg_sops = {

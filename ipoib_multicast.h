@@ -64,7 +64,7 @@ enum ipoib_mcast_state {
 #define IPOIB_JOIN_FULL		BIT(FULLMEMBER_JOIN)
 #define IPOIB_JOIN_NON		BIT(NONMEMBER_JOIN)
 #define IPOIB_JOIN_SEND		BIT(SENDONLY_NONMEBER_JOIN)
-/* Those whose frames come to us. */
+/* Those whose members receive. */
 #define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
 
 /*

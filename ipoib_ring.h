@@ -20,7 +20,7 @@
 
 /* In datagram mode a frame up to this long is copied and its skb freed at once. */
 #define IPOIB_TX_COPY		256
-/* Headers that an HCA puts in front of each segment: ours, IPv4, TCP, with all options. */
+/* Headers that an HCA puts in front of each segment: of IPoIB, IPv4, TCP, with all options. */
 #define IPOIB_TX_HEAD		(4 + 60 + 60)
 /* The linear part and every fragment. */
 #define IPOIB_TX_SGE		(MAX_SKB_FRAGS + 1)

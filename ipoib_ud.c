@@ -789,7 +789,7 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
  * ipoib_ud_init - create QP, CQs and rings
  * @priv: the interface
  *
- * The QP, and with it the QPN in our link-layer address, stays the same as
+ * The QP, and with it the QPN in the link-layer address, stays the same as
  * long as the interface exists (U46).
  *
  * Context: may sleep

@@ -90,7 +90,7 @@ static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 		if (likely(ipoib_rx_post(rxq)))
 			continue;
 		ipoib_stat_add(rxq->priv, IPOIB_RX_NOMEM, 1);
-		/* With no receive posted no completion would bring us back. */
+		/* With no receive posted no completion would run this again. */
 		if (rxq->nfree == rxq->size)
 			queue_delayed_work(rxq->priv->wq, &rxq->refill,
 					   HZ / 50);
@@ -283,6 +283,7 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 		},
 	};
 	int done = 0, want, i, n;
+
 	while (done < budget) {
 		want = min_t(int, budget - done, IPOIB_POLL_WC);
 		n = ib_poll_cq(rxq->cq, want, rxq->wc);

@@ -13,7 +13,7 @@
  * daemons, too.
  *
  * A NonMember receives and does not keep a group alive. When a group goes, so
- * does our interest; when the flag goes, all of it.
+ * does the interest in it; when the flag goes, all of it.
  */
 #include <linux/jiffies.h>
 #include <linux/random.h>
@@ -105,7 +105,7 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
  * ipoib_mcast_route_listed - the SA has listed the groups of the link
  * @priv: the interface
  * @status: 0 or negative error
- * @mgids: MGIDs of groups of our partition
+ * @mgids: MGIDs of groups of the partition
  * @n: number of @mgids
  *
  * Context: any but hard interrupt

@@ -12,7 +12,7 @@
 #include "ipoib.h"
 #include "roce/roce.h"
 
-/* How good a GID is for us, the higher the better. */
+/* How good a GID is, the higher the better. */
 enum {
 	IPOIB_ROCE_UNFIT,
 	IPOIB_ROCE_IPV4,
@@ -170,7 +170,7 @@ bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
 }
 
 /**
- * ipoib_roce_gid_attr - our entry of the port's GID table
+ * ipoib_roce_gid_attr - entry of the interface in the port's GID table
  * @priv: the interface
  *
  * Context: any but hard interrupt
@@ -243,7 +243,7 @@ int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 		       ipoib_roce_runs(priv->lower);
 	port->lid = 0;
 	port->lmc = 0;
-	/* Without a GID we keep our name until there is another. */
+	/* Without a GID the address stays until there is another. */
 	port->gid = pick.rank ? pick.gid : priv->local_gid;
 	port->gid_entry = pick.rank ? pick.entry : priv->gid_entry;
 	port->pkey = IPOIB_ROCE_PKEY;

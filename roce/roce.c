@@ -124,7 +124,7 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
  * struct ipoib_roce_query - a path that is being resolved
  * @work: begins and ends it
  * @neigh: the neighbour
- * @attr: our GID, held
+ * @attr: GID of the interface, held
  * @addr: what the address resolution works with
  * @begun: the address resolution has been started; the work only, as the next
  * @tries: how often
@@ -458,7 +458,7 @@ static struct notifier_block ipoib_roce_netdev_notifier = {
 };
 
 /*
- * An address came or went: it may be that of our GID. Soft-RoCE must not be asked for
+ * An address came or went: it may be that of the GID. Soft-RoCE must not be asked for
  * anything by a GID that is about to go (ipoib_roce_is_soft()). The RDMA core says when
  * it has gone; the GID that is made of the MAC address stays in the table, though.
  */

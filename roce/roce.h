@@ -28,11 +28,10 @@ struct ipoib_dev;
 
 /*
  * Paths of all interfaces that may be looked for at a time. An address that does not
- * answer stays in the host's neighbour table for three times as long as we wait, and
+ * answer stays in the host's neighbour table for three times as long as is waited, and
  * the table takes 512 (gc_thresh2) before the kernel has to make room.
  */
 #define IPOIB_ROCE_QUERIES_MAX	128
-
 
 /**
  * struct ipoib_roce - what an interface on a RoCE port has in addition

@@ -97,9 +97,10 @@ static void ipoib_sa_sub_answer(void *context, int status,
 	/* To an SA that is silent this is not repeated. */
 	if (leaving)
 		sub->known = false;
-	WRITE_ONCE(sub->state, sub->state == IPOIB_SUB_ASKING && !status &&
-			       sub->round == agent->sub_round ? IPOIB_SUB_ON :
-								IPOIB_SUB_OFF);
+	if (sub->state == IPOIB_SUB_ASKING && !status && sub->round == agent->sub_round)
+		WRITE_ONCE(sub->state, IPOIB_SUB_ON);
+	else
+		WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
 	spin_unlock_bh(&agent->lock);
 	if (READ_ONCE(agent->sub_closed))
 		return;

@@ -42,7 +42,7 @@
 
 #define IPOIB_SA_TIMEOUT_MS	1000
 
-/* Our users count for the SA module; it waits for them when we unload. */
+/* Its queries and joins count for ib_sa, which waits for them at the unloading. */
 static struct ib_sa_client ipoib_sa_client;
 
 /* Receives are made for no more than a page, whatever Omni-Path's ports take. */
