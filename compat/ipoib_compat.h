@@ -132,9 +132,4 @@ typedef int ipoib_num_paths_t;
 #define ethtool_puts(data, str)	ethtool_sprintf(data, "%s", str)
 #endif
 
-/* The speed XDR is 6.7. The value is that of the PortInfo attribute (IBTA). */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
-#define IB_SPEED_XDR	256
-#endif
-
 #endif /* IPOIB_COMPAT_H */
