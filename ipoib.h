@@ -63,9 +63,9 @@
  *	peers, the state of connections, frames that wait for one. Taken by
  *	the callback of requests, and in the transmit path only if there is no
  *	connection to a peer that could have one. &ipoib_neighs.lock may be
- *	taken under it. It is taken where a neighbour of the stack changes,
- *	perhaps under the lock of its table: so under this one nothing of
- *	neighbours is asked.
+ *	taken under it, never the other way round. It is taken where a neighbour
+ *	of the stack changes, perhaps under the lock of its table: so under this
+ *	one nothing of neighbours of the stack is asked.
  * &ipoib_conn.tx_lock
  *	head of the ring of one connection and the queue behind it. Taken in
  *	the transmit path and by the handler of its completions.
@@ -105,10 +105,11 @@
  *	for all work requests, and a round of the handler; frees what it made. The
  *	memory goes with the last reference, after a grace period.
  * &struct ipoib_peer
- *	is found by link-layer address in a hash table under RCU, and freed
- *	after a grace period if it has neither connections nor other users, all
- *	of which count in &ipoib_peer.users: with the last of them or when its
- *	neighbour ends, if it has none any more, or to make room for another.
+ *	hangs on its neighbour, where senders find it by QPN under RCU. That, its
+ *	connections and frames that are on their way out count in &ipoib_peer.users,
+ *	and with the last of them it is freed, after a grace period. It holds no
+ *	neighbour: when one has been unlinked nothing is added to its peers, and its
+ *	work, which holds a reference, takes those that there are from it.
  * what connections share
  *	&struct ipoib_cm_rx and the CQs for sends come with the first
  *	connection and go when none has existed for a while. Connections count

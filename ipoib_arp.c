@@ -69,21 +69,22 @@ static void ipoib_arp_send(struct ipoib_neigh *neigh)
 }
 
 /*
- * A credit has come, or has not for too long, or the query has ended. One that has been
- * unlinked is in no list, and no frame waits for it.
+ * A credit has come, or has not for too long, or the query has ended, or the neighbour has been
+ * unlinked: then it is in no list, no frame waits for it, and its peers end with it.
  */
 static void ipoib_arp_work(struct work_struct *work)
 {
 	struct ipoib_neigh *neigh = container_of(to_delayed_work(work),
 						 struct ipoib_neigh, work);
 	struct ipoib_dev *priv = neigh->priv;
-	bool known, asked, send, unreachable;
+	bool listed, known, asked, send, unreachable;
 	struct sk_buff_head dropped;
 	struct sk_buff *skb;
 
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->neigh.lock);
-	if (neigh->state == IPOIB_NEIGH_WAITING && !list_empty(&neigh->list))
+	listed = !list_empty(&neigh->list);
+	if (neigh->state == IPOIB_NEIGH_WAITING && listed)
 		ipoib_neigh_try(neigh);
 	known = rcu_access_pointer(neigh->ah);
 	send = known && !skb_queue_empty(&neigh->queue);
@@ -94,8 +95,8 @@ static void ipoib_arp_work(struct work_struct *work)
 	spin_unlock_bh(&priv->neigh.lock);
 	if (send)
 		ipoib_arp_send(neigh);
-	if (!asked)
-		ipoib_cm_path_read(priv, neigh->gid.raw);
+	if (!listed || !asked)
+		ipoib_cm_path_read(neigh, !listed);
 	if (unreachable) {
 		local_bh_disable();
 		skb_queue_walk(&dropped, skb)
@@ -108,17 +109,16 @@ static void ipoib_arp_work(struct work_struct *work)
 
 /*
  * A path record is due, or frames wait, which go first. A frame without an address handle
- * waits, or is dropped with a reason. Returns the handle to send it by, or NULL: then it is
- * consumed. Not inline, as it needs a stack frame with a canary, and the fast path does not.
+ * waits, or is dropped with a reason. Returns the neighbour, which has a handle, or NULL: then it
+ * is consumed. Not inline, as it needs a stack frame with a canary, and the fast path does not.
  */
-static noinline struct ipoib_ah *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
-						     struct sk_buff *skb)
+static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
+							struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	enum ipoib_stat why;
-	bool unreachable = false, waits = false;
+	bool unreachable = false, waits = false, known = false;
 	unsigned long asked_at = 0;
-	struct ipoib_ah *ah = NULL;
 	struct ipoib_neigh *neigh;
 
 	spin_lock(&priv->neigh.lock);
@@ -127,38 +127,38 @@ static noinline struct ipoib_ah *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
 		why = IPOIB_TX_NO_PATH;
 		if (ipoib_neigh_is_due(neigh) && !ipoib_neigh_is_asked(neigh))
 			ipoib_neigh_ask(neigh);
-		ah = rcu_dereference(neigh->ah);
+		known = rcu_access_pointer(neigh->ah);
 		unreachable = neigh->failures >= IPOIB_ARP_UNREACHABLE;
 		asked_at = neigh->asked_at;
 		if (!skb_queue_empty(&neigh->queue) ||
-		    (!ah && ipoib_neigh_is_asked(neigh))) {
-			ah = NULL;
+		    (!known && ipoib_neigh_is_asked(neigh))) {
+			known = false;
 			unreachable = false;
 			why = IPOIB_TX_QUEUE_FULL;
 			waits = ipoib_neigh_park(neigh, skb);
 		}
 	}
 	spin_unlock(&priv->neigh.lock);
-	if (ah || waits)
-		return ah;
+	if (known || waits)
+		return known ? neigh : NULL;
 	if (unreachable)
 		ipoib_arp_mark_stale(skb, to, asked_at);
 	ipoib_drop(priv, skb, why);
 	return NULL;
 }
 
-/* The handle that a frame can be sent by at once, else NULL. */
-static struct ipoib_ah *ipoib_arp_ah(struct ipoib_dev *priv, const u8 *gid)
+/* The neighbour that a frame can be sent to at once, else NULL. */
+static struct ipoib_neigh *ipoib_arp_find(struct ipoib_dev *priv, const u8 *gid)
 {
 	struct ipoib_neigh *neigh = ipoib_neigh_find(&priv->neigh, gid);
 
 	if (unlikely(!neigh))
 		return NULL;
 	ipoib_touch(&neigh->used);
-	if (unlikely(ipoib_neigh_is_due(neigh) ||
+	if (unlikely(ipoib_neigh_is_due(neigh) || !rcu_access_pointer(neigh->ah) ||
 		     !skb_queue_empty_lockless(&neigh->queue)))
 		return NULL;
-	return rcu_dereference(neigh->ah);
+	return neigh;
 }
 
 /**
@@ -172,16 +172,16 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	struct ipoib_dev *priv = txq->priv;
-	struct ipoib_ah *ah;
+	struct ipoib_neigh *neigh;
 	unsigned int mtu;
 
-	ah = ipoib_arp_ah(priv, to->gid);
-	if (unlikely(!ah)) {
-		ah = ipoib_arp_xmit_slow(priv, skb);
-		if (!ah)
+	neigh = ipoib_arp_find(priv, to->gid);
+	if (unlikely(!neigh)) {
+		neigh = ipoib_arp_xmit_slow(priv, skb);
+		if (!neigh)
 			return;
 	}
-	if (ipoib_cm_is_on(priv) && ipoib_cm_xmit(txq, skb))
+	if (ipoib_cm_is_on(priv) && ipoib_cm_xmit(txq, neigh, skb))
 		return;
 	mtu = READ_ONCE(priv->mcast_mtu);
 	if (unlikely(ipoib_ud_too_long(skb, mtu))) {
@@ -191,7 +191,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	/* Its data may have moved. */
 	to = (const void *)skb->data;
 	skb_pull(skb, IPOIB_LLADDR_LEN);
-	ipoib_ud_xmit(txq, skb, ah, ipoib_lladdr_qpn(to));
+	ipoib_ud_xmit(txq, skb, rcu_dereference(neigh->ah), ipoib_lladdr_qpn(to));
 }
 
 /**

@@ -95,21 +95,27 @@ static bool ipoib_peer_setup_is_pending(const struct ipoib_peer *peer)
 	       time_before(jiffies, peer->setup_deadline);
 }
 
-/* A frame that found no connection: its peer, which has one made. */
+/*
+ * A frame that found no connection: its peer, which hangs on @neigh from now on, and has one
+ * made. For ipoib_peer_put().
+ */
 static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
-					const struct ipoib_lladdr *key,
-					u8 offers)
+					struct ipoib_neigh *neigh,
+					const struct ipoib_lladdr *to)
 {
+	struct ipoib_lladdr key;
 	struct ipoib_peer *peer;
 
 	lockdep_assert_held(&cm->lock);
 	if (!cm->up)
 		return NULL;
-	peer = __ipoib_peer_get(cm, key);
+	ipoib_peer_key(&key, to);
+	peer = ipoib_peer_get(cm, &key);
 	if (!peer)
 		return NULL;
-	peer->offers = offers;
-	peer->sent_to = true;
+	if (hlist_unhashed(&peer->neigh_list))
+		ipoib_peer_attach(cm, peer, neigh);
+	peer->offers = ipoib_lladdr_flags(to);
 	if (ipoib_peer_may_connect(peer))
 		ipoib_peer_connect(cm, peer, false);
 	return peer;
@@ -120,8 +126,8 @@ static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
  * too long for UD and a connection is being set up, or if others wait before it, or
  * if there is a connection now.
  */
-static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
-			       const struct ipoib_lladdr *key, u8 offers)
+static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
+			       struct sk_buff *skb)
 {
 	bool fits = skb->len <= cm->priv->mcast_mtu + IPOIB_HARD_LEN;
 	struct ipoib_conn *conn = NULL;
@@ -129,7 +135,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
 	bool taken = false;
 
 	spin_lock(&cm->lock);
-	peer = ipoib_cm_want(cm, key, offers);
+	peer = ipoib_cm_want(cm, neigh, (const void *)skb->data);
 	if (peer && (ipoib_peer_is_behind(peer) ||
 		     (!fits && ipoib_peer_setup_is_pending(peer)))) {
 		ipoib_peer_park(cm, peer, skb);
@@ -137,6 +143,8 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct sk_buff *skb,
 	} else if (peer) {
 		conn = peer->chosen;
 	}
+	if (peer)
+		ipoib_peer_put(cm, peer);
 	spin_unlock(&cm->lock);
 	return taken || (conn && ipoib_cm_xmit_on(conn, skb));
 }
@@ -170,20 +178,33 @@ static bool ipoib_peer_is_refused(const struct ipoib_peer *peer)
 	       !ipoib_peer_is_behind(peer) && ipoib_peer_pauses(peer);
 }
 
+/* A neighbour has few of them, mostly one. RCU read side. */
+static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
+					const struct ipoib_lladdr *to)
+{
+	__be32 qpn = to->flags_qpn & cpu_to_be32(IPOIB_QPN_MASK);
+	struct ipoib_peer *peer;
+
+	hlist_for_each_entry_rcu(peer, &neigh->peers, neigh_list)
+		if (peer->addr.flags_qpn == qpn)
+			return peer;
+	return NULL;
+}
+
 /**
  * ipoib_cm_xmit - send a frame on a connection, if it can be
  * @txq: the queue it came by, of an interface in connected mode
- * @skb: frame with its &struct ipoib_header, to a neighbour whose path is known;
- *	its data may have moved if it is left to UD
+ * @neigh: its neighbour, whose path is known
+ * @skb: frame with its &struct ipoib_header; its data may have moved if it is left to UD
  *
  * Context: transmit lock of the queue held, RCU read side
  * Return: true if the frame was taken; false if it is left to UD
  */
-bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
+bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
+		   struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	struct ipoib_cm *cm = txq->priv->cm;
-	struct ipoib_lladdr key;
 	struct ipoib_conn *conn;
 	struct ipoib_peer *peer;
 	u8 offers;
@@ -191,8 +212,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	offers = ipoib_lladdr_flags(to);
 	if (!(offers & cm->offers) || !ipoib_cm_carries(skb))
 		return false;
-	ipoib_peer_key(&key, to);
-	peer = ipoib_peer_find(cm, &key);
+	peer = ipoib_cm_peer(neigh, to);
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
 	if (likely(conn) && likely(ipoib_cm_xmit_on(conn, skb)))
 		return true;
@@ -201,7 +221,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		return false;
 	if (peer && ipoib_peer_is_refused(peer))
 		return false;
-	return ipoib_cm_xmit_slow(cm, skb, &key, offers);
+	return ipoib_cm_xmit_slow(cm, neigh, skb);
 }
 
 /* ---- up and down ---- */
@@ -459,14 +479,14 @@ static void *ipoib_cm_seq_start(struct seq_file *file, loff_t *pos)
 
 	mutex_lock(&cm->mutex);
 	spin_lock_bh(&cm->lock);
-	return seq_list_start_head(&cm->peer_list, *pos);
+	return *pos < HASH_SIZE(cm->peers) ? pos : NULL;
 }
 
 static void *ipoib_cm_seq_next(struct seq_file *file, void *at, loff_t *pos)
 {
 	struct ipoib_dev *priv = file->private;
 
-	return seq_list_next(at, &priv->cm->peer_list, pos);
+	return ++*pos < HASH_SIZE(priv->cm->peers) ? pos : NULL;
 }
 
 static void ipoib_cm_seq_stop(struct seq_file *file, void *at)
@@ -479,15 +499,17 @@ static void ipoib_cm_seq_stop(struct seq_file *file, void *at)
 	mutex_unlock(&cm->mutex);
 }
 
-/* The head of the list stands for what is not about one peer. */
+/* At each head of the hash table its peers; before the first what is not about one peer. */
 static int ipoib_cm_seq_show(struct seq_file *file, void *at)
 {
 	struct ipoib_dev *priv = file->private;
+	struct ipoib_peer *peer;
+	loff_t *pos = at;
 
-	if (at == &priv->cm->peer_list)
+	if (!*pos)
 		ipoib_cm_summary_show(file, priv->cm);
-	else
-		ipoib_peer_show(file, list_entry(at, struct ipoib_peer, list));
+	hlist_for_each_entry(peer, &priv->cm->peers[*pos], hash)
+		ipoib_peer_show(file, peer);
 	return 0;
 }
 
@@ -525,12 +547,13 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
-	INIT_LIST_HEAD(&cm->pending);
 	INIT_LIST_HEAD(&cm->closing);
+	INIT_LIST_HEAD(&cm->resend);
 	init_waitqueue_head(&cm->gone);
 	cm->seed = get_random_u32();
 	for (i = 0; i < IPOIB_CM_SHARES; i++)
 		INIT_LIST_HEAD(&cm->shares[i].conns);
+	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
 	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
 }
 
@@ -546,7 +569,6 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
 int ipoib_cm_init(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm;
-	int err = -ENOMEM;
 
 	if (!rdma_cap_ib_cm(priv->ca, priv->port))
 		return 0;
@@ -556,21 +578,14 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 	cm->priv = priv;
 	ipoib_cm_init_members(cm);
 	cm->wq = alloc_workqueue("ipoib_cm", WQ_UNBOUND, 0);
-	if (!cm->wq)
-		goto free_cm;
-	err = ipoib_peer_init(cm);
-	if (err)
-		goto destroy_wq;
+	if (!cm->wq) {
+		kfree(cm);
+		return -ENOMEM;
+	}
 	netif_napi_add(priv->netdev, &cm->rx_poll.napi, ipoib_cm_rx_poll);
 	netif_napi_add_tx(priv->netdev, &cm->tx_poll.napi, ipoib_cm_tx_poll);
 	priv->cm = cm;
 	return 0;
-
-destroy_wq:
-	destroy_workqueue(cm->wq);
-free_cm:
-	kfree(cm);
-	return err;
 }
 
 /**
@@ -629,7 +644,8 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&cm->rx_work);
 	netif_napi_del(&cm->tx_poll.napi);
 	netif_napi_del(&cm->rx_poll.napi);
-	ipoib_peer_exit(cm);
+	flush_work(&cm->resend_work);
+	WARN_ON_ONCE(cm->npeers);
 	destroy_workqueue(cm->wq);
 	priv->cm = NULL;
 	kfree(cm);
@@ -646,19 +662,49 @@ static bool ipoib_cm_neigh_ends(const struct neighbour *neigh)
 
 /*
  * Close what is not in use (C20). What is stays: several IP addresses may have one link-layer
- * address (C5). The peer goes with the last, if no frame is sent to it before.
+ * address (C5), and it ends by its own times. The peer goes with the last, if no frame is sent
+ * to it before.
  */
 static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	struct ipoib_conn *conn, *tmp;
 
 	lockdep_assert_held(&cm->lock);
-	peer->users++;
 	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
 		if (ipoib_conn_is_evictable(conn))
 			ipoib_conn_close_for(conn, IPOIB_CLOSE_IDLE);
-	peer->sent_to = false;
-	ipoib_peer_put(cm, peer);
+	if (!hlist_unhashed(&peer->neigh_list))
+		ipoib_peer_detach(cm, peer);
+}
+
+/**
+ * ipoib_cm_path_read - the path record of a neighbour has been read, or not, or it ends
+ * @neigh: the neighbour
+ * @gone: it has been unlinked
+ *
+ * Requests of its peers that have waited for the record go on, and other connections are
+ * compared with it.
+ *
+ * Context: process
+ */
+void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
+{
+	struct ipoib_cm *cm = neigh->priv->cm;
+	struct ipoib_conn *conn;
+	struct ipoib_peer *peer;
+	struct hlist_node *tmp;
+
+	if (!cm)
+		return;
+	spin_lock_bh(&cm->lock);
+	hlist_for_each_entry_safe(peer, tmp, &neigh->peers, neigh_list) {
+		list_for_each_entry(conn, &peer->conns, peer_list)
+			if (!conn->confirmed || conn->state != IPOIB_CONN_ESTABLISHED)
+				ipoib_conn_kick(conn);
+		if (gone)
+			ipoib_peer_end(cm, peer);
+	}
+	spin_unlock_bh(&cm->lock);
 }
 
 /**

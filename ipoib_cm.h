@@ -10,7 +10,6 @@
 #include <linux/completion.h>
 #include <linux/if_ether.h>
 #include <linux/mutex.h>
-#include <linux/rhashtable.h>
 #include <linux/seq_file.h>
 #include <linux/skbuff.h>
 #include <linux/workqueue.h>
@@ -21,6 +20,7 @@
 #include "ipoib_wire.h"
 
 struct ipoib_dev;
+struct ipoib_neigh;
 struct ipoib_txq;
 struct page_pool;
 
@@ -32,7 +32,7 @@ int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
 int ipoib_cm_listen_again(struct ipoib_dev *priv);
-void ipoib_cm_path_read(struct ipoib_dev *priv, const u8 *gid);
+void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone);
 void ipoib_cm_stop(struct ipoib_dev *priv);
 void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
@@ -40,7 +40,8 @@ void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 void ipoib_cm_moderate(struct ipoib_dev *priv);
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
-bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
+bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
+		   struct sk_buff *skb);
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 int ipoib_cm_params_check(void);
@@ -53,7 +54,7 @@ static inline int ipoib_cm_init(struct ipoib_dev *priv)
 	return 0;
 }
 
-static inline void ipoib_cm_path_read(struct ipoib_dev *priv, const u8 *gid)
+static inline void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 {
 }
 
@@ -100,7 +101,8 @@ static inline int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 	return on ? -EOPNOTSUPP : 0;
 }
 
-static inline bool ipoib_cm_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
+static inline bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
+				 struct sk_buff *skb)
 {
 	return false;
 }

@@ -47,6 +47,7 @@ void ipoib_neigh_put(struct ipoib_neigh *neigh)
 	if (!refcount_dec_and_test(&neigh->ref))
 		return;
 	ipoib_ah_retire(neigh->priv, rcu_dereference_protected(neigh->ah, 1));
+	WARN_ON_ONCE(!hlist_empty(&neigh->peers));
 	pr_debug("ipoib: path %pI6 destroyed\n", neigh->gid.raw);
 	ipoib_object_gone(IPOIB_OBJECT_PATH, 1);
 	kfree_rcu(neigh, rcu);
@@ -290,7 +291,10 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
 
 /* ---- table ---- */
 
-/* Take a neighbour out of the table, and drop the reference of that. */
+/*
+ * Take a neighbour out of the table, and drop the reference of that. No peer hangs on it any
+ * more when its work has run, and none is added from now on.
+ */
 static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 {
 	struct ipoib_dev *priv = neigh->priv;
@@ -302,7 +306,9 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	priv->neigh.nneighs--;
 	if (neigh->state == IPOIB_NEIGH_WAITING)
 		ipoib_credit_put(priv->neigh.limit, &neigh->credit);
-	if (cancel_delayed_work(&neigh->work))
+	if (!hlist_empty(&neigh->peers))
+		ipoib_neigh_post(neigh, 0);
+	else if (cancel_delayed_work(&neigh->work))
 		refcount_dec(&neigh->ref);
 	__skb_queue_head_init(&dropped);
 	ipoib_neigh_unpark(neigh, &dropped);

@@ -53,12 +53,14 @@ enum ipoib_neigh_state {
  * @stale: @rec is fetched, or fetched again, by the first frame after @retry_at
  * @retry_at: jiffies, valid if @stale; written under neigh.lock
  * @used: jiffies, with a resolution of a second, of the last frame
+ * @peers: &struct ipoib_peer of connected mode, one for each QPN that frames go to on a
+ *	connection, or would; changed under &ipoib_cm.lock, and added to under neigh.lock, too
  * @queue: frames that wait, whole with their &struct ipoib_header; under neigh.lock, as all
  *	that follows
  * @priv: the interface
  * @list: in &ipoib_neighs.list; empty if it is in the table no more
- * @work: ipoib_arp_work(), when there is a credit, or has been none for a second, and after
- *	an answer; on &ipoib_neighs.wq
+ * @work: ipoib_arp_work(), when there is a credit, or has been none for a second, after
+ *	an answer, and when it has been unlinked with @peers; on &ipoib_neighs.wq
  * @credit: of its query: waited for in IPOIB_NEIGH_WAITING, held until the query has ended
  * @state: see &enum ipoib_neigh_state
  * @query: the query as the fabric knows it, NULL if none
@@ -77,6 +79,7 @@ struct ipoib_neigh {
 	bool stale;
 	unsigned long retry_at;
 	unsigned long used;
+	struct hlist_head peers;
 	struct sk_buff_head queue;
 
 	struct ipoib_dev *priv;

@@ -201,10 +201,9 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn,
 	conn->port = request->port;
 	conn->node = ipoib_cm_node(cm, &conn->port);
 	spin_lock_bh(&cm->lock);
-	peer = __ipoib_peer_get(cm, &request->addr);
+	peer = ipoib_peer_get(cm, &request->addr);
 	if (!peer)
 		goto unlock;
-	peer->users++;
 	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
 	reason = ipoib_conn_check_grant(conn, peer, request, identity);
 	if (!reason)

@@ -17,6 +17,7 @@
 #ifndef IPOIB_CM_PRIVATE_H
 #define IPOIB_CM_PRIVATE_H
 
+#include <linux/hashtable.h>
 #include <linux/jhash.h>
 
 #include "ipoib.h"
@@ -41,6 +42,8 @@
 #define IPOIB_CM_SHARES		256
 /* Connections of a port, requested by its peers, that have a send queue. */
 #define IPOIB_CM_SHARE_SENDS	64
+/* Of the hash table of peers, in which nothing is searched for a frame that has a connection. */
+#define IPOIB_CM_PEER_BITS	8
 /* A connection not used for so long goes if there is need for room, or another one. */
 #define IPOIB_CM_EVICT_IDLE	(5 * HZ)
 /*
@@ -236,8 +239,9 @@ enum ipoib_peer_state {
 };
 
 /**
- * struct ipoib_peer - a link-layer address we have, or would have, to do with
- * @hash: in &ipoib_cm.peers
+ * struct ipoib_peer - a link-layer address that has, or would have, connections
+ * @neigh_list: in &ipoib_neigh.peers since there was a frame for it that had no connection,
+ *	until its neighbour ends, here or in the stack; else it is there for its connections
  * @addr: key, flags zero
  * @tx: @chosen, published when no frame waits that came before
  * @chosen: connection to send on
@@ -245,9 +249,6 @@ enum ipoib_peer_state {
  * @offers: transports the peer offers, from the flags of its address
  * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
  *	has done either; the other one is tried if it does not know that any more
- * @sent_to: there was a frame for it that had no connection, and no neighbour has ended
- *	since; else it is known by its requests only
- * @users: connections not freed, and other users
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED
  * @failures: failed attempts in a row; a connection that was never verified is one
  * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
@@ -260,7 +261,9 @@ enum ipoib_peer_state {
  * @conns: its connections, by &ipoib_conn.peer_list
  * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
  *	waits behind; or empty
- * @list: in &ipoib_cm.peer_list
+ * @hash: in &ipoib_cm.peers
+ * @users: it is freed without: connections not freed, @neigh_list, @resend, callers of
+ *	ipoib_peer_get()
  * @last_rx: jiffies, with a resolution of a second, of the last frame that has come on an
  *	unreliable connection
  * @rcu: frees it
@@ -268,16 +271,14 @@ enum ipoib_peer_state {
  * All but @tx and @last_rx under &ipoib_cm.lock.
  */
 struct ipoib_peer {
-	struct rhash_head hash;
+	struct hlist_node neigh_list;
 	struct ipoib_lladdr addr;
 	struct ipoib_conn __rcu *tx;
 	struct ipoib_conn *chosen;
 	enum ipoib_peer_state state;
 	u8 offers;
 	u8 sid;
-	bool sent_to;
 	bool unverified;
-	unsigned int users;
 	unsigned long retry_at;
 	unsigned int failures;
 	unsigned long setup_deadline;
@@ -286,7 +287,8 @@ struct ipoib_peer {
 	u32 node;
 	struct list_head conns;
 	struct list_head resend;
-	struct list_head list;
+	struct hlist_node hash;
+	unsigned int users;
 	unsigned long last_rx;
 	struct rcu_head rcu;
 };
@@ -378,7 +380,7 @@ struct ipoib_cm_bufs {
  * @bufs: own receive buffers, on an HCA without SRQ
  * @cq: number of the CQ for sends, -1 before it has what connections share
  * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
- * @share_list: in &ipoib_cm.pending, or while established in &ipoib_cm_share.conns
+ * @share_list: in &ipoib_cm_share.conns while established
  * @peer_list: in &ipoib_peer.conns
  */
 struct ipoib_conn {
@@ -515,15 +517,13 @@ struct ipoib_cm_poll {
  * @up: connections may be made
  * @offers: transports offered: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC
  * @prefer: the one asked for if the peer offers both
- * @peers: &struct ipoib_peer by address
  * @lock: protects peers and the state of connections
- * @peer_list: all of @peers
+ * @peers: &struct ipoib_peer by address
  * @npeers: how many
  * @nparked: frames of all of them that wait for a connection
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
- * @pending: those that are not established yet, by &ipoib_conn.share_list
- * @npending: how many
+ * @npending: how many are not established yet
  * @shares: of the ports of the fabric
  * @seed: of the hash that assigns ports to shares
  * @closing: those that are, until they are dead
@@ -555,15 +555,13 @@ struct ipoib_cm {
 	bool up;
 	u8 offers;
 	enum ipoib_transport prefer;
-	struct rhashtable peers;
 
 	spinlock_t lock; /* peers, states of connections */
-	struct list_head peer_list;
+	DECLARE_HASHTABLE(peers, IPOIB_CM_PEER_BITS);
 	unsigned int npeers;
 	unsigned int nparked;
 	struct list_head conns;
 	unsigned int nconns;
-	struct list_head pending;
 	unsigned int npending;
 	struct ipoib_cm_share shares[IPOIB_CM_SHARES];
 	u32 seed;
@@ -723,9 +721,12 @@ void ipoib_conn_compare(struct ipoib_conn *conn);
 bool ipoib_conn_may_send(const struct ipoib_conn *conn);
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
 				   const struct ipoib_lladdr *addr);
-struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
-				    const struct ipoib_lladdr *addr);
+struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
+				  const struct ipoib_lladdr *addr);
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		       struct ipoib_neigh *neigh);
 void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
@@ -737,8 +738,7 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb);
 void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped);
 void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
-int ipoib_peer_init(struct ipoib_cm *cm);
-void ipoib_peer_exit(struct ipoib_cm *cm);
+void ipoib_peer_resend_work(struct work_struct *work);
 void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);
 

@@ -255,41 +255,6 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	return 0;
 }
 
-/* Of those in a list by &ipoib_conn.share_list, with a peer of a GID. */
-static void ipoib_cm_kick_gid(struct list_head *conns, const u8 *gid)
-{
-	struct ipoib_conn *conn;
-
-	list_for_each_entry(conn, conns, share_list)
-		if (!conn->confirmed || conn->state != IPOIB_CONN_ESTABLISHED)
-			if (!memcmp(conn->peer->addr.gid, gid, sizeof(conn->peer->addr.gid)))
-				ipoib_conn_kick(conn);
-}
-
-/**
- * ipoib_cm_path_read - a path record has been read, or not
- * @priv: the interface
- * @gid: of this GID
- *
- * Requests that have waited for it go on, and connections from the port that it leads to are
- * compared with it.
- *
- * Context: process
- */
-void ipoib_cm_path_read(struct ipoib_dev *priv, const u8 *gid)
-{
-	struct ipoib_cm *cm = priv->cm;
-	struct ipoib_port_addr port;
-
-	if (!cm)
-		return;
-	spin_lock_bh(&cm->lock);
-	ipoib_cm_kick_gid(&cm->pending, gid);
-	if (ipoib_cm_port_addr_lookup(priv, gid, &port))
-		ipoib_cm_kick_gid(&ipoib_cm_share(cm, ipoib_cm_node(cm, &port))->conns, gid);
-	spin_unlock_bh(&cm->lock);
-}
-
 /* ---- what the peer answers ---- */
 
 /*

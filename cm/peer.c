@@ -8,9 +8,11 @@
  * connection is made, or if none can be made. Only frames too long for UD wait here
  * until it is there.
  *
- * Senders find peers under RCU; they are changed under &ipoib_cm.lock. A peer that has
- * neither connections nor other users is freed if no frame was sent to it since its neighbour
- * ended, or when room is needed for another.
+ * Senders find peers under RCU, by the neighbour; they are changed under &ipoib_cm.lock. Only
+ * frames have a peer hang on a neighbour. One that does not, as it has only requested
+ * connections, or as the neighbour has ended, is there as long as its connections are. So
+ * connections keep no neighbour, and what may be known of addresses that were invented is
+ * limited with neighbours and connections.
  */
 #include <linux/etherdevice.h>
 #include <linux/jhash.h>
@@ -20,9 +22,11 @@
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/* The most peers, and how many are scanned to make room for one more. */
-#define IPOIB_PEER_MAX		16384
-#define IPOIB_PEER_SCAN_MAX	64
+/*
+ * The most peers of a neighbour, which are interfaces of one port on one link: twice as many as
+ * may have connections by default.
+ */
+#define IPOIB_PEER_MAX		128
 /* How long a refusal is remembered, doubled with each. */
 #define IPOIB_CM_RETRY_MIN	(HZ / 2)
 
@@ -39,19 +43,6 @@ static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_CONNECTING]		= "connecting",
 	[IPOIB_PEER_UP]			= "up",
 	[IPOIB_PEER_REFUSED]		= "refused",
-};
-
-static u32 ipoib_peer_hash(const void *data, u32 len, u32 seed)
-{
-	return jhash2(data, sizeof(struct ipoib_lladdr) / sizeof(u32), seed);
-}
-
-static const struct rhashtable_params ipoib_peer_params = {
-	.key_len = sizeof_field(struct ipoib_peer, addr),
-	.key_offset = offsetof(struct ipoib_peer, addr),
-	.head_offset = offsetof(struct ipoib_peer, hash),
-	.hashfn = ipoib_peer_hash,
-	.automatic_shrinking = true,
 };
 
 /* ---- addresses of ports ---- */
@@ -205,124 +196,126 @@ bool ipoib_conn_may_send(const struct ipoib_conn *conn)
 	return conn->confirmed && (conn->active || conn->duplex);
 }
 
-/* ---- the table ---- */
+/* ---- peers, and the neighbours they hang on ---- */
+
+static u32 ipoib_peer_hash(const struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
+{
+	return jhash2((const u32 *)addr, sizeof(*addr) / sizeof(u32), cm->seed);
+}
 
 /**
  * ipoib_peer_find - find a peer
  * @cm: connected mode of the interface
  * @addr: its address, flags zero
  *
- * Context: RCU read side
- * Return: the peer, valid as long as the caller stays there, or NULL
+ * Context: &ipoib_cm.lock held
+ * Return: the peer, not counted, or NULL
  */
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
 				   const struct ipoib_lladdr *addr)
 {
-	return rhashtable_lookup(&cm->peers, addr, ipoib_peer_params);
-}
-
-static void ipoib_peer_free(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	lockdep_assert_held(&cm->lock);
-	rhashtable_remove_fast(&cm->peers, &peer->hash, ipoib_peer_params);
-	list_del(&peer->list);
-	cm->npeers--;
-	ipoib_object_gone(IPOIB_OBJECT_PEER, 1);
-	kfree_rcu(peer, rcu);
-}
-
-/* Check whether a peer may be evicted. Its state may still be useful. */
-static bool ipoib_peer_is_evictable(const struct ipoib_peer *peer)
-{
-	return !peer->users && list_empty(&peer->conns) &&
-	       list_empty(&peer->resend) &&
-	       (peer->state == IPOIB_PEER_IDLE ||
-		peer->state == IPOIB_PEER_REFUSED);
-}
-
-/*
- * Addresses may be invented. At the limit peers without connections are evicted, and
- * the list is rotated, so that they do not keep others out.
- */
-static bool ipoib_peer_make_room(struct ipoib_cm *cm)
-{
-	struct ipoib_peer *peer;
-	unsigned int i;
-
-	lockdep_assert_held(&cm->lock);
-	for (i = 0; i < IPOIB_PEER_SCAN_MAX; i++) {
-		if (cm->npeers < IPOIB_PEER_MAX)
-			break;
-		peer = list_first_entry(&cm->peer_list, struct ipoib_peer,
-					list);
-		if (ipoib_peer_is_evictable(peer))
-			ipoib_peer_free(cm, peer);
-		else
-			list_move_tail(&peer->list, &cm->peer_list);
-	}
-	return cm->npeers < IPOIB_PEER_MAX;
-}
-
-static struct ipoib_peer *ipoib_peer_make(struct ipoib_cm *cm,
-					  const struct ipoib_lladdr *addr)
-{
 	struct ipoib_peer *peer;
 
 	lockdep_assert_held(&cm->lock);
-	if (!ipoib_peer_make_room(cm))
-		return NULL;
-	peer = kzalloc(sizeof(*peer), GFP_ATOMIC);
-	if (!peer)
-		return NULL;
-	peer->addr = *addr;
-	peer->sid = IPOIB_SID_RFC;
-	peer->last_rx = jiffies;
-	__skb_queue_head_init(&peer->parked);
-	INIT_LIST_HEAD(&peer->conns);
-	INIT_LIST_HEAD(&peer->resend);
-	if (rhashtable_insert_fast(&cm->peers, &peer->hash,
-				   ipoib_peer_params)) {
-		kfree(peer);
-		return NULL;
-	}
-	list_add_tail(&peer->list, &cm->peer_list);
-	cm->npeers++;
-	ipoib_object_made(IPOIB_OBJECT_PEER);
-	return peer;
+	hash_for_each_possible(cm->peers, peer, hash, ipoib_peer_hash(cm, addr))
+		if (!memcmp(&peer->addr, addr, sizeof(*addr)))
+			return peer;
+	return NULL;
 }
 
 /**
- * __ipoib_peer_get - find a peer or make it
+ * ipoib_peer_get - find a peer or make it
  * @cm: connected mode of the interface
  * @addr: its address, flags zero
  *
  * Context: &ipoib_cm.lock held
- * Return: the peer, not counted, or NULL
+ * Return: the peer, for ipoib_peer_put(), or NULL
  */
-struct ipoib_peer *__ipoib_peer_get(struct ipoib_cm *cm,
-				    const struct ipoib_lladdr *addr)
+struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
+				  const struct ipoib_lladdr *addr)
 {
-	struct ipoib_peer *peer;
+	struct ipoib_peer *peer = ipoib_peer_find(cm, addr);
 
-	lockdep_assert_held(&cm->lock);
-	peer = rhashtable_lookup_fast(&cm->peers, addr, ipoib_peer_params);
-	return peer ?: ipoib_peer_make(cm, addr);
+	if (!peer) {
+		peer = kzalloc(sizeof(*peer), GFP_ATOMIC);
+		if (!peer)
+			return NULL;
+		peer->addr = *addr;
+		peer->sid = IPOIB_SID_RFC;
+		peer->last_rx = jiffies;
+		__skb_queue_head_init(&peer->parked);
+		INIT_LIST_HEAD(&peer->conns);
+		INIT_LIST_HEAD(&peer->resend);
+		hash_add(cm->peers, &peer->hash, ipoib_peer_hash(cm, addr));
+		cm->npeers++;
+		ipoib_object_made(IPOIB_OBJECT_PEER);
+	}
+	peer->users++;
+	return peer;
 }
 
 /**
  * ipoib_peer_put - give up one of &ipoib_peer.users
  * @cm: connected mode of the interface
- * @peer: the peer; gone if it has no neighbour and nothing is left of it, as one that is known
- *	by a request only
+ * @peer: the peer; gone if it has no neighbour and nothing is left of it
  *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
-	peer->users--;
-	if (!peer->sent_to && ipoib_peer_is_evictable(peer))
-		ipoib_peer_free(cm, peer);
+	if (--peer->users)
+		return;
+	WARN_ON_ONCE(!skb_queue_empty(&peer->parked));
+	hash_del(&peer->hash);
+	cm->npeers--;
+	ipoib_object_gone(IPOIB_OBJECT_PEER, 1);
+	kfree_rcu(peer, rcu);
+}
+
+/**
+ * ipoib_peer_detach - take a peer from its neighbour
+ * @cm: connected mode of the interface
+ * @peer: the peer, which hangs on one; it stays as long as it has other users
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	lockdep_assert_held(&cm->lock);
+	hlist_del_init_rcu(&peer->neigh_list);
+	ipoib_peer_put(cm, peer);
+}
+
+/**
+ * ipoib_peer_attach - have a peer hang on its neighbour, by which frames find it
+ * @cm: connected mode of the interface
+ * @peer: the peer, which hangs on none
+ * @neigh: the neighbour, of its GID; with too many peers it loses the oldest, which hangs on
+ *	it again with the next frame. One that has been unlinked gets no peer.
+ *
+ * Context: &ipoib_cm.lock held, RCU read side
+ */
+void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
+		       struct ipoib_neigh *neigh)
+{
+	spinlock_t *lock = &cm->priv->neigh.lock;
+	struct ipoib_peer *oldest;
+	unsigned int n = 0;
+
+	lockdep_assert_held(&cm->lock);
+	hlist_for_each_entry(oldest, &neigh->peers, neigh_list) {
+		if (++n < IPOIB_PEER_MAX)
+			continue;
+		ipoib_peer_detach(cm, oldest);
+		break;
+	}
+	spin_lock(lock);
+	if (!list_empty(&neigh->list)) {
+		hlist_add_head_rcu(&peer->neigh_list, &neigh->peers);
+		peer->users++;
+	}
+	spin_unlock(lock);
 }
 
 /* ---- how we stand with one ---- */
@@ -339,8 +332,10 @@ void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	lockdep_assert_held(&cm->lock);
 	if (skb_queue_empty(&peer->parked))
 		return;
-	if (!ipoib_peer_is_behind(peer))
+	if (!ipoib_peer_is_behind(peer)) {
 		list_add_tail(&peer->resend, &cm->resend);
+		peer->users++;
+	}
 	RCU_INIT_POINTER(peer->tx, NULL);
 	queue_work(system_unbound_wq, &cm->resend_work);
 }
@@ -525,11 +520,11 @@ static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
 void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 {
 	struct ipoib_peer *peer;
+	unsigned int i;
 
 	lockdep_assert_held(&cm->lock);
-	list_for_each_entry(peer, &cm->peer_list, list) {
+	hash_for_each(cm->peers, i, peer, hash) {
 		ipoib_peer_unhold(cm, peer, dropped);
-		list_del_init(&peer->resend);
 		peer->state = IPOIB_PEER_IDLE;
 		peer->sid = IPOIB_SID_RFC;
 		peer->failures = 0;
@@ -600,11 +595,18 @@ static void ipoib_peer_take_parked(struct ipoib_dev *priv,
 		list_del_init(&peer->resend);
 		ipoib_peer_unhold(cm, peer, frames);
 		ipoib_peer_publish(peer);
+		ipoib_peer_put(cm, peer);
 	}
 	spin_unlock(&cm->lock);
 }
 
-static void ipoib_peer_resend_work(struct work_struct *work)
+/**
+ * ipoib_peer_resend_work - send the frames that waited for connections
+ * @work: &ipoib_cm.resend_work
+ *
+ * Context: process
+ */
+void ipoib_peer_resend_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, resend_work);
 
@@ -651,39 +653,4 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
 	seq_printf(file, "  failures: %u\n", peer->failures);
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		ipoib_conn_show(file, conn);
-}
-
-/* ---- interface comes and goes ---- */
-
-/**
- * ipoib_peer_init - prepare for peers
- * @cm: connected mode of the interface
- *
- * Context: may sleep
- * Return: 0 or -ENOMEM
- */
-int ipoib_peer_init(struct ipoib_cm *cm)
-{
-	INIT_LIST_HEAD(&cm->peer_list);
-	INIT_LIST_HEAD(&cm->resend);
-	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
-	return rhashtable_init(&cm->peers, &ipoib_peer_params);
-}
-
-/**
- * ipoib_peer_exit - undo ipoib_peer_init()
- * @cm: connected mode of the interface, without connections; nothing is sent
- *
- * Context: process
- */
-void ipoib_peer_exit(struct ipoib_cm *cm)
-{
-	struct ipoib_peer *peer, *tmp;
-
-	flush_work(&cm->resend_work);
-	spin_lock_bh(&cm->lock);
-	list_for_each_entry_safe(peer, tmp, &cm->peer_list, list)
-		ipoib_peer_free(cm, peer);
-	spin_unlock_bh(&cm->lock);
-	rhashtable_destroy(&cm->peers);
 }

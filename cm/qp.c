@@ -300,11 +300,10 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 		share->nconns++;
 		share->npending++;
 		list_add_tail(&conn->list, &cm->conns);
-		list_add_tail(&conn->share_list, &cm->pending);
 		break;
 	case IPOIB_CONN_ESTABLISHED:
 		ipoib_conn_end_pending(conn, share);
-		list_move_tail(&conn->share_list, &share->conns);
+		list_add_tail(&conn->share_list, &share->conns);
 		break;
 	case IPOIB_CONN_CLOSING:
 		if (conn->state != IPOIB_CONN_ESTABLISHED)

@@ -40,6 +40,7 @@ CASES=(
 	"removed C19 an HCA that is pulled out takes its connections along"
 	"silent_bound_all C35,F38 no more than 128 packets wait for all peers on a port that do not answer"
 	"silent_port C35,F38 no more than 16 requests to peers on one port are under way, and a peer on another one has a connection at once"
+	"many_qpns C35 of the QPNs at one port that packets go to 128 are remembered, and a peer there keeps its connection"
 )
 
 NEEDS=(
@@ -568,15 +569,39 @@ silent_bound_all()
 	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
 }
 
-# One packet to each of 64.
-TO_PORT='
-import socket
+# to_port NET COUNT: one packet of node 1 to each of the first addresses of NET
+to_port()
+{
+	in_node 1 python3 -c '
+import socket, sys
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for i in range(1, 65):
-    sender.sendto(bytes(100), (f"10.9.7.{i}", 9))
-'
+for i in range(1, int(sys.argv[2]) + 1):
+    sender.sendto(bytes(100), (f"{sys.argv[1]}.{i}", 9))
+' "$@" || fail "cannot send"
+}
 
-# not_asked_are ARG...: how many of node 1's peers that TO_PORT sends to are not asked, and
+# neighbours_add NET COUNT QPN: these addresses are at QPNs of node 2 that it has not
+neighbours_add()
+{
+	local gid i
+
+	gid=$(port_gid_hex 2 | sed 's/../:&/g')
+	for ((i = 1; i <= $2; i++)); do
+		printf 'neigh replace %s.%d dev ib0 lladdr 80:%s:00:%02x%s\n' "$1" "$i" "$3" "$i" "$gid"
+	done | host 1 -i ip -n node1 -batch -
+}
+
+# neighbours_del NET COUNT
+neighbours_del()
+{
+	local i
+
+	for ((i = 1; i <= $2; i++)); do
+		echo "neigh del $1.$i dev ib0"
+	done | host 1 -i ip -n node1 -batch -
+}
+
+# not_asked_are ARG...: how many of node 1's peers in silent_port are not asked, and
 # have not failed
 not_asked_are()
 {
@@ -590,26 +615,59 @@ not_asked_are()
 # As silent_bound_all, but each is sent one packet, for which it is asked for a connection.
 silent_port()
 {
-	local before gid i
+	local before
 
 	silence_begin
 	check "none to node 3" in_mode connected rc 3
-	gid=$(port_gid_hex 2 | sed 's/../:&/g')
-	for ((i = 1; i <= 64; i++)); do
-		printf 'neigh replace 10.9.7.%d dev ib0 lladdr 80:ac:00:%02x%s\n' "$i" "$i" "$gid"
-	done | host 1 -i ip -n node1 -batch -
+	neighbours_add 10.9.7 64 ac
 	check "no requests" slowwait 15 no_requests
 	before=$(cm_stat 1 cm_requests)
-	in_node 1 python3 -c "$TO_PORT" || fail "cannot send"
+	to_port 10.9.7 64
 	check "no request to the others" busywait 3000 not_asked_are -ge 48
 	check_num "requests" $(($(cm_stat 1 cm_requests) - before)) -le 16
 	check_num "requests" $(($(cm_stat 1 cm_requests) - before)) -ge 1
 	check "another peer" within 1000 connect_try 1 3
-	for ((i = 1; i <= 64; i++)); do
-		echo "neigh del 10.9.7.$i dev ib0"
-	done | host 1 -i ip -n node1 -batch -
+	neighbours_del 10.9.7 64
 	knob_set 2 drop_every_mad 0
 	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
+}
+
+# peers NODE
+peers()
+{
+	cm_view "$1" | sed -n 's/^peers: //p'
+}
+
+peers_are()
+{
+	test "$(peers "$1")" "$2" "$3"
+}
+
+# The peer among others with its GID
+connected_beside()
+{
+	ping_ok 1 "$(ip4 2)" && [ "$(conn_count 1 2)" -ge 1 ]
+}
+
+# Node 2 refuses all of them. They are forgotten with the neighbours of the stack.
+many_qpns()
+{
+	local before
+
+	check "connection" slowwait 15 connected_beside
+	check "no requests" slowwait 15 no_requests
+	before=$(peers 1)
+	neighbours_add 10.9.6 200 ad
+	to_port 10.9.6 200
+	check "no requests" slowwait 15 no_requests
+	check "some are remembered" peers_are 1 -ge 100
+	# and node 3, and what has a connection
+	check "not all" peers_are 1 -le 140
+	check "connection" connected_beside
+	check "ping" ping_lossless 1 "$(ip4 2)" 5
+	neighbours_del 10.9.6 200
+	check "forgotten" slowwait 15 peers_are 1 -le $((before + 2))
+	check "connection" connected_beside
 }
 
 ktap_main "$@"

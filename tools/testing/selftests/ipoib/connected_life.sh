@@ -42,12 +42,18 @@ diagnose()
 	cm_diagnose 1 2
 }
 
+no_peers()
+{
+	cm_view "$1" | grep -qx 'peers: 0'
+}
+
 ifdown()
 {
 	capture_start ifdown
 	check "down" node_ip 1 link set ib0 down
 	check "node 2 knows" busywait 5000 conn_count_is 2 1 0
 	check "node 1 holds none" slowwait 10 all_gone 1
+	check "nor a peer" slowwait 10 no_peers 1
 	capture_stop
 	check_num "DREQ" "$(cm_messages "$CM_DREQ" -f n | wc -l)" -ge 1
 	check "up" node_ip 1 link set ib0 up
