@@ -683,7 +683,7 @@ static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * @gone: it has been unlinked
  *
  * Requests of its peers that have waited for the record go on, and other connections are
- * compared with it.
+ * compared with it. Where it has been unlinked they wait for that of the next one of its GID.
  *
  * Context: process
  */
@@ -698,11 +698,13 @@ void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 		return;
 	spin_lock_bh(&cm->lock);
 	hlist_for_each_entry_safe(peer, tmp, &neigh->peers, neigh_list) {
+		if (gone) {
+			ipoib_peer_end(cm, peer);
+			continue;
+		}
 		list_for_each_entry(conn, &peer->conns, peer_list)
 			if (!conn->confirmed || conn->state != IPOIB_CONN_ESTABLISHED)
 				ipoib_conn_kick(conn);
-		if (gone)
-			ipoib_peer_end(cm, peer);
 	}
 	spin_unlock_bh(&cm->lock);
 }

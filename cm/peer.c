@@ -22,11 +22,8 @@
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/*
- * The most peers of a neighbour, which are interfaces of one port on one link: twice as many as
- * may have connections by default.
- */
-#define IPOIB_PEER_MAX		128
+/* The most peers of a neighbour that have no connections: interfaces of one port on one link. */
+#define IPOIB_PEER_IDLE_MAX	16
 /* How long a refusal is remembered, doubled with each. */
 #define IPOIB_CM_RETRY_MIN	(HZ / 2)
 
@@ -291,8 +288,9 @@ void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * ipoib_peer_attach - have a peer hang on its neighbour, by which frames find it
  * @cm: connected mode of the interface
  * @peer: the peer, which hangs on none
- * @neigh: the neighbour, of its GID; with too many peers it loses the oldest, which hangs on
- *	it again with the next frame. One that has been unlinked gets no peer.
+ * @neigh: the neighbour, of its GID. It loses those that have been on it for longest without
+ *	a connection, if there are too many; the next frame has one hang on it again. One that has
+ *	been unlinked gets no peer.
  *
  * Context: &ipoib_cm.lock held, RCU read side
  */
@@ -300,22 +298,20 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		       struct ipoib_neigh *neigh)
 {
 	spinlock_t *lock = &cm->priv->neigh.lock;
-	struct ipoib_peer *oldest;
-	unsigned int n = 0;
+	struct hlist_node *tmp;
+	unsigned int idle = 0;
 
 	lockdep_assert_held(&cm->lock);
-	hlist_for_each_entry(oldest, &neigh->peers, neigh_list) {
-		if (++n < IPOIB_PEER_MAX)
-			continue;
-		ipoib_peer_detach(cm, oldest);
-		break;
-	}
 	spin_lock(lock);
 	if (!list_empty(&neigh->list)) {
 		hlist_add_head_rcu(&peer->neigh_list, &neigh->peers);
 		peer->users++;
 	}
 	spin_unlock(lock);
+	/* The newest is the first. */
+	hlist_for_each_entry_safe(peer, tmp, &neigh->peers, neigh_list)
+		if (list_empty(&peer->conns) && ++idle > IPOIB_PEER_IDLE_MAX)
+			ipoib_peer_detach(cm, peer);
 }
 
 /* ---- how we stand with one ---- */

@@ -41,6 +41,9 @@ void ipoib_mcast_route_due(struct ipoib_dev *priv)
 		return;
 	priv->mcast.routes |= IPOIB_ROUTES_DUE;
 	priv->mcast.routes_at = jiffies;
+	/* The next pause is the first again; that there was one is kept, as it has been logged. */
+	if (priv->mcast.routes_pause)
+		priv->mcast.routes_pause = 1;
 	ipoib_mcast_kick(priv);
 }
 
