@@ -23,7 +23,7 @@ CASES=(
 
 NEEDS=(
 	[others_live]=remove
-	[add]=remove
+	[add]=others_live
 	[new_qpn]=add
 )
 

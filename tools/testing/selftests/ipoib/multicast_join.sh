@@ -46,11 +46,7 @@ CASES=(
 )
 
 NEEDS=(
-	[deliver:4]=join:4
-	[deliver:6]=join:6
-	[not_joined]=deliver:4
-	[leave:4]=join:4
-	[leave:6]=join:6
+	[up]=down
 )
 
 setup()
@@ -95,9 +91,16 @@ join()
 	check "node 3 is one, too" slowwait 5 is_member 3 "$MGID"
 }
 
-join_state()
+# joined FAMILY: nodes 2 and 3 are members, since an earlier case or now
+joined()
 {
 	family "$1"
+	is_member 2 "$MGID" || join "$1"
+}
+
+join_state()
+{
+	joined "$1"
 	check_eq "JoinState" "$(sa_join_state 2 "$MGID")" 0x1
 }
 
@@ -105,7 +108,7 @@ like_broadcast()
 {
 	local key
 
-	family "$1"
+	joined "$1"
 	for key in qkey mtu TClass pkey SL FlowLabel HopLimit rate; do
 		check_eq "$key" "$(sa_field "$MGID" "$key")" "$(sa_field "$BROADCAST_MGID" "$key")"
 	done
@@ -121,6 +124,8 @@ own_mlid()
 {
 	local mlid4 mlid6
 
+	joined 4
+	joined 6
 	mlid4=$(sa_field "$MGID4" mlid)
 	mlid6=$(sa_field "$MGID6" mlid)
 	check_num "MLID" "$((mlid4))" -gt $((0xc000))
@@ -133,7 +138,7 @@ deliver()
 {
 	local two
 
-	family "$1"
+	joined "$1"
 	udp_listen 2 "$GROUP" 7000 20 20000
 	two=$LISTENER
 	udp_listen 3 "$GROUP" 7000 20 20000
@@ -158,6 +163,7 @@ warm_up()
 
 not_joined()
 {
+	joined 4
 	warm_up "$GROUP4"
 	listen_marker 4 0x0800
 	in_node 1 udp_group send ib0 "$GROUP4" 7000 100 20
@@ -167,6 +173,7 @@ not_joined()
 
 no_echo()
 {
+	joined 4
 	udp_listen 2 "$GROUP4" 7001 1000 60000
 	in_node 2 udp_group send ib0 "$GROUP4" 7001 100 5 20000
 	# from node 1: the stack's own copy would be there before what comes by the fabric
@@ -177,7 +184,7 @@ no_echo()
 
 cached()
 {
-	family 4
+	joined 4
 	warm_up "$GROUP"
 	capture_start cached
 	in_node 1 udp_group send ib0 "$GROUP" 7002 100 50
@@ -190,8 +197,7 @@ cached()
 
 leave_one()
 {
-	family 4
-	is_member 3 "$MGID" || join 4
+	joined 4
 	group_leave "${MEMBER[3.4]}"
 	check "node 3 has left" slowwait 5 no_member 3 "$MGID"
 	check "node 2 has not" is_member 2 "$MGID"
@@ -204,8 +210,7 @@ leave()
 {
 	local node
 
-	family "$1"
-	is_member 2 "$MGID" || join "$1"
+	joined "$1"
 	for node in 2 3; do
 		kill -0 "${MEMBER[$node.$1]}" 2> /dev/null && group_leave "${MEMBER[$node.$1]}"
 	done
