@@ -7,7 +7,7 @@
  * under test.
  */
 #include "ipoib_suites.h"
-#include "../../../sa/record.c"
+#include "sa/record.c"
 
 static const u8 record_octets[52] = {
 	/* MGID, port's GID */

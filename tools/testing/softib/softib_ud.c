@@ -2,7 +2,7 @@
 /*
  * UD: datagrams of QP0 and QP1 and of all other UD QPs, out and in.
  *
- * A datagram is complete when it has travelled: there are no acknowledgements
+ * A datagram is complete when it has travelled: there are no acknowledgments
  * and softib_port_tx() delivers synchronously. So work requests complete in
  * order, one by one, and s_last alone is the engine's position.
  */
