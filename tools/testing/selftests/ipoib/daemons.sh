@@ -18,6 +18,8 @@
 CASES=(
 	"networkd:datagram - systemd-networkd gives the interface its address"
 	"networkd:child - and makes a child by Kind=ipoib, in connected mode"
+	"name:link - udev gives the interface the name and MTU of a .link file, found by its GUID"
+	"name:rule - or of a rule, as 70-persistent-ipoib.rules has them"
 	"nm:datagram - NetworkManager gives the interface its address"
 	"nm:connected - and connected mode with MTU 65520, which stays over down and up"
 	"nm:child - and makes a child by p-key and parent"
@@ -25,6 +27,8 @@ CASES=(
 	"ifupdown - ifupdown sets mode, MTU and address, and makes a child and takes it away"
 	"dhcp - systemd-networkd gets an IPv4 and an IPv6 address from dnsmasq"
 	"radvd - the kernel takes a prefix that radvd advertises"
+	"chrony - chronyd follows another by time stamps of the kernel of what it receives"
+	"ibacm - ibacm finds the path to an IP address, the SA's"
 )
 
 EXAMPLES=$LIB_DIR/../../../../Documentation/examples
@@ -48,7 +52,7 @@ blue_by_hand()
 		node_ip 2 link set blue up
 }
 
-# ---- the box ----
+# ---- the boxes ----
 
 # box_start: with node 1's ib0 as it is after boot
 box_start()
@@ -56,14 +60,29 @@ box_start()
 	node_ip 1 link set ib0 down
 	node_ip 1 addr flush dev ib0
 	in_node 1 sh -c 'echo datagram > /sys/class/net/ib0/mode'
-	spawn 1 sh -c 'mount -t tmpfs -o mode=755 run /run && cp -a /etc /run/etc && mount --bind /run/etc /etc &&
-		mkdir -p /run/systemd /run/network /run/lock &&
+	box_of 1
+}
+
+# box_of NODE: as the box, with its interfaces as they are
+box_of()
+{
+	spawn "$1" sh -c 'mount -t tmpfs -o mode=755 run /run && cp -a /etc /run/etc && mount --bind /run/etc /etc &&
+		mkdir -p /run/systemd /run/network /run/lock && mkdir -m 750 /run/chrony &&
 		tr -d - < /proc/sys/kernel/random/uuid > /etc/machine-id &&
 		echo ready && exec sleep infinity' \
 		> "$TESTDIR/box" &
 	BOX=$!
 	BACKGROUND+=("$BOX")
 	background_ready "$TESTDIR/box" || fail "no box"
+}
+
+# box_by_hand: the box, with an interface that was set up before
+box_by_hand()
+{
+	box_start
+	node_ip 1 link set ib0 up
+	node_ip 1 addr add "$(ip4 1)/16" dev ib0
+	slowwait 10 ping_ok 1 "$(ip4 2)" || fail "no ping"
 }
 
 in_box()
@@ -149,6 +168,31 @@ networkd()
 	esac
 	note "$(tail -n 5 "$TESTDIR/networkd.log")"
 	box_end
+}
+
+name()
+{
+	local address where=/etc/systemd/network file=70-ib.link
+
+	address=$(in_node 1 cat /sys/class/net/ib0/address)
+	box_start
+	case $1 in
+	link)	in_box mkdir -p "$where" ;;
+	rule)	where=/etc/udev/rules.d file=70-persistent-ipoib.rules ;;
+	esac
+	sed "s/80:.*:f2/$address/; s/00:02:c9.*:f2/${address: -23}/" "$EXAMPLES/udev/$file" > "$TESTDIR/$file"
+	in_box cp "$TESTDIR/$file" "$where/"
+	udev_start
+	check "name" slowwait 10 has_interface fabric0
+	[ "$1" != link ] || check "MTU" slowwait 10 mtu_is fabric0 1500
+	node_ip 1 link set fabric0 down
+	node_ip 1 link set fabric0 name ib0 mtu 2044
+	box_end
+}
+
+has_interface()
+{
+	node_ip 1 link show dev "$1" > /dev/null
 }
 
 nm_start()
@@ -268,6 +312,45 @@ radvd()
 	node_ip 1 link set ib0 up
 	check "address" slowwait 30 has_prefix fd0a::
 	background_stop
+}
+
+chrony()
+{
+	box_of 2
+	box_daemon server chronyd -x -d -u root -f "$EXAMPLES/chrony/server.conf"
+	box_by_hand
+	box_daemon chronyd chronyd -x -d -u root -f "$EXAMPLES/chrony/client.conf"
+	check "follows" slowwait 60 chrony_says tracking "Reference ID .*(10.9.0.2)"
+	check "received" chrony_says "ntpdata 10.9.0.2" "RX timestamping *: Kernel"
+	[ "$RET" -eq 0 ] || note "$(tail -n 8 "$TESTDIR/chronyd.log" "$TESTDIR/server.log")"
+	box_end
+}
+
+# chrony_says COMMAND PATTERN
+chrony_says()
+{
+	# shellcheck disable=SC2086 # words
+	in_box chronyc -n $1 | grep "$2"
+}
+
+# It takes the addresses, partitions and GIDs of the interfaces from sysfs. With -v the path is
+# compared with the one that the SA gives.
+ibacm()
+{
+	box_of 2
+	box_daemon ibacm2 ibacm -P
+	box_by_hand
+	box_daemon ibacm1 ibacm -P
+	check "path" slowwait 60 ibacm_resolves
+	[ "$RET" -eq 0 ] || note "$(in_box ib_acme -f i -s "$(ip4 1)" -d "$(ip4 2)" -v; tail -n 20 "$TESTDIR"/ibacm*.log;
+		in_box cat /var/log/ibacm.log)"
+	box_end
+}
+
+ibacm_resolves()
+{
+	in_box ib_acme -f i -s "$(ip4 1)" -d "$(ip4 2)" -v > "$TESTDIR/acme" 2>&1 &&
+		grep -q "path verification: success\|SA verification: success" "$TESTDIR/acme"
 }
 
 ktap_main "$@"

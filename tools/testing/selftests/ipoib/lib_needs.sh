@@ -35,7 +35,7 @@ programs_of()
 	case $1 in ref_connected | connected_rc | connected_uc) echo arping ;; esac
 	case $1 in
 	capture) echo cc ibv_rc_pingpong perfquery smpquery ;;
-	daemons) echo dbus-daemon dnsmasq ifup netplan nmcli nsenter radvd udevadm ;;
+	daemons) echo chronyd dbus-daemon dnsmasq ib_acme ifup netplan nmcli nsenter radvd udevadm ;;
 	multicast_ip) echo avahi-daemon dnsmasq socat ;;
 	partitions) echo rping setpriv ;;
 	rdma_cm) echo rping ucmatose udaddy ;;
