@@ -181,6 +181,43 @@ all_in()
 	done
 }
 
+# ---- groups: node 2 joins and leaves "groups" of them ----
+
+# Messages of class SubnAdm between node 2 and the SA in the capture, for each group
+sa_messages()
+{
+	local n
+
+	n=$(($(frame_count mad.class=03 "slid=$(lid_hex 2)") +
+		$(frame_count mad.class=03 "dlid=$(lid_hex 2)")))
+	awk "BEGIN { printf \"%.2f\n\", $n / $groups }"
+}
+
+# shellcheck disable=SC2317 # slowwait calls it
+mgids_are()
+{
+	test "$(sa_mgids | wc -l)" "$1" "$2"
+}
+
+# The time is that of the last message: how often the list is asked for does not count.
+groups_join()
+{
+	local i list=() base
+
+	for ((i = 0; i < groups; i++)); do
+		list+=("239.110.$((i >> 8 & 255)).$((i & 255))")
+	done
+	in_node 2 sysctl -q "net.ipv4.igmp_max_memberships=$((groups + 20))"
+	base=$(sa_mgids | wc -l)
+	capture_start join
+	group_join 2 "${list[@]}"
+	slowwait 120 mgids_are -ge $((base + groups)) || ktap_bail "not all groups"
+	capture_stop
+	result groups_join_ms "$(frames -f t mad.class=03 "slid=$(lid_hex 2)" |
+		awk 'NR == 1 { begin = $1 } { end = $1 } END { printf "%d\n", (end - begin) * 1000 }')"
+	result groups_join_mads "$(sa_messages)"
+}
+
 # report ARG...: bench-report's, with what is known of the machine
 report()
 {
