@@ -323,21 +323,6 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id,
 }
 
 /*
- * The peer has a connection that is used: what it was to grant is not needed any more. What has
- * been sent to it will be refused as crossed.
- */
-static void ipoib_peer_end_requests(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	struct ipoib_conn *conn, *tmp;
-
-	lockdep_assert_held(&cm->lock);
-	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_CONNECTING &&
-		    (READ_ONCE(conn->reason) || !test_bit(IPOIB_CONN_IS_ASKED, &conn->flags)))
-			__ipoib_conn_close(conn);
-}
-
-/*
  * The private data of an RTU (C15). Without it nothing shows that the peer follows the RFC, and
  * its connection is not sent on, though it has slots for that.
  */
@@ -368,8 +353,6 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 	if (conn->state == IPOIB_CONN_ESTABLISHED) {
 		ipoib_conn_take_rtu(conn);
 		ipoib_conn_settle(conn);
-		if (peer->chosen == conn)
-			ipoib_peer_end_requests(cm, peer);
 	}
 	spin_unlock_bh(&cm->lock);
 	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);
