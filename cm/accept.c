@@ -20,52 +20,6 @@
 
 /* ---- requests ---- */
 
-/**
- * struct ipoib_cm_request - a request, as far as it has been understood
- * @id: its identifier
- * @addr: link-layer address of the peer
- * @mtu: longest packet that both ends take
- * @sid: first octet of the service ID
- * @transport: RC or UC
- * @port: port that the request has come from
- * @failover: what we say of its alternate path
- */
-struct ipoib_cm_request {
-	struct ib_cm_id *id;
-	struct ipoib_lladdr addr;
-	unsigned int mtu;
-	u8 sid;
-	enum ipoib_transport transport;
-	struct ipoib_port_addr port;
-	enum ipoib_failover failover;
-};
-
-static bool ipoib_cm_offered(const struct ipoib_cm *cm, enum ib_qp_type type)
-{
-	return (type == IB_QPT_RC && cm->offers & IPOIB_LLADDR_RC) ||
-	       (type == IB_QPT_UC && cm->offers & IPOIB_LLADDR_UC);
-}
-
-/* Does the path of the request end at us, and on our link? */
-static int ipoib_cm_check_path(const struct ipoib_cm *cm,
-			       const struct ib_cm_req_event_param *req)
-{
-	struct ipoib_dev *priv = cm->priv;
-	const struct sa_path_rec *path = req->primary_path;
-	u16 pkey = be16_to_cpu(path->pkey);
-
-	if (req->port != priv->port || (pkey | IPOIB_PKEY_FULL) != priv->pkey)
-		return IB_CM_REJ_CONSUMER_DEFINED;
-	if (memcmp(&path->sgid, &priv->local_gid, sizeof(path->sgid)))
-		return IB_CM_REJ_INVALID_GID;
-	/* A request in the name of this port or of a group is refused. */
-	if (!memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
-	    rdma_is_multicast_addr((void *)path->dgid.raw))
-		return IB_CM_REJ_INVALID_GID;
-	return priv->fabric->conn_check ? priv->fabric->conn_check(priv, req) :
-					  0;
-}
-
 /*
  * The connection has to lead to the port that the request has come from. On InfiniBand the
  * request says where to: with the right LID and any QPN it would have all that is sent thrown
@@ -88,34 +42,47 @@ static int ipoib_cm_check_port(const struct ipoib_cm *cm, struct ib_cm_id *id,
 	return IB_CM_REJ_INVALID_LID;
 }
 
-/* Understand a request. Returns 0 or the reason to refuse it. */
-static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_event *event,
-			  struct ipoib_cm_request *request)
+/*
+ * Understand a request: its path ends at this port, on its link. Returns 0 or the reason to
+ * refuse it.
+ */
+static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
+			    const struct ib_cm_event *event, struct ipoib_lladdr *addr)
 {
 	const struct ib_cm_req_event_param *req = &event->param.req_rcvd;
 	const struct ipoib_cm_data *data = event->private_data;
+	const struct sa_path_rec *path = req->primary_path;
+	u16 pkey = be16_to_cpu(path->pkey);
 	u32 qpn = ipoib_cm_data_qpn(data);
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_dev *priv = cm->priv;
 	int reason;
 
-	if (!ipoib_cm_offered(cm, req->qp_type))
+	if (!(req->qp_type == IB_QPT_RC && cm->offers & IPOIB_LLADDR_RC) &&
+	    !(req->qp_type == IB_QPT_UC && cm->offers & IPOIB_LLADDR_UC))
 		return IB_CM_REJ_INVALID_TRANSPORT_TYPE;
-	reason = ipoib_cm_check_path(cm, req);
+	if (req->port != priv->port || (pkey | IPOIB_PKEY_FULL) != priv->pkey)
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	/* A request in the name of this port or of a group is refused. */
+	if (memcmp(&path->sgid, &priv->local_gid, sizeof(path->sgid)) ||
+	    !memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
+	    rdma_is_multicast_addr((void *)path->dgid.raw))
+		return IB_CM_REJ_INVALID_GID;
+	reason = priv->fabric->conn_check ? priv->fabric->conn_check(priv, req) : 0;
 	if (reason)
 		return reason;
-	request->mtu = ipoib_cm_mtu(cm, data);
-	if (!request->mtu || qpn < 2 || qpn == IPOIB_MCAST_QPN) {
-		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
+	conn->mtu = ipoib_cm_mtu(cm, data);
+	if (!conn->mtu || qpn < 2 || qpn == IPOIB_MCAST_QPN) {
+		ipoib_stat_add(priv, IPOIB_CM_BAD_DATA, 1);
 		return IB_CM_REJ_CONSUMER_DEFINED;
 	}
 	/* RFC 4755 section 3.3: the address is formed of these two. */
-	ipoib_lladdr_set(&request->addr, 0, qpn, &req->primary_path->dgid);
-	ipoib_cm_port_addr_from_rec(&request->port, req->primary_path);
-	request->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
-						  IPOIB_FAILOVER_ACCEPTED;
-	request->sid = ipoib_service_first(request->id->service_id);
-	request->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC :
-							 IPOIB_TRANSPORT_RC;
-	return ipoib_cm_check_port(cm, request->id, &request->port);
+	ipoib_lladdr_set(addr, 0, qpn, &path->dgid);
+	ipoib_cm_port_addr_from_rec(&conn->port, req->primary_path);
+	conn->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
+					       IPOIB_FAILOVER_ACCEPTED;
+	conn->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC : IPOIB_TRANSPORT_RC;
+	return ipoib_cm_check_port(cm, id, &conn->port);
 }
 
 /*
@@ -124,14 +91,14 @@ static int ipoib_cm_parse(const struct ipoib_cm *cm, const struct ib_cm_event *e
  * service ID is for a connection of one direction, beside that of the other one. An own request
  * that waits for the path record has not crossed anything.
  */
-static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 sid)
+static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	struct ipoib_lladdr own;
 	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
 	ipoib_cm_own_addr(cm, &own);
-	if (sid != IPOIB_SID_RFC || ipoib_lladdr_less(&own, &peer->addr))
+	if (ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
 		if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex &&
@@ -140,74 +107,57 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 
 	return false;
 }
 
-/* Whether a request may be granted now. Returns 0 or the reason to refuse it. */
-static int ipoib_conn_check_grant(const struct ipoib_conn *conn, struct ipoib_peer *peer,
-				  const struct ipoib_cm_request *request,
-				  enum ipoib_identity identity)
+/*
+ * Grant a request, if it may be now: from here on the peer has the connection, beside what it
+ * had, and the connection's work has the identifier. Nothing is sent to a port that the peer is
+ * known not to be on; the record may be out of date. Nor is it on more connections of a port than
+ * it may have addresses for: each takes a send queue.
+ *
+ * Returns 0, and the connection is published, or the reason to refuse it.
+ */
+static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id,
+				    const struct ipoib_lladdr *addr)
 {
+	bool rfc = ipoib_service_first(id->service_id) == IPOIB_SID_RFC;
+	int err, reason = IB_CM_REJ_NO_RESOURCES;
 	struct ipoib_cm *cm = conn->cm;
-	int err;
+	enum ipoib_identity identity;
+	struct ipoib_peer *peer;
 
+	conn->node = ipoib_cm_node(cm, &conn->port);
+	spin_lock_bh(&cm->lock);
+	peer = ipoib_peer_get(cm, addr);
+	if (!peer)
+		goto unlock;
+	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
 	if (identity == IPOIB_IDENTITY_REFUTED) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		ipoib_neigh_contradicted(cm->priv, peer->addr.gid, IPOIB_NEIGH_TRUST);
 	}
-	if (ipoib_peer_crosses(cm, peer, request->sid)) {
+	if (rfc && ipoib_peer_crosses(cm, peer)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
-		return IB_CM_REJ_CONSUMER_DEFINED;
+		reason = IB_CM_REJ_CONSUMER_DEFINED;
+		goto put;
 	}
 	err = ipoib_cm_admit(cm, conn->node);
 	if (err == -EDQUOT)
 		ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
-	return err ? IB_CM_REJ_NO_RESOURCES : 0;
-}
-
-/*
- * From here on the peer has the connection, beside what it had, and the connection's work has
- * the identifier. Nothing is sent to a port that the peer is known not to be on; the record may
- * be out of date. Nor is it on more connections of a port than it may have addresses for: each
- * takes a send queue.
- */
-static void ipoib_conn_enlist(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			      const struct ipoib_cm_request *request,
-			      enum ipoib_identity identity)
-{
-	struct ipoib_cm *cm = conn->cm;
-
+	if (err)
+		goto put;
+	reason = 0;
+	if (identity == IPOIB_IDENTITY_REFUTED)
+		rfc = false;
 	/* If we know it by the other one, that was before it listened to both. */
-	if (request->sid == IPOIB_SID_RFC && identity != IPOIB_IDENTITY_REFUTED)
+	if (rfc)
 		peer->sid = IPOIB_SID_RFC;
-	conn->mtu = request->mtu;
-	conn->failover = request->failover;
 	conn->confirmed = identity == IPOIB_IDENTITY_CONFIRMED;
-	conn->duplex = request->sid == IPOIB_SID_RFC && identity != IPOIB_IDENTITY_REFUTED &&
-		       ipoib_cm_share(cm, conn->node)->nconns < IPOIB_CM_SHARE_SENDS;
-	conn->id = request->id;
-	conn->id->context = conn;
-	conn->id->cm_handler = ipoib_conn_event;
+	conn->duplex = rfc && ipoib_cm_share(cm, conn->node)->nconns < IPOIB_CM_SHARE_SENDS;
+	conn->id = id;
+	id->context = conn;
+	id->cm_handler = ipoib_conn_event;
 	ipoib_object_made(IPOIB_OBJECT_CM_ID);
 	ipoib_conn_publish(conn, peer, IPOIB_CONN_ACCEPTING);
-}
-
-/* Returns 0, and the connection is published, or the reason to refuse it. */
-static int ipoib_conn_begin_passive(struct ipoib_conn *conn,
-				    const struct ipoib_cm_request *request)
-{
-	struct ipoib_cm *cm = conn->cm;
-	int reason = IB_CM_REJ_NO_RESOURCES;
-	enum ipoib_identity identity;
-	struct ipoib_peer *peer;
-
-	conn->port = request->port;
-	conn->node = ipoib_cm_node(cm, &conn->port);
-	spin_lock_bh(&cm->lock);
-	peer = ipoib_peer_get(cm, &request->addr);
-	if (!peer)
-		goto unlock;
-	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
-	reason = ipoib_conn_check_grant(conn, peer, request, identity);
-	if (!reason)
-		ipoib_conn_enlist(conn, peer, request, identity);
+put:
 	ipoib_peer_put(cm, peer);
 unlock:
 	spin_unlock_bh(&cm->lock);
@@ -265,42 +215,6 @@ void ipoib_conn_grant(struct ipoib_conn *conn)
 	ipoib_conn_close(conn);
 }
 
-/* Returns 0, and from then on the identifier is a connection's, or the reason to refuse. */
-static int ipoib_cm_take(struct ipoib_cm *cm, struct ib_cm_id *id,
-			 const struct ib_cm_event *event)
-{
-	struct ipoib_cm_request request = { .id = id };
-	struct ipoib_conn *conn;
-	int reason;
-
-	reason = ipoib_cm_parse(cm, event, &request);
-	if (reason)
-		return reason;
-	conn = ipoib_conn_alloc(cm, request.transport, GFP_KERNEL);
-	if (!conn)
-		return IB_CM_REJ_NO_RESOURCES;
-	reason = ipoib_conn_begin_passive(conn, &request);
-	if (reason)
-		kfree(conn);
-	return reason;
-}
-
-static int ipoib_cm_requested(struct ib_cm_id *id,
-			      const struct ib_cm_event *event)
-{
-	struct ipoib_cm *cm = id->context;
-	int reason = ipoib_cm_take(cm, id, event);
-
-	if (!reason)
-		return 0;
-	trace_ipoib_conn(cm->priv->netdev,
-			 event->param.req_rcvd.primary_path->dgid.raw,
-			 "reject", reason);
-	ipoib_conn_reject(id, cm, reason);
-	/* Has the CM destroy the identifier. */
-	return -EINVAL;
-}
-
 /*
  * A listener also gets the service ID resolution requests (SIDR_REQ) for its service
  * ID, each with an identifier of its own. An error has the CM refuse the request and
@@ -309,29 +223,30 @@ static int ipoib_cm_requested(struct ib_cm_id *id,
 static int ipoib_cm_listen_event(struct ib_cm_id *id,
 				 const struct ib_cm_event *event)
 {
+	int reason = IB_CM_REJ_NO_RESOURCES;
 	struct ipoib_cm *cm = id->context;
+	struct ipoib_lladdr addr;
+	struct ipoib_conn *conn;
 
-	switch (event->event) {
-	case IB_CM_REQ_RECEIVED:
-		return ipoib_cm_requested(id, event);
-	case IB_CM_SIDR_REQ_RECEIVED:
+	if (event->event == IB_CM_SIDR_REQ_RECEIVED) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_SIDR, 1);
 		return -EINVAL;
-	default:
-		return 0;
 	}
-}
-
-/*
- * The private data of an RTU (C15). Without it nothing shows that the peer follows the RFC, and
- * its connection is not sent on, though it has slots for that.
- */
-static void ipoib_conn_take_rtu(struct ipoib_conn *conn)
-{
-	conn->duplex = conn->ring.slots &&
-		       ipoib_cm_data_qpn(&conn->theirs) == ipoib_lladdr_qpn(&conn->peer->addr);
-	if (conn->ring.slots && !conn->duplex)
-		ipoib_stat_add(conn->cm->priv, IPOIB_CM_BAD_DATA, 1);
+	if (event->event != IB_CM_REQ_RECEIVED)
+		return 0;
+	conn = ipoib_conn_alloc(cm, GFP_KERNEL);
+	if (conn)
+		reason = ipoib_conn_parse(conn, id, event, &addr);
+	if (conn && !reason)
+		reason = ipoib_conn_begin_passive(conn, id, &addr);
+	if (!reason)
+		return 0;
+	kfree(conn);
+	trace_ipoib_conn(cm->priv->netdev,
+			 event->param.req_rcvd.primary_path->dgid.raw,
+			 "reject", reason);
+	ipoib_conn_reject(id, cm, reason);
+	return -EINVAL;
 }
 
 /**
@@ -351,7 +266,14 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 	/* Also if it was established without. */
 	if (conn->state == IPOIB_CONN_ESTABLISHED) {
-		ipoib_conn_take_rtu(conn);
+		/*
+		 * Without the private data of the RFC nothing shows that the peer follows it,
+		 * and its connection is not sent on, though it has slots for that (C15).
+		 */
+		conn->duplex = conn->ring.slots && ipoib_cm_data_qpn(&conn->theirs) ==
+						   ipoib_lladdr_qpn(&peer->addr);
+		if (conn->ring.slots && !conn->duplex)
+			ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		ipoib_conn_settle(conn);
 	}
 	spin_unlock_bh(&cm->lock);
@@ -359,22 +281,6 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 }
 
 /* ---- listening ---- */
-
-static struct ib_cm_id *ipoib_cm_listen_on(struct ipoib_cm *cm, u8 first)
-{
-	u32 qpn = cm->priv->txq->qp->qp_num;
-	struct ib_cm_id *id;
-	int err;
-
-	id = ipoib_conn_create_id(cm, ipoib_cm_listen_event, cm);
-	if (IS_ERR(id))
-		return id;
-	err = ib_cm_listen(id, ipoib_service_id(first, qpn));
-	if (!err)
-		return id;
-	ipoib_conn_destroy_id(id);
-	return ERR_PTR(err);
-}
 
 /**
  * ipoib_cm_listen - take requests
@@ -388,19 +294,26 @@ static struct ib_cm_id *ipoib_cm_listen_on(struct ipoib_cm *cm, u8 first)
 int ipoib_cm_listen(struct ipoib_cm *cm)
 {
 	static const u8 first[] = { IPOIB_SID_RFC, IPOIB_SID_LINUX };
+	u32 qpn = cm->priv->txq->qp->qp_num;
+	struct ib_cm_id *id;
 	unsigned int i;
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(first); i++) {
-		cm->listen[i] = ipoib_cm_listen_on(cm, first[i]);
-		if (IS_ERR(cm->listen[i])) {
-			err = PTR_ERR(cm->listen[i]);
-			cm->listen[i] = NULL;
-			ipoib_cm_unlisten(cm);
-			return err;
-		}
+		id = ipoib_conn_create_id(cm, ipoib_cm_listen_event, cm);
+		err = PTR_ERR_OR_ZERO(id);
+		if (err)
+			goto unlisten;
+		cm->listen[i] = id;
+		err = ib_cm_listen(id, ipoib_service_id(first[i], qpn));
+		if (err)
+			goto unlisten;
 	}
 	return 0;
+
+unlisten:
+	ipoib_cm_unlisten(cm);
+	return err;
 }
 
 /**

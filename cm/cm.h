@@ -752,8 +752,7 @@ void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
 			  const struct ipoib_cm_data *theirs);
-struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, enum ipoib_transport transport,
-				    gfp_t gfp);
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp);
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 			enum ipoib_conn_state state);

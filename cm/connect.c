@@ -135,9 +135,10 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
 		return -EOPNOTSUPP;
 	if (!ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port))
 		return -ENETUNREACH;
-	conn = ipoib_conn_alloc(cm, transport, GFP_ATOMIC);
+	conn = ipoib_conn_alloc(cm, GFP_ATOMIC);
 	if (!conn)
 		return -ENOMEM;
+	conn->transport = transport;
 	conn->port = port;
 	conn->node = ipoib_cm_node(cm, &port);
 	/* Last: another one may have to make room. */

@@ -222,20 +222,17 @@ void ipoib_conn_qp_stop(struct ipoib_conn *conn)
 /**
  * ipoib_conn_alloc - allocate a connection
  * @cm: connected mode of the interface
- * @transport: RC or UC
  * @gfp: how
  *
- * Return: the connection, which is the caller's to free until ipoib_conn_publish(), or NULL
+ * Return: the connection, of RC, which is the caller's to free until ipoib_conn_publish(), or NULL
  */
-struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, enum ipoib_transport transport,
-				    gfp_t gfp)
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 {
 	struct ipoib_conn *conn = kzalloc(sizeof(*conn), gfp);
 
 	if (!conn)
 		return NULL;
 	conn->cm = cm;
-	conn->transport = transport;
 	conn->psn = get_random_u32() & 0xffffff;
 	conn->deadline = jiffies + IPOIB_CM_LATE;
 	conn->used = jiffies;
