@@ -36,14 +36,12 @@
 
 /* ---- asking for a connection ---- */
 
-static int ipoib_conn_send_req(struct ipoib_conn *conn,
-			       struct sa_path_rec *rec,
-			       const struct ib_gid_attr *gid)
+static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 {
+	struct ipoib_dev *priv = conn->cm->priv;
 	struct ipoib_cm_data data;
 	struct ib_cm_req_param req = {
 		.primary_path = rec,
-		.ppath_sgid_attr = gid,
 		.service_id = ipoib_service_id(conn->duplex ? IPOIB_SID_RFC : IPOIB_SID_LINUX,
 					       ipoib_lladdr_qpn(&conn->peer->addr)),
 		.qp_num = conn->qp->qp_num,
@@ -58,17 +56,6 @@ static int ipoib_conn_send_req(struct ipoib_conn *conn,
 		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
 		.srq = !!conn->cm->rx->srq,
 	};
-
-	ipoib_cm_own_data(conn->cm, &data);
-	/* SAs say a second or more, on fabrics of microseconds. */
-	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
-	conn->deadline = jiffies + IPOIB_CM_LATE;
-	return ib_send_cm_req(conn->id, &req);
-}
-
-static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
 	const struct ib_gid_attr *gid = NULL;
 	int err;
 
@@ -77,23 +64,15 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 		gid = priv->fabric->conn_gid(priv);
 	if (IS_ERR(gid))
 		return PTR_ERR(gid);
-	err = ipoib_conn_send_req(conn, rec, gid);
+	req.ppath_sgid_attr = gid;
+	ipoib_cm_own_data(conn->cm, &data);
+	/* SAs say a second or more, on fabrics of microseconds. */
+	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
+	conn->deadline = jiffies + IPOIB_CM_LATE;
+	err = ib_send_cm_req(conn->id, &req);
 	if (gid)
 		rdma_put_gid_attr(gid);
 	return err;
-}
-
-/* The transport to ask for, -1 if there is none that both offer. */
-static int ipoib_conn_choose(const struct ipoib_cm *cm,
-			     const struct ipoib_peer *peer)
-{
-	u8 both = cm->offers & peer->offers;
-
-	if (both == (IPOIB_LLADDR_RC | IPOIB_LLADDR_UC))
-		return cm->prefer;
-	if (both & IPOIB_LLADDR_RC)
-		return IPOIB_TRANSPORT_RC;
-	return both & IPOIB_LLADDR_UC ? IPOIB_TRANSPORT_UC : -1;
 }
 
 /*
@@ -125,20 +104,23 @@ static bool ipoib_peer_use_any(struct ipoib_peer *peer, const struct ipoib_conn 
 /* Publish a connection that its work requests, if there may be one. */
 static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again)
 {
-	int transport = ipoib_conn_choose(cm, peer);
+	u8 both = cm->offers & peer->offers;
 	struct ipoib_port_addr port;
 	struct ipoib_conn *conn;
 	int err;
 
 	lockdep_assert_held(&cm->lock);
-	if (transport < 0 || !ipoib_cm_is_on(cm->priv))
+	if (!both || !ipoib_cm_is_on(cm->priv))
 		return -EOPNOTSUPP;
 	if (!ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port))
 		return -ENETUNREACH;
 	conn = ipoib_conn_alloc(cm, GFP_ATOMIC);
 	if (!conn)
 		return -ENOMEM;
-	conn->transport = transport;
+	if (both == (IPOIB_LLADDR_RC | IPOIB_LLADDR_UC))
+		conn->transport = cm->prefer;
+	else if (both == IPOIB_LLADDR_UC)
+		conn->transport = IPOIB_TRANSPORT_UC;
 	conn->port = port;
 	conn->node = ipoib_cm_node(cm, &port);
 	/* Last: another one may have to make room. */
@@ -213,16 +195,6 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	return 0;
 }
 
-static int ipoib_conn_make_active(struct ipoib_conn *conn)
-{
-	struct ib_cm_id *id = ipoib_conn_create_id(conn->cm, ipoib_conn_event, conn);
-
-	if (IS_ERR(id))
-		return PTR_ERR(id);
-	conn->id = id;
-	return ipoib_conn_make(conn);
-}
-
 /**
  * ipoib_conn_request - request a connection
  * @conn: the connection, without QP
@@ -234,6 +206,7 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	struct sa_path_rec rec;
+	struct ib_cm_id *id;
 	long ret;
 
 	spin_lock_bh(&cm->lock);
@@ -241,8 +214,14 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	spin_unlock_bh(&cm->lock);
 	if (ret > 0)
 		return ret;
-	if (!ret)
-		ret = ipoib_conn_make_active(conn);
+	if (ret)
+		goto close;
+	id = ipoib_conn_create_id(cm, ipoib_conn_event, conn);
+	ret = PTR_ERR_OR_ZERO(id);
+	if (ret)
+		goto close;
+	conn->id = id;
+	ret = ipoib_conn_make(conn);
 	/* That takes long for the first one: it may have been closed, or the peer was faster. */
 	spin_lock_bh(&cm->lock);
 	if (!ret && (ipoib_conn_is_closing(conn) || ipoib_peer_use_any(conn->peer, conn)))
@@ -250,30 +229,14 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	spin_unlock_bh(&cm->lock);
 	if (!ret)
 		ret = ipoib_conn_ask(conn, &rec);
-	trace_ipoib_conn(conn->cm->priv->netdev, conn->peer->addr.gid, "request", ret);
+close:
+	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "request", ret);
 	if (ret)
 		ipoib_conn_close(conn);
 	return 0;
 }
 
 /* ---- what the peer answers ---- */
-
-/*
- * Keep a refused request for a while, in the place of the peer's, which may have crossed it and
- * be here soon: the greater address refuses for that. Returns false if it is not kept.
- */
-static bool ipoib_conn_yield(struct ipoib_conn *conn)
-{
-	struct ipoib_lladdr own;
-
-	ipoib_cm_own_addr(conn->cm, &own);
-	if (conn->reason != IB_CM_REJ_CONSUMER_DEFINED || !conn->duplex ||
-	    conn->peer->state == IPOIB_PEER_UP ||
-	    !ipoib_lladdr_less(&own, &conn->peer->addr))
-		return false;
-	conn->deadline = jiffies + IPOIB_CM_YIELD;
-	return true;
-}
 
 static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 {
@@ -333,33 +296,25 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 }
 
 /*
- * Whether to request again at once, in another way; once, for the next frame has a pause. A
- * peer that does not know the service ID is asked by the other one (fallback, C21). HCAs may
- * assign the same QPNs after a reboot as before, which the peer still has in use: the next QP
- * has another QPN.
+ * Close a refused request, and count that, or request again at once, in another way; once, for
+ * the next frame has a pause. A peer that does not know the service ID is asked by the other one
+ * (fallback, C21). HCAs may assign the same QPNs after a reboot as before, which the peer still
+ * has in use: the next QP has another QPN.
  */
-static bool ipoib_conn_may_repeat(struct ipoib_conn *conn)
-{
-	struct ipoib_peer *peer = conn->peer;
-
-	lockdep_assert_held(&conn->cm->lock);
-	if (peer->state != IPOIB_PEER_CONNECTING)
-		return false;
-	if (conn->reason == IB_CM_REJ_INVALID_SERVICE_ID)
-		peer->sid = conn->duplex ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
-	else if (conn->reason != IB_CM_REJ_STALE_CONN)
-		return false;
-	return !test_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
-}
-
-/* Close a refused request, and count that, unless another one takes its place. */
 static void ipoib_conn_refused(struct ipoib_conn *conn)
 {
+	bool again = !test_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
 
 	lockdep_assert_held(&cm->lock);
-	if (!ipoib_conn_may_repeat(conn)) {
+	if (peer->state != IPOIB_PEER_CONNECTING)
+		again = false;
+	else if (conn->reason == IB_CM_REJ_INVALID_SERVICE_ID)
+		peer->sid = conn->duplex ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
+	else if (conn->reason != IB_CM_REJ_STALE_CONN)
+		again = false;
+	if (!again) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REFUSED, 1);
 		__ipoib_conn_close(conn);
 		return;
@@ -374,20 +329,29 @@ static void ipoib_conn_refused(struct ipoib_conn *conn)
  * ipoib_conn_rejected - the peer has refused a connection
  * @conn: the connection, with the reason of the REJ
  *
+ * A request is kept for a while in the place of the peer's, which may have crossed it and be here
+ * soon: the greater address refuses for that.
+ *
  * Context: process
  */
 void ipoib_conn_rejected(struct ipoib_conn *conn)
 {
+	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_lladdr own;
 
-	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "rejected", conn->reason);
+	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "rejected", conn->reason);
+	ipoib_cm_own_addr(cm, &own);
 	spin_lock_bh(&cm->lock);
 	if (conn->state != IPOIB_CONN_CONNECTING) {
 		/* The peer never had our RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
 			set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 		__ipoib_conn_close(conn);
-	} else if (!ipoib_conn_yield(conn)) {
+	} else if (conn->reason == IB_CM_REJ_CONSUMER_DEFINED && conn->duplex &&
+		   peer->state != IPOIB_PEER_UP && ipoib_lladdr_less(&own, &peer->addr)) {
+		conn->deadline = jiffies + IPOIB_CM_YIELD;
+	} else {
 		ipoib_conn_refused(conn);
 	}
 	spin_unlock_bh(&cm->lock);

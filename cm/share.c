@@ -30,21 +30,11 @@ MODULE_PARM_DESC(cm_max_per_port,
 		 "Most connections with peers on one port of the fabric (0: a quarter of the receives, half of all connections at most)");
 
 /*
- * A connection holds one receive of the SRQ at most, so the peers on one port never hold
- * more than a quarter of all.
+ * Close the least recently used connection of a share, if it is idle or @used ones may go. The
+ * works of connections keep the list in order of use; what has been used since they ran is in
+ * front, still.
  */
-static unsigned int ipoib_cm_share_limit(const struct ipoib_cm *cm,
-					 unsigned int limit)
-{
-	return READ_ONCE(ipoib_cm_max_port) ?:
-	       max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
-}
-
-/*
- * The works of connections keep the list in order of use; what has been used since they ran is
- * in front, still.
- */
-static struct ipoib_conn *ipoib_cm_share_oldest(struct ipoib_cm_share *share)
+static bool ipoib_cm_share_evict(struct ipoib_cm_share *share, bool used)
 {
 	struct ipoib_conn *conn, *oldest = NULL;
 	unsigned int scan = IPOIB_CM_SCAN_MAX;
@@ -55,17 +45,9 @@ static struct ipoib_conn *ipoib_cm_share_oldest(struct ipoib_cm_share *share)
 		if (!--scan)
 			break;
 	}
-	return oldest;
-}
-
-/* Close the least recently used connection of a share, if it is idle or @used ones may go. */
-static bool ipoib_cm_share_evict(struct ipoib_cm_share *share, bool used)
-{
-	struct ipoib_conn *conn = ipoib_cm_share_oldest(share);
-
-	if (!conn || !(used || ipoib_conn_is_evictable(conn)))
+	if (!oldest || !(used || ipoib_conn_is_evictable(oldest)))
 		return false;
-	ipoib_conn_close_for(conn, IPOIB_CLOSE_EVICTED);
+	ipoib_conn_close_for(oldest, IPOIB_CLOSE_EVICTED);
 	return true;
 }
 
@@ -79,23 +61,6 @@ static struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm)
 		if (share->nconns > largest->nconns)
 			largest = share;
 	return largest;
-}
-
-/*
- * Room among all. If none is idle, a port with many connections gives one to a port with few,
- * used or not: it would otherwise exclude others by using all of its share.
- */
-static bool ipoib_cm_has_room(struct ipoib_cm *cm, struct ipoib_cm_share *share,
-			      unsigned int limit)
-{
-	struct ipoib_cm_share *largest;
-
-	if (cm->nconns < limit)
-		return true;
-	if (ipoib_cm_share_evict(share, false))
-		return true;
-	largest = ipoib_cm_share_largest(cm);
-	return ipoib_cm_share_evict(largest, largest->nconns >= 2 * (share->nconns + 1));
 }
 
 /**
@@ -159,9 +124,14 @@ void ipoib_cm_share_move(struct ipoib_conn *conn, u32 node)
  */
 int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
 {
-	struct ipoib_cm_share *share = ipoib_cm_share(cm, node);
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, node), *largest;
 	unsigned int limit = ipoib_cm_limit(cm);
-	unsigned int own = ipoib_cm_share_limit(cm, limit);
+	/*
+	 * A connection holds one receive of the SRQ at most, so the peers on one port never
+	 * hold more than a quarter of all.
+	 */
+	unsigned int own = READ_ONCE(ipoib_cm_max_port) ?:
+			   max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
 
 	lockdep_assert_held(&cm->lock);
 	/* What is admitted while the SRQ has failed keeps it from being made anew. */
@@ -181,5 +151,13 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
 		return -EDQUOT;
 	if (share->nconns >= own)
 		return ipoib_cm_share_evict(share, false) ? 0 : -EDQUOT;
-	return ipoib_cm_has_room(cm, share, limit) ? 0 : -ENOSPC;
+	if (cm->nconns < limit || ipoib_cm_share_evict(share, false))
+		return 0;
+	/*
+	 * If none is idle, a port with many connections gives one to a port with few, used or
+	 * not: it would otherwise exclude others by using all of its share.
+	 */
+	largest = ipoib_cm_share_largest(cm);
+	return ipoib_cm_share_evict(largest, largest->nconns >= 2 * (share->nconns + 1)) ?
+	       0 : -ENOSPC;
 }
