@@ -54,45 +54,21 @@ static void ipoib_peer_key(struct ipoib_lladdr *key,
 	memcpy(key->gid, addr->gid, sizeof(key->gid));
 }
 
-/* A try may be made, or is being made. Caller holds the lock. */
-static bool ipoib_peer_may_connect(struct ipoib_peer *peer)
-{
-	switch (peer->state) {
-	case IPOIB_PEER_IDLE:
-		return true;
-	case IPOIB_PEER_REFUSED:
-		return !ipoib_peer_pauses(peer);
-	default:
-		return false;
-	}
-}
-
 /*
- * A frame too long for the connection. What fits UD goes that way; else the sender
- * gets the greater of both in an ICMP error, which is what the peer takes (C28).
+ * Returns whether the frame was taken; else it is left to UD, as is one that is too long for the
+ * connection. If it does not fit UD, either, the sender gets the greater of both in an ICMP
+ * error, which is what the peer takes (C28).
  */
-static bool ipoib_cm_too_long(struct ipoib_dev *priv, struct sk_buff *skb,
-			      const struct ipoib_conn *conn)
+static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
 {
+	struct ipoib_dev *priv = conn->cm->priv;
+
+	if (likely(skb->len <= conn->mtu + IPOIB_HARD_LEN))
+		return ipoib_conn_xmit(conn, skb);
 	if (conn->mtu <= READ_ONCE(priv->mcast_mtu))
 		return false;
 	ipoib_pmtu_reject(priv, skb, conn->mtu);
 	return true;
-}
-
-/* Returns whether the frame was taken; else it is left to UD. */
-static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
-{
-	if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN))
-		return ipoib_cm_too_long(conn->cm->priv, skb, conn);
-	return ipoib_conn_xmit(conn, skb);
-}
-
-/* Is a connection being made that is worth waiting for? */
-static bool ipoib_peer_setup_is_pending(const struct ipoib_peer *peer)
-{
-	return peer->state == IPOIB_PEER_CONNECTING &&
-	       time_before(jiffies, peer->setup_deadline);
 }
 
 /*
@@ -116,7 +92,8 @@ static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
 	if (hlist_unhashed(&peer->neigh_list))
 		ipoib_peer_attach(cm, peer, neigh);
 	peer->offers = ipoib_lladdr_flags(to);
-	if (ipoib_peer_may_connect(peer))
+	if (peer->state == IPOIB_PEER_IDLE ||
+	    (peer->state == IPOIB_PEER_REFUSED && !ipoib_peer_pauses(peer)))
 		ipoib_peer_connect(cm, peer, false);
 	return peer;
 }
@@ -137,7 +114,8 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 	spin_lock(&cm->lock);
 	peer = ipoib_cm_want(cm, neigh, (const void *)skb->data);
 	if (peer && (ipoib_peer_is_behind(peer) ||
-		     (!fits && ipoib_peer_setup_is_pending(peer)))) {
+		     (!fits && peer->state == IPOIB_PEER_CONNECTING &&
+		      time_before(jiffies, peer->setup_deadline)))) {
 		ipoib_peer_park(cm, peer, skb);
 		taken = true;
 	} else if (peer) {
@@ -169,13 +147,6 @@ static bool ipoib_cm_carries(const struct sk_buff *skb)
 	default:
 		return false;
 	}
-}
-
-/* With no connection, and none to come for now, not even the lock is taken. */
-static bool ipoib_peer_is_refused(const struct ipoib_peer *peer)
-{
-	return READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
-	       !ipoib_peer_is_behind(peer) && ipoib_peer_pauses(peer);
 }
 
 /* A neighbour has few of them, mostly one. RCU read side. */
@@ -219,7 +190,9 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
 	/* What it does not take is for UD, unless it has just been closed. */
 	if (conn && !test_bit(IPOIB_CONN_IS_SHUT, &conn->flags))
 		return false;
-	if (peer && ipoib_peer_is_refused(peer))
+	/* With no connection, and none to come for now, not even the lock is taken. */
+	if (peer && READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
+	    !ipoib_peer_is_behind(peer) && ipoib_peer_pauses(peer))
 		return false;
 	return ipoib_cm_xmit_slow(cm, neigh, skb);
 }
@@ -459,18 +432,6 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 
 /* ---- debugfs ---- */
 
-static void ipoib_cm_summary_show(struct seq_file *file, struct ipoib_cm *cm)
-{
-	ipoib_cm_rx_show(cm, file);
-	seq_printf(file, "connections: %u\npeers: %u\n", cm->nconns,
-		   cm->npeers);
-	seq_printf(file, "receive_mtu: %u\nbytes_per_connection: %zu\n",
-		   ipoib_cm_rx_mtu(cm->priv),
-		   sizeof(struct ipoib_conn) + sizeof(struct ipoib_peer) +
-		   IPOIB_CM_RING * (sizeof(struct ipoib_tx_slot) +
-				    IPOIB_CM_TX_COPY));
-}
-
 static void *ipoib_cm_seq_start(struct seq_file *file, loff_t *pos)
 	__acquires(&cm->lock)
 {
@@ -503,12 +464,18 @@ static void ipoib_cm_seq_stop(struct seq_file *file, void *at)
 static int ipoib_cm_seq_show(struct seq_file *file, void *at)
 {
 	struct ipoib_dev *priv = file->private;
+	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_peer *peer;
 	loff_t *pos = at;
 
-	if (!*pos)
-		ipoib_cm_summary_show(file, priv->cm);
-	hlist_for_each_entry(peer, &priv->cm->peers[*pos], hash)
+	if (!*pos) {
+		ipoib_cm_rx_show(cm, file);
+		seq_printf(file, "connections: %u\npeers: %u\nreceive_mtu: %u\nbytes_per_connection: %zu\n",
+			   cm->nconns, cm->npeers, ipoib_cm_rx_mtu(priv),
+			   sizeof(struct ipoib_conn) + sizeof(struct ipoib_peer) +
+			   IPOIB_CM_RING * (sizeof(struct ipoib_tx_slot) + IPOIB_CM_TX_COPY));
+	}
+	hlist_for_each_entry(peer, &cm->peers[*pos], hash)
 		ipoib_peer_show(file, peer);
 	return 0;
 }
@@ -523,40 +490,6 @@ const struct seq_operations ipoib_cm_sops = {
 
 /* ---- interface comes and goes ---- */
 
-/* As the module's parameter has it, as far as the HCA can do that. */
-static void ipoib_cm_init_transport(struct ipoib_cm *cm)
-{
-	const struct ipoib_cm_choice *choice;
-
-	choice = ipoib_cm_find_choice(ipoib_cm_transport);
-	cm->offers = choice->offers;
-	cm->prefer = choice->prefer;
-	if (!(cm->offers & IPOIB_LLADDR_UC) || ipoib_cm_has_uc(cm->priv))
-		return;
-	dev_info(&cm->priv->ca->dev, "port %u: the HCA has no UC\n",
-		 cm->priv->port);
-	cm->offers &= ~IPOIB_LLADDR_UC;
-	cm->prefer = IPOIB_TRANSPORT_RC;
-}
-
-static void ipoib_cm_init_members(struct ipoib_cm *cm)
-{
-	unsigned int i;
-
-	ipoib_cm_init_transport(cm);
-	spin_lock_init(&cm->lock);
-	mutex_init(&cm->mutex);
-	INIT_LIST_HEAD(&cm->conns);
-	INIT_LIST_HEAD(&cm->closing);
-	INIT_LIST_HEAD(&cm->resend);
-	init_waitqueue_head(&cm->gone);
-	cm->seed = get_random_u32();
-	for (i = 0; i < IPOIB_CM_SHARES; i++)
-		INIT_LIST_HEAD(&cm->shares[i].conns);
-	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
-	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
-}
-
 /**
  * ipoib_cm_init - connected mode for an interface
  * @priv: the interface, with its UD QP, before registration
@@ -568,20 +501,39 @@ static void ipoib_cm_init_members(struct ipoib_cm *cm)
  */
 int ipoib_cm_init(struct ipoib_dev *priv)
 {
+	const struct ipoib_cm_choice *choice = ipoib_cm_find_choice(ipoib_cm_transport);
 	struct ipoib_cm *cm;
+	unsigned int i;
 
 	if (!rdma_cap_ib_cm(priv->ca, priv->port))
 		return 0;
 	cm = kzalloc(sizeof(*cm), GFP_KERNEL);
 	if (!cm)
 		return -ENOMEM;
-	cm->priv = priv;
-	ipoib_cm_init_members(cm);
 	cm->wq = alloc_workqueue("ipoib_cm", WQ_UNBOUND, 0);
 	if (!cm->wq) {
 		kfree(cm);
 		return -ENOMEM;
 	}
+	cm->priv = priv;
+	cm->offers = choice->offers;
+	cm->prefer = choice->prefer;
+	if (cm->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv)) {
+		dev_info(&priv->ca->dev, "port %u: the HCA has no UC\n", priv->port);
+		cm->offers &= ~IPOIB_LLADDR_UC;
+		cm->prefer = IPOIB_TRANSPORT_RC;
+	}
+	spin_lock_init(&cm->lock);
+	mutex_init(&cm->mutex);
+	INIT_LIST_HEAD(&cm->conns);
+	INIT_LIST_HEAD(&cm->closing);
+	INIT_LIST_HEAD(&cm->resend);
+	init_waitqueue_head(&cm->gone);
+	cm->seed = get_random_u32();
+	for (i = 0; i < IPOIB_CM_SHARES; i++)
+		INIT_LIST_HEAD(&cm->shares[i].conns);
+	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
+	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
 	netif_napi_add(priv->netdev, &cm->rx_poll.napi, ipoib_cm_rx_poll);
 	netif_napi_add_tx(priv->netdev, &cm->tx_poll.napi, ipoib_cm_tx_poll);
 	priv->cm = cm;
@@ -653,13 +605,6 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 
 /* ---- neighbours ---- */
 
-/* Does the stack give it up, or forget it? */
-static bool ipoib_cm_neigh_ends(const struct neighbour *neigh)
-{
-	return READ_ONCE(neigh->dead) ||
-	       READ_ONCE(neigh->nud_state) == NUD_FAILED;
-}
-
 /*
  * Close what is not in use (C20). What is stays: several IP addresses may have one link-layer
  * address (C5), and it ends by its own times. The peer goes with the last, if no frame is sent
@@ -722,7 +667,8 @@ void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 	struct ipoib_lladdr addr, key;
 	struct ipoib_peer *peer;
 
-	if (!cm || !ipoib_cm_neigh_ends(neigh))
+	/* Does the stack give it up, or forget it? */
+	if (!cm || !(READ_ONCE(neigh->dead) || READ_ONCE(neigh->nud_state) == NUD_FAILED))
 		return;
 	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
 	ipoib_peer_key(&key, &addr);

@@ -147,37 +147,28 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 	       IPOIB_IDENTITY_CONFIRMED : IPOIB_IDENTITY_REFUTED;
 }
 
-/*
- * Whether a connection comes from the peer's port. Without a record the port that the peer is
- * sent to already is as good.
- */
-static bool ipoib_conn_is_confirmed(const struct ipoib_conn *conn)
-{
-	const struct ipoib_conn *chosen = conn->peer->chosen;
-	struct ipoib_cm *cm = conn->cm;
-
-	switch (ipoib_conn_identity(cm, conn->peer->addr.gid, &conn->port)) {
-	case IPOIB_IDENTITY_CONFIRMED:
-		return true;
-	case IPOIB_IDENTITY_UNKNOWN:
-		return chosen && ipoib_cm_port_addr_equal(cm->priv, &chosen->port,
-							  &conn->port);
-	default:
-		return false;
-	}
-}
-
 /**
  * ipoib_conn_compare - compare the port of a connection, if that was not possible before
  * @conn: the connection, also one that only the peer sends on; it may be &ipoib_conn.confirmed
  *	after that
  *
+ * Without a path record the port that the peer is sent to already is as good.
+ *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_conn_compare(struct ipoib_conn *conn)
 {
-	lockdep_assert_held(&conn->cm->lock);
-	if (!conn->confirmed && ipoib_conn_is_confirmed(conn))
+	const struct ipoib_conn *chosen = conn->peer->chosen;
+	struct ipoib_cm *cm = conn->cm;
+	enum ipoib_identity identity;
+
+	lockdep_assert_held(&cm->lock);
+	if (conn->confirmed)
+		return;
+	identity = ipoib_conn_identity(cm, conn->peer->addr.gid, &conn->port);
+	if (identity == IPOIB_IDENTITY_CONFIRMED ||
+	    (identity == IPOIB_IDENTITY_UNKNOWN && chosen &&
+	     ipoib_cm_port_addr_equal(cm->priv, &chosen->port, &conn->port)))
 		WRITE_ONCE(conn->confirmed, true);
 }
 
@@ -428,33 +419,6 @@ bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
 	       ipoib_peer_pauses(peer);
 }
 
-/*
- * We have sent on it to no avail. A peer that leaves before we have sent anything
- * may have any reason, and UC does not show what has arrived.
- */
-static bool ipoib_conn_ended_unverified(const struct ipoib_conn *conn)
-{
-	unsigned long flags = READ_ONCE(conn->flags);
-
-	if (flags & BIT(IPOIB_CONN_EV_PROVEN))
-		return false;
-	return flags & BIT(IPOIB_CONN_EV_FAILED) ||
-	       (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
-		conn->transport == IPOIB_TRANSPORT_RC);
-}
-
-/* Is something under way that may end with a connection to send on? */
-static bool ipoib_peer_has_setup(const struct ipoib_peer *peer)
-{
-	const struct ipoib_conn *conn;
-
-	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_CONNECTING ||
-		    (conn->state == IPOIB_CONN_ACCEPTING && conn->duplex && conn->confirmed))
-			return true;
-	return false;
-}
-
 /**
  * ipoib_peer_settle - see whether a connection may still come of it
  * @cm: connected mode of the interface
@@ -464,9 +428,16 @@ static bool ipoib_peer_has_setup(const struct ipoib_peer *peer)
  */
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
+	const struct ipoib_conn *conn;
+
 	lockdep_assert_held(&cm->lock);
-	if (peer->state == IPOIB_PEER_CONNECTING && !ipoib_peer_has_setup(peer))
-		ipoib_peer_failed(cm, peer);
+	if (peer->state != IPOIB_PEER_CONNECTING)
+		return;
+	list_for_each_entry(conn, &peer->conns, peer_list)
+		if (conn->state == IPOIB_CONN_CONNECTING ||
+		    (conn->state == IPOIB_CONN_ACCEPTING && conn->duplex && conn->confirmed))
+			return;
+	ipoib_peer_failed(cm, peer);
 }
 
 /**
@@ -475,24 +446,32 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * @peer: the peer
  * @conn: what was one of its connections
  *
+ * It has failed if frames were sent to no avail. A peer that leaves before may have any reason,
+ * and UC does not show what has arrived.
+ *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn)
 {
+	unsigned long flags = READ_ONCE(conn->flags);
+
 	lockdep_assert_held(&cm->lock);
 	ipoib_peer_resend(cm, peer);
-	if (peer->chosen == conn) {
-		ipoib_conn_prove(conn);
-		peer->chosen = NULL;
-		RCU_INIT_POINTER(peer->tx, NULL);
-		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
-		peer->unverified = ipoib_conn_ended_unverified(conn);
-		if (peer->unverified)
-			ipoib_peer_failed(cm, peer);
-	} else {
+	if (peer->chosen != conn) {
 		ipoib_peer_settle(cm, peer);
+		return;
 	}
+	ipoib_conn_prove(conn);
+	peer->chosen = NULL;
+	RCU_INIT_POINTER(peer->tx, NULL);
+	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&
+			   (flags & BIT(IPOIB_CONN_EV_FAILED) ||
+			    (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
+			     conn->transport == IPOIB_TRANSPORT_RC));
+	if (peer->unverified)
+		ipoib_peer_failed(cm, peer);
 }
 
 /* The caller sends or drops them. */
@@ -530,21 +509,6 @@ void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
 
 /* ---- frames that wait ---- */
 
-/* Room for one more frame that waits: of the peer, of its port, of all. */
-static bool ipoib_peer_may_park(struct ipoib_cm *cm, struct ipoib_peer *peer)
-{
-	struct ipoib_port_addr port = {};
-
-	/* None is counted: the port may be another one than before. */
-	if (!peer->nparked) {
-		ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port);
-		peer->node = ipoib_cm_node(cm, &port);
-	}
-	return skb_queue_len(&peer->parked) < IPOIB_CM_PARKED &&
-	       ipoib_cm_share(cm, peer->node)->nparked < IPOIB_CM_PARKED_PORT &&
-	       cm->nparked < IPOIB_CM_PARKED_ALL;
-}
-
 /**
  * ipoib_peer_park - let a frame wait for a connection, if there is room
  * @cm: connected mode of the interface
@@ -559,20 +523,34 @@ static bool ipoib_peer_may_park(struct ipoib_cm *cm, struct ipoib_peer *peer)
 void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct sk_buff *skb)
 {
-	bool behind = ipoib_peer_is_behind(peer);
+	struct ipoib_cm_share *share;
+	struct ipoib_port_addr port = {};
 
 	lockdep_assert_held(&cm->lock);
-	if (behind ? skb_queue_len(&peer->parked) >= IPOIB_CM_BACKLOG :
-		     !ipoib_peer_may_park(cm, peer)) {
-		ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
+	if (ipoib_peer_is_behind(peer)) {
+		if (skb_queue_len(&peer->parked) >= IPOIB_CM_BACKLOG)
+			goto drop;
+		ipoib_object_park(&peer->parked, skb);
 		return;
 	}
-	if (!behind) {
-		ipoib_cm_share(cm, peer->node)->nparked++;
-		cm->nparked++;
-		peer->nparked++;
+	/* None is counted: the port may be another one than before. */
+	if (!peer->nparked) {
+		ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port);
+		peer->node = ipoib_cm_node(cm, &port);
 	}
+	share = ipoib_cm_share(cm, peer->node);
+	if (skb_queue_len(&peer->parked) >= IPOIB_CM_PARKED ||
+	    share->nparked >= IPOIB_CM_PARKED_PORT ||
+	    cm->nparked >= IPOIB_CM_PARKED_ALL)
+		goto drop;
+	share->nparked++;
+	cm->nparked++;
+	peer->nparked++;
 	ipoib_object_park(&peer->parked, skb);
+	return;
+
+drop:
+	ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
 }
 
 /*
@@ -615,22 +593,6 @@ void ipoib_peer_resend_work(struct work_struct *work)
 
 /* ---- debugfs ---- */
 
-static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
-{
-	const struct ib_qp *qp = READ_ONCE(conn->qp);
-
-	seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u",
-		   ipoib_conn_states[conn->state],
-		   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
-		   conn->active ? "active" : "passive",
-		   conn->duplex ? "both" : "one", conn->mtu,
-		   qp ? qp->qp_num : 0,
-		   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
-		   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
-		   skb_queue_len_lockless(&conn->backlog));
-	seq_printf(file, " dlid=0x%04x\n", conn->port.lid);
-}
-
 /**
  * ipoib_peer_show - a peer and its connections, for debugfs
  * @file: where to
@@ -640,13 +602,23 @@ static void ipoib_conn_show(struct seq_file *file, struct ipoib_conn *conn)
  */
 void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
 {
-	struct ipoib_conn *conn;
+	const struct ipoib_conn *conn;
+	const struct ib_qp *qp;
 
 	seq_printf(file, "peer: 0x%06x %pI6\n",
 		   ipoib_lladdr_qpn(&peer->addr), peer->addr.gid);
 	seq_printf(file, "  state: %s\n", ipoib_peer_states[peer->state]);
 	seq_printf(file, "  service_id: 0x%02x\n", peer->sid);
 	seq_printf(file, "  failures: %u\n", peer->failures);
-	list_for_each_entry(conn, &peer->conns, peer_list)
-		ipoib_conn_show(file, conn);
+	list_for_each_entry(conn, &peer->conns, peer_list) {
+		qp = READ_ONCE(conn->qp);
+		seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u dlid=0x%04x\n",
+			   ipoib_conn_states[conn->state],
+			   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
+			   conn->active ? "active" : "passive",
+			   conn->duplex ? "both" : "one", conn->mtu, qp ? qp->qp_num : 0,
+			   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
+			   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
+			   skb_queue_len_lockless(&conn->backlog), conn->port.lid);
+	}
 }

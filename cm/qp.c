@@ -129,7 +129,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 	qp = ib_create_qp(cm->priv->pd, &init);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	/* Pairs with ipoib_conn_show(). */
+	/* Pairs with ipoib_peer_show(). */
 	smp_store_release(&conn->qp, qp);
 	ipoib_object_made(IPOIB_OBJECT_QP);
 	return 0;
