@@ -53,22 +53,6 @@ MODULE_PARM_DESC(cm_idle_seconds,
 /* ---- before it is established ---- */
 
 /*
- * The time for an RTU is over. If frames have come for a second, the peer has sent one: it is
- * lost, and the CM repeats the REP as late as the peer's REQ says. Until then the connection
- * serves for one direction. Returns whether it stays.
- */
-static bool ipoib_conn_stays_without_rtu(struct ipoib_conn *conn)
-{
-	if (conn->state != IPOIB_CONN_ACCEPTING ||
-	    time_before_eq(READ_ONCE(conn->used), conn->deadline - IPOIB_CM_LATE))
-		return false;
-	conn->duplex = false;
-	ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
-	ipoib_peer_settle(conn->cm, conn->peer);
-	return true;
-}
-
-/*
  * Returns how long it may take to become established, or 0 if that is over. Frames wait for it
  * less long: then they go another way, and if there is none their senders get what UD takes.
  */
@@ -79,8 +63,18 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 	long wait = peer->setup_deadline - jiffies;
 
 	lockdep_assert_held(&conn->cm->lock);
-	if (left <= 0 && ipoib_conn_stays_without_rtu(conn))
+	if (left <= 0 && conn->state == IPOIB_CONN_ACCEPTING &&
+	    time_after(READ_ONCE(conn->used), conn->deadline - IPOIB_CM_LATE)) {
+		/*
+		 * Frames have come for a second, so the peer has sent an RTU: it is lost, and
+		 * the CM repeats the REP as late as the peer's REQ says. Until then the
+		 * connection serves for one direction.
+		 */
+		conn->duplex = false;
+		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
+		ipoib_peer_settle(conn->cm, peer);
 		return 0;
+	}
 	if (left <= 0) {
 		ipoib_conn_close_for(conn, conn->state == IPOIB_CONN_CONNECTING ?
 				     IPOIB_CLOSE_UNANSWERED : IPOIB_CLOSE_LATE);
@@ -95,19 +89,6 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 }
 
 /* ---- while it is ---- */
-
-/*
- * The path record may have been read since the connection was made: it may be the one to send
- * on, in place of one whose other end is gone.
- */
-static void ipoib_conn_compare_again(struct ipoib_conn *conn)
-{
-	if (conn->confirmed)
-		return;
-	ipoib_conn_compare(conn);
-	if (ipoib_conn_may_send(conn) && !test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
-		ipoib_conn_settle(conn);
-}
 
 /* Returns how long it may not be used, 0 or less if it was not for so long. */
 static long ipoib_conn_idle_left(const struct ipoib_conn *conn)
@@ -179,7 +160,15 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 	enum ipoib_close_reason why;
 
 	lockdep_assert_held(&conn->cm->lock);
-	ipoib_conn_compare_again(conn);
+	if (!conn->confirmed) {
+		/*
+		 * The path record may have been read since the connection was made: it may be
+		 * the one to send on, in place of one whose other end is gone.
+		 */
+		ipoib_conn_compare(conn);
+		if (ipoib_conn_may_send(conn) && !test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
+			ipoib_conn_settle(conn);
+	}
 	if (send <= 0) {
 		why = IPOIB_CLOSE_STUCK;
 	} else if (ipoib_conn_is_silent(conn)) {
@@ -202,15 +191,22 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 /* ---- what has happened to it ---- */
 
 /*
- * Close it if that has been noted for which it is not used any more, or if its time is over.
- * Returns when to look again if nothing is noted before, or 0.
+ * What has happened to a connection that is not closing, in the order in which it may have. Close
+ * it if that has been noted for which it is not used any more, or if its time is over. Returns
+ * when to look again if nothing is noted before, or 0.
  */
-static unsigned long ipoib_conn_treat_end(struct ipoib_conn *conn)
+static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 {
-	struct ipoib_dev *priv = conn->cm->priv;
 	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_dev *priv = cm->priv;
 	unsigned long flags, wait = 0;
 
+	if (test_and_clear_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+		ipoib_conn_replied(conn);
+	if (test_and_clear_bit(IPOIB_CONN_EV_READY, &conn->flags))
+		ipoib_conn_accepted(conn);
+	if (test_and_clear_bit(IPOIB_CONN_EV_REFUSED, &conn->flags))
+		ipoib_conn_rejected(conn);
 	spin_lock_bh(&cm->lock);
 	flags = READ_ONCE(conn->flags);
 	ipoib_conn_prove(conn);
@@ -237,55 +233,36 @@ unlock:
 	return wait;
 }
 
-/*
- * What has happened to a connection that is not closing, in the order in which it may have.
- * Returns as ipoib_conn_treat_end().
- */
-static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
-{
-	if (test_and_clear_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
-		ipoib_conn_replied(conn);
-	if (test_and_clear_bit(IPOIB_CONN_EV_READY, &conn->flags))
-		ipoib_conn_accepted(conn);
-	if (test_and_clear_bit(IPOIB_CONN_EV_REFUSED, &conn->flags))
-		ipoib_conn_rejected(conn);
-	return ipoib_conn_treat_end(conn);
-}
-
 /* ---- the end ---- */
 
 /*
- * Send a DREQ to the peer. Return whether the CM has the identifier in timewait, or will have:
- * until it has not the QPN must not be used again.
+ * Send a DREQ to the peer. If the CM has the identifier in timewait, or will have, the QPN must not
+ * be used again until it has not.
  *
  * A request of the peer that has no REP is refused, and so is a REP that is not taken any more.
  * Before a REP has come, and after it was sent, the destruction of the identifier ends it: a REJ
  * would leave the CM sending its REQ or REP, for which the destruction would wait.
  */
-static bool ipoib_conn_disconnect(struct ipoib_conn *conn)
-{
-	if (!ib_send_cm_dreq(conn->id, NULL, 0) ||
-	    READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
-	    READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN)
-		return true;
-	if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
-		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_CONSUMER_DEFINED);
-	else if (!conn->active && !test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
-		ipoib_conn_reject(conn->id, conn->cm, IB_CM_REJ_NO_RESOURCES);
-	return false;
-}
-
 static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 {
+	enum ipoib_conn_state next = IPOIB_CONN_DRAINING;
 	struct ipoib_cm *cm = conn->cm;
-	bool timewait;
 
-	timewait = conn->id && ipoib_conn_disconnect(conn);
+	if (conn->id) {
+		if (!ib_send_cm_dreq(conn->id, NULL, 0) ||
+		    READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
+		    READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN)
+			next = IPOIB_CONN_TIMEWAIT;
+		else if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+			ipoib_conn_reject(conn->id, cm, IB_CM_REJ_CONSUMER_DEFINED);
+		else if (!conn->active && !test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
+			ipoib_conn_reject(conn->id, cm, IB_CM_REJ_NO_RESOURCES);
+	}
 	if (conn->qp)
 		ipoib_conn_qp_stop(conn);
 	conn->deadline = jiffies + IPOIB_CM_DISCONNECTING;
 	spin_lock_bh(&cm->lock);
-	ipoib_conn_set_state(conn, timewait ? IPOIB_CONN_TIMEWAIT : IPOIB_CONN_DRAINING);
+	ipoib_conn_set_state(conn, next);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -303,25 +280,6 @@ static unsigned long ipoib_conn_step_timewait(struct ipoib_conn *conn)
 	return 0;
 }
 
-static bool ipoib_conn_is_drained(struct ipoib_conn *conn)
-{
-	return !ipoib_ring_used(&conn->ring) && ipoib_cm_rx_done(conn);
-}
-
-/*
- * The HCA has not given back what it had. A receive may be among that, and nothing
- * brings it back when the QP is gone.
- */
-static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
-{
-	if (net_ratelimit())
-		netdev_warn(conn->cm->priv->netdev,
-			    "timing out; %u sends not completed on QP %u\n",
-			    ipoib_ring_used(&conn->ring), conn->qp->qp_num);
-	if (!ipoib_cm_rx_done(conn))
-		ipoib_cm_rx_lost(conn);
-}
-
 /*
  * Returns how long the HCA may still take to give back what it had, which takes a moment at
  * most, but on HCAs that are slow to report that the last receive has been taken
@@ -332,20 +290,25 @@ static void ipoib_conn_drain_timeout(struct ipoib_conn *conn)
  */
 static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 {
-	bool late = !ipoib_ring_passed(&conn->ring, conn->signalled) || !ipoib_cm_rx_done(conn);
+	bool received = ipoib_cm_rx_done(conn);
+	bool late = !received || !ipoib_ring_passed(&conn->ring, conn->signalled);
+	unsigned int sends = ipoib_ring_used(&conn->ring);
 	long left = conn->deadline - jiffies;
 
-	if (ipoib_conn_is_drained(conn))
-		return 0;
 	/* What an HCA that has failed has not flushed it never will. */
-	if (test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
+	if ((received && !sends) || test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
 		return 0;
 	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags) || !late)
 		left -= IPOIB_CM_DRAIN_MORE;
 	if (left > 0)
 		return left;
-	if (late)
-		ipoib_conn_drain_timeout(conn);
+	if (late && net_ratelimit())
+		netdev_warn(conn->cm->priv->netdev,
+			    "timing out; %u sends not completed on QP %u\n",
+			    sends, conn->qp->qp_num);
+	/* One may be among what it has, and nothing brings it back when the QP is gone. */
+	if (!received)
+		ipoib_cm_rx_lost(conn);
 	return 0;
 }
 
@@ -512,36 +475,23 @@ static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
 	return IPOIB_CM_RX_RECHECK;
 }
 
-/*
- * Give the memory back if there has been no connection for a while, or if it is no good.
- * Returns when to check again, or 0.
+/**
+ * ipoib_cm_rx_work - check whether receives come back, and give back what is not needed
+ * @work: &ipoib_cm.rx_work
+ *
+ * Context: process
  */
-static unsigned long ipoib_cm_rx_end(struct ipoib_cm *cm)
+void ipoib_cm_rx_work(struct work_struct *work)
 {
-	unsigned long end;
+	struct ipoib_cm *cm = container_of(to_delayed_work(work),
+					   struct ipoib_cm, rx_work);
+	unsigned long wait = 0;
 	bool empty;
+	long left;
 
-	spin_lock_bh(&cm->lock);
-	empty = !cm->nconns;
-	end = cm->empty_at + IPOIB_CM_RELEASE;
-	spin_unlock_bh(&cm->lock);
-	/*
-	 * One may be counted now, but it has to come by the mutex to use what
-	 * is released.
-	 */
-	if (!empty)
-		return 0;
-	if (READ_ONCE(cm->srq_state) != IPOIB_SRQ_FAILED &&
-	    time_before(jiffies, end))
-		return end - jiffies;
-	ipoib_cm_rx_release(cm);
-	return 0;
-}
-
-static unsigned long ipoib_cm_rx_check(struct ipoib_cm *cm)
-{
-	unsigned long wait = 0, end;
-
+	mutex_lock(&cm->mutex);
+	if (!cm->rx)
+		goto unlock;
 	switch (READ_ONCE(cm->srq_state)) {
 	case IPOIB_SRQ_UNKNOWN:
 	case IPOIB_SRQ_REFUSED:
@@ -556,25 +506,19 @@ static unsigned long ipoib_cm_rx_check(struct ipoib_cm *cm)
 		ipoib_cm_rx_close_all(cm);
 		break;
 	}
-	end = ipoib_cm_rx_end(cm);
-	return wait ?: end;
-}
-
-/**
- * ipoib_cm_rx_work - check whether receives come back, and give back what is not needed
- * @work: &ipoib_cm.rx_work
- *
- * Context: process
- */
-void ipoib_cm_rx_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(to_delayed_work(work),
-					   struct ipoib_cm, rx_work);
-	unsigned long wait = 0;
-
-	mutex_lock(&cm->mutex);
-	if (cm->rx)
-		wait = ipoib_cm_rx_check(cm);
+	spin_lock_bh(&cm->lock);
+	empty = !cm->nconns;
+	left = cm->empty_at + IPOIB_CM_RELEASE - jiffies;
+	spin_unlock_bh(&cm->lock);
+	/*
+	 * One may be counted now, but it has to come by the mutex to use what
+	 * is released.
+	 */
+	if (empty && (left <= 0 || READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED))
+		ipoib_cm_rx_release(cm);
+	else if (empty && !wait)
+		wait = left;
+unlock:
 	mutex_unlock(&cm->mutex);
 	if (wait)
 		queue_delayed_work(system_unbound_wq, &cm->rx_work, wait);

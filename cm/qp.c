@@ -104,6 +104,7 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 	}
 }
 
+/* Make a QP in INIT. That needs nothing of the CM, and receives may be posted from there on. */
 static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 {
 	struct ipoib_cm *cm = conn->cm;
@@ -120,6 +121,11 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = ipoib_conn_qp_type(conn),
 	};
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = cm->priv->pkey_index,
+		.port_num = cm->priv->port,
+	};
 	struct ib_qp *qp;
 
 	if (!cm->rx->srq) {
@@ -132,60 +138,8 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 	/* Pairs with ipoib_peer_show(). */
 	smp_store_release(&conn->qp, qp);
 	ipoib_object_made(IPOIB_OBJECT_QP);
-	return 0;
-}
-
-static void ipoib_conn_destroy_qp(struct ipoib_conn *conn)
-{
-	ib_destroy_qp(conn->qp);
-	conn->qp = NULL;
-	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
-}
-
-/* INIT needs nothing of the CM, and receives may be posted from there on. */
-static int ipoib_conn_qp_init(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = {
-		.qp_state = IB_QPS_INIT,
-		.pkey_index = conn->cm->priv->pkey_index,
-		.port_num = conn->cm->priv->port,
-	};
-
-	return ib_modify_qp(conn->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
-			    IB_QP_PORT | IB_QP_ACCESS_FLAGS);
-}
-
-/* On the passive side ib_cm takes the own PSN from the REP, which comes later. */
-static int ipoib_conn_qp_rtr(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	int err, mask;
-
-	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
-	if (err)
-		return err;
-	attr.rq_psn = conn->psn;
-	attr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
-	mask &= ~IB_QP_ALT_PATH;
-	err = ib_modify_qp(conn->qp, &attr, mask);
-	if (!err)
-		set_bit(IPOIB_CONN_IS_RUN, &conn->flags);
-	return err;
-}
-
-static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
-	int err, mask;
-
-	err = ib_cm_init_qp_attr(conn->id, &attr, &mask);
-	if (err)
-		return err;
-	attr.timeout = IPOIB_RC_TIMEOUT;
-	attr.retry_cnt = IPOIB_RC_RETRY;
-	attr.rnr_retry = IPOIB_RC_RNR_RETRY;
-	mask &= ~IB_QP_PATH_MIG_STATE;
-	return ib_modify_qp(conn->qp, &attr, mask);
+	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			    IB_QP_ACCESS_FLAGS);
 }
 
 /**
@@ -197,7 +151,27 @@ static int ipoib_conn_qp_rts(struct ipoib_conn *conn)
  */
 int ipoib_conn_qp_run(struct ipoib_conn *conn)
 {
-	return ipoib_conn_qp_rtr(conn) ?: ipoib_conn_qp_rts(conn);
+	struct ib_qp_attr rtr = { .qp_state = IB_QPS_RTR };
+	struct ib_qp_attr rts = { .qp_state = IB_QPS_RTS };
+	int err, mask;
+
+	err = ib_cm_init_qp_attr(conn->id, &rtr, &mask);
+	if (err)
+		return err;
+	/* On the passive side ib_cm takes the own PSN from the REP, which comes later. */
+	rtr.rq_psn = conn->psn;
+	rtr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
+	err = ib_modify_qp(conn->qp, &rtr, mask & ~IB_QP_ALT_PATH);
+	if (err)
+		return err;
+	set_bit(IPOIB_CONN_IS_RUN, &conn->flags);
+	err = ib_cm_init_qp_attr(conn->id, &rts, &mask);
+	if (err)
+		return err;
+	rts.timeout = IPOIB_RC_TIMEOUT;
+	rts.retry_cnt = IPOIB_RC_RETRY;
+	rts.rnr_retry = IPOIB_RC_RNR_RETRY;
+	return ib_modify_qp(conn->qp, &rts, mask & ~IB_QP_PATH_MIG_STATE);
 }
 
 /**
@@ -337,21 +311,6 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 	ipoib_conn_kick(conn);
 }
 
-static int ipoib_conn_share(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-	int ret;
-
-	mutex_lock(&cm->mutex);
-	ret = ipoib_cm_rx_get(cm);
-	if (!ret)
-		ret = ipoib_cm_tx_get_cq(cm);
-	if (ret >= 0)
-		conn->cq = ret;
-	mutex_unlock(&cm->mutex);
-	return ret < 0 ? ret : 0;
-}
-
 /**
  * ipoib_conn_make - make what a connection needs
  * @conn: the connection, published
@@ -364,21 +323,26 @@ static int ipoib_conn_share(struct ipoib_conn *conn)
 int ipoib_conn_make(struct ipoib_conn *conn)
 {
 	bool sends = conn->active || conn->duplex;
-	struct ipoib_dev *priv = conn->cm->priv;
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_dev *priv = cm->priv;
 	int err;
 
-	err = ipoib_conn_share(conn);
-	if (!err && sends)
+	mutex_lock(&cm->mutex);
+	err = ipoib_cm_rx_get(cm);
+	if (!err)
+		err = ipoib_cm_tx_get_cq(cm);
+	if (err >= 0)
+		conn->cq = err;
+	mutex_unlock(&cm->mutex);
+	if (err < 0)
+		return err;
+	if (sends) {
 		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
-				      priv->ca->attrs.max_send_sge,
-				      IPOIB_CM_TX_COPY);
-	if (!err)
-		err = ipoib_conn_create_qp(conn, sends);
-	if (!err)
-		err = ipoib_conn_qp_init(conn);
-	if (!err)
-		err = ipoib_cm_rx_add(conn);
-	return err;
+				      priv->ca->attrs.max_send_sge, IPOIB_CM_TX_COPY);
+		if (err)
+			return err;
+	}
+	return ipoib_conn_create_qp(conn, sends) ?: ipoib_cm_rx_add(conn);
 }
 
 /**
@@ -421,8 +385,11 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 
 	/* Before the receives, of which some may be posted. */
-	if (conn->qp)
-		ipoib_conn_destroy_qp(conn);
+	if (conn->qp) {
+		ib_destroy_qp(conn->qp);
+		conn->qp = NULL;
+		ipoib_object_gone(IPOIB_OBJECT_QP, 1);
+	}
 	ipoib_cm_rx_remove(conn);
 	if (conn->ring.slots)
 		ipoib_ring_flush(&conn->ring);
@@ -552,24 +519,12 @@ void ipoib_conn_close_for(struct ipoib_conn *conn,
 
 /* ---- several connections of a peer ---- */
 
-/*
- * Whether a connection that is ready takes the place of another one of the peer. Of two for both
- * directions the newer does, if it comes from the port that the peer is known to be on, or from
- * that of the other one. For one direction the port has to be the same.
- */
-static bool ipoib_conn_supersedes(const struct ipoib_conn *conn,
-				  const struct ipoib_conn *old)
-{
-	bool same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
-
-	if (!conn->duplex)
-		return same && !old->duplex && old->active == conn->active;
-	return same || conn->confirmed;
-}
-
 /**
  * ipoib_conn_supersede - have the connections whose place another one takes end
  * @conn: the other one, established
+ *
+ * Of two for both directions the newer takes the place, if it comes from the port that the peer
+ * is known to be on, or from that of the other one. For one direction the port has to be the same.
  *
  * RFC 4755 leaves a second connection to the receiver (C14), and a peer may use one for IPv4
  * and one for IPv6. So they end when they are not used for IPOIB_CM_EVICT_IDLE, as those of
@@ -584,12 +539,17 @@ static bool ipoib_conn_supersedes(const struct ipoib_conn *conn,
 void ipoib_conn_supersede(struct ipoib_conn *conn)
 {
 	struct ipoib_conn *old;
+	bool same;
 
 	lockdep_assert_held(&conn->cm->lock);
-	list_for_each_entry(old, &conn->peer->conns, peer_list)
-		if (old != conn && old->state != IPOIB_CONN_CONNECTING &&
-		    ipoib_conn_supersedes(conn, old))
+	list_for_each_entry(old, &conn->peer->conns, peer_list) {
+		if (old == conn || old->state == IPOIB_CONN_CONNECTING)
+			continue;
+		same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
+		if (conn->duplex ? same || conn->confirmed :
+				   same && !old->duplex && old->active == conn->active)
 			ipoib_conn_note(old, IPOIB_CONN_IS_OLD);
+	}
 }
 
 /**
