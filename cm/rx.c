@@ -97,15 +97,6 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 	       ipoib_cm_srq_full(ipoib_cm_srq_size(cm->priv));
 }
 
-/* Without SRQ each connection's receives have places of their own in the CQ. */
-static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
-{
-	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
-
-	/* Such that ipoib_cm_slack() of it is not more than that. */
-	return min(ipoib_cm_max_own, room ? (room - 1) * 16 / 17 : 0);
-}
-
 /**
  * ipoib_cm_limit - the most connections of an interface
  * @cm: connected mode of the interface
@@ -115,9 +106,13 @@ static unsigned int ipoib_cm_limit_own(const struct ipoib_cm *cm)
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
 	unsigned int limit = ipoib_cm_tx_conns(cm->priv);
+	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
 
-	if (!ipoib_cm_has_srq(cm->priv))
-		return min(limit, ipoib_cm_limit_own(cm));
+	if (!ipoib_cm_has_srq(cm->priv)) {
+		/* Each connection's receives have places of their own in the CQ, with slack. */
+		limit = min(limit, room ? (room - 1) * 16 / 17 : 0);
+		return min(limit, ipoib_cm_max_own);
+	}
 	/* The reserve is a quarter of all receives at most: there are more than connections. */
 	if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_BLIND)
 		limit = min(limit, READ_ONCE(cm->srq_full) / 2);
@@ -150,13 +145,6 @@ unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
 }
 
 /* ---- buffers ---- */
-
-static u64 ipoib_cm_page_dma(const struct ipoib_cm *cm, struct page *page)
-{
-	if (ib_uses_virt_dma(cm->priv->ca))
-		return (uintptr_t)page_address(page);
-	return page_pool_get_dma_addr(page);
-}
 
 /* What is lost counts as not posted, so that another one takes its place. */
 static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
@@ -250,7 +238,9 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 		page = page_pool_dev_alloc_pages(ipoib_cm_slot_pool(rx, slot, i));
 		if (page) {
 			slot->page[i] = page;
-			slot->sge[i + 1].addr = ipoib_cm_page_dma(cm, page);
+			slot->sge[i + 1].addr = ib_uses_virt_dma(cm->priv->ca) ?
+						(uintptr_t)page_address(page) :
+						page_pool_get_dma_addr(page);
 			slot->npages++;
 		} else if (slot->order) {
 			ipoib_cm_slot_empty(rx, slot);
@@ -260,27 +250,6 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 		}
 	}
 	return true;
-}
-
-/*
- * The pool has given its pages to the HCA. Only the first of a slot may have been read
- * since, to be copied: what else is read leaves the slot.
- */
-static void ipoib_cm_rx_build(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-			      struct ib_recv_wr *wr, u16 index)
-{
-	struct ipoib_cm_slot *slot = &bufs->slots[index];
-	struct ib_device *ca = cm->priv->ca;
-	struct ib_sge *sge = slot->sge;
-
-	wr->wr_id = index;
-	wr->sg_list = sge;
-	wr->num_sge = slot->npieces + 1;
-	wr->next = wr + 1;
-	ib_dma_sync_single_for_device(ca, sge[0].addr, IPOIB_ENCAP_LEN,
-				      DMA_FROM_DEVICE);
-	ib_dma_sync_single_for_device(ca, sge[1].addr, IPOIB_RX_COPY,
-				      DMA_FROM_DEVICE);
 }
 
 /* Of so many slots on top of the stack, how many have all their pages now. */
@@ -304,15 +273,31 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 {
 	struct ipoib_cm_rx *rx = cm->rx;
 	const struct ib_recv_wr *bad = rx->wr;
+	struct ib_device *ca = cm->priv->ca;
+	struct ipoib_cm_slot *slot;
+	struct ib_recv_wr *wr;
 	unsigned int i;
 	int err;
 
 	lockdep_assert_held(&rx->lock);
 	if (!n)
 		return 0;
-	for (i = 0; i < n; i++)
-		ipoib_cm_rx_build(cm, bufs, &rx->wr[i], slots[n - i - 1]);
-	rx->wr[n - 1].next = NULL;
+	for (i = 0; i < n; i++) {
+		wr = &rx->wr[i];
+		wr->wr_id = slots[n - i - 1];
+		slot = &bufs->slots[wr->wr_id];
+		wr->sg_list = slot->sge;
+		wr->num_sge = slot->npieces + 1;
+		wr->next = i + 1 < n ? wr + 1 : NULL;
+		/*
+		 * The pool has given its pages to the HCA. Only the first of a slot may have
+		 * been read since, to be copied: what else is read leaves the slot.
+		 */
+		ib_dma_sync_single_for_device(ca, slot->sge[0].addr, IPOIB_ENCAP_LEN,
+					      DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_device(ca, slot->sge[1].addr, IPOIB_RX_COPY,
+					      DMA_FROM_DEVICE);
+	}
 	if (bufs->srq)
 		err = ib_post_srq_recv(bufs->srq, rx->wr, &bad);
 	else
@@ -334,30 +319,18 @@ static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm,
 	return n;
 }
 
-/* Connections may hold all that is posted, and then no completion leads to a refill. */
-static void ipoib_cm_rx_exhausted(struct ipoib_cm *cm,
-				  struct ipoib_cm_bufs *bufs)
-{
-	struct ipoib_conn *conn;
-
-	if (bufs->srq) {
-		queue_delayed_work(system_unbound_wq, &cm->rx->refill, HZ / 50);
-		return;
-	}
-	/* The next one has receives. */
-	conn = bufs->qp->qp_context;
-	ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
-}
-
 static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
 	while (ipoib_cm_bufs_missing(cm, bufs)) {
 		if (likely(ipoib_cm_rx_post_missing(cm, bufs)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
-		if (ipoib_cm_bufs_posted(bufs) <=
-		    (bufs->srq ? READ_ONCE(cm->nconns) : 0))
-			ipoib_cm_rx_exhausted(cm, bufs);
+		/* Connections may hold all that is posted: then no completion leads here. */
+		if (bufs->srq && ipoib_cm_bufs_posted(bufs) <= READ_ONCE(cm->nconns))
+			queue_delayed_work(system_unbound_wq, &cm->rx->refill, HZ / 50);
+		/* The next connection has receives. */
+		if (bufs->qp && !ipoib_cm_bufs_posted(bufs))
+			ipoib_conn_note(bufs->qp->qp_context, IPOIB_CONN_EV_FAILED);
 		return;
 	}
 }
@@ -420,26 +393,6 @@ bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm)
 	return READ_ONCE(bufs->nfree) < ipoib_cm_bufs_reserve(bufs);
 }
 
-/*
- * Take both halves of the reserve off the stack, with their pages: what is posted later cannot
- * fail for lack of memory. The first half is posted.
- */
-static bool ipoib_cm_rx_draw(struct ipoib_cm *cm, u16 *second, unsigned int half)
-{
-	struct ipoib_cm_bufs *bufs = &cm->rx->bufs;
-	const u16 *top;
-
-	lockdep_assert_held(&cm->rx->lock);
-	if (ipoib_cm_bufs_fill(cm, bufs, 2 * half) < 2 * half)
-		return false;
-	WRITE_ONCE(bufs->nfree, bufs->nfree - 2 * half);
-	top = bufs->free + bufs->nfree;
-	memcpy(second, top, half * sizeof(*second));
-	if (ipoib_cm_rx_post(cm, bufs, top + half, half) < half)
-		ipoib_cm_srq_fail(cm);
-	return true;
-}
-
 /**
  * ipoib_cm_rx_probe - post the reserve, and have few free receives reported
  * @cm: connected mode of the interface, whose SRQ is in IPOIB_SRQ_RUNS and not dry
@@ -447,7 +400,8 @@ static bool ipoib_cm_rx_draw(struct ipoib_cm *cm, u16 *second, unsigned int half
  * HCAs differ in what they do if the limit event is armed with fewer receives free than that:
  * some report at once, others with the next receive that is taken, so never if there is none.
  * So half of the reserve, which is twice the limit, is posted before that, and the other half
- * after that. When the event comes, fewer than the limit were free after it was armed.
+ * after that. When the event comes, fewer than the limit were free after it was armed. Both are
+ * taken off the stack before, with their pages: no post can fail for lack of memory.
  *
  * Context: &ipoib_cm.mutex held; may sleep
  * Return: false if there was no memory for it, and nothing has changed
@@ -455,9 +409,11 @@ static bool ipoib_cm_rx_draw(struct ipoib_cm *cm, u16 *second, unsigned int half
 bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 {
 	struct ipoib_cm_rx *rx = cm->rx;
-	unsigned int half = ipoib_cm_bufs_reserve(&rx->bufs) / 2;
+	struct ipoib_cm_bufs *bufs = &rx->bufs;
+	unsigned int half = ipoib_cm_bufs_reserve(bufs) / 2;
 	struct ib_srq_attr attr = { .srq_limit = half / 2 };
 	u16 second[IPOIB_CM_BATCH];
+	const u16 *top;
 	bool drawn;
 	int err;
 
@@ -465,7 +421,14 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 	/* Where the handler runs pages go back to the pool without a lock. */
 	napi_disable(&cm->rx_poll.napi);
 	spin_lock_bh(&rx->lock);
-	drawn = ipoib_cm_rx_draw(cm, second, half);
+	drawn = ipoib_cm_bufs_fill(cm, bufs, 2 * half) == 2 * half;
+	if (drawn) {
+		WRITE_ONCE(bufs->nfree, bufs->nfree - 2 * half);
+		top = bufs->free + bufs->nfree;
+		memcpy(second, top, half * sizeof(*second));
+		if (ipoib_cm_rx_post(cm, bufs, top + half, half) < half)
+			ipoib_cm_srq_fail(cm);
+	}
 	spin_unlock_bh(&rx->lock);
 	napi_enable(&cm->rx_poll.napi);
 	ipoib_ud_schedule(&cm->rx_poll.napi);
@@ -480,7 +443,7 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 			    "the HCA cannot report few receives: %d; %u connections at most\n",
 			    err, ipoib_cm_limit(cm));
 	spin_lock_bh(&rx->lock);
-	if (ipoib_cm_rx_post(cm, &rx->bufs, second, half) < half)
+	if (ipoib_cm_rx_post(cm, bufs, second, half) < half)
 		ipoib_cm_srq_fail(cm);
 	spin_unlock_bh(&rx->lock);
 	return true;
@@ -505,24 +468,11 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 	}
 }
 
-/* The scatter list of a slot, but for the addresses of its pages. */
-static void ipoib_cm_slot_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-			       unsigned int index)
-{
-	struct ipoib_cm_slot *slot = &bufs->slots[index];
-	unsigned int i;
-
-	for (i = 0; i <= IPOIB_CM_PAGES; i++)
-		slot->sge[i].lkey = cm->priv->pd->local_dma_lkey;
-	slot->sge[0].addr = ipoib_bufs_dma(&bufs->heads, index);
-	slot->sge[0].length = IPOIB_ENCAP_LEN;
-	bufs->free[index] = index;
-}
-
 static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      unsigned int size, unsigned int full)
 {
-	unsigned int i;
+	struct ib_sge *sge;
+	unsigned int i, k;
 	int err;
 
 	bufs->size = size;
@@ -536,8 +486,14 @@ static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      IPOIB_CM_HEAD_SHIFT, DMA_FROM_DEVICE);
 	if (err)
 		return err;
-	for (i = 0; i < size; i++)
-		ipoib_cm_slot_init(cm, bufs, i);
+	for (i = 0; i < size; i++) {
+		bufs->free[i] = i;
+		sge = bufs->slots[i].sge;
+		for (k = 0; k <= IPOIB_CM_PAGES; k++)
+			sge[k].lkey = cm->priv->pd->local_dma_lkey;
+		sge[0].addr = ipoib_bufs_dma(&bufs->heads, i);
+		sge[0].length = IPOIB_ENCAP_LEN;
+	}
 	return 0;
 }
 
@@ -629,30 +585,6 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 	ipoib_rx_deliver(cm->priv, &cm->rx_poll.napi, skb);
 }
 
-static void ipoib_cm_rx_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
-{
-	if (wc->status == IB_WC_WR_FLUSH_ERR)
-		return;
-	ipoib_stat_add(conn->cm->priv, IPOIB_RX_ERROR, 1);
-	if (net_ratelimit())
-		netdev_warn(conn->cm->priv->netdev,
-			    "failed recv event on a connection (status=%d, wrid=%llu vend_err %#x)\n",
-			    wc->status, wc->wr_id, wc->vendor_err);
-	ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
-}
-
-/* Its buffers have been read: the slot may be filled again. */
-static void ipoib_cm_slot_free(struct ipoib_cm *cm,
-			       struct ipoib_cm_bufs *bufs, u16 index)
-{
-	lockdep_assert_held(&cm->rx->lock);
-	bufs->free[bufs->nfree] = index;
-	WRITE_ONCE(bufs->nfree, bufs->nfree + 1);
-	/* What is posted above the target can only be waited for. */
-	if (unlikely(!ipoib_cm_bufs_missing(cm, bufs)))
-		ipoib_cm_slot_empty(cm->rx, &bufs->slots[index]);
-}
-
 static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 				 struct ipoib_cm_tally *tally)
 {
@@ -661,16 +593,28 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 
 	if (WARN_ON_ONCE(wc->wr_id >= bufs->size))
 		return;
-	if (unlikely(wc->status != IB_WC_SUCCESS))
-		ipoib_cm_rx_failed(conn, wc);
-	else if (unlikely(wc->byte_len < IPOIB_ENCAP_LEN ||
-			  wc->byte_len - IPOIB_ENCAP_LEN >
-			  (cm->rx->nsge - 1) * PAGE_SIZE))
-		ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
-	else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
-		ipoib_cm_rx_frame(conn, bufs, wc, tally);
+	if (likely(wc->status == IB_WC_SUCCESS)) {
+		if (unlikely(wc->byte_len < IPOIB_ENCAP_LEN ||
+			     wc->byte_len - IPOIB_ENCAP_LEN >
+			     (cm->rx->nsge - 1) * PAGE_SIZE))
+			ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
+		else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
+			ipoib_cm_rx_frame(conn, bufs, wc, tally);
+	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
+		ipoib_stat_add(cm->priv, IPOIB_RX_ERROR, 1);
+		if (net_ratelimit())
+			netdev_warn(cm->priv->netdev,
+				    "failed recv event on a connection (status=%d, wrid=%llu vend_err %#x)\n",
+				    wc->status, wc->wr_id, wc->vendor_err);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
+	}
+	/* Its buffers have been read: the slot may be filled again. */
 	spin_lock(&cm->rx->lock);
-	ipoib_cm_slot_free(cm, bufs, wc->wr_id);
+	bufs->free[bufs->nfree] = wc->wr_id;
+	WRITE_ONCE(bufs->nfree, bufs->nfree + 1);
+	/* What is posted above the target can only be waited for. */
+	if (unlikely(!ipoib_cm_bufs_missing(cm, bufs)))
+		ipoib_cm_slot_empty(cm->rx, &bufs->slots[wc->wr_id]);
 	if (conn->bufs && !ipoib_conn_is_closing(conn))
 		ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock(&cm->rx->lock);
@@ -687,29 +631,6 @@ static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm,
 	spin_lock(&rx->lock);
 	ipoib_cm_rx_refill(cm, &rx->bufs);
 	spin_unlock(&rx->lock);
-}
-
-static void ipoib_cm_rx_count(struct ipoib_cm *cm,
-			      const struct ipoib_cm_tally *tally)
-{
-	if (!tally->packets)
-		return;
-	ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally->packets,
-			   tally->bytes);
-	ipoib_stat_add(cm->priv, IPOIB_CM_RX, tally->packets);
-	ipoib_moder_received(&cm->rx->moder, tally->packets, tally->bytes);
-}
-
-/*
- * Note how many completions the handler has found since the CQ was last empty: so many
- * receives may have been used up before it ran. If that is half of the margin, double
- * it, so only the beginning of the next burst meets with RNR NAKs.
- */
-static void ipoib_cm_rx_widen(struct ipoib_cm_rx *rx, unsigned int done)
-{
-	rx->since += done;
-	if (rx->since >= rx->margin / 2 && rx->margin < rx->bufs.full)
-		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.full));
 }
 
 /* Returns how many completions were worked on. */
@@ -730,16 +651,21 @@ static int ipoib_cm_rx_reap(struct ipoib_cm *cm, int budget)
 		if (n < want)
 			break;
 	}
-	ipoib_cm_rx_widen(rx, done);
+	/*
+	 * So many completions have been found since the CQ was last empty, and as many receives
+	 * may have been used up before this ran. If that is half of the margin, double it, so
+	 * only the beginning of the next burst meets with RNR NAKs.
+	 */
+	rx->since += done;
+	if (rx->since >= rx->margin / 2 && rx->margin < rx->bufs.full)
+		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.full));
 	ipoib_cm_srq_refill(rx, cm, 1);
-	ipoib_cm_rx_count(cm, &tally);
+	if (tally.packets) {
+		ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally.packets, tally.bytes);
+		ipoib_stat_add(cm->priv, IPOIB_CM_RX, tally.packets);
+		ipoib_moder_received(&rx->moder, tally.packets, tally.bytes);
+	}
 	return done;
-}
-
-static void ipoib_cm_rx_round(struct ipoib_cm *cm)
-{
-	cm->rx->since = 0;
-	ipoib_cm_poll_round(&cm->rx_poll);
 }
 
 /**
@@ -754,13 +680,13 @@ int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, rx_poll.napi);
 	int done = ipoib_cm_rx_reap(cm, budget);
 
-	if (done >= budget) {
-		/* Never empty: as many as it holds are all that it held. */
-		if (cm->rx->since > cm->rx->cq->cqe)
-			ipoib_cm_rx_round(cm);
-		return budget;
+	/* If it is never empty, as many as it holds are all that it held. */
+	if (done < budget || cm->rx->since > cm->rx->cq->cqe) {
+		cm->rx->since = 0;
+		ipoib_cm_poll_round(&cm->rx_poll);
 	}
-	ipoib_cm_rx_round(cm);
+	if (done >= budget)
+		return budget;
 	ipoib_moder_complete(&cm->rx->moder, done);
 	return done;
 }
@@ -810,22 +736,6 @@ static void ipoib_cm_destroy_pool(struct page_pool *pool)
 		return;
 	page_pool_destroy(pool);
 	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
-}
-
-static int ipoib_cm_pools_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
-{
-	struct page_pool *large;
-
-	rx->pool = ipoib_cm_pool_create(cm, rx, 0);
-	if (IS_ERR(rx->pool))
-		return PTR_ERR(rx->pool);
-	/* What a page and one such piece hold would be about as many single pages. */
-	if (!IPOIB_CM_ORDER || rx->nsge - 1 <= 1 << IPOIB_CM_ORDER)
-		return 0;
-	large = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
-	if (!IS_ERR(large))
-		rx->large = large;
-	return 0;
 }
 
 /*
@@ -883,31 +793,10 @@ static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	WRITE_ONCE(cm->srq_full, 0);
 }
 
-static unsigned int ipoib_cm_rx_cqe(const struct ipoib_cm *cm,
-				    const struct ipoib_cm_rx *rx)
-{
-	return rx->bufs.size ?:
-	       ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
-}
-
-static int ipoib_cm_rx_make_cq(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
-{
-	struct ib_cq_init_attr attr = {
-		.cqe = ipoib_cm_rx_cqe(cm, rx),
-		.comp_vector = ipoib_ud_vector(cm->priv, 0),
-	};
-
-	rx->cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
-	if (IS_ERR(rx->cq))
-		return PTR_ERR(rx->cq);
-	ipoib_object_made(IPOIB_OBJECT_CQ);
-	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_poll.napi,
-			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN / 4);
-	return 0;
-}
-
 static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
+	struct ib_cq_init_attr attr = { .comp_vector = ipoib_ud_vector(cm->priv, 0) };
+	struct page_pool *large;
 	unsigned int size;
 	int err;
 
@@ -917,12 +806,24 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, ipoib_cm_srq_full(size));
 	if (err)
 		goto destroy_srq;
-	err = ipoib_cm_pools_create(cm, rx);
+	rx->pool = ipoib_cm_pool_create(cm, rx, 0);
+	err = PTR_ERR_OR_ZERO(rx->pool);
 	if (err)
 		goto destroy_srq;
-	err = ipoib_cm_rx_make_cq(cm, rx);
+	/* What a page and one such piece hold would be about as many single pages. */
+	if (IPOIB_CM_ORDER && rx->nsge - 1 > 1 << IPOIB_CM_ORDER) {
+		large = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
+		if (!IS_ERR(large))
+			rx->large = large;
+	}
+	attr.cqe = size ?: ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
+	rx->cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
+	err = PTR_ERR_OR_ZERO(rx->cq);
 	if (err)
 		goto destroy_pool;
+	ipoib_object_made(IPOIB_OBJECT_CQ);
+	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_poll.napi,
+			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN / 4);
 	return 0;
 
 destroy_pool:
@@ -931,32 +832,6 @@ destroy_pool:
 destroy_srq:
 	ipoib_cm_srq_destroy(cm, rx);
 	return err;
-}
-
-/*
- * Hundreds of pages or more, so with breaks, and not in the handler. What is
- * missing is up to that.
- */
-static void ipoib_cm_srq_fill(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
-{
-	unsigned int n;
-
-	if (!rx->srq)
-		return;
-	do {
-		spin_lock_bh(&rx->lock);
-		n = ipoib_cm_rx_post_missing(cm, &rx->bufs);
-		spin_unlock_bh(&rx->lock);
-		cond_resched();
-	} while (n);
-}
-
-static void ipoib_cm_polls_enable(struct ipoib_cm *cm)
-{
-	napi_enable(&cm->rx_poll.napi);
-	napi_enable(&cm->tx_poll.napi);
-	ib_req_notify_cq(cm->rx->cq, IB_CQ_NEXT_COMP);
-	ipoib_ud_schedule(&cm->rx_poll.napi);
 }
 
 /**
@@ -969,6 +844,7 @@ static void ipoib_cm_polls_enable(struct ipoib_cm *cm)
 int ipoib_cm_rx_get(struct ipoib_cm *cm)
 {
 	struct ipoib_cm_rx *rx;
+	unsigned int n;
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
@@ -986,8 +862,20 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	if (err)
 		goto exit_bufs;
 	WRITE_ONCE(cm->rx, rx);
-	ipoib_cm_srq_fill(cm, rx);
-	ipoib_cm_polls_enable(cm);
+	/*
+	 * Hundreds of pages or more, so with breaks, and not in the handler. What is
+	 * missing is up to that.
+	 */
+	do {
+		spin_lock_bh(&rx->lock);
+		n = rx->srq ? ipoib_cm_rx_post_missing(cm, &rx->bufs) : 0;
+		spin_unlock_bh(&rx->lock);
+		cond_resched();
+	} while (n);
+	napi_enable(&cm->rx_poll.napi);
+	napi_enable(&cm->tx_poll.napi);
+	ib_req_notify_cq(rx->cq, IB_CQ_NEXT_COMP);
+	ipoib_ud_schedule(&cm->rx_poll.napi);
 	return 0;
 
 exit_bufs:
@@ -1085,7 +973,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 		return err;
 	}
 	bufs->qp = conn->qp;
-	/* Pairs with ipoib_cm_rx_posted(). */
+	/* Pairs with ipoib_cm_rx_show(). */
 	smp_store_release(&conn->bufs, bufs);
 	spin_lock_bh(&cm->rx->lock);
 	ipoib_cm_rx_refill(cm, bufs);
@@ -1150,28 +1038,6 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 	conn->bufs = NULL;
 }
 
-static unsigned int ipoib_cm_rx_pages(const struct ipoib_cm_rx *rx)
-{
-	if (!rx->large)
-		return rx->nsge - 1;
-	return 1 + round_up(rx->nsge - 2, 1 << IPOIB_CM_ORDER);
-}
-
-static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
-{
-	unsigned int posted = ipoib_cm_bufs_posted(&cm->rx->bufs);
-	const struct ipoib_cm_bufs *bufs;
-	struct ipoib_conn *conn;
-
-	lockdep_assert_held(&cm->lock);
-	list_for_each_entry(conn, &cm->conns, list) {
-		bufs = READ_ONCE(conn->bufs);
-		if (bufs)
-			posted += ipoib_cm_bufs_posted(bufs);
-	}
-	return posted;
-}
-
 /**
  * ipoib_cm_rx_show - how many receives are posted, and how many were lost, for debugfs
  * @cm: connected mode of the interface
@@ -1182,12 +1048,22 @@ static unsigned int ipoib_cm_rx_posted(struct ipoib_cm *cm)
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 {
 	unsigned int posted = 0, lost = 0, pages = 0;
+	const struct ipoib_cm_rx *rx = cm->rx;
+	const struct ipoib_cm_bufs *bufs;
+	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->mutex);
-	if (cm->rx) {
-		posted = ipoib_cm_rx_posted(cm);
-		lost = READ_ONCE(cm->rx->bufs.lost);
-		pages = (posted + lost) * ipoib_cm_rx_pages(cm->rx);
+	lockdep_assert_held(&cm->lock);
+	if (rx) {
+		posted = ipoib_cm_bufs_posted(&rx->bufs);
+		list_for_each_entry(conn, &cm->conns, list) {
+			bufs = READ_ONCE(conn->bufs);
+			if (bufs)
+				posted += ipoib_cm_bufs_posted(bufs);
+		}
+		lost = READ_ONCE(rx->bufs.lost);
+		pages = rx->large ? 1 + round_up(rx->nsge - 2, 1 << IPOIB_CM_ORDER) : rx->nsge - 1;
+		pages *= posted + lost;
 	}
 	seq_printf(file, "receives: %u\nreceives_lost: %u\nreceive_pages: %u\n",
 		   posted, lost, pages);
