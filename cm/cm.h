@@ -797,7 +797,6 @@ void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
 void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
 void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
-void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);
 void ipoib_conn_shut(struct ipoib_conn *conn);

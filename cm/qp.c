@@ -398,7 +398,7 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 	if (conn->cq < 0)
 		return;
 	mutex_lock(&cm->mutex);
-	ipoib_cm_tx_put_cq(cm, conn->cq);
+	cm->cq_conns[conn->cq]--;
 	mutex_unlock(&cm->mutex);
 }
 

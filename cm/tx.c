@@ -192,27 +192,6 @@ static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
 	}
 }
 
-static void ipoib_conn_xmit_locked(struct ipoib_conn *conn,
-				   struct sk_buff *skb)
-{
-	lockdep_assert_held(&conn->tx_lock);
-	if (likely(skb_queue_empty(&conn->backlog) && ipoib_conn_may_post(conn))) {
-		ipoib_conn_send(conn, skb);
-		return;
-	}
-	if (skb_queue_len(&conn->backlog) >= IPOIB_CM_BACKLOG) {
-		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_CM_FULL);
-		return;
-	}
-	__skb_queue_tail(&conn->backlog, skb);
-	/*
-	 * Pairs with ipoib_conn_drain(): either it sees the frame or we see
-	 * the room.
-	 */
-	smp_mb();
-	ipoib_conn_drain_locked(conn);
-}
-
 /**
  * ipoib_conn_xmit - send a frame on a connection
  * @conn: the connection, read under RCU
@@ -225,6 +204,7 @@ static void ipoib_conn_xmit_locked(struct ipoib_conn *conn,
  */
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 {
+	struct sk_buff_head *backlog = &conn->backlog;
 	bool shut;
 
 	ipoib_touch(&conn->used);
@@ -234,10 +214,20 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 	}
 	spin_lock(&conn->tx_lock);
 	shut = test_bit(IPOIB_CONN_IS_SHUT, &conn->flags);
-	if (likely(!shut)) {
-		skb_pull(skb, IPOIB_LLADDR_LEN);
-		ipoib_conn_xmit_locked(conn, skb);
+	if (unlikely(shut))
+		goto unlock;
+	skb_pull(skb, IPOIB_LLADDR_LEN);
+	if (likely(skb_queue_empty(backlog) && ipoib_conn_may_post(conn))) {
+		ipoib_conn_send(conn, skb);
+	} else if (skb_queue_len(backlog) >= IPOIB_CM_BACKLOG) {
+		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_CM_FULL);
+	} else {
+		__skb_queue_tail(backlog, skb);
+		/* Pairs with ipoib_conn_drain(): either it sees the frame or we see the room. */
+		smp_mb();
+		ipoib_conn_drain_locked(conn);
 	}
+unlock:
 	spin_unlock(&conn->tx_lock);
 	return !shut;
 }
@@ -279,37 +269,32 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 	spin_unlock(&conn->tx_lock);
 }
 
-static void ipoib_conn_failed(struct ipoib_conn *conn, const struct ib_wc *wc)
-{
-	struct ipoib_ring *ring = &conn->ring;
-	struct ipoib_tx_slot *slot = &ring->slots[(u32)wc->wr_id & ring->mask];
-
-	/* Take back what was counted when it was posted. */
-	ipoib_stat_traffic(conn->cm->priv, IPOIB_TX_PACKETS, -slot->packets,
-			   -(s64)slot->bytes);
-	ipoib_stat_add(conn->cm->priv, IPOIB_TX_ERROR, slot->packets);
-	/* What is closing is flushed; else the QP has failed without a word. */
-	if (wc->status == IB_WC_WR_FLUSH_ERR &&
-	    ipoib_conn_is_closing(conn))
-		return;
-	netdev_dbg(conn->cm->priv->netdev,
-		   "connection to %pI6 failed (status=%d vend_err %#x)\n",
-		   conn->peer->addr.gid, wc->status, wc->vendor_err);
-	ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
-}
-
 static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 {
 	struct ipoib_conn *conn = wc->qp->qp_context;
+	struct ipoib_dev *priv = conn->cm->priv;
+	struct ipoib_ring *ring = &conn->ring;
 	struct ipoib_tx_done done = {};
+	struct ipoib_tx_slot *slot;
 
-	if (unlikely(wc->status != IB_WC_SUCCESS))
-		ipoib_conn_failed(conn, wc);
-	else if (conn->transport == IPOIB_TRANSPORT_RC)
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		/* Take back what was counted when it was posted. */
+		slot = &ring->slots[(u32)wc->wr_id & ring->mask];
+		ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, -slot->packets, -(s64)slot->bytes);
+		ipoib_stat_add(priv, IPOIB_TX_ERROR, slot->packets);
+		/* What is closing is flushed; else the QP has failed without a word. */
+		if (wc->status != IB_WC_WR_FLUSH_ERR || !ipoib_conn_is_closing(conn)) {
+			netdev_dbg(priv->netdev,
+				   "connection to %pI6 failed (status=%d vend_err %#x)\n",
+				   conn->peer->addr.gid, wc->status, wc->vendor_err);
+			ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
+		}
+	} else if (conn->transport == IPOIB_TRANSPORT_RC) {
 		ipoib_conn_note_proof(conn);
+	}
 	/* Before the slots: ipoib_conn_send_left() reads in the other order. */
 	WRITE_ONCE(conn->progress, jiffies);
-	ipoib_ring_complete(&conn->ring, wc->wr_id, budget, &done);
+	ipoib_ring_complete(ring, wc->wr_id, budget, &done);
 	ipoib_conn_drain(conn);
 }
 
@@ -422,63 +407,38 @@ unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv)
 	return IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(priv) * 9 / 10;
 }
 
-static int ipoib_cm_tx_make_cq(struct ipoib_cm *cm, unsigned int i)
-{
-	struct ib_device *ca = cm->priv->ca;
-	struct ib_cq_init_attr attr = {
-		.cqe = ipoib_cm_tx_cq_conns(cm->priv) * IPOIB_CM_RING,
-		.comp_vector = ipoib_ud_vector(cm->priv, i + 1),
-	};
-	struct ib_cq *cq;
-
-	if (cm->tx_cq[i])
-		return 0;
-	cq = ib_create_cq(ca, ipoib_cm_tx_event, NULL, cm, &attr);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	ipoib_object_made(IPOIB_OBJECT_CQ);
-	WRITE_ONCE(cm->tx_cq[i], cq);
-	ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
-	return 0;
-}
-
 /**
  * ipoib_cm_tx_get_cq - find a CQ with room for the sends of a connection
  * @cm: connected mode of the interface
  *
  * Context: &ipoib_cm.mutex held; may sleep
- * Return: number of the CQ, or a negative error
+ * Return: number of the CQ, which the connection counts in &ipoib_cm.cq_conns of, or a negative
+ * error
  */
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
 {
 	unsigned int limit = ipoib_cm_tx_cq_conns(cm->priv);
+	struct ib_cq_init_attr attr = { .cqe = limit * IPOIB_CM_RING };
+	struct ib_cq *cq;
 	unsigned int i;
-	int err;
 
 	lockdep_assert_held(&cm->mutex);
-	for (i = 0; i < IPOIB_CM_CQS; i++) {
-		if (cm->cq_conns[i] >= limit)
-			continue;
-		err = ipoib_cm_tx_make_cq(cm, i);
-		if (err)
-			return err;
-		cm->cq_conns[i]++;
-		return i;
+	for (i = 0; i < IPOIB_CM_CQS; i++)
+		if (cm->cq_conns[i] < limit)
+			break;
+	if (i == IPOIB_CM_CQS)
+		return -ENOSPC;
+	if (!cm->tx_cq[i]) {
+		attr.comp_vector = ipoib_ud_vector(cm->priv, i + 1);
+		cq = ib_create_cq(cm->priv->ca, ipoib_cm_tx_event, NULL, cm, &attr);
+		if (IS_ERR(cq))
+			return PTR_ERR(cq);
+		ipoib_object_made(IPOIB_OBJECT_CQ);
+		WRITE_ONCE(cm->tx_cq[i], cq);
+		ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 	}
-	return -ENOSPC;
-}
-
-/**
- * ipoib_cm_tx_put_cq - a connection no longer uses its CQ
- * @cm: connected mode of the interface
- * @cq: number of the CQ
- *
- * Context: &ipoib_cm.mutex held
- */
-void ipoib_cm_tx_put_cq(struct ipoib_cm *cm, unsigned int cq)
-{
-	lockdep_assert_held(&cm->mutex);
-	cm->cq_conns[cq]--;
+	cm->cq_conns[i]++;
+	return i;
 }
 
 /**
