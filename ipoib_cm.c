@@ -534,8 +534,8 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 		INIT_LIST_HEAD(&cm->shares[i].conns);
 	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
 	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
-	netif_napi_add(priv->netdev, &cm->rx_poll.napi, ipoib_cm_rx_poll);
-	netif_napi_add_tx(priv->netdev, &cm->tx_poll.napi, ipoib_cm_tx_poll);
+	netif_napi_add(priv->netdev, &cm->rx_napi, ipoib_cm_rx_poll);
+	netif_napi_add_tx(priv->netdev, &cm->tx_napi, ipoib_cm_tx_poll);
 	priv->cm = cm;
 	return 0;
 }
@@ -594,8 +594,8 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	mutex_unlock(&cm->mutex);
 	/* There is no SRQ any more whose events start it. */
 	cancel_delayed_work_sync(&cm->rx_work);
-	netif_napi_del(&cm->tx_poll.napi);
-	netif_napi_del(&cm->rx_poll.napi);
+	netif_napi_del(&cm->tx_napi);
+	netif_napi_del(&cm->rx_napi);
 	flush_work(&cm->resend_work);
 	WARN_ON_ONCE(cm->npeers);
 	destroy_workqueue(cm->wq);

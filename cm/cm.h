@@ -502,16 +502,6 @@ enum ipoib_close_reason {
 };
 
 /**
- * struct ipoib_cm_poll - a completion handler
- * @napi: the handler
- * @rounds: times it has been through all that there was
- */
-struct ipoib_cm_poll {
-	struct napi_struct napi;
-	unsigned int rounds;
-};
-
-/**
  * struct ipoib_cm - connected mode of an interface
  * @priv: the interface
  * @up: connections may be made
@@ -535,14 +525,14 @@ struct ipoib_cm_poll {
  *	come with events of an SRQ that runs
  * @srq_full: receives that may be posted to the SRQ that runs, 0 without
  * @srq_logged: it was logged that none could be made; with @mutex held
- * @rx_poll: handler of receives
- * @tx_poll: handler of sends
+ * @rx_napi: handler of receives
+ * @rx_rounds: times it has been through all that there was
+ * @tx_napi: handler of sends
  * @tx_cq: CQs for sends
  * @cq_conns: connections that use each
  * @tx_ready: CQs that have something, set by their events
  * @tx_next_cq: CQ to be polled next, handler of sends only
- * @tx_polled: completions polled from it in this round
- * @tx_wc: scratch for polling
+ * @tx_wc: scratch for polling: of the handler, or while it is disabled of ipoib_cm_tx_flush()
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
  *	wait for these
@@ -574,13 +564,13 @@ struct ipoib_cm {
 	enum ipoib_srq_state srq_state;
 	unsigned int srq_full;
 	bool srq_logged;
-	struct ipoib_cm_poll rx_poll;
-	struct ipoib_cm_poll tx_poll;
+	struct napi_struct rx_napi;
+	unsigned int rx_rounds;
+	struct napi_struct tx_napi;
 	struct ib_cq *tx_cq[IPOIB_CM_CQS];
 	unsigned int cq_conns[IPOIB_CM_CQS];
 	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
 	unsigned int tx_next_cq;
-	unsigned int tx_polled;
 	struct ib_wc tx_wc[16];
 
 	struct ib_cm_id *listen[2];
@@ -793,8 +783,7 @@ void ipoib_cm_unlisten(struct ipoib_cm *cm);
 
 /* tx.c */
 unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv);
-void ipoib_cm_poll_round(struct ipoib_cm_poll *poll);
-void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll);
+void ipoib_cm_tx_flush(struct ipoib_conn *conn);
 void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
@@ -810,6 +799,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm);
 bool ipoib_cm_rx_is_crowded(const struct ipoib_cm *cm);
 bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm);
 bool ipoib_cm_rx_probe(struct ipoib_cm *cm);
+void ipoib_cm_rx_fence(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
 bool ipoib_cm_rx_done(struct ipoib_conn *conn);

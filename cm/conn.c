@@ -12,8 +12,8 @@
  *  - ib_destroy_cm_id() has waited for the callbacks of its identifier, but for such as say
  *    that a message was sent in vain: these get no reference any more;
  *  - the QP is in the error state and has given back what it had, or had time for that;
- *  - the completion handler of receives, and that of sends if some have not completed, have been
- *    through all that was in their CQs then;
+ *  - all that was in the CQ of receives then has been worked on, and if some sends have not
+ *    completed all that was in their CQ;
  *  - the QP is destroyed: it has no event any more.
  *
  * Memory is freed after a grace period.
@@ -328,11 +328,9 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 		if (left)
 			return left;
 		/* Of a QP whose sends have all completed the CQ holds nothing any more. */
-		if (ipoib_ring_used(&conn->ring)) {
-			set_bit(conn->cq, cm->tx_ready);
-			ipoib_cm_poll_fence(&cm->tx_poll);
-		}
-		ipoib_cm_poll_fence(&cm->rx_poll);
+		if (ipoib_ring_used(&conn->ring))
+			ipoib_cm_tx_flush(conn);
+		ipoib_cm_rx_fence(cm);
 	}
 	ipoib_conn_unmake(conn);
 	spin_lock_bh(&cm->lock);
@@ -460,7 +458,7 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
 {
 	/* What has come back is not held. */
-	ipoib_cm_poll_fence(&cm->rx_poll);
+	ipoib_cm_rx_fence(cm);
 	if (ipoib_cm_rx_is_dry(cm)) {
 		spin_lock_bh(&cm->lock);
 		if (ipoib_cm_rx_is_crowded(cm))

@@ -341,7 +341,7 @@ static void ipoib_cm_refill_work(struct work_struct *work)
 					      struct ipoib_cm_rx, refill);
 	struct ipoib_cm *cm = rx->srq->srq_context;
 
-	ipoib_ud_schedule(&cm->rx_poll.napi);
+	ipoib_ud_schedule(&cm->rx_napi);
 }
 
 /* ---- receives that do not come back ---- */
@@ -419,7 +419,7 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 
 	lockdep_assert_held(&cm->mutex);
 	/* Where the handler runs pages go back to the pool without a lock. */
-	napi_disable(&cm->rx_poll.napi);
+	napi_disable(&cm->rx_napi);
 	spin_lock_bh(&rx->lock);
 	drawn = ipoib_cm_bufs_fill(cm, bufs, 2 * half) == 2 * half;
 	if (drawn) {
@@ -430,8 +430,8 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 			ipoib_cm_srq_fail(cm);
 	}
 	spin_unlock_bh(&rx->lock);
-	napi_enable(&cm->rx_poll.napi);
-	ipoib_ud_schedule(&cm->rx_poll.napi);
+	napi_enable(&cm->rx_napi);
+	ipoib_ud_schedule(&cm->rx_napi);
 	if (!drawn)
 		return false;
 	/* The event may come from here on; the SRQ may have failed. */
@@ -523,7 +523,7 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 	struct sk_buff *skb;
 	unsigned int i, part, size;
 
-	skb = napi_alloc_skb(&cm->rx_poll.napi, IPOIB_HARD_LEN +
+	skb = napi_alloc_skb(&cm->rx_napi, IPOIB_HARD_LEN +
 			     (copy ? len : IPOIB_RX_LINEAR));
 	if (unlikely(!skb))
 		return NULL;
@@ -582,7 +582,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
 			ipoib_touch(&conn->peer->last_rx);
 		ipoib_conn_note_proof(conn);
 	}
-	ipoib_rx_deliver(cm->priv, &cm->rx_poll.napi, skb);
+	ipoib_rx_deliver(cm->priv, &cm->rx_napi, skb);
 }
 
 static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
@@ -670,20 +670,20 @@ static int ipoib_cm_rx_reap(struct ipoib_cm *cm, int budget)
 
 /**
  * ipoib_cm_rx_poll - completion handler of receives
- * @napi: in &struct ipoib_cm_poll
+ * @napi: &ipoib_cm.rx_napi
  * @budget: as NAPI has it
  *
  * Return: as NAPI wants it
  */
 int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 {
-	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, rx_poll.napi);
+	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, rx_napi);
 	int done = ipoib_cm_rx_reap(cm, budget);
 
 	/* If it is never empty, as many as it holds are all that it held. */
 	if (done < budget || cm->rx->since > cm->rx->cq->cqe) {
 		cm->rx->since = 0;
-		ipoib_cm_poll_round(&cm->rx_poll);
+		WRITE_ONCE(cm->rx_rounds, cm->rx_rounds + 1);
 	}
 	if (done >= budget)
 		return budget;
@@ -691,12 +691,31 @@ int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 	return done;
 }
 
+/**
+ * ipoib_cm_rx_fence - wait until the handler has seen all there was
+ * @cm: connected mode of the interface, with at least one connection or &ipoib_cm.mutex held
+ *
+ * Completions that were in the CQ before the call have been worked on when it
+ * returns: the round after the next began after the call.
+ *
+ * Context: process
+ */
+void ipoib_cm_rx_fence(struct ipoib_cm *cm)
+{
+	unsigned int start = READ_ONCE(cm->rx_rounds);
+
+	do {
+		ipoib_ud_schedule(&cm->rx_napi);
+		schedule_timeout_uninterruptible(1);
+	} while (READ_ONCE(cm->rx_rounds) - start < 2);
+}
+
 static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_cm *cm = ctx;
 
 	ipoib_moder_event(&cm->rx->moder);
-	ipoib_ud_schedule(&cm->rx_poll.napi);
+	ipoib_ud_schedule(&cm->rx_napi);
 }
 
 /* ---- what connections share ---- */
@@ -719,7 +738,7 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm,
 
 	/* With receives of their own connections allocate outside of it, too. */
 	if (rx->bufs.size)
-		ipoib_pool_set_napi(&params, &cm->rx_poll.napi);
+		ipoib_pool_set_napi(&params, &cm->rx_napi);
 	if (!ib_uses_virt_dma(ca)) {
 		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 		params.dev = ca->dma_device;
@@ -822,7 +841,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	if (err)
 		goto destroy_pool;
 	ipoib_object_made(IPOIB_OBJECT_CQ);
-	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_poll.napi,
+	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_napi,
 			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN / 4);
 	return 0;
 
@@ -872,10 +891,10 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 		spin_unlock_bh(&rx->lock);
 		cond_resched();
 	} while (n);
-	napi_enable(&cm->rx_poll.napi);
-	napi_enable(&cm->tx_poll.napi);
+	napi_enable(&cm->rx_napi);
+	napi_enable(&cm->tx_napi);
 	ib_req_notify_cq(rx->cq, IB_CQ_NEXT_COMP);
-	ipoib_ud_schedule(&cm->rx_poll.napi);
+	ipoib_ud_schedule(&cm->rx_napi);
 	return 0;
 
 exit_bufs:
@@ -922,8 +941,8 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	lockdep_assert_held(&cm->mutex);
 	if (!rx)
 		return;
-	napi_disable(&cm->rx_poll.napi);
-	napi_disable(&cm->tx_poll.napi);
+	napi_disable(&cm->rx_napi);
+	napi_disable(&cm->tx_napi);
 	/* A handler that has completed arms the CQ, or a timer, after that. */
 	synchronize_net();
 	cancel_delayed_work_sync(&rx->refill);
@@ -953,7 +972,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 
 	if (cm->rx->srq) {
 		/* It posts one more for this one. */
-		ipoib_ud_schedule(&cm->rx_poll.napi);
+		ipoib_ud_schedule(&cm->rx_napi);
 		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS &&
 		    ipoib_cm_rx_is_crowded(cm))
 			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
@@ -1022,7 +1041,7 @@ void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 	spin_unlock_bh(&rx->lock);
 	if (READ_ONCE(rx->bufs.lost) > rx->bufs.size / 4)
 		ipoib_cm_srq_fail(conn->cm);
-	ipoib_ud_schedule(&conn->cm->rx_poll.napi);
+	ipoib_ud_schedule(&conn->cm->rx_napi);
 }
 
 /**

@@ -13,46 +13,11 @@
  *
  * The CQs for sends are shared by IPOIB_CM_CQ_CONNS connections each and made
  * when they are needed. One handler serves all of them.
- *
- * This file also has the fence for both completion handlers: how the work of a
- * connection waits until neither uses it any more.
  */
 #include <linux/slab.h>
 
 #include "ipoib.h"
 #include "cm/cm.h"
-
-/* ---- completion handlers ---- */
-
-/**
- * ipoib_cm_poll_round - a handler has been through all that there was
- * @poll: the handler
- *
- * Context: the handler
- */
-void ipoib_cm_poll_round(struct ipoib_cm_poll *poll)
-{
-	WRITE_ONCE(poll->rounds, poll->rounds + 1);
-}
-
-/**
- * ipoib_cm_poll_fence - wait until a handler has seen all there was
- * @poll: the handler, enabled
- *
- * Completions that were in the CQ before the call have been worked on when it
- * returns: the round after the next began after the call.
- *
- * Context: process
- */
-void ipoib_cm_poll_fence(struct ipoib_cm_poll *poll)
-{
-	unsigned int start = READ_ONCE(poll->rounds);
-
-	do {
-		ipoib_ud_schedule(&poll->napi);
-		schedule_timeout_uninterruptible(1);
-	} while (READ_ONCE(poll->rounds) - start < 2);
-}
 
 /**
  * ipoib_cm_destroy_cq - destroy a CQ of connections
@@ -317,43 +282,36 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 	return n;
 }
 
-/*
- * Go on to the next CQ when this one was empty, or has given as many completions as it
- * has entries: then all that it held at the beginning of the round has been polled.
+/**
+ * ipoib_cm_tx_flush - work on the completions that there are of a connection's sends
+ * @conn: the connection, some of whose sends have not completed; it posts none
+ *
+ * No handler has one of them in hand when this returns.
+ *
+ * Context: process
  */
-static void ipoib_cm_tx_pass_cq(struct ipoib_cm *cm, unsigned int i, int n)
+void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 {
-	cm->tx_polled = i == cm->tx_next_cq ? cm->tx_polled + n : n;
-	cm->tx_next_cq = i;
-	if (n == ARRAY_SIZE(cm->tx_wc) && cm->tx_polled <= cm->tx_cq[i]->cqe)
-		return;
-	cm->tx_polled = 0;
-	cm->tx_next_cq = i + 1;
-}
+	struct ipoib_cm *cm = conn->cm;
+	int n, left = cm->tx_cq[conn->cq]->cqe;
 
-/* Returns whether all CQs have been polled: a round of the handler. */
-static bool ipoib_cm_tx_work(struct ipoib_cm *cm, int budget)
-{
-	int n, left = NAPI_POLL_WEIGHT;
-	unsigned int i;
-
-	for (;;) {
-		i = find_next_bit(cm->tx_ready, IPOIB_CM_CQS, cm->tx_next_cq);
-		if (i == IPOIB_CM_CQS)
-			break;
-		if (left <= 0)
-			return false;
-		n = ipoib_cm_tx_reap(cm, i, budget);
+	mutex_lock(&cm->mutex);
+	napi_disable(&cm->tx_napi);
+	/* If it is never empty, as many as it holds are all that it held. */
+	do {
+		local_bh_disable();
+		n = ipoib_cm_tx_reap(cm, conn->cq, 0);
+		local_bh_enable();
 		left -= n;
-		ipoib_cm_tx_pass_cq(cm, i, n);
-	}
-	cm->tx_next_cq = 0;
-	return true;
+	} while (n == ARRAY_SIZE(cm->tx_wc) && left > 0);
+	napi_enable(&cm->tx_napi);
+	mutex_unlock(&cm->mutex);
+	ipoib_ud_schedule(&cm->tx_napi);
 }
 
 /**
  * ipoib_cm_tx_poll - completion handler of sends
- * @napi: in &struct ipoib_cm_poll
+ * @napi: &ipoib_cm.tx_napi
  * @budget: as NAPI has it
  *
  * However many CQs have something, each call works on a few completions only
@@ -363,10 +321,18 @@ static bool ipoib_cm_tx_work(struct ipoib_cm *cm, int budget)
  */
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 {
-	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, tx_poll.napi);
+	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, tx_napi);
+	int left = NAPI_POLL_WEIGHT;
+	unsigned int i;
 
-	if (ipoib_cm_tx_work(cm, budget))
-		ipoib_cm_poll_round(&cm->tx_poll);
+	while (left > 0) {
+		i = find_next_bit_wrap(cm->tx_ready, IPOIB_CM_CQS, cm->tx_next_cq);
+		if (i == IPOIB_CM_CQS)
+			break;
+		/* At least one: a CQ may be empty, and its handler have to run again. */
+		left -= ipoib_cm_tx_reap(cm, i, budget) + 1;
+		cm->tx_next_cq = i + 1;
+	}
 	if (!bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
 		return budget;
 	if (napi_complete_done(napi, 0) &&
@@ -386,7 +352,7 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 	if (WARN_ON_ONCE(i == IPOIB_CM_CQS))
 		return;
 	set_bit(i, cm->tx_ready);
-	ipoib_ud_schedule(&cm->tx_poll.napi);
+	ipoib_ud_schedule(&cm->tx_napi);
 }
 
 /* Connections whose sends have room in one CQ. */
@@ -460,5 +426,4 @@ void ipoib_cm_tx_release(struct ipoib_cm *cm)
 	}
 	bitmap_zero(cm->tx_ready, IPOIB_CM_CQS);
 	cm->tx_next_cq = 0;
-	cm->tx_polled = 0;
 }
