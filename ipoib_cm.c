@@ -119,7 +119,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 		ipoib_peer_park(cm, peer, skb);
 		taken = true;
 	} else if (peer) {
-		conn = peer->chosen;
+		conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
 	}
 	if (peer)
 		ipoib_peer_put(cm, peer);
@@ -185,11 +185,19 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
 		return false;
 	peer = ipoib_cm_peer(neigh, to);
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
-	if (likely(conn) && likely(ipoib_cm_xmit_on(conn, skb)))
-		return true;
-	/* What it does not take is for UD, unless it has just been closed. */
-	if (conn && !test_bit(IPOIB_CONN_IS_SHUT, &conn->flags))
-		return false;
+	/*
+	 * Pairs with ipoib_conn_use(): if frames waited when the connection was published, that is
+	 * seen. They have been sent when they do not wait any more: that is changed with the
+	 * transmit lock held.
+	 */
+	smp_rmb();
+	if (likely(conn) && likely(!ipoib_peer_is_behind(peer))) {
+		if (likely(ipoib_cm_xmit_on(conn, skb)))
+			return true;
+		/* What it does not take is for UD, unless it has just been closed. */
+		if (!test_bit(IPOIB_CONN_IS_SHUT, &conn->flags))
+			return false;
+	}
 	/* With no connection, and none to come for now, not even the lock is taken. */
 	if (peer && READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
 	    !ipoib_peer_is_behind(peer) && ipoib_peer_pauses(peer))

@@ -243,8 +243,9 @@ enum ipoib_peer_state {
  * @neigh_list: in &ipoib_neigh.peers since there was a frame for it that had no connection,
  *	until its neighbour ends, here or in the stack; else it is there for its connections
  * @addr: key, flags zero
- * @tx: @chosen, published when no frame waits that came before
- * @chosen: connection to send on
+ * @tx: connection to send on; what comes waits while @resend does
+ * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
+ *	waits behind; or empty. Emptied with the transmit lock held.
  * @state: written under &ipoib_cm.lock
  * @offers: transports the peer offers, from the flags of its address
  * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
@@ -259,8 +260,6 @@ enum ipoib_peer_state {
  * @nparked: those of @parked that are counted in &ipoib_cm.nparked and in a share
  * @node: number of the port, see ipoib_cm_node(), in whose share they are counted
  * @conns: its connections, by &ipoib_conn.peer_list
- * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
- *	waits behind; or empty
  * @hash: in &ipoib_cm.peers
  * @users: it is freed without: connections not freed, @neigh_list, @resend, callers of
  *	ipoib_peer_get()
@@ -268,13 +267,13 @@ enum ipoib_peer_state {
  *	unreliable connection
  * @rcu: frees it
  *
- * All but @tx and @last_rx under &ipoib_cm.lock.
+ * All but @tx, @resend and @last_rx under &ipoib_cm.lock.
  */
 struct ipoib_peer {
 	struct hlist_node neigh_list;
 	struct ipoib_lladdr addr;
 	struct ipoib_conn __rcu *tx;
-	struct ipoib_conn *chosen;
+	struct list_head resend;
 	enum ipoib_peer_state state;
 	u8 offers;
 	u8 sid;
@@ -286,7 +285,6 @@ struct ipoib_peer {
 	unsigned int nparked;
 	u32 node;
 	struct list_head conns;
-	struct list_head resend;
 	struct hlist_node hash;
 	unsigned int users;
 	unsigned long last_rx;
@@ -592,10 +590,19 @@ static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
 }
 
-/* Frames that waited are about to go: what comes now waits behind them. */
+/*
+ * Frames that waited are about to go: what comes now waits behind them. Without the lock it is to
+ * be read after &ipoib_peer.tx, see ipoib_cm_xmit().
+ */
 static inline bool ipoib_peer_is_behind(const struct ipoib_peer *peer)
 {
 	return !list_empty(&peer->resend);
+}
+
+/* Whether a connection is that which is sent on. Context: &ipoib_cm.lock held. */
+static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
+{
+	return rcu_access_pointer(conn->peer->tx) == conn;
 }
 
 /* The longest pause after failed attempts. */

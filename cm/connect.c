@@ -273,7 +273,8 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 	 * quicker: its peer gets no RTU.
 	 */
 	spin_lock_bh(&cm->lock);
-	needed = conn->state == IPOIB_CONN_CONNECTING && !conn->peer->chosen;
+	needed = conn->state == IPOIB_CONN_CONNECTING &&
+		 !rcu_access_pointer(conn->peer->tx);
 	spin_unlock_bh(&cm->lock);
 	if (needed)
 		err = ipoib_conn_take_rep(conn);

@@ -3,7 +3,7 @@
  * Connected mode: peers, and how we stand with each of them.
  *
  * A peer is a link-layer address, whatever IP addresses are behind it (C5). It
- * remembers whether a connection is published in @tx, or being made, or was refused a
+ * remembers whether a connection is sent on, or being made, or was refused a
  * while ago. In every state but UP frames go over UD, so nothing is lost while a
  * connection is made, or if none can be made. Only frames too long for UD wait here
  * until it is there.
@@ -158,17 +158,18 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
  */
 void ipoib_conn_compare(struct ipoib_conn *conn)
 {
-	const struct ipoib_conn *chosen = conn->peer->chosen;
 	struct ipoib_cm *cm = conn->cm;
+	const struct ipoib_conn *used;
 	enum ipoib_identity identity;
 
 	lockdep_assert_held(&cm->lock);
 	if (conn->confirmed)
 		return;
+	used = rcu_dereference_protected(conn->peer->tx, lockdep_is_held(&cm->lock));
 	identity = ipoib_conn_identity(cm, conn->peer->addr.gid, &conn->port);
 	if (identity == IPOIB_IDENTITY_CONFIRMED ||
-	    (identity == IPOIB_IDENTITY_UNKNOWN && chosen &&
-	     ipoib_cm_port_addr_equal(cm->priv, &chosen->port, &conn->port)))
+	    (identity == IPOIB_IDENTITY_UNKNOWN && used &&
+	     ipoib_cm_port_addr_equal(cm->priv, &used->port, &conn->port)))
 		WRITE_ONCE(conn->confirmed, true);
 }
 
@@ -323,16 +324,7 @@ void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
 		list_add_tail(&peer->resend, &cm->resend);
 		peer->users++;
 	}
-	RCU_INIT_POINTER(peer->tx, NULL);
 	queue_work(system_unbound_wq, &cm->resend_work);
-}
-
-/* The connection chosen is there for all, but not before what has waited. */
-static void ipoib_peer_publish(struct ipoib_peer *peer)
-{
-	struct ipoib_conn *conn = peer->chosen;
-
-	rcu_assign_pointer(peer->tx, ipoib_peer_is_behind(peer) ? NULL : conn);
 }
 
 /**
@@ -380,11 +372,11 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	conn->asked_at = jiffies;
 	ipoib_touch(&conn->used);
-	peer->chosen = conn;
 	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
 	ipoib_peer_resend(cm, peer);
-	ipoib_peer_publish(peer);
+	/* After what makes frames wait, see ipoib_cm_xmit(). */
+	rcu_assign_pointer(peer->tx, conn);
 }
 
 /**
@@ -400,7 +392,7 @@ void ipoib_conn_prove(struct ipoib_conn *conn)
 	struct ipoib_peer *peer = conn->peer;
 
 	lockdep_assert_held(&conn->cm->lock);
-	if (peer->chosen != conn || !test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags))
+	if (!ipoib_conn_is_used(conn) || !test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags))
 		return;
 	peer->failures = 0;
 	peer->unverified = false;
@@ -458,12 +450,11 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 
 	lockdep_assert_held(&cm->lock);
 	ipoib_peer_resend(cm, peer);
-	if (peer->chosen != conn) {
+	if (!ipoib_conn_is_used(conn)) {
 		ipoib_peer_settle(cm, peer);
 		return;
 	}
 	ipoib_conn_prove(conn);
-	peer->chosen = NULL;
 	RCU_INIT_POINTER(peer->tx, NULL);
 	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&
@@ -555,7 +546,7 @@ drop:
 
 /*
  * Take what waited for one peer. With the transmit lock held until it has been
- * sent, and the connection published before it is released, nothing overtakes.
+ * sent nothing overtakes: until then what comes finds that it is behind.
  */
 static void ipoib_peer_take_parked(struct ipoib_dev *priv,
 				   struct sk_buff_head *frames)
@@ -568,7 +559,6 @@ static void ipoib_peer_take_parked(struct ipoib_dev *priv,
 	if (peer) {
 		list_del_init(&peer->resend);
 		ipoib_peer_unhold(cm, peer, frames);
-		ipoib_peer_publish(peer);
 		ipoib_peer_put(cm, peer);
 	}
 	spin_unlock(&cm->lock);
