@@ -56,18 +56,6 @@ static void ipoib_arp_unreachable(struct sk_buff *skb)
 	dst_link_failure(skb);
 }
 
-static void ipoib_arp_send(struct ipoib_neigh *neigh)
-{
-	struct ipoib_dev *priv = neigh->priv;
-	unsigned int n;
-
-	n = ipoib_ud_send_queue(priv, &priv->neigh.lock, &neigh->queue,
-				ipoib_arp_xmit);
-	spin_lock_bh(&priv->neigh.lock);
-	priv->neigh.queued -= n;
-	spin_unlock_bh(&priv->neigh.lock);
-}
-
 /*
  * A credit has come, or has not for too long, or the query has ended, or the neighbour has been
  * unlinked: then it is in no list, no frame waits for it, and its peers end with it.
@@ -78,9 +66,10 @@ static void ipoib_arp_work(struct work_struct *work)
 						 struct ipoib_neigh, work);
 	struct ipoib_dev *priv = neigh->priv;
 	bool listed, known, asked, send, unreachable;
-	struct sk_buff_head dropped;
+	struct sk_buff_head frames, dropped;
 	struct sk_buff *skb;
 
+	__skb_queue_head_init(&frames);
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->neigh.lock);
 	listed = !list_empty(&neigh->list);
@@ -93,8 +82,13 @@ static void ipoib_arp_work(struct work_struct *work)
 	if (!known && !asked)
 		ipoib_neigh_unpark(neigh, &dropped);
 	spin_unlock_bh(&priv->neigh.lock);
-	if (send)
-		ipoib_arp_send(neigh);
+	if (send) {
+		ipoib_ud_send_begin(priv);
+		spin_lock(&priv->neigh.lock);
+		ipoib_neigh_unpark(neigh, &frames);
+		spin_unlock(&priv->neigh.lock);
+		ipoib_ud_send_end(priv, &frames, ipoib_arp_xmit);
+	}
 	if (!listed || !asked)
 		ipoib_cm_path_read(neigh, !listed);
 	if (unreachable) {
@@ -147,20 +141,6 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
 	return NULL;
 }
 
-/* The neighbour that a frame can be sent to at once, else NULL. */
-static struct ipoib_neigh *ipoib_arp_find(struct ipoib_dev *priv, const u8 *gid)
-{
-	struct ipoib_neigh *neigh = ipoib_neigh_find(&priv->neigh, gid);
-
-	if (unlikely(!neigh))
-		return NULL;
-	ipoib_touch(&neigh->used);
-	if (unlikely(ipoib_neigh_is_due(neigh) || !rcu_access_pointer(neigh->ah) ||
-		     !skb_queue_empty_lockless(&neigh->queue)))
-		return NULL;
-	return neigh;
-}
-
 /**
  * ipoib_arp_xmit - send a frame to one neighbour
  * @txq: the queue
@@ -175,8 +155,11 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	struct ipoib_neigh *neigh;
 	unsigned int mtu;
 
-	neigh = ipoib_arp_find(priv, to->gid);
-	if (unlikely(!neigh)) {
+	neigh = ipoib_neigh_find(&priv->neigh, to->gid);
+	if (likely(neigh))
+		ipoib_touch(&neigh->used);
+	if (unlikely(!neigh || ipoib_neigh_is_due(neigh) || !rcu_access_pointer(neigh->ah) ||
+		     !skb_queue_empty_lockless(&neigh->queue))) {
 		neigh = ipoib_arp_xmit_slow(priv, skb);
 		if (!neigh)
 			return;

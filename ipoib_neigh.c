@@ -316,26 +316,6 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	ipoib_neigh_put(neigh);
 }
 
-static struct ipoib_neigh *ipoib_neigh_alloc(struct ipoib_dev *priv,
-					     const u8 *gid, work_func_t work)
-{
-	struct ipoib_neigh *neigh = kzalloc(sizeof(*neigh), GFP_ATOMIC);
-
-	if (!neigh)
-		return NULL;
-	memcpy(neigh->gid.raw, gid, sizeof(neigh->gid));
-	neigh->priv = priv;
-	neigh->stale = true;
-	neigh->retry_at = jiffies;
-	neigh->used = jiffies;
-	__skb_queue_head_init(&neigh->queue);
-	INIT_DELAYED_WORK(&neigh->work, work);
-	ipoib_credit_init(&neigh->credit, IPOIB_CREDIT_PATH, ipoib_neigh_granted);
-	refcount_set(&neigh->ref, 1);
-	pr_debug("ipoib: path %pI6 created\n", neigh->gid.raw);
-	return neigh;
-}
-
 /* Evict a neighbour that was not found, of the oldest. Any host can invent addresses. */
 static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
 {
@@ -380,9 +360,18 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 		return NULL;
 	}
 	*why = IPOIB_TX_MAP;
-	neigh = ipoib_neigh_alloc(priv, gid, work);
+	neigh = kzalloc(sizeof(*neigh), GFP_ATOMIC);
 	if (!neigh)
 		return NULL;
+	memcpy(neigh->gid.raw, gid, sizeof(neigh->gid));
+	neigh->priv = priv;
+	neigh->stale = true;
+	neigh->retry_at = jiffies;
+	neigh->used = jiffies;
+	__skb_queue_head_init(&neigh->queue);
+	INIT_DELAYED_WORK(&neigh->work, work);
+	ipoib_credit_init(&neigh->credit, IPOIB_CREDIT_PATH, ipoib_neigh_granted);
+	refcount_set(&neigh->ref, 1);
 	if (rhashtable_insert_fast(&priv->neigh.table, &neigh->node,
 				   ipoib_neigh_params)) {
 		kfree(neigh);
@@ -391,6 +380,7 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 	list_add_tail(&neigh->list, &priv->neigh.list);
 	priv->neigh.nneighs++;
 	ipoib_object_made(IPOIB_OBJECT_PATH);
+	pr_debug("ipoib: path %pI6 created\n", neigh->gid.raw);
 	return neigh;
 }
 
@@ -509,45 +499,25 @@ void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid,
  * ipoib_neigh_record - copy the path record to a GID
  * @priv: the interface
  * @gid: the GID
- * @rec: result
+ * @rec: result, if there is a record
  *
- * Returns: whether a record is known
  * Context: any but hard interrupt, without &ipoib_neighs.lock
+ * Return: 0; -ESTALE if it is being fetched anew, or the next frame causes that; -ENOENT if there
+ * is none
  */
-bool ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid,
-			struct sa_path_rec *rec)
+int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec)
 {
 	struct ipoib_neigh *neigh;
-	bool known;
+	int err = -ENOENT;
 
 	spin_lock_bh(&priv->neigh.lock);
 	neigh = ipoib_neigh_lookup(priv, gid);
-	known = neigh && rcu_access_pointer(neigh->ah);
-	if (known)
+	if (neigh && rcu_access_pointer(neigh->ah)) {
 		*rec = neigh->rec;
+		err = neigh->stale || ipoib_neigh_is_asked(neigh) ? -ESTALE : 0;
+	}
 	spin_unlock_bh(&priv->neigh.lock);
-	return known;
-}
-
-/**
- * ipoib_neigh_is_stale - whether the record is being fetched anew, or the next frame causes it
- * @priv: the interface
- * @gid: the GID
- *
- * Returns: false if no record is known, too
- * Context: any but hard interrupt, without &ipoib_neighs.lock
- */
-bool ipoib_neigh_is_stale(struct ipoib_dev *priv, const u8 *gid)
-{
-	struct ipoib_neigh *neigh;
-	bool stale;
-
-	spin_lock_bh(&priv->neigh.lock);
-	neigh = ipoib_neigh_lookup(priv, gid);
-	stale = neigh && rcu_access_pointer(neigh->ah) &&
-		(neigh->stale || ipoib_neigh_is_asked(neigh));
-	spin_unlock_bh(&priv->neigh.lock);
-	return stale;
+	return err;
 }
 
 /* ---- debugfs ---- */

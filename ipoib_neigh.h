@@ -216,9 +216,7 @@ void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
 			   const u8 *mac);
 void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid,
 			      unsigned long age);
-bool ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid,
-			struct sa_path_rec *rec);
-bool ipoib_neigh_is_stale(struct ipoib_dev *priv, const u8 *gid);
+int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec);
 extern const struct seq_operations ipoib_neigh_sops;
 
 /* ipoib_arp.c */

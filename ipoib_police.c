@@ -105,21 +105,6 @@ static bool ipoib_nd_names_sender(const struct sk_buff *skb, const u8 *gid)
 	return false;
 }
 
-static bool ipoib_arp_names_sender(const struct sk_buff *skb, const u8 *gid)
-{
-	struct {
-		struct arphdr arp;
-		struct ipoib_lladdr sender;
-	} __packed copy;
-	const typeof(copy) *packet;
-
-	packet = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(copy), &copy);
-	/* The stack takes no other. */
-	if (!packet || packet->arp.ar_hln != sizeof(packet->sender))
-		return true;
-	return !memcmp(packet->sender.gid, gid, sizeof(packet->sender.gid));
-}
-
 /**
  * ipoib_police_names_sender - whether a frame names no GID but the one that it came from
  * @skb: frame with its &struct ipoib_header, which has that GID, or zero if it is not known
@@ -130,10 +115,19 @@ static bool ipoib_arp_names_sender(const struct sk_buff *skb, const u8 *gid)
 bool ipoib_police_names_sender(const struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
+	struct {
+		struct arphdr arp;
+		struct ipoib_lladdr sender;
+	} __packed copy;
+	const typeof(copy) *packet;
 
-	if (header->encap.proto == htons(ETH_P_ARP))
-		return ipoib_arp_names_sender(skb, header->lladdr.gid);
-	return ipoib_nd_names_sender(skb, header->lladdr.gid);
+	if (header->encap.proto != htons(ETH_P_ARP))
+		return ipoib_nd_names_sender(skb, header->lladdr.gid);
+	packet = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(copy), &copy);
+	/* The stack takes no other. */
+	if (!packet || packet->arp.ar_hln != sizeof(packet->sender))
+		return true;
+	return !memcmp(packet->sender.gid, header->lladdr.gid, sizeof(packet->sender.gid));
 }
 
 /**

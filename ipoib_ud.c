@@ -275,13 +275,39 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 
 /* ---- frames that have waited ---- */
 
-/* With the transmit lock held. What waited is dropped while the QP is stopped or reset. */
-static void ipoib_ud_send_all(struct ipoib_txq *txq,
-			      struct sk_buff_head *frames, ipoib_xmit_t xmit)
+/**
+ * ipoib_ud_send_begin - take the transmit lock, for frames that have waited
+ * @priv: the interface
+ *
+ * No other frame can overtake those that are taken from where they wait now, provided that the
+ * transmit path checks whether some still wait.
+ *
+ * Context: process
+ */
+void ipoib_ud_send_begin(struct ipoib_dev *priv)
+	__acquires(&priv->txq->nq->_xmit_lock)
+	__acquires(RCU)
 {
-	struct ipoib_dev *priv = txq->priv;
+	local_bh_disable();
+	__netif_tx_lock(priv->txq->nq, smp_processor_id());
+	rcu_read_lock();
+}
+
+/**
+ * ipoib_ud_send_end - send frames that have waited, and release the transmit lock
+ * @priv: the interface
+ * @frames: whole with their &struct ipoib_header; consumed. They are dropped while the QP is
+ *	stopped or reset.
+ * @xmit: sends one of them
+ */
+void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames,
+		       ipoib_xmit_t xmit)
+	__releases(RCU)
+	__releases(&priv->txq->nq->_xmit_lock)
+{
 	bool on = test_bit(IPOIB_FLAG_UP, &priv->flags) &&
 		  test_bit(IPOIB_FLAG_QP, &priv->flags);
+	struct ipoib_txq *txq = priv->txq;
 	struct sk_buff *skb;
 
 	while ((skb = __skb_dequeue(frames))) {
@@ -291,65 +317,6 @@ static void ipoib_ud_send_all(struct ipoib_txq *txq,
 			ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
 	}
 	ipoib_ud_post(txq);
-}
-
-/**
- * ipoib_ud_send_queue - send frames that have waited, before any that come now
- * @priv: the interface
- * @lock: protects @queue; not held
- * @queue: frames, whole with their &struct ipoib_header; emptied
- * @xmit: sends one of them
- *
- * With the transmit lock held no other frame can overtake them, provided that
- * the transmit path checks whether some still wait.
- *
- * Context: process
- * Return: how many there were
- */
-unsigned int ipoib_ud_send_queue(struct ipoib_dev *priv, spinlock_t *lock,
-				 struct sk_buff_head *queue, ipoib_xmit_t xmit)
-{
-	struct ipoib_txq *txq = priv->txq;
-	struct sk_buff_head frames;
-	unsigned int n;
-
-	__skb_queue_head_init(&frames);
-	local_bh_disable();
-	__netif_tx_lock(txq->nq, smp_processor_id());
-	rcu_read_lock();
-	spin_lock(lock);
-	n = skb_queue_len(queue);
-	ipoib_object_unpark(queue, &frames);
-	spin_unlock(lock);
-	ipoib_ud_send_all(txq, &frames, xmit);
-	rcu_read_unlock();
-	__netif_tx_unlock(txq->nq);
-	local_bh_enable();
-	return n;
-}
-
-/**
- * ipoib_ud_send_taken - send frames that are taken with the transmit lock held
- * @priv: the interface
- * @take: called once; adds frames, whole with their &struct ipoib_header
- * @xmit: sends one of them
- *
- * Context: process
- */
-void ipoib_ud_send_taken(struct ipoib_dev *priv,
-			 void (*take)(struct ipoib_dev *priv,
-				      struct sk_buff_head *frames),
-			 ipoib_xmit_t xmit)
-{
-	struct ipoib_txq *txq = priv->txq;
-	struct sk_buff_head frames;
-
-	__skb_queue_head_init(&frames);
-	local_bh_disable();
-	__netif_tx_lock(txq->nq, smp_processor_id());
-	rcu_read_lock();
-	take(priv, &frames);
-	ipoib_ud_send_all(txq, &frames, xmit);
 	rcu_read_unlock();
 	__netif_tx_unlock(txq->nq);
 	local_bh_enable();

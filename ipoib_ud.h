@@ -227,12 +227,9 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
 void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		   const struct ipoib_ah *ah, u32 qpn);
 void ipoib_ud_post(struct ipoib_txq *txq);
-unsigned int ipoib_ud_send_queue(struct ipoib_dev *priv, spinlock_t *lock,
-				 struct sk_buff_head *queue, ipoib_xmit_t xmit);
-void ipoib_ud_send_taken(struct ipoib_dev *priv,
-			 void (*take)(struct ipoib_dev *priv,
-				      struct sk_buff_head *frames),
-			 ipoib_xmit_t xmit);
+void ipoib_ud_send_begin(struct ipoib_dev *priv);
+void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames,
+		       ipoib_xmit_t xmit);
 struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
 				 struct rdma_ah_attr *attr);
 void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah);

@@ -706,8 +706,8 @@ static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
 void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
 void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
 				 struct sa_path_rec *rec);
-bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-			       struct ipoib_port_addr *port);
+int ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			      struct ipoib_port_addr *port);
 bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
 			      const struct ipoib_port_addr *a,
 			      const struct ipoib_port_addr *b);

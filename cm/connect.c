@@ -112,7 +112,7 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
 	lockdep_assert_held(&cm->lock);
 	if (!both || !ipoib_cm_is_on(cm->priv))
 		return -EOPNOTSUPP;
-	if (!ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port))
+	if (ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port) == -ENOENT)
 		return -ENETUNREACH;
 	conn = ipoib_conn_alloc(cm, GFP_ATOMIC);
 	if (!conn)
@@ -179,15 +179,16 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
 	long left = peer->setup_deadline - IPOIB_CM_REQUEST - jiffies;
+	int err = ipoib_neigh_record(cm->priv, peer->addr.gid, rec);
 
 	lockdep_assert_held(&cm->lock);
 	if (ipoib_conn_is_closing(conn))
 		return -ECANCELED;
-	if (left > 0 && ipoib_neigh_is_stale(cm->priv, peer->addr.gid))
+	if (left > 0 && err == -ESTALE)
 		return left;
 	if (ipoib_peer_use_any(peer, conn))
 		return -ECANCELED;
-	if (!ipoib_neigh_record(cm->priv, peer->addr.gid, rec))
+	if (err == -ENOENT)
 		return -ENETUNREACH;
 	ipoib_cm_port_addr_from_rec(&conn->port, rec);
 	ipoib_cm_share_move(conn, ipoib_cm_node(cm, &conn->port));

@@ -77,17 +77,17 @@ void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
  * @port: filled in, if there is a path record
  *
  * Context: any but hard interrupt
- * Return: whether there is one
+ * Return: as ipoib_neigh_record()
  */
-bool ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-			       struct ipoib_port_addr *port)
+int ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
+			      struct ipoib_port_addr *port)
 {
 	struct sa_path_rec rec;
+	int err = ipoib_neigh_record(priv, gid, &rec);
 
-	if (!ipoib_neigh_record(priv, gid, &rec))
-		return false;
-	ipoib_cm_port_addr_from_rec(port, &rec);
-	return true;
+	if (err != -ENOENT)
+		ipoib_cm_port_addr_from_rec(port, &rec);
+	return err;
 }
 
 /**
@@ -139,9 +139,7 @@ enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
 	struct ipoib_dev *priv = cm->priv;
 	struct ipoib_port_addr known;
 
-	/* In this order: what is not stale is not replaced by a record that is. */
-	if (ipoib_neigh_is_stale(priv, gid) ||
-	    !ipoib_cm_port_addr_lookup(priv, gid, &known))
+	if (ipoib_cm_port_addr_lookup(priv, gid, &known))
 		return IPOIB_IDENTITY_UNKNOWN;
 	return ipoib_cm_port_addr_equal(priv, &known, port) ?
 	       IPOIB_IDENTITY_CONFIRMED : IPOIB_IDENTITY_REFUTED;
@@ -544,39 +542,33 @@ drop:
 	ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
 }
 
-/*
- * Take what waited for one peer. With the transmit lock held until it has been
- * sent nothing overtakes: until then what comes finds that it is behind.
- */
-static void ipoib_peer_take_parked(struct ipoib_dev *priv,
-				   struct sk_buff_head *frames)
-{
-	struct ipoib_cm *cm = priv->cm;
-	struct ipoib_peer *peer;
-
-	spin_lock(&cm->lock);
-	peer = list_first_entry_or_null(&cm->resend, struct ipoib_peer, resend);
-	if (peer) {
-		list_del_init(&peer->resend);
-		ipoib_peer_unhold(cm, peer, frames);
-		ipoib_peer_put(cm, peer);
-	}
-	spin_unlock(&cm->lock);
-}
-
 /**
  * ipoib_peer_resend_work - send the frames that waited for connections
  * @work: &ipoib_cm.resend_work
+ *
+ * The transmit lock is held until those of a peer have been sent, so nothing overtakes: until
+ * then what comes finds that it is behind.
  *
  * Context: process
  */
 void ipoib_peer_resend_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, resend_work);
+	struct sk_buff_head frames;
+	struct ipoib_peer *peer;
 
+	__skb_queue_head_init(&frames);
 	while (!list_empty_careful(&cm->resend)) {
-		ipoib_ud_send_taken(cm->priv, ipoib_peer_take_parked,
-				    ipoib_arp_xmit);
+		ipoib_ud_send_begin(cm->priv);
+		spin_lock(&cm->lock);
+		peer = list_first_entry_or_null(&cm->resend, struct ipoib_peer, resend);
+		if (peer) {
+			list_del_init(&peer->resend);
+			ipoib_peer_unhold(cm, peer, &frames);
+			ipoib_peer_put(cm, peer);
+		}
+		spin_unlock(&cm->lock);
+		ipoib_ud_send_end(cm->priv, &frames, ipoib_arp_xmit);
 		cond_resched();
 	}
 }

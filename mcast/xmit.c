@@ -257,11 +257,13 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	unsigned int n;
+	struct sk_buff_head frames;
 
-	n = ipoib_ud_send_queue(priv, &priv->mcast.lock, &mcast->queue,
-				ipoib_mcast_xmit);
-	spin_lock_bh(&priv->mcast.lock);
-	priv->mcast.nqueued -= n;
-	spin_unlock_bh(&priv->mcast.lock);
+	__skb_queue_head_init(&frames);
+	ipoib_ud_send_begin(priv);
+	spin_lock(&priv->mcast.lock);
+	priv->mcast.nqueued -= skb_queue_len(&mcast->queue);
+	ipoib_object_unpark(&mcast->queue, &frames);
+	spin_unlock(&priv->mcast.lock);
+	ipoib_ud_send_end(priv, &frames, ipoib_mcast_xmit);
 }
