@@ -72,34 +72,8 @@ static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
 }
 
 /*
- * A frame that found no connection: its peer, which hangs on @neigh from now on, and has one
- * made. For ipoib_peer_put().
- */
-static struct ipoib_peer *ipoib_cm_want(struct ipoib_cm *cm,
-					struct ipoib_neigh *neigh,
-					const struct ipoib_lladdr *to)
-{
-	struct ipoib_lladdr key;
-	struct ipoib_peer *peer;
-
-	lockdep_assert_held(&cm->lock);
-	if (!cm->up)
-		return NULL;
-	ipoib_peer_key(&key, to);
-	peer = ipoib_peer_get(cm, &key);
-	if (!peer)
-		return NULL;
-	if (hlist_unhashed(&peer->neigh_list))
-		ipoib_peer_attach(cm, peer, neigh);
-	peer->offers = ipoib_lladdr_flags(to);
-	if (peer->state == IPOIB_PEER_IDLE ||
-	    (peer->state == IPOIB_PEER_REFUSED && !ipoib_peer_pauses(peer)))
-		ipoib_peer_connect(cm, peer, false);
-	return peer;
-}
-
-/*
- * There was no connection. Returns whether the frame was taken: it is if it is
+ * There was no connection. The peer hangs on @neigh from now on, and has one made.
+ * Returns whether the frame was taken: it is if it is
  * too long for UD and a connection is being set up, or if others wait before it, or
  * if there is a connection now.
  */
@@ -107,22 +81,34 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 			       struct sk_buff *skb)
 {
 	bool fits = skb->len <= cm->priv->mcast_mtu + IPOIB_HARD_LEN;
+	const struct ipoib_lladdr *to = (const void *)skb->data;
+	struct ipoib_peer *peer = NULL;
 	struct ipoib_conn *conn = NULL;
-	struct ipoib_peer *peer;
+	struct ipoib_lladdr key;
 	bool taken = false;
 
+	ipoib_peer_key(&key, to);
 	spin_lock(&cm->lock);
-	peer = ipoib_cm_want(cm, neigh, (const void *)skb->data);
-	if (peer && (ipoib_peer_is_behind(peer) ||
-		     (!fits && peer->state == IPOIB_PEER_CONNECTING &&
-		      time_before(jiffies, peer->setup_deadline)))) {
+	if (cm->up)
+		peer = ipoib_peer_get(cm, &key);
+	if (!peer)
+		goto unlock;
+	if (hlist_unhashed(&peer->neigh_list))
+		ipoib_peer_attach(cm, peer, neigh);
+	peer->offers = ipoib_lladdr_flags(to);
+	if (peer->state == IPOIB_PEER_IDLE ||
+	    (peer->state == IPOIB_PEER_REFUSED && !ipoib_peer_pauses(peer)))
+		ipoib_peer_connect(cm, peer, false);
+	if (ipoib_peer_is_behind(peer) ||
+	    (!fits && peer->state == IPOIB_PEER_CONNECTING &&
+	     time_before(jiffies, peer->setup_deadline))) {
 		ipoib_peer_park(cm, peer, skb);
 		taken = true;
-	} else if (peer) {
+	} else {
 		conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
 	}
-	if (peer)
-		ipoib_peer_put(cm, peer);
+	ipoib_peer_put(cm, peer);
+unlock:
 	spin_unlock(&cm->lock);
 	return taken || (conn && ipoib_cm_xmit_on(conn, skb));
 }

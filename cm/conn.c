@@ -266,20 +266,6 @@ static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 	spin_unlock_bh(&cm->lock);
 }
 
-/* Returns when to look again, or 0. */
-static unsigned long ipoib_conn_step_timewait(struct ipoib_conn *conn)
-{
-	long left = conn->deadline - jiffies;
-
-	if (left > 0 && !test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) &&
-	    !test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
-		return left;
-	spin_lock_bh(&conn->cm->lock);
-	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
-	spin_unlock_bh(&conn->cm->lock);
-	return 0;
-}
-
 /*
  * Returns how long the HCA may still take to give back what it had, which takes a moment at
  * most, but on HCAs that are slow to report that the last receive has been taken
@@ -364,7 +350,14 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 		ipoib_conn_step_closing(conn);
 		break;
 	case IPOIB_CONN_TIMEWAIT:
-		return ipoib_conn_step_timewait(conn);
+		wait = conn->deadline - jiffies;
+		if (wait > 0 && !test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) &&
+		    !test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
+			return wait;
+		spin_lock_bh(&conn->cm->lock);
+		ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
+		spin_unlock_bh(&conn->cm->lock);
+		break;
 	case IPOIB_CONN_DRAINING:
 		return ipoib_conn_step_draining(conn);
 	}
