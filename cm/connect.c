@@ -77,7 +77,8 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 
 /*
  * Choose a connection that there is, the newest. Returns whether there is one but @own, or will
- * be when it is established. What others have requested in the peer's name is none.
+ * be when it is established. What others have requested in the peer's name is none, nor is a
+ * request that has been refused, which waits for the peer's.
  */
 static bool ipoib_peer_use_any(struct ipoib_peer *peer, const struct ipoib_conn *own)
 {
@@ -85,7 +86,8 @@ static bool ipoib_peer_use_any(struct ipoib_peer *peer, const struct ipoib_conn 
 	bool found = false;
 
 	list_for_each_entry_reverse(conn, &peer->conns, peer_list) {
-		if (conn == own)
+		if (conn == own ||
+		    (conn->state == IPOIB_CONN_CONNECTING && READ_ONCE(conn->reason)))
 			continue;
 		ipoib_conn_compare(conn);
 		if (!ipoib_conn_may_send(conn))
@@ -182,7 +184,7 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	int err = ipoib_neigh_record(cm->priv, peer->addr.gid, rec);
 
 	lockdep_assert_held(&cm->lock);
-	if (ipoib_conn_is_closing(conn))
+	if (ipoib_conn_is_closing(conn) || rcu_access_pointer(peer->tx))
 		return -ECANCELED;
 	if (left > 0 && err == -ESTALE)
 		return left;

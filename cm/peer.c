@@ -444,7 +444,7 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn)
 {
-	unsigned long flags = READ_ONCE(conn->flags);
+	unsigned long flags;
 
 	lockdep_assert_held(&cm->lock);
 	ipoib_peer_resend(cm, peer);
@@ -453,6 +453,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		return;
 	}
 	ipoib_conn_prove(conn);
+	flags = READ_ONCE(conn->flags);
 	RCU_INIT_POINTER(peer->tx, NULL);
 	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&

@@ -279,7 +279,7 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 	    ib_req_notify_cq(cq, IB_CQ_NEXT_COMP |
 			     IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		set_bit(i, cm->tx_ready);
-	return n;
+	return max(n, 0);
 }
 
 /**
