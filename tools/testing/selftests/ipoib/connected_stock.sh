@@ -234,8 +234,14 @@ figures()
 	check "ours" connect 1 2
 	check "stock" slowwait 10 ping_ok 3 "$(ip4 4)"
 	check "stock" slowwait 10 ping_ok 4 "$(ip4 3)"
+	# a request that has crossed the other end's is there for another second
+	check "ours" slowwait 5 ours_are_one
 	note "QPs at each end: ours $(qps 1) and $(qps 2), stock $(qps 3) and $(qps 4)"
-	check_eq "ours" "$(qps 1) $(qps 2)" "1 1"
+}
+
+ours_are_one()
+{
+	[ "$(qps 1) $(qps 2)" = "1 1" ]
 }
 
 no_qps()
