@@ -188,7 +188,7 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_CM_FULL);
 	} else {
 		__skb_queue_tail(backlog, skb);
-		/* Pairs with ipoib_conn_drain(): either it sees the frame or we see the room. */
+		/* Pairs with ipoib_conn_drain(): the frame is seen there, or the room here. */
 		smp_mb();
 		ipoib_conn_drain_locked(conn);
 	}

@@ -209,7 +209,7 @@ struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *m
  * @mgid: its MGID
  * @user: IPOIB_USER_ bit; a sender counts as one only if there is no other user
  *
- * A refusal for want of room is counted, and the first logged.
+ * Each refusal because there is no room is counted, and the first logged.
  *
  * Context: mcast.lock held
  * Return: the group; NULL if there is no memory, or no room for another one of @user

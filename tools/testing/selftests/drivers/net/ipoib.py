@@ -7,8 +7,8 @@ stack and users rely on beyond what any other netdevice has.
 """
 
 import re
+import subprocess
 import sys
-import time
 
 from lib.py import ksft_run, ksft_exit, ksft_pr
 from lib.py import ksft_eq, ksft_ge, ksft_true, ksft_raises
@@ -106,9 +106,11 @@ def test_multicast(cfg) -> None:
         for _ in range(50):
             cmd(f"echo group | socat -u STDIN UDP4-DATAGRAM:{GROUP}:{port},ip-multicast-if={cfg.remote_v4}",
                 host=cfg.remote)
-            if receiver.proc.poll() is not None:
+            try:
+                receiver.proc.wait(timeout=0.2)
                 break
-            time.sleep(0.2)
+            except subprocess.TimeoutExpired:
+                pass
     ksft_eq(receiver.stdout.strip(), "group")
 
 
