@@ -142,8 +142,10 @@ bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port,
 
 	if (!rdma_protocol_roce_udp_encap(ca, port))
 		return false;
+#if IS_ENABLED(CONFIG_VLAN_8021Q)
 	if (is_vlan_dev(ndev))
 		ndev = vlan_dev_priv(ndev)->real_dev;
+#endif
 	/* HCAs know one VLAN. */
 	if (is_vlan_dev(ndev))
 		return false;
