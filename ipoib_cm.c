@@ -501,12 +501,12 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 
 	if (!rdma_cap_ib_cm(priv->ca, priv->port))
 		return 0;
-	cm = kzalloc(sizeof(*cm), GFP_KERNEL);
+	cm = kvzalloc(sizeof(*cm), GFP_KERNEL);
 	if (!cm)
 		return -ENOMEM;
 	cm->wq = alloc_workqueue("ipoib_cm", WQ_UNBOUND, 0);
 	if (!cm->wq) {
-		kfree(cm);
+		kvfree(cm);
 		return -ENOMEM;
 	}
 	cm->priv = priv;
@@ -594,7 +594,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	WARN_ON_ONCE(cm->npeers);
 	destroy_workqueue(cm->wq);
 	priv->cm = NULL;
-	kfree(cm);
+	kvfree(cm);
 }
 
 /* ---- neighbours ---- */

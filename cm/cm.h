@@ -35,9 +35,12 @@
  */
 #define IPOIB_CM_TX_COPY	(PAGE_SHIFT > 14 ? 0 : 128)
 #define IPOIB_CM_TX_SIGNAL	(IPOIB_CM_RING / 4)
-/* Connections whose sends complete into one CQ at most, and how many such CQs. */
-#define IPOIB_CM_CQ_CONNS	128
-#define IPOIB_CM_CQS		128
+/*
+ * Connections whose sends complete into one CQ at most, and how many such CQs. The first
+ * connection waits for one to be made.
+ */
+#define IPOIB_CM_CQ_CONNS	32
+#define IPOIB_CM_CQS		512
 /* Shares of an interface: ports of the fabric are hashed to them. */
 #define IPOIB_CM_SHARES		256
 /* Connections of a port, requested by its peers, that have a send queue. */
@@ -57,9 +60,9 @@
 #define IPOIB_CM_OWN_BUFS	16
 /*
  * Receives of an SRQ that are posted beyond one for each connection, at first, and those
- * that are not.
+ * that are not. The first connection waits for the former to be posted.
  */
-#define IPOIB_CM_MARGIN		32
+#define IPOIB_CM_MARGIN		8
 #define IPOIB_CM_RESERVE	32
 /* Receives posted together: half of those. */
 #define IPOIB_CM_BATCH		(IPOIB_CM_RESERVE / 2)
@@ -500,6 +503,18 @@ enum ipoib_close_reason {
 };
 
 /**
+ * struct ipoib_cm_tx_cq - a CQ for sends
+ * @cm: connected mode of the interface
+ * @cq: the CQ, NULL until the first connection takes it
+ * @conns: connections that use it
+ */
+struct ipoib_cm_tx_cq {
+	struct ipoib_cm *cm;
+	struct ib_cq *cq;
+	unsigned int conns;
+};
+
+/**
  * struct ipoib_cm - connected mode of an interface
  * @priv: the interface
  * @up: connections may be made
@@ -517,7 +532,7 @@ enum ipoib_close_reason {
  * @closing: those that are, until they are dead
  * @gone: woken when there is none, closing or not
  * @resend: peers whose frames have waited long enough
- * @mutex: protects @rx, @tx_cq and @cq_conns: what all connections share
+ * @mutex: protects @rx and @tx_cq: what all connections share
  * @rx: receiving
  * @srq_state: written with @mutex held, but for IPOIB_SRQ_LOW and IPOIB_SRQ_FAILED, which
  *	come with events of an SRQ that runs
@@ -527,7 +542,6 @@ enum ipoib_close_reason {
  * @rx_rounds: times it has been through all that there was
  * @tx_napi: handler of sends
  * @tx_cq: CQs for sends
- * @cq_conns: connections that use each
  * @tx_ready: CQs that have something, set by their events
  * @tx_next_cq: CQ to be polled next, handler of sends only
  * @tx_wc: scratch for polling: of the handler, or while it is disabled of ipoib_cm_tx_flush()
@@ -565,8 +579,7 @@ struct ipoib_cm {
 	struct napi_struct rx_napi;
 	unsigned int rx_rounds;
 	struct napi_struct tx_napi;
-	struct ib_cq *tx_cq[IPOIB_CM_CQS];
-	unsigned int cq_conns[IPOIB_CM_CQS];
+	struct ipoib_cm_tx_cq tx_cq[IPOIB_CM_CQS];
 	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
 	unsigned int tx_next_cq;
 	struct ib_wc tx_wc[16];

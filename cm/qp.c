@@ -112,7 +112,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 	struct ib_qp_init_attr init = {
 		.event_handler = ipoib_conn_qp_event,
 		.qp_context = conn,
-		.send_cq = cm->tx_cq[conn->cq],
+		.send_cq = cm->tx_cq[conn->cq].cq,
 		.recv_cq = cm->rx->cq,
 		.srq = cm->rx->srq,
 		.cap.max_send_wr = sends ? IPOIB_CM_RING : 1,
@@ -398,7 +398,7 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 	if (conn->cq < 0)
 		return;
 	mutex_lock(&cm->mutex);
-	cm->cq_conns[conn->cq]--;
+	cm->tx_cq[conn->cq].conns--;
 	mutex_unlock(&cm->mutex);
 }
 

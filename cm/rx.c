@@ -214,6 +214,7 @@ static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx,
 static void ipoib_cm_slot_divide(struct ipoib_cm_rx *rx,
 				 struct ipoib_cm_slot *slot, unsigned int order)
 {
+	u32 lkey = slot->sge[0].lkey;
 	unsigned int left = (rx->nsge - 1) * PAGE_SIZE;
 	struct ib_sge *sge;
 
@@ -221,6 +222,7 @@ static void ipoib_cm_slot_divide(struct ipoib_cm_rx *rx,
 	for (slot->npieces = 0; left; slot->npieces++) {
 		sge = &slot->sge[1 + slot->npieces];
 		sge->length = min(left, ipoib_cm_slot_size(slot, slot->npieces));
+		sge->lkey = lkey;
 		left -= sge->length;
 	}
 }
@@ -472,14 +474,13 @@ static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 			      unsigned int size, unsigned int full)
 {
 	struct ib_sge *sge;
-	unsigned int i, k;
+	unsigned int i;
 	int err;
 
-	bufs->size = size;
 	bufs->nfree = size;
 	bufs->full = full;
-	bufs->slots = kvcalloc(size, sizeof(*bufs->slots), GFP_KERNEL);
-	bufs->free = kvcalloc(size, sizeof(*bufs->free), GFP_KERNEL);
+	bufs->slots = kvmalloc_array(size, sizeof(*bufs->slots), GFP_KERNEL);
+	bufs->free = kvmalloc_array(size, sizeof(*bufs->free), GFP_KERNEL);
 	if (!bufs->slots || !bufs->free)
 		return -ENOMEM;
 	err = ipoib_bufs_init(&bufs->heads, cm->priv->ca, size,
@@ -488,12 +489,14 @@ static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 		return err;
 	for (i = 0; i < size; i++) {
 		bufs->free[i] = i;
+		bufs->slots[i].npages = 0;
 		sge = bufs->slots[i].sge;
-		for (k = 0; k <= IPOIB_CM_PAGES; k++)
-			sge[k].lkey = cm->priv->pd->local_dma_lkey;
+		sge[0].lkey = cm->priv->pd->local_dma_lkey;
 		sge[0].addr = ipoib_bufs_dma(&bufs->heads, i);
 		sge[0].length = IPOIB_ENCAP_LEN;
 	}
+	/* Of these ipoib_cm_bufs_exit() reads the pages. */
+	bufs->size = size;
 	return 0;
 }
 
@@ -502,7 +505,7 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
 	unsigned int i;
 
-	for (i = 0; bufs->slots && i < bufs->size; i++)
+	for (i = 0; i < bufs->size; i++)
 		ipoib_cm_slot_empty(cm->rx, &bufs->slots[i]);
 	ipoib_bufs_exit(&bufs->heads);
 	kvfree(bufs->free);
@@ -782,7 +785,7 @@ static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm,
 		srq = ib_create_srq(cm->priv->pd, &attr);
 		if (!IS_ERR(srq))
 			break;
-		if (size / 2 < IPOIB_CM_MARGIN)
+		if (size / 2 < IPOIB_CM_RESERVE)
 			goto refused;
 		size /= 2;
 	}
@@ -842,7 +845,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		goto destroy_pool;
 	ipoib_object_made(IPOIB_OBJECT_CQ);
 	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_napi,
-			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN / 4);
+			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN);
 	return 0;
 
 destroy_pool:

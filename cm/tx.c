@@ -266,7 +266,7 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 /* Read some of what a CQ holds. Returns how many completions. */
 static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 {
-	struct ib_cq *cq = cm->tx_cq[i];
+	struct ib_cq *cq = cm->tx_cq[i].cq;
 	int k, n;
 
 	clear_bit(i, cm->tx_ready);
@@ -293,7 +293,7 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
-	int n, left = cm->tx_cq[conn->cq]->cqe;
+	int n, left = cm->tx_cq[conn->cq].cq->cqe;
 
 	mutex_lock(&cm->mutex);
 	napi_disable(&cm->tx_napi);
@@ -343,16 +343,10 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 
 static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 {
-	struct ipoib_cm *cm = ctx;
-	unsigned int i;
+	struct ipoib_cm_tx_cq *tx = ctx;
 
-	for (i = 0; i < IPOIB_CM_CQS; i++)
-		if (READ_ONCE(cm->tx_cq[i]) == cq)
-			break;
-	if (WARN_ON_ONCE(i == IPOIB_CM_CQS))
-		return;
-	set_bit(i, cm->tx_ready);
-	ipoib_ud_schedule(&cm->tx_napi);
+	set_bit(tx - tx->cm->tx_cq, tx->cm->tx_ready);
+	ipoib_ud_schedule(&tx->cm->tx_napi);
 }
 
 /* Connections whose sends have room in one CQ. */
@@ -378,32 +372,35 @@ unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv)
  * @cm: connected mode of the interface
  *
  * Context: &ipoib_cm.mutex held; may sleep
- * Return: number of the CQ, which the connection counts in &ipoib_cm.cq_conns of, or a negative
+ * Return: number of the CQ, which counts the connection, or a negative
  * error
  */
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
 {
 	unsigned int limit = ipoib_cm_tx_cq_conns(cm->priv);
 	struct ib_cq_init_attr attr = { .cqe = limit * IPOIB_CM_RING };
+	struct ipoib_cm_tx_cq *tx;
 	struct ib_cq *cq;
 	unsigned int i;
 
 	lockdep_assert_held(&cm->mutex);
 	for (i = 0; i < IPOIB_CM_CQS; i++)
-		if (cm->cq_conns[i] < limit)
+		if (cm->tx_cq[i].conns < limit)
 			break;
 	if (i == IPOIB_CM_CQS)
 		return -ENOSPC;
-	if (!cm->tx_cq[i]) {
+	tx = &cm->tx_cq[i];
+	if (!tx->cq) {
 		attr.comp_vector = ipoib_ud_vector(cm->priv, i + 1);
-		cq = ib_create_cq(cm->priv->ca, ipoib_cm_tx_event, NULL, cm, &attr);
+		tx->cm = cm;
+		cq = ib_create_cq(cm->priv->ca, ipoib_cm_tx_event, NULL, tx, &attr);
 		if (IS_ERR(cq))
 			return PTR_ERR(cq);
 		ipoib_object_made(IPOIB_OBJECT_CQ);
-		WRITE_ONCE(cm->tx_cq[i], cq);
+		tx->cq = cq;
 		ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 	}
-	cm->cq_conns[i]++;
+	tx->conns++;
 	return i;
 }
 
@@ -418,11 +415,11 @@ void ipoib_cm_tx_release(struct ipoib_cm *cm)
 	unsigned int i;
 
 	for (i = 0; i < IPOIB_CM_CQS; i++) {
-		if (!cm->tx_cq[i])
+		if (!cm->tx_cq[i].cq)
 			continue;
-		WARN_ON_ONCE(cm->cq_conns[i]);
-		ipoib_cm_destroy_cq(cm->tx_cq[i]);
-		cm->tx_cq[i] = NULL;
+		WARN_ON_ONCE(cm->tx_cq[i].conns);
+		ipoib_cm_destroy_cq(cm->tx_cq[i].cq);
+		cm->tx_cq[i].cq = NULL;
 	}
 	bitmap_zero(cm->tx_ready, IPOIB_CM_CQS);
 	cm->tx_next_cq = 0;

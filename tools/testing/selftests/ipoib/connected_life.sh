@@ -179,11 +179,11 @@ posted()
 	receives_are 1 -eq "$1" && receives_are 2 -eq "$1"
 }
 
-# A receive of 65520 octets takes a page and four pieces of four: two nodes that wait have 4 MB
+# A receive of 65520 octets takes a page and four pieces of four: two nodes that wait have 1.2 MB
 # of them. Over soft-RoCE a connection has 16 receives of its own.
 memory()
 {
-	local before few=33
+	local before few=9
 
 	[ "$FABRIC" = softib ] || few=16
 
