@@ -29,6 +29,7 @@ CASES=(
 	"radvd - the kernel takes a prefix that radvd advertises"
 	"chrony - chronyd follows another by time stamps of the kernel of what it receives"
 	"ibacm - ibacm finds the path to an IP address, the SA's"
+	"modules - the list of modules that udev has systemd load for InfiniBand loads the driver"
 )
 
 EXAMPLES=$LIB_DIR/../../../../Documentation/examples
@@ -351,6 +352,20 @@ ibacm_resolves()
 {
 	in_box ib_acme -f i -s "$(ip4 1)" -d "$(ip4 2)" -v > "$TESTDIR/acme" 2>&1 &&
 		grep -q "path verification: success\|SA verification: success" "$TESTDIR/acme"
+}
+
+# rdma-load-modules@infiniband.service of rdma-core, which a rule of udev starts, runs this.
+modules()
+{
+	local list=/etc/rdma/modules/infiniband.conf
+
+	driver_unload
+	check_not "unloaded" test -e /sys/module/ib_ipoib
+	check "loads" /lib/systemd/systemd-modules-load "$list"
+	check "loaded" test -e /sys/module/ib_ipoib
+	interfaces_add
+	nodes_up
+	check "ping" wait_ping 1 2
 }
 
 ktap_main "$@"
