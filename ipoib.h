@@ -14,7 +14,6 @@
 #include "ipoib_cm.h"
 #include "ipoib_fabric.h"
 #include "ipoib_multicast.h"
-#include "ipoib_object.h"
 #include "ipoib_neigh.h"
 #include "ipoib_stats.h"
 #include "ipoib_ud.h"
@@ -367,7 +366,6 @@ static inline void ipoib_ctl_post_later(struct ipoib_dev *priv,
 static inline void ipoib_dev_get_query(struct ipoib_dev *priv)
 {
 	refcount_inc(&priv->queries);
-	ipoib_object_made(IPOIB_OBJECT_QUERY);
 }
 
 /**
@@ -378,7 +376,6 @@ static inline void ipoib_dev_get_query(struct ipoib_dev *priv)
  */
 static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 {
-	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
 	if (refcount_dec_and_test(&priv->queries))
 		complete(&priv->queries_done);
 }
@@ -480,8 +477,13 @@ extern const struct attribute_group ipoib_sysfs_child_group;
 extern const struct ethtool_ops ipoib_ethtool_ops;
 
 /* ipoib_debug.c */
+#if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG)
 void ipoib_debug_register(void);
 void ipoib_debug_unregister(void);
+#else
+static inline void ipoib_debug_register(void) { }
+static inline void ipoib_debug_unregister(void) { }
+#endif
 
 /* ipoib_debugfs.c */
 void ipoib_debugfs_init(void);

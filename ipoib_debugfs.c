@@ -4,7 +4,7 @@
  * ipoib/<interface>_path its paths, and ipoib/<interface>_cm its peers with
  * their connections. Read only. However long a list is, its lock is held only for as
  * much of it as fits a buffer of the reader, which may therefore miss what moves in
- * between. ipoib/objects has the balance of objects of the module.
+ * between.
  */
 #include <linux/debugfs.h>
 #include <linux/rtnetlink.h>
@@ -89,23 +89,12 @@ void ipoib_debugfs_rename(struct ipoib_dev *priv)
 	ipoib_debugfs_add(priv);
 }
 
-static int ipoib_objects_show(struct seq_file *file, void *unused)
-{
-	ipoib_object_show(file);
-	return 0;
-}
-
-DEFINE_SHOW_ATTRIBUTE(ipoib_objects);
-
 /**
- * ipoib_debugfs_init - make the directory, and what is in it of the module
+ * ipoib_debugfs_init - make the directory
  */
 void ipoib_debugfs_init(void)
 {
 	ipoib_debugfs_root = debugfs_create_dir("ipoib", NULL);
-	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
-		debugfs_create_file("objects", 0400, ipoib_debugfs_root, NULL,
-				    &ipoib_objects_fops);
 }
 
 /**

@@ -574,7 +574,6 @@ static void ipoib_dev_free(struct work_struct *work)
 	atomic_t *users = priv->users;
 
 	ipoib_dev_exit(priv);
-	ipoib_object_gone(IPOIB_OBJECT_INTERFACE, 1);
 	free_netdev(priv->netdev);
 	/* Now the parent, or the HCA, may go. */
 	if (parent)
@@ -637,7 +636,6 @@ int ipoib_dev_add(struct ipoib_dev *priv, struct list_head *list, bool connected
 		goto exit;
 	if (!priv->ca->ops.attach_mcast)
 		netdev_warn(dev, "the HCA has no multicast: there will be no carrier\n");
-	ipoib_object_made(IPOIB_OBJECT_INTERFACE);
 	if (priv->parent)
 		ipoib_dev_get_query(priv->parent);
 	else

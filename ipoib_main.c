@@ -397,7 +397,6 @@ static void __exit ipoib_exit(void)
 	ipoib_debugfs_exit();
 	/* Paths and groups that wait for their grace period. */
 	rcu_barrier();
-	ipoib_object_audit();
 }
 
 module_init(ipoib_init);

@@ -49,7 +49,6 @@ void ipoib_neigh_put(struct ipoib_neigh *neigh)
 	ipoib_ah_retire(neigh->priv, rcu_dereference_protected(neigh->ah, 1));
 	WARN_ON_ONCE(!hlist_empty(&neigh->peers));
 	pr_debug("ipoib: path %pI6 destroyed\n", neigh->gid.raw);
-	ipoib_object_gone(IPOIB_OBJECT_PATH, 1);
 	kfree_rcu(neigh, rcu);
 }
 
@@ -99,7 +98,7 @@ bool ipoib_neigh_park(struct ipoib_neigh *neigh, struct sk_buff *skb)
 	    neighs->queued >= IPOIB_NEIGH_QUEUED)
 		return false;
 	neighs->queued++;
-	ipoib_object_park(&neigh->queue, skb);
+	__skb_queue_tail(&neigh->queue, skb);
 	return true;
 }
 
@@ -114,7 +113,7 @@ void ipoib_neigh_unpark(struct ipoib_neigh *neigh, struct sk_buff_head *frames)
 {
 	lockdep_assert_held(&neigh->priv->neigh.lock);
 	neigh->priv->neigh.queued -= skb_queue_len(&neigh->queue);
-	ipoib_object_unpark(&neigh->queue, frames);
+	skb_queue_splice_tail_init(&neigh->queue, frames);
 }
 
 /* ---- queries ---- */
@@ -165,7 +164,6 @@ static void ipoib_neigh_query(struct ipoib_neigh *neigh)
 	/* Not the last references: the table and the interface hold some. */
 	refcount_dec(&neigh->ref);
 	refcount_dec(&priv->queries);
-	ipoib_object_gone(IPOIB_OBJECT_QUERY, 1);
 }
 
 /**
@@ -379,7 +377,6 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 	}
 	list_add_tail(&neigh->list, &priv->neigh.list);
 	priv->neigh.nneighs++;
-	ipoib_object_made(IPOIB_OBJECT_PATH);
 	pr_debug("ipoib: path %pI6 created\n", neigh->gid.raw);
 	return neigh;
 }
@@ -553,6 +550,7 @@ static int ipoib_neigh_show(struct seq_file *file, void *at)
 
 	seq_printf(file, "GID: %pI6\n", neigh->gid.raw);
 	seq_printf(file, "  complete: %6s\n", complete ? "yes" : "no");
+	seq_printf(file, "  queuelen: %6u\n", skb_queue_len(&neigh->queue));
 	if (complete)
 		neigh->priv->fabric->path_show(file, neigh);
 	seq_putc(file, '\n');

@@ -99,7 +99,6 @@ static void ipoib_ud_attachment_free(struct ipoib_attachment *attachment)
 {
 	list_del(&attachment->list);
 	kfree(attachment);
-	ipoib_object_gone(IPOIB_OBJECT_ATTACHMENT, 1);
 }
 
 /**
@@ -557,7 +556,6 @@ static int ipoib_ud_create_qp(struct ipoib_dev *priv)
 		dev_info(&priv->ca->dev,
 			 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
 			 priv->port, known & ~flags);
-	ipoib_object_made(IPOIB_OBJECT_QP);
 	priv->txq->qp_flags = flags;
 	priv->txq->qp = qp;
 	priv->rxq->qp = qp;
@@ -675,7 +673,6 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 		err = PTR_ERR(txq->cq);
 		goto exit_ring;
 	}
-	ipoib_object_made(IPOIB_OBJECT_CQ);
 	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
 	return 0;
 
@@ -690,7 +687,6 @@ static void ipoib_ud_tx_exit(struct ipoib_txq *txq)
 {
 	netif_napi_del(&txq->napi);
 	ib_destroy_cq(txq->cq);
-	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
 	ipoib_ring_exit(&txq->ring);
 	kvfree(txq->batch);
 }
@@ -777,7 +773,6 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 		err = PTR_ERR(priv->pd);
 		goto free_queues;
 	}
-	ipoib_object_made(IPOIB_OBJECT_PD);
 	err = ipoib_ud_queues_fit(priv);
 	if (err)
 		goto dealloc_pd;
@@ -785,7 +780,6 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 
 dealloc_pd:
 	ib_dealloc_pd(priv->pd);
-	ipoib_object_gone(IPOIB_OBJECT_PD, 1);
 free_queues:
 	kfree(priv->rxq);
 	kfree(priv->txq);
@@ -803,7 +797,6 @@ static void ipoib_ud_release(struct ipoib_dev *priv)
 static void ipoib_ah_free(struct ipoib_ah *ah)
 {
 	rdma_destroy_ah(ah->ah, RDMA_DESTROY_AH_SLEEPABLE);
-	ipoib_object_gone(IPOIB_OBJECT_AH, 1);
 	kfree(ah);
 }
 
@@ -854,7 +847,6 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 		ipoib_ud_abandon(priv, err);
 		return;
 	}
-	ipoib_object_gone(IPOIB_OBJECT_QP, 1);
 	list_splice_init(&priv->ah.fenced, &priv->ah.dead);
 	list_for_each_entry_safe(ah, tmp, &priv->ah.dead, list)
 		ipoib_ah_free(ah);
@@ -863,7 +855,6 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 	ipoib_ud_rx_exit(priv->rxq);
 	ipoib_ud_tx_exit(priv->txq);
 	ib_dealloc_pd(priv->pd);
-	ipoib_object_gone(IPOIB_OBJECT_PD, 1);
 	kfree(priv->rxq);
 	kfree(priv->txq);
 }
@@ -1039,7 +1030,6 @@ struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
 		goto free_ah;
 	}
 	rdma_destroy_ah_attr(attr);
-	ipoib_object_made(IPOIB_OBJECT_AH);
 	return ah;
 
 free_ah:

@@ -365,7 +365,6 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 		err = PTR_ERR(rxq->cq);
 		goto exit_slots;
 	}
-	ipoib_object_made(IPOIB_OBJECT_CQ);
 	rxq->moderation.adaptive = true;
 	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &rxq->moderation,
 			 rxq->size / 4);
@@ -386,7 +385,6 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 	netif_napi_del(&rxq->napi);
 	ipoib_moder_exit(&rxq->moder);
 	ib_destroy_cq(rxq->cq);
-	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
 	ipoib_rx_slots_exit(rxq);
 }
 
@@ -422,7 +420,6 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	pool = page_pool_create(&params);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
-	ipoib_object_made(IPOIB_OBJECT_POOL);
 	rxq->pool = pool;
 	rxq->buf_size = min_t(unsigned int, PAGE_SIZE, roundup_pow_of_two(mtu));
 	for (i = 0; i < IPOIB_BATCH; i++)
@@ -476,6 +473,5 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 		rxq->slots[i].page = NULL;
 	}
 	page_pool_destroy(rxq->pool);
-	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
 	rxq->pool = NULL;
 }

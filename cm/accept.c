@@ -155,7 +155,6 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	conn->id = id;
 	id->context = conn;
 	id->cm_handler = ipoib_conn_event;
-	ipoib_object_made(IPOIB_OBJECT_CM_ID);
 	ipoib_conn_publish(conn, peer, IPOIB_CONN_ACCEPTING);
 put:
 	ipoib_peer_put(cm, peer);
@@ -300,7 +299,7 @@ int ipoib_cm_listen(struct ipoib_cm *cm)
 	int err;
 
 	for (i = 0; i < ARRAY_SIZE(first); i++) {
-		id = ipoib_conn_create_id(cm, ipoib_cm_listen_event, cm);
+		id = ib_create_cm_id(cm->priv->ca, ipoib_cm_listen_event, cm);
 		err = PTR_ERR_OR_ZERO(id);
 		if (err)
 			goto unlisten;
@@ -330,7 +329,7 @@ void ipoib_cm_unlisten(struct ipoib_cm *cm)
 
 	for (i = 0; i < ARRAY_SIZE(cm->listen); i++) {
 		if (cm->listen[i])
-			ipoib_conn_destroy_id(cm->listen[i]);
+			ib_destroy_cm_id(cm->listen[i]);
 		cm->listen[i] = NULL;
 	}
 }

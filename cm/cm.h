@@ -770,9 +770,6 @@ int ipoib_conn_make(struct ipoib_conn *conn);
 void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_settle(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
-struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
-				      ib_cm_handler handler, void *context);
-void ipoib_conn_destroy_id(struct ib_cm_id *id);
 void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
 		       enum ib_cm_rej_reason reason);
 void ipoib_conn_close_for(struct ipoib_conn *conn,
@@ -804,7 +801,6 @@ void ipoib_cm_unlisten(struct ipoib_cm *cm);
 /* tx.c */
 unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv);
 void ipoib_cm_tx_flush(struct ipoib_conn *conn);
-void ipoib_cm_destroy_cq(struct ib_cq *cq);
 int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);

@@ -305,7 +305,7 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 	unsigned long left;
 
 	if (conn->id) {
-		ipoib_conn_destroy_id(conn->id);
+		ib_destroy_cm_id(conn->id);
 		conn->id = NULL;
 		conn->deadline = jiffies + IPOIB_CM_DRAIN + IPOIB_CM_DRAIN_MORE;
 	}

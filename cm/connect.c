@@ -219,7 +219,7 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 		return ret;
 	if (ret)
 		goto close;
-	id = ipoib_conn_create_id(cm, ipoib_conn_event, conn);
+	id = ib_create_cm_id(cm->priv->ca, ipoib_conn_event, conn);
 	ret = PTR_ERR_OR_ZERO(id);
 	if (ret)
 		goto close;

@@ -235,7 +235,6 @@ struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
 		INIT_LIST_HEAD(&peer->resend);
 		hash_add(cm->peers, &peer->hash, ipoib_peer_hash(cm, addr));
 		cm->npeers++;
-		ipoib_object_made(IPOIB_OBJECT_PEER);
 	}
 	peer->users++;
 	return peer;
@@ -256,7 +255,6 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	WARN_ON_ONCE(!skb_queue_empty(&peer->parked));
 	hash_del(&peer->hash);
 	cm->npeers--;
-	ipoib_object_gone(IPOIB_OBJECT_PEER, 1);
 	kfree_rcu(peer, rcu);
 }
 
@@ -472,7 +470,7 @@ static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	ipoib_cm_share(cm, peer->node)->nparked -= peer->nparked;
 	cm->nparked -= peer->nparked;
 	peer->nparked = 0;
-	ipoib_object_unpark(&peer->parked, to);
+	skb_queue_splice_tail_init(&peer->parked, to);
 }
 
 /**
@@ -520,7 +518,7 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	if (ipoib_peer_is_behind(peer)) {
 		if (skb_queue_len(&peer->parked) >= IPOIB_CM_BACKLOG)
 			goto drop;
-		ipoib_object_park(&peer->parked, skb);
+		__skb_queue_tail(&peer->parked, skb);
 		return;
 	}
 	/* None is counted: the port may be another one than before. */
@@ -536,7 +534,7 @@ void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	share->nparked++;
 	cm->nparked++;
 	peer->nparked++;
-	ipoib_object_park(&peer->parked, skb);
+	__skb_queue_tail(&peer->parked, skb);
 	return;
 
 drop:

@@ -137,7 +137,6 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 		return PTR_ERR(qp);
 	/* Pairs with ipoib_peer_show(). */
 	smp_store_release(&conn->qp, qp);
-	ipoib_object_made(IPOIB_OBJECT_QP);
 	return ib_modify_qp(qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
 			    IB_QP_ACCESS_FLAGS);
 }
@@ -307,7 +306,6 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
 	conn->peer = peer;
 	ipoib_conn_set_state(conn, state);
 	list_add_tail(&conn->peer_list, &peer->conns);
-	ipoib_object_made(IPOIB_OBJECT_CONN);
 	ipoib_conn_kick(conn);
 }
 
@@ -367,7 +365,6 @@ void ipoib_conn_release(struct kref *ref)
 		mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 		wake_up(&cm->gone);
 	}
-	ipoib_object_gone(IPOIB_OBJECT_CONN, 1);
 	spin_unlock_bh(&cm->lock);
 	/* Senders may hold it, and callbacks of the CM by which a message was sent in vain. */
 	kfree_rcu(conn, rcu);
@@ -388,7 +385,6 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 	if (conn->qp) {
 		ib_destroy_qp(conn->qp);
 		conn->qp = NULL;
-		ipoib_object_gone(IPOIB_OBJECT_QP, 1);
 	}
 	ipoib_cm_rx_remove(conn);
 	if (conn->ring.slots)
@@ -400,41 +396,6 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 	mutex_lock(&cm->mutex);
 	cm->tx_cq[conn->cq].conns--;
 	mutex_unlock(&cm->mutex);
-}
-
-/* ---- identifiers ---- */
-
-/**
- * ipoib_conn_create_id - make an identifier of the CM
- * @cm: connected mode of the interface
- * @handler: its callback
- * @context: what that finds in the identifier
- *
- * Context: may sleep
- * Return: the identifier, for ipoib_conn_destroy_id(), or an error pointer
- */
-struct ib_cm_id *ipoib_conn_create_id(struct ipoib_cm *cm,
-				      ib_cm_handler handler, void *context)
-{
-	struct ib_cm_id *id = ib_create_cm_id(cm->priv->ca, handler, context);
-
-	if (!IS_ERR(id))
-		ipoib_object_made(IPOIB_OBJECT_CM_ID);
-	return id;
-}
-
-/**
- * ipoib_conn_destroy_id - destroy an identifier of the CM
- * @id: the identifier
- *
- * Waits for its callback.
- *
- * Context: process
- */
-void ipoib_conn_destroy_id(struct ib_cm_id *id)
-{
-	ib_destroy_cm_id(id);
-	ipoib_object_gone(IPOIB_OBJECT_CM_ID, 1);
 }
 
 /* ---- closing ---- */

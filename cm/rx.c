@@ -737,7 +737,6 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm,
 		.dma_dir = DMA_FROM_DEVICE,
 		.max_len = PAGE_SIZE << order,
 	};
-	struct page_pool *pool;
 
 	/* With receives of their own connections allocate outside of it, too. */
 	if (rx->bufs.size)
@@ -746,18 +745,7 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm,
 		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 		params.dev = ca->dma_device;
 	}
-	pool = page_pool_create(&params);
-	if (!IS_ERR(pool))
-		ipoib_object_made(IPOIB_OBJECT_POOL);
-	return pool;
-}
-
-static void ipoib_cm_destroy_pool(struct page_pool *pool)
-{
-	if (!pool)
-		return;
-	page_pool_destroy(pool);
-	ipoib_object_gone(IPOIB_OBJECT_POOL, 1);
+	return page_pool_create(&params);
 }
 
 /*
@@ -792,7 +780,6 @@ static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm,
 	rx->srq = srq;
 	rx->bufs.srq = srq;
 	WRITE_ONCE(cm->srq_full, ipoib_cm_srq_full(size));
-	ipoib_object_made(IPOIB_OBJECT_SRQ);
 	return size;
 
 refused:
@@ -807,10 +794,8 @@ refused:
 
 static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
-	if (rx->srq) {
+	if (rx->srq)
 		ib_destroy_srq(rx->srq);
-		ipoib_object_gone(IPOIB_OBJECT_SRQ, 1);
-	}
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
 	WRITE_ONCE(cm->srq_full, 0);
 }
@@ -843,14 +828,13 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	err = PTR_ERR_OR_ZERO(rx->cq);
 	if (err)
 		goto destroy_pool;
-	ipoib_object_made(IPOIB_OBJECT_CQ);
 	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_napi,
 			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN);
 	return 0;
 
 destroy_pool:
-	ipoib_cm_destroy_pool(rx->large);
-	ipoib_cm_destroy_pool(rx->pool);
+	page_pool_destroy(rx->large);
+	page_pool_destroy(rx->pool);
 destroy_srq:
 	ipoib_cm_srq_destroy(cm, rx);
 	return err;
@@ -952,10 +936,10 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	ipoib_cm_tx_release(cm);
 	ipoib_cm_srq_destroy(cm, rx);
 	ipoib_moder_exit(&rx->moder);
-	ipoib_cm_destroy_cq(rx->cq);
+	ib_destroy_cq(rx->cq);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
-	ipoib_cm_destroy_pool(rx->large);
-	ipoib_cm_destroy_pool(rx->pool);
+	page_pool_destroy(rx->large);
+	page_pool_destroy(rx->pool);
 	WRITE_ONCE(cm->rx, NULL);
 	kfree(rx);
 }

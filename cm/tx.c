@@ -19,16 +19,6 @@
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/**
- * ipoib_cm_destroy_cq - destroy a CQ of connections
- * @cq: the CQ
- */
-void ipoib_cm_destroy_cq(struct ib_cq *cq)
-{
-	ib_destroy_cq(cq);
-	ipoib_object_gone(IPOIB_OBJECT_CQ, 1);
-}
-
 /*
  * The checksum is computed here if the stack has not: no HCA does it on RC. A GSO frame is one
  * that the stack made in datagram mode; its headers are right for the whole, too.
@@ -214,7 +204,7 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	set_bit(IPOIB_CONN_IS_SHUT, &conn->flags);
 	while ((skb = __skb_dequeue(&conn->backlog))) {
 		skb_push(skb, IPOIB_LLADDR_LEN);
-		ipoib_object_park(&conn->peer->parked, skb);
+		__skb_queue_tail(&conn->peer->parked, skb);
 	}
 	spin_unlock(&conn->tx_lock);
 }
@@ -396,7 +386,6 @@ int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
 		cq = ib_create_cq(cm->priv->ca, ipoib_cm_tx_event, NULL, tx, &attr);
 		if (IS_ERR(cq))
 			return PTR_ERR(cq);
-		ipoib_object_made(IPOIB_OBJECT_CQ);
 		tx->cq = cq;
 		ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 	}
@@ -418,7 +407,7 @@ void ipoib_cm_tx_release(struct ipoib_cm *cm)
 		if (!cm->tx_cq[i].cq)
 			continue;
 		WARN_ON_ONCE(cm->tx_cq[i].conns);
-		ipoib_cm_destroy_cq(cm->tx_cq[i].cq);
+		ib_destroy_cq(cm->tx_cq[i].cq);
 		cm->tx_cq[i].cq = NULL;
 	}
 	bitmap_zero(cm->tx_ready, IPOIB_CM_CQS);

@@ -182,7 +182,6 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 		return NULL;
 	}
 	pr_debug("ipoib: group %pI6 created\n", mgid);
-	ipoib_object_made(IPOIB_OBJECT_GROUP);
 	list_add_tail(&mcast->list, &priv->mcast.list);
 	priv->mcast.ngroups++;
 	ipoib_mcast_group_set_users(mcast, user);
@@ -295,7 +294,6 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast)
 {
 	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
-	ipoib_object_gone(IPOIB_OBJECT_GROUP, 1);
 	kfree_rcu(mcast, rcu);
 }
 
@@ -314,7 +312,7 @@ void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 	__skb_queue_head_init(&frames);
 	spin_lock_bh(&priv->mcast.lock);
 	priv->mcast.nqueued -= skb_queue_len(&mcast->queue);
-	ipoib_object_unpark(&mcast->queue, &frames);
+	skb_queue_splice_tail_init(&mcast->queue, &frames);
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_drop_list(priv, &frames, why);
 }

@@ -220,10 +220,8 @@ static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
 		return;
 	mcast->attached = false;
 	err = ipoib_ud_detach(priv, &mcast->rec.mgid, be16_to_cpu(mcast->rec.mlid));
-	if (!err) {
-		ipoib_object_gone(IPOIB_OBJECT_ATTACHMENT, 1);
+	if (!err)
 		return;
-	}
 	mcast->reason = IPOIB_CHECK_LOCAL;
 	ipoib_mcast_check_log(mcast, "detach", err);
 }
@@ -237,7 +235,6 @@ static void ipoib_mcast_member_free(struct ipoib_mcast *mcast,
 	if (!*handle)
 		return;
 	priv->fabric->leave(priv, *handle);
-	ipoib_object_gone(IPOIB_OBJECT_JOIN, 1);
 	*handle = NULL;
 }
 
@@ -308,8 +305,6 @@ static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
 		return 0;
 	err = ipoib_ud_attach(priv, &rec->mgid, be16_to_cpu(rec->mlid));
 	mcast->attached = !err;
-	if (!err)
-		ipoib_object_made(IPOIB_OBJECT_ATTACHMENT);
 	return err;
 }
 
@@ -559,7 +554,6 @@ static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
 	joining = priv->fabric->join(priv, mcast, want, like);
 	if (!IS_ERR(joining)) {
-		ipoib_object_made(IPOIB_OBJECT_JOIN);
 		mcast->joining = joining;
 		return;
 	}

@@ -139,7 +139,7 @@ static bool ipoib_mcast_send_park(struct ipoib_mcast *mcast, struct sk_buff *skb
 	if (skb_queue_len(&mcast->queue) >= IPOIB_MCAST_QUEUE ||
 	    groups->nqueued >= IPOIB_MCAST_QUEUED)
 		return false;
-	ipoib_object_park(&mcast->queue, skb);
+	__skb_queue_tail(&mcast->queue, skb);
 	groups->nqueued++;
 	ipoib_mcast_post(mcast, 0);
 	return true;
@@ -263,7 +263,7 @@ void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 	ipoib_ud_send_begin(priv);
 	spin_lock(&priv->mcast.lock);
 	priv->mcast.nqueued -= skb_queue_len(&mcast->queue);
-	ipoib_object_unpark(&mcast->queue, &frames);
+	skb_queue_splice_tail_init(&mcast->queue, &frames);
 	spin_unlock(&priv->mcast.lock);
 	ipoib_ud_send_end(priv, &frames, ipoib_mcast_xmit);
 }

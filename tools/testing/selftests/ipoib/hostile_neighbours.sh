@@ -52,10 +52,11 @@ diagnose()
 	note "node 2: $(node_ip 2 neigh show dev ib0 | grep -v 10.9.9.9 | tr '\n' ';')"
 }
 
-# waiting: frames that wait for something, on all interfaces
+# waiting: frames that wait for a path or a group, on all interfaces
 waiting()
 {
-	awk '/waiting frames/ { print $1 - $2 }' /sys/kernel/debug/ipoib/objects
+	cat /sys/kernel/debug/ipoib/*_{path,mcg} 2> /dev/null |
+		awk '$1 == "queuelen:" { sum += $2 } END { print sum + 0 }'
 }
 
 # flood_from NODE RATE SECONDS ADDRESS [OWN]: see neigh_flood.py. With OWN there is a GRH,
