@@ -23,7 +23,7 @@
 
 /* How long the HCA may take to give all work requests back. */
 #define IPOIB_DRAIN_TIME	(HZ / 10)
-/* How often, and how far apart, a QP is moved to ERR or RESET. */
+/* How often, and how far apart, a QP is moved to ERR or RESET, or detached from a group. */
 #define IPOIB_MOVE_TRIES	10
 #define IPOIB_MOVE_PAUSE_MS	10
 /* The smallest queue that is tried where the HCA refuses larger ones. */
@@ -32,42 +32,28 @@
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
 
-/**
- * struct ipoib_attachment - a group that the UD QP has not come off
- * @list: in &ipoib_txq.attachments
- * @gid: MGID
- * @lid: MLID
- */
-struct ipoib_attachment {
-	struct list_head list;
-	union ib_gid gid;
-	u16 lid;
-};
-
-/* HCAs return these for want of memory or time: the next try may succeed. */
-static bool ipoib_ud_is_passing(int err)
+/* Whether to try again, after a while: HCAs return these for want of memory or time. */
+static bool ipoib_ud_again(int err, unsigned int *tries)
 {
-	return err == -ENOMEM || err == -EAGAIN || err == -EBUSY || err == -EINTR;
+	if ((err != -ENOMEM && err != -EAGAIN && err != -EBUSY && err != -EINTR) ||
+	    ++*tries == IPOIB_MOVE_TRIES)
+		return false;
+	msleep(IPOIB_MOVE_PAUSE_MS);
+	return true;
 }
 
 /* On the way down: an HCA that has no memory now has some a little later. */
 static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
-	unsigned int tries;
+	unsigned int tries = 0;
 	int err;
 
-	for (tries = 0; tries < IPOIB_MOVE_TRIES; tries++) {
-		if (tries)
-			msleep(IPOIB_MOVE_PAUSE_MS);
+	do
 		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
-		if (!err)
-			return 0;
-		if (!ipoib_ud_is_passing(err))
-			break;
-	}
-	netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state,
-		    err);
+	while (ipoib_ud_again(err, &tries));
+	if (err)
+		netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state, err);
 	return err;
 }
 
@@ -95,12 +81,6 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 	return err;
 }
 
-static void ipoib_ud_attachment_free(struct ipoib_attachment *attachment)
-{
-	list_del(&attachment->list);
-	kfree(attachment);
-}
-
 /**
  * ipoib_ud_attach - have the UD QP take the frames of a group
  * @priv: the interface
@@ -113,38 +93,14 @@ static void ipoib_ud_attachment_free(struct ipoib_attachment *attachment)
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
 	bool mapped = ipv6_addr_v4mapped((struct in6_addr *)gid->raw);
-	struct ipoib_attachment *attachment;
 	int err;
 
 	if (mapped && priv->txq->nmapped++)
 		return 0;
-	list_for_each_entry(attachment, &priv->txq->attachments, list) {
-		if (attachment->lid != lid ||
-		    memcmp(&attachment->gid, gid, sizeof(*gid)))
-			continue;
-		ipoib_ud_attachment_free(attachment);
-		return 0;
-	}
 	err = ib_attach_mcast(priv->txq->qp, gid, lid);
 	if (err && mapped)
 		priv->txq->nmapped--;
 	return err;
-}
-
-/* As long as there are others in vain, each is tried only once. */
-static int ipoib_ud_try_detach(struct ipoib_dev *priv, union ib_gid *gid,
-			       u16 lid)
-{
-	unsigned int tries = list_empty(&priv->txq->attachments) ?
-			     IPOIB_MOVE_TRIES : 1;
-	int err;
-
-	for (;;) {
-		err = ib_detach_mcast(priv->txq->qp, gid, lid);
-		if (!err || !--tries || !ipoib_ud_is_passing(err))
-			return err;
-		msleep(IPOIB_MOVE_PAUSE_MS);
-	}
 }
 
 /**
@@ -153,28 +109,21 @@ static int ipoib_ud_try_detach(struct ipoib_dev *priv, union ib_gid *gid,
  * @gid: MGID
  * @lid: MLID
  *
- * A QP that is attached to a group cannot be destroyed. So what fails is noted, and tried
- * again before that.
+ * A QP that is attached to a group cannot be destroyed: what fails is tried again.
  *
  * Context: work of the group, or with it stopped; may sleep
  * Return: 0 or negative error of the HCA
  */
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
-	struct ipoib_attachment *attachment;
+	unsigned int tries = 0;
 	int err;
 
 	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
-	err = ipoib_ud_try_detach(priv, gid, lid);
-	if (!err)
-		return 0;
-	attachment = kzalloc(sizeof(*attachment), GFP_KERNEL);
-	if (!attachment)
-		return err;
-	attachment->gid = *gid;
-	attachment->lid = lid;
-	list_add_tail(&attachment->list, &priv->txq->attachments);
+	do
+		err = ib_detach_mcast(priv->txq->qp, gid, lid);
+	while (ipoib_ud_again(err, &tries));
 	return err;
 }
 
@@ -477,18 +426,11 @@ static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
 
 static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
 {
-	struct ipoib_txq *txq = ctx;
-	struct ipoib_dev *priv;
+	struct ipoib_dev *priv = ctx;
 
-	rcu_read_lock();
-	priv = READ_ONCE(txq->priv);
-	if (!priv)
-		goto unlock;
 	netdev_warn(priv->netdev, "QP event %s\n", ib_event_msg(event->event));
 	if (event->event == IB_EVENT_QP_FATAL)
 		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
-unlock:
-	rcu_read_unlock();
 }
 
 /*
@@ -512,51 +454,35 @@ static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 	return flags;
 }
 
-/* HCAs refuse flags that they say they know: do without, by what is missed least. */
-static int ipoib_ud_create_qp(struct ipoib_dev *priv)
+/* HCAs refuse flags that they say they know: do without. */
+static int ipoib_ud_create_qp(struct ipoib_dev *priv, u32 flags)
 {
-	static const u32 without[] = {
-		0,
-		IB_QP_CREATE_NETIF_QP,
-		IB_QP_CREATE_IPOIB_UD_LSO,
-		IB_QP_CREATE_NETIF_QP | IB_QP_CREATE_IPOIB_UD_LSO,
-		IB_QP_CREATE_NETIF_QP | IB_QP_CREATE_IPOIB_UD_LSO |
-			IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK,
+	struct ib_qp_init_attr init = {
+		.event_handler = ipoib_ud_qp_event,
+		.qp_context = priv,
+		.send_cq = priv->txq->cq,
+		.recv_cq = priv->rxq->cq,
+		.cap.max_send_wr = priv->sendq_size,
+		.cap.max_recv_wr = priv->recvq_size,
+		.cap.max_send_sge = min_t(u32, priv->ca->attrs.max_send_sge, IPOIB_TX_SGE),
+		.cap.max_recv_sge = 2,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_UD,
+		.create_flags = flags,
 	};
-	u32 known = ipoib_ud_qp_flags(priv), flags = 0;
-	struct ib_qp *qp = NULL;
-	unsigned int i;
+	struct ib_qp *qp = ib_create_qp(priv->pd, &init);
 
-	for (i = 0; i < ARRAY_SIZE(without); i++) {
-		struct ib_qp_init_attr init = {
-			.event_handler = ipoib_ud_qp_event,
-			.qp_context = priv->txq,
-			.send_cq = priv->txq->cq,
-			.recv_cq = priv->rxq->cq,
-			.cap.max_send_wr = priv->sendq_size,
-			.cap.max_recv_wr = priv->recvq_size,
-			.cap.max_send_sge = min_t(u32, priv->ca->attrs.max_send_sge,
-						  IPOIB_TX_SGE),
-			.cap.max_recv_sge = 2,
-			.sq_sig_type = IB_SIGNAL_REQ_WR,
-			.qp_type = IB_QPT_UD,
-			.create_flags = known & ~without[i],
-		};
-
-		if (qp && flags == init.create_flags)
-			continue;
-		flags = init.create_flags;
+	if (IS_ERR(qp) && flags) {
+		init.create_flags = 0;
 		qp = ib_create_qp(priv->pd, &init);
 		if (!IS_ERR(qp))
-			break;
+			dev_info(&priv->ca->dev,
+				 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
+				 priv->port, flags);
 	}
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	if (flags != known)
-		dev_info(&priv->ca->dev,
-			 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
-			 priv->port, known & ~flags);
-	priv->txq->qp_flags = flags;
+	priv->txq->qp_flags = init.create_flags;
 	priv->txq->qp = qp;
 	priv->rxq->qp = qp;
 	return 0;
@@ -701,7 +627,7 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 	err = ipoib_ud_rx_init(priv, priv->rxq);
 	if (err)
 		goto exit_tx;
-	err = ipoib_ud_create_qp(priv);
+	err = ipoib_ud_create_qp(priv, ipoib_ud_qp_flags(priv));
 	if (err)
 		goto exit_rx;
 	/* A sum needs the address of each page. */
@@ -767,7 +693,6 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 	priv->rxq = kzalloc(sizeof(*priv->rxq), GFP_KERNEL);
 	if (!priv->txq || !priv->rxq)
 		goto free_queues;
-	INIT_LIST_HEAD(&priv->txq->attachments);
 	priv->pd = ib_alloc_pd(priv->ca, 0);
 	if (IS_ERR(priv->pd)) {
 		err = PTR_ERR(priv->pd);
@@ -800,25 +725,6 @@ static void ipoib_ah_free(struct ipoib_ah *ah)
 	kfree(ah);
 }
 
-/*
- * The QP stays, for the HCA does not let go of it. So does all that it, its CQs and their
- * handlers refer to, but for the interface: they do not find that any more.
- */
-static void ipoib_ud_abandon(struct ipoib_dev *priv, int err)
-{
-	dev_err(&priv->ca->dev,
-		"port %u: cannot destroy QP %u: %d; its memory is not freed\n",
-		priv->port, priv->txq->qp->qp_num, err);
-	/* The HCA keeps the handlers, too. */
-	__module_get(THIS_MODULE);
-	WRITE_ONCE(priv->txq->priv, NULL);
-	synchronize_rcu();
-	netif_napi_del(&priv->txq->napi);
-	netif_napi_del(&priv->rxq->napi);
-	ipoib_moder_exit(&priv->rxq->moder);
-	cancel_delayed_work_sync(&priv->rxq->refill);
-}
-
 /**
  * ipoib_ud_exit - undo ipoib_ud_init()
  * @priv: an interface that is down, without paths and groups
@@ -827,26 +733,12 @@ static void ipoib_ud_abandon(struct ipoib_dev *priv, int err)
  */
 void ipoib_ud_exit(struct ipoib_dev *priv)
 {
-	struct ipoib_attachment *attachment, *next;
 	struct ipoib_ah *ah, *tmp;
-	LIST_HEAD(attachments);
-	int err;
 
 	cancel_delayed_work_sync(&priv->ah.work);
 	synchronize_net();
-	list_splice_init(&priv->txq->attachments, &attachments);
-	list_for_each_entry_safe(attachment, next, &attachments, list) {
-		if (ipoib_ud_try_detach(priv, &attachment->gid, attachment->lid))
-			list_move_tail(&attachment->list, &priv->txq->attachments);
-		else
-			ipoib_ud_attachment_free(attachment);
-	}
 	/* One that could not be emptied may still use handles and buffers. */
-	err = ib_destroy_qp(priv->txq->qp);
-	if (err) {
-		ipoib_ud_abandon(priv, err);
-		return;
-	}
+	WARN_ON_ONCE(ib_destroy_qp(priv->txq->qp));
 	list_splice_init(&priv->ah.fenced, &priv->ah.dead);
 	list_for_each_entry_safe(ah, tmp, &priv->ah.dead, list)
 		ipoib_ah_free(ah);

@@ -68,7 +68,6 @@ struct ipoib_batch {
  * @priv: the interface
  * @qp: QP it posts to
  * @qp_flags: IB_QP_CREATE_ flags that it was made with
- * @attachments: those that the QP has not come off, see ipoib_ud_detach()
  * @nmapped: groups that share the attachment to the MGID of IPv4 on RoCE
  * @cq: CQ of its sends
  * @nq: the stack's side of the queue
@@ -86,7 +85,6 @@ struct ipoib_txq {
 	struct ib_qp *qp;
 	u32 qp_flags;
 	unsigned int nmapped;
-	struct list_head attachments;
 	struct ib_cq *cq;
 	struct netdev_queue *nq;
 	struct ipoib_batch *batch;
