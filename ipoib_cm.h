@@ -49,52 +49,19 @@ void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
 
 #else
 
-static inline int ipoib_cm_init(struct ipoib_dev *priv)
-{
-	return 0;
-}
-
-static inline void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
-{
-}
-
-static inline void ipoib_cm_exit(struct ipoib_dev *priv)
-{
-}
-
-static inline void ipoib_cm_start(struct ipoib_dev *priv)
-{
-}
-
-static inline int ipoib_cm_listen_again(struct ipoib_dev *priv)
-{
-	return 0;
-}
-
-static inline void ipoib_cm_stop(struct ipoib_dev *priv)
-{
-}
-
-static inline void ipoib_cm_flush(struct ipoib_dev *priv)
-{
-}
-
-static inline void ipoib_cm_let_go(struct ipoib_dev *priv)
-{
-}
-
-static inline void ipoib_cm_lose_gid(struct ipoib_dev *priv)
-{
-}
-
-static inline void ipoib_cm_moderate(struct ipoib_dev *priv)
-{
-}
-
-static inline u8 ipoib_cm_flags(const struct ipoib_dev *priv)
-{
-	return 0;
-}
+static inline int ipoib_cm_init(struct ipoib_dev *priv) { return 0; }
+static inline void ipoib_cm_exit(struct ipoib_dev *priv) { }
+static inline void ipoib_cm_start(struct ipoib_dev *priv) { }
+static inline int ipoib_cm_listen_again(struct ipoib_dev *priv) { return 0; }
+static inline void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone) { }
+static inline void ipoib_cm_stop(struct ipoib_dev *priv) { }
+static inline void ipoib_cm_flush(struct ipoib_dev *priv) { }
+static inline void ipoib_cm_let_go(struct ipoib_dev *priv) { }
+static inline void ipoib_cm_lose_gid(struct ipoib_dev *priv) { }
+static inline void ipoib_cm_moderate(struct ipoib_dev *priv) { }
+static inline u8 ipoib_cm_flags(const struct ipoib_dev *priv) { return 0; }
+static inline int ipoib_cm_params_check(void) { return 0; }
+static inline void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh) { }
 
 static inline int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 {
@@ -107,26 +74,14 @@ static inline bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neig
 	return false;
 }
 
-static inline ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv,
-					      char *buf)
+static inline ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 {
 	return sysfs_emit(buf, "none\n");
 }
 
-static inline int ipoib_cm_transport_set(struct ipoib_dev *priv,
-					 const char *word)
+static inline int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 {
 	return -EOPNOTSUPP;
-}
-
-static inline int ipoib_cm_params_check(void)
-{
-	return 0;
-}
-
-static inline void ipoib_cm_neigh_event(struct ipoib_dev *priv,
-					struct neighbour *neigh)
-{
 }
 
 #endif

@@ -29,35 +29,17 @@ static DEFINE_MUTEX(ipoib_debug_lock);
 /* Built in, parameters are set before there is memory for probes. */
 static bool ipoib_debug_ready;
 
-static void ipoib_debug_log(const struct net_device *dev, const u8 *gid,
-			    const char *what, int status, const char *of)
+/* What an event is of: the data that its probe is registered, and removed, with. */
+static const char ipoib_debug_path[] = "path";
+static const char ipoib_debug_conn[] = "connection";
+static const char ipoib_debug_notice[] = "notice";
+static const char ipoib_debug_group[] = "group";
+
+static void ipoib_debug_log(void *of, const struct net_device *dev, const u8 *gid,
+			    const char *what, int status)
 {
-	netdev_printk(KERN_DEBUG, dev, "%s %pI6: %s, status %d\n", of, gid, what,
+	netdev_printk(KERN_DEBUG, dev, "%s %pI6: %s, status %d\n", (const char *)of, gid, what,
 		      status);
-}
-
-static void ipoib_debug_mcast(void *unused, const struct net_device *dev,
-			      const u8 *gid, const char *what, int status)
-{
-	ipoib_debug_log(dev, gid, what, status, "group");
-}
-
-static void ipoib_debug_path(void *unused, const struct net_device *dev,
-			     const u8 *gid, const char *what, int status)
-{
-	ipoib_debug_log(dev, gid, what, status, "path");
-}
-
-static void ipoib_debug_conn(void *unused, const struct net_device *dev,
-			     const u8 *gid, const char *what, int status)
-{
-	ipoib_debug_log(dev, gid, what, status, "connection");
-}
-
-static void ipoib_debug_notice(void *unused, const struct net_device *dev,
-			       const u8 *gid, const char *what, int status)
-{
-	ipoib_debug_log(dev, gid, what, status, "notice");
 }
 
 static int ipoib_debug_probe_unicast(bool on)
@@ -66,31 +48,31 @@ static int ipoib_debug_probe_unicast(bool on)
 
 	if (!on)
 		goto remove_all;
-	err = register_trace_ipoib_path(ipoib_debug_path, NULL);
+	err = register_trace_ipoib_path(ipoib_debug_log, (void *)ipoib_debug_path);
 	if (err)
 		return err;
-	err = register_trace_ipoib_conn(ipoib_debug_conn, NULL);
+	err = register_trace_ipoib_conn(ipoib_debug_log, (void *)ipoib_debug_conn);
 	if (err)
 		goto remove_path;
-	err = register_trace_ipoib_notice(ipoib_debug_notice, NULL);
+	err = register_trace_ipoib_notice(ipoib_debug_log, (void *)ipoib_debug_notice);
 	if (err)
 		goto remove_conn;
 	return 0;
 
 remove_all:
-	unregister_trace_ipoib_notice(ipoib_debug_notice, NULL);
+	unregister_trace_ipoib_notice(ipoib_debug_log, (void *)ipoib_debug_notice);
 remove_conn:
-	unregister_trace_ipoib_conn(ipoib_debug_conn, NULL);
+	unregister_trace_ipoib_conn(ipoib_debug_log, (void *)ipoib_debug_conn);
 remove_path:
-	unregister_trace_ipoib_path(ipoib_debug_path, NULL);
+	unregister_trace_ipoib_path(ipoib_debug_log, (void *)ipoib_debug_path);
 	return err;
 }
 
 static int ipoib_debug_probe_mcast(bool on)
 {
 	if (on)
-		return register_trace_ipoib_mcast(ipoib_debug_mcast, NULL);
-	unregister_trace_ipoib_mcast(ipoib_debug_mcast, NULL);
+		return register_trace_ipoib_mcast(ipoib_debug_log, (void *)ipoib_debug_group);
+	unregister_trace_ipoib_mcast(ipoib_debug_log, (void *)ipoib_debug_group);
 	return 0;
 }
 

@@ -8,39 +8,19 @@
 #include "ipoib.h"
 
 /* The eight the stock driver has always had, in its order. */
-enum {
-	IPOIB_ETHTOOL_RX_PACKETS,
-	IPOIB_ETHTOOL_TX_PACKETS,
-	IPOIB_ETHTOOL_RX_BYTES,
-	IPOIB_ETHTOOL_TX_BYTES,
-	IPOIB_ETHTOOL_TX_ERRORS,
-	IPOIB_ETHTOOL_RX_DROPPED,
-	IPOIB_ETHTOOL_TX_DROPPED,
-	IPOIB_ETHTOOL_MULTICAST,
-	IPOIB_ETHTOOL_NR,
-};
-
 static const char * const ipoib_ethtool_names[] = {
-	[IPOIB_ETHTOOL_RX_PACKETS]	= "rx_packets",
-	[IPOIB_ETHTOOL_TX_PACKETS]	= "tx_packets",
-	[IPOIB_ETHTOOL_RX_BYTES]	= "rx_bytes",
-	[IPOIB_ETHTOOL_TX_BYTES]	= "tx_bytes",
-	[IPOIB_ETHTOOL_TX_ERRORS]	= "tx_errors",
-	[IPOIB_ETHTOOL_RX_DROPPED]	= "rx_dropped",
-	[IPOIB_ETHTOOL_TX_DROPPED]	= "tx_dropped",
-	[IPOIB_ETHTOOL_MULTICAST]	= "multicast",
+	"rx_packets", "tx_packets", "rx_bytes", "tx_bytes",
+	"tx_errors", "rx_dropped", "tx_dropped", "multicast",
 };
-
-static_assert(ARRAY_SIZE(ipoib_ethtool_names) == IPOIB_ETHTOOL_NR);
 
 /* All counters that are not among those eight follow. */
 #define IPOIB_ETHTOOL_FIRST	IPOIB_RX_SHORT
-#define IPOIB_ETHTOOL_TOTAL	(IPOIB_ETHTOOL_NR + IPOIB_NR_STATS - \
-				 IPOIB_ETHTOOL_FIRST)
+#define IPOIB_ETHTOOL_NR	ARRAY_SIZE(ipoib_ethtool_names)
+#define IPOIB_ETHTOOL_MORE	(IPOIB_NR_STATS - IPOIB_ETHTOOL_FIRST)
 
 static int ipoib_ethtool_count(struct net_device *dev, int set)
 {
-	return set == ETH_SS_STATS ? IPOIB_ETHTOOL_TOTAL : -EOPNOTSUPP;
+	return set == ETH_SS_STATS ? IPOIB_ETHTOOL_NR + IPOIB_ETHTOOL_MORE : -EOPNOTSUPP;
 }
 
 static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
@@ -55,24 +35,22 @@ static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
 		ethtool_puts(&data, ipoib_stat_name(i));
 }
 
-static void ipoib_ethtool_stats(struct net_device *dev,
-				struct ethtool_stats *stats, u64 *data)
+static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data)
 {
 	struct rtnl_link_stats64 link = {};
 	u64 sum[IPOIB_NR_STATS];
 
 	ipoib_stats_read(netdev_priv(dev), sum);
 	ipoib_stats_link(sum, &link);
-	data[IPOIB_ETHTOOL_RX_PACKETS] = link.rx_packets;
-	data[IPOIB_ETHTOOL_TX_PACKETS] = link.tx_packets;
-	data[IPOIB_ETHTOOL_RX_BYTES] = link.rx_bytes;
-	data[IPOIB_ETHTOOL_TX_BYTES] = link.tx_bytes;
-	data[IPOIB_ETHTOOL_TX_ERRORS] = link.tx_errors;
-	data[IPOIB_ETHTOOL_RX_DROPPED] = link.rx_dropped;
-	data[IPOIB_ETHTOOL_TX_DROPPED] = link.tx_dropped;
-	data[IPOIB_ETHTOOL_MULTICAST] = link.multicast;
-	memcpy(data + IPOIB_ETHTOOL_NR, sum + IPOIB_ETHTOOL_FIRST,
-	       (IPOIB_NR_STATS - IPOIB_ETHTOOL_FIRST) * sizeof(*data));
+	*data++ = link.rx_packets;
+	*data++ = link.tx_packets;
+	*data++ = link.rx_bytes;
+	*data++ = link.tx_bytes;
+	*data++ = link.tx_errors;
+	*data++ = link.rx_dropped;
+	*data++ = link.tx_dropped;
+	*data++ = link.multicast;
+	memcpy(data, sum + IPOIB_ETHTOOL_FIRST, IPOIB_ETHTOOL_MORE * sizeof(*data));
 }
 
 static void ipoib_ethtool_drvinfo(struct net_device *dev,

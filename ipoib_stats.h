@@ -15,118 +15,69 @@
 struct ipoib_dev;
 struct rtnl_link_stats64;
 
-/**
- * enum ipoib_stat - what is counted
- * @IPOIB_RX_PACKETS: frames handed to the stack
- * @IPOIB_TX_PACKETS: sends posted, less those that failed
- * @IPOIB_RX_BYTES: their octets, encapsulation header included
- * @IPOIB_TX_BYTES: their octets, encapsulation header included
- * @IPOIB_MULTICAST: frames received from a multicast group
- * @IPOIB_RX_SHORT: dropped: too short for GRH and encapsulation header
- * @IPOIB_RX_ERROR: receive completions with an error status
- * @IPOIB_RX_ECHO: dropped: own multicast frame that came back
- * @IPOIB_RX_VLAN: dropped: from another VLAN of a RoCE port
- * @IPOIB_RX_NEIGH: dropped: ARP or ND of a node that names others too often
- * @IPOIB_RX_NOMEM: dropped or not refilled for lack of memory
- * @IPOIB_TX_ERROR: sends that failed
- * @IPOIB_TX_POST: dropped: the QP refused the work request
- * @IPOIB_TX_MAP: dropped: no memory or no DMA mapping
- * @IPOIB_TX_HEADER: dropped: no room for pseudo and encapsulation header
- * @IPOIB_TX_TOO_LONG: dropped: longer than the MTU of the link
- * @IPOIB_TX_NO_PATH: dropped: no path to the GID
- * @IPOIB_TX_QUEUE_FULL: dropped: too many wait for a path or a group
- * @IPOIB_TX_FLUSHED: dropped: waited when the interface went down
- * @IPOIB_TX_CM_FULL: dropped: too many wait for a connection
- * @IPOIB_TX_NO_GROUP: dropped: no listener, link-local scope
- * @IPOIB_TX_OTHER_LINK: dropped: to a group that is not of the link
- * @IPOIB_TX_GROUP_FAIL: dropped: the group could not be joined
- * @IPOIB_TX_GROUP_CAP: dropped: too many groups
- * @IPOIB_TX_PATH_CAP: dropped: too many paths
- * @IPOIB_TX_NO_BROADCAST: dropped: the broadcast group is not joined
- * @IPOIB_TX_TO_BROADCAST: sent to the broadcast group in place of its own
- * @IPOIB_TX_TO_ROUTERS: sent to the all-routers group in place of its own
- * @IPOIB_TX_TIMEOUT: the watchdog fired
- * @IPOIB_MCAST_FAILED: failed multicast operations
- * @IPOIB_MCAST_JOINS: joins asked for
- * @IPOIB_MCAST_READS: records of groups read, and lists of them
- * @IPOIB_MCAST_REFUSED: groups not made because there are too many
- * @IPOIB_NOTICES: reports of the SA
- * @IPOIB_NOTICES_BAD: reports that are malformed or not from the SA
- * @IPOIB_PATH_QUERIES: path record queries
- * @IPOIB_PATH_FAILURE: path record queries that failed
- * @IPOIB_PMTU_ANSWERS: ICMP errors for packets that were too long for their
- *	destination
- * @IPOIB_CM_RX: frames received on connections; they are in IPOIB_RX_PACKETS
- *	too
- * @IPOIB_CM_TX: frames sent on connections; they are in IPOIB_TX_PACKETS too
- * @IPOIB_CM_REQUESTS: connections asked for
- * @IPOIB_CM_ESTABLISHED: of those, granted
- * @IPOIB_CM_REFUSED: of those, refused or not answered
- * @IPOIB_CM_ACCEPTED: connections granted to peers
- * @IPOIB_CM_REJECTS: refused to peers
- * @IPOIB_CM_PORT_FULL: of those, because peers on the port that they came from
- *	have as many as one port may have
- * @IPOIB_CM_SIDR: service ID resolution requests, which are refused; they are not
- *	in IPOIB_CM_REJECTS
- * @IPOIB_CM_CROSSED: of IPOIB_CM_REJECTS, because a request of ours had priority
- * @IPOIB_CM_BAD_DATA: messages of the CM with bad private data
- * @IPOIB_CM_REAPED: connections closed because they were not used
- * @IPOIB_CM_ERRORS: connections closed because they failed
- * @IPOIB_NR_STATS: number of counters
+/*
+ * What is counted: constant of &enum ipoib_stat, name in ethtool and tracepoints. The order is
+ * that of ethtool; IPOIB_TX_MAP to IPOIB_TX_NO_BROADCAST are tx_dropped of the interface.
  */
+#define IPOIB_STATS(stat) \
+	stat(IPOIB_RX_PACKETS, "rx_packets")	/* frames handed to the stack */ \
+	stat(IPOIB_TX_PACKETS, "tx_packets")	/* sends posted, less those that failed */ \
+	stat(IPOIB_RX_BYTES, "rx_bytes")	/* their octets, with encapsulation header */ \
+	stat(IPOIB_TX_BYTES, "tx_bytes")	/* their octets, with encapsulation header */ \
+	stat(IPOIB_MULTICAST, "multicast")	/* frames received from a multicast group */ \
+	stat(IPOIB_RX_SHORT, "rx_drop_short")	/* dropped: no GRH and encapsulation header */ \
+	stat(IPOIB_RX_ERROR, "rx_completion_errors") /* receives with an error status */ \
+	stat(IPOIB_RX_ECHO, "rx_own_echo")	/* dropped: own multicast that came back */ \
+	stat(IPOIB_RX_VLAN, "rx_drop_other_vlan") /* dropped: another VLAN of a RoCE port */ \
+	stat(IPOIB_RX_NEIGH, "rx_drop_neigh_rate") /* dropped: ARP or ND of a node, too often */ \
+	stat(IPOIB_RX_NOMEM, "rx_no_memory")	/* dropped or not refilled: no memory */ \
+	stat(IPOIB_TX_ERROR, "tx_completion_errors") /* sends that failed */ \
+	stat(IPOIB_TX_POST, "tx_drop_post")	/* dropped: the QP refused the work request */ \
+	stat(IPOIB_TX_MAP, "tx_drop_map")	/* dropped: no memory or no DMA mapping */ \
+	stat(IPOIB_TX_HEADER, "tx_drop_header")	/* dropped: no room for the headers */ \
+	stat(IPOIB_TX_TOO_LONG, "tx_drop_too_long") /* dropped: longer than the MTU of the link */ \
+	stat(IPOIB_TX_NO_PATH, "tx_drop_no_path") /* dropped: no path to the GID */ \
+	stat(IPOIB_TX_QUEUE_FULL, "tx_drop_queue_full") /* dropped: path or group queue is full */ \
+	stat(IPOIB_TX_FLUSHED, "tx_drop_flushed") /* dropped: waited when it went down */ \
+	stat(IPOIB_TX_CM_FULL, "tx_drop_cm_queue_full") /* dropped: connection queue is full */ \
+	stat(IPOIB_TX_NO_GROUP, "tx_drop_no_listener") /* dropped: link-local, no listener */ \
+	stat(IPOIB_TX_OTHER_LINK, "tx_drop_other_link") /* dropped: to a group of another link */ \
+	stat(IPOIB_TX_GROUP_FAIL, "tx_drop_group_failed") /* dropped: the group was not joined */ \
+	stat(IPOIB_TX_GROUP_CAP, "tx_drop_too_many_groups") /* dropped: too many groups */ \
+	stat(IPOIB_TX_PATH_CAP, "tx_drop_too_many_paths") /* dropped: too many paths */ \
+	stat(IPOIB_TX_NO_BROADCAST, "tx_drop_no_broadcast") /* dropped: no broadcast group */ \
+	stat(IPOIB_TX_TO_BROADCAST, "tx_via_broadcast") /* to the broadcast group instead */ \
+	stat(IPOIB_TX_TO_ROUTERS, "tx_via_all_routers") /* to the all-routers group instead */ \
+	stat(IPOIB_TX_TIMEOUT, "tx_timeouts")	/* the watchdog fired */ \
+	stat(IPOIB_MCAST_FAILED, "mcast_failures") /* failed multicast operations */ \
+	stat(IPOIB_MCAST_JOINS, "mcast_joins")	/* joins asked for */ \
+	stat(IPOIB_MCAST_READS, "mcast_record_reads") /* records of groups read, and lists */ \
+	stat(IPOIB_MCAST_REFUSED, "mcast_groups_refused") /* groups not made: too many */ \
+	stat(IPOIB_NOTICES, "sa_reports")	/* reports of the SA */ \
+	stat(IPOIB_NOTICES_BAD, "sa_reports_bad") /* malformed, or not from the SA */ \
+	stat(IPOIB_PATH_QUERIES, "path_queries") /* path record queries */ \
+	stat(IPOIB_PATH_FAILURE, "path_failures") /* path record queries that failed */ \
+	stat(IPOIB_PMTU_ANSWERS, "tx_too_long_answered") /* ICMP errors for what was too long */ \
+	stat(IPOIB_CM_RX, "cm_rx_packets")	/* of IPOIB_RX_PACKETS, on connections */ \
+	stat(IPOIB_CM_TX, "cm_tx_packets")	/* of IPOIB_TX_PACKETS, on connections */ \
+	stat(IPOIB_CM_REQUESTS, "cm_requests")	/* connections asked for */ \
+	stat(IPOIB_CM_ESTABLISHED, "cm_established") /* of those, granted */ \
+	stat(IPOIB_CM_REFUSED, "cm_refused")	/* of those, refused or not answered */ \
+	stat(IPOIB_CM_ACCEPTED, "cm_accepted")	/* connections granted to peers */ \
+	stat(IPOIB_CM_REJECTS, "cm_rejected")	/* refused to peers */ \
+	stat(IPOIB_CM_PORT_FULL, "cm_rejected_port_full") /* of those: the port has its share */ \
+	stat(IPOIB_CM_SIDR, "cm_sidr_rejected")	/* SIDR_REQs, all refused; not in the above */ \
+	stat(IPOIB_CM_CROSSED, "cm_crossed")	/* of IPOIB_CM_REJECTS, for an own request */ \
+	stat(IPOIB_CM_BAD_DATA, "cm_bad_private_data") /* CM messages with bad private data */ \
+	stat(IPOIB_CM_REAPED, "cm_reaped")	/* closed because they were not used */ \
+	stat(IPOIB_CM_ERRORS, "cm_errors")	/* closed because they failed */
+
+#define IPOIB_STAT_CONSTANT(stat, name)	stat,
+#define IPOIB_STAT_NAME(stat, name)	name,
+
 enum ipoib_stat {
-	IPOIB_RX_PACKETS,
-	IPOIB_TX_PACKETS,
-	IPOIB_RX_BYTES,
-	IPOIB_TX_BYTES,
-	IPOIB_MULTICAST,
-	IPOIB_RX_SHORT,
-	IPOIB_RX_ERROR,
-	IPOIB_RX_ECHO,
-	IPOIB_RX_VLAN,
-	IPOIB_RX_NEIGH,
-	IPOIB_RX_NOMEM,
-	IPOIB_TX_ERROR,
-	IPOIB_TX_POST,
-	IPOIB_TX_MAP,
-	IPOIB_TX_HEADER,
-	IPOIB_TX_TOO_LONG,
-	IPOIB_TX_NO_PATH,
-	IPOIB_TX_QUEUE_FULL,
-	IPOIB_TX_FLUSHED,
-	IPOIB_TX_CM_FULL,
-	IPOIB_TX_NO_GROUP,
-	IPOIB_TX_OTHER_LINK,
-	IPOIB_TX_GROUP_FAIL,
-	IPOIB_TX_GROUP_CAP,
-	IPOIB_TX_PATH_CAP,
-	IPOIB_TX_NO_BROADCAST,
-	IPOIB_TX_TO_BROADCAST,
-	IPOIB_TX_TO_ROUTERS,
-	IPOIB_TX_TIMEOUT,
-	IPOIB_MCAST_FAILED,
-	IPOIB_MCAST_JOINS,
-	IPOIB_MCAST_READS,
-	IPOIB_MCAST_REFUSED,
-	IPOIB_NOTICES,
-	IPOIB_NOTICES_BAD,
-	IPOIB_PATH_QUERIES,
-	IPOIB_PATH_FAILURE,
-	IPOIB_PMTU_ANSWERS,
-	IPOIB_CM_RX,
-	IPOIB_CM_TX,
-	IPOIB_CM_REQUESTS,
-	IPOIB_CM_ESTABLISHED,
-	IPOIB_CM_REFUSED,
-	IPOIB_CM_ACCEPTED,
-	IPOIB_CM_REJECTS,
-	IPOIB_CM_PORT_FULL,
-	IPOIB_CM_SIDR,
-	IPOIB_CM_CROSSED,
-	IPOIB_CM_BAD_DATA,
-	IPOIB_CM_REAPED,
-	IPOIB_CM_ERRORS,
-	IPOIB_NR_STATS,
+	IPOIB_STATS(IPOIB_STAT_CONSTANT)
+	IPOIB_NR_STATS
 };
 
 /**

@@ -9,73 +9,63 @@
 
 #include "ipoib.h"
 
+typedef int (*ipoib_sysfs_set_t)(struct ipoib_dev *priv, const char *buf);
+
 /*
  * The files belong to root of the user namespace that owns the network namespace, which
- * need not have the capability.
+ * need not have the capability. Removing the interface holds RTNL while it waits for them.
  */
-static bool ipoib_sysfs_may_write(const struct device *d)
+static ssize_t ipoib_sysfs_store(struct device *d, const char *buf, size_t count,
+				 ipoib_sysfs_set_t set)
 {
-	const struct net_device *dev = to_net_dev(d);
+	struct net_device *dev = to_net_dev(d);
+	int err;
 
-	return ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN);
+	if (!ns_capable(dev_net(dev)->user_ns, CAP_NET_ADMIN))
+		return -EPERM;
+	if (!rtnl_trylock())
+		return restart_syscall();
+	err = set(netdev_priv(dev), buf);
+	rtnl_unlock();
+	return err ?: count;
 }
 
-static ssize_t mode_show(struct device *d, struct device_attribute *attr,
-			 char *buf)
+static ssize_t mode_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
 
-	return sysfs_emit(buf, ipoib_cm_is_on(priv) ? "connected\n" :
-						     "datagram\n");
+	return sysfs_emit(buf, ipoib_cm_is_on(priv) ? "connected\n" : "datagram\n");
+}
+
+static int ipoib_sysfs_set_mode(struct ipoib_dev *priv, const char *buf)
+{
+	bool on = sysfs_streq(buf, "connected");
+
+	return on || sysfs_streq(buf, "datagram") ? ipoib_dev_set_mode(priv, on) : -EINVAL;
 }
 
 static ssize_t mode_store(struct device *d, struct device_attribute *attr,
 			  const char *buf, size_t count)
 {
-	struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
-	bool on = sysfs_streq(buf, "connected");
-	int err;
-
-	if (!ipoib_sysfs_may_write(d))
-		return -EPERM;
-	if (!on && !sysfs_streq(buf, "datagram"))
-		return -EINVAL;
-	/* Removing the interface holds RTNL while it waits for this file. */
-	if (!rtnl_trylock())
-		return restart_syscall();
-	err = ipoib_dev_set_mode(priv, on);
-	rtnl_unlock();
-	return err ?: count;
+	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_set_mode);
 }
 
 static DEVICE_ATTR_RW(mode);
 
-static ssize_t cm_transport_show(struct device *d,
-				 struct device_attribute *attr, char *buf)
+static ssize_t cm_transport_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	return ipoib_cm_transport_show(netdev_priv(to_net_dev(d)), buf);
 }
 
-static ssize_t cm_transport_store(struct device *d,
-				  struct device_attribute *attr,
+static ssize_t cm_transport_store(struct device *d, struct device_attribute *attr,
 				  const char *buf, size_t count)
 {
-	int err;
-
-	if (!ipoib_sysfs_may_write(d))
-		return -EPERM;
-	/* As in mode_store(). */
-	if (!rtnl_trylock())
-		return restart_syscall();
-	err = ipoib_dev_set_transport(netdev_priv(to_net_dev(d)), buf);
-	rtnl_unlock();
-	return err ?: count;
+	return ipoib_sysfs_store(d, buf, count, ipoib_dev_set_transport);
 }
 
 static DEVICE_ATTR_RW(cm_transport);
 
-static ssize_t pkey_show(struct device *d, struct device_attribute *attr,
-			 char *buf)
+static ssize_t pkey_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
 
@@ -84,27 +74,27 @@ static ssize_t pkey_show(struct device *d, struct device_attribute *attr,
 
 static DEVICE_ATTR_RO(pkey);
 
-static ssize_t umcast_show(struct device *d, struct device_attribute *attr,
-			   char *buf)
+static ssize_t umcast_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
 
 	return sysfs_emit(buf, "%d\n", READ_ONCE(priv->mcast.umcast));
 }
 
+static int ipoib_sysfs_set_umcast(struct ipoib_dev *priv, const char *buf)
+{
+	unsigned long value;
+	int err = kstrtoul(buf, 0, &value);
+
+	if (!err)
+		ipoib_mcast_set_umcast(priv, value);
+	return err;
+}
+
 static ssize_t umcast_store(struct device *d, struct device_attribute *attr,
 			    const char *buf, size_t count)
 {
-	unsigned long value;
-	int err;
-
-	if (!ipoib_sysfs_may_write(d))
-		return -EPERM;
-	err = kstrtoul(buf, 0, &value);
-	if (err)
-		return err;
-	ipoib_mcast_set_umcast(netdev_priv(to_net_dev(d)), value);
-	return count;
+	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_set_umcast);
 }
 
 static DEVICE_ATTR_RW(umcast);
@@ -130,49 +120,37 @@ static bool ipoib_sysfs_is_deleted(const struct ipoib_dev *child)
 }
 
 /* The name has the P_Key as it was written. */
-static int ipoib_sysfs_make_child(struct ipoib_dev *parent, u16 pkey)
+static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 {
 	struct ipoib_dev *child;
 	struct net_device *dev;
 	char name[IFNAMSIZ];
+	u16 pkey;
 	int err;
 
+	err = ipoib_sysfs_pkey(buf, &pkey);
+	if (err)
+		return err;
 	child = ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS);
 	if (child && ipoib_sysfs_is_deleted(child))
 		return restart_syscall();
 	if (child || parent->pkey == (pkey | IPOIB_PKEY_FULL))
 		return -ENOTUNIQ;
 	snprintf(name, sizeof(name), "%.10s.%04x", parent->netdev->name, pkey);
-	dev = alloc_netdev(sizeof(struct ipoib_dev), name, NET_NAME_ENUM,
-			   ipoib_link_ops.setup);
+	dev = alloc_netdev(sizeof(struct ipoib_dev), name, NET_NAME_ENUM, ipoib_link_ops.setup);
 	if (!dev)
 		return -ENOMEM;
 	dev_net_set(dev, dev_net(parent->netdev));
-	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false,
-			      NULL);
+	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false, NULL);
 	if (err)
 		free_netdev(dev);
 	return err;
 }
 
-static ssize_t create_child_store(struct device *d,
-				  struct device_attribute *attr,
+static ssize_t create_child_store(struct device *d, struct device_attribute *attr,
 				  const char *buf, size_t count)
 {
-	int err;
-	u16 pkey;
-
-	if (!ipoib_sysfs_may_write(d))
-		return -EPERM;
-	err = ipoib_sysfs_pkey(buf, &pkey);
-	if (err)
-		return err;
-	/* As in mode_store(). */
-	if (!rtnl_trylock())
-		return restart_syscall();
-	err = ipoib_sysfs_make_child(netdev_priv(to_net_dev(d)), pkey);
-	rtnl_unlock();
-	return err ?: count;
+	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_make_child);
 }
 
 static DEVICE_ATTR_WO(create_child);
@@ -182,41 +160,36 @@ static DEVICE_ATTR_WO(create_child);
  * child, and for RTNL again and again meanwhile. What removes the parent waits, with RTNL
  * held, for the end of this function.
  */
-static ssize_t delete_child_store(struct device *d,
-				  struct device_attribute *attr,
-				  const char *buf, size_t count)
+static int ipoib_sysfs_delete_child(struct ipoib_dev *parent, const char *buf)
 {
 	struct ipoib_dev *child;
-	int err;
 	u16 pkey;
+	int err;
 
-	if (!ipoib_sysfs_may_write(d))
-		return -EPERM;
 	err = ipoib_sysfs_pkey(buf, &pkey);
 	if (err)
 		return err;
-	/* As in mode_store(). */
-	if (!rtnl_trylock())
-		return restart_syscall();
-	child = ipoib_child_find(netdev_priv(to_net_dev(d)), pkey,
-				 IPOIB_KIND_SYSFS);
-	if (child && !ipoib_sysfs_is_deleted(child))
-		ipoib_ctl_post(child, IPOIB_CTL_DELETE);
-	else
-		err = -ENODEV;
-	rtnl_unlock();
-	return err ?: count;
+	child = ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS);
+	if (!child || ipoib_sysfs_is_deleted(child))
+		return -ENODEV;
+	ipoib_ctl_post(child, IPOIB_CTL_DELETE);
+	return 0;
+}
+
+static ssize_t delete_child_store(struct device *d, struct device_attribute *attr,
+				  const char *buf, size_t count)
+{
+	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_delete_child);
 }
 
 static DEVICE_ATTR_WO(delete_child);
 
-static ssize_t parent_show(struct device *d, struct device_attribute *attr,
-			   char *buf)
+static ssize_t parent_show(struct device *d, struct device_attribute *attr, char *buf)
 {
 	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
 	ssize_t len;
 
-	/* As in mode_store(); the name changes under RTNL. */
+	/* As in ipoib_sysfs_store(); the name changes under RTNL. */
 	if (!rtnl_trylock())
 		return restart_syscall();
 	len = sysfs_emit(buf, "%s\n", priv->parent->netdev->name);

@@ -16,8 +16,7 @@
 #include "ipoib.h"
 
 TRACE_EVENT(ipoib_drop,
-	TP_PROTO(const struct net_device *dev, unsigned int len,
-		 enum ipoib_stat why),
+	TP_PROTO(const struct net_device *dev, unsigned int len, enum ipoib_stat why),
 	TP_ARGS(dev, len, why),
 	TP_STRUCT__entry(
 		__array(char, name, IFNAMSIZ)
@@ -34,8 +33,7 @@ TRACE_EVENT(ipoib_drop,
 );
 
 DECLARE_EVENT_CLASS(ipoib_gid_event,
-	TP_PROTO(const struct net_device *dev, const u8 *gid,
-		 const char *what, int status),
+	TP_PROTO(const struct net_device *dev, const u8 *gid, const char *what, int status),
 	TP_ARGS(dev, gid, what, status),
 	TP_STRUCT__entry(
 		__array(char, name, IFNAMSIZ)
@@ -53,30 +51,17 @@ DECLARE_EVENT_CLASS(ipoib_gid_event,
 		  __entry->what, __entry->status)
 );
 
-DEFINE_EVENT(ipoib_gid_event, ipoib_mcast,
-	TP_PROTO(const struct net_device *dev, const u8 *gid,
-		 const char *what, int status),
-	TP_ARGS(dev, gid, what, status));
+#define IPOIB_GID_EVENT(name)						\
+	DEFINE_EVENT(ipoib_gid_event, name,				\
+		TP_PROTO(const struct net_device *dev, const u8 *gid,	\
+			 const char *what, int status),			\
+		TP_ARGS(dev, gid, what, status))
 
-DEFINE_EVENT(ipoib_gid_event, ipoib_path,
-	TP_PROTO(const struct net_device *dev, const u8 *gid,
-		 const char *what, int status),
-	TP_ARGS(dev, gid, what, status));
-
-DEFINE_EVENT(ipoib_gid_event, ipoib_police,
-	TP_PROTO(const struct net_device *dev, const u8 *gid,
-		 const char *what, int status),
-	TP_ARGS(dev, gid, what, status));
-
-DEFINE_EVENT(ipoib_gid_event, ipoib_notice,
-	TP_PROTO(const struct net_device *dev, const u8 *gid,
-		 const char *what, int status),
-	TP_ARGS(dev, gid, what, status));
-
-DEFINE_EVENT(ipoib_gid_event, ipoib_conn,
-	TP_PROTO(const struct net_device *dev, const u8 *gid,
-		 const char *what, int status),
-	TP_ARGS(dev, gid, what, status));
+IPOIB_GID_EVENT(ipoib_mcast);
+IPOIB_GID_EVENT(ipoib_path);
+IPOIB_GID_EVENT(ipoib_police);
+IPOIB_GID_EVENT(ipoib_notice);
+IPOIB_GID_EVENT(ipoib_conn);
 
 #endif /* IPOIB_TRACE_H */
 
