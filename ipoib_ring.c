@@ -201,32 +201,17 @@ unmap:
 	return err;
 }
 
-/* Map a frame, made linear if it has more pieces than a work request may have. */
-static int ipoib_ring_attach(struct ipoib_ring *ring,
-			     struct ipoib_tx_slot *slot, struct sk_buff *skb,
-			     struct ib_sge *sge)
-{
-	unsigned int linear = skb_headlen(skb) > slot->head ? 1 : 0;
-	int nsge;
-
-	if (unlikely(skb_shinfo(skb)->nr_frags + linear > ring->max_sge) &&
-	    skb_linearize(skb))
-		return -ENOMEM;
-	slot->skb = skb;
-	nsge = ipoib_ring_map(ring, slot, sge);
-	if (unlikely(nsge < 0))
-		slot->skb = NULL;
-	return nsge;
-}
-
 /**
  * ipoib_ring_fill - put a frame into the slot at the head
  * @ring: ring with room
  * @skb: frame, starting with the encapsulation header
- * @sge: where to put the scatter-gather list, IPOIB_TX_SGE entries
+ * @head: 0; or, of a GSO frame of TCP that the HCA cuts up, octets of its headers, all in its
+ *	linear part, at most IPOIB_TX_HEAD
+ * @sge: where to put the scatter-gather list of what is behind them, IPOIB_TX_SGE entries
  *
  * On success the ring owns the skb, and may have freed it already if the
- * slot holds a copy; then &struct ipoib_tx_slot.skb is NULL. On failure the caller
+ * slot holds a copy; then &struct ipoib_tx_slot.skb is NULL. A frame with @head is never copied,
+ * so its headers stay where they are until it has been posted. On failure the caller
  * still owns it and the head has not moved.
  *
  * Context: transmit lock of the queue held
@@ -234,7 +219,7 @@ static int ipoib_ring_attach(struct ipoib_ring *ring,
  * be mapped, -ENOMEM if it had too many fragments and could not be made
  * linear
  */
-int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
+int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int head,
 		    struct ib_sge *sge)
 {
 	struct ipoib_bufs *copies = &ring->copies;
@@ -244,9 +229,12 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 
 	slot->bytes = skb->len;
 	slot->packets = 1;
-	slot->head = 0;
+	slot->head = head;
 	slot->nmapped = 0;
-	if (copies->npages && skb->len <= 1u << copies->shift) {
+	if (unlikely(head)) {
+		slot->packets = skb_shinfo(skb)->gso_segs;
+		slot->bytes += (slot->packets - 1) * head;
+	} else if (copies->npages && skb->len <= 1u << copies->shift) {
 		/* Cheaper to copy than to map, and the skb is freed at once. */
 		skb_copy_bits(skb, 0, ipoib_bufs_va(copies, i), skb->len);
 		sge->addr = ipoib_bufs_dma(copies, i);
@@ -255,45 +243,19 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		ib_dma_sync_single_for_device(ring->ca, sge->addr, skb->len, DMA_TO_DEVICE);
 		slot->skb = NULL;
 		dev_consume_skb_any(skb);
-	} else {
-		nsge = ipoib_ring_attach(ring, slot, skb, sge);
-		if (unlikely(nsge < 0))
-			return nsge;
+		goto filled;
 	}
-	/* The handler that sees the new head sees the slot and what was written before. */
-	smp_store_release(&ring->head, ring->head + 1);
-	return nsge;
-}
-
-/**
- * ipoib_ring_fill_lso - put a frame into the slot at the head that the HCA cuts up
- * @ring: ring with room
- * @skb: GSO frame of TCP, starting with the encapsulation header
- * @head: octets of its headers, all in its linear part, at most IPOIB_TX_HEAD
- * @sge: where to put the scatter-gather list of what is behind them, IPOIB_TX_SGE
- *	entries
- *
- * As ipoib_ring_fill(), but the frame is never copied, so its headers stay where they
- * are until it has been posted.
- *
- * Context: transmit lock of the queue held
- * Return: as ipoib_ring_fill()
- */
-int ipoib_ring_fill_lso(struct ipoib_ring *ring, struct sk_buff *skb,
-			unsigned int head, struct ib_sge *sge)
-{
-	struct ipoib_tx_slot *slot = &ring->slots[ring->head & ring->mask];
-	unsigned int segments = skb_shinfo(skb)->gso_segs;
-	int nsge;
-
-	slot->bytes = skb->len + (segments - 1) * head;
-	slot->packets = segments;
-	slot->head = head;
-	slot->nmapped = 0;
-	nsge = ipoib_ring_attach(ring, slot, skb, sge);
-	if (unlikely(nsge < 0))
+	if (unlikely(skb_shinfo(skb)->nr_frags + (skb_headlen(skb) > head) > ring->max_sge) &&
+	    skb_linearize(skb))
+		return -ENOMEM;
+	slot->skb = skb;
+	nsge = ipoib_ring_map(ring, slot, sge);
+	if (unlikely(nsge < 0)) {
+		slot->skb = NULL;
 		return nsge;
-	/* As in ipoib_ring_fill(). */
+	}
+filled:
+	/* The handler that sees the new head sees the slot and what was written before. */
 	smp_store_release(&ring->head, ring->head + 1);
 	return nsge;
 }

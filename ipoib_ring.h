@@ -149,10 +149,8 @@ struct ipoib_ring {
 int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 		    unsigned int size, unsigned int max_sge, unsigned int copy);
 void ipoib_ring_exit(struct ipoib_ring *ring);
-int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb,
+int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int head,
 		    struct ib_sge *sge);
-int ipoib_ring_fill_lso(struct ipoib_ring *ring, struct sk_buff *skb,
-			unsigned int head, struct ib_sge *sge);
 int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
 		   struct ib_sge *sge);
 void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot);

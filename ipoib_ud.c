@@ -301,7 +301,7 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 		wr->header = skb->data;
 		wr->hlen = head;
 		wr->mss = skb_shinfo(skb)->gso_size;
-		wr->wr.num_sge = ipoib_ring_fill_lso(&txq->ring, skb, head, wr->wr.sg_list);
+		wr->wr.num_sge = ipoib_ring_fill(&txq->ring, skb, head, wr->wr.sg_list);
 		return min(wr->wr.num_sge, 0);
 	}
 	if (partial && ipoib_ud_cuts(txq) && skb_checksum_help(skb))
@@ -309,7 +309,7 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 	wr->wr.opcode = IB_WR_SEND;
 	wr->wr.send_flags = partial && !ipoib_ud_cuts(txq) ?
 			    IB_SEND_IP_CSUM : 0;
-	wr->wr.num_sge = ipoib_ring_fill(&txq->ring, skb, wr->wr.sg_list);
+	wr->wr.num_sge = ipoib_ring_fill(&txq->ring, skb, 0, wr->wr.sg_list);
 	return min(wr->wr.num_sge, 0);
 }
 

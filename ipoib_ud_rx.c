@@ -326,6 +326,37 @@ static void ipoib_rx_slots_exit(struct ipoib_rxq *rxq)
 }
 
 /**
+ * ipoib_pool_create - make a pool of pages for received payload
+ * @ca: device that writes to them
+ * @napi: handler that alone allocates, or NULL
+ * @flags: IPOIB_PP_FLAGS if pages are handed out in pieces, else 0
+ * @order: log2 of the pages of a piece
+ * @size: how many pieces it keeps for its next users
+ *
+ * Context: may sleep
+ * Return: the pool or ERR_PTR()
+ */
+struct page_pool *ipoib_pool_create(struct ib_device *ca, struct napi_struct *napi,
+				    unsigned int flags, unsigned int order, unsigned int size)
+{
+	struct page_pool_params params = {
+		.flags = flags,
+		.order = order,
+		.pool_size = size,
+		.nid = NUMA_NO_NODE,
+		.dma_dir = DMA_FROM_DEVICE,
+		.max_len = PAGE_SIZE << order,
+	};
+
+	ipoib_pool_set_napi(&params, napi);
+	if (!ib_uses_virt_dma(ca)) {
+		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
+		params.dev = ca->dma_device;
+	}
+	return page_pool_create(&params);
+}
+
+/**
  * ipoib_ud_rx_init - make the receive queue, without buffers for payload
  * @priv: the interface
  * @rxq: zeroed
@@ -401,23 +432,11 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 {
 	struct ipoib_dev *priv = rxq->priv;
-	struct page_pool_params params = {
-		.flags = IPOIB_PP_FLAGS,
-		.pool_size = rxq->size,
-		.nid = NUMA_NO_NODE,
-		.dma_dir = DMA_FROM_DEVICE,
-		.max_len = PAGE_SIZE,
-	};
 	unsigned int mtu = priv->roce ? priv->max_mtu : priv->port_mtu;
 	struct page_pool *pool;
 	unsigned int i;
 
-	ipoib_pool_set_napi(&params, &rxq->napi);
-	if (!ib_uses_virt_dma(priv->ca)) {
-		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
-		params.dev = priv->ca->dma_device;
-	}
-	pool = page_pool_create(&params);
+	pool = ipoib_pool_create(priv->ca, &rxq->napi, IPOIB_PP_FLAGS, 0, rxq->size);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	rxq->pool = pool;

@@ -724,28 +724,15 @@ static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 /* ---- what connections share ---- */
 
 /* Return: pool of pieces of an order, or ERR_PTR() */
-static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm,
-					      struct ipoib_cm_rx *rx,
+static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx,
 					      unsigned int order)
 {
-	struct ib_device *ca = cm->priv->ca;
-	struct page_pool_params params = {
-		.order = order,
-		.pool_size = min_t(unsigned int, IPOIB_CM_POOL_RING,
-				   rx->bufs.size * (rx->nsge - 1)) >> order,
-		.nid = NUMA_NO_NODE,
-		.dma_dir = DMA_FROM_DEVICE,
-		.max_len = PAGE_SIZE << order,
-	};
+	unsigned int size = min_t(unsigned int, IPOIB_CM_POOL_RING,
+				  rx->bufs.size * (rx->nsge - 1)) >> order;
 
-	/* With receives of their own connections allocate outside of it, too. */
-	if (rx->bufs.size)
-		ipoib_pool_set_napi(&params, &cm->rx_napi);
-	if (!ib_uses_virt_dma(ca)) {
-		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
-		params.dev = ca->dma_device;
-	}
-	return page_pool_create(&params);
+	/* With receives of their own connections allocate outside of the handler, too. */
+	return ipoib_pool_create(cm->priv->ca, rx->bufs.size ? &cm->rx_napi : NULL, 0, order,
+				 size);
 }
 
 /*

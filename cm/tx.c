@@ -84,7 +84,7 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 
 	lockdep_assert_held(&conn->tx_lock);
 	skb_tx_timestamp(skb);
-	nsge = ipoib_ring_fill(&conn->ring, skb, sge);
+	nsge = ipoib_ring_fill(&conn->ring, skb, 0, sge);
 	if (unlikely(nsge < 0)) {
 		ipoib_drop(priv, skb, IPOIB_TX_MAP);
 		return;

@@ -201,7 +201,7 @@ static void fill_copies(struct kunit *test)
 	int nsge;
 
 	skb_get(skb);
-	nsge = ipoib_ring_fill(ring, skb, fixture->sge);
+	nsge = ipoib_ring_fill(ring, skb, 0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, nsge, 1);
 	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
 	KUNIT_EXPECT_PTR_EQ(test, ring->slots[6].skb, NULL);
@@ -222,7 +222,7 @@ static void fill_maps(struct kunit *test)
 	int nsge;
 
 	skb_get(skb);
-	nsge = ipoib_ring_fill(ring, skb, fixture->sge);
+	nsge = ipoib_ring_fill(ring, skb, 0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, nsge, 4);
 	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 1600, 0));
 	KUNIT_EXPECT_PTR_EQ(test, ring->slots[7].skb, skb);
@@ -244,7 +244,7 @@ static void fill_no_linear(struct kunit *test)
 	int nsge;
 
 	nsge = ipoib_ring_fill(ring, ring_frame_frags(0, 2, 1000),
-			       fixture->sge);
+			       0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, nsge, 2);
 	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 2000, 0));
 }
@@ -258,10 +258,10 @@ static void fill_linearizes(struct kunit *test)
 
 	ring->max_sge = 3;
 	nsge = ipoib_ring_fill(ring, ring_frame_frags(50, 2, 400),
-			       fixture->sge);
+			       0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, nsge, 3);
 	nsge = ipoib_ring_fill(ring, ring_frame_frags(50, 3, 400),
-			       fixture->sge);
+			       0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, nsge, 1);
 	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 1250, 0));
 }
@@ -278,7 +278,7 @@ static void fill_complete_wrap(struct kunit *test)
 		ring = ring_at(test, ring_starts[start]);
 		for (i = 0; i < RING_SIZE; i++)
 			KUNIT_EXPECT_EQ(test, ipoib_ring_fill(ring, ring_frame(100 + i, i),
-							      fixture->sge), 1);
+							      0, fixture->sge), 1);
 		KUNIT_EXPECT_EQ(test, ipoib_ring_room(ring), 0u);
 		memset(&done, 0, sizeof(done));
 		ipoib_ring_complete(ring, ring_starts[start] + 2, 0, &done);
@@ -303,7 +303,7 @@ static void copies_apart(struct kunit *test)
 
 	for (i = 0; i < RING_SIZE; i++) {
 		ipoib_ring_fill(ring, ring_frame(IPOIB_TX_COPY, 17 * i),
-				fixture->sge);
+				0, fixture->sge);
 		kept[i] = fixture->sge[0];
 	}
 	for (i = 0; i < RING_SIZE; i++)
@@ -318,8 +318,8 @@ static void take_back(struct kunit *test)
 	struct ipoib_ring *ring = ring_at(test, 0xffffffff);
 	struct sk_buff *skb = ring_frame_frags(100, 3, 500);
 
-	ipoib_ring_fill(ring, ring_frame(10, 0), fixture->sge);
-	ipoib_ring_fill(ring, skb, fixture->sge);
+	ipoib_ring_fill(ring, ring_frame(10, 0), 0, fixture->sge);
+	ipoib_ring_fill(ring, skb, 0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, ring->head, 1u);
 	KUNIT_EXPECT_PTR_EQ(test, ipoib_ring_take_back(ring), skb);
 	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
@@ -340,9 +340,9 @@ static void flush(struct kunit *test)
 
 	ipoib_ring_flush(ring);
 	KUNIT_EXPECT_EQ(test, ring->tail, 0xfffffffeu);
-	ipoib_ring_fill(ring, ring_frame(10, 0), fixture->sge);
-	ipoib_ring_fill(ring, skb_get(skb), fixture->sge);
-	ipoib_ring_fill(ring, ring_frame(10, 0), fixture->sge);
+	ipoib_ring_fill(ring, ring_frame(10, 0), 0, fixture->sge);
+	ipoib_ring_fill(ring, skb_get(skb), 0, fixture->sge);
+	ipoib_ring_fill(ring, ring_frame(10, 0), 0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), 3u);
 	ipoib_ring_flush(ring);
 	KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), 0u);
