@@ -447,8 +447,7 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on);
 int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word);
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv);
 void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port);
-bool ipoib_port_changed(const struct ipoib_dev *priv,
-			const struct ipoib_port *port);
+bool ipoib_port_changed(const struct ipoib_dev *priv, const struct ipoib_port *port);
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
 
 /* ipoib_client.c */
@@ -457,8 +456,7 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 		   struct netlink_ext_ack *extack);
 
 /* ipoib_pmtu.c */
-void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,
-		       unsigned int mtu);
+void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int mtu);
 void ipoib_pmtu_init(struct ipoib_dev *priv);
 void ipoib_pmtu_stop(struct ipoib_dev *priv);
 

@@ -16,8 +16,7 @@
  *
  * Return: the pause
  */
-static inline unsigned long ipoib_backoff(unsigned int failures,
-					  unsigned long least,
+static inline unsigned long ipoib_backoff(unsigned int failures, unsigned long least,
 					  unsigned long most)
 {
 	return min(least << min(failures, 10u), most);
@@ -31,8 +30,7 @@ static inline unsigned long ipoib_backoff(unsigned int failures,
  *
  * Return: the pause
  */
-static inline unsigned long ipoib_backoff_next(unsigned long pause,
-					       unsigned long least,
+static inline unsigned long ipoib_backoff_next(unsigned long pause, unsigned long least,
 					       unsigned long most)
 {
 	return clamp(pause * 2, least, most);

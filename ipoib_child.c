@@ -24,15 +24,13 @@
  * Context: RTNL held
  * Return: the first such child, or NULL
  */
-struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
-				   enum ipoib_kind kind)
+struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey, enum ipoib_kind kind)
 {
 	struct ipoib_dev *priv;
 
 	ASSERT_RTNL();
 	list_for_each_entry(priv, &parent->children, list)
-		if (priv->kind == kind &&
-		    priv->pkey == (pkey | IPOIB_PKEY_FULL))
+		if (priv->kind == kind && priv->pkey == (pkey | IPOIB_PKEY_FULL))
 			return priv;
 	return NULL;
 }
@@ -51,8 +49,7 @@ struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
  * Return: 0; -ENODEV if the HCA has failed; or a negative error of ipoib_dev_add()
  */
 int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
-		    enum ipoib_kind kind, bool connected,
-		    struct netlink_ext_ack *extack)
+		    enum ipoib_kind kind, bool connected, struct netlink_ext_ack *extack)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
 

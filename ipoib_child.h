@@ -21,10 +21,8 @@ enum ipoib_kind {
 	IPOIB_KIND_LINK,
 };
 
-struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey,
-				   enum ipoib_kind kind);
+struct ipoib_dev *ipoib_child_find(struct ipoib_dev *parent, u16 pkey, enum ipoib_kind kind);
 int ipoib_child_add(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
-		    enum ipoib_kind kind, bool connected,
-		    struct netlink_ext_ack *extack);
+		    enum ipoib_kind kind, bool connected, struct netlink_ext_ack *extack);
 
 #endif /* IPOIB_CHILD_H */

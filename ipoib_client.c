@@ -41,8 +41,7 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 	struct ipoib_dev *priv;
 	int err = -ENOMEM;
 
-	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN,
-			   ipoib_link_ops.setup);
+	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN, ipoib_link_ops.setup);
 	if (!dev)
 		goto warn;
 	priv = netdev_priv(dev);
@@ -59,8 +58,7 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 		return;
 	free_netdev(dev);
 warn:
-	dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n",
-		 port, err);
+	dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n", port, err);
 }
 
 /* The RoCE interface on a net_device, of which there is one at most. */
@@ -77,15 +75,13 @@ static struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
 	return NULL;
 }
 
-static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower,
-					      u32 *port)
+static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower, u32 *port)
 {
 	struct ipoib_hca *hca;
 	u32 i;
 
 	list_for_each_entry(hca, &ipoib_hcas, list) {
-		if (READ_ONCE(hca->failed) ||
-		    !rdma_dev_access_netns(hca->ca, dev_net(lower)))
+		if (READ_ONCE(hca->failed) || !rdma_dev_access_netns(hca->ca, dev_net(lower)))
 			continue;
 		rdma_for_each_port(hca->ca, i) {
 			*port = i;
@@ -161,11 +157,9 @@ static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 }
 
 /* An asynchronous event of an HCA. Handlers only mark things. */
-static void ipoib_event_handler(struct ib_event_handler *handler,
-				struct ib_event *event)
+static void ipoib_event_handler(struct ib_event_handler *handler, struct ib_event *event)
 {
-	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca,
-					     handler);
+	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca, handler);
 	struct ipoib_dev *priv, *child;
 
 	if (event->event == IB_EVENT_DEVICE_FATAL)
@@ -232,8 +226,7 @@ static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 	kfree(hca);
 }
 
-static bool ipoib_dev_has_addr(struct net_device *dev,
-			       const struct sockaddr *addr)
+static bool ipoib_dev_has_addr(struct net_device *dev, const struct sockaddr *addr)
 {
 	const struct sockaddr_in6 *in6 = (const void *)addr;
 	const struct sockaddr_in *in = (const void *)addr;
@@ -242,8 +235,7 @@ static bool ipoib_dev_has_addr(struct net_device *dev,
 	switch (addr->sa_family) {
 	case AF_INET:
 		in_dev = __in_dev_get_rcu(dev);
-		return in_dev && inet_confirm_addr(dev_net(dev), in_dev, 0,
-						   in->sin_addr.s_addr,
+		return in_dev && inet_confirm_addr(dev_net(dev), in_dev, 0, in->sin_addr.s_addr,
 						   RT_SCOPE_HOST);
 	case AF_INET6:
 		/* With ipv6.disable=1 it has no table of addresses. */
@@ -271,8 +263,7 @@ struct ipoib_match {
 };
 
 /* Whether it has the address, too: then it is the one. */
-static bool ipoib_match_dev(struct ipoib_match *match,
-			    const struct ipoib_dev *priv)
+static bool ipoib_match_dev(struct ipoib_match *match, const struct ipoib_dev *priv)
 {
 	struct net_device *master = netdev_master_upper_dev_get_rcu(priv->netdev);
 
@@ -286,8 +277,7 @@ static bool ipoib_match_dev(struct ipoib_match *match,
 	return !match->addr || ipoib_dev_has_addr(match->dev, match->addr);
 }
 
-static bool ipoib_match_port(struct ipoib_match *match,
-			     const struct ipoib_dev *priv)
+static bool ipoib_match_port(struct ipoib_match *match, const struct ipoib_dev *priv)
 {
 	const struct ipoib_dev *child;
 
@@ -306,8 +296,7 @@ static bool ipoib_match_port(struct ipoib_match *match,
  */
 static struct net_device *
 ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
-			const union ib_gid *gid, const struct sockaddr *addr,
-			void *client_data)
+			const union ib_gid *gid, const struct sockaddr *addr, void *client_data)
 {
 	struct ipoib_match match = { .pkey = pkey, .gid = gid, .addr = addr };
 	struct ipoib_hca *hca = client_data;

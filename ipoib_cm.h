@@ -40,8 +40,7 @@ void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 void ipoib_cm_moderate(struct ipoib_dev *priv);
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
-bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
-		   struct sk_buff *skb);
+bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_buff *skb);
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 int ipoib_cm_params_check(void);

@@ -65,11 +65,9 @@ static int ipoib_ctl_up(struct ipoib_dev *priv)
 }
 
 /* Read the port again; what changed may need a restart, or a new name. */
-static int ipoib_ctl_port(struct ipoib_dev *priv,
-			  const struct ipoib_port *port)
+static int ipoib_ctl_port(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
-	bool gid_changed = memcmp(&priv->local_gid, &port->gid,
-				  sizeof(port->gid));
+	bool gid_changed = memcmp(&priv->local_gid, &port->gid, sizeof(port->gid));
 	u16 pkey = priv->pkey;
 	int err = 0;
 
@@ -91,8 +89,7 @@ static int ipoib_ctl_port(struct ipoib_dev *priv,
 }
 
 /* Read the port if that is wanted: before RTNL, see port_read(). */
-static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
-			  bool *fresh)
+static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port, bool *fresh)
 {
 	int err;
 
@@ -106,8 +103,7 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port,
 	if (err) {
 		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
 		if (!priv->ctl.pause)
-			netdev_warn(priv->netdev, "cannot query port: %d\n",
-				    err);
+			netdev_warn(priv->netdev, "cannot query port: %d\n", err);
 	}
 	*fresh = !err;
 	return err;
@@ -125,8 +121,7 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 	if (!test_bit(IPOIB_FLAG_UP, &priv->flags))
 		return 0;
 	if (since < IPOIB_RESTART_PAUSE) {
-		ipoib_ctl_post_later(priv, IPOIB_CTL_RESTART,
-				     IPOIB_RESTART_PAUSE - since);
+		ipoib_ctl_post_later(priv, IPOIB_CTL_RESTART, IPOIB_RESTART_PAUSE - since);
 		return 0;
 	}
 	priv->ctl.restarted = jiffies;
@@ -196,8 +191,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
  */
 void ipoib_ctl_work(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, ctl.work);
+	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ctl.work);
 	struct ipoib_port port;
 	int err, err_do;
 	bool fresh;
@@ -223,8 +217,7 @@ void ipoib_ctl_work(struct work_struct *work)
 	/* What failed, for lack of memory most likely, is tried again without an event. */
 	priv->ctl.pause = ipoib_backoff_next(priv->ctl.pause, IPOIB_CTL_PAUSE_MIN,
 					     IPOIB_CTL_PAUSE_MAX);
-	queue_delayed_work(system_unbound_wq, &priv->ctl.work,
-			   msecs_to_jiffies(priv->ctl.pause));
+	queue_delayed_work(system_unbound_wq, &priv->ctl.work, msecs_to_jiffies(priv->ctl.pause));
 unlock:
 	/* Waits for the users of a child that was unregistered. */
 	rtnl_unlock();

@@ -24,19 +24,16 @@ DEFINE_SEQ_ATTRIBUTE(ipoib_cm);
  * Names of interfaces are unique in a network namespace only, so outside of
  * the initial one the inode number of the namespace is part of the name.
  */
-static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv,
-					 const char *suffix,
+static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv, const char *suffix,
 					 const struct file_operations *fops)
 {
 	const struct net *net = dev_net(priv->netdev);
 	char name[IFNAMSIZ + sizeof(".4294967295_path")];
 
 	if (net_eq(net, &init_net))
-		snprintf(name, sizeof(name), "%s_%s", priv->netdev->name,
-			 suffix);
+		snprintf(name, sizeof(name), "%s_%s", priv->netdev->name, suffix);
 	else
-		snprintf(name, sizeof(name), "%s.%u_%s", priv->netdev->name,
-			 net->ns.inum, suffix);
+		snprintf(name, sizeof(name), "%s.%u_%s", priv->netdev->name, net->ns.inum, suffix);
 	return debugfs_create_file(name, 0400, ipoib_debugfs_root, priv, fops);
 }
 

@@ -29,8 +29,7 @@ static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
 	struct ipoib_lladdr addr;
 
 	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
-	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num,
-			 &priv->local_gid);
+	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num, &priv->local_gid);
 	dev_addr_set(priv->netdev, (const u8 *)&addr);
 }
 
@@ -125,11 +124,9 @@ int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
 	if (addr->flags_qpn != old->flags_qpn || !gid.global.interface_id ||
 	    gid.global.subnet_prefix != priv->local_gid.global.subnet_prefix)
 		return -EINVAL;
-	entry = rdma_find_gid_by_port(priv->ca, &gid, IB_GID_TYPE_IB, priv->port,
-				      NULL);
+	entry = rdma_find_gid_by_port(priv->ca, &gid, IB_GID_TYPE_IB, priv->port, NULL);
 	if (IS_ERR(entry))
-		netdev_warn(priv->netdev, "port %u does not have GID %pI6 yet\n",
-			    priv->port, &gid);
+		netdev_warn(priv->netdev, "port %u does not have GID %pI6 yet\n", priv->port, &gid);
 	else
 		rdma_put_gid_attr(entry);
 	ipoib_dev_take_guid(priv, gid.global.interface_id);
@@ -184,8 +181,7 @@ int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
 /* ---- port ---- */
 
 /* What is not known now stays as it was. */
-static unsigned int ipoib_port_mtu(const struct ipoib_dev *priv,
-				   const struct ipoib_port *port)
+static unsigned int ipoib_port_mtu(const struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	return port->mtu ?: priv->port_mtu ?: port->max_mtu;
 }
@@ -217,8 +213,7 @@ void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port)
  * Context: RTNL held
  * Return: true if something changed that one of them depends on
  */
-bool ipoib_port_changed(const struct ipoib_dev *priv,
-			const struct ipoib_port *port)
+bool ipoib_port_changed(const struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	return !ipoib_port_pkey_valid(port->pkey) ||
 	       (port->pkey | IPOIB_PKEY_FULL) != priv->pkey ||
@@ -228,8 +223,7 @@ bool ipoib_port_changed(const struct ipoib_dev *priv,
 	       memcmp(&port->gid, &priv->local_gid, sizeof(port->gid));
 }
 
-static void ipoib_port_take_pkey(struct ipoib_dev *priv,
-				 const struct ipoib_port *port)
+static void ipoib_port_take_pkey(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	bool limited = !(port->pkey & IPOIB_PKEY_FULL);
 	u16 pkey = port->pkey;
@@ -248,11 +242,8 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv,
 	}
 	priv->pkey_index = port->pkey_index;
 	/* Also of a running link, whose P_Key stays the same by that. */
-	if (limited && (!priv->pkey_limited ||
-			priv->pkey != (pkey | IPOIB_PKEY_FULL)))
-		netdev_warn(priv->netdev,
-			    "port is a limited member of partition %#06x\n",
-			    pkey);
+	if (limited && (!priv->pkey_limited || priv->pkey != (pkey | IPOIB_PKEY_FULL)))
+		netdev_warn(priv->netdev, "port is a limited member of partition %#06x\n", pkey);
 	priv->pkey_limited = limited;
 	WRITE_ONCE(priv->pkey, pkey | IPOIB_PKEY_FULL);
 	set_bit(IPOIB_FLAG_PKEY, &priv->flags);
@@ -325,8 +316,7 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 	ipoib_dev_set_address(priv);
 	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags)) {
 		if (priv->parent)
-			netdev_warn(priv->netdev, "waiting for P_Key %#06x\n",
-				    priv->pkey);
+			netdev_warn(priv->netdev, "waiting for P_Key %#06x\n", priv->pkey);
 		else
 			netdev_warn(priv->netdev, "waiting for a P_Key\n");
 		return 0;
@@ -568,8 +558,7 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 
 static void ipoib_dev_free(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
-					      free_work);
+	struct ipoib_dev *priv = container_of(work, struct ipoib_dev, free_work);
 	struct ipoib_dev *parent = priv->parent;
 	atomic_t *users = priv->users;
 

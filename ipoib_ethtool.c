@@ -53,8 +53,7 @@ static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *st
 	memcpy(data, sum + IPOIB_ETHTOOL_FIRST, IPOIB_ETHTOOL_MORE * sizeof(*data));
 }
 
-static void ipoib_ethtool_drvinfo(struct net_device *dev,
-				  struct ethtool_drvinfo *info)
+static void ipoib_ethtool_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
 
@@ -65,8 +64,7 @@ static void ipoib_ethtool_drvinfo(struct net_device *dev,
 		sizeof(info->bus_info));
 }
 
-static int ipoib_ethtool_link(struct net_device *dev,
-			      struct ethtool_link_ksettings *cmd)
+static int ipoib_ethtool_link(struct net_device *dev, struct ethtool_link_ksettings *cmd)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
 
@@ -82,8 +80,7 @@ static int ipoib_ethtool_link(struct net_device *dev,
 	return 0;
 }
 
-static void ipoib_ethtool_rings(struct net_device *dev,
-				struct ethtool_ringparam *ring,
+static void ipoib_ethtool_rings(struct net_device *dev, struct ethtool_ringparam *ring,
 				struct kernel_ethtool_ringparam *kernel_ring,
 				struct netlink_ext_ack *extack)
 {
@@ -95,8 +92,7 @@ static void ipoib_ethtool_rings(struct net_device *dev,
 	ring->tx_pending = priv->sendq_size;
 }
 
-static void ipoib_ethtool_channels(struct net_device *dev,
-				   struct ethtool_channels *channels)
+static void ipoib_ethtool_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
 	channels->max_rx = 1;
 	channels->max_tx = 1;
@@ -104,8 +100,7 @@ static void ipoib_ethtool_channels(struct net_device *dev,
 	channels->tx_count = 1;
 }
 
-static int ipoib_ethtool_coalesce(struct net_device *dev,
-				  struct ethtool_coalesce *coalesce,
+static int ipoib_ethtool_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
 				  struct kernel_ethtool_coalesce *kernel_coalesce,
 				  struct netlink_ext_ack *extack)
 {
@@ -117,8 +112,7 @@ static int ipoib_ethtool_coalesce(struct net_device *dev,
 	return 0;
 }
 
-static int ipoib_ethtool_set_coalesce(struct net_device *dev,
-				      struct ethtool_coalesce *coalesce,
+static int ipoib_ethtool_set_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
 				      struct kernel_ethtool_coalesce *kernel_coalesce,
 				      struct netlink_ext_ack *extack)
 {
@@ -131,8 +125,7 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev,
 	const struct ipoib_moderation *old = &priv->rxq->moderation;
 	int err;
 
-	if (coalesce->rx_coalesce_usecs > U16_MAX ||
-	    coalesce->rx_max_coalesced_frames > U16_MAX) {
+	if (coalesce->rx_coalesce_usecs > U16_MAX || coalesce->rx_max_coalesced_frames > U16_MAX) {
 		NL_SET_ERR_MSG(extack, "rx-usecs and rx-frames are at most 65535");
 		return -EINVAL;
 	}

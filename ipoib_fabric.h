@@ -132,22 +132,18 @@ struct ipoib_fabric_ops {
 
 	int (*path_get)(struct ipoib_dev *priv, struct ipoib_neigh *neigh);
 	void (*path_cancel)(struct ipoib_dev *priv, struct ipoib_neigh *neigh);
-	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec,
-		       struct rdma_ah_attr *attr);
+	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec, struct rdma_ah_attr *attr);
 	void (*path_show)(struct seq_file *file, const struct ipoib_neigh *neigh);
 
-	struct ib_sa_multicast *(*join)(struct ipoib_dev *priv,
-					struct ipoib_mcast *mcast, u8 state,
+	struct ib_sa_multicast *(*join)(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 					const struct ib_sa_mcmember_rec *like);
 	void (*leave)(struct ipoib_dev *priv, struct ib_sa_multicast *member);
-	void (*left)(struct ipoib_dev *priv, const struct ipoib_mcast *mcast,
-		     u8 state);
+	void (*left)(struct ipoib_dev *priv, const struct ipoib_mcast *mcast, u8 state);
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);
 
 	const struct ib_gid_attr *(*conn_gid)(struct ipoib_dev *priv);
-	int (*conn_check)(struct ipoib_dev *priv,
-			  const struct ib_cm_req_event_param *req);
+	int (*conn_check)(struct ipoib_dev *priv, const struct ib_cm_req_event_param *req);
 };
 
 /**
@@ -173,8 +169,7 @@ void ipoib_sa_unregister(void);
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
 bool ipoib_sa_notice_on(struct ipoib_agent *agent);
 int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
-int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
-			   const struct ib_sa_mcmember_rec *like);
+int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast, const struct ib_sa_mcmember_rec *like);
 int ipoib_sa_query_groups(struct ipoib_dev *priv);
 void ipoib_sa_query_cancel(struct ipoib_dev *priv);
 
@@ -184,8 +179,7 @@ void ipoib_sa_query_cancel(struct ipoib_dev *priv);
 extern const struct ipoib_fabric_ops ipoib_roce_ops;
 int ipoib_roce_register(void);
 void ipoib_roce_unregister(void);
-bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port,
-			   struct net_device *ndev);
+bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev);
 void ipoib_roce_watch(struct ipoib_dev *priv);
 void ipoib_roce_unwatch(struct ipoib_dev *priv);
 

@@ -45,8 +45,7 @@ void ipoib_credit_init(struct ipoib_credit *credit, enum ipoib_credit_kind kind,
 }
 
 /* Each kind leaves some to the other. */
-static bool ipoib_limit_has_room(const struct ipoib_limit *limit,
-				 enum ipoib_credit_kind kind)
+static bool ipoib_limit_has_room(const struct ipoib_limit *limit, enum ipoib_credit_kind kind)
 {
 	return limit->held[IPOIB_CREDIT_GROUP] + limit->held[IPOIB_CREDIT_PATH] <
 	       limit->max && limit->held[kind] + IPOIB_QUERIES_KEPT < limit->max;

@@ -69,18 +69,15 @@ static int ipoib_get_iflink(const struct net_device *dev)
  * A connection takes packets of any length whole; TSO would have them cut up for UD. Sums
  * of the driver gain nothing without it.
  */
-static netdev_features_t ipoib_fix_features(struct net_device *dev,
-					    netdev_features_t features)
+static netdev_features_t ipoib_fix_features(struct net_device *dev, netdev_features_t features)
 {
 	if (ipoib_cm_is_on(netdev_priv(dev)))
-		features &= ~(NETIF_F_ALL_TSO | NETIF_F_GSO_UDP_L4 |
-			      NETIF_F_HW_CSUM);
+		features &= ~(NETIF_F_ALL_TSO | NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM);
 	return features;
 }
 
 /* Checksums stay: the stack's segments may come without them. Groups take no large frames. */
-static netdev_features_t ipoib_features_check(struct sk_buff *skb,
-					      struct net_device *dev,
+static netdev_features_t ipoib_features_check(struct sk_buff *skb, struct net_device *dev,
 					      netdev_features_t features)
 {
 	if (skb_is_gso(skb) &&
@@ -141,8 +138,7 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
  * comes next. The last 8 of the GID are the GUID of the sending port. Of a
  * frame without GRH that is not known.
  */
-static int ipoib_header_parse(const struct sk_buff *skb,
-			      const struct net_device *dev,
+static int ipoib_header_parse(const struct sk_buff *skb, const struct net_device *dev,
 			      unsigned char *haddr)
 {
 	const struct ipoib_header *header = (const void *)skb_mac_header(skb);
@@ -173,17 +169,14 @@ static int ipoib_change_mtu(struct net_device *dev, int mtu)
 
 	if (ipoib_cm_is_on(priv)) {
 		/* Not for the mode's own. The words are those of the stock driver. */
-		if ((unsigned int)mtu > link_mtu &&
-		    (unsigned int)mtu != priv->admin_mtu)
-			netdev_warn(dev, "mtu > %u will cause multicast packet drops.\n",
-				    link_mtu);
+		if ((unsigned int)mtu > link_mtu && (unsigned int)mtu != priv->admin_mtu)
+			netdev_warn(dev, "mtu > %u will cause multicast packet drops.\n", link_mtu);
 		priv->admin_mtu = mtu;
 		WRITE_ONCE(dev->mtu, mtu);
 		return 0;
 	}
 	if (mtu > priv->max_mtu) {
-		netdev_warn(dev, "MTU %d is above the %u the port can do\n",
-			    mtu, priv->max_mtu);
+		netdev_warn(dev, "MTU %d is above the %u the port can do\n", mtu, priv->max_mtu);
 		return -EINVAL;
 	}
 	if ((unsigned int)mtu > link_mtu && netif_carrier_ok(dev))
@@ -221,13 +214,11 @@ static void ipoib_tx_timeout(struct net_device *dev, unsigned int queue)
 		    jiffies_to_msecs(jiffies -
 				     READ_ONCE(txq->nq->trans_start)));
 	netdev_warn(dev, "queue stopped %d, tx_head %u, tx_tail %u\n",
-		    netif_tx_queue_stopped(txq->nq), txq->ring.head,
-		    txq->ring.tail);
+		    netif_tx_queue_stopped(txq->nq), txq->ring.head, txq->ring.tail);
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
-static void ipoib_get_stats64(struct net_device *dev,
-			      struct rtnl_link_stats64 *stats)
+static void ipoib_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *stats)
 {
 	u64 sum[IPOIB_NR_STATS];
 
@@ -283,8 +274,7 @@ void ipoib_netdev_setup(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
-static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event,
-			      void *ptr)
+static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 
@@ -315,8 +305,7 @@ static struct notifier_block ipoib_netdev_notifier = {
 };
 
 /* An interface does not go before its neighbours. */
-static int ipoib_netevent(struct notifier_block *nb, unsigned long event,
-			  void *ptr)
+static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct neighbour *neigh = ptr;
 	struct ipoib_dev *priv;

@@ -36,8 +36,7 @@ static int ipoib_moder_apply(struct ipoib_moder *moder)
 	int err;
 
 	if (adaptive) {
-		profile = net_dim_get_rx_moderation(DIM_CQ_PERIOD_MODE_START_FROM_EQE,
-						    choice);
+		profile = net_dim_get_rx_moderation(DIM_CQ_PERIOD_MODE_START_FROM_EQE, choice);
 		profile.pkts = min_t(unsigned int, profile.pkts, moder->most);
 	}
 	err = rdma_set_cq_moderation(moder->cq, profile.pkts, profile.usec);
@@ -115,8 +114,7 @@ void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 	if (usecs && run && run <= moder->most)
 		hrtimer_start(&moder->timer, ns_to_ktime(usecs * NSEC_PER_USEC),
 			      HRTIMER_MODE_REL_PINNED);
-	else if (ib_req_notify_cq(moder->cq, IB_CQ_NEXT_COMP |
-				  IB_CQ_REPORT_MISSED_EVENTS) > 0)
+	else if (ib_req_notify_cq(moder->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		napi_schedule(moder->napi);
 }
 
@@ -146,8 +144,7 @@ int ipoib_moder_update(struct ipoib_moder *moder)
  *
  * Context: may sleep
  */
-void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq,
-		      struct napi_struct *napi,
+void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq, struct napi_struct *napi,
 		      const struct ipoib_moderation *setting, unsigned int most)
 {
 	moder->setting = setting;
@@ -156,8 +153,7 @@ void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq,
 	moder->most = most;
 	moder->dim.mode = DIM_CQ_PERIOD_MODE_START_FROM_EQE;
 	INIT_WORK(&moder->dim.work, ipoib_moder_work);
-	hrtimer_setup(&moder->timer, ipoib_moder_timeout, CLOCK_MONOTONIC,
-		      HRTIMER_MODE_REL_PINNED);
+	hrtimer_setup(&moder->timer, ipoib_moder_timeout, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED);
 	ipoib_moder_apply(moder);
 }
 

@@ -57,8 +57,7 @@ struct ipoib_moder {
 	u16 events;
 };
 
-void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq,
-		      struct napi_struct *napi,
+void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq, struct napi_struct *napi,
 		      const struct ipoib_moderation *setting, unsigned int most);
 void ipoib_moder_exit(struct ipoib_moder *moder);
 int ipoib_moder_update(struct ipoib_moder *moder);

@@ -48,8 +48,7 @@ static int ipoib_link_add_child(struct net_device *dev, struct ipoib_dev *parent
 			NL_SET_ERR_MSG(extack, "the parent has no P_Key yet: give one");
 		return -EINVAL;
 	}
-	return ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected,
-			       extack);
+	return ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected, extack);
 }
 
 static int ipoib_link_add_roce(struct net_device *dev, struct net_device *lower,
@@ -83,31 +82,26 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 	connected = data && data[IFLA_IPOIB_MODE] &&
 		    nla_get_u16(data[IFLA_IPOIB_MODE]) == IPOIB_MODE_CONNECTED;
 	if (ipoib_dev_is_ours(lower))
-		err = ipoib_link_add_child(dev, netdev_priv(lower), data,
-					   connected, extack);
+		err = ipoib_link_add_child(dev, netdev_priv(lower), data, connected, extack);
 	else
 		err = ipoib_link_add_roce(dev, lower, data, connected, extack);
 	if (err)
 		return err;
 	if (data && data[IFLA_IPOIB_UMCAST])
-		ipoib_mcast_set_umcast(priv,
-				       nla_get_u16(data[IFLA_IPOIB_UMCAST]));
+		ipoib_mcast_set_umcast(priv, nla_get_u16(data[IFLA_IPOIB_UMCAST]));
 	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags))
-		IPOIB_SET_ERR_MSG_FMT(extack,
-				      "the P_Key is not in the table of the port yet",
+		IPOIB_SET_ERR_MSG_FMT(extack, "the P_Key is not in the table of the port yet",
 				      "P_Key %#06x is not in the table of port %u yet",
 				      priv->pkey, priv->port);
 	/* No error: systemd-networkd always gives one. */
 	else if (tb[IFLA_ADDRESS])
-		NL_SET_ERR_MSG(extack,
-			       "the address given is ignored: it follows from GID and QPN");
+		NL_SET_ERR_MSG(extack, "the address given is ignored: it follows from GID and QPN");
 	return 0;
 }
 
 IPOIB_NEWLINK(ipoib_link_new, ipoib_link_add)
 
-static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
-			     struct nlattr *data[],
+static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[], struct nlattr *data[],
 			     struct netlink_ext_ack *extack)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
@@ -132,8 +126,7 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[],
 	}
 	/* Last, for it cannot fail: all is done or nothing. */
 	if (!err && data[IFLA_IPOIB_UMCAST])
-		ipoib_mcast_set_umcast(priv,
-				       nla_get_u16(data[IFLA_IPOIB_UMCAST]));
+		ipoib_mcast_set_umcast(priv, nla_get_u16(data[IFLA_IPOIB_UMCAST]));
 	return err;
 }
 

@@ -28,8 +28,7 @@ static unsigned int *ipoib_pmtu_cb(struct sk_buff *skb)
 	return (unsigned int *)skb->cb;
 }
 
-static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
-			      unsigned int mtu)
+static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int mtu)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
 	bool v4 = header->encap.proto == htons(ETH_P_IP);
@@ -56,8 +55,7 @@ static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb,
 		goto drop;
 	ipoib_stat_add(priv, IPOIB_PMTU_ANSWERS, 1);
 	if (v4)
-		icmp_ndo_send(skb, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED,
-			      htonl(mtu));
+		icmp_ndo_send(skb, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, htonl(mtu));
 	else
 		icmpv6_ndo_send(skb, ICMPV6_PKT_TOOBIG, 0, mtu);
 drop:
@@ -75,8 +73,7 @@ drop:
  *
  * Context: transmit lock of the queue held
  */
-void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,
-		       unsigned int mtu)
+void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int mtu)
 {
 	if (skb_queue_len_lockless(&priv->pmtu.queue) >= IPOIB_PMTU_QUEUE) {
 		ipoib_drop(priv, skb, IPOIB_TX_TOO_LONG);
@@ -89,8 +86,7 @@ void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb,
 
 static void ipoib_pmtu_work(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(work, struct ipoib_dev,
-					      pmtu.work);
+	struct ipoib_dev *priv = container_of(work, struct ipoib_dev, pmtu.work);
 	struct sk_buff *skb;
 
 	while ((skb = skb_dequeue(&priv->pmtu.queue))) {

@@ -139,8 +139,7 @@ bool ipoib_police_names_sender(const struct sk_buff *skb)
  * Context: any
  * Return: false if it names another than its source, which has no token for it
  */
-bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb,
-		       u32 node)
+bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb, u32 node)
 {
 	u32 bucket = jhash_1word(node, police->seed) % IPOIB_POLICE_BUCKETS;
 

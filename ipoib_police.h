@@ -73,8 +73,7 @@ static inline bool ipoib_police_is_for(const struct sk_buff *skb)
 
 	if (header->encap.proto == htons(ETH_P_ARP))
 		return true;
-	if (header->encap.proto != htons(ETH_P_IPV6) ||
-	    skb->len < IPOIB_HARD_LEN + sizeof(*ip))
+	if (header->encap.proto != htons(ETH_P_IPV6) || skb->len < IPOIB_HARD_LEN + sizeof(*ip))
 		return false;
 	ip = ipoib_rx_payload(skb);
 	return ip->nexthdr != IPPROTO_TCP && ip->nexthdr != IPPROTO_UDP;
@@ -84,7 +83,6 @@ static inline bool ipoib_police_is_for(const struct sk_buff *skb)
 void ipoib_police_init(struct ipoib_police *police);
 int ipoib_nd_options(const struct sk_buff *skb, bool *fragment);
 bool ipoib_police_names_sender(const struct sk_buff *skb);
-bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb,
-		       u32 node);
+bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb, u32 node);
 
 #endif /* IPOIB_POLICE_H */

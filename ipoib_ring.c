@@ -23,8 +23,7 @@
  * Return: 0, or -ENOMEM with nothing left allocated
  */
 int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
-		    unsigned int count, unsigned int shift,
-		    enum dma_data_direction dir)
+		    unsigned int count, unsigned int shift, enum dma_data_direction dir)
 {
 	unsigned int npages = DIV_ROUND_UP(count, 1u << (PAGE_SHIFT - shift));
 	void *page;
@@ -66,8 +65,7 @@ void ipoib_bufs_exit(struct ipoib_bufs *bufs)
 {
 	while (bufs->npages) {
 		bufs->npages--;
-		ib_dma_unmap_single(bufs->ca, bufs->dma[bufs->npages],
-				    PAGE_SIZE, bufs->dir);
+		ib_dma_unmap_single(bufs->ca, bufs->dma[bufs->npages], PAGE_SIZE, bufs->dir);
 		free_page((unsigned long)bufs->pages[bufs->npages]);
 	}
 	kfree(bufs->dma);
@@ -100,8 +98,7 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 	if (!ring->slots)
 		return -ENOMEM;
 	if (copy)
-		err = ipoib_bufs_init(&ring->copies, ring->ca, size, ilog2(copy),
-				      DMA_TO_DEVICE);
+		err = ipoib_bufs_init(&ring->copies, ring->ca, size, ilog2(copy), DMA_TO_DEVICE);
 	if (err)
 		ipoib_ring_exit(ring);
 	return err;
@@ -139,14 +136,12 @@ void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot)
 	if (linear && slot->nmapped)
 		ib_dma_unmap_single(ring->ca, slot->dma[0], len, DMA_TO_DEVICE);
 	for (i = linear; i < slot->nmapped; i++)
-		ib_dma_unmap_page(ring->ca, slot->dma[i],
-				  skb_frag_size(&frags[i - linear]),
+		ib_dma_unmap_page(ring->ca, slot->dma[i], skb_frag_size(&frags[i - linear]),
 				  DMA_TO_DEVICE);
 	slot->nmapped = 0;
 }
 
-static int ipoib_ring_map_one(struct ipoib_ring *ring,
-			      struct ipoib_tx_slot *slot, u64 dma,
+static int ipoib_ring_map_one(struct ipoib_ring *ring, struct ipoib_tx_slot *slot, u64 dma,
 			      unsigned int len, struct ib_sge *sge)
 {
 	if (unlikely(ib_dma_mapping_error(ring->ca, dma)))
@@ -168,8 +163,7 @@ static int ipoib_ring_map_one(struct ipoib_ring *ring,
  * Context: any
  * Return: number of SGEs, or -EIO with nothing left mapped
  */
-int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
-		   struct ib_sge *sge)
+int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot, struct ib_sge *sge)
 {
 	struct sk_buff *skb = slot->skb;
 	unsigned int len = skb_headlen(skb) - slot->head;
@@ -178,8 +172,7 @@ int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
 
 	slot->nmapped = 0;
 	if (len) {
-		dma = ib_dma_map_single(ring->ca, skb->data + slot->head, len,
-					DMA_TO_DEVICE);
+		dma = ib_dma_map_single(ring->ca, skb->data + slot->head, len, DMA_TO_DEVICE);
 		err = ipoib_ring_map_one(ring, slot, dma, len, sge);
 		if (err)
 			return err;
@@ -310,14 +303,12 @@ struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
  *
  * Context: the completion handler, one at a time
  */
-void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
-			 struct ipoib_tx_done *done)
+void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct ipoib_tx_done *done)
 {
 	u32 tail = ring->tail;
 
 	if (unlikely(last - tail >= ipoib_ring_used(ring))) {
-		ibdev_warn_ratelimited(ring->ca,
-				       "completion of send %u, which is not in flight\n",
+		ibdev_warn_ratelimited(ring->ca, "completion of send %u, which is not in flight\n",
 				       last);
 		return;
 	}

@@ -44,8 +44,7 @@ struct ipoib_bufs {
 };
 
 int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
-		    unsigned int count, unsigned int shift,
-		    enum dma_data_direction dir);
+		    unsigned int count, unsigned int shift, enum dma_data_direction dir);
 void ipoib_bufs_exit(struct ipoib_bufs *bufs);
 
 /**
@@ -55,8 +54,7 @@ void ipoib_bufs_exit(struct ipoib_bufs *bufs);
  *
  * Return: octets from the start of the page
  */
-static inline unsigned int ipoib_bufs_offset(const struct ipoib_bufs *bufs,
-					     unsigned int i)
+static inline unsigned int ipoib_bufs_offset(const struct ipoib_bufs *bufs, unsigned int i)
 {
 	return (i << bufs->shift) & (PAGE_SIZE - 1);
 }
@@ -151,13 +149,11 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 void ipoib_ring_exit(struct ipoib_ring *ring);
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int head,
 		    struct ib_sge *sge);
-int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot,
-		   struct ib_sge *sge);
+int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot, struct ib_sge *sge);
 void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot);
 void ipoib_ring_fill_empty(struct ipoib_ring *ring);
 struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring);
-void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget,
-			 struct ipoib_tx_done *done);
+void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct ipoib_tx_done *done);
 void ipoib_ring_flush(struct ipoib_ring *ring);
 
 /**

@@ -91,22 +91,19 @@ static void ipoib_stat_change(u64_stats_t *val, s64 n)
  *
  * Context: any
  */
-void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets,
-			s64 npackets, s64 nbytes)
+void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets, s64 npackets, s64 nbytes)
 {
 	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
 	unsigned long flags;
 
 	flags = u64_stats_update_begin_irqsave(&stats->syncp);
 	ipoib_stat_change(&stats->val[packets], npackets);
-	ipoib_stat_change(&stats->val[packets + IPOIB_RX_BYTES -
-				      IPOIB_RX_PACKETS], nbytes);
+	ipoib_stat_change(&stats->val[packets + IPOIB_RX_BYTES - IPOIB_RX_PACKETS], nbytes);
 	u64_stats_update_end_irqrestore(&stats->syncp, flags);
 	put_cpu_ptr(priv->stats);
 }
 
-static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS ==
-	      IPOIB_TX_BYTES - IPOIB_TX_PACKETS);
+static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_BYTES - IPOIB_TX_PACKETS);
 
 /**
  * ipoib_stats_read - sum the counters of all CPUs
@@ -163,8 +160,7 @@ void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
  *
  * Context: any but hard interrupt
  */
-void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb,
-		enum ipoib_stat why)
+void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb, enum ipoib_stat why)
 {
 	ipoib_stat_add(priv, why, 1);
 	trace_ipoib_drop(priv->netdev, skb->len, why);
@@ -179,8 +175,7 @@ void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb,
  *
  * Context: any but hard interrupt, as ipoib_drop()
  */
-void ipoib_drop_list(struct ipoib_dev *priv, struct sk_buff_head *list,
-		     enum ipoib_stat why)
+void ipoib_drop_list(struct ipoib_dev *priv, struct sk_buff_head *list, enum ipoib_stat why)
 {
 	struct sk_buff *skb;
 

@@ -69,8 +69,7 @@ bool ipoib_tso_takes(const struct ipoib_ring *ring, const struct sk_buff *skb,
 	if (likely(info->nr_frags + 2 <= ring->max_sge))
 		return true;
 	for (i = 0; i + 1 < info->nr_frags; i++)
-		if (skb_frag_size(&info->frags[i]) * (ring->max_sge - 2) <
-		    info->gso_size)
+		if (skb_frag_size(&info->frags[i]) * (ring->max_sge - 2) < info->gso_size)
 			return false;
 	return true;
 }
@@ -160,13 +159,11 @@ static int ipoib_tso_segment(struct ipoib_tso *tso, struct ipoib_ring *ring,
 	nsge = ipoib_tso_payload(tso, len, sge + 1, ring->max_sge - 1, &sum);
 	if (unlikely(nsge < 0))
 		return nsge;
-	ipoib_tso_header(tso, ipoib_bufs_va(&ring->copies, at), i, len,
-			 i == n - 1, sum);
+	ipoib_tso_header(tso, ipoib_bufs_va(&ring->copies, at), i, len, i == n - 1, sum);
 	sge->addr = ipoib_bufs_dma(&ring->copies, at);
 	sge->length = tso->head;
 	sge->lkey = ring->lkey;
-	ib_dma_sync_single_for_device(ring->ca, sge->addr, tso->head,
-				      DMA_TO_DEVICE);
+	ib_dma_sync_single_for_device(ring->ca, sge->addr, tso->head, DMA_TO_DEVICE);
 	ring->slots[at].bytes = tso->head + len;
 	ring->slots[at].packets = 1;
 	wr->wr.num_sge = nsge + 1;

@@ -145,30 +145,25 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 	int err;
 
 	err = ib_query_qp(priv->txq->qp, &now, IB_QP_STATE, &init);
-	if (!err && now.qp_state == IB_QPS_RTS &&
-	    READ_ONCE(priv->rxq->state) == IPOIB_RXQ_RUNNING)
+	if (!err && now.qp_state == IB_QPS_RTS && READ_ONCE(priv->rxq->state) == IPOIB_RXQ_RUNNING)
 		return;
 	if (!err && now.qp_state == IB_QPS_SQE) {
 		attr.cur_qp_state = IB_QPS_SQE;
-		err = ib_modify_qp(priv->txq->qp, &attr,
-				   IB_QP_STATE | IB_QP_CUR_STATE);
+		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
 		if (!err)
 			return;
 	}
-	netdev_warn(priv->netdev, "QP in state %d, resetting it\n",
-		    now.qp_state);
+	netdev_warn(priv->netdev, "QP in state %d, resetting it\n", now.qp_state);
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
 /* Take back what was counted as sent when it was posted. */
-static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot,
-			     enum ipoib_stat why)
+static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot, enum ipoib_stat why)
 {
 	const struct ipoib_ring *ring = &txq->ring;
 	const struct ipoib_tx_slot *sent = &ring->slots[slot & ring->mask];
 
-	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, -(s64)sent->packets,
-			   -(s64)sent->bytes);
+	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, -(s64)sent->packets, -(s64)sent->bytes);
 	ipoib_stat_add(txq->priv, why, sent->packets);
 }
 
@@ -248,8 +243,7 @@ void ipoib_ud_send_begin(struct ipoib_dev *priv)
  *	stopped or reset.
  * @xmit: sends one of them
  */
-void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames,
-		       ipoib_xmit_t xmit)
+void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames, ipoib_xmit_t xmit)
 	__releases(RCU)
 	__releases(&priv->txq->nq->_xmit_lock)
 {
@@ -324,8 +318,7 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
  *
  * Context: transmit lock of the queue held, RCU read side
  */
-void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
-		   const struct ipoib_ah *ah, u32 qpn)
+void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoib_ah *ah, u32 qpn)
 {
 	struct ipoib_batch *batch = txq->batch;
 	const struct ipoib_tx_slot *slot;
@@ -343,8 +336,7 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
 		ipoib_ud_post(txq);
 	if (unlikely(skb_shinfo(skb)->tx_flags))
 		skb_tx_timestamp(skb);
-	if (unlikely(n > txq->max_segs ||
-		     ipoib_ud_fill(txq, skb, &batch->wr[batch->count], n))) {
+	if (unlikely(n > txq->max_segs || ipoib_ud_fill(txq, skb, &batch->wr[batch->count], n))) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
 		return;
 	}
@@ -558,8 +550,7 @@ bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
  * Context: RTNL held; may sleep
  * Return: 0, or a negative error of the HCA, with nothing changed
  */
-int ipoib_ud_moderate(struct ipoib_dev *priv,
-		      const struct ipoib_moderation *setting)
+int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *setting)
 {
 	struct ipoib_moderation *now = &priv->rxq->moderation;
 	struct ipoib_moderation old = *now;
@@ -633,8 +624,7 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 	/* A sum needs the address of each page. */
 	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
 	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
-		priv->txq->max_segs = min_t(unsigned int, priv->sendq_size / 4,
-					    IPOIB_TX_BATCH);
+		priv->txq->max_segs = min_t(unsigned int, priv->sendq_size / 4, IPOIB_TX_BATCH);
 	return 0;
 
 exit_rx:
@@ -666,8 +656,7 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 			break;
 		*longer /= 2;
 	}
-	if (!err && (priv->sendq_size != ipoib_sendq_size ||
-		     priv->recvq_size != ipoib_recvq_size))
+	if (!err && (priv->sendq_size != ipoib_sendq_size || priv->recvq_size != ipoib_recvq_size))
 		dev_info(&priv->ca->dev,
 			 "port %u: the HCA takes no more than %u sends and %u receives\n",
 			 priv->port, priv->sendq_size, priv->recvq_size);
@@ -759,8 +748,7 @@ static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 
 	while ((n = ib_poll_cq(txq->cq, IPOIB_POLL_WC, txq->wc)) > 0)
 		for (i = 0; i < n; i++)
-			ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, 0,
-					    &done);
+			ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, 0, &done);
 	return ipoib_ring_passed(&txq->ring, txq->signalled);
 }
 
@@ -907,8 +895,7 @@ int ipoib_ud_restart(struct ipoib_dev *priv)
  * Context: may sleep
  * Return: the handle, owned by the caller until it is published, or ERR_PTR()
  */
-struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
-				 struct rdma_ah_attr *attr)
+struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr)
 {
 	struct ipoib_ah *ah;
 	int err = -ENOMEM;
@@ -961,8 +948,7 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
  */
 void ipoib_ah_reap(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, ah.work);
+	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ah.work);
 	struct ipoib_ah *ah, *tmp;
 	LIST_HEAD(dead);
 	LIST_HEAD(done);

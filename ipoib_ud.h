@@ -210,10 +210,8 @@ static inline void ipoib_ud_schedule(struct napi_struct *napi)
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
-bool ipoib_ud_cut_check(const struct ipoib_dev *priv,
-			const struct sk_buff *skb);
-int ipoib_ud_moderate(struct ipoib_dev *priv,
-		      const struct ipoib_moderation *setting);
+bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb);
+int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *setting);
 bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
@@ -222,21 +220,17 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
 void ipoib_ud_recover(struct ipoib_dev *priv);
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
-void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb,
-		   const struct ipoib_ah *ah, u32 qpn);
+void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoib_ah *ah, u32 qpn);
 void ipoib_ud_post(struct ipoib_txq *txq);
 void ipoib_ud_send_begin(struct ipoib_dev *priv);
-void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames,
-		       ipoib_xmit_t xmit);
-struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv,
-				 struct rdma_ah_attr *attr);
+void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames, ipoib_xmit_t xmit);
+struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr);
 void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah);
 void ipoib_ah_reap(struct work_struct *work);
 
 /* ipoib_ud_rx.c */
 bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node);
-void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi,
-		      struct sk_buff *skb);
+void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi, struct sk_buff *skb);
 struct page_pool *ipoib_pool_create(struct ib_device *ca, struct napi_struct *napi,
 				    unsigned int flags, unsigned int order, unsigned int size);
 int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq);

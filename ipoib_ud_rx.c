@@ -36,8 +36,7 @@ struct ipoib_rx_tally {
 	unsigned int multicast;
 };
 
-static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq,
-			     const struct ipoib_rx_slot *slot)
+static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq, const struct ipoib_rx_slot *slot)
 {
 	if (ib_uses_virt_dma(rxq->priv->ca))
 		return (uintptr_t)page_address(slot->page) + slot->offset;
@@ -92,16 +91,14 @@ static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 		ipoib_stat_add(rxq->priv, IPOIB_RX_NOMEM, 1);
 		/* With no receive posted no completion would run this again. */
 		if (rxq->nfree == rxq->size)
-			queue_delayed_work(rxq->priv->wq, &rxq->refill,
-					   HZ / 50);
+			queue_delayed_work(rxq->priv->wq, &rxq->refill, HZ / 50);
 		return;
 	}
 }
 
 static void ipoib_rx_refill_work(struct work_struct *work)
 {
-	struct ipoib_rxq *rxq = container_of(to_delayed_work(work),
-					     struct ipoib_rxq, refill);
+	struct ipoib_rxq *rxq = container_of(to_delayed_work(work), struct ipoib_rxq, refill);
 
 	ipoib_ud_schedule(&rxq->napi);
 }
@@ -110,15 +107,13 @@ static void ipoib_rx_refill_work(struct work_struct *work)
  * The payload: a short one is copied and its buffer stays in the slot, a long
  * one becomes a fragment and the slot needs a new buffer.
  */
-static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq,
-					  struct ipoib_rx_slot *slot,
+static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq, struct ipoib_rx_slot *slot,
 					  unsigned int len)
 {
 	bool copy = len <= IPOIB_RX_COPY;
 	struct sk_buff *skb;
 
-	skb = napi_alloc_skb(&rxq->napi, IPOIB_HARD_LEN +
-			     (copy ? len : IPOIB_RX_LINEAR));
+	skb = napi_alloc_skb(&rxq->napi, IPOIB_HARD_LEN + (copy ? len : IPOIB_RX_LINEAR));
 	if (unlikely(!skb))
 		return NULL;
 	ib_dma_sync_single_for_cpu(rxq->priv->ca, ipoib_rx_slot_dma(rxq, slot),
@@ -150,8 +145,7 @@ bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
 	if (likely(ipoib_police_pass(priv->police, skb, node)))
 		return true;
 	trace_ipoib_police(priv->netdev, header->lladdr.gid,
-			   header->encap.proto == htons(ETH_P_ARP) ? "ARP" : "ND",
-			   node);
+			   header->encap.proto == htons(ETH_P_ARP) ? "ARP" : "ND", node);
 	ipoib_drop(priv, skb, IPOIB_RX_NEIGH);
 	return false;
 }
@@ -166,8 +160,7 @@ bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
  *
  * Context: NAPI
  */
-void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi,
-		      struct sk_buff *skb)
+void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi, struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
 
@@ -187,8 +180,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	struct ipoib_wc_info info;
 	struct sk_buff *skb;
 
-	ib_dma_sync_single_for_cpu(priv->ca,
-				   ipoib_bufs_dma(&rxq->heads, index),
+	ib_dma_sync_single_for_cpu(priv->ca, ipoib_bufs_dma(&rxq->heads, index),
 				   IPOIB_RX_HEAD_LEN, DMA_FROM_DEVICE);
 	ipoib_wc_read(&tally->port, wc, hdr, &info);
 	/*
@@ -203,8 +195,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		ipoib_stat_add(priv, IPOIB_RX_ECHO, 1);
 		return;
 	}
-	skb = ipoib_rx_build_skb(rxq, &rxq->slots[index],
-				 wc->byte_len - IPOIB_RX_HEAD_LEN);
+	skb = ipoib_rx_build_skb(rxq, &rxq->slots[index], wc->byte_len - IPOIB_RX_HEAD_LEN);
 	if (unlikely(!skb)) {
 		ipoib_stat_add(priv, IPOIB_RX_NOMEM, 1);
 		return;
@@ -215,8 +206,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	memcpy(header->lladdr.gid, info.sgid.raw, sizeof(header->lladdr.gid));
 	memcpy(&header->encap, hdr + 1, IPOIB_ENCAP_LEN);
 	skb->pkt_type = info.pkt_type;
-	if (wc->wc_flags & IB_WC_IP_CSUM_OK &&
-	    priv->netdev->features & NETIF_F_RXCSUM)
+	if (wc->wc_flags & IB_WC_IP_CSUM_OK && priv->netdev->features & NETIF_F_RXCSUM)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
 	/* A node with several LIDs is one source. */
 	if (unlikely(ipoib_police_is_for(skb)) &&
@@ -397,8 +387,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 		goto exit_slots;
 	}
 	rxq->moderation.adaptive = true;
-	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &rxq->moderation,
-			 rxq->size / 4);
+	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &rxq->moderation, rxq->size / 4);
 	netif_napi_add(priv->netdev, &rxq->napi, ipoib_ud_rx_poll);
 	return 0;
 

@@ -70,8 +70,7 @@ struct ipoib_wc_info {
 
 static inline u16 ipoib_wc_vid(const struct ib_wc *wc)
 {
-	if (!(wc->wc_flags & IB_WC_WITH_VLAN) ||
-	    wc->vlan_id == IPOIB_WC_UNTAGGED)
+	if (!(wc->wc_flags & IB_WC_WITH_VLAN) || wc->vlan_id == IPOIB_WC_UNTAGGED)
 		return 0;
 	return wc->vlan_id & VLAN_VID_MASK;
 }
@@ -109,8 +108,7 @@ ipoib_wc_net(const struct ipoib_wc_port *port, const struct ib_wc *wc,
  * QPN and GID are enough. The LID is for frames without a GRH only: after a change
  * the HCA uses the new one before the driver has read it. On RoCE it is always 0.
  */
-static inline bool ipoib_wc_own(const struct ipoib_wc_port *port,
-				const struct ib_wc *wc,
+static inline bool ipoib_wc_own(const struct ipoib_wc_port *port, const struct ib_wc *wc,
 				const struct ipoib_wc_info *info)
 {
 	if (wc->src_qp != port->qpn)
@@ -121,8 +119,7 @@ static inline bool ipoib_wc_own(const struct ipoib_wc_port *port,
 	       ipoib_lid_is_same_port(wc->slid, port->lid, port->lmc);
 }
 
-static inline u8 ipoib_wc_pkt_type(const struct ipoib_wc_port *port,
-				   const union ib_gid *dgid)
+static inline u8 ipoib_wc_pkt_type(const struct ipoib_wc_port *port, const union ib_gid *dgid)
 {
 	if (dgid->raw[0] == 0xff)
 		return memcmp(dgid, &port->broadcast_mgid, sizeof(*dgid)) ?
@@ -141,10 +138,8 @@ static inline u8 ipoib_wc_pkt_type(const struct ipoib_wc_port *port,
  *
  * Context: any
  */
-static inline void ipoib_wc_read(const struct ipoib_wc_port *port,
-				 const struct ib_wc *wc,
-				 const union rdma_network_hdr *hdr,
-				 struct ipoib_wc_info *info)
+static inline void ipoib_wc_read(const struct ipoib_wc_port *port, const struct ib_wc *wc,
+				 const union rdma_network_hdr *hdr, struct ipoib_wc_info *info)
 {
 	union ib_gid dgid = {};
 
@@ -156,8 +151,7 @@ static inline void ipoib_wc_read(const struct ipoib_wc_port *port,
 		dgid = hdr->ibgrh.dgid;
 		break;
 	case IPOIB_WC_NET_IPV4:
-		if (!ib_get_gids_from_rdma_hdr(hdr, RDMA_NETWORK_IPV4,
-					       &info->sgid, &dgid))
+		if (!ib_get_gids_from_rdma_hdr(hdr, RDMA_NETWORK_IPV4, &info->sgid, &dgid))
 			break;
 		info->net = IPOIB_WC_NET_NONE;
 		fallthrough;

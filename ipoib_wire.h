@@ -164,8 +164,7 @@ static inline u8 ipoib_lladdr_flags(const struct ipoib_lladdr *addr)
  *
  * Return: whether @a is numerically smaller
  */
-static inline bool ipoib_lladdr_less(const struct ipoib_lladdr *a,
-				     const struct ipoib_lladdr *b)
+static inline bool ipoib_lladdr_less(const struct ipoib_lladdr *a, const struct ipoib_lladdr *b)
 {
 	if (ipoib_lladdr_qpn(a) != ipoib_lladdr_qpn(b))
 		return ipoib_lladdr_qpn(a) < ipoib_lladdr_qpn(b);
@@ -238,8 +237,7 @@ static inline void ipoib_mgid_broadcast(union ib_gid *gid, u8 scope, u16 pkey)
  *
  * Return: true if it does
  */
-static inline bool ipoib_mgid_on_link(const union ib_gid *gid,
-				      const union ib_gid *broadcast)
+static inline bool ipoib_mgid_on_link(const union ib_gid *gid, const union ib_gid *broadcast)
 {
 	const struct ipoib_mgid *link = (const void *)broadcast->raw;
 	const struct ipoib_mgid *mgid = (const void *)gid->raw;

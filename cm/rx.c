@@ -166,8 +166,7 @@ static unsigned int ipoib_cm_bufs_full(const struct ipoib_cm_bufs *bufs)
  * margin above the number of connections there are receives for all of them. UC drops
  * messages that find none: there, it is all.
  */
-static unsigned int ipoib_cm_rx_target(const struct ipoib_cm *cm,
-				       const struct ipoib_cm_bufs *bufs)
+static unsigned int ipoib_cm_rx_target(const struct ipoib_cm *cm, const struct ipoib_cm_bufs *bufs)
 {
 	unsigned int full = ipoib_cm_bufs_full(bufs);
 
@@ -187,8 +186,7 @@ static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 }
 
 static struct page_pool *ipoib_cm_slot_pool(const struct ipoib_cm_rx *rx,
-					    const struct ipoib_cm_slot *slot,
-					    unsigned int i)
+					    const struct ipoib_cm_slot *slot, unsigned int i)
 {
 	return slot->order && i ? rx->large : rx->pool;
 }
@@ -198,15 +196,13 @@ static unsigned int ipoib_cm_slot_size(const struct ipoib_cm_slot *slot, unsigne
 	return i ? PAGE_SIZE << slot->order : PAGE_SIZE;
 }
 
-static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx,
-				struct ipoib_cm_slot *slot)
+static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx, struct ipoib_cm_slot *slot)
 {
 	unsigned int i;
 
 	for (; slot->npages; slot->npages--) {
 		i = slot->npieces - slot->npages;
-		page_pool_put_full_page(ipoib_cm_slot_pool(rx, slot, i),
-					slot->page[i], false);
+		page_pool_put_full_page(ipoib_cm_slot_pool(rx, slot, i), slot->page[i], false);
 	}
 }
 
@@ -255,8 +251,7 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 }
 
 /* Of so many slots on top of the stack, how many have all their pages now. */
-static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm,
-				       struct ipoib_cm_bufs *bufs,
+static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				       unsigned int n)
 {
 	unsigned int i;
@@ -269,8 +264,7 @@ static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm,
 }
 
 /* Post one chain of filled slots, the last one first. Returns how many. */
-static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
-				     struct ipoib_cm_bufs *bufs,
+static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				     const u16 *slots, unsigned int n)
 {
 	struct ipoib_cm_rx *rx = cm->rx;
@@ -308,11 +302,9 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm,
 }
 
 /* Post one chain of what is missing. Returns how many. */
-static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm,
-					     struct ipoib_cm_bufs *bufs)
+static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
-	unsigned int n = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs),
-			       IPOIB_CM_BATCH);
+	unsigned int n = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs), IPOIB_CM_BATCH);
 
 	n = ipoib_cm_bufs_fill(cm, bufs, n);
 	n = ipoib_cm_rx_post(cm, bufs, bufs->free + bufs->nfree - n, n);
@@ -339,8 +331,7 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 
 static void ipoib_cm_refill_work(struct work_struct *work)
 {
-	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work),
-					      struct ipoib_cm_rx, refill);
+	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work), struct ipoib_cm_rx, refill);
 	struct ipoib_cm *cm = rx->srq->srq_context;
 
 	ipoib_ud_schedule(&cm->rx_napi);
@@ -458,8 +449,7 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 	/* No lock may be taken here, and no SRQ be read; a work does the rest. */
 	switch (event->event) {
 	case IB_EVENT_SRQ_LIMIT_REACHED:
-		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_LOW) ==
-		    IPOIB_SRQ_ARMED)
+		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_LOW) == IPOIB_SRQ_ARMED)
 			mod_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RX_RECHECK);
 		break;
 	case IB_EVENT_SRQ_ERR:
@@ -518,24 +508,21 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
  * A short packet is copied and its pages stay in the slot; those of a long one
  * become fragments and the slot needs new ones.
  */
-static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
-				       struct ipoib_cm_slot *slot,
+static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm, struct ipoib_cm_slot *slot,
 				       unsigned int len)
 {
 	bool copy = len <= IPOIB_RX_COPY;
 	struct sk_buff *skb;
 	unsigned int i, part, size;
 
-	skb = napi_alloc_skb(&cm->rx_napi, IPOIB_HARD_LEN +
-			     (copy ? len : IPOIB_RX_LINEAR));
+	skb = napi_alloc_skb(&cm->rx_napi, IPOIB_HARD_LEN + (copy ? len : IPOIB_RX_LINEAR));
 	if (unlikely(!skb))
 		return NULL;
 	skb_put(skb, IPOIB_HARD_LEN);
 	for (i = 0; len; i++, len -= part) {
 		size = ipoib_cm_slot_size(slot, i);
 		part = min(len, size);
-		ib_dma_sync_single_for_cpu(cm->priv->ca,
-					   slot->sge[i + 1].addr,
+		ib_dma_sync_single_for_cpu(cm->priv->ca, slot->sge[i + 1].addr,
 					   part, DMA_FROM_DEVICE);
 		if (copy) {
 			skb_put_data(skb, page_address(slot->page[i]), part);
@@ -549,32 +536,26 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm,
 	return skb;
 }
 
-static void ipoib_cm_rx_frame(struct ipoib_conn *conn,
-			      struct ipoib_cm_bufs *bufs,
-			      const struct ib_wc *wc,
-			      struct ipoib_cm_tally *tally)
+static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *bufs,
+			      const struct ib_wc *wc, struct ipoib_cm_tally *tally)
 {
 	struct ipoib_cm *cm = conn->cm;
 	u16 index = wc->wr_id;
 	struct ipoib_header *header;
 	struct sk_buff *skb;
 
-	ib_dma_sync_single_for_cpu(cm->priv->ca,
-				   ipoib_bufs_dma(&bufs->heads, index),
+	ib_dma_sync_single_for_cpu(cm->priv->ca, ipoib_bufs_dma(&bufs->heads, index),
 				   IPOIB_ENCAP_LEN, DMA_FROM_DEVICE);
-	skb = ipoib_cm_rx_skb(cm, &bufs->slots[index],
-			      wc->byte_len - IPOIB_ENCAP_LEN);
+	skb = ipoib_cm_rx_skb(cm, &bufs->slots[index], wc->byte_len - IPOIB_ENCAP_LEN);
 	if (unlikely(!skb)) {
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		return;
 	}
 	header = (struct ipoib_header *)skb->data;
 	header->lladdr = conn->peer->addr;
-	memcpy(&header->encap, ipoib_bufs_va(&bufs->heads, index),
-	       IPOIB_ENCAP_LEN);
+	memcpy(&header->encap, ipoib_bufs_va(&bufs->heads, index), IPOIB_ENCAP_LEN);
 	skb->pkt_type = PACKET_HOST;
-	if (unlikely(ipoib_police_is_for(skb)) &&
-	    !ipoib_rx_police(cm->priv, skb, conn->node))
+	if (unlikely(ipoib_police_is_for(skb)) && !ipoib_rx_police(cm->priv, skb, conn->node))
 		return;
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
@@ -626,8 +607,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		ipoib_conn_kick(conn);
 }
 
-static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm,
-				unsigned int least)
+static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm, unsigned int least)
 {
 	if (!rx->srq || ipoib_cm_bufs_missing(cm, &rx->bufs) < least)
 		return;
@@ -731,16 +711,14 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_
 				  rx->bufs.size * (rx->nsge - 1)) >> order;
 
 	/* With receives of their own connections allocate outside of the handler, too. */
-	return ipoib_pool_create(cm->priv->ca, rx->bufs.size ? &cm->rx_napi : NULL, 0, order,
-				 size);
+	return ipoib_pool_create(cm->priv->ca, rx->bufs.size ? &cm->rx_napi : NULL, 0, order, size);
 }
 
 /*
  * If the HCA refuses one, try smaller ones, and then do without. Return: how many receives
  * it has room for, or 0.
  */
-static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm,
-					struct ipoib_cm_rx *rx)
+static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	unsigned int size = ipoib_cm_srq_size(cm->priv);
 	struct ib_srq_init_attr attr = {
@@ -897,9 +875,7 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 	mutex_unlock(&cm->mutex);
 	/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
 	if (err)
-		netdev_warn(priv->netdev,
-			    "cannot moderate completions of connections: %d\n",
-			    err);
+		netdev_warn(priv->netdev, "cannot moderate completions of connections: %d\n", err);
 }
 
 /**
@@ -947,8 +923,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	if (cm->rx->srq) {
 		/* It posts one more for this one. */
 		ipoib_ud_schedule(&cm->rx_napi);
-		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS &&
-		    ipoib_cm_rx_is_crowded(cm))
+		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS && ipoib_cm_rx_is_crowded(cm))
 			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 		return 0;
 	}
@@ -958,8 +933,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)
 		return -ENOMEM;
-	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS,
-				 IPOIB_CM_OWN_BUFS);
+	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS, IPOIB_CM_OWN_BUFS);
 	if (err) {
 		ipoib_cm_bufs_exit(cm, bufs);
 		kfree(bufs);
