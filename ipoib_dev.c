@@ -428,19 +428,17 @@ void ipoib_dev_port_going(struct ipoib_dev *priv)
 
 static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 {
-	int err;
+	int err = -ENOMEM;
 
 	priv->wq = alloc_ordered_workqueue("ipoib_wq", WQ_MEM_RECLAIM);
 	if (!priv->wq)
-		return -ENOMEM;
-	err = ipoib_stats_init(priv);
-	if (err)
+		return err;
+	priv->stats = netdev_alloc_pcpu_stats(struct ipoib_pcpu_stats);
+	if (!priv->stats)
 		goto destroy_wq;
 	priv->police = kvmalloc(sizeof(*priv->police), GFP_KERNEL);
-	if (!priv->police) {
-		err = -ENOMEM;
-		goto exit_stats;
-	}
+	if (!priv->police)
+		goto free_stats;
 	ipoib_police_init(priv->police);
 	err = ipoib_neigh_init(priv);
 	if (err)
@@ -454,8 +452,8 @@ exit_path:
 	ipoib_neigh_exit(priv);
 free_police:
 	kvfree(priv->police);
-exit_stats:
-	ipoib_stats_exit(priv);
+free_stats:
+	free_percpu(priv->stats);
 destroy_wq:
 	destroy_workqueue(priv->wq);
 	return err;
@@ -466,7 +464,7 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 	ipoib_mcast_exit(priv);
 	ipoib_neigh_exit(priv);
 	kvfree(priv->police);
-	ipoib_stats_exit(priv);
+	free_percpu(priv->stats);
 	destroy_workqueue(priv->wq);
 }
 

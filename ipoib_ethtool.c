@@ -32,7 +32,7 @@ static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
 	for (i = 0; i < IPOIB_ETHTOOL_NR; i++)
 		ethtool_puts(&data, ipoib_ethtool_names[i]);
 	for (i = IPOIB_ETHTOOL_FIRST; i < IPOIB_NR_STATS; i++)
-		ethtool_puts(&data, ipoib_stat_name(i));
+		ethtool_puts(&data, ipoib_stat_names[i]);
 }
 
 static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data)

@@ -7,47 +7,10 @@
 #include "ipoib.h"
 #include "ipoib_trace.h"
 
-static const char * const ipoib_stat_names[] = {
+/* By enum ipoib_stat */
+const char * const ipoib_stat_names[] = {
 	IPOIB_STATS(IPOIB_STAT_NAME)
 };
-
-/**
- * ipoib_stat_name - name of a counter in ethtool and tracepoints
- * @stat: the counter
- *
- * Return: static string
- */
-const char *ipoib_stat_name(enum ipoib_stat stat)
-{
-	return ipoib_stat_names[stat];
-}
-
-/**
- * ipoib_stats_init - allocate the counters of an interface
- * @priv: the interface
- *
- * Return: 0 or -ENOMEM
- */
-int ipoib_stats_init(struct ipoib_dev *priv)
-{
-	int cpu;
-
-	priv->stats = alloc_percpu(struct ipoib_pcpu_stats);
-	if (!priv->stats)
-		return -ENOMEM;
-	for_each_possible_cpu(cpu)
-		u64_stats_init(&per_cpu_ptr(priv->stats, cpu)->syncp);
-	return 0;
-}
-
-/**
- * ipoib_stats_exit - free the counters
- * @priv: the interface
- */
-void ipoib_stats_exit(struct ipoib_dev *priv)
-{
-	free_percpu(priv->stats);
-}
 
 /**
  * ipoib_stat_add - count something

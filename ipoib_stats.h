@@ -90,13 +90,11 @@ struct ipoib_pcpu_stats {
 	u64_stats_t val[IPOIB_NR_STATS];
 };
 
-int ipoib_stats_init(struct ipoib_dev *priv);
-void ipoib_stats_exit(struct ipoib_dev *priv);
+extern const char * const ipoib_stat_names[];
 void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n);
 void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets, s64 npackets, s64 nbytes);
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum);
 void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link);
-const char *ipoib_stat_name(enum ipoib_stat stat);
 void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb, enum ipoib_stat why);
 void ipoib_drop_list(struct ipoib_dev *priv, struct sk_buff_head *list, enum ipoib_stat why);
 

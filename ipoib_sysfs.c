@@ -205,16 +205,9 @@ static DEVICE_ATTR_RO(parent);
  * the first hidden one only, and warn.
  */
 static struct attribute *ipoib_sysfs_port_attrs[] = {
-	&dev_attr_mode.attr,
-	&dev_attr_cm_transport.attr,
-	&dev_attr_pkey.attr,
-	&dev_attr_umcast.attr,
 	&dev_attr_create_child.attr,
 	&dev_attr_delete_child.attr,
-	NULL,
-};
-
-static struct attribute *ipoib_sysfs_roce_attrs[] = {
+	/* From here on those of RoCE as well. */
 	&dev_attr_mode.attr,
 	&dev_attr_cm_transport.attr,
 	&dev_attr_pkey.attr,
@@ -236,7 +229,7 @@ const struct attribute_group ipoib_sysfs_port_group = {
 };
 
 const struct attribute_group ipoib_sysfs_roce_group = {
-	.attrs = ipoib_sysfs_roce_attrs,
+	.attrs = ipoib_sysfs_port_attrs + 2,
 };
 
 const struct attribute_group ipoib_sysfs_child_group = {

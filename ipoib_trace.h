@@ -29,7 +29,7 @@ TRACE_EVENT(ipoib_drop,
 		__entry->why = why;
 	),
 	TP_printk("%s len=%u %s", __entry->name, __entry->len,
-		  ipoib_stat_name(__entry->why))
+		  ipoib_stat_names[__entry->why])
 );
 
 DECLARE_EVENT_CLASS(ipoib_gid_event,

@@ -80,8 +80,11 @@ static inline u16 ipoib_wc_vid(const struct ib_wc *wc)
  * IB_WC_GRH. Neither bnxt_re nor mlx4 reports its type: it follows from the header.
  */
 static inline enum ipoib_wc_net
-ipoib_wc_roce_net(const struct ib_wc *wc, const union rdma_network_hdr *hdr)
+ipoib_wc_net(const struct ipoib_wc_port *port, const struct ib_wc *wc,
+	     const union rdma_network_hdr *hdr)
 {
+	if (!port->roce)
+		return wc->wc_flags & IB_WC_GRH ? IPOIB_WC_NET_GRH : IPOIB_WC_NET_NONE;
 	if (wc->wc_flags & IB_WC_WITH_NETWORK_HDR_TYPE)
 		return wc->network_hdr_type == RDMA_NETWORK_IPV4 ?
 		       IPOIB_WC_NET_IPV4 : IPOIB_WC_NET_GRH;
@@ -93,15 +96,6 @@ ipoib_wc_roce_net(const struct ib_wc *wc, const union rdma_network_hdr *hdr)
 	default:
 		return IPOIB_WC_NET_NONE;
 	}
-}
-
-static inline enum ipoib_wc_net
-ipoib_wc_net(const struct ipoib_wc_port *port, const struct ib_wc *wc,
-	     const union rdma_network_hdr *hdr)
-{
-	if (port->roce)
-		return ipoib_wc_roce_net(wc, hdr);
-	return wc->wc_flags & IB_WC_GRH ? IPOIB_WC_NET_GRH : IPOIB_WC_NET_NONE;
 }
 
 /*
