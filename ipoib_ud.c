@@ -145,7 +145,7 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 	int err;
 
 	err = ib_query_qp(priv->txq->qp, &now, IB_QP_STATE, &init);
-	if (!err && now.qp_state == IB_QPS_RTS && READ_ONCE(priv->rxq->state) == IPOIB_RXQ_RUNNING)
+	if (!err && now.qp_state == IB_QPS_RTS && READ_ONCE(priv->rxq->running))
 		return;
 	if (!err && now.qp_state == IB_QPS_SQE) {
 		attr.cur_qp_state = IB_QPS_SQE;

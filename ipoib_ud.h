@@ -107,19 +107,6 @@ struct ipoib_rx_slot {
 };
 
 /**
- * enum ipoib_rxq_state - whether receives are posted
- * @IPOIB_RXQ_STOPPED: the QP is not started
- * @IPOIB_RXQ_RUNNING: what is completed is posted again
- * @IPOIB_RXQ_FAILED: receives were flushed, so the QP is in the error state; nothing is
- *	posted until the control work has restarted it
- */
-enum ipoib_rxq_state {
-	IPOIB_RXQ_STOPPED,
-	IPOIB_RXQ_RUNNING,
-	IPOIB_RXQ_FAILED,
-};
-
-/**
  * struct ipoib_rxq - one receive queue of datagram mode
  * @priv: the interface
  * @qp: QP it posts to
@@ -132,7 +119,9 @@ enum ipoib_rxq_state {
  * @free: stack of slot numbers that are not posted; only NAPI, or start and
  *	stop while NAPI is disabled, touch it
  * @nfree: how many
- * @state: written by NAPI, or by start and stop while NAPI is disabled
+ * @running: what is completed is posted again: from the start on until receives are flushed,
+ *	so the QP is in the error state. Written by NAPI, or by start and stop while NAPI is
+ *	disabled
  * @moderation: how completions of @cq, and of what connections receive, are moderated
  * @moder: moderates @cq
  * @wr: scratch for a chain of receives
@@ -152,7 +141,7 @@ struct ipoib_rxq {
 	unsigned int buf_size;
 	u16 *free;
 	unsigned int nfree;
-	enum ipoib_rxq_state state;
+	bool running;
 	struct ipoib_moderation moderation;
 	struct ipoib_moder moder;
 	struct ib_recv_wr wr[IPOIB_BATCH];

@@ -83,7 +83,7 @@ static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 {
 	/* A QP in the error state gives each receive back at once. */
-	if (unlikely(READ_ONCE(rxq->state) != IPOIB_RXQ_RUNNING))
+	if (unlikely(!READ_ONCE(rxq->running)))
 		return;
 	while (rxq->nfree) {
 		if (likely(ipoib_rx_post(rxq)))
@@ -234,8 +234,8 @@ static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		return;
 	rxq->free[rxq->nfree++] = index;
 	if (unlikely(wc->status == IB_WC_WR_FLUSH_ERR)) {
-		if (rxq->state == IPOIB_RXQ_RUNNING) {
-			WRITE_ONCE(rxq->state, IPOIB_RXQ_FAILED);
+		if (rxq->running) {
+			WRITE_ONCE(rxq->running, false);
 			ipoib_ctl_post(priv, IPOIB_CTL_RECOVER);
 		}
 		return;
@@ -435,7 +435,7 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	for (i = 0; i < rxq->size; i++)
 		rxq->free[i] = i;
 	rxq->nfree = rxq->size;
-	WRITE_ONCE(rxq->state, IPOIB_RXQ_RUNNING);
+	WRITE_ONCE(rxq->running, true);
 	local_bh_disable();
 	ipoib_rx_refill(rxq);
 	local_bh_enable();
@@ -472,7 +472,7 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 {
 	unsigned int i;
 
-	WRITE_ONCE(rxq->state, IPOIB_RXQ_STOPPED);
+	WRITE_ONCE(rxq->running, false);
 	cancel_delayed_work_sync(&rxq->refill);
 	for (i = 0; i < rxq->size; i++) {
 		if (!rxq->slots[i].page)
