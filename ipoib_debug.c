@@ -127,11 +127,9 @@ static const struct kernel_param_ops ipoib_debug_ops = {
 };
 
 module_param_cb(debug_level, &ipoib_debug_ops, &ipoib_debug_unicast, 0644);
-MODULE_PARM_DESC(debug_level,
-		 "Log events of paths and connections if above 0 (default 0)");
+MODULE_PARM_DESC(debug_level, "Log events of paths and connections if above 0 (default 0)");
 module_param_cb(mcast_debug_level, &ipoib_debug_ops, &ipoib_debug_groups, 0644);
-MODULE_PARM_DESC(mcast_debug_level,
-		 "Log events of multicast groups if above 0 (default 0)");
+MODULE_PARM_DESC(mcast_debug_level, "Log events of multicast groups if above 0 (default 0)");
 
 /**
  * ipoib_debug_register - have the parameters take effect

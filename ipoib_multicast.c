@@ -42,8 +42,7 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 {
 	mcast->backoff = 0;
 	WRITE_ONCE(mcast->absences, 0);
-	if (mcast->state != IPOIB_MCAST_BACKOFF &&
-	    mcast->state != IPOIB_MCAST_ABSENT)
+	if (mcast->state != IPOIB_MCAST_BACKOFF && mcast->state != IPOIB_MCAST_ABSENT)
 		return;
 	mcast->retry_at = jiffies;
 	mcast->asked_at = jiffies;
@@ -129,8 +128,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 		return;
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list) {
-		if (mcast->state != IPOIB_MCAST_MEMBER &&
-		    !ipoib_mcast_group_is_busy(mcast->state))
+		if (mcast->state != IPOIB_MCAST_MEMBER && !ipoib_mcast_group_is_busy(mcast->state))
 			continue;
 		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
@@ -153,8 +151,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
  *
  * Context: any but hard interrupt
  */
-void ipoib_mcast_group_created(struct ipoib_dev *priv,
-			       const union ib_gid *mgid)
+void ipoib_mcast_group_created(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 
@@ -182,8 +179,7 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv,
  *
  * Context: any but hard interrupt
  */
-void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
-			       const union ib_gid *mgid)
+void ipoib_mcast_group_deleted(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
 
@@ -210,16 +206,13 @@ static int ipoib_mcg_show(struct seq_file *file, void *at)
 	seq_printf(file, "GID: %pI6\n", mcast->mgid.raw);
 	seq_printf(file, "  created: %10lu\n", mcast->created);
 	seq_printf(file, "  queuelen: %9u\n", skb_queue_len(&mcast->queue));
-	seq_printf(file, "  complete: %9s\n",
-		   rcu_access_pointer(mcast->ah) ? "yes" : "no");
+	seq_printf(file, "  complete: %9s\n", rcu_access_pointer(mcast->ah) ? "yes" : "no");
 	seq_printf(file, "  send_only: %8s\n",
 		   ipoib_mcast_group_want(mcast) & IPOIB_JOIN_RECEIVES ? "no" : "yes");
 	seq_printf(file, "  state: %12s\n", ipoib_mcast_group_state_name(mcast));
 	seq_printf(file, "  join_state: %7u\n", READ_ONCE(mcast->held));
-	seq_printf(file, "  mlid: %#13x\n",
-		   mcast->held ? be16_to_cpu(mcast->rec.mlid) : 0);
-	seq_printf(file, "  users: %12s\n",
-		   ipoib_mcg_users[mcast->users & 7]);
+	seq_printf(file, "  mlid: %#13x\n", mcast->held ? be16_to_cpu(mcast->rec.mlid) : 0);
+	seq_printf(file, "  users: %12s\n", ipoib_mcg_users[mcast->users & 7]);
 	seq_printf(file, "  idle: %13u\n",
 		   jiffies_to_msecs(jiffies - READ_ONCE(mcast->used)) / 1000);
 	if (mcast->state == IPOIB_MCAST_BACKOFF)
@@ -277,8 +270,7 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 
 	/* Its work does nothing before it has been published. */
 	spin_lock_bh(&priv->mcast.lock);
-	mcast = ipoib_mcast_group_add(priv, priv->broadcast_mgid.raw,
-				      IPOIB_USER_LISTEN);
+	mcast = ipoib_mcast_group_add(priv, priv->broadcast_mgid.raw, IPOIB_USER_LISTEN);
 	rcu_assign_pointer(priv->broadcast, mcast);
 	spin_unlock_bh(&priv->mcast.lock);
 	if (!mcast)

@@ -222,10 +222,8 @@ void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast);
 void ipoib_mcast_rejoin(struct ipoib_dev *priv);
 void ipoib_mcast_review(struct ipoib_dev *priv);
 void ipoib_mcast_sm_changed(struct ipoib_dev *priv);
-void ipoib_mcast_group_created(struct ipoib_dev *priv,
-			       const union ib_gid *mgid);
-void ipoib_mcast_group_deleted(struct ipoib_dev *priv,
-			       const union ib_gid *mgid);
+void ipoib_mcast_group_created(struct ipoib_dev *priv, const union ib_gid *mgid);
+void ipoib_mcast_group_deleted(struct ipoib_dev *priv, const union ib_gid *mgid);
 void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status);
 void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 			int status, const struct ib_sa_mcmember_rec *rec);

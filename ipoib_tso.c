@@ -91,8 +91,7 @@ static int ipoib_tso_payload(struct ipoib_tso *tso, unsigned int len,
 		sge[nsge].addr = piece->addr + piece->length - tso->at.size;
 		sge[nsge].length = part;
 		sge[nsge++].lkey = piece->lkey;
-		*sum = csum_block_add(*sum, csum_partial(tso->at.data, part, 0),
-				      done);
+		*sum = csum_block_add(*sum, csum_partial(tso->at.data, part, 0), done);
 		tso_build_data(tso->skb, &tso->at, part);
 	}
 	return nsge;

@@ -155,8 +155,7 @@ static void ipoib_mcast_group_granted(struct ipoib_credit *credit)
  * Context: mcast.lock held
  * Return: the group; NULL if there is no memory
  */
-struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
-					  u8 user)
+struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid, u8 user)
 {
 	struct ipoib_mcast *mcast;
 
@@ -176,8 +175,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	__skb_queue_head_init(&mcast->queue);
 	INIT_DELAYED_WORK(&mcast->work, ipoib_mcast_work);
 	ipoib_credit_init(&mcast->credit, IPOIB_CREDIT_GROUP, ipoib_mcast_group_granted);
-	if (rhashtable_insert_fast(&priv->mcast.table, &mcast->node,
-				   ipoib_mcast_params)) {
+	if (rhashtable_insert_fast(&priv->mcast.table, &mcast->node, ipoib_mcast_params)) {
 		kfree(mcast);
 		return NULL;
 	}
@@ -213,8 +211,7 @@ struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *m
  * Context: mcast.lock held
  * Return: the group; NULL if there is no memory, or no room for another one of @user
  */
-struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid,
-					  u8 user)
+struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid, u8 user)
 {
 	struct ipoib_mcast *mcast = ipoib_mcast_group_lookup(priv, mgid);
 	u8 users = mcast ? mcast->users : 0;

@@ -186,8 +186,7 @@ unlock:
 /* How often groups that belong to user space are checked. */
 #define IPOIB_FOREIGN_POLL	HZ
 
-static bool ipoib_mcast_listen_is_on(struct ipoib_dev *priv,
-				     const union ib_gid *mgid)
+static bool ipoib_mcast_listen_is_on(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	const struct ipoib_mcast *mcast;
 
@@ -196,8 +195,7 @@ static bool ipoib_mcast_listen_is_on(struct ipoib_dev *priv,
 }
 
 /* ib_sa has one membership for all interfaces of the port. */
-static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv,
-					 const union ib_gid *mgid)
+static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_dev *parent = priv->parent ?: priv;
 	struct ipoib_dev *child;
@@ -271,8 +269,7 @@ static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
  */
 void ipoib_mcast_interest_work(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, mcast.work);
+	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, mcast.work);
 	unsigned long delay;
 	bool again;
 

@@ -84,8 +84,7 @@ static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, i
 	struct ipoib_dev *priv = mcast->priv;
 	const char *kind = mcast->asked & IPOIB_JOIN_RECEIVES ? "" : "sendonly ";
 
-	if (mcast->reason == IPOIB_CHECK_NO_SM &&
-	    READ_ONCE(mcast->backoff) < IPOIB_CHECK_QUIET)
+	if (mcast->reason == IPOIB_CHECK_NO_SM && READ_ONCE(mcast->backoff) < IPOIB_CHECK_QUIET)
 		return;
 	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 	if (mcast->logged == mcast->reason)
@@ -104,8 +103,7 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 	rule = &ipoib_check_rules[mcast->reason];
 	pause = clamp(READ_ONCE(mcast->backoff), rule->min, rule->max);
 	WRITE_ONCE(mcast->backoff, pause * 2);
-	WRITE_ONCE(mcast->retry_at, jiffies +
-		   msecs_to_jiffies(ipoib_backoff_spread(pause)));
+	WRITE_ONCE(mcast->retry_at, jiffies + msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
 /* The record that other groups are to be like. */
@@ -114,8 +112,7 @@ static const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipo
 	return &rcu_dereference_protected(priv->broadcast, true)->rec;
 }
 
-static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu,
-					      u8 link)
+static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu, u8 link)
 {
 	int port_mtu = READ_ONCE(priv->port_mtu);
 
@@ -205,8 +202,7 @@ static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_a
 	struct ipoib_ah *old;
 
 	spin_lock_bh(&priv->mcast.lock);
-	old = rcu_replace_pointer(mcast->ah, ah,
-				  lockdep_is_held(&priv->mcast.lock));
+	old = rcu_replace_pointer(mcast->ah, ah, lockdep_is_held(&priv->mcast.lock));
 	spin_unlock_bh(&priv->mcast.lock);
 	ipoib_ah_retire(priv, old);
 }
@@ -227,8 +223,7 @@ static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
 }
 
 /* The handle of a membership, or of a join under way, is given back. */
-static void ipoib_mcast_member_free(struct ipoib_mcast *mcast,
-				    struct ib_sa_multicast **handle)
+static void ipoib_mcast_member_free(struct ipoib_mcast *mcast, struct ib_sa_multicast **handle)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
@@ -298,8 +293,7 @@ static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
 	struct ipoib_dev *priv = mcast->priv;
 	int err;
 
-	if (!(state & IPOIB_JOIN_RECEIVES) ||
-	    (mcast->attached && mcast->rec.mlid != rec->mlid))
+	if (!(state & IPOIB_JOIN_RECEIVES) || (mcast->attached && mcast->rec.mlid != rec->mlid))
 		ipoib_mcast_member_detach(mcast);
 	if (mcast->attached || !(state & IPOIB_JOIN_RECEIVES))
 		return 0;
@@ -426,8 +420,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	ipoib_mcast_group_send(mcast);
 }
 
-static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast,
-				      enum ipoib_check reason, int err)
+static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_check reason, int err)
 {
 	bool definitive = ipoib_mcast_check_is_definitive(reason);
 	struct ipoib_dev *priv = mcast->priv;
@@ -715,8 +708,7 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 	}
 	reason = ipoib_mcast_check_group(mcast, &mcast->joining->rec);
 	if (!reason) {
-		err = ipoib_mcast_member_take(mcast, &mcast->joining->rec,
-					      mcast->asked);
+		err = ipoib_mcast_member_take(mcast, &mcast->joining->rec, mcast->asked);
 		if (err)
 			reason = IPOIB_CHECK_LOCAL;
 	}
@@ -934,11 +926,9 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast)
 	if (!mcast->settled)
 		delay = min(delay, ipoib_mcast_until(mcast->settled_at));
 	if (mcast->users == IPOIB_USER_SEND)
-		delay = min(delay, ipoib_mcast_until(READ_ONCE(mcast->used) +
-						     IPOIB_SEND_UNUSED));
+		delay = min(delay, ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED));
 	if (ipoib_mcast_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
-		delay = min(delay, ipoib_mcast_until(mcast->asked_at +
-						     IPOIB_MCAST_PATIENCE));
+		delay = min(delay, ipoib_mcast_until(mcast->asked_at + IPOIB_MCAST_PATIENCE));
 	if (ipoib_mcast_retries(mcast))
 		delay = min(delay, ipoib_mcast_until(mcast->retry_at));
 	if (delay != ULONG_MAX)
@@ -953,8 +943,7 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast)
  */
 void ipoib_mcast_work(struct work_struct *work)
 {
-	struct ipoib_mcast *mcast = container_of(to_delayed_work(work), struct ipoib_mcast,
-						 work);
+	struct ipoib_mcast *mcast = container_of(to_delayed_work(work), struct ipoib_mcast, work);
 	enum ipoib_mcast_state state = mcast->state;
 	struct ipoib_dev *priv = mcast->priv;
 	u8 want, events;

@@ -133,8 +133,7 @@ static inline bool ipoib_mcast_check_is_definitive(enum ipoib_check reason)
  *
  * Return: true if so, see the drawing in design.rst
  */
-static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from,
-					 enum ipoib_mcast_state to)
+static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from, enum ipoib_mcast_state to)
 {
 	static const u8 next[IPOIB_NR_MCAST_STATES] = {
 		[IPOIB_MCAST_IDLE]	= BIT(IPOIB_MCAST_JOINING),
@@ -154,10 +153,8 @@ static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from,
 
 /* mcast/group.c */
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
-struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid,
-					  u8 user);
-struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid,
-					  u8 user);
+struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid, u8 user);
+struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid, u8 user);
 void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user);
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast);

@@ -57,15 +57,13 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 	}
 }
 
-static void ipoib_mcast_send_send(struct ipoib_txq *txq, struct sk_buff *skb,
-				  struct ipoib_ah *ah)
+static void ipoib_mcast_send_send(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah)
 {
 	skb_pull(skb, IPOIB_LLADDR_LEN);
 	ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
 }
 
-static void ipoib_mcast_send_by_broadcast(struct ipoib_txq *txq,
-					  struct sk_buff *skb)
+static void ipoib_mcast_send_by_broadcast(struct ipoib_txq *txq, struct sk_buff *skb)
 {
 	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_mcast *mcast = rcu_dereference(priv->broadcast);

@@ -56,8 +56,7 @@ static __be32 ipoib_roce_ipv4(const union ib_gid *gid)
 	return addr;
 }
 
-static int ipoib_roce_ndev_join(struct net_device *ndev,
-				const union ib_gid *mgid)
+static int ipoib_roce_ndev_join(struct net_device *ndev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
 	struct ip_mc_list *group;
@@ -79,8 +78,7 @@ static int ipoib_roce_ndev_join(struct net_device *ndev,
 }
 
 /* What has been unregistered has left all groups; nothing is found then. */
-static void ipoib_roce_ndev_leave(struct net_device *ndev,
-				  const union ib_gid *mgid)
+static void ipoib_roce_ndev_leave(struct net_device *ndev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
 
@@ -94,8 +92,7 @@ static void ipoib_roce_ndev_leave(struct net_device *ndev,
  * Joins, or joins again: an IP stack whose MTU became too small has lost its memberships
  * without an event, so what was joined is given up and taken anew.
  */
-static void ipoib_roce_member_join(struct ipoib_roce *roce,
-				   struct ipoib_roce_member *member)
+static void ipoib_roce_member_join(struct ipoib_roce *roce, struct ipoib_roce_member *member)
 {
 	const union ib_gid *mgid = &member->handle.rec.mgid;
 	struct net_device *lower = roce->priv->lower;
@@ -120,8 +117,7 @@ static void ipoib_roce_member_join(struct ipoib_roce *roce,
 
 static void ipoib_roce_group_work(struct work_struct *work)
 {
-	struct ipoib_roce *roce = container_of(work, struct ipoib_roce,
-					       group_work);
+	struct ipoib_roce *roce = container_of(work, struct ipoib_roce, group_work);
 	struct ipoib_roce_member *member, *tmp;
 	bool left;
 
@@ -141,8 +137,7 @@ static void ipoib_roce_group_work(struct work_struct *work)
 			ipoib_roce_member_join(roce, member);
 		} else {
 			if (member->joined)
-				ipoib_roce_ndev_leave(roce->priv->lower,
-						      &member->handle.rec.mgid);
+				ipoib_roce_ndev_leave(roce->priv->lower, &member->handle.rec.mgid);
 			kfree(member);
 		}
 		spin_lock_bh(&roce->lock);
@@ -224,8 +219,7 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
  *
  * Context: any but hard interrupt
  */
-void ipoib_roce_group_leave(struct ipoib_dev *priv,
-			    struct ib_sa_multicast *handle)
+void ipoib_roce_group_leave(struct ipoib_dev *priv, struct ib_sa_multicast *handle)
 {
 	struct ipoib_roce *roce = priv->roce;
 	struct ipoib_roce_member *member;

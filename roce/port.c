@@ -62,8 +62,7 @@ static bool ipoib_roce_ipv6_enabled(const struct net_device *ndev)
  * one made of the MAC address even if IPv6 is disabled or prefers another.
  * IPv4 is for where there is no IPv6, not for until its address is there.
  */
-static int ipoib_roce_rank(const struct ib_gid_attr *attr,
-			   struct net_device *ndev)
+static int ipoib_roce_rank(const struct ib_gid_attr *attr, struct net_device *ndev)
 {
 	const struct in6_addr *addr = (const void *)attr->gid.raw;
 	bool ipv6 = ipoib_roce_ipv6_enabled(ndev);
@@ -80,8 +79,7 @@ static int ipoib_roce_rank(const struct ib_gid_attr *attr,
 	return IPOIB_ROCE_IPV6;
 }
 
-static bool ipoib_roce_gid_is_of(const struct ib_gid_attr *attr,
-				 const struct net_device *ndev)
+static bool ipoib_roce_gid_is_of(const struct ib_gid_attr *attr, const struct net_device *ndev)
 {
 	bool same;
 
@@ -134,8 +132,7 @@ put:
  * Context: RTNL held
  * Return: true if it is
  */
-bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port,
-			   struct net_device *ndev)
+bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev)
 {
 	const union ib_gid none = {};
 	struct ipoib_roce_pick pick = { .old = &none };
@@ -163,8 +160,7 @@ bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port,
  * Context: any
  * Return: true if it is
  */
-bool ipoib_roce_is_ours(const struct ipoib_dev *priv,
-			const struct ib_gid_attr *attr)
+bool ipoib_roce_is_ours(const struct ipoib_dev *priv, const struct ib_gid_attr *attr)
 {
 	return attr && attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
 	       !memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)) &&
@@ -182,8 +178,7 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 {
 	const struct ib_gid_attr *attr;
 
-	attr = rdma_get_gid_attr(priv->ca, priv->port,
-				 READ_ONCE(priv->roce->gid_index));
+	attr = rdma_get_gid_attr(priv->ca, priv->port, READ_ONCE(priv->roce->gid_index));
 	if (IS_ERR(attr))
 		return ERR_PTR(-ENODEV);
 	if (ipoib_roce_is_ours(priv, attr))
@@ -193,8 +188,7 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 }
 
 /* Why there is no carrier, once for each reason. */
-static void ipoib_roce_report(struct ipoib_dev *priv,
-			      const struct ipoib_roce_pick *pick)
+static void ipoib_roce_report(struct ipoib_dev *priv, const struct ipoib_roce_pick *pick)
 {
 	const char *lack = NULL;
 
@@ -205,8 +199,7 @@ static void ipoib_roce_report(struct ipoib_dev *priv,
 	else if (!pick->rank)
 		lack = "has IPv6 disabled and no IPv4 address";
 	if (lack && lack != priv->roce->reported_lack)
-		netdev_info(priv->netdev, "waiting for a GID: %s %s\n",
-			    priv->lower->name, lack);
+		netdev_info(priv->netdev, "waiting for a GID: %s %s\n", priv->lower->name, lack);
 	priv->roce->reported_lack = lack;
 }
 

@@ -174,8 +174,7 @@ static int ipoib_roce_query_begin(struct ipoib_roce_query *query)
 			       ipoib_roce_resolved, true, query);
 }
 
-static void ipoib_roce_make_path(struct ipoib_roce_query *query,
-				 struct sa_path_rec *rec)
+static void ipoib_roce_make_path(struct ipoib_roce_query *query, struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = query->neigh->priv;
 	u32 hash;
@@ -228,9 +227,7 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 
 static void ipoib_roce_query_work(struct work_struct *work)
 {
-	struct ipoib_roce_query *query = container_of(work,
-						      struct ipoib_roce_query,
-						      work);
+	struct ipoib_roce_query *query = container_of(work, struct ipoib_roce_query, work);
 	struct in6_addr *to = (struct in6_addr *)query->neigh->gid.raw;
 	bool again;
 	int err = 0;
@@ -274,8 +271,7 @@ static int ipoib_roce_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh
 	return 0;
 }
 
-static void ipoib_roce_path_cancel(struct ipoib_dev *priv,
-				   struct ipoib_neigh *neigh)
+static void ipoib_roce_path_cancel(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 {
 	struct ipoib_roce_query *query;
 
@@ -297,14 +293,12 @@ static int ipoib_roce_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
 	sgid_attr = ipoib_roce_gid_attr(priv);
 	if (IS_ERR(sgid_attr))
 		return PTR_ERR(sgid_attr);
-	err = ib_init_ah_attr_from_path(priv->ca, priv->port, rec, attr,
-					sgid_attr);
+	err = ib_init_ah_attr_from_path(priv->ca, priv->port, rec, attr, sgid_attr);
 	rdma_put_gid_attr(sgid_attr);
 	return err;
 }
 
-static void ipoib_roce_path_show(struct seq_file *file,
-				 const struct ipoib_neigh *neigh)
+static void ipoib_roce_path_show(struct seq_file *file, const struct ipoib_neigh *neigh)
 {
 	seq_printf(file, "  DMAC:     %pM\n", neigh->rec.roce.dmac);
 	seq_printf(file, "  hops:     %u\n", neigh->rec.hop_limit);
@@ -346,8 +340,7 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
  * have been forged. A path MTU that is more than the Ethernet takes would lose all long
  * messages.
  */
-static int ipoib_roce_conn_check(struct ipoib_dev *priv,
-				 const struct ib_cm_req_event_param *req)
+static int ipoib_roce_conn_check(struct ipoib_dev *priv, const struct ib_cm_req_event_param *req)
 {
 	int limit = READ_ONCE(priv->port_mtu) + IPOIB_ENCAP_LEN;
 	int mtu = ib_mtu_enum_to_int(req->primary_path->mtu);
@@ -410,8 +403,7 @@ void ipoib_roce_unwatch(struct ipoib_dev *priv)
 	list_del_rcu(&priv->roce->list);
 }
 
-static int ipoib_roce_netdev_event(struct notifier_block *nb,
-				   unsigned long event, void *ptr)
+static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 	struct ipoib_roce *roce;
@@ -462,8 +454,7 @@ static struct notifier_block ipoib_roce_netdev_notifier = {
  * anything by a GID that is about to go (ipoib_roce_is_soft()). The RDMA core says when
  * it has gone; the GID that is made of the MAC address stays in the table, though.
  */
-static int ipoib_roce_inet6_event(struct notifier_block *nb,
-				  unsigned long event, void *ptr)
+static int ipoib_roce_inet6_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	const struct inet6_ifaddr *ifa = ptr;
 	struct ipoib_roce *roce;
@@ -473,8 +464,7 @@ static int ipoib_roce_inet6_event(struct notifier_block *nb,
 		if (roce->priv->lower != ifa->idev->dev)
 			continue;
 		if (event == NETDEV_DOWN && ipoib_roce_is_soft(roce->priv))
-			ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT,
-					     IPOIB_ROCE_GID_PAUSE);
+			ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT, IPOIB_ROCE_GID_PAUSE);
 		else
 			ipoib_ctl_post(roce->priv, IPOIB_CTL_PORT);
 	}
@@ -486,8 +476,7 @@ static struct notifier_block ipoib_roce_inet6_notifier = {
 	.notifier_call = ipoib_roce_inet6_event,
 };
 
-static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event,
-			       void *ptr)
+static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct neighbour *neigh = ptr;
 	char mac[MAX_ADDR_LEN];

@@ -43,8 +43,7 @@ static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 	sm->lid = port.sm_lid;
 	sm->lmc = port.lmc;
 	/* Index 0 is right where the default P_Key is not there in full. */
-	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL,
-			 &sm->pkey_index))
+	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL, &sm->pkey_index))
 		sm->pkey_index = 0;
 	rdma_ah_set_dlid(&attr, port.sm_lid);
 	rdma_ah_set_sl(&attr, port.sm_sl);
@@ -70,8 +69,7 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 
 	/* No event reports that there is memory again. */
 	if (IS_ERR(sm)) {
-		queue_delayed_work(system_unbound_wq, &agent->sm_work,
-				   IPOIB_SM_RETRY);
+		queue_delayed_work(system_unbound_wq, &agent->sm_work, IPOIB_SM_RETRY);
 		return;
 	}
 	spin_lock_bh(&agent->lock);

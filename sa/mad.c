@@ -122,16 +122,13 @@ static void ipoib_sa_agent_recv(struct ib_mad_agent *mad,
 
 	if (request && !request->answered) {
 		request->answered = true;
-		request->answer(request->context,
-				ipoib_sa_errno(be16_to_cpu(header->status)),
-				wc);
+		request->answer(request->context, ipoib_sa_errno(be16_to_cpu(header->status)), wc);
 	}
 	ib_free_recv_mad(wc);
 }
 
 /* The end of each request, after its answer if there was one. */
-static void ipoib_sa_agent_sent(struct ib_mad_agent *mad,
-				struct ib_mad_send_wc *wc)
+static void ipoib_sa_agent_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc *wc)
 {
 	struct ipoib_request *request = wc->send_buf->context[0];
 	struct ipoib_agent *agent = mad->context;
@@ -177,8 +174,7 @@ static void ipoib_sa_request_fill(struct ipoib_request *request,
  * Return: 0 if the answer will be given; -EAGAIN while there is no SM, -ENOMEM or another
  * error if not
  */
-int ipoib_sa_agent_ask(struct ipoib_agent *agent,
-		       const struct ipoib_question *question)
+int ipoib_sa_agent_ask(struct ipoib_agent *agent, const struct ipoib_question *question)
 {
 	struct ipoib_request *request;
 	struct ib_sa_mad *mad;

@@ -41,8 +41,7 @@ static_assert(ARRAY_SIZE(ipoib_trap_names) == IPOIB_NR_TRAPS);
 
 static void ipoib_sa_sub_later(struct ipoib_agent *agent, unsigned int ms)
 {
-	mod_delayed_work(system_unbound_wq, &agent->sub_work,
-			 msecs_to_jiffies(ms));
+	mod_delayed_work(system_unbound_wq, &agent->sub_work, msecs_to_jiffies(ms));
 }
 
 /* A work that is queued for an earlier time stays so. */
@@ -84,8 +83,7 @@ bool ipoib_sa_notice_on(struct ipoib_agent *agent)
 	return true;
 }
 
-static void ipoib_sa_sub_answer(void *context, int status,
-				const struct ib_mad_recv_wc *answer)
+static void ipoib_sa_sub_answer(void *context, int status, const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_sub *sub = context;
 	struct ipoib_agent *agent = sub->agent;
@@ -134,8 +132,7 @@ static int ipoib_sa_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
 		.type = cpu_to_be16(0xffff),
 		.trap = cpu_to_be16(sub->trap),
 		/* Ending it names the QP that reports go to: QP1. */
-		.qpn_resp = cpu_to_be32((state == IPOIB_SUB_LEAVING) << 8 |
-					IPOIB_SUB_RESP_TIME),
+		.qpn_resp = cpu_to_be32((state == IPOIB_SUB_LEAVING) << 8 | IPOIB_SUB_RESP_TIME),
 		.producer = cpu_to_be32(IPOIB_PRODUCER_MANAGER),
 	};
 	struct ipoib_question question = {
@@ -174,8 +171,7 @@ static struct ipoib_sub *ipoib_sa_sub_next(struct ipoib_agent *agent, bool end)
 	struct ipoib_sub *sub;
 
 	for (sub = agent->sub; sub < agent->sub + IPOIB_NR_TRAPS; sub++)
-		if (end ? READ_ONCE(sub->known) :
-			  READ_ONCE(sub->state) == IPOIB_SUB_OFF)
+		if (end ? READ_ONCE(sub->known) : READ_ONCE(sub->state) == IPOIB_SUB_OFF)
 			return sub;
 	return NULL;
 }
@@ -194,8 +190,7 @@ static bool ipoib_sa_sub_busy(const struct ipoib_agent *agent)
 
 /* ---- reports ---- */
 
-static void ipoib_sa_notice_sent(struct ib_mad_agent *mad,
-				 struct ib_mad_send_wc *wc)
+static void ipoib_sa_notice_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc *wc)
 {
 	ipoib_sa_sm_put(wc->send_buf->context[0]);
 	ib_free_send_mad(wc->send_buf);
@@ -242,16 +237,14 @@ static bool ipoib_sa_notice_is_genuine(const struct ib_mad_recv_wc *wc,
 	       mad->mad_hdr.tid && !mad->rmpp_hdr.rmpp_type;
 }
 
-static void ipoib_sa_notice_deliver(struct ipoib_dev *priv,
-				    const struct ipoib_notice *notice)
+static void ipoib_sa_notice_deliver(struct ipoib_dev *priv, const struct ipoib_notice *notice)
 {
 	u16 trap = be16_to_cpu(notice->trap);
 	union ib_gid gid;
 
 	memcpy(gid.raw, notice->gid, sizeof(gid));
 	ipoib_stat_add(priv, IPOIB_NOTICES, 1);
-	trace_ipoib_notice(priv->netdev, gid.raw,
-			   ipoib_trap_names[trap - IPOIB_TRAP_GID_IN], 0);
+	trace_ipoib_notice(priv->netdev, gid.raw, ipoib_trap_names[trap - IPOIB_TRAP_GID_IN], 0);
 	switch (trap) {
 	case IPOIB_TRAP_GID_IN:
 	case IPOIB_TRAP_GID_OUT:
@@ -428,8 +421,7 @@ void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 	ipoib_sa_notice_unregister(agent);
 	for (i = 0; i < IPOIB_NR_TRAPS; i++) {
 		sub = &agent->sub[i];
-		if (!READ_ONCE(sub->known) ||
-		    READ_ONCE(sub->state) == IPOIB_SUB_LEAVING)
+		if (!READ_ONCE(sub->known) || READ_ONCE(sub->state) == IPOIB_SUB_LEAVING)
 			continue;
 		/* One that is just being asked for is not to be asked again. */
 		ipoib_sa_agent_cancel(agent, sub);

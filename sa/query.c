@@ -24,8 +24,7 @@ struct ipoib_query {
 	union ib_gid mgid;
 };
 
-static struct ipoib_query *ipoib_sa_query_alloc(struct ipoib_dev *priv,
-						const union ib_gid *mgid)
+static struct ipoib_query *ipoib_sa_query_alloc(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_query *query = kzalloc(sizeof(*query), GFP_KERNEL);
 
@@ -45,8 +44,7 @@ static void ipoib_sa_query_free(struct ipoib_query *query)
 	kfree(query);
 }
 
-static int ipoib_sa_query_ask(struct ipoib_query *query,
-			      struct ipoib_question *question)
+static int ipoib_sa_query_ask(struct ipoib_query *query, struct ipoib_question *question)
 {
 	int err;
 
@@ -183,8 +181,7 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
  * Context: work of the group
  * Return: 0 or negative error
  */
-int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
-			   const struct ib_sa_mcmember_rec *like)
+int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast, const struct ib_sa_mcmember_rec *like)
 {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
@@ -196,8 +193,7 @@ int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast,
 /* ---- all groups ---- */
 
 /* Copy the data of all RMPP segments of an answer into one buffer. */
-static u8 *ipoib_sa_query_linearize(const struct ib_mad_recv_wc *answer,
-				    size_t *len)
+static u8 *ipoib_sa_query_linearize(const struct ib_mad_recv_wc *answer, size_t *len)
 {
 	const struct ib_mad_recv_buf *segment;
 	const struct ib_sa_mad *mad;

@@ -12,8 +12,7 @@
  * @wire: the result
  * @rec: the record
  */
-void ipoib_sa_record_pack(struct ipoib_member_record *wire,
-			  const struct ib_sa_mcmember_rec *rec)
+void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_mcmember_rec *rec)
 {
 	memset(wire, 0, sizeof(*wire));
 	memcpy(wire->mgid, rec->mgid.raw, sizeof(wire->mgid));
@@ -38,8 +37,7 @@ void ipoib_sa_record_pack(struct ipoib_member_record *wire,
  * @rec: the result
  * @wire: the record
  */
-void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec,
-			    const struct ipoib_member_record *wire)
+void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_member_record *wire)
 {
 	u32 sl_flow_hops = be32_to_cpu(wire->sl_flow_hops);
 

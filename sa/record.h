@@ -106,10 +106,8 @@ static_assert(offsetof(struct ipoib_notice, gid) == 16);
 #define IPOIB_NOTICE_PRODUCER	0x00ffffff
 #define IPOIB_PRODUCER_MANAGER	4
 
-void ipoib_sa_record_pack(struct ipoib_member_record *wire,
-			  const struct ib_sa_mcmember_rec *rec);
-void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec,
-			    const struct ipoib_member_record *wire);
+void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_mcmember_rec *rec);
+void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_member_record *wire);
 unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step);
 bool ipoib_sa_notice_is_sound(const struct ipoib_notice *notice);
 

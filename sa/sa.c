@@ -48,8 +48,7 @@ static struct ib_sa_client ipoib_sa_client;
 /* Receives are made for no more than a page, whatever Omni-Path's ports take. */
 static unsigned int ipoib_sa_mtu(u8 mtu)
 {
-	return clamp(ipoib_mtu_from_ib(mtu), IPOIB_MTU_MIN,
-		     ipoib_mtu_from_ib(IB_MTU_4096));
+	return clamp(ipoib_mtu_from_ib(mtu), IPOIB_MTU_MIN, ipoib_mtu_from_ib(IB_MTU_4096));
 }
 
 /*
@@ -167,8 +166,7 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 }
 
 /* The core knows a query that has ended by its number. */
-static void ipoib_sa_path_cancel(struct ipoib_dev *priv,
-				 struct ipoib_neigh *neigh)
+static void ipoib_sa_path_cancel(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 {
 	struct ib_sa_query *query;
 	int id;
@@ -187,13 +185,11 @@ static int ipoib_sa_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
 	return ib_init_ah_attr_from_path(priv->ca, priv->port, rec, attr, NULL);
 }
 
-static void ipoib_sa_path_show(struct seq_file *file,
-			       const struct ipoib_neigh *neigh)
+static void ipoib_sa_path_show(struct seq_file *file, const struct ipoib_neigh *neigh)
 {
 	struct sa_path_rec rec = neigh->rec;
 
-	seq_printf(file, "  DLID:     0x%04x\n",
-		   be32_to_cpu(sa_path_get_dlid(&rec)));
+	seq_printf(file, "  DLID:     0x%04x\n", be32_to_cpu(sa_path_get_dlid(&rec)));
 	seq_printf(file, "  SL: %12d\n", rec.sl);
 	seq_printf(file, "  rate: %8d.%d Gb/sec\n",
 		   ib_rate_to_mbps(rec.rate) / 1000,
@@ -223,8 +219,7 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 }
 
 /* The leave is sent in the background, with exactly the JoinState of the join. */
-static void ipoib_sa_leave(struct ipoib_dev *priv,
-			   struct ib_sa_multicast *member)
+static void ipoib_sa_leave(struct ipoib_dev *priv, struct ib_sa_multicast *member)
 {
 	ib_sa_free_multicast(member);
 }
@@ -311,8 +306,7 @@ static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
 	ipoib_sa_purge_put_credit(purge);
 	/* The removal of an interface does not wait for an SM. */
 	if (status == -EAGAIN && purge->tries && !ipoib_sa_purge_is_forced(purge))
-		queue_delayed_work(purge->priv->wq, &purge->work,
-				   IPOIB_PURGE_PAUSE);
+		queue_delayed_work(purge->priv->wq, &purge->work, IPOIB_PURGE_PAUSE);
 	else
 		ipoib_sa_purge_free(purge);
 	/* An error has ib_sa free the handle, which leaves the group. */
@@ -321,15 +315,13 @@ static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
 
 static void ipoib_sa_purge_work(struct work_struct *work)
 {
-	struct ipoib_purge *purge = container_of(to_delayed_work(work),
-						 struct ipoib_purge, work);
+	struct ipoib_purge *purge = container_of(to_delayed_work(work), struct ipoib_purge, work);
 	struct ipoib_dev *priv = purge->priv;
 	struct ib_sa_multicast *member;
 
 	if (ipoib_sa_purge_is_forced(purge)) {
 		ipoib_sa_purge_put_credit(purge);
-	} else if (priv->agent &&
-		   !ipoib_credit_get(&priv->agent->limit, &purge->credit)) {
+	} else if (priv->agent && !ipoib_credit_get(&priv->agent->limit, &purge->credit)) {
 		queue_delayed_work(priv->wq, &purge->work, IPOIB_PURGE_POLL);
 		return;
 	}
@@ -361,8 +353,7 @@ static u16 ipoib_sa_pkey_index(const struct ipoib_dev *priv)
  * the SA is ended. The interface is not freed until this has been done, or until the SA
  * has not answered for three seconds.
  */
-static void ipoib_sa_left(struct ipoib_dev *priv,
-			  const struct ipoib_mcast *mcast, u8 state)
+static void ipoib_sa_left(struct ipoib_dev *priv, const struct ipoib_mcast *mcast, u8 state)
 {
 	struct ipoib_purge *purge;
 
@@ -385,8 +376,7 @@ static int ipoib_sa_group_ah(struct ipoib_dev *priv,
 			     struct ib_sa_mcmember_rec *rec,
 			     struct rdma_ah_attr *attr)
 {
-	return ib_init_ah_from_mcmember(priv->ca, priv->port, rec, NULL,
-					IB_GID_TYPE_IB, attr);
+	return ib_init_ah_from_mcmember(priv->ca, priv->port, rec, NULL, IB_GID_TYPE_IB, attr);
 }
 
 /* Without an agent there are no reports, and no multicast routing. */
@@ -395,8 +385,7 @@ static int ipoib_sa_init(struct ipoib_dev *priv)
 	struct ipoib_agent *agent = ipoib_sa_agent_get(priv->ca, priv->port);
 
 	if (IS_ERR(agent)) {
-		netdev_warn(priv->netdev, "no MAD agent: %ld\n",
-			    PTR_ERR(agent));
+		netdev_warn(priv->netdev, "no MAD agent: %ld\n", PTR_ERR(agent));
 		return 0;
 	}
 	priv->agent = agent;

@@ -48,8 +48,7 @@ struct ipoib_sm_addr {
  *
  * Context: process; must not wait for another answer
  */
-typedef void (*ipoib_answer_t)(void *context, int status,
-			       const struct ib_mad_recv_wc *answer);
+typedef void (*ipoib_answer_t)(void *context, int status, const struct ib_mad_recv_wc *answer);
 
 /**
  * struct ipoib_question - a request to the SA
@@ -165,8 +164,7 @@ void ipoib_sa_agent_del_dev(struct ipoib_dev *priv);
 
 /* sa/mad.c */
 int ipoib_sa_agent_register(struct ipoib_agent *agent);
-int ipoib_sa_agent_ask(struct ipoib_agent *agent,
-		       const struct ipoib_question *question);
+int ipoib_sa_agent_ask(struct ipoib_agent *agent, const struct ipoib_question *question);
 void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner);
 struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent);
 void ipoib_sa_sm_put(struct ipoib_sm_addr *sm);
