@@ -464,14 +464,16 @@ static int ipoib_ud_create_qp(struct ipoib_dev *priv, u32 flags)
 	};
 	struct ib_qp *qp = ib_create_qp(priv->pd, &init);
 
-	if (IS_ERR(qp) && flags) {
-		init.create_flags = 0;
+	while (IS_ERR(qp) && init.create_flags) {
+		/* There may be few QPs that steering knows. */
+		init.create_flags &= init.create_flags & IB_QP_CREATE_NETIF_QP ?
+				     ~IB_QP_CREATE_NETIF_QP : 0;
 		qp = ib_create_qp(priv->pd, &init);
-		if (!IS_ERR(qp))
-			dev_info(&priv->ca->dev,
-				 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
-				 priv->port, flags);
 	}
+	if (!IS_ERR(qp) && init.create_flags != flags)
+		dev_info(&priv->ca->dev,
+			 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
+			 priv->port, flags & ~init.create_flags);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	priv->txq->qp_flags = init.create_flags;

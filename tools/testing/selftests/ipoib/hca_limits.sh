@@ -37,7 +37,7 @@ CASES=(
 	"checksums:claimed:off F1 an HCA that says it computes them and knows no such QPs is not relied upon"
 	"checksums:refused:off F1 nor is one that refuses such a QP"
 	"netif_qp:taken F24 a QP with NETIF_QP, where the HCA says it has flow steering"
-	"netif_qp:refused F24 is done without if the HCA refuses it"
+	"netif_qp:refused F24 is done without if the HCA refuses it, and nothing else is"
 	"queues:mlx5 F25 queues are as large as the HCA takes them, and that is said once"
 	"queues:small F25 also where the HCA takes little and calls it an invalid argument"
 	"queues:default F25 queues of the usual size are made as they are asked for"
@@ -170,8 +170,9 @@ netif_qp()
 	local refused=()
 
 	[ "$1" = taken ] || refused=("refuse_flags=$NETIF_QP" "refuse_error=$ENOMEM")
-	hca 2 steering=1 "${refused[@]}"
+	hca 2 steering=1 csum=1 "${refused[@]}"
 	up && check "ping" wait_ping 2 3
+	check_eq "segments by the HCA" "$(feature 2 tx-tcp-segmentation)" "on"
 	down
 }
 
