@@ -60,7 +60,7 @@
 #define IPOIB_CM_OWN_BUFS	16
 /*
  * Receives of an SRQ that are posted beyond one for each connection, at first, and those
- * that are not. The first connection waits for the former to be posted.
+ * that are not. The first connection waits for the margin to be posted.
  */
 #define IPOIB_CM_MARGIN		8
 #define IPOIB_CM_RESERVE	32
