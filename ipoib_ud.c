@@ -32,26 +32,25 @@
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
 
-/* Whether to try again, after a while: HCAs return these for want of memory or time. */
-static bool ipoib_ud_again(int err, unsigned int *tries)
+/* HCAs return these when they lack memory or time: the next try may succeed. */
+static bool ipoib_ud_is_passing(int err)
 {
-	if ((err != -ENOMEM && err != -EAGAIN && err != -EBUSY && err != -EINTR) ||
-	    ++*tries == IPOIB_MOVE_TRIES)
-		return false;
-	msleep(IPOIB_MOVE_PAUSE_MS);
-	return true;
+	return err == -ENOMEM || err == -EAGAIN || err == -EBUSY || err == -EINTR;
 }
 
 /* On the way down: an HCA that has no memory now has some a little later. */
 static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
-	unsigned int tries = 0;
+	unsigned int tries;
 	int err;
 
-	do
+	for (tries = 1;; tries++) {
 		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
-	while (ipoib_ud_again(err, &tries));
+		if (!ipoib_ud_is_passing(err) || tries == IPOIB_MOVE_TRIES)
+			break;
+		msleep(IPOIB_MOVE_PAUSE_MS);
+	}
 	if (err)
 		netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state, err);
 	return err;
@@ -116,15 +115,17 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
  */
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
-	unsigned int tries = 0;
+	unsigned int tries;
 	int err;
 
 	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
-	do
+	for (tries = 1;; tries++) {
 		err = ib_detach_mcast(priv->txq->qp, gid, lid);
-	while (ipoib_ud_again(err, &tries));
-	return err;
+		if (!ipoib_ud_is_passing(err) || tries == IPOIB_MOVE_TRIES)
+			return err;
+		msleep(IPOIB_MOVE_PAUSE_MS);
+	}
 }
 
 /**
