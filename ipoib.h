@@ -104,9 +104,9 @@
  *	for all work requests, and a round of the handler; frees what it made. The
  *	memory goes with the last reference, after a grace period.
  * &struct ipoib_peer
- *	hangs on its neighbour, where senders find it by QPN under RCU. That, its
- *	connections and frames that are on their way out count in &ipoib_peer.users,
- *	and with the last of them it is freed, after a grace period. It holds no
+ *	hangs on its neighbour, where senders find it by QPN under RCU. That and its
+ *	connections count in &ipoib_peer.users, and with the last of them it is
+ *	freed, after a grace period. It holds no
  *	neighbour: when one has been unlinked nothing is added to its peers, and its
  *	work, which holds a reference, takes those that there are from it.
  * what connections share
@@ -134,16 +134,15 @@
  * &ipoib_dev.wq (ordered): works of groups, listeners, refill of the receive queue, ending
  *	memberships of a P_Key that was replaced. It is flushed with RTNL held when groups
  *	stop, and goes after the last answer has come.
- * &ipoib_neighs.wq (unbound): works of neighbours, and their ageing. What waits for a path is
- *	sent and dropped here, so first contacts do not wait behind groups. Flushed with RTNL
- *	held when neighbours stop.
+ * &ipoib_neighs.wq (unbound): works of neighbours, and their ageing. What waits for a path, and
+ *	what a connection has not sent before its end, is sent and dropped here, so first
+ *	contacts do not wait behind groups. Flushed with RTNL held when neighbours stop.
  * &ipoib_ahs.work (system_unbound_wq): waits for grace periods and destroys address
  *	handles.
  * &ipoib_cm.wq (unbound): the works of connections. None needs RTNL, so it may be held where
  *	they are waited for: ipoib_cm_exit() and ipoib_cm_let_go().
- * works of &struct ipoib_cm (system_unbound_wq): sending what waited for a connection, what
- *	connections share. They do not wait behind the works of connections, and need no
- *	RTNL, either.
+ * &ipoib_cm.rx_work (system_unbound_wq): what connections share. It does not wait behind the
+ *	works of connections, and needs no RTNL, either.
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
  *	the SA, and the subscriptions to its reports.
  * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before that is

@@ -65,27 +65,25 @@ static void ipoib_arp_work(struct work_struct *work)
 	struct ipoib_neigh *neigh = container_of(to_delayed_work(work),
 						 struct ipoib_neigh, work);
 	struct ipoib_dev *priv = neigh->priv;
-	bool listed, known, asked, send, unreachable;
-	struct sk_buff_head frames, dropped;
+	bool listed, known, asked, unreachable;
+	struct sk_buff_head frames;
 	struct sk_buff *skb;
 
 	__skb_queue_head_init(&frames);
-	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&priv->neigh.lock);
 	listed = !list_empty(&neigh->list);
 	if (neigh->state == IPOIB_NEIGH_WAITING && listed)
 		ipoib_neigh_try(neigh);
 	known = rcu_access_pointer(neigh->ah);
-	send = known && !skb_queue_empty(&neigh->queue);
 	asked = ipoib_neigh_is_asked(neigh);
 	unreachable = neigh->failures >= IPOIB_ARP_UNREACHABLE;
 	if (!known && !asked)
-		ipoib_neigh_unpark(neigh, &dropped);
+		ipoib_neigh_unpark(priv, &neigh->queue, &frames);
 	spin_unlock_bh(&priv->neigh.lock);
-	if (send) {
+	if (known) {
 		ipoib_ud_send_begin(priv);
 		spin_lock(&priv->neigh.lock);
-		ipoib_neigh_unpark(neigh, &frames);
+		ipoib_neigh_unpark(priv, &neigh->queue, &frames);
 		spin_unlock(&priv->neigh.lock);
 		ipoib_ud_send_end(priv, &frames, ipoib_arp_xmit);
 	}
@@ -93,11 +91,11 @@ static void ipoib_arp_work(struct work_struct *work)
 		ipoib_cm_path_read(neigh, !listed);
 	if (unreachable) {
 		local_bh_disable();
-		skb_queue_walk(&dropped, skb)
+		skb_queue_walk(&frames, skb)
 			ipoib_arp_unreachable(skb);
 		local_bh_enable();
 	}
-	ipoib_drop_list(priv, &dropped, IPOIB_TX_NO_PATH);
+	ipoib_drop_list(priv, &frames, IPOIB_TX_NO_PATH);
 	ipoib_neigh_put(neigh);
 }
 
@@ -110,31 +108,30 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
 							struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
-	enum ipoib_stat why;
-	bool unreachable = false, waits = false, known = false;
+	bool unreachable = false, known = false;
 	unsigned long asked_at = 0;
+	enum ipoib_stat why;
 	struct ipoib_neigh *neigh;
 
 	spin_lock(&priv->neigh.lock);
 	neigh = ipoib_neigh_get(priv, to->gid, ipoib_arp_work, &why);
 	if (neigh) {
-		why = IPOIB_TX_NO_PATH;
 		if (ipoib_neigh_is_due(neigh) && !ipoib_neigh_is_asked(neigh))
 			ipoib_neigh_ask(neigh);
 		known = rcu_access_pointer(neigh->ah);
-		unreachable = neigh->failures >= IPOIB_ARP_UNREACHABLE;
-		asked_at = neigh->asked_at;
 		if (!skb_queue_empty(&neigh->queue) ||
 		    (!known && ipoib_neigh_is_asked(neigh))) {
-			known = false;
-			unreachable = false;
-			why = IPOIB_TX_QUEUE_FULL;
-			waits = ipoib_neigh_park(neigh, skb);
+			ipoib_neigh_park(priv, &neigh->queue, skb);
+			spin_unlock(&priv->neigh.lock);
+			return NULL;
 		}
+		why = IPOIB_TX_NO_PATH;
+		unreachable = neigh->failures >= IPOIB_ARP_UNREACHABLE;
+		asked_at = neigh->asked_at;
 	}
 	spin_unlock(&priv->neigh.lock);
-	if (known || waits)
-		return known ? neigh : NULL;
+	if (known)
+		return neigh;
 	if (unreachable)
 		ipoib_arp_mark_stale(skb, to, asked_at);
 	ipoib_drop(priv, skb, why);

@@ -55,27 +55,9 @@ static void ipoib_peer_key(struct ipoib_lladdr *key,
 }
 
 /*
- * Returns whether the frame was taken; else it is left to UD, as is one that is too long for the
- * connection. If it does not fit UD, either, the sender gets the greater of both in an ICMP
- * error, which is what the peer takes (C28).
- */
-static bool ipoib_cm_xmit_on(struct ipoib_conn *conn, struct sk_buff *skb)
-{
-	struct ipoib_dev *priv = conn->cm->priv;
-
-	if (likely(skb->len <= conn->mtu + IPOIB_HARD_LEN))
-		return ipoib_conn_xmit(conn, skb);
-	if (conn->mtu <= READ_ONCE(priv->mcast_mtu))
-		return false;
-	ipoib_pmtu_reject(priv, skb, conn->mtu);
-	return true;
-}
-
-/*
  * There was no connection. The peer hangs on @neigh from now on, and has one made.
- * Returns whether the frame was taken: it is if it is
- * too long for UD and a connection is being set up, or if others wait before it, or
- * if there is a connection now.
+ * Returns whether the frame was taken: it is if there is a connection now, or if one is being
+ * set up and the frame is too long for UD.
  */
 static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 			       struct sk_buff *skb)
@@ -83,7 +65,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 	bool fits = skb->len <= cm->priv->mcast_mtu + IPOIB_HARD_LEN;
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	struct ipoib_peer *peer = NULL;
-	struct ipoib_conn *conn = NULL;
+	struct ipoib_conn *conn;
 	struct ipoib_lladdr key;
 	bool taken = false;
 
@@ -99,18 +81,18 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 	if (peer->state == IPOIB_PEER_IDLE ||
 	    (peer->state == IPOIB_PEER_REFUSED && !ipoib_peer_pauses(peer)))
 		ipoib_peer_connect(cm, peer, false);
-	if (ipoib_peer_is_behind(peer) ||
-	    (!fits && peer->state == IPOIB_PEER_CONNECTING &&
-	     time_before(jiffies, peer->setup_deadline))) {
-		ipoib_peer_park(cm, peer, skb);
+	conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
+	if (conn) {
+		taken = ipoib_conn_xmit(conn, skb);
+	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
+		   time_before(jiffies, peer->setup_deadline)) {
+		ipoib_neigh_park(cm->priv, &peer->queue, skb);
 		taken = true;
-	} else {
-		conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
 	}
 	ipoib_peer_put(cm, peer);
 unlock:
 	spin_unlock(&cm->lock);
-	return taken || (conn && ipoib_cm_xmit_on(conn, skb));
+	return taken;
 }
 
 /*
@@ -171,22 +153,15 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
 		return false;
 	peer = ipoib_cm_peer(neigh, to);
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
-	/*
-	 * Pairs with ipoib_conn_use(): if frames waited when the connection was published, that is
-	 * seen. They have been sent when they do not wait any more: that is changed with the
-	 * transmit lock held.
-	 */
-	smp_rmb();
-	if (likely(conn) && likely(!ipoib_peer_is_behind(peer))) {
-		if (likely(ipoib_cm_xmit_on(conn, skb)))
+	if (likely(conn)) {
+		if (likely(ipoib_conn_xmit(conn, skb)))
 			return true;
 		/* What it does not take is for UD, unless it has just been closed. */
 		if (!test_bit(IPOIB_CONN_IS_SHUT, &conn->flags))
 			return false;
 	}
 	/* With no connection, and none to come for now, not even the lock is taken. */
-	if (peer && READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
-	    !ipoib_peer_is_behind(peer) && ipoib_peer_pauses(peer))
+	if (peer && READ_ONCE(peer->state) == IPOIB_PEER_REFUSED && ipoib_peer_pauses(peer))
 		return false;
 	return ipoib_cm_xmit_slow(cm, neigh, skb);
 }
@@ -206,7 +181,7 @@ static void ipoib_cm_close_all(struct ipoib_cm *cm)
  * ipoib_cm_flush - close all connections
  * @priv: the interface
  *
- * Those still needed are made anew.
+ * Those still needed are made anew: nothing is known of peers any more.
  *
  * Context: process
  */
@@ -214,13 +189,22 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 	struct sk_buff_head dropped;
+	struct ipoib_peer *peer;
+	unsigned int i;
 
 	if (!cm)
 		return;
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&cm->lock);
+	hash_for_each(cm->peers, i, peer, hash) {
+		ipoib_neigh_unpark(priv, &peer->queue, &dropped);
+		RCU_INIT_POINTER(peer->tx, NULL);
+		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+		peer->sid = IPOIB_SID_RFC;
+		peer->failures = 0;
+		peer->unverified = false;
+	}
 	ipoib_cm_close_all(cm);
-	ipoib_peer_forget_all(cm, &dropped);
 	spin_unlock_bh(&cm->lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
 }
@@ -521,12 +505,10 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
 	INIT_LIST_HEAD(&cm->closing);
-	INIT_LIST_HEAD(&cm->resend);
 	init_waitqueue_head(&cm->gone);
 	cm->seed = get_random_u32();
 	for (i = 0; i < IPOIB_CM_SHARES; i++)
 		INIT_LIST_HEAD(&cm->shares[i].conns);
-	INIT_WORK(&cm->resend_work, ipoib_peer_resend_work);
 	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
 	netif_napi_add(priv->netdev, &cm->rx_napi, ipoib_cm_rx_poll);
 	netif_napi_add_tx(priv->netdev, &cm->tx_napi, ipoib_cm_tx_poll);
@@ -590,7 +572,6 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&cm->rx_work);
 	netif_napi_del(&cm->tx_napi);
 	netif_napi_del(&cm->rx_napi);
-	flush_work(&cm->resend_work);
 	WARN_ON_ONCE(cm->npeers);
 	destroy_workqueue(cm->wq);
 	priv->cm = NULL;

@@ -19,8 +19,8 @@
 #include "ipoib.h"
 #include "ipoib_trace.h"
 
-/* Frames that may wait for a neighbour, and for all of an interface. */
-#define IPOIB_NEIGH_QUEUE	16
+/* Frames that may wait in one queue, and in all of an interface. */
+#define IPOIB_NEIGH_QUEUE	32
 #define IPOIB_NEIGH_QUEUED	4096
 /* A neighbour is forgotten after this time without a frame. */
 #define IPOIB_NEIGH_UNUSED	(300 * HZ)
@@ -82,38 +82,38 @@ static struct ipoib_neigh *ipoib_neigh_lookup(struct ipoib_dev *priv, const u8 *
 /* ---- frames that wait ---- */
 
 /**
- * ipoib_neigh_park - have a frame wait
- * @neigh: the neighbour
- * @skb: frame with its &struct ipoib_header
+ * ipoib_neigh_park - have a frame wait for a path or a connection
+ * @priv: the interface
+ * @queue: of a neighbour, or of a peer of one
+ * @skb: frame with its &struct ipoib_header; dropped if there is no room
  *
- * Context: &ipoib_neighs.lock held
- * Return: false if there is no room
+ * Context: lock of the queue held
  */
-bool ipoib_neigh_park(struct ipoib_neigh *neigh, struct sk_buff *skb)
+void ipoib_neigh_park(struct ipoib_dev *priv, struct sk_buff_head *queue,
+		      struct sk_buff *skb)
 {
-	struct ipoib_neighs *neighs = &neigh->priv->neigh;
-
-	lockdep_assert_held(&neighs->lock);
-	if (skb_queue_len(&neigh->queue) >= IPOIB_NEIGH_QUEUE ||
-	    neighs->queued >= IPOIB_NEIGH_QUEUED)
-		return false;
-	neighs->queued++;
-	__skb_queue_tail(&neigh->queue, skb);
-	return true;
+	if (skb_queue_len(queue) >= IPOIB_NEIGH_QUEUE ||
+	    atomic_read(&priv->neigh.queued) >= IPOIB_NEIGH_QUEUED) {
+		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
+		return;
+	}
+	atomic_inc(&priv->neigh.queued);
+	__skb_queue_tail(queue, skb);
 }
 
 /**
  * ipoib_neigh_unpark - take out the frames that wait
- * @neigh: the neighbour
+ * @priv: the interface
+ * @queue: of a neighbour, or of a peer of one
  * @frames: list of the caller that they are added to
  *
- * Context: &ipoib_neighs.lock held
+ * Context: lock of the queue held
  */
-void ipoib_neigh_unpark(struct ipoib_neigh *neigh, struct sk_buff_head *frames)
+void ipoib_neigh_unpark(struct ipoib_dev *priv, struct sk_buff_head *queue,
+			struct sk_buff_head *frames)
 {
-	lockdep_assert_held(&neigh->priv->neigh.lock);
-	neigh->priv->neigh.queued -= skb_queue_len(&neigh->queue);
-	skb_queue_splice_tail_init(&neigh->queue, frames);
+	atomic_sub(skb_queue_len(queue), &priv->neigh.queued);
+	skb_queue_splice_tail_init(queue, frames);
 }
 
 /* ---- queries ---- */
@@ -309,7 +309,7 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	else if (cancel_delayed_work(&neigh->work))
 		refcount_dec(&neigh->ref);
 	__skb_queue_head_init(&dropped);
-	ipoib_neigh_unpark(neigh, &dropped);
+	ipoib_neigh_unpark(priv, &neigh->queue, &dropped);
 	ipoib_drop_list(priv, &dropped, why);
 	ipoib_neigh_put(neigh);
 }
@@ -490,7 +490,7 @@ void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid,
 	spin_unlock_bh(&priv->neigh.lock);
 }
 
-/* ---- what connected mode reads ---- */
+/* ---- what connected mode needs ---- */
 
 /**
  * ipoib_neigh_record - copy the path record to a GID
@@ -515,6 +515,30 @@ int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec
 	}
 	spin_unlock_bh(&priv->neigh.lock);
 	return err;
+}
+
+/**
+ * ipoib_neigh_resend - have the work of a neighbour send what a connection has not
+ * @priv: the interface
+ * @gid: GID of the neighbour; without one they are dropped
+ * @frames: whole with their &struct ipoib_header, consumed. What comes waits behind them.
+ *
+ * Context: bottom halves off, without &ipoib_neighs.lock
+ */
+void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames)
+{
+	struct ipoib_neigh *neigh;
+	struct sk_buff *skb;
+
+	spin_lock(&priv->neigh.lock);
+	neigh = ipoib_neigh_lookup(priv, gid);
+	while (neigh && (skb = __skb_dequeue(frames))) {
+		atomic_inc(&priv->neigh.queued);
+		__skb_queue_tail(&neigh->queue, skb);
+		ipoib_neigh_post(neigh, 0);
+	}
+	spin_unlock(&priv->neigh.lock);
+	ipoib_drop_list(priv, frames, IPOIB_TX_FLUSHED);
 }
 
 /* ---- debugfs ---- */
@@ -665,7 +689,7 @@ int ipoib_neigh_init(struct ipoib_dev *priv)
 void ipoib_neigh_exit(struct ipoib_dev *priv)
 {
 	WARN_ON_ONCE(!list_empty(&priv->neigh.list));
-	WARN_ON_ONCE(priv->neigh.queued);
+	WARN_ON_ONCE(atomic_read(&priv->neigh.queued));
 	destroy_workqueue(priv->neigh.wq);
 	rhashtable_destroy(&priv->neigh.table);
 }

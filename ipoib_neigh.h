@@ -109,8 +109,8 @@ struct ipoib_neighs {
 	struct list_head list;
 	/** @nneighs: length of @list */
 	unsigned int nneighs;
-	/** @queued: frames that wait for paths */
-	unsigned int queued;
+	/** @queued: frames that wait for paths and connections; without the lock */
+	atomic_t queued;
 	/** @limit: of outstanding path queries; NULL if there is none */
 	struct ipoib_limit *limit;
 	/** @wq: unbound, of the works of neighbours and of @work */
@@ -205,8 +205,11 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 void ipoib_neigh_put(struct ipoib_neigh *neigh);
 void ipoib_neigh_ask(struct ipoib_neigh *neigh);
 void ipoib_neigh_try(struct ipoib_neigh *neigh);
-bool ipoib_neigh_park(struct ipoib_neigh *neigh, struct sk_buff *skb);
-void ipoib_neigh_unpark(struct ipoib_neigh *neigh, struct sk_buff_head *frames);
+void ipoib_neigh_park(struct ipoib_dev *priv, struct sk_buff_head *queue,
+		      struct sk_buff *skb);
+void ipoib_neigh_unpark(struct ipoib_dev *priv, struct sk_buff_head *queue,
+			struct sk_buff_head *frames);
+void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames);
 void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
 			  const struct sa_path_rec *rec);
 void ipoib_neigh_all_stale(struct ipoib_dev *priv);

@@ -10,9 +10,9 @@
  *	accept.c	granting connections that peers request
  *	share.c		how many connections there may be, of a port and of all
  *	qp.c		a connection, its QP and its identifier
+ *	peer.c		peers, their ports, and what is sent on
  *	rx.c		receiving
  *	tx.c		sending
- *	peer.c		peers, their ports, and the frames that wait for a connection
  */
 #ifndef IPOIB_CM_PRIVATE_H
 #define IPOIB_CM_PRIVATE_H
@@ -25,10 +25,6 @@
 /* Sends under way on a connection, and frames that wait for one to complete. */
 #define IPOIB_CM_RING		32
 #define IPOIB_CM_BACKLOG	256
-/* Frames too long for UD that wait for a connection: of a peer, of a port, of all. */
-#define IPOIB_CM_PARKED		32
-#define IPOIB_CM_PARKED_PORT	128
-#define IPOIB_CM_PARKED_ALL	512
 /*
  * A frame up to this long is copied, and its send need not complete: one in so many does.
  * A page holds the copies of a connection; where pages are large there are none.
@@ -128,7 +124,6 @@ enum ipoib_identity {
  * @nconns: connections that are not closing
  * @npending: of those, the ones that are not established yet
  * @nclosing: connections that are closing, until they are freed
- * @nparked: frames that wait for a connection
  * @banned: seconds of boot time; until then the port gets no connection
  *
  * Connections count here whichever end requested them. Under &ipoib_cm.lock.
@@ -138,7 +133,6 @@ struct ipoib_cm_share {
 	unsigned int nconns;
 	unsigned int npending;
 	unsigned int nclosing;
-	unsigned int nparked;
 	time64_t banned;
 };
 
@@ -246,10 +240,8 @@ enum ipoib_peer_state {
  * @neigh_list: in &ipoib_neigh.peers since there was a frame for it that had no connection,
  *	until its neighbour ends, here or in the stack; else it is there for its connections
  * @addr: key, flags zero
- * @tx: connection to send on; what comes waits while @resend does
- * @resend: in &ipoib_cm.resend if @parked is to be sent, and all that comes
- *	waits behind; or empty. Emptied with the transmit lock held.
- * @state: written under &ipoib_cm.lock
+ * @tx: connection to send on
+ * @state: UP with @tx; written under &ipoib_cm.lock
  * @offers: transports the peer offers, from the flags of its address
  * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
  *	has done either; the other one is tried if it does not know that any more
@@ -258,25 +250,22 @@ enum ipoib_peer_state {
  * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
  *	is not relied upon before @retry_at either
  * @setup_deadline: jiffies; until then frames too long for UD wait
- * @parked: frames that wait, whole with their &struct ipoib_header: too long for
- *	UD, or see @resend
- * @nparked: those of @parked that are counted in &ipoib_cm.nparked and in a share
- * @node: number of the port, see ipoib_cm_node(), in whose share they are counted
+ * @queue: frames too long for UD that wait, whole with their &struct ipoib_header; in
+ *	IPOIB_PEER_CONNECTING
  * @conns: its connections, by &ipoib_conn.peer_list
  * @hash: in &ipoib_cm.peers
- * @users: it is freed without: connections not freed, @neigh_list, @resend, callers of
+ * @users: it is freed without: connections not freed, @neigh_list, callers of
  *	ipoib_peer_get()
  * @last_rx: jiffies, with a resolution of a second, of the last frame that has come on an
  *	unreliable connection
  * @rcu: frees it
  *
- * All but @tx, @resend and @last_rx under &ipoib_cm.lock.
+ * All but @tx and @last_rx under &ipoib_cm.lock.
  */
 struct ipoib_peer {
 	struct hlist_node neigh_list;
 	struct ipoib_lladdr addr;
 	struct ipoib_conn __rcu *tx;
-	struct list_head resend;
 	enum ipoib_peer_state state;
 	u8 offers;
 	u8 sid;
@@ -284,9 +273,7 @@ struct ipoib_peer {
 	unsigned long retry_at;
 	unsigned int failures;
 	unsigned long setup_deadline;
-	struct sk_buff_head parked;
-	unsigned int nparked;
-	u32 node;
+	struct sk_buff_head queue;
 	struct list_head conns;
 	struct hlist_node hash;
 	unsigned int users;
@@ -523,7 +510,6 @@ struct ipoib_cm_tx_cq {
  * @lock: protects peers and the state of connections
  * @peers: &struct ipoib_peer by address
  * @npeers: how many
- * @nparked: frames of all of them that wait for a connection
  * @conns: connections that are not closing
  * @nconns: how many there are, closing ones included
  * @npending: how many are not established yet
@@ -531,7 +517,6 @@ struct ipoib_cm_tx_cq {
  * @seed: of the hash that assigns ports to shares
  * @closing: those that are, until they are dead
  * @gone: woken when there is none, closing or not
- * @resend: peers whose frames have waited long enough
  * @mutex: protects @rx and @tx_cq: what all connections share
  * @rx: receiving
  * @srq_state: written with @mutex held, but for IPOIB_SRQ_LOW and IPOIB_SRQ_FAILED, which
@@ -548,7 +533,6 @@ struct ipoib_cm_tx_cq {
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
  *	wait for these
- * @resend_work: sends what waits for @resend
  * @rx_work: checks whether receives come back, and gives @rx back
  * @empty_at: jiffies since when there is no connection, if there is none
  */
@@ -561,7 +545,6 @@ struct ipoib_cm {
 	spinlock_t lock; /* peers, states of connections */
 	DECLARE_HASHTABLE(peers, IPOIB_CM_PEER_BITS);
 	unsigned int npeers;
-	unsigned int nparked;
 	struct list_head conns;
 	unsigned int nconns;
 	unsigned int npending;
@@ -569,7 +552,6 @@ struct ipoib_cm {
 	u32 seed;
 	struct list_head closing;
 	wait_queue_head_t gone;
-	struct list_head resend;
 
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
@@ -586,7 +568,6 @@ struct ipoib_cm {
 
 	struct ib_cm_id *listen[2];
 	struct workqueue_struct *wq;
-	struct work_struct resend_work;
 	struct delayed_work rx_work;
 	unsigned long empty_at;
 };
@@ -601,15 +582,6 @@ static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 {
 	/* The reserved octet is ignored (C29). */
 	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
-}
-
-/*
- * Frames that waited are about to go: what comes now waits behind them. Without the lock it is to
- * be read after &ipoib_peer.tx, see ipoib_cm_xmit().
- */
-static inline bool ipoib_peer_is_behind(const struct ipoib_peer *peer)
-{
-	return !list_empty(&peer->resend);
 }
 
 /* Whether a connection is that which is sent on. Context: &ipoib_cm.lock held. */
@@ -737,18 +709,15 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		       struct ipoib_neigh *neigh);
-void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			struct ipoib_conn *conn);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
 bool ipoib_peer_is_unverified(const struct ipoib_peer *peer);
-void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		     struct sk_buff *skb);
-void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped);
 void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
-void ipoib_peer_resend_work(struct work_struct *work);
 void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);
 

@@ -84,7 +84,7 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 		return left;
 	if (wait > 0)
 		return min(left, wait);
-	ipoib_peer_resend(conn->cm, peer);
+	ipoib_peer_release(conn->cm, peer, NULL);
 	return left;
 }
 

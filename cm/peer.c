@@ -5,7 +5,7 @@
  * A peer is a link-layer address, whatever IP addresses are behind it (C5). It
  * remembers whether a connection is sent on, or being made, or was refused a
  * while ago. In every state but UP frames go over UD, so nothing is lost while a
- * connection is made, or if none can be made. Only frames too long for UD wait here
+ * connection is made, or if none can be made. Only frames too long for UD wait
  * until it is there.
  *
  * Senders find peers under RCU, by the neighbour; they are changed under &ipoib_cm.lock. Only
@@ -230,9 +230,8 @@ struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
 		peer->addr = *addr;
 		peer->sid = IPOIB_SID_RFC;
 		peer->last_rx = jiffies;
-		__skb_queue_head_init(&peer->parked);
+		__skb_queue_head_init(&peer->queue);
 		INIT_LIST_HEAD(&peer->conns);
-		INIT_LIST_HEAD(&peer->resend);
 		hash_add(cm->peers, &peer->hash, ipoib_peer_hash(cm, addr));
 		cm->npeers++;
 	}
@@ -252,7 +251,7 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	lockdep_assert_held(&cm->lock);
 	if (--peer->users)
 		return;
-	WARN_ON_ONCE(!skb_queue_empty(&peer->parked));
+	WARN_ON_ONCE(!skb_queue_empty(&peer->queue));
 	hash_del(&peer->hash);
 	cm->npeers--;
 	kfree_rcu(peer, rcu);
@@ -305,22 +304,25 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
 /* ---- how we stand with one ---- */
 
 /**
- * ipoib_peer_resend - have frames that waited for a connection go, over whatever there is
+ * ipoib_peer_release - end the waiting of frames for a connection
  * @cm: connected mode of the interface
  * @peer: the peer they are for
+ * @conn: what they go on, or NULL. The senders of those that are too long for that get an error.
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_peer_resend(struct ipoib_cm *cm, struct ipoib_peer *peer)
+void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer,
+			struct ipoib_conn *conn)
 {
+	struct sk_buff_head frames;
+	struct sk_buff *skb;
+
 	lockdep_assert_held(&cm->lock);
-	if (skb_queue_empty(&peer->parked))
-		return;
-	if (!ipoib_peer_is_behind(peer)) {
-		list_add_tail(&peer->resend, &cm->resend);
-		peer->users++;
-	}
-	queue_work(system_unbound_wq, &cm->resend_work);
+	__skb_queue_head_init(&frames);
+	ipoib_neigh_unpark(cm->priv, &peer->queue, &frames);
+	while ((skb = __skb_dequeue(&frames)))
+		if (!conn || !ipoib_conn_xmit(conn, skb))
+			ipoib_pmtu_reject(cm->priv, skb, READ_ONCE(cm->priv->mcast_mtu));
 }
 
 /**
@@ -337,8 +339,8 @@ void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	WRITE_ONCE(peer->retry_at, jiffies +
 		   ipoib_backoff(peer->failures, IPOIB_CM_RETRY_MIN,
 				 IPOIB_CM_RETRY_MAX));
-	peer->state = IPOIB_PEER_REFUSED;
-	ipoib_peer_resend(cm, peer);
+	WRITE_ONCE(peer->state, IPOIB_PEER_REFUSED);
+	ipoib_peer_release(cm, peer, NULL);
 }
 
 /**
@@ -370,8 +372,8 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	ipoib_touch(&conn->used);
 	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
-	ipoib_peer_resend(cm, peer);
-	/* After what makes frames wait, see ipoib_cm_xmit(). */
+	/* What comes finds the connection, and goes behind these. */
+	ipoib_peer_release(cm, peer, conn);
 	rcu_assign_pointer(peer->tx, conn);
 }
 
@@ -445,7 +447,6 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	unsigned long flags;
 
 	lockdep_assert_held(&cm->lock);
-	ipoib_peer_resend(cm, peer);
 	if (!ipoib_conn_is_used(conn)) {
 		ipoib_peer_settle(cm, peer);
 		return;
@@ -460,116 +461,6 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			     conn->transport == IPOIB_TRANSPORT_RC));
 	if (peer->unverified)
 		ipoib_peer_failed(cm, peer);
-}
-
-/* The caller sends or drops them. */
-static void ipoib_peer_unhold(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			      struct sk_buff_head *to)
-{
-	lockdep_assert_held(&cm->lock);
-	ipoib_cm_share(cm, peer->node)->nparked -= peer->nparked;
-	cm->nparked -= peer->nparked;
-	peer->nparked = 0;
-	skb_queue_splice_tail_init(&peer->parked, to);
-}
-
-/**
- * ipoib_peer_forget_all - begin anew with all of them
- * @cm: connected mode of the interface
- * @dropped: what waited is added here
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_peer_forget_all(struct ipoib_cm *cm, struct sk_buff_head *dropped)
-{
-	struct ipoib_peer *peer;
-	unsigned int i;
-
-	lockdep_assert_held(&cm->lock);
-	hash_for_each(cm->peers, i, peer, hash) {
-		ipoib_peer_unhold(cm, peer, dropped);
-		peer->state = IPOIB_PEER_IDLE;
-		peer->sid = IPOIB_SID_RFC;
-		peer->failures = 0;
-		peer->unverified = false;
-	}
-}
-
-/* ---- frames that wait ---- */
-
-/**
- * ipoib_peer_park - let a frame wait for a connection, if there is room
- * @cm: connected mode of the interface
- * @peer: the peer it is for
- * @skb: the frame, consumed
- *
- * What waits for connections to many peers at once is bounded, over those on one port and
- * over all. What is behind frames that are on their way out is not part of that.
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_peer_park(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		     struct sk_buff *skb)
-{
-	struct ipoib_cm_share *share;
-	struct ipoib_port_addr port = {};
-
-	lockdep_assert_held(&cm->lock);
-	if (ipoib_peer_is_behind(peer)) {
-		if (skb_queue_len(&peer->parked) >= IPOIB_CM_BACKLOG)
-			goto drop;
-		__skb_queue_tail(&peer->parked, skb);
-		return;
-	}
-	/* None is counted: the port may be another one than before. */
-	if (!peer->nparked) {
-		ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port);
-		peer->node = ipoib_cm_node(cm, &port);
-	}
-	share = ipoib_cm_share(cm, peer->node);
-	if (skb_queue_len(&peer->parked) >= IPOIB_CM_PARKED ||
-	    share->nparked >= IPOIB_CM_PARKED_PORT ||
-	    cm->nparked >= IPOIB_CM_PARKED_ALL)
-		goto drop;
-	share->nparked++;
-	cm->nparked++;
-	peer->nparked++;
-	__skb_queue_tail(&peer->parked, skb);
-	return;
-
-drop:
-	ipoib_drop(cm->priv, skb, IPOIB_TX_CM_FULL);
-}
-
-/**
- * ipoib_peer_resend_work - send the frames that waited for connections
- * @work: &ipoib_cm.resend_work
- *
- * The transmit lock is held until those of a peer have been sent, so nothing overtakes: until
- * then what comes finds that it is behind.
- *
- * Context: process
- */
-void ipoib_peer_resend_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(work, struct ipoib_cm, resend_work);
-	struct sk_buff_head frames;
-	struct ipoib_peer *peer;
-
-	__skb_queue_head_init(&frames);
-	while (!list_empty_careful(&cm->resend)) {
-		ipoib_ud_send_begin(cm->priv);
-		spin_lock(&cm->lock);
-		peer = list_first_entry_or_null(&cm->resend, struct ipoib_peer, resend);
-		if (peer) {
-			list_del_init(&peer->resend);
-			ipoib_peer_unhold(cm, peer, &frames);
-			ipoib_peer_put(cm, peer);
-		}
-		spin_unlock(&cm->lock);
-		ipoib_ud_send_end(cm->priv, &frames, ipoib_arp_xmit);
-		cond_resched();
-	}
 }
 
 /* ---- debugfs ---- */

@@ -150,21 +150,30 @@ static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
 /**
  * ipoib_conn_xmit - send a frame on a connection
  * @conn: the connection, read under RCU
- * @skb: frame with its &struct ipoib_header, no longer than &ipoib_conn.mtu
- *	allows
+ * @skb: frame with its &struct ipoib_header
+ *
+ * If it fits neither the connection nor UD, the sender gets the greater of both in an ICMP error,
+ * which is what the peer takes (C28).
  *
  * Context: bottom halves off, RCU read side
- * Return: true if the frame was taken; false if the connection has just been
- * closed
+ * Return: true if the frame was taken; false if the connection has just been closed, see
+ * IPOIB_CONN_IS_SHUT, or if the frame is too long for it and left to UD
  */
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 {
 	struct sk_buff_head *backlog = &conn->backlog;
+	struct ipoib_dev *priv = conn->cm->priv;
 	bool shut;
 
+	if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN)) {
+		if (conn->mtu <= READ_ONCE(priv->mcast_mtu))
+			return false;
+		ipoib_pmtu_reject(priv, skb, conn->mtu);
+		return true;
+	}
 	ipoib_touch(&conn->used);
 	if (unlikely(!ipoib_conn_checksum(skb))) {
-		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_MAP);
+		ipoib_drop(priv, skb, IPOIB_TX_MAP);
 		return true;
 	}
 	spin_lock(&conn->tx_lock);
@@ -175,7 +184,7 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 	if (likely(skb_queue_empty(backlog) && ipoib_conn_may_post(conn))) {
 		ipoib_conn_send(conn, skb);
 	} else if (skb_queue_len(backlog) >= IPOIB_CM_BACKLOG) {
-		ipoib_drop(conn->cm->priv, skb, IPOIB_TX_CM_FULL);
+		ipoib_drop(priv, skb, IPOIB_TX_CM_FULL);
 	} else {
 		__skb_queue_tail(backlog, skb);
 		/* Pairs with ipoib_conn_drain(): the frame is seen there, or the room here. */
@@ -191,22 +200,24 @@ unlock:
  * ipoib_conn_shut - take no more frames
  * @conn: a connection that is being closed
  *
- * What was never posted waits with the peer, whole with its header again.
+ * What was never posted goes another way, whole with its header again.
  *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_conn_shut(struct ipoib_conn *conn)
 {
+	struct sk_buff_head frames;
 	struct sk_buff *skb;
 
 	lockdep_assert_held(&conn->cm->lock);
+	__skb_queue_head_init(&frames);
 	spin_lock(&conn->tx_lock);
 	set_bit(IPOIB_CONN_IS_SHUT, &conn->flags);
-	while ((skb = __skb_dequeue(&conn->backlog))) {
-		skb_push(skb, IPOIB_LLADDR_LEN);
-		__skb_queue_tail(&conn->peer->parked, skb);
-	}
+	skb_queue_splice_init(&conn->backlog, &frames);
 	spin_unlock(&conn->tx_lock);
+	skb_queue_walk(&frames, skb)
+		skb_push(skb, IPOIB_LLADDR_LEN);
+	ipoib_neigh_resend(conn->cm->priv, conn->peer->addr.gid, &frames);
 }
 
 /* There is room again, or it may have been the last send of a connection that is closing. */
