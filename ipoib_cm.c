@@ -454,7 +454,7 @@ static int ipoib_cm_seq_show(struct seq_file *file, void *at)
 			   IPOIB_CM_RING * (sizeof(struct ipoib_tx_slot) + IPOIB_CM_TX_COPY));
 	}
 	hlist_for_each_entry(peer, &cm->peers[*pos], hash)
-		ipoib_peer_show(file, peer);
+		ipoib_peer_show(file, cm, peer);
 	return 0;
 }
 

@@ -10,7 +10,6 @@
  * and takes &ipoib_cm.lock only: it decides about the request, and the work of the connection
  * makes the QP and sends the REP.
  */
-#include <linux/etherdevice.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 
@@ -25,18 +24,15 @@
  * request says where to: with the right LID and any QPN it would have all that is sent thrown
  * away.
  */
-static int ipoib_cm_check_port(const struct ipoib_cm *cm, struct ib_cm_id *id,
-			       const struct ipoib_port_addr *port)
+static int ipoib_cm_check_port(const struct ipoib_cm *cm, struct ib_cm_id *id, u64 port)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
-	struct ipoib_port_addr to;
 	int mask;
 
 	if (ib_cm_init_qp_attr(id, &attr, &mask))
 		return IB_CM_REJ_NO_RESOURCES;
-	ipoib_cm_port_addr_set(&to, rdma_ah_get_dlid(&attr.ah_attr),
-			       rdma_ah_retrieve_dmac(&attr.ah_attr));
-	if (ipoib_cm_port_addr_equal(cm->priv, &to, port))
+	if (ipoib_cm_port(cm, rdma_ah_get_dlid(&attr.ah_attr),
+			  rdma_ah_retrieve_dmac(&attr.ah_attr)) == port)
 		return 0;
 	ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 	return IB_CM_REJ_INVALID_LID;
@@ -78,11 +74,11 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 	}
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(addr, 0, qpn, &path->dgid);
-	ipoib_cm_port_addr_from_rec(&conn->port, req->primary_path);
+	conn->port = ipoib_cm_port_of(cm, req->primary_path);
 	conn->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
 					       IPOIB_FAILOVER_ACCEPTED;
 	conn->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC : IPOIB_TRANSPORT_RC;
-	return ipoib_cm_check_port(cm, id, &conn->port);
+	return ipoib_cm_check_port(cm, id, conn->port);
 }
 
 /*
@@ -124,12 +120,11 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	enum ipoib_identity identity;
 	struct ipoib_peer *peer;
 
-	conn->node = ipoib_cm_node(cm, &conn->port);
 	spin_lock_bh(&cm->lock);
 	peer = ipoib_peer_get(cm, addr);
 	if (!peer)
 		goto unlock;
-	identity = ipoib_conn_identity(cm, peer->addr.gid, &conn->port);
+	identity = ipoib_conn_identity(cm, peer->addr.gid, conn->port);
 	if (identity == IPOIB_IDENTITY_REFUTED) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		ipoib_neigh_contradicted(cm->priv, peer->addr.gid, IPOIB_NEIGH_TRUST);
@@ -139,7 +134,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 		reason = IB_CM_REJ_CONSUMER_DEFINED;
 		goto put;
 	}
-	err = ipoib_cm_admit(cm, conn->node);
+	err = ipoib_cm_admit(cm, conn->port);
 	if (err == -EDQUOT)
 		ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
 	if (err)
@@ -151,7 +146,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	if (rfc)
 		peer->sid = IPOIB_SID_RFC;
 	conn->confirmed = identity == IPOIB_IDENTITY_CONFIRMED;
-	conn->duplex = rfc && ipoib_cm_share(cm, conn->node)->nconns < IPOIB_CM_SHARE_SENDS;
+	conn->duplex = rfc && ipoib_cm_share(cm, conn->port)->nconns < IPOIB_CM_SHARE_SENDS;
 	conn->id = id;
 	id->context = conn;
 	id->cm_handler = ipoib_conn_event;

@@ -17,6 +17,7 @@
 #ifndef IPOIB_CM_PRIVATE_H
 #define IPOIB_CM_PRIVATE_H
 
+#include <linux/etherdevice.h>
 #include <linux/hashtable.h>
 #include <linux/jhash.h>
 
@@ -93,16 +94,6 @@
 enum ipoib_transport {
 	IPOIB_TRANSPORT_RC,
 	IPOIB_TRANSPORT_UC,
-};
-
-/**
- * struct ipoib_port_addr - address of the port of a peer
- * @lid: its LID, 0 on a fabric without
- * @mac: its MAC address, zero on a fabric without
- */
-struct ipoib_port_addr {
-	u32 lid;
-	u8 mac[ETH_ALEN];
 };
 
 /**
@@ -358,10 +349,9 @@ struct ipoib_cm_bufs {
  * @theirs: private data of the peer's REP or RTU
  * @reason: of its REJ
  * @failover: what the REP says of the alternate path of the REQ
- * @port: port at the other end: that of the path record, or that which the peer's request
- *	has come from
- * @node: its number when the connection was made or requested, see ipoib_cm_node(), in whose
- *	share it is counted
+ * @port: number of the port at the other end when the connection was made or requested, see
+ *	ipoib_cm_port(), in whose share it is counted: of that of the path record, or of that
+ *	which the peer's request has come from
  * @psn: first PSN of the packets to us
  * @deadline: jiffies; until then it may take to become established, or to close; for its work
  * @asked_at: jiffies when its work last found that all that was sent may have been answered
@@ -400,8 +390,7 @@ struct ipoib_conn {
 	struct ipoib_cm_data theirs;
 	enum ib_cm_rej_reason reason;
 	enum ipoib_failover failover;
-	struct ipoib_port_addr port;
-	u32 node;
+	u64 port;
 	u32 psn;
 	unsigned long deadline;
 	unsigned long asked_at;
@@ -608,17 +597,37 @@ static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 }
 
 /**
+ * ipoib_cm_port - number of a port, by which what its peers have is counted
+ * @cm: connected mode of the interface
+ * @lid: LID of the port
+ * @mac: MAC address, NULL on InfiniBand
+ *
+ * Return: of InfiniBand the LID without the LMC, as ipoib_police_pass() has it, else the MAC
+ * address
+ */
+static inline u64 ipoib_cm_port(const struct ipoib_cm *cm, u32 lid, const u8 *mac)
+{
+	return mac ? ether_addr_to_u64(mac) : lid >> READ_ONCE(cm->priv->lmc);
+}
+
+/* The port that a path record leads to. */
+static inline u64 ipoib_cm_port_of(const struct ipoib_cm *cm, struct sa_path_rec *rec)
+{
+	return ipoib_cm_port(cm, be32_to_cpu(sa_path_get_dlid(rec)), sa_path_get_dmac(rec));
+}
+
+/**
  * ipoib_cm_share - share of a port
  * @cm: connected mode of the interface
- * @node: number of the port, see ipoib_cm_node()
+ * @port: number of the port, see ipoib_cm_port()
  *
  * Ports may have one in common, which a host cannot bring about: the hash is keyed.
  *
  * Return: the share
  */
-static inline struct ipoib_cm_share *ipoib_cm_share(struct ipoib_cm *cm, u32 node)
+static inline struct ipoib_cm_share *ipoib_cm_share(struct ipoib_cm *cm, u64 port)
 {
-	return &cm->shares[jhash_1word(node, cm->seed) % IPOIB_CM_SHARES];
+	return &cm->shares[jhash_2words(port, port >> 32, cm->seed) % IPOIB_CM_SHARES];
 }
 
 /**
@@ -688,17 +697,7 @@ static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
 }
 
 /* peer.c */
-void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac);
-void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
-				 struct sa_path_rec *rec);
-int ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-			      struct ipoib_port_addr *port);
-bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
-			      const struct ipoib_port_addr *a,
-			      const struct ipoib_port_addr *b);
-u32 ipoib_cm_node(const struct ipoib_cm *cm, const struct ipoib_port_addr *port);
-enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
-					const struct ipoib_port_addr *port);
+enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid, u64 port);
 void ipoib_conn_compare(struct ipoib_conn *conn);
 bool ipoib_conn_may_send(const struct ipoib_conn *conn);
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
@@ -717,13 +716,13 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
 bool ipoib_peer_is_unverified(const struct ipoib_peer *peer);
-void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer);
+void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);
 
 /* share.c */
-void ipoib_cm_share_move(struct ipoib_conn *conn, u32 node);
-int ipoib_cm_admit(struct ipoib_cm *cm, u32 node);
+void ipoib_cm_share_move(struct ipoib_conn *conn, u64 port);
+int ipoib_cm_admit(struct ipoib_cm *cm, u64 port);
 void ipoib_cm_share_ban(struct ipoib_cm *cm);
 
 /* qp.c */

@@ -179,7 +179,7 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 		/* The share has them in order of use, which is that of eviction. */
 		if (time_after(READ_ONCE(conn->used) + IPOIB_CM_CHECK, jiffies))
 			list_move_tail(&conn->share_list,
-				       &ipoib_cm_share(conn->cm, conn->node)->conns);
+				       &ipoib_cm_share(conn->cm, conn->port)->conns);
 		return min(idle, send);
 	}
 	if (why != IPOIB_CLOSE_IDLE)

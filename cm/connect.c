@@ -107,14 +107,14 @@ static bool ipoib_peer_use_any(struct ipoib_peer *peer, const struct ipoib_conn 
 static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again)
 {
 	u8 both = cm->offers & peer->offers;
-	struct ipoib_port_addr port;
+	struct sa_path_rec rec;
 	struct ipoib_conn *conn;
 	int err;
 
 	lockdep_assert_held(&cm->lock);
 	if (!both || !ipoib_cm_is_on(cm->priv))
 		return -EOPNOTSUPP;
-	if (ipoib_cm_port_addr_lookup(cm->priv, peer->addr.gid, &port) == -ENOENT)
+	if (ipoib_neigh_record(cm->priv, peer->addr.gid, &rec) == -ENOENT)
 		return -ENETUNREACH;
 	conn = ipoib_conn_alloc(cm, GFP_ATOMIC);
 	if (!conn)
@@ -123,10 +123,9 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
 		conn->transport = cm->prefer;
 	else if (both == IPOIB_LLADDR_UC)
 		conn->transport = IPOIB_TRANSPORT_UC;
-	conn->port = port;
-	conn->node = ipoib_cm_node(cm, &port);
+	conn->port = ipoib_cm_port_of(cm, &rec);
 	/* Last: another one may have to make room. */
-	err = ipoib_cm_admit(cm, conn->node);
+	err = ipoib_cm_admit(cm, conn->port);
 	if (err) {
 		kfree(conn);
 		return err;
@@ -192,8 +191,7 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 		return -ECANCELED;
 	if (err == -ENOENT)
 		return -ENETUNREACH;
-	ipoib_cm_port_addr_from_rec(&conn->port, rec);
-	ipoib_cm_share_move(conn, ipoib_cm_node(cm, &conn->port));
+	ipoib_cm_share_move(conn, ipoib_cm_port_of(cm, rec));
 	set_bit(IPOIB_CONN_IS_ASKED, &conn->flags);
 	return 0;
 }

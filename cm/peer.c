@@ -14,10 +14,8 @@
  * connections keep no neighbour, and what may be known of addresses that were invented is
  * limited with neighbours and connections.
  */
-#include <linux/etherdevice.h>
 #include <linux/jhash.h>
 #include <linux/slab.h>
-#include <rdma/ib_addr.h>
 
 #include "ipoib.h"
 #include "cm/cm.h"
@@ -42,106 +40,26 @@ static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_REFUSED]		= "refused",
 };
 
-/* ---- addresses of ports ---- */
-
-/**
- * ipoib_cm_port_addr_set - set the address of a port
- * @port: filled in; what its fabric does not have is zero
- * @lid: LID
- * @mac: MAC address, or NULL
- */
-void ipoib_cm_port_addr_set(struct ipoib_port_addr *port, u32 lid, const u8 *mac)
-{
-	port->lid = lid;
-	memset(port->mac, 0, sizeof(port->mac));
-	if (mac)
-		memcpy(port->mac, mac, sizeof(port->mac));
-}
-
-/**
- * ipoib_cm_port_addr_from_rec - where a path record leads to
- * @port: filled in
- * @rec: the record
- */
-void ipoib_cm_port_addr_from_rec(struct ipoib_port_addr *port,
-				 struct sa_path_rec *rec)
-{
-	ipoib_cm_port_addr_set(port, be32_to_cpu(sa_path_get_dlid(rec)),
-			       sa_path_get_dmac(rec));
-}
-
-/**
- * ipoib_cm_port_addr_lookup - where the fabric has a GID
- * @priv: the interface
- * @gid: the GID
- * @port: filled in, if there is a path record
- *
- * Context: any but hard interrupt
- * Return: as ipoib_neigh_record()
- */
-int ipoib_cm_port_addr_lookup(struct ipoib_dev *priv, const u8 *gid,
-			      struct ipoib_port_addr *port)
-{
-	struct sa_path_rec rec;
-	int err = ipoib_neigh_record(priv, gid, &rec);
-
-	if (err != -ENOENT)
-		ipoib_cm_port_addr_from_rec(port, &rec);
-	return err;
-}
-
-/**
- * ipoib_cm_port_addr_equal - whether two addresses are of one port
- * @priv: the interface
- * @a: address of a port
- * @b: another
- *
- * Return: true if so
- */
-bool ipoib_cm_port_addr_equal(const struct ipoib_dev *priv,
-			      const struct ipoib_port_addr *a,
-			      const struct ipoib_port_addr *b)
-{
-	return ipoib_lid_is_same_port(a->lid, b->lid, READ_ONCE(priv->lmc)) &&
-	       ether_addr_equal(a->mac, b->mac);
-}
-
-/**
- * ipoib_cm_node - number of a port, by which what its peers have is counted
- * @cm: connected mode of the interface
- * @port: the port
- *
- * It is that of ipoib_police_pass(), too, but on RoCE.
- *
- * Return: the number: of InfiniBand the LID without the LMC, else a hash
- */
-u32 ipoib_cm_node(const struct ipoib_cm *cm, const struct ipoib_port_addr *port)
-{
-	if (cm->priv->roce)
-		return jhash(port->mac, sizeof(port->mac), cm->seed);
-	return port->lid >> READ_ONCE(cm->priv->lmc);
-}
+/* ---- the port of a peer ---- */
 
 /**
  * ipoib_conn_identity - compare the port of a request with the path record
  * @cm: connected mode of the interface
  * @gid: GID that the request names
- * @port: port that it has come from
+ * @port: number of the port that it has come from
  *
  * Any host can name any GID, but not the LID or MAC address of another port.
  *
  * Context: any but hard interrupt
  * Return: see &enum ipoib_identity
  */
-enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid,
-					const struct ipoib_port_addr *port)
+enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid, u64 port)
 {
-	struct ipoib_dev *priv = cm->priv;
-	struct ipoib_port_addr known;
+	struct sa_path_rec rec;
 
-	if (ipoib_cm_port_addr_lookup(priv, gid, &known))
+	if (ipoib_neigh_record(cm->priv, gid, &rec))
 		return IPOIB_IDENTITY_UNKNOWN;
-	return ipoib_cm_port_addr_equal(priv, &known, port) ?
+	return ipoib_cm_port_of(cm, &rec) == port ?
 	       IPOIB_IDENTITY_CONFIRMED : IPOIB_IDENTITY_REFUTED;
 }
 
@@ -164,10 +82,9 @@ void ipoib_conn_compare(struct ipoib_conn *conn)
 	if (conn->confirmed)
 		return;
 	used = rcu_dereference_protected(conn->peer->tx, lockdep_is_held(&cm->lock));
-	identity = ipoib_conn_identity(cm, conn->peer->addr.gid, &conn->port);
+	identity = ipoib_conn_identity(cm, conn->peer->addr.gid, conn->port);
 	if (identity == IPOIB_IDENTITY_CONFIRMED ||
-	    (identity == IPOIB_IDENTITY_UNKNOWN && used &&
-	     ipoib_cm_port_addr_equal(cm->priv, &used->port, &conn->port)))
+	    (identity == IPOIB_IDENTITY_UNKNOWN && used && used->port == conn->port))
 		WRITE_ONCE(conn->confirmed, true);
 }
 
@@ -468,14 +385,17 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 /**
  * ipoib_peer_show - a peer and its connections, for debugfs
  * @file: where to
+ * @cm: connected mode of the interface
  * @peer: the peer
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
+void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	const struct ipoib_conn *conn;
+	struct ipoib_dev *priv = cm->priv;
 	const struct ib_qp *qp;
+	u32 lid;
 
 	seq_printf(file, "peer: 0x%06x %pI6\n",
 		   ipoib_lladdr_qpn(&peer->addr), peer->addr.gid);
@@ -484,6 +404,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
 	seq_printf(file, "  failures: %u\n", peer->failures);
 	list_for_each_entry(conn, &peer->conns, peer_list) {
 		qp = READ_ONCE(conn->qp);
+		lid = priv->roce ? 0 : conn->port << READ_ONCE(priv->lmc);
 		seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u dlid=0x%04x\n",
 			   ipoib_conn_states[conn->state],
 			   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
@@ -491,6 +412,6 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_peer *peer)
 			   conn->duplex ? "both" : "one", conn->mtu, qp ? qp->qp_num : 0,
 			   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 			   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
-			   skb_queue_len_lockless(&conn->backlog), conn->port.lid);
+			   skb_queue_len_lockless(&conn->backlog), lid);
 	}
 }

@@ -254,7 +254,7 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 		[IPOIB_CONN_DEAD]		= BIT(IPOIB_CONN_DRAINING),
 	};
 	struct ipoib_cm *cm = conn->cm;
-	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->node);
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->port);
 
 	lockdep_assert_held(&cm->lock);
 	WARN_ON_ONCE(!(before[state] & BIT(conn->state)));
@@ -358,7 +358,7 @@ void ipoib_conn_release(struct kref *ref)
 
 	spin_lock_bh(&cm->lock);
 	ipoib_peer_put(cm, conn->peer);
-	ipoib_cm_share(cm, conn->node)->nclosing--;
+	ipoib_cm_share(cm, conn->port)->nclosing--;
 	cm->nconns--;
 	if (!cm->nconns) {
 		cm->empty_at = jiffies;
@@ -506,7 +506,7 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 	list_for_each_entry(old, &conn->peer->conns, peer_list) {
 		if (old == conn || old->state == IPOIB_CONN_CONNECTING)
 			continue;
-		same = ipoib_cm_port_addr_equal(conn->cm->priv, &old->port, &conn->port);
+		same = old->port == conn->port;
 		if (conn->duplex ? same || conn->confirmed :
 				   same && !old->duplex && old->active == conn->active)
 			ipoib_conn_note(old, IPOIB_CONN_IS_OLD);

@@ -555,7 +555,8 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	header->lladdr = conn->peer->addr;
 	memcpy(&header->encap, ipoib_bufs_va(&bufs->heads, index), IPOIB_ENCAP_LEN);
 	skb->pkt_type = PACKET_HOST;
-	if (unlikely(ipoib_police_is_for(skb)) && !ipoib_rx_police(cm->priv, skb, conn->node))
+	if (unlikely(ipoib_police_is_for(skb)) &&
+	    !ipoib_rx_police(cm->priv, skb, lower_32_bits(conn->port)))
 		return;
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;

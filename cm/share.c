@@ -81,7 +81,7 @@ void ipoib_cm_share_ban(struct ipoib_cm *cm)
 	lockdep_assert_held(&cm->lock);
 	share->banned = ktime_get_boottime_seconds() + IPOIB_CM_BAN;
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
-		if (ipoib_cm_share(cm, conn->node) != share)
+		if (ipoib_cm_share(cm, conn->port) != share)
 			continue;
 		if (!n--)
 			break;
@@ -92,21 +92,21 @@ void ipoib_cm_share_ban(struct ipoib_cm *cm)
 /**
  * ipoib_cm_share_move - have a connection count for another port
  * @conn: the connection, not established yet
- * @node: number of the port that its path record leads to now
+ * @port: number of the port that its path record leads to now
  *
  * It stays though the port may have its share: what an SM assigns anew is not up to a host.
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_cm_share_move(struct ipoib_conn *conn, u32 node)
+void ipoib_cm_share_move(struct ipoib_conn *conn, u64 port)
 {
-	struct ipoib_cm_share *share = ipoib_cm_share(conn->cm, conn->node);
+	struct ipoib_cm_share *share = ipoib_cm_share(conn->cm, conn->port);
 
 	lockdep_assert_held(&conn->cm->lock);
 	share->nconns--;
 	share->npending--;
-	conn->node = node;
-	share = ipoib_cm_share(conn->cm, node);
+	conn->port = port;
+	share = ipoib_cm_share(conn->cm, port);
 	share->nconns++;
 	share->npending++;
 }
@@ -114,7 +114,7 @@ void ipoib_cm_share_move(struct ipoib_conn *conn, u32 node)
 /**
  * ipoib_cm_admit - check whether there may be one more connection, and make room for it
  * @cm: connected mode of the interface
- * @node: number of the port of its peer, see ipoib_cm_node()
+ * @port: number of the port of its peer, see ipoib_cm_port()
  *
  * The caller publishes the connection before it releases the lock.
  *
@@ -122,9 +122,9 @@ void ipoib_cm_share_move(struct ipoib_conn *conn, u32 node)
  * Return: 0; -ENETDOWN if none is made now, -EDQUOT if the port has its share or is banned,
  * -ENOSPC if all have theirs
  */
-int ipoib_cm_admit(struct ipoib_cm *cm, u32 node)
+int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 {
-	struct ipoib_cm_share *share = ipoib_cm_share(cm, node), *largest;
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, port), *largest;
 	unsigned int limit = ipoib_cm_limit(cm);
 	/*
 	 * A connection holds one receive of the SRQ at most, so the peers on one port never

@@ -27,7 +27,7 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 void ipoib_conn_close_for(struct ipoib_conn *conn,
 			  enum ipoib_close_reason why)
 {
-	struct ipoib_cm_share *share = ipoib_cm_share(conn->cm, conn->node);
+	struct ipoib_cm_share *share = ipoib_cm_share(conn->cm, conn->port);
 
 	list_del_init(&conn->list);
 	list_del_init(&conn->share_list);
@@ -74,22 +74,22 @@ static void admit_end(struct admit_fixture *fix)
 }
 
 /* The first port that has this share. */
-static u32 admit_node(struct ipoib_cm *cm, unsigned int share)
+static u64 admit_port(struct ipoib_cm *cm, unsigned int share)
 {
-	u32 node = 1;
+	u64 port = 1;
 
-	while (ipoib_cm_share(cm, node) != &cm->shares[share])
-		node++;
-	return node;
+	while (ipoib_cm_share(cm, port) != &cm->shares[share])
+		port++;
+	return port;
 }
 
 static int admit(struct admit_fixture *fix, unsigned int share)
 {
-	u32 node = admit_node(&fix->cm, share);
+	u64 port = admit_port(&fix->cm, share);
 	int err;
 
 	spin_lock_bh(&fix->cm.lock);
-	err = ipoib_cm_admit(&fix->cm, node);
+	err = ipoib_cm_admit(&fix->cm, port);
 	spin_unlock_bh(&fix->cm.lock);
 	return err;
 }
@@ -102,7 +102,7 @@ static struct ipoib_conn *admit_establish(struct admit_fixture *fix,
 	struct ipoib_conn *conn = &fix->conns[fix->n++ % ADMIT_CONNS];
 
 	conn->cm = &fix->cm;
-	conn->node = admit_node(&fix->cm, share);
+	conn->port = admit_port(&fix->cm, share);
 	conn->state = IPOIB_CONN_ESTABLISHED;
 	conn->used = jiffies - idle * HZ;
 	list_add_tail(&conn->list, &fix->cm.conns);
@@ -283,13 +283,13 @@ static void admit_moved(struct kunit *test)
 	shares[1].npending = 16;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EDQUOT);
 	spin_lock_bh(&fix->cm.lock);
-	ipoib_cm_share_move(conn, admit_node(&fix->cm, 2));
+	ipoib_cm_share_move(conn, admit_port(&fix->cm, 2));
 	spin_unlock_bh(&fix->cm.lock);
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
 	KUNIT_EXPECT_EQ(test, shares[1].nconns, 0u);
 	KUNIT_EXPECT_EQ(test, shares[2].nconns, 1u);
 	KUNIT_EXPECT_EQ(test, shares[2].npending, 1u);
-	KUNIT_EXPECT_PTR_EQ(test, ipoib_cm_share(&fix->cm, conn->node), &shares[2]);
+	KUNIT_EXPECT_PTR_EQ(test, ipoib_cm_share(&fix->cm, conn->port), &shares[2]);
 	admit_end(fix);
 }
 
