@@ -380,6 +380,19 @@ static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 }
 
 /**
+ * ipoib_has_cm - whether connected mode is there
+ * @priv: the interface
+ *
+ * Calls behind it are left out of a driver without CONFIG_INFINIBAND_IPOIB_CM.
+ *
+ * Return: true if the driver and the port have it
+ */
+static inline bool ipoib_has_cm(const struct ipoib_dev *priv)
+{
+	return IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) && priv->cm;
+}
+
+/**
  * ipoib_cm_is_on - whether the mode is connected
  * @priv: the interface
  *
@@ -387,7 +400,8 @@ static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
  */
 static inline bool ipoib_cm_is_on(const struct ipoib_dev *priv)
 {
-	return test_bit(IPOIB_FLAG_CONNECTED, &priv->flags);
+	return IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) &&
+	       test_bit(IPOIB_FLAG_CONNECTED, &priv->flags);
 }
 
 /**

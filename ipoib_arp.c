@@ -87,7 +87,7 @@ static void ipoib_arp_work(struct work_struct *work)
 		spin_unlock(&priv->neigh.lock);
 		ipoib_ud_send_end(priv, &frames, ipoib_arp_xmit);
 	}
-	if (!listed || !asked)
+	if (ipoib_has_cm(priv) && (!listed || !asked))
 		ipoib_cm_path_read(neigh, !listed);
 	if (unreachable) {
 		local_bh_disable();
@@ -180,16 +180,21 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
  * @n: the neighbour
  *
  * If the stack finds it unreachable, it may have another LID that no notice has reported. Most
- * such neighbours are just not there, so the record is not read anew each time.
+ * such neighbours are just not there, so the record is not read anew each time. Then, and if the
+ * stack forgets it, connections end that are not in use.
  *
- * Context: any but hard interrupt; the lock of the neighbour table may be held
+ * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
  */
 void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *n)
 {
+	bool failed = READ_ONCE(n->nud_state) == NUD_FAILED;
 	struct ipoib_lladdr addr;
 
-	if (READ_ONCE(n->nud_state) != NUD_FAILED)
+	if (!failed && !READ_ONCE(n->dead))
 		return;
 	neigh_ha_snapshot((char *)&addr, n, n->dev);
-	ipoib_neigh_contradicted(priv, addr.gid, IPOIB_ARP_REREAD);
+	if (failed)
+		ipoib_neigh_contradicted(priv, addr.gid, IPOIB_ARP_REREAD);
+	if (ipoib_has_cm(priv))
+		ipoib_cm_neigh_gone(priv->cm, &addr);
 }

@@ -152,7 +152,7 @@ static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 		return;
 	priv->fabric->event(priv, event->event);
 	/* Connections keep the LID they were made with; paths are stale by now. */
-	if (event->event == IB_EVENT_LID_CHANGE)
+	if (event->event == IB_EVENT_LID_CHANGE && ipoib_has_cm(priv))
 		ipoib_cm_flush(priv);
 }
 

@@ -13,7 +13,6 @@
 #include <linux/slab.h>
 #include <net/ipv6.h>
 #include <net/ndisc.h>
-#include <net/neighbour.h>
 
 #include "ipoib.h"
 #include "ipoib_police.h"
@@ -23,18 +22,6 @@ static char *ipoib_cm_transport = "rc";
 module_param_named(cm_transport, ipoib_cm_transport, charp, 0444);
 MODULE_PARM_DESC(cm_transport,
 		 "Transports of connected mode: none, rc, uc, rc,uc or uc,rc; the first is preferred");
-
-/**
- * struct ipoib_cm_choice - a value of cm_transport
- * @word: what is written
- * @offers: flags of our address
- * @prefer: transport asked for first
- */
-struct ipoib_cm_choice {
-	const char *word;
-	u8 offers;
-	enum ipoib_transport prefer;
-};
 
 static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 	{ "none", 0, IPOIB_TRANSPORT_RC },
@@ -46,14 +33,6 @@ static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 
 /* ---- sending ---- */
 
-/* The key: an address without flags (C18). */
-static void ipoib_peer_key(struct ipoib_lladdr *key,
-			   const struct ipoib_lladdr *addr)
-{
-	key->flags_qpn = addr->flags_qpn & cpu_to_be32(IPOIB_QPN_MASK);
-	memcpy(key->gid, addr->gid, sizeof(key->gid));
-}
-
 /*
  * There was no connection. The peer hangs on @neigh from now on, and has one made.
  * Returns whether the frame was taken: it is if there is a connection now, or if one is being
@@ -63,24 +42,24 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 			       struct sk_buff *skb)
 {
 	bool fits = skb->len <= cm->priv->mcast_mtu + IPOIB_HARD_LEN;
-	const struct ipoib_lladdr *to = (const void *)skb->data;
+	struct ipoib_lladdr to = *(const struct ipoib_lladdr *)skb->data;
+	u8 offers = ipoib_lladdr_flags(&to);
 	struct ipoib_peer *peer = NULL;
 	struct ipoib_conn *conn;
-	struct ipoib_lladdr key;
 	bool taken = false;
 
-	ipoib_peer_key(&key, to);
+	/* The key is an address without flags (C18). */
+	to.flags_qpn &= cpu_to_be32(IPOIB_QPN_MASK);
 	spin_lock(&cm->lock);
 	if (cm->up)
-		peer = ipoib_peer_get(cm, &key);
+		peer = ipoib_peer_get(cm, &to);
 	if (!peer)
 		goto unlock;
 	if (hlist_unhashed(&peer->neigh_list))
 		ipoib_peer_attach(cm, peer, neigh);
-	peer->offers = ipoib_lladdr_flags(to);
 	if (peer->state == IPOIB_PEER_IDLE ||
 	    (peer->state == IPOIB_PEER_REFUSED && !ipoib_peer_pauses(peer)))
-		ipoib_peer_connect(cm, peer, false);
+		ipoib_peer_connect(cm, peer, offers, false);
 	conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
 	if (conn) {
 		taken = ipoib_conn_xmit(conn, skb);
@@ -192,8 +171,6 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 	struct ipoib_peer *peer;
 	unsigned int i;
 
-	if (!cm)
-		return;
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&cm->lock);
 	hash_for_each(cm->peers, i, peer, hash) {
@@ -220,7 +197,7 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 	struct ipoib_cm *cm = priv->cm;
 	int err;
 
-	if (!cm || !cm->offers)
+	if (!cm->offers)
 		return;
 	/* Before there are listeners: a request that comes at once is granted. */
 	WRITE_ONCE(cm->up, true);
@@ -246,7 +223,7 @@ int ipoib_cm_listen_again(struct ipoib_dev *priv)
 	struct ipoib_cm *cm = priv->cm;
 
 	ASSERT_RTNL();
-	if (!cm || !cm->up || cm->listen[0])
+	if (!cm->up || cm->listen[0])
 		return 0;
 	return ipoib_cm_listen(cm);
 }
@@ -263,7 +240,7 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	if (!cm || !cm->up)
+	if (!cm->up)
 		return;
 	spin_lock_bh(&cm->lock);
 	cm->up = false;
@@ -362,15 +339,7 @@ static const struct ipoib_cm_choice *ipoib_cm_find_choice(const char *word)
  */
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 {
-	const struct ipoib_cm *cm = priv->cm;
-	unsigned int i;
-
-	for (i = 0; cm && i < ARRAY_SIZE(ipoib_cm_choices); i++)
-		if (ipoib_cm_choices[i].offers == cm->offers &&
-		    (!cm->offers || ipoib_cm_choices[i].prefer == cm->prefer))
-			return sysfs_emit(buf, "%s\n",
-					  ipoib_cm_choices[i].word);
-	return sysfs_emit(buf, "none\n");
+	return sysfs_emit(buf, "%s\n", priv->cm ? priv->cm->choice->word : "none");
 }
 
 /**
@@ -402,7 +371,7 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 	up = test_bit(IPOIB_FLAG_UP, &priv->flags);
 	ipoib_cm_stop(priv);
 	cm->offers = choice->offers;
-	cm->prefer = choice->prefer;
+	cm->choice = choice;
 	if (up)
 		ipoib_cm_start(priv);
 	return 0;
@@ -494,13 +463,12 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 		return -ENOMEM;
 	}
 	cm->priv = priv;
-	cm->offers = choice->offers;
-	cm->prefer = choice->prefer;
-	if (cm->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv)) {
+	if (choice->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv)) {
 		dev_info(&priv->ca->dev, "port %u: the HCA has no UC\n", priv->port);
-		cm->offers &= ~IPOIB_LLADDR_UC;
-		cm->prefer = IPOIB_TRANSPORT_RC;
+		choice = ipoib_cm_find_choice(choice->offers & IPOIB_LLADDR_RC ? "rc" : "none");
 	}
+	cm->offers = choice->offers;
+	cm->choice = choice;
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
@@ -527,8 +495,7 @@ int ipoib_cm_init(struct ipoib_dev *priv)
  */
 void ipoib_cm_let_go(struct ipoib_dev *priv)
 {
-	if (priv->cm)
-		ipoib_cm_wait_gone(priv->cm);
+	ipoib_cm_wait_gone(priv->cm);
 }
 
 /**
@@ -544,8 +511,6 @@ void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	if (!cm)
-		return;
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_close_all(cm);
 	ipoib_cm_hurry(cm);
@@ -562,8 +527,6 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	if (!cm)
-		return;
 	ipoib_cm_wait_gone(cm);
 	mutex_lock(&cm->mutex);
 	ipoib_cm_rx_release(cm);
@@ -614,8 +577,6 @@ void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 	struct ipoib_peer *peer;
 	struct hlist_node *tmp;
 
-	if (!cm)
-		return;
 	spin_lock_bh(&cm->lock);
 	hlist_for_each_entry_safe(peer, tmp, &neigh->peers, neigh_list) {
 		if (gone) {
@@ -630,23 +591,18 @@ void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 }
 
 /**
- * ipoib_cm_neigh_event - the stack reports a neighbour
- * @priv: the interface
- * @neigh: the neighbour; if it ends, so do connections to it that are not in use
+ * ipoib_cm_neigh_gone - the stack gives up a neighbour, or forgets it
+ * @cm: connected mode of the interface
+ * @addr: link-layer address of the neighbour; connections to it that are not in use end
  *
  * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
  */
-void ipoib_cm_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
+void ipoib_cm_neigh_gone(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
-	struct ipoib_cm *cm = priv->cm;
-	struct ipoib_lladdr addr, key;
+	struct ipoib_lladdr key = *addr;
 	struct ipoib_peer *peer;
 
-	/* Does the stack give it up, or forget it? */
-	if (!cm || !(READ_ONCE(neigh->dead) || READ_ONCE(neigh->nud_state) == NUD_FAILED))
-		return;
-	neigh_ha_snapshot((char *)&addr, neigh, neigh->dev);
-	ipoib_peer_key(&key, &addr);
+	key.flags_qpn &= cpu_to_be32(IPOIB_QPN_MASK);
 	spin_lock_bh(&cm->lock);
 	peer = ipoib_peer_find(cm, &key);
 	if (peer)

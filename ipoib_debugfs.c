@@ -48,7 +48,7 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
 	ASSERT_RTNL();
 	priv->debugfs[0] = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
 	priv->debugfs[1] = ipoib_debugfs_file(priv, "path", &ipoib_neigh_fops);
-	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) && priv->cm)
+	if (ipoib_has_cm(priv))
 		priv->debugfs[2] = ipoib_debugfs_file(priv, "cm", &ipoib_cm_fops);
 }
 

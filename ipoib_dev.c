@@ -288,7 +288,8 @@ void ipoib_dev_down(struct ipoib_dev *priv)
 	/* Takes each transmit lock: after this no sender is under way. */
 	netif_tx_disable(priv->netdev);
 	ipoib_pmtu_stop(priv);
-	ipoib_cm_stop(priv);
+	if (ipoib_has_cm(priv))
+		ipoib_cm_stop(priv);
 	ipoib_mcast_stop(priv);
 	ipoib_neigh_stop(priv);
 	if (priv->fabric->stop)
@@ -335,7 +336,8 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 	if (priv->fabric->start)
 		priv->fabric->start(priv);
 	ipoib_neigh_start(priv);
-	ipoib_cm_start(priv);
+	if (ipoib_has_cm(priv))
+		ipoib_cm_start(priv);
 	err = ipoib_mcast_start(priv);
 	if (err) {
 		netdev_warn(priv->netdev, "cannot start groups: %d\n", err);
@@ -423,7 +425,8 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 void ipoib_dev_port_going(struct ipoib_dev *priv)
 {
 	ipoib_dev_down(priv);
-	ipoib_cm_let_go(priv);
+	if (ipoib_has_cm(priv))
+		ipoib_cm_let_go(priv);
 }
 
 static int ipoib_dev_init_tables(struct ipoib_dev *priv)
@@ -495,7 +498,7 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	err = ipoib_ud_init(priv);
 	if (err)
 		goto exit_fabric;
-	err = ipoib_cm_init(priv);
+	err = IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) ? ipoib_cm_init(priv) : 0;
 	if (err)
 		goto exit_ud;
 	priv->mcast_mtu = priv->port_mtu;
@@ -520,7 +523,8 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&priv->ctl.work);
 	ipoib_neigh_wait_answers(priv);
 	priv->fabric->exit(priv);
-	ipoib_cm_exit(priv);
+	if (ipoib_has_cm(priv))
+		ipoib_cm_exit(priv);
 	ipoib_ud_exit(priv);
 	/* The QP may have asked for something until it was destroyed. */
 	cancel_delayed_work_sync(&priv->ctl.work);

@@ -136,7 +136,7 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev, struct ethtool_coa
 		NL_SET_ERR_MSG(extack,
 			       "the HCA does not moderate completions, so rx-frames has no effect");
 	err = ipoib_ud_moderate(priv, &setting);
-	if (!err)
+	if (!err && ipoib_has_cm(priv))
 		ipoib_cm_moderate(priv);
 	return err;
 }

@@ -308,13 +308,9 @@ static struct notifier_block ipoib_netdev_notifier = {
 static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct neighbour *neigh = ptr;
-	struct ipoib_dev *priv;
 
-	if (event != NETEVENT_NEIGH_UPDATE || !ipoib_dev_is_ours(neigh->dev))
-		return NOTIFY_DONE;
-	priv = netdev_priv(neigh->dev);
-	ipoib_arp_neigh_event(priv, neigh);
-	ipoib_cm_neigh_event(priv, neigh);
+	if (event == NETEVENT_NEIGH_UPDATE && ipoib_dev_is_ours(neigh->dev))
+		ipoib_arp_neigh_event(netdev_priv(neigh->dev), neigh);
 	return NOTIFY_DONE;
 }
 
@@ -326,7 +322,7 @@ static int __init ipoib_init(void)
 {
 	int err;
 
-	err = ipoib_cm_params_check();
+	err = IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) ? ipoib_cm_params_check() : 0;
 	if (err)
 		return err;
 	ipoib_sendq_size = roundup_pow_of_two(clamp(ipoib_sendq_size, IPOIB_SENDQ_MIN,

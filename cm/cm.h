@@ -97,6 +97,18 @@ enum ipoib_transport {
 };
 
 /**
+ * struct ipoib_cm_choice - a value of cm_transport
+ * @word: what is written
+ * @offers: flags of our address
+ * @prefer: transport asked for first
+ */
+struct ipoib_cm_choice {
+	const char *word;
+	u8 offers;
+	enum ipoib_transport prefer;
+};
+
+/**
  * enum ipoib_identity - whether a request in the name of a GID has come from its port
  * @IPOIB_IDENTITY_UNKNOWN: there is no path record of the GID, or a stale one
  * @IPOIB_IDENTITY_CONFIRMED: it has
@@ -233,7 +245,6 @@ enum ipoib_peer_state {
  * @addr: key, flags zero
  * @tx: connection to send on
  * @state: UP with @tx; written under &ipoib_cm.lock
- * @offers: transports the peer offers, from the flags of its address
  * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
  *	has done either; the other one is tried if it does not know that any more
  * @retry_at: jiffies, in IPOIB_PEER_REFUSED
@@ -258,7 +269,6 @@ struct ipoib_peer {
 	struct ipoib_lladdr addr;
 	struct ipoib_conn __rcu *tx;
 	enum ipoib_peer_state state;
-	u8 offers;
 	u8 sid;
 	bool unverified;
 	unsigned long retry_at;
@@ -495,7 +505,7 @@ struct ipoib_cm_tx_cq {
  * @priv: the interface
  * @up: connections may be made
  * @offers: transports offered: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC
- * @prefer: the one asked for if the peer offers both
+ * @choice: the value of cm_transport that this is
  * @lock: protects peers and the state of connections
  * @peers: &struct ipoib_peer by address
  * @npeers: how many
@@ -529,7 +539,7 @@ struct ipoib_cm {
 	struct ipoib_dev *priv;
 	bool up;
 	u8 offers;
-	enum ipoib_transport prefer;
+	const struct ipoib_cm_choice *choice;
 
 	spinlock_t lock; /* peers, states of connections */
 	DECLARE_HASHTABLE(peers, IPOIB_CM_PEER_BITS);
@@ -712,6 +722,7 @@ void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer,
 			struct ipoib_conn *conn);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
+struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
@@ -754,7 +765,7 @@ void ipoib_cm_wait_gone(struct ipoib_cm *cm);
 void ipoib_cm_rx_work(struct work_struct *work);
 
 /* connect.c */
-void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again);
+void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again);
 long ipoib_conn_request(struct ipoib_conn *conn);
 void ipoib_conn_replied(struct ipoib_conn *conn);
 void ipoib_conn_rejected(struct ipoib_conn *conn);

@@ -75,38 +75,10 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 	return err;
 }
 
-/*
- * Choose a connection that there is, the newest. Returns whether there is one but @own, or will
- * be when it is established. What others have requested in the peer's name is none, nor is a
- * request that has been refused, which waits for the peer's.
- */
-static bool ipoib_peer_use_any(struct ipoib_peer *peer, const struct ipoib_conn *own)
-{
-	struct ipoib_conn *conn;
-	bool found = false;
-
-	list_for_each_entry_reverse(conn, &peer->conns, peer_list) {
-		if (conn == own ||
-		    (conn->state == IPOIB_CONN_CONNECTING && READ_ONCE(conn->reason)))
-			continue;
-		ipoib_conn_compare(conn);
-		if (!ipoib_conn_may_send(conn))
-			continue;
-		found = true;
-		if (conn->state == IPOIB_CONN_ESTABLISHED) {
-			ipoib_conn_use(conn);
-			break;
-		}
-		/* Its work ends the waiting of frames. */
-		ipoib_conn_kick(conn);
-	}
-	return found;
-}
-
 /* Publish a connection that its work requests, if there may be one. */
-static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again)
+static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again)
 {
-	u8 both = cm->offers & peer->offers;
+	u8 both = cm->offers & offers;
 	struct sa_path_rec rec;
 	struct ipoib_conn *conn;
 	int err;
@@ -120,7 +92,7 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
 	if (!conn)
 		return -ENOMEM;
 	if (both == (IPOIB_LLADDR_RC | IPOIB_LLADDR_UC))
-		conn->transport = cm->prefer;
+		conn->transport = cm->choice->prefer;
 	else if (both == IPOIB_LLADDR_UC)
 		conn->transport = IPOIB_TRANSPORT_UC;
 	conn->port = ipoib_cm_port_of(cm, &rec);
@@ -143,25 +115,27 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, bool a
  * ipoib_peer_connect - have a connection to a peer made, if there is none
  * @cm: connected mode of the interface
  * @peer: the peer, for which one may be tried
+ * @offers: transports the peer offers, from the flags of its address
  * @again: it was refused just now, in another way
  *
  * Context: &ipoib_cm.lock held; the transmit lock may be
  */
-void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, bool again)
+void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again)
 {
 	int err = 0;
 
 	lockdep_assert_held(&cm->lock);
 	peer->setup_deadline = jiffies + IPOIB_CM_SETUP_MAX;
-	if (!ipoib_peer_use_any(peer, NULL))
-		err = ipoib_conn_begin(cm, peer, again);
+	if (!ipoib_peer_best(peer, NULL))
+		err = ipoib_conn_begin(cm, peer, offers, again);
 	if (err) {
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
 		ipoib_peer_no_room(cm, peer);
-	} else if (peer->state != IPOIB_PEER_UP) {
-		/* Not before: one of the peer may have had to make room. */
-		WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
+		return;
 	}
+	/* Not before: one of the peer may have had to make room. */
+	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
+	ipoib_peer_settle(cm, peer);
 }
 
 /* ---- the request, by the work of the connection ---- */
@@ -187,7 +161,7 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 		return -ECANCELED;
 	if (left > 0 && err == -ESTALE)
 		return left;
-	if (ipoib_peer_use_any(peer, conn))
+	if (ipoib_peer_best(peer, conn))
 		return -ECANCELED;
 	if (err == -ENOENT)
 		return -ENETUNREACH;
@@ -225,7 +199,7 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	ret = ipoib_conn_make(conn);
 	/* That takes long for the first one: it may have been closed, or the peer was faster. */
 	spin_lock_bh(&cm->lock);
-	if (!ret && (ipoib_conn_is_closing(conn) || ipoib_peer_use_any(conn->peer, conn)))
+	if (!ret && (ipoib_conn_is_closing(conn) || ipoib_peer_best(conn->peer, conn)))
 		ret = -ECANCELED;
 	spin_unlock_bh(&cm->lock);
 	if (!ret)
@@ -324,7 +298,8 @@ static void ipoib_conn_refused(struct ipoib_conn *conn)
 	/* That is no failure of the peer. */
 	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 	__ipoib_conn_close(conn);
-	ipoib_peer_connect(cm, peer, true);
+	ipoib_peer_connect(cm, peer, conn->transport == IPOIB_TRANSPORT_UC ?
+			   IPOIB_LLADDR_UC : IPOIB_LLADDR_RC, true);
 }
 
 /**

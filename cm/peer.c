@@ -327,7 +327,37 @@ bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_peer_settle - see whether a connection may still come of it
+ * ipoib_peer_best - find the connection of a peer to send on
+ * @peer: the peer
+ * @own: a request that is not made if there is another one, or NULL
+ *
+ * What others have requested in the peer's name is none. A request that has been refused waits for
+ * that of the peer, and keeps frames waiting, but no other one from being made.
+ *
+ * Context: &ipoib_cm.lock held
+ * Return: the newest that is established, or else may be one day, or NULL
+ */
+struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own)
+{
+	bool refused = !own && peer->state == IPOIB_PEER_CONNECTING;
+	struct ipoib_conn *conn, *best = NULL;
+
+	list_for_each_entry_reverse(conn, &peer->conns, peer_list) {
+		if (conn == own || (!refused && conn->state == IPOIB_CONN_CONNECTING &&
+				    READ_ONCE(conn->reason)))
+			continue;
+		ipoib_conn_compare(conn);
+		if (!ipoib_conn_may_send(conn))
+			continue;
+		if (conn->state == IPOIB_CONN_ESTABLISHED)
+			return conn;
+		best = best ?: conn;
+	}
+	return best;
+}
+
+/**
+ * ipoib_peer_settle - choose the connection that a peer waits for, or wait no more
  * @cm: connected mode of the interface
  * @peer: the peer
  *
@@ -335,16 +365,19 @@ bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
  */
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
-	const struct ipoib_conn *conn;
+	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
 	if (peer->state != IPOIB_PEER_CONNECTING)
 		return;
-	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_CONNECTING ||
-		    (conn->state == IPOIB_CONN_ACCEPTING && conn->duplex && conn->confirmed))
-			return;
-	ipoib_peer_failed(cm, peer);
+	conn = ipoib_peer_best(peer, NULL);
+	if (!conn)
+		ipoib_peer_failed(cm, peer);
+	else if (conn->state == IPOIB_CONN_ESTABLISHED)
+		ipoib_conn_use(conn);
+	else
+		/* Its work ends the waiting of frames. */
+		ipoib_conn_kick(conn);
 }
 
 /**

@@ -868,8 +868,6 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 	struct ipoib_cm *cm = priv->cm;
 	int err = 0;
 
-	if (!cm)
-		return;
 	mutex_lock(&cm->mutex);
 	if (cm->rx)
 		err = ipoib_moder_update(&cm->rx->moder);

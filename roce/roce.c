@@ -84,7 +84,7 @@ static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 		 */
 		if (!IS_ERR(attr))
 			rdma_put_gid_attr(attr);
-		else if (ipoib_roce_is_soft(priv))
+		else if (ipoib_roce_is_soft(priv) && ipoib_has_cm(priv))
 			ipoib_cm_lose_gid(priv);
 		ipoib_neigh_all_stale(priv);
 		fallthrough;
