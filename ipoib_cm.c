@@ -57,14 +57,14 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 		goto unlock;
 	if (hlist_unhashed(&peer->neigh_list))
 		ipoib_peer_attach(cm, peer, neigh);
-	if (peer->state == IPOIB_PEER_IDLE ||
-	    (peer->state == IPOIB_PEER_REFUSED && !ipoib_peer_pauses(peer)))
+	if (peer->state != IPOIB_PEER_CONNECTING && peer->state != IPOIB_PEER_UP &&
+	    !ipoib_peer_pauses(peer))
 		ipoib_peer_connect(cm, peer, offers, false);
 	conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
 	if (conn) {
 		taken = ipoib_conn_xmit(conn, skb);
 	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
-		   time_before(jiffies, peer->setup_deadline)) {
+		   time_before(jiffies, peer->until)) {
 		ipoib_neigh_park(cm->priv, &peer->queue, skb);
 		taken = true;
 	}
@@ -140,7 +140,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
 			return false;
 	}
 	/* With no connection, and none to come for now, not even the lock is taken. */
-	if (peer && READ_ONCE(peer->state) == IPOIB_PEER_REFUSED && ipoib_peer_pauses(peer))
+	if (peer && ipoib_peer_pauses(peer))
 		return false;
 	return ipoib_cm_xmit_slow(cm, neigh, skb);
 }
@@ -179,7 +179,6 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 		peer->sid = IPOIB_SID_RFC;
 		peer->failures = 0;
-		peer->unverified = false;
 	}
 	ipoib_cm_close_all(cm);
 	spin_unlock_bh(&cm->lock);

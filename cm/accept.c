@@ -75,8 +75,7 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 	/* RFC 4755 section 3.3: the address is formed of these two. */
 	ipoib_lladdr_set(addr, 0, qpn, &path->dgid);
 	conn->port = ipoib_cm_port_of(cm, req->primary_path);
-	conn->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED :
-					       IPOIB_FAILOVER_ACCEPTED;
+	conn->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED : 0;
 	conn->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC : IPOIB_TRANSPORT_RC;
 	return ipoib_cm_check_port(cm, id, conn->port);
 }

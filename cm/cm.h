@@ -139,15 +139,8 @@ struct ipoib_cm_share {
 	time64_t banned;
 };
 
-/**
- * enum ipoib_failover - what a REP says of an alternate path, IBTA 12.6.8
- * @IPOIB_FAILOVER_ACCEPTED: it is there when needed, or there was none
- * @IPOIB_FAILOVER_UNSUPPORTED: no alternate paths here
- */
-enum ipoib_failover {
-	IPOIB_FAILOVER_ACCEPTED,
-	IPOIB_FAILOVER_UNSUPPORTED,
-};
+/* Failover Accepted of a REP (IBTA 12.6.8) whose REQ has an alternate path; 0 without one */
+#define IPOIB_FAILOVER_UNSUPPORTED	1
 
 /**
  * enum ipoib_conn_state - where a connection stands
@@ -229,13 +222,16 @@ enum ipoib_conn_flag {
  * @IPOIB_PEER_CONNECTING: over UD, a connection is being made; frames too long
  *	for UD wait
  * @IPOIB_PEER_UP: on a connection
- * @IPOIB_PEER_REFUSED: over UD until &ipoib_peer.retry_at
+ * @IPOIB_PEER_REFUSED: over UD until &ipoib_peer.until
+ * @IPOIB_PEER_FAILED: the same, and nothing arrived on the last connection we sent on: one that
+ *	the peer makes is not relied upon until then, either
  */
 enum ipoib_peer_state {
 	IPOIB_PEER_IDLE,
 	IPOIB_PEER_CONNECTING,
 	IPOIB_PEER_UP,
 	IPOIB_PEER_REFUSED,
+	IPOIB_PEER_FAILED,
 };
 
 /**
@@ -247,11 +243,9 @@ enum ipoib_peer_state {
  * @state: UP with @tx; written under &ipoib_cm.lock
  * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
  *	has done either; the other one is tried if it does not know that any more
- * @retry_at: jiffies, in IPOIB_PEER_REFUSED
+ * @until: jiffies: end of the pause after a refusal; in IPOIB_PEER_CONNECTING, until then
+ *	frames too long for UD wait
  * @failures: failed attempts in a row; a connection that was never verified is one
- * @unverified: nothing arrived on the last connection we sent on: one that the peer makes
- *	is not relied upon before @retry_at either
- * @setup_deadline: jiffies; until then frames too long for UD wait
  * @queue: frames too long for UD that wait, whole with their &struct ipoib_header; in
  *	IPOIB_PEER_CONNECTING
  * @conns: its connections, by &ipoib_conn.peer_list
@@ -270,10 +264,8 @@ struct ipoib_peer {
 	struct ipoib_conn __rcu *tx;
 	enum ipoib_peer_state state;
 	u8 sid;
-	bool unverified;
-	unsigned long retry_at;
+	unsigned long until;
 	unsigned int failures;
-	unsigned long setup_deadline;
 	struct sk_buff_head queue;
 	struct list_head conns;
 	struct hlist_node hash;
@@ -399,7 +391,7 @@ struct ipoib_conn {
 	struct ib_cm_id *id;
 	struct ipoib_cm_data theirs;
 	enum ib_cm_rej_reason reason;
-	enum ipoib_failover failover;
+	u8 failover;
 	u64 port;
 	u32 psn;
 	unsigned long deadline;
@@ -593,8 +585,8 @@ static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
 #define IPOIB_CM_RETRY_MAX	(60 * HZ)
 
 /**
- * ipoib_peer_pauses - whether the pause after a failure is not over
- * @peer: the peer, in IPOIB_PEER_REFUSED
+ * ipoib_peer_pauses - whether a peer was refused a connection, and the pause is not over
+ * @peer: the peer
  *
  * A pause that ended long ago does not begin again where jiffies have 32 bits.
  *
@@ -603,7 +595,8 @@ static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
  */
 static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 {
-	return READ_ONCE(peer->retry_at) - jiffies - 1 < 2 * IPOIB_CM_RETRY_MAX;
+	return READ_ONCE(peer->state) >= IPOIB_PEER_REFUSED &&
+	       READ_ONCE(peer->until) - jiffies - 1 < 2 * IPOIB_CM_RETRY_MAX;
 }
 
 /**
@@ -726,7 +719,6 @@ struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_c
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 		     struct ipoib_conn *conn);
-bool ipoib_peer_is_unverified(const struct ipoib_peer *peer);
 void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);

@@ -60,7 +60,7 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	long left = conn->deadline - jiffies;
-	long wait = peer->setup_deadline - jiffies;
+	long wait = peer->until - jiffies;
 
 	lockdep_assert_held(&conn->cm->lock);
 	if (left <= 0 && conn->state == IPOIB_CONN_ACCEPTING &&

@@ -125,7 +125,6 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 	int err = 0;
 
 	lockdep_assert_held(&cm->lock);
-	peer->setup_deadline = jiffies + IPOIB_CM_SETUP_MAX;
 	if (!ipoib_peer_best(peer, NULL))
 		err = ipoib_conn_begin(cm, peer, offers, again);
 	if (err) {
@@ -135,6 +134,7 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 	}
 	/* Not before: one of the peer may have had to make room. */
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
+	peer->until = jiffies + IPOIB_CM_SETUP_MAX;
 	ipoib_peer_settle(cm, peer);
 }
 
@@ -153,13 +153,13 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 {
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
-	long left = peer->setup_deadline - IPOIB_CM_REQUEST - jiffies;
+	long left = peer->until - IPOIB_CM_REQUEST - jiffies;
 	int err = ipoib_neigh_record(cm->priv, peer->addr.gid, rec);
 
 	lockdep_assert_held(&cm->lock);
 	if (ipoib_conn_is_closing(conn) || rcu_access_pointer(peer->tx))
 		return -ECANCELED;
-	if (left > 0 && err == -ESTALE)
+	if (peer->state == IPOIB_PEER_CONNECTING && left > 0 && err == -ESTALE)
 		return left;
 	if (ipoib_peer_best(peer, conn))
 		return -ECANCELED;

@@ -38,6 +38,7 @@ static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_CONNECTING]		= "connecting",
 	[IPOIB_PEER_UP]			= "up",
 	[IPOIB_PEER_REFUSED]		= "refused",
+	[IPOIB_PEER_FAILED]		= "refused",
 };
 
 /* ---- the port of a peer ---- */
@@ -253,7 +254,7 @@ void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer,
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
-	WRITE_ONCE(peer->retry_at, jiffies +
+	WRITE_ONCE(peer->until, jiffies +
 		   ipoib_backoff(peer->failures, IPOIB_CM_RETRY_MIN,
 				 IPOIB_CM_RETRY_MAX));
 	WRITE_ONCE(peer->state, IPOIB_PEER_REFUSED);
@@ -304,26 +305,9 @@ void ipoib_conn_use(struct ipoib_conn *conn)
  */
 void ipoib_conn_prove(struct ipoib_conn *conn)
 {
-	struct ipoib_peer *peer = conn->peer;
-
 	lockdep_assert_held(&conn->cm->lock);
-	if (!ipoib_conn_is_used(conn) || !test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags))
-		return;
-	peer->failures = 0;
-	peer->unverified = false;
-}
-
-/**
- * ipoib_peer_is_unverified - whether no connection is relied upon for now
- * @peer: the peer
- *
- * Context: &ipoib_cm.lock held
- * Return: true if so
- */
-bool ipoib_peer_is_unverified(const struct ipoib_peer *peer)
-{
-	return peer->unverified && peer->state == IPOIB_PEER_REFUSED &&
-	       ipoib_peer_pauses(peer);
+	if (ipoib_conn_is_used(conn) && test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags))
+		conn->peer->failures = 0;
 }
 
 /**
@@ -405,12 +389,13 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	flags = READ_ONCE(conn->flags);
 	RCU_INIT_POINTER(peer->tx, NULL);
 	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
-	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&
-			   (flags & BIT(IPOIB_CONN_EV_FAILED) ||
-			    (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
-			     conn->transport == IPOIB_TRANSPORT_RC));
-	if (peer->unverified)
-		ipoib_peer_failed(cm, peer);
+	if (flags & BIT(IPOIB_CONN_EV_PROVEN) ||
+	    !(flags & BIT(IPOIB_CONN_EV_FAILED) ||
+	      (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
+	       conn->transport == IPOIB_TRANSPORT_RC)))
+		return;
+	ipoib_peer_failed(cm, peer);
+	WRITE_ONCE(peer->state, IPOIB_PEER_FAILED);
 }
 
 /* ---- debugfs ---- */
