@@ -57,8 +57,9 @@ static void ipoib_arp_unreachable(struct sk_buff *skb)
 }
 
 /*
- * A credit has come, or has not for too long, or the query has ended, or the neighbour has been
- * unlinked: then it is in no list, no frame waits for it, and its peers end with it.
+ * A credit has come, or has not for too long, or the query has ended, or a closed connection has
+ * left frames, or the neighbour has been unlinked: then it is in no list, no frame waits for it,
+ * and its peers end with it.
  */
 static void ipoib_arp_work(struct work_struct *work)
 {
@@ -78,12 +79,12 @@ static void ipoib_arp_work(struct work_struct *work)
 	asked = ipoib_neigh_is_asked(neigh);
 	unreachable = neigh->failures >= IPOIB_ARP_UNREACHABLE;
 	if (!known && !asked)
-		ipoib_neigh_unpark(priv, &neigh->queue, &frames);
+		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &neigh->queue, &frames);
 	spin_unlock_bh(&priv->neigh.lock);
 	if (known) {
 		ipoib_ud_send_begin(priv);
 		spin_lock(&priv->neigh.lock);
-		ipoib_neigh_unpark(priv, &neigh->queue, &frames);
+		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &neigh->queue, &frames);
 		spin_unlock(&priv->neigh.lock);
 		ipoib_ud_send_end(priv, &frames, ipoib_arp_xmit);
 	}
@@ -121,7 +122,7 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
 		known = rcu_access_pointer(neigh->ah);
 		if (!skb_queue_empty(&neigh->queue) ||
 		    (!known && ipoib_neigh_is_asked(neigh))) {
-			ipoib_neigh_park(priv, &neigh->queue, skb);
+			ipoib_neigh_park(priv, IPOIB_WAIT_PATH, &neigh->queue, skb);
 			spin_unlock(&priv->neigh.lock);
 			return NULL;
 		}

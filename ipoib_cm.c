@@ -41,7 +41,7 @@ static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 			       struct sk_buff *skb)
 {
-	bool fits = skb->len <= cm->priv->mcast_mtu + IPOIB_HARD_LEN;
+	bool fits = !ipoib_ud_too_long(skb, READ_ONCE(cm->priv->mcast_mtu));
 	struct ipoib_lladdr to = *(const struct ipoib_lladdr *)skb->data;
 	u8 offers = ipoib_lladdr_flags(&to);
 	struct ipoib_peer *peer = NULL;
@@ -65,7 +65,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 		taken = ipoib_conn_xmit(conn, skb);
 	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
 		   time_before(jiffies, peer->until)) {
-		ipoib_neigh_park(cm->priv, &peer->queue, skb);
+		ipoib_neigh_park(cm->priv, IPOIB_WAIT_CONN, &peer->queue, skb);
 		taken = true;
 	}
 	ipoib_peer_put(cm, peer);
@@ -174,11 +174,12 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&cm->lock);
 	hash_for_each(cm->peers, i, peer, hash) {
-		ipoib_neigh_unpark(priv, &peer->queue, &dropped);
+		ipoib_neigh_unpark(priv, IPOIB_WAIT_CONN, &peer->queue, &dropped);
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 		peer->sid = IPOIB_SID_RFC;
 		peer->failures = 0;
+		peer->unverified = false;
 	}
 	ipoib_cm_close_all(cm);
 	spin_unlock_bh(&cm->lock);

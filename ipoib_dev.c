@@ -258,9 +258,15 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv, const struct ipoib_port
  */
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
+	bool lmc_changed;
+
 	assign_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags, port->active);
 	WRITE_ONCE(priv->local_lid, port->lid);
+	lmc_changed = priv->lmc != port->lmc;
 	WRITE_ONCE(priv->lmc, port->lmc);
+	/* Connections have the numbers of ports of before. */
+	if (lmc_changed && ipoib_has_cm(priv))
+		ipoib_cm_flush(priv);
 	priv->max_mtu = port->max_mtu;
 	WRITE_ONCE(priv->link_mbps, port->mbps);
 	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
@@ -287,11 +293,12 @@ void ipoib_dev_down(struct ipoib_dev *priv)
 	netif_carrier_off(priv->netdev);
 	/* Takes each transmit lock: after this no sender is under way. */
 	netif_tx_disable(priv->netdev);
-	ipoib_pmtu_stop(priv);
 	if (ipoib_has_cm(priv))
 		ipoib_cm_stop(priv);
 	ipoib_mcast_stop(priv);
 	ipoib_neigh_stop(priv);
+	/* Works of the above have rejected frames until here. */
+	ipoib_pmtu_stop(priv);
 	if (priv->fabric->stop)
 		priv->fabric->stop(priv);
 	ipoib_ud_stop(priv);

@@ -19,9 +19,8 @@
 #include "ipoib.h"
 #include "ipoib_trace.h"
 
-/* Frames that may wait in one queue, and in all of an interface. */
+/* Frames that may wait in one queue. */
 #define IPOIB_NEIGH_QUEUE	32
-#define IPOIB_NEIGH_QUEUED	4096
 /* A neighbour is forgotten after this time without a frame. */
 #define IPOIB_NEIGH_UNUSED	(300 * HZ)
 #define IPOIB_NEIGH_SCAN	(30 * HZ)
@@ -81,38 +80,51 @@ static struct ipoib_neigh *ipoib_neigh_lookup(struct ipoib_dev *priv, const u8 *
 
 /* ---- frames that wait ---- */
 
+/* In all queues of an interface. Those for connections have up to 64 KB each. */
+static const int ipoib_neigh_queued[IPOIB_WAIT_KINDS] = {
+	[IPOIB_WAIT_PATH]	= 4096,
+	[IPOIB_WAIT_CONN]	= 512,
+};
+
+static bool ipoib_neigh_is_full(struct ipoib_dev *priv, enum ipoib_wait kind)
+{
+	return atomic_read(&priv->neigh.queued[kind]) >= ipoib_neigh_queued[kind];
+}
+
 /**
  * ipoib_neigh_park - have a frame wait for a path or a connection
  * @priv: the interface
+ * @kind: which of them
  * @queue: of a neighbour, or of a peer of one
  * @skb: frame with its &struct ipoib_header; dropped if there is no room
  *
  * Context: lock of the queue held
  */
-void ipoib_neigh_park(struct ipoib_dev *priv, struct sk_buff_head *queue,
-		      struct sk_buff *skb)
+void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind,
+		      struct sk_buff_head *queue, struct sk_buff *skb)
 {
 	if (skb_queue_len(queue) >= IPOIB_NEIGH_QUEUE ||
-	    atomic_read(&priv->neigh.queued) >= IPOIB_NEIGH_QUEUED) {
+	    ipoib_neigh_is_full(priv, kind)) {
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
 		return;
 	}
-	atomic_inc(&priv->neigh.queued);
+	atomic_inc(&priv->neigh.queued[kind]);
 	__skb_queue_tail(queue, skb);
 }
 
 /**
  * ipoib_neigh_unpark - take out the frames that wait
  * @priv: the interface
+ * @kind: what for
  * @queue: of a neighbour, or of a peer of one
  * @frames: list of the caller that they are added to
  *
  * Context: lock of the queue held
  */
-void ipoib_neigh_unpark(struct ipoib_dev *priv, struct sk_buff_head *queue,
-			struct sk_buff_head *frames)
+void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
+			struct sk_buff_head *queue, struct sk_buff_head *frames)
 {
-	atomic_sub(skb_queue_len(queue), &priv->neigh.queued);
+	atomic_sub(skb_queue_len(queue), &priv->neigh.queued[kind]);
 	skb_queue_splice_tail_init(queue, frames);
 }
 
@@ -309,7 +321,7 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	else if (cancel_delayed_work(&neigh->work))
 		refcount_dec(&neigh->ref);
 	__skb_queue_head_init(&dropped);
-	ipoib_neigh_unpark(priv, &neigh->queue, &dropped);
+	ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &neigh->queue, &dropped);
 	ipoib_drop_list(priv, &dropped, why);
 	ipoib_neigh_put(neigh);
 }
@@ -521,7 +533,8 @@ int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec
  * ipoib_neigh_resend - have the work of a neighbour send what a connection has not
  * @priv: the interface
  * @gid: GID of the neighbour; without one they are dropped
- * @frames: whole with their &struct ipoib_header, consumed. What comes waits behind them.
+ * @frames: whole with their &struct ipoib_header, consumed, a queue of a connection at most. What
+ *	comes waits behind them. The last ones are dropped if too many wait for paths.
  *
  * Context: bottom halves off, without &ipoib_neighs.lock
  */
@@ -532,13 +545,15 @@ void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_he
 
 	spin_lock(&priv->neigh.lock);
 	neigh = ipoib_neigh_lookup(priv, gid);
-	while (neigh && (skb = __skb_dequeue(frames))) {
-		atomic_inc(&priv->neigh.queued);
+	while (neigh && !ipoib_neigh_is_full(priv, IPOIB_WAIT_PATH) &&
+	       (skb = __skb_dequeue(frames))) {
+		atomic_inc(&priv->neigh.queued[IPOIB_WAIT_PATH]);
 		__skb_queue_tail(&neigh->queue, skb);
-		ipoib_neigh_post(neigh, 0);
 	}
+	if (neigh && !skb_queue_empty(&neigh->queue))
+		ipoib_neigh_post(neigh, 0);
 	spin_unlock(&priv->neigh.lock);
-	ipoib_drop_list(priv, frames, IPOIB_TX_FLUSHED);
+	ipoib_drop_list(priv, frames, neigh ? IPOIB_TX_QUEUE_FULL : IPOIB_TX_NO_PATH);
 }
 
 /* ---- debugfs ---- */
@@ -689,7 +704,8 @@ int ipoib_neigh_init(struct ipoib_dev *priv)
 void ipoib_neigh_exit(struct ipoib_dev *priv)
 {
 	WARN_ON_ONCE(!list_empty(&priv->neigh.list));
-	WARN_ON_ONCE(atomic_read(&priv->neigh.queued));
+	WARN_ON_ONCE(atomic_read(&priv->neigh.queued[IPOIB_WAIT_PATH]));
+	WARN_ON_ONCE(atomic_read(&priv->neigh.queued[IPOIB_WAIT_CONN]));
 	destroy_workqueue(priv->neigh.wq);
 	rhashtable_destroy(&priv->neigh.table);
 }

@@ -60,7 +60,8 @@ enum ipoib_neigh_state {
  * @priv: the interface
  * @list: in &ipoib_neighs.list; empty if it is in the table no more
  * @work: ipoib_arp_work(), when there is a credit, or has been none for a second, after
- *	an answer, and when it has been unlinked with @peers; on &ipoib_neighs.wq
+ *	an answer, when a closed connection has left frames in @queue, and when it has been
+ *	unlinked with @peers; on &ipoib_neighs.wq
  * @credit: of its query: waited for in IPOIB_NEIGH_WAITING, held until the query has ended
  * @state: see &enum ipoib_neigh_state
  * @query: the query as the fabric knows it, NULL if none
@@ -98,6 +99,18 @@ struct ipoib_neigh {
 };
 
 /**
+ * enum ipoib_wait - what frames wait for; neither kind takes the room of the other
+ * @IPOIB_WAIT_PATH: a path, or the work of a neighbour
+ * @IPOIB_WAIT_CONN: a connection
+ * @IPOIB_WAIT_KINDS: how many kinds there are
+ */
+enum ipoib_wait {
+	IPOIB_WAIT_PATH,
+	IPOIB_WAIT_CONN,
+	IPOIB_WAIT_KINDS,
+};
+
+/**
  * struct ipoib_neighs - the neighbours of an interface
  */
 struct ipoib_neighs {
@@ -109,8 +122,8 @@ struct ipoib_neighs {
 	struct list_head list;
 	/** @nneighs: length of @list */
 	unsigned int nneighs;
-	/** @queued: frames that wait for paths and connections; without the lock */
-	atomic_t queued;
+	/** @queued: frames that wait, by &enum ipoib_wait; without the lock */
+	atomic_t queued[IPOIB_WAIT_KINDS];
 	/** @limit: of outstanding path queries; NULL if there is none */
 	struct ipoib_limit *limit;
 	/** @wq: unbound, of the works of neighbours and of @work */
@@ -205,10 +218,10 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 void ipoib_neigh_put(struct ipoib_neigh *neigh);
 void ipoib_neigh_ask(struct ipoib_neigh *neigh);
 void ipoib_neigh_try(struct ipoib_neigh *neigh);
-void ipoib_neigh_park(struct ipoib_dev *priv, struct sk_buff_head *queue,
-		      struct sk_buff *skb);
-void ipoib_neigh_unpark(struct ipoib_dev *priv, struct sk_buff_head *queue,
-			struct sk_buff_head *frames);
+void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind,
+		      struct sk_buff_head *queue, struct sk_buff *skb);
+void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
+			struct sk_buff_head *queue, struct sk_buff_head *frames);
 void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames);
 void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
 			  const struct sa_path_rec *rec);

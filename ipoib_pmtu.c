@@ -68,10 +68,11 @@ drop:
  * @skb: frame with its &struct ipoib_header; consumed
  * @mtu: what its destination takes
  *
- * To answer is to send, perhaps by this very queue, whose lock is held here: that
- * is left to a work. Frames that it does not keep up with are dropped.
+ * To answer is to send, perhaps by a queue whose lock the caller holds: that is left to a work.
+ * Frames that it does not keep up with are dropped.
  *
- * Context: transmit lock of the queue held
+ * Context: any but hard interrupt, before ipoib_pmtu_stop(); transmit lock or &ipoib_cm.lock may be
+ * held
  */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int mtu)
 {

@@ -223,15 +223,12 @@ enum ipoib_conn_flag {
  *	for UD wait
  * @IPOIB_PEER_UP: on a connection
  * @IPOIB_PEER_REFUSED: over UD until &ipoib_peer.until
- * @IPOIB_PEER_FAILED: the same, and nothing arrived on the last connection we sent on: one that
- *	the peer makes is not relied upon until then, either
  */
 enum ipoib_peer_state {
 	IPOIB_PEER_IDLE,
 	IPOIB_PEER_CONNECTING,
 	IPOIB_PEER_UP,
 	IPOIB_PEER_REFUSED,
-	IPOIB_PEER_FAILED,
 };
 
 /**
@@ -246,6 +243,8 @@ enum ipoib_peer_state {
  * @until: jiffies: end of the pause after a refusal; in IPOIB_PEER_CONNECTING, until then
  *	frames too long for UD wait
  * @failures: failed attempts in a row; a connection that was never verified is one
+ * @unverified: nothing arrived on the last connection sent on, nor on one since: in
+ *	IPOIB_PEER_REFUSED one that the peer makes is not relied upon before @until either
  * @queue: frames too long for UD that wait, whole with their &struct ipoib_header; in
  *	IPOIB_PEER_CONNECTING
  * @conns: its connections, by &ipoib_conn.peer_list
@@ -266,6 +265,7 @@ struct ipoib_peer {
 	u8 sid;
 	unsigned long until;
 	unsigned int failures;
+	bool unverified;
 	struct sk_buff_head queue;
 	struct list_head conns;
 	struct hlist_node hash;
@@ -595,7 +595,7 @@ static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
  */
 static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 {
-	return READ_ONCE(peer->state) >= IPOIB_PEER_REFUSED &&
+	return READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
 	       READ_ONCE(peer->until) - jiffies - 1 < 2 * IPOIB_CM_RETRY_MAX;
 }
 

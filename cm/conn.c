@@ -53,8 +53,8 @@ MODULE_PARM_DESC(cm_idle_seconds,
 /* ---- before it is established ---- */
 
 /*
- * Returns how long it may take to become established, or 0 if that is over. Frames wait for it
- * less long: then they go another way, and if there is none their senders get what UD takes.
+ * Returns how long it may take to become established, or 0 if that is over. Frames too long for
+ * UD wait for it less long: then they are dropped, and their senders get the MTU of UD.
  */
 static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 {

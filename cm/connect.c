@@ -134,7 +134,7 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 	}
 	/* Not before: one of the peer may have had to make room. */
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
-	peer->until = jiffies + IPOIB_CM_SETUP_MAX;
+	WRITE_ONCE(peer->until, jiffies + IPOIB_CM_SETUP_MAX);
 	ipoib_peer_settle(cm, peer);
 }
 

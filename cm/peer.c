@@ -38,7 +38,6 @@ static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_CONNECTING]		= "connecting",
 	[IPOIB_PEER_UP]			= "up",
 	[IPOIB_PEER_REFUSED]		= "refused",
-	[IPOIB_PEER_FAILED]		= "refused",
 };
 
 /* ---- the port of a peer ---- */
@@ -237,7 +236,7 @@ void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer,
 
 	lockdep_assert_held(&cm->lock);
 	__skb_queue_head_init(&frames);
-	ipoib_neigh_unpark(cm->priv, &peer->queue, &frames);
+	ipoib_neigh_unpark(cm->priv, IPOIB_WAIT_CONN, &peer->queue, &frames);
 	while ((skb = __skb_dequeue(&frames)))
 		if (!conn || !ipoib_conn_xmit(conn, skb))
 			ipoib_pmtu_reject(cm->priv, skb, READ_ONCE(cm->priv->mcast_mtu));
@@ -306,8 +305,10 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 void ipoib_conn_prove(struct ipoib_conn *conn)
 {
 	lockdep_assert_held(&conn->cm->lock);
-	if (ipoib_conn_is_used(conn) && test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags))
-		conn->peer->failures = 0;
+	if (!ipoib_conn_is_used(conn) || !test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags))
+		return;
+	conn->peer->failures = 0;
+	conn->peer->unverified = false;
 }
 
 /**
@@ -389,13 +390,12 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
 	flags = READ_ONCE(conn->flags);
 	RCU_INIT_POINTER(peer->tx, NULL);
 	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
-	if (flags & BIT(IPOIB_CONN_EV_PROVEN) ||
-	    !(flags & BIT(IPOIB_CONN_EV_FAILED) ||
-	      (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
-	       conn->transport == IPOIB_TRANSPORT_RC)))
-		return;
-	ipoib_peer_failed(cm, peer);
-	WRITE_ONCE(peer->state, IPOIB_PEER_FAILED);
+	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&
+			   (flags & BIT(IPOIB_CONN_EV_FAILED) ||
+			    (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
+			     conn->transport == IPOIB_TRANSPORT_RC));
+	if (peer->unverified)
+		ipoib_peer_failed(cm, peer);
 }
 
 /* ---- debugfs ---- */

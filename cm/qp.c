@@ -529,7 +529,7 @@ void ipoib_conn_settle(struct ipoib_conn *conn)
 	/* For the peer the one that has taken its place meanwhile is the newer, too. */
 	if (ipoib_conn_may_send(conn) && ipoib_cm_is_on(cm->priv) &&
 	    !(old && rcu_access_pointer(peer->tx)) &&
-	    !(peer->state == IPOIB_PEER_FAILED && ipoib_peer_pauses(peer)))
+	    !(peer->unverified && ipoib_peer_pauses(peer)))
 		ipoib_conn_use(conn);
 	else
 		ipoib_peer_settle(cm, peer);

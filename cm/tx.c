@@ -163,10 +163,11 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 {
 	struct sk_buff_head *backlog = &conn->backlog;
 	struct ipoib_dev *priv = conn->cm->priv;
+	unsigned int mtu = READ_ONCE(priv->mcast_mtu);
 	bool shut;
 
 	if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN)) {
-		if (conn->mtu <= READ_ONCE(priv->mcast_mtu))
+		if (conn->mtu <= mtu || !ipoib_ud_too_long(skb, mtu))
 			return false;
 		ipoib_pmtu_reject(priv, skb, conn->mtu);
 		return true;

@@ -334,6 +334,7 @@ stall()
 	check "connection" connect 1 2
 	check "connection" connect 1 3
 	ERRORS=$(cm_stat 1 cm_errors)
+	FLUSHED=$(cm_stat 1 tx_drop_flushed)
 	OLD=$(conns 1 2 | grep -o 'qp=0x[0-9a-f]*')
 	knob_set 2 rnr_next 1000000
 	STALLED=$(now_ms)
@@ -383,6 +384,7 @@ stalled_ends()
 	check "counted" within 20000 cm_stat_is 1 cm_errors -gt "$ERRORS"
 	note "ended after $(($(now_ms) - STALLED)) ms"
 	check "ended" not_listed "$OLD"
+	check_eq "what waited goes over UD" "$(cm_stat 1 tx_drop_flushed)" "$FLUSHED"
 }
 
 not_listed()
