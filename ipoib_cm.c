@@ -34,6 +34,21 @@ static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 /* ---- sending ---- */
 
 /*
+ * How many frames may wait for a connection to a peer: fewer, the more connections are being made
+ * with its port. So one port has not the room of all.
+ */
+static unsigned int ipoib_cm_queue_max(struct ipoib_cm *cm, struct ipoib_peer *peer)
+{
+	const struct ipoib_conn *conn;
+
+	conn = list_first_entry_or_null(&peer->conns, struct ipoib_conn, peer_list);
+	if (!conn)
+		return 0;
+	return min_t(unsigned int, IPOIB_NEIGH_QUEUE,
+		     IPOIB_CM_PORT_QUEUE / max(ipoib_cm_share(cm, conn->port)->npending, 1u));
+}
+
+/*
  * There was no connection. The peer hangs on @neigh from now on, and has one made.
  * Returns whether the frame was taken: it is if there is a connection now, or if one is being
  * set up and the frame is too long for UD.
@@ -65,7 +80,8 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 		taken = ipoib_conn_xmit(conn, skb);
 	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
 		   time_before(jiffies, peer->until)) {
-		ipoib_neigh_park(cm->priv, IPOIB_WAIT_CONN, &peer->queue, skb);
+		ipoib_neigh_park(cm->priv, IPOIB_WAIT_CONN, &peer->queue,
+				 ipoib_cm_queue_max(cm, peer), skb);
 		taken = true;
 	}
 	ipoib_peer_put(cm, peer);

@@ -19,8 +19,6 @@
 #include "ipoib.h"
 #include "ipoib_trace.h"
 
-/* Frames that may wait in one queue. */
-#define IPOIB_NEIGH_QUEUE	32
 /* A neighbour is forgotten after this time without a frame. */
 #define IPOIB_NEIGH_UNUSED	(300 * HZ)
 #define IPOIB_NEIGH_SCAN	(30 * HZ)
@@ -96,15 +94,15 @@ static bool ipoib_neigh_is_full(struct ipoib_dev *priv, enum ipoib_wait kind)
  * @priv: the interface
  * @kind: which of them
  * @queue: of a neighbour, or of a peer of one
+ * @most: frames in it, at most
  * @skb: frame with its &struct ipoib_header; dropped if there is no room
  *
  * Context: lock of the queue held
  */
-void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind,
-		      struct sk_buff_head *queue, struct sk_buff *skb)
+void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_buff_head *queue,
+		      unsigned int most, struct sk_buff *skb)
 {
-	if (skb_queue_len(queue) >= IPOIB_NEIGH_QUEUE ||
-	    ipoib_neigh_is_full(priv, kind)) {
+	if (skb_queue_len(queue) >= most || ipoib_neigh_is_full(priv, kind)) {
 		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
 		return;
 	}

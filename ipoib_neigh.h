@@ -98,6 +98,9 @@ struct ipoib_neigh {
 	struct rcu_head rcu;
 };
 
+/* Frames that may wait in one queue. */
+#define IPOIB_NEIGH_QUEUE	32
+
 /**
  * enum ipoib_wait - what frames wait for; neither kind takes the room of the other
  * @IPOIB_WAIT_PATH: a path, or the work of a neighbour
@@ -218,8 +221,8 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 void ipoib_neigh_put(struct ipoib_neigh *neigh);
 void ipoib_neigh_ask(struct ipoib_neigh *neigh);
 void ipoib_neigh_try(struct ipoib_neigh *neigh);
-void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind,
-		      struct sk_buff_head *queue, struct sk_buff *skb);
+void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_buff_head *queue,
+		      unsigned int most, struct sk_buff *skb);
 void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 			struct sk_buff_head *queue, struct sk_buff_head *frames);
 void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames);
