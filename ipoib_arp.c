@@ -63,8 +63,7 @@ static void ipoib_arp_unreachable(struct sk_buff *skb)
  */
 static void ipoib_arp_work(struct work_struct *work)
 {
-	struct ipoib_neigh *neigh = container_of(to_delayed_work(work),
-						 struct ipoib_neigh, work);
+	struct ipoib_neigh *neigh = container_of(to_delayed_work(work), struct ipoib_neigh, work);
 	struct ipoib_dev *priv = neigh->priv;
 	bool listed, known, asked, unreachable;
 	struct sk_buff_head frames;
@@ -105,8 +104,7 @@ static void ipoib_arp_work(struct work_struct *work)
  * waits, or is dropped with a reason. Returns the neighbour, which has a handle, or NULL: then it
  * is consumed. Not inline, as it needs a stack frame with a canary, and the fast path does not.
  */
-static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
-							struct sk_buff *skb)
+static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	bool unreachable = false, known = false;
@@ -120,8 +118,7 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv,
 		if (ipoib_neigh_is_due(neigh) && !ipoib_neigh_is_asked(neigh))
 			ipoib_neigh_ask(neigh);
 		known = rcu_access_pointer(neigh->ah);
-		if (!skb_queue_empty(&neigh->queue) ||
-		    (!known && ipoib_neigh_is_asked(neigh))) {
+		if (!skb_queue_empty(&neigh->queue) || (!known && ipoib_neigh_is_asked(neigh))) {
 			ipoib_neigh_park(priv, IPOIB_WAIT_PATH, &neigh->queue, IPOIB_NEIGH_QUEUE,
 					 skb);
 			spin_unlock(&priv->neigh.lock);

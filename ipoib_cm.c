@@ -53,8 +53,7 @@ static unsigned int ipoib_cm_queue_max(struct ipoib_cm *cm, struct ipoib_peer *p
  * Returns whether the frame was taken: it is if there is a connection now, or if one is being
  * set up and the frame is too long for UD.
  */
-static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
-			       struct sk_buff *skb)
+static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
 	bool fits = !ipoib_ud_too_long(skb, READ_ONCE(cm->priv->mcast_mtu));
 	struct ipoib_lladdr to = *(const struct ipoib_lladdr *)skb->data;
@@ -134,8 +133,7 @@ static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
  * Context: transmit lock of the queue held, RCU read side
  * Return: true if the frame was taken; false if it is left to UD
  */
-bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
-		   struct sk_buff *skb)
+bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	struct ipoib_cm *cm = txq->priv->cm;
@@ -219,8 +217,7 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 	WRITE_ONCE(cm->up, true);
 	err = ipoib_cm_listen(cm);
 	if (err) {
-		netdev_warn(priv->netdev, "cannot listen for connections: %d\n",
-			    err);
+		netdev_warn(priv->netdev, "cannot listen for connections: %d\n", err);
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	}
 }

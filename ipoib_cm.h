@@ -39,8 +39,7 @@ void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
 void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 void ipoib_cm_moderate(struct ipoib_dev *priv);
-bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh,
-		   struct sk_buff *skb);
+bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_buff *skb);
 
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM)
 
@@ -61,8 +60,7 @@ static inline int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 	return on ? -EOPNOTSUPP : 0;
 }
 
-static inline ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv,
-					      char *buf)
+static inline ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 {
 	return sysfs_emit(buf, "none\n");
 }

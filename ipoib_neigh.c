@@ -215,8 +215,7 @@ void ipoib_neigh_ask(struct ipoib_neigh *neigh)
 	ipoib_neigh_try(neigh);
 }
 
-static struct ipoib_ah *ipoib_neigh_make_ah(struct ipoib_dev *priv,
-					    const struct sa_path_rec *rec)
+static struct ipoib_ah *ipoib_neigh_make_ah(struct ipoib_dev *priv, const struct sa_path_rec *rec)
 {
 	struct sa_path_rec copy = *rec;
 	struct rdma_ah_attr attr;
@@ -232,12 +231,10 @@ static struct ipoib_ah *ipoib_neigh_make_ah(struct ipoib_dev *priv,
  * Long packets are lost silently on a path whose MTU is below the link's: log it each time
  * that this becomes so. What the port itself does not take is logged elsewhere.
  */
-static void ipoib_neigh_check(struct ipoib_neigh *neigh,
-			      const struct sa_path_rec *rec)
+static void ipoib_neigh_check(struct ipoib_neigh *neigh, const struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = neigh->priv;
-	int link = min_t(int, READ_ONCE(priv->mcast_mtu),
-			 READ_ONCE(priv->port_mtu));
+	int link = min_t(int, READ_ONCE(priv->mcast_mtu), READ_ONCE(priv->port_mtu));
 	int mtu = ipoib_mtu_from_ib(rec->mtu);
 	bool odd = mtu < link ||
 		   (rec->rate && ib_rate_to_mbps(rec->rate) <= 0);
@@ -259,8 +256,7 @@ static void ipoib_neigh_check(struct ipoib_neigh *neigh,
  *
  * Context: process
  */
-void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
-			  const struct sa_path_rec *rec)
+void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa_path_rec *rec)
 {
 	struct ipoib_ah *ah = ERR_PTR(status), *old = NULL;
 	struct ipoib_dev *priv = neigh->priv;
@@ -268,8 +264,7 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
 	ipoib_credit_put(priv->neigh.limit, &neigh->credit);
 	if (!status)
 		ah = ipoib_neigh_make_ah(priv, rec);
-	trace_ipoib_path(priv->netdev, neigh->gid.raw, "answer",
-			 PTR_ERR_OR_ZERO(ah));
+	trace_ipoib_path(priv->netdev, neigh->gid.raw, "answer", PTR_ERR_OR_ZERO(ah));
 	if (IS_ERR(ah))
 		ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
 	else
@@ -282,8 +277,7 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
 		ipoib_neigh_set_state(neigh, IPOIB_NEIGH_VALID);
 		neigh->failures = 0;
 		neigh->rec = *rec;
-		old = rcu_replace_pointer(neigh->ah, ah,
-					  lockdep_is_held(&priv->neigh.lock));
+		old = rcu_replace_pointer(neigh->ah, ah, lockdep_is_held(&priv->neigh.lock));
 	}
 	/*
 	 * One that is in no list has been unlinked: no frame waits, and no work may start. A
@@ -331,10 +325,8 @@ static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
 	unsigned int n;
 
 	for (n = 0; n < IPOIB_NEIGH_SCAN_MAX; n++) {
-		neigh = list_first_entry(&priv->neigh.list, struct ipoib_neigh,
-					 list);
-		if (!rcu_access_pointer(neigh->ah) &&
-		    neigh->state != IPOIB_NEIGH_RESOLVING) {
+		neigh = list_first_entry(&priv->neigh.list, struct ipoib_neigh, list);
+		if (!rcu_access_pointer(neigh->ah) && neigh->state != IPOIB_NEIGH_RESOLVING) {
 			ipoib_neigh_unlink(neigh, IPOIB_TX_NO_PATH);
 			return true;
 		}
@@ -363,8 +355,7 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 		return neigh;
 	*why = IPOIB_TX_PATH_CAP;
 	if (priv->neigh.nneighs >= IPOIB_NEIGH_MAX && !ipoib_neigh_make_room(priv)) {
-		netdev_warn_once(priv->netdev, "more than %u paths\n",
-				 IPOIB_NEIGH_MAX);
+		netdev_warn_once(priv->netdev, "more than %u paths\n", IPOIB_NEIGH_MAX);
 		return NULL;
 	}
 	*why = IPOIB_TX_MAP;
@@ -380,8 +371,7 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 	INIT_DELAYED_WORK(&neigh->work, work);
 	ipoib_credit_init(&neigh->credit, IPOIB_CREDIT_PATH, ipoib_neigh_granted);
 	refcount_set(&neigh->ref, 1);
-	if (rhashtable_insert_fast(&priv->neigh.table, &neigh->node,
-				   ipoib_neigh_params)) {
+	if (rhashtable_insert_fast(&priv->neigh.table, &neigh->node, ipoib_neigh_params)) {
 		kfree(neigh);
 		return NULL;
 	}
@@ -429,8 +419,7 @@ void ipoib_neigh_all_stale(struct ipoib_dev *priv)
  *
  * Context: any but hard interrupt
  */
-void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid,
-			    bool here)
+void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid, bool here)
 {
 	struct ipoib_neigh *neigh;
 
@@ -454,8 +443,7 @@ void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid,
  *
  * Context: any but hard interrupt
  */
-void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
-			   const u8 *mac)
+void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, const u8 *mac)
 {
 	struct ipoib_neigh *neigh;
 	bool moved;
@@ -465,8 +453,7 @@ void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
 	if (neigh) {
 		moved = mac;
 		if (neigh->state == IPOIB_NEIGH_VALID)
-			moved = !mac || !ether_addr_equal_unaligned(neigh->rec.roce.dmac,
-								    mac);
+			moved = !mac || !ether_addr_equal_unaligned(neigh->rec.roce.dmac, mac);
 		if (moved)
 			ipoib_neigh_mark_stale(neigh);
 	}
@@ -487,15 +474,13 @@ void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
  * Context: any but hard interrupt, without &ipoib_neighs.lock; the lock of the stack's
  * neighbour table may be held
  */
-void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid,
-			      unsigned long age)
+void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned long age)
 {
 	struct ipoib_neigh *neigh;
 
 	spin_lock_bh(&priv->neigh.lock);
 	neigh = ipoib_neigh_lookup(priv, gid);
-	if (neigh && neigh->state == IPOIB_NEIGH_VALID &&
-	    jiffies - neigh->asked_at > age)
+	if (neigh && neigh->state == IPOIB_NEIGH_VALID && jiffies - neigh->asked_at > age)
 		ipoib_neigh_mark_stale(neigh);
 	spin_unlock_bh(&priv->neigh.lock);
 }
@@ -606,8 +591,7 @@ const struct seq_operations ipoib_neigh_sops = {
 
 static void ipoib_neigh_age(struct work_struct *work)
 {
-	struct ipoib_dev *priv = container_of(to_delayed_work(work),
-					      struct ipoib_dev, neigh.work);
+	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, neigh.work);
 	struct ipoib_neigh *neigh, *tmp;
 
 	spin_lock_bh(&priv->neigh.lock);
@@ -644,8 +628,7 @@ void ipoib_neigh_stop(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&priv->neigh.work);
 	spin_lock_bh(&priv->neigh.lock);
 	while (!list_empty(&priv->neigh.list)) {
-		neigh = list_first_entry(&priv->neigh.list, struct ipoib_neigh,
-					 list);
+		neigh = list_first_entry(&priv->neigh.list, struct ipoib_neigh, list);
 		refcount_inc(&neigh->ref);
 		ipoib_neigh_unlink(neigh, IPOIB_TX_FLUSHED);
 		spin_unlock_bh(&priv->neigh.lock);

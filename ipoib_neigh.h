@@ -152,8 +152,7 @@ static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
 	return jhash_3words(word[1], word[2], word[3], seed);
 }
 
-static inline int ipoib_neigh_compare(struct rhashtable_compare_arg *arg,
-				      const void *object)
+static inline int ipoib_neigh_compare(struct rhashtable_compare_arg *arg, const void *object)
 {
 	const struct ipoib_neigh *neigh = object;
 
@@ -177,8 +176,7 @@ static const struct rhashtable_params ipoib_neigh_params = {
  * Context: RCU read side
  * Return: the neighbour, valid until the end of the read side, or NULL
  */
-static inline struct ipoib_neigh *ipoib_neigh_find(struct ipoib_neighs *neighs,
-						   const u8 *gid)
+static inline struct ipoib_neigh *ipoib_neigh_find(struct ipoib_neighs *neighs, const u8 *gid)
 {
 	return rhashtable_lookup(&neighs->table, gid, ipoib_neigh_params);
 }
@@ -226,15 +224,11 @@ void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_bu
 void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 			struct sk_buff_head *queue, struct sk_buff_head *frames);
 void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames);
-void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status,
-			  const struct sa_path_rec *rec);
+void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa_path_rec *rec);
 void ipoib_neigh_all_stale(struct ipoib_dev *priv);
-void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid,
-			    bool here);
-void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid,
-			   const u8 *mac);
-void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid,
-			      unsigned long age);
+void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid, bool here);
+void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, const u8 *mac);
+void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned long age);
 int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec);
 extern const struct seq_operations ipoib_neigh_sops;
 

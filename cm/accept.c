@@ -213,8 +213,7 @@ void ipoib_conn_grant(struct ipoib_conn *conn)
  * ID, each with an identifier of its own. An error has the CM refuse the request and
  * destroy that identifier; zero would leave it to the driver.
  */
-static int ipoib_cm_listen_event(struct ib_cm_id *id,
-				 const struct ib_cm_event *event)
+static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
 	int reason = IB_CM_REJ_NO_RESOURCES;
 	struct ipoib_cm *cm = id->context;

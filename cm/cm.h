@@ -676,8 +676,7 @@ void ipoib_conn_release(struct kref *ref);
  */
 static inline void ipoib_conn_kick(struct ipoib_conn *conn)
 {
-	if (kref_get_unless_zero(&conn->ref) &&
-	    mod_delayed_work(conn->cm->wq, &conn->work, 0))
+	if (kref_get_unless_zero(&conn->ref) && mod_delayed_work(conn->cm->wq, &conn->work, 0))
 		kref_put(&conn->ref, ipoib_conn_release);
 }
 
@@ -705,22 +704,17 @@ static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
 enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid, u64 port);
 void ipoib_conn_compare(struct ipoib_conn *conn);
 bool ipoib_conn_may_send(const struct ipoib_conn *conn);
-struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
-				   const struct ipoib_lladdr *addr);
-struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
-				  const struct ipoib_lladdr *addr);
+struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
+struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer);
-void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		       struct ipoib_neigh *neigh);
-void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			struct ipoib_conn *conn);
+void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_neigh *neigh);
+void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own);
 void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
-void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		     struct ipoib_conn *conn);
+void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
 void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);
@@ -733,8 +727,7 @@ void ipoib_cm_share_ban(struct ipoib_cm *cm);
 /* qp.c */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
-unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
-			  const struct ipoib_cm_data *theirs);
+unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs);
 struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp);
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
@@ -743,10 +736,8 @@ int ipoib_conn_make(struct ipoib_conn *conn);
 void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_settle(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
-void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
-		       enum ib_cm_rej_reason reason);
-void ipoib_conn_close_for(struct ipoib_conn *conn,
-			  enum ipoib_close_reason why);
+void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_reason reason);
+void ipoib_conn_close_for(struct ipoib_conn *conn, enum ipoib_close_reason why);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_qp_stop(struct ipoib_conn *conn);

@@ -47,8 +47,7 @@
 
 static unsigned int ipoib_cm_idle = 120;
 module_param_named(cm_idle_seconds, ipoib_cm_idle, uint, 0644);
-MODULE_PARM_DESC(cm_idle_seconds,
-		 "A connection not used for so long is closed");
+MODULE_PARM_DESC(cm_idle_seconds, "A connection not used for so long is closed");
 
 /* ---- before it is established ---- */
 
@@ -216,8 +215,7 @@ static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 		trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
 				 flags & BIT(IPOIB_CONN_EV_LEFT) ? "left" : "ended", 0);
 		__ipoib_conn_close(conn);
-	} else if (flags & BIT(IPOIB_CONN_EV_UNREACHED) &&
-		   conn->state != IPOIB_CONN_ESTABLISHED) {
+	} else if (flags & BIT(IPOIB_CONN_EV_UNREACHED) && conn->state != IPOIB_CONN_ESTABLISHED) {
 		/* Established without an RTU it serves on when the CM has given up on that. */
 		if (conn->active)
 			ipoib_stat_add(priv, IPOIB_CM_REFUSED, 1);
@@ -474,8 +472,7 @@ static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
  */
 void ipoib_cm_rx_work(struct work_struct *work)
 {
-	struct ipoib_cm *cm = container_of(to_delayed_work(work),
-					   struct ipoib_cm, rx_work);
+	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
 	unsigned long wait = 0;
 	bool empty;
 	long left;

@@ -115,8 +115,7 @@ static u32 ipoib_peer_hash(const struct ipoib_cm *cm, const struct ipoib_lladdr 
  * Context: &ipoib_cm.lock held
  * Return: the peer, not counted, or NULL
  */
-struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
-				   const struct ipoib_lladdr *addr)
+struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
 	struct ipoib_peer *peer;
 
@@ -135,8 +134,7 @@ struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm,
  * Context: &ipoib_cm.lock held
  * Return: the peer, for ipoib_peer_put(), or NULL
  */
-struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm,
-				  const struct ipoib_lladdr *addr)
+struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
 	struct ipoib_peer *peer = ipoib_peer_find(cm, addr);
 
@@ -198,8 +196,7 @@ void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer)
  *
  * Context: &ipoib_cm.lock held, RCU read side
  */
-void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		       struct ipoib_neigh *neigh)
+void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_neigh *neigh)
 {
 	spinlock_t *lock = &cm->priv->neigh.lock;
 	struct hlist_node *tmp;
@@ -228,8 +225,7 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer,
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer,
-			struct ipoib_conn *conn)
+void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn)
 {
 	struct sk_buff_head frames;
 	struct sk_buff *skb;
@@ -376,8 +372,7 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer,
-		     struct ipoib_conn *conn)
+void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn)
 {
 	unsigned long flags;
 
@@ -415,8 +410,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_pe
 	const struct ib_qp *qp;
 	u32 lid;
 
-	seq_printf(file, "peer: 0x%06x %pI6\n",
-		   ipoib_lladdr_qpn(&peer->addr), peer->addr.gid);
+	seq_printf(file, "peer: 0x%06x %pI6\n", ipoib_lladdr_qpn(&peer->addr), peer->addr.gid);
 	seq_printf(file, "  state: %s\n", ipoib_peer_states[peer->state]);
 	seq_printf(file, "  service_id: 0x%02x\n", peer->sid);
 	seq_printf(file, "  failures: %u\n", peer->failures);

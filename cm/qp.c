@@ -41,8 +41,7 @@ void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
  */
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
 {
-	ipoib_lladdr_set(addr, 0, cm->priv->txq->qp->qp_num,
-			 &cm->priv->local_gid);
+	ipoib_lladdr_set(addr, 0, cm->priv->txq->qp->qp_num, &cm->priv->local_gid);
 }
 
 /**
@@ -52,11 +51,9 @@ void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
  *
  * Return: octets without the encapsulation header, 0 if what the peer says is absurd
  */
-unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
-			  const struct ipoib_cm_data *theirs)
+unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs)
 {
-	unsigned int mtu = min(be32_to_cpu(theirs->mtu),
-			       ipoib_cm_rx_mtu(cm->priv));
+	unsigned int mtu = min(be32_to_cpu(theirs->mtu), ipoib_cm_rx_mtu(cm->priv));
 
 	return mtu < IPOIB_CM_MTU_MIN ? 0 : mtu - IPOIB_ENCAP_LEN;
 }
@@ -69,8 +66,7 @@ unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm,
  *
  * Context: process
  */
-void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm,
-		       enum ib_cm_rej_reason reason)
+void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_reason reason)
 {
 	struct ipoib_cm_data data;
 
@@ -116,8 +112,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 		.recv_cq = cm->rx->cq,
 		.srq = cm->rx->srq,
 		.cap.max_send_wr = sends ? IPOIB_CM_RING : 1,
-		.cap.max_send_sge = sends ? min_t(u32, attrs->max_send_sge,
-						  IPOIB_TX_SGE) : 1,
+		.cap.max_send_sge = sends ? min_t(u32, attrs->max_send_sge, IPOIB_TX_SGE) : 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = ipoib_conn_qp_type(conn),
 	};
@@ -184,8 +179,7 @@ void ipoib_conn_qp_stop(struct ipoib_conn *conn)
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 
 	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
-		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n",
-			   conn->qp->qp_num);
+		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n", conn->qp->qp_num);
 	else
 		ipoib_conn_send_last(conn);
 }
@@ -221,8 +215,7 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 	return conn;
 }
 
-static void ipoib_conn_end_pending(struct ipoib_conn *conn,
-				   struct ipoib_cm_share *share)
+static void ipoib_conn_end_pending(struct ipoib_conn *conn, struct ipoib_cm_share *share)
 {
 	conn->cm->npending--;
 	share->npending--;
@@ -467,13 +460,11 @@ static const struct ipoib_close_info ipoib_close_infos[] = {
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_conn_close_for(struct ipoib_conn *conn,
-			  enum ipoib_close_reason why)
+void ipoib_conn_close_for(struct ipoib_conn *conn, enum ipoib_close_reason why)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
 
-	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid,
-			 ipoib_close_infos[why].name, 0);
+	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid, ipoib_close_infos[why].name, 0);
 	ipoib_stat_add(priv, ipoib_close_infos[why].stat, 1);
 	__ipoib_conn_close(conn);
 }

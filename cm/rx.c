@@ -32,8 +32,7 @@ MODULE_PARM_DESC(cm_max_connections,
 
 static unsigned int ipoib_cm_max_own = 128;
 module_param_named(max_nonsrq_conn_qp, ipoib_cm_max_own, uint, 0444);
-MODULE_PARM_DESC(max_nonsrq_conn_qp,
-		 "Most connections of an interface (HCAs without)");
+MODULE_PARM_DESC(max_nonsrq_conn_qp, "Most connections of an interface (HCAs without)");
 
 /**
  * struct ipoib_cm_tally - what one poll received

@@ -139,8 +139,7 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 		return -ENETDOWN;
 	if (share->banned > ktime_get_boottime_seconds())
 		return -EDQUOT;
-	if (cm->npending >= IPOIB_CM_PENDING_ALL ||
-	    cm->nconns >= ipoib_cm_slack(limit))
+	if (cm->npending >= IPOIB_CM_PENDING_ALL || cm->nconns >= ipoib_cm_slack(limit))
 		return -ENOSPC;
 	/*
 	 * After an event that closes all connections they are made anew before the old ones

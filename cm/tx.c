@@ -48,8 +48,7 @@ static bool ipoib_conn_must_signal(const struct ipoib_conn *conn)
 }
 
 /* Hand the send in the slot before the head to the QP. */
-static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge,
-			   bool signal)
+static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge, bool signal)
 {
 	struct ib_send_wr wr = {
 		.wr_id = conn->ring.head - 1,
@@ -89,8 +88,7 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 		ipoib_drop(priv, skb, IPOIB_TX_MAP);
 		return;
 	}
-	if (unlikely(ipoib_conn_post(conn, sge, nsge,
-				     ipoib_conn_must_signal(conn)))) {
+	if (unlikely(ipoib_conn_post(conn, sge, nsge, ipoib_conn_must_signal(conn)))) {
 		/* Nothing would complete it, and the end waits for what is there. */
 		skb = ipoib_ring_take_back(&conn->ring);
 		if (skb)
@@ -337,8 +335,7 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 	}
 	if (!bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
 		return budget;
-	if (napi_complete_done(napi, 0) &&
-	    !bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
+	if (napi_complete_done(napi, 0) && !bitmap_empty(cm->tx_ready, IPOIB_CM_CQS))
 		napi_schedule(napi);
 	return 0;
 }
@@ -354,8 +351,7 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 /* Connections whose sends have room in one CQ. */
 static unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
 {
-	return min_t(unsigned int, IPOIB_CM_CQ_CONNS,
-		     priv->ca->attrs.max_cqe / IPOIB_CM_RING);
+	return min_t(unsigned int, IPOIB_CM_CQ_CONNS, priv->ca->attrs.max_cqe / IPOIB_CM_RING);
 }
 
 /**
