@@ -88,8 +88,27 @@ static void ipoib_ethtool_rings(struct net_device *dev, struct ethtool_ringparam
 
 	ring->rx_max_pending = priv->recvq_size;
 	ring->tx_max_pending = priv->sendq_size;
-	ring->rx_pending = priv->recvq_size;
-	ring->tx_pending = priv->sendq_size;
+	ring->rx_pending = priv->rxq->size;
+	ring->tx_pending = priv->txq->ring.mask + 1;
+}
+
+/* The stack has refused what is more than the QP was made for. */
+static int ipoib_ethtool_set_rings(struct net_device *dev, struct ethtool_ringparam *ring,
+				   struct kernel_ethtool_ringparam *kernel_ring,
+				   struct netlink_ext_ack *extack)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+	unsigned int sends = ring->tx_pending, receives = ring->rx_pending;
+	int err;
+
+	if (sends < IPOIB_QUEUE_MIN || receives < IPOIB_BATCH) {
+		NL_SET_ERR_MSG(extack, "tx is at least 32, rx at least 16");
+		return -EINVAL;
+	}
+	err = ipoib_ud_resize(priv, roundup_pow_of_two(sends), roundup_pow_of_two(receives));
+	if (err)
+		NL_SET_ERR_MSG(extack, "the HCA has not given back what was posted");
+	return err;
 }
 
 static void ipoib_ethtool_channels(struct net_device *dev, struct ethtool_channels *channels)
@@ -151,6 +170,7 @@ const struct ethtool_ops ipoib_ethtool_ops = {
 	.get_coalesce = ipoib_ethtool_coalesce,
 	.set_coalesce = ipoib_ethtool_set_coalesce,
 	.get_ringparam = ipoib_ethtool_rings,
+	.set_ringparam = ipoib_ethtool_set_rings,
 	.get_channels = ipoib_ethtool_channels,
 	.get_ts_info = ethtool_op_get_ts_info,
 	.get_strings = ipoib_ethtool_strings,

@@ -37,7 +37,7 @@ static int ipoib_moder_apply(struct ipoib_moder *moder)
 
 	if (adaptive) {
 		profile = net_dim_get_rx_moderation(DIM_CQ_PERIOD_MODE_START_FROM_EQE, choice);
-		profile.pkts = min_t(unsigned int, profile.pkts, moder->most);
+		profile.pkts = min_t(unsigned int, profile.pkts, READ_ONCE(moder->most));
 	}
 	err = rdma_set_cq_moderation(moder->cq, profile.pkts, profile.usec);
 	if (err != -EOPNOTSUPP)

@@ -118,12 +118,12 @@ struct ipoib_tx_done {
 
 /**
  * struct ipoib_ring - send ring
- * @slots: the slots, @mask + 1 of them
+ * @slots: the slots, @mask + 1 of them in use
  * @copies: one buffer per slot for frames that fit into it, or none: then every
  *	frame is mapped
  * @ca: device the frames are mapped for
  * @lkey: local key of every SGE
- * @mask: number of slots less one
+ * @mask: number of slots less one; changed while the ring is empty
  * @max_sge: SGEs the QP takes in a work request
  * @head: next slot to fill; written under the transmit lock
  * @tail: oldest slot in flight; written by the completion handler

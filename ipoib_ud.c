@@ -26,8 +26,6 @@
 /* How often, and how far apart, a QP is moved to ERR or RESET, or detached from a group. */
 #define IPOIB_MOVE_TRIES	10
 #define IPOIB_MOVE_PAUSE_MS	10
-/* The smallest queue that is tried where the HCA refuses larger ones. */
-#define IPOIB_QUEUE_MIN		(2 * IPOIB_BATCH)
 
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
@@ -611,6 +609,12 @@ static void ipoib_ud_tx_exit(struct ipoib_txq *txq)
 	kvfree(txq->batch);
 }
 
+/* A ring has room for four of the longest frames. */
+static unsigned int ipoib_ud_max_segs(unsigned int sends)
+{
+	return min_t(unsigned int, sends / 4, IPOIB_TX_BATCH);
+}
+
 static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 {
 	int err;
@@ -627,7 +631,7 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 	/* A sum needs the address of each page. */
 	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
 	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
-		priv->txq->max_segs = min_t(unsigned int, priv->sendq_size / 4, IPOIB_TX_BATCH);
+		priv->txq->max_segs = ipoib_ud_max_segs(priv->sendq_size);
 	return 0;
 
 exit_rx:
@@ -888,6 +892,40 @@ int ipoib_ud_restart(struct ipoib_dev *priv)
 		return err;
 	netif_tx_wake_all_queues(priv->netdev);
 	return 0;
+}
+
+/**
+ * ipoib_ud_resize - use more or less of the queues of the QP
+ * @priv: the interface
+ * @sends: slots for sends, a power of 2, at most &ipoib_dev.sendq_size
+ * @receives: receives to post, at most &ipoib_dev.recvq_size
+ *
+ * The QP stays, as its number is part of the address. If it runs it is restarted, see
+ * ipoib_ud_restart().
+ *
+ * Context: RTNL held; may sleep
+ * Return: 0, or -EBUSY with nothing changed if the HCA does not give back what was posted
+ */
+int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int receives)
+{
+	bool on = test_bit(IPOIB_FLAG_QP, &priv->flags);
+	struct ipoib_txq *txq = priv->txq;
+	struct ipoib_rxq *rxq = priv->rxq;
+	int err = -EBUSY;
+
+	ASSERT_RTNL();
+	ipoib_ud_stop(priv);
+	if (!rxq->pool) {
+		txq->ring.mask = sends - 1;
+		if (ipoib_ud_cuts(txq))
+			txq->max_segs = ipoib_ud_max_segs(sends);
+		rxq->size = receives;
+		WRITE_ONCE(rxq->moder.most, receives / 4);
+		err = 0;
+	}
+	if (on && ipoib_ud_restart(priv))
+		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+	return err;
 }
 
 /**

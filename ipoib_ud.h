@@ -19,6 +19,8 @@ struct page_pool;
 
 /* Receives handed to the QP in one go, at most; and sends, but for those of one frame. */
 #define IPOIB_BATCH		16
+/* The smallest queue that is tried where the HCA refuses larger ones. */
+#define IPOIB_QUEUE_MIN		(2 * IPOIB_BATCH)
 /* Segments that the driver makes of a frame, at most: with MTU 2044 one of 64 KB. */
 #define IPOIB_TX_BATCH		32
 /* Completions read from a CQ in one go. */
@@ -113,8 +115,8 @@ struct ipoib_rx_slot {
  * @cq: CQ of its receives
  * @pool: pages for payload, exists while the interface is up
  * @heads: buffers for GRH and encapsulation header, one per slot
- * @slots: @size of them
- * @size: number of slots
+ * @slots: &ipoib_dev.recvq_size of them
+ * @size: how many are in use
  * @buf_size: octets for payload per slot
  * @free: stack of slot numbers that are not posted; only NAPI, or start and
  *	stop while NAPI is disabled, touch it
@@ -205,6 +207,7 @@ bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
 int ipoib_ud_restart(struct ipoib_dev *priv);
+int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int receives);
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
 void ipoib_ud_recover(struct ipoib_dev *priv);
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);

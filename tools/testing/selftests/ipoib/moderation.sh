@@ -30,6 +30,10 @@ CASES=(
 	"timer_fewer B18 and a stream takes fewer interrupts"
 	"timer_frames B18 rx-frames has no effect there, and ethtool says so"
 	"adaptive_kept B18 rx-usecs set meanwhile has no effect, ethtool says so, and counts later"
+	"rings:receives - ethtool -G has fewer receives posted, and as many as before; address and connections stay"
+	"rings:sends - and fewer sends under way, with which streams go on"
+	"rings:down - what is set while the interface is down holds when it is up"
+	"rings:refused - more than the QP was made for is refused, and so is too little; nothing changes"
 	"time_stamps - ethtool -T tells of the time stamps of what is sent"
 	"channels - ethtool -l tells of one queue each way, and another number is refused"
 )
@@ -254,6 +258,102 @@ adaptive_kept()
 	check_eq "values" "$(coalesce 2)" "40000 0"
 	put_off
 	check "back" moderate 2 0 0
+}
+
+# ring_sizes NODE: receives and sends
+ring_sizes()
+{
+	in_node "$1" ethtool -g ib0 | sed -n '/^Current/,$ s/^[RT]X:[\t ]*//p' | xargs
+}
+
+resize()
+{
+	in_node "$1" ethtool -G ib0 "${@:2}"
+}
+
+# A hundred frames before the first is reported: how many of them find no receive
+burst()
+{
+	local before
+
+	moderate 2 65535 65535 || return 1
+	before=$(drops 2 no_rwqe)
+	in_node 1 udp_group send ib0 "$(ip4 2)" 9 100 100 > /dev/null || return 1
+	wait_ping 1 2 > /dev/null || return 1
+	echo $(($(drops 2 no_rwqe) - before))
+	moderate 2 0 0
+}
+
+rings()
+{
+	"rings_$1"
+	check_eq "at the end" "$(ring_sizes 2), $(ring_sizes 3)" "256 128, 256 128"
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 1 3
+}
+
+conns_are()
+{
+	[ "$(conns "$1" "$2" | grep -c .)" -eq "$3" ]
+}
+
+rings_receives()
+{
+	local address conns
+
+	check "mode" in_mode connected rc 1 3
+	check "connection" connect 1 3
+	# requests may have crossed
+	check "one connection" slowwait 15 conns_are 1 3 1
+	address=$(lladdr 3)
+	conns=$(conns 1 3 | grep -o 'qp=0x[0-9a-f]*')
+	check "fewer" resize 3 rx 32
+	check_eq "fewer" "$(ring_sizes 3)" "32 128"
+	check "nothing lost" ping_lossless 1 "$(ip4 3)" 100
+	check_eq "connections" "$(conns 1 3 | grep -o 'qp=0x[0-9a-f]*')" "$conns"
+	check "mode" in_mode datagram rc 1 3
+	check_eq "address" "$(lladdr 3)" "$address"
+	check "as before" resize 3 rx 256
+
+	check_eq "not taken of 100" "$(burst)" 0
+	check "fewer" resize 2 rx 16
+	check_eq "fewer" "$(ring_sizes 2)" "16 128"
+	check_num "not taken of 100" "$(burst)" -ge 1
+	# rounded up
+	check "as before" resize 2 rx 200
+	check_eq "not taken of 100" "$(burst)" 0
+}
+
+# The driver of node 3 cuts up frames: one takes 32 of the 128.
+rings_sends()
+{
+	check "fewer" resize 3 tx 32
+	check_eq "fewer" "$(ring_sizes 3)" "256 32"
+	tcp_stream 3 1 ip4
+	check "nothing lost" ping_lossless 3 "$(ip4 1)" 20
+	check "as before" resize 3 tx 128
+	tcp_stream 3 1 ip4
+}
+
+rings_down()
+{
+	check "down" node_ip 2 link set ib0 down
+	check "set" resize 2 rx 64 tx 64
+	check "up" node_ip 2 link set ib0 up
+	check "ping" wait_ping 1 2
+	check_eq "sizes" "$(ring_sizes 2)" "64 64"
+	check "as before" resize 2 rx 256 tx 128
+}
+
+rings_refused()
+{
+	local try
+
+	for try in "rx 257" "tx 129" "rx 15" "tx 31" "rx 0"; do
+		# shellcheck disable=SC2086 # words
+		check_not "$try" resize 2 $try
+	done
+	in_node 2 ethtool -G ib0 rx 15 2>&1 | grep -q "rx at least 16" || fail "no text"
 }
 
 time_stamps()
