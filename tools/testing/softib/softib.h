@@ -177,7 +177,6 @@ struct softib_stats {
  * @has_grh: @grh is valid (LNH 3 instead of 2)
  * @se: BTH solicited event
  * @ackreq: BTH acknowledge request
- * @migreq: BTH migration request: the path is the sender's only one now
  * @captured: has been captured on this way through the fabric
  * @pkey: BTH P_Key
  * @dqpn: BTH destination QP
@@ -210,7 +209,6 @@ struct softib_frame {
 	bool has_grh;
 	bool se;
 	bool ackreq;
-	bool migreq;
 	bool captured;
 	u16 pkey;
 	u32 dqpn;
@@ -294,7 +292,6 @@ struct softib_rc;
  * @vectors: completion vectors; 0: as many as CPUs, but two at least
  * @coalesce_us: microseconds from a completion to its interrupt
  * @flush_us: microseconds until completions of a QP in the error state are to be seen
- * @no_apm: knob of that name
  * @sm_change: tells of another SM by IB_EVENT_SM_CHANGE
  * @sqe: a UD send that fails puts the QP into the state SQE
  * @mc_loop: other QPs of the HCA get what one sends to their group, and so does the sender
@@ -315,7 +312,6 @@ struct softib_model {
 	int vectors;
 	u32 coalesce_us;
 	u32 flush_us;
-	bool no_apm;
 	bool sm_change;
 	bool sqe;
 	bool mc_loop;
@@ -556,7 +552,6 @@ struct softib_knob {
  * @short_next_mad: send only the first half of the next N MADs to QP1
  * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
  *	next; 0: it has no SRQs
- * @no_apm: the HCA that is plugged in next has no automatic path migration
  * @mtu_cap: the MTU that ports here say they can do, 0: the fabric's
  * @mcast_limit: number of multicast groups an HCA here may attach
  * @csum: &enum softib_csum of the HCA that is plugged in next
@@ -605,7 +600,6 @@ struct softib_node {
 	u32 cut_next;
 	u32 short_next_mad;
 	u32 srq_sge;
-	u32 no_apm;
 	u32 mtu_cap;
 	u32 mcast_limit;
 	u32 csum;
@@ -632,7 +626,7 @@ struct softib_node {
 	u32 dma_faults;
 	struct softib_dma *dma;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 12];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 11];
 };
 
 /**
@@ -917,8 +911,6 @@ void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait);
 bool softib_rc_do_send(struct rvt_qp *qp);
 bool softib_uc_do_send(struct rvt_qp *qp);
 void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
-		  struct softib_frame *frame);
-void softib_uc_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame);
 
 /* softib_capture.c */

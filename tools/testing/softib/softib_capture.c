@@ -299,10 +299,9 @@ static u8 *softib_put_bth(u8 *p, const struct softib_frame *frame, u8 opcode,
 	const bool ends = softib_opcode_ends(opcode);
 	u32 word;
 
-	word = opcode << IB_BTH_OPCODE_SHIFT | pad << IB_BTH_PAD_SHIFT |
-	       frame->pkey;
-	if (frame->migreq)
-		word |= IB_BTH_MIG_REQ;
+	/* No connection has another path to go over to. */
+	word = opcode << IB_BTH_OPCODE_SHIFT | IB_BTH_MIG_REQ |
+	       pad << IB_BTH_PAD_SHIFT | frame->pkey;
 	if (ends && frame->se)
 		word |= IB_BTH_SOLICITED;
 	p = softib_put32(p, word);

@@ -27,7 +27,6 @@ void softib_frame_init(struct softib_frame *frame, u8 opcode)
 	frame->has_grh = false;
 	frame->se = false;
 	frame->ackreq = false;
-	frame->migreq = true;
 	frame->captured = false;
 	frame->mtu = 0;
 	frame->len = 0;

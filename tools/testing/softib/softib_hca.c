@@ -260,8 +260,6 @@ static void softib_hca_props(struct softib_dev *dev)
 		IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
 		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE |
 		IB_DEVICE_MEM_MGT_EXTENSIONS;
-	if (!dev->node->no_apm)
-		props->device_cap_flags |= IB_DEVICE_AUTO_PATH_MIG;
 	if (dev->node->steering)
 		props->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
 	softib_csum_caps(dev, props);

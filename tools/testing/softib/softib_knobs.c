@@ -34,7 +34,6 @@
  *                    says of itself when it is plugged in the next time
  * softibK/mtu_cap    the MTU that its ports say they can do, as the code of IBTA (4 is
  *                    2048); 0: what they can
- * softibK/no_apm     1: no automatic path migration; the same
  * softibK/csum, steering, no_mcast, grh_required  what the HCA that is plugged in the
  *                    next time is like: see softib_node in softib.h, as of all below
  * softibK/csum_free  1: checksums cost nothing, and are right whatever they are
@@ -622,15 +621,14 @@ static void softib_knobs_node(struct softib_node *node)
 	softib_knob_add(node, last + 2, "fail_qp", &node->fail_qp);
 	softib_knob_add(node, last + 3, "fail_modify", &node->fail_modify);
 	softib_knob_add(node, last + 4, "srq_sge", &node->srq_sge);
-	softib_knob_add(node, last + 5, "no_apm", &node->no_apm);
-	softib_knob_add(node, last + 6, "rnr_next", &node->rnr_next);
-	softib_knob_add(node, last + 7, "long_next", &node->long_next);
-	softib_knob_add(node, last + 8, "cut_next", &node->cut_next);
-	softib_knob_add(node, last + 9, "mtu_cap", &node->mtu_cap);
-	softib_knob_add(node, last + 10, "short_next_mad",
+	softib_knob_add(node, last + 5, "rnr_next", &node->rnr_next);
+	softib_knob_add(node, last + 6, "long_next", &node->long_next);
+	softib_knob_add(node, last + 7, "cut_next", &node->cut_next);
+	softib_knob_add(node, last + 8, "mtu_cap", &node->mtu_cap);
+	softib_knob_add(node, last + 9, "short_next_mad",
 			&node->short_next_mad);
 	softib_knobs_verbs(node);
-	softib_knob_add(node, last + 11, "fail_recv", &node->fail_recv);
+	softib_knob_add(node, last + 10, "fail_recv", &node->fail_recv);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file_unsafe("half_lid", 0200, node->dir, node,

@@ -70,7 +70,6 @@ static const struct softib_model softib_models[] = {
 		.name = "hfi1",
 		.max_sge = SOFTIB_MAX_SGE,
 		.srq_sge = SOFTIB_MAX_SGE,
-		.no_apm = true,
 		.sm_change = true,
 		.async = true,
 	}, {
@@ -78,7 +77,6 @@ static const struct softib_model softib_models[] = {
 		.max_sge = SOFTIB_MAX_SGE,
 		.srq_sge = SOFTIB_MAX_SGE,
 		.vectors = 1,
-		.no_apm = true,
 		.sm_change = true,
 		.async = true,
 	}, {
@@ -136,6 +134,5 @@ void softib_model_knobs(struct softib_node *node)
 {
 	node->srq_sge = node->model->srq_sge;
 	node->csum = node->model->csum;
-	node->no_apm = node->model->no_apm;
 	node->sq_bytes = node->model->sq_bytes;
 }

@@ -98,7 +98,6 @@ void softib_rc_address(struct softib_frame *frame, struct rvt_qp *qp)
 	frame->dqpn = qp->remote_qpn;
 	frame->pkey = softib_port_pkey(port, qp->s_pkey_index);
 	frame->mtu = qp->pmtu;
-	frame->migreq = READ_ONCE(qp->s_mig_state) == IB_MIG_MIGRATED;
 }
 
 static bool softib_rc_is_read(const struct rvt_swqe *wqe)
@@ -317,8 +316,6 @@ void softib_rc_events(struct rvt_qp *qp)
 		spin_unlock(&qp->s_lock);
 		spin_unlock_irqrestore(&qp->r_lock, flags);
 	}
-	if (test_and_clear_bit(SOFTIB_RC_MIGRATED, &rc->events))
-		softib_qp_event(qp, IB_EVENT_PATH_MIG);
 	if (test_and_clear_bit(SOFTIB_RC_LAST_WQE, &rc->events))
 		softib_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
@@ -453,10 +450,9 @@ void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait)
 	if (!(ib_rvt_state_ops[qp->state] & RVT_PROCESS_SEND_OK) ||
 	    !softib_rc_outstanding(qp))
 		return;
-	if (qp->s_retry)
-		qp->s_retry--;
-	else if (!softib_apm_migrate(qp))
+	if (!qp->s_retry)
 		return __softib_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
+	qp->s_retry--;
 	qp_to_softib_port(qp)->ibp.n_rc_resends++;
 	softib_rc_rewind(qp);
 }
@@ -614,7 +610,7 @@ unlock:
 }
 
 /**
- * softib_rc_rx() - a frame arrives at an RC QP
+ * softib_rc_rx() - a frame arrives at an RC or UC QP
  * @port: the port it came in by
  * @qp: the QP
  * @frame: the frame
@@ -624,7 +620,8 @@ unlock:
 void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame)
 {
-	if (unlikely(!softib_apm_rx(qp, frame)))
+	/* IBTA 9.6.1.5: by the path to the peer, and no other. */
+	if (unlikely(frame->slid != rdma_ah_get_dlid(&qp->remote_ah_attr)))
 		return softib_port_drop(port, SOFTIB_DROP_NO_QP);
 	switch (frame->opcode) {
 	case IB_OPCODE_RC_ACKNOWLEDGE:

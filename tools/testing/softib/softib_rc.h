@@ -50,7 +50,6 @@ struct softib_rc {
 enum {
 	SOFTIB_RC_FAIL,		/* the send queue cannot go on: fail the QP */
 	SOFTIB_RC_LAST_WQE,	/* tell IB_EVENT_QP_LAST_WQE_REACHED */
-	SOFTIB_RC_MIGRATED,	/* tell IB_EVENT_PATH_MIG */
 };
 
 static inline struct softib_rc *qp_to_softib_rc(const struct rvt_qp *qp)
@@ -94,10 +93,6 @@ void softib_rc_local(struct rvt_qp *qp, struct rvt_swqe *wqe);
 void softib_rc_flush(struct rvt_qp *qp);
 void softib_rc_events(struct rvt_qp *qp);
 bool softib_rc_is_local(const struct rvt_swqe *wqe);
-
-/* softib_apm.c */
-bool softib_apm_migrate(struct rvt_qp *qp);
-bool softib_apm_rx(struct rvt_qp *qp, const struct softib_frame *frame);
 
 /* softib_resp.c */
 void softib_rc_request(struct softib_port *port, struct rvt_qp *qp,

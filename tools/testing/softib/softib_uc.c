@@ -70,19 +70,3 @@ bool softib_uc_do_send(struct rvt_qp *qp)
 	softib_rc_events(qp);
 	return more;
 }
-
-/**
- * softib_uc_rx() - a frame arrives at a UC QP
- * @port: the port it came in by
- * @qp: the QP
- * @frame: the frame
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
-void softib_uc_rx(struct softib_port *port, struct rvt_qp *qp,
-		  struct softib_frame *frame)
-{
-	if (unlikely(!softib_apm_rx(qp, frame)))
-		return softib_port_drop(port, SOFTIB_DROP_NO_QP);
-	softib_rc_request(port, qp, frame);
-}

@@ -226,6 +226,8 @@ static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	u32 times = READ_ONCE(node->ack_times);
 	int ret;
 
+	if (mask & (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE))
+		return -EOPNOTSUPP;
 	/* What takes a QP down is said to have worked. */
 	if (softib_is_dead(ibqp->device) &&
 	    !(mask & IB_QP_STATE && (attr->qp_state == IB_QPS_ERR ||

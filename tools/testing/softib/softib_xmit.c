@@ -80,17 +80,10 @@ static void softib_qp_rx(struct softib_port *port, struct rvt_qp *qp,
 		port->ibp.pkey_violations++;
 		return;
 	}
-	switch (transport) {
-	case IB_OPCODE_UD:
+	if (transport == IB_OPCODE_UD)
 		softib_ud_rx(port, qp, frame);
-		break;
-	case IB_OPCODE_RC:
+	else
 		softib_rc_rx(port, qp, frame);
-		break;
-	case IB_OPCODE_UC:
-		softib_uc_rx(port, qp, frame);
-		break;
-	}
 }
 
 /* Does a QP not want what it sends to a group itself? */

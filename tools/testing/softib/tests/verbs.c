@@ -333,6 +333,29 @@ static bool case_rc_rnr_waits(void)
 	       expect_recv(4, 100, 1) && same(0, 100);
 }
 
+/* What the HCA has not is not in its attributes, and an error if asked for. */
+static bool case_rc_refused(void)
+{
+	struct ibv_qp_attr attr = {
+		.path_mig_state = IBV_MIG_REARM,
+		.alt_ah_attr = { .dlid = b.lid, .port_num = 1 },
+		.alt_port_num = 1,
+	};
+	struct ibv_device_attr dev;
+	int err;
+
+	link_up(&rc_default);
+	if (ibv_query_device(a.ctx, &dev))
+		return fail("query_device");
+	if (dev.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG)
+		return fail("attributes: flags %x", dev.device_cap_flags);
+	err = ibv_modify_qp(a.qp, &attr,
+			    IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE);
+	if (err != EOPNOTSUPP)
+		return fail("alternate path: %s", strerror(err));
+	return true;
+}
+
 /* The responder fails, too: what it had posted is flushed. */
 static bool bad_request(struct ibv_send_wr *wr, enum ibv_wc_status status)
 {
@@ -664,6 +687,7 @@ static const struct {
 	{ "RC: peer gone is RETRY_EXC", case_rc_peer_gone },
 	{ "RC: no buffer, rnr_retry 0: RNR_RETRY_EXC", case_rc_rnr_exceeded },
 	{ "RC: no buffer, rnr_retry 7: waits", case_rc_rnr_waits },
+	{ "RC: what the HCA has not is refused", case_rc_refused },
 	{ "RC: wrong R_Key is REM_ACCESS", case_rc_bad_rkey },
 	{ "RC: address outside the region is REM_ACCESS", case_rc_bad_address },
 	{ "RC: QP without access is REM_INV_REQ", case_rc_no_access },
