@@ -190,11 +190,9 @@ struct softib_stats {
  * @sqpn: DETH source QP (UD)
  * @imm: immediate data, or the R_Key of an IETH (SEND with invalidate)
  * @aeth: AETH: syndrome in the upper 8 bits, MSN in the lower 24
- * @va: RETH or AtomicETH virtual address
- * @rkey: RETH or AtomicETH R_Key
+ * @va: RETH virtual address
+ * @rkey: RETH R_Key
  * @dmalen: RETH DMA length
- * @swap: AtomicETH swap or add data; AtomicAckETH original data
- * @compare: AtomicETH compare data
  * @grh: the GRH, as on the wire
  *
  * Lives on the sender's stack and is valid only during delivery. Initialise
@@ -224,8 +222,6 @@ struct softib_frame {
 	u64 va;
 	u32 rkey;
 	u32 dmalen;
-	u64 swap;
-	u64 compare;
 	struct ib_grh grh;
 };
 

@@ -45,8 +45,8 @@
 #define SOFTIB_PCAP_ERF		197	/* LINKTYPE_ERF */
 #define SOFTIB_PCAP_SNAPLEN	65535
 
-/* LRH, GRH, BTH, the longest extension (AtomicETH), payload, ICRC, VCRC */
-#define SOFTIB_WIRE_HDR		(8 + 40 + 12 + 28)
+/* LRH, GRH, BTH, the longest extensions (RETH, ImmDt), payload, ICRC, VCRC */
+#define SOFTIB_WIRE_HDR		(8 + 40 + 12 + 16 + 4)
 #define SOFTIB_WIRE_MAX		(SOFTIB_WIRE_HDR + 4096 + 3 + 4 + 2)
 
 static unsigned int capture_kb = 8192;
@@ -215,25 +215,11 @@ static u8 *softib_put32(u8 *p, u32 val)
 	return p + sizeof(val);
 }
 
-static u8 *softib_put64(u8 *p, u64 val)
-{
-	put_unaligned_be64(val, p);
-	return p + sizeof(val);
-}
-
 static u8 *softib_put_reth(u8 *p, const struct softib_frame *frame)
 {
-	p = softib_put64(p, frame->va);
-	p = softib_put32(p, frame->rkey);
+	put_unaligned_be64(frame->va, p);
+	p = softib_put32(p + sizeof(frame->va), frame->rkey);
 	return softib_put32(p, frame->dmalen);
-}
-
-static u8 *softib_put_atomic(u8 *p, const struct softib_frame *frame)
-{
-	p = softib_put64(p, frame->va);
-	p = softib_put32(p, frame->rkey);
-	p = softib_put64(p, frame->swap);
-	return softib_put64(p, frame->compare);
 }
 
 static u8 *softib_put_imm(u8 *p, const struct softib_frame *frame)
@@ -267,11 +253,6 @@ static u8 *softib_put_ext(u8 *p, const struct softib_frame *frame, u8 opcode)
 	case IB_OPCODE_RDMA_READ_RESPONSE_ONLY:
 	case IB_OPCODE_ACKNOWLEDGE:
 		return softib_put32(p, frame->aeth);
-	case IB_OPCODE_ATOMIC_ACKNOWLEDGE:
-		return softib_put64(softib_put32(p, frame->aeth), frame->swap);
-	case IB_OPCODE_COMPARE_SWAP:
-	case IB_OPCODE_FETCH_ADD:
-		return softib_put_atomic(p, frame);
 	default:
 		return p;
 	}

@@ -113,11 +113,6 @@ static u32 softib_frame_ext_len(u8 opcode)
 	case IB_OPCODE_RDMA_READ_RESPONSE_ONLY:
 	case IB_OPCODE_ACKNOWLEDGE:
 		return 4;
-	case IB_OPCODE_COMPARE_SWAP:
-	case IB_OPCODE_FETCH_ADD:
-		return 28;
-	case IB_OPCODE_ATOMIC_ACKNOWLEDGE:
-		return 4 + 8;
 	default:
 		return 0;
 	}

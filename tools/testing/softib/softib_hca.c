@@ -30,16 +30,6 @@ static const struct rvt_operation_params softib_post_parms[RVT_OPERATION_MAX] = 
 		.qpt_support = BIT(IB_QPT_RC),
 		.flags = RVT_OPERATION_ATOMIC,
 	},
-	[IB_WR_ATOMIC_CMP_AND_SWP] = {
-		.length = sizeof(struct ib_atomic_wr),
-		.qpt_support = BIT(IB_QPT_RC),
-		.flags = RVT_OPERATION_ATOMIC | RVT_OPERATION_ATOMIC_SGE,
-	},
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = {
-		.length = sizeof(struct ib_atomic_wr),
-		.qpt_support = BIT(IB_QPT_RC),
-		.flags = RVT_OPERATION_ATOMIC | RVT_OPERATION_ATOMIC_SGE,
-	},
 	[IB_WR_SEND] = {
 		.length = sizeof(struct ib_send_wr),
 		.qpt_support = SOFTIB_UD_TYPES | SOFTIB_RC_UC,
@@ -76,8 +66,6 @@ static const enum ib_wc_opcode softib_wc_opcode[RVT_OPERATION_MAX] = {
 	[IB_WR_SEND_WITH_INV] = IB_WC_SEND,
 	[IB_WR_LSO] = IB_WC_LSO,
 	[IB_WR_RDMA_READ] = IB_WC_RDMA_READ,
-	[IB_WR_ATOMIC_CMP_AND_SWP] = IB_WC_COMP_SWAP,
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = IB_WC_FETCH_ADD,
 	[IB_WR_REG_MR] = IB_WC_REG_MR,
 	[IB_WR_LOCAL_INV] = IB_WC_LOCAL_INV,
 };
@@ -285,7 +273,6 @@ static void softib_hca_props(struct softib_dev *dev)
 	props->max_srq_sge = min_t(u32, dev->node->srq_sge, SOFTIB_MAX_SGE);
 	props->max_pkeys = SOFTIB_NPKEYS;
 	props->local_ca_ack_delay = 15;
-	props->atomic_cap = IB_ATOMIC_GLOB;
 	props->max_qp_rd_atom = SOFTIB_MAX_RD_ATOMIC;
 	props->max_qp_init_rd_atom = SOFTIB_MAX_RD_ATOMIC;
 	props->max_mcast_grp = dev->node->no_mcast ?

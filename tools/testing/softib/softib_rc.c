@@ -13,7 +13,7 @@
  * outstanding. The engine goes on with the next one, as a real HCA would: its
  * acknowledgment covers for a lost one, a lost request makes the responder
  * NAK, and after the last one the transport timer starts all over from the
- * oldest PSN not acknowledged. Only READs and atomics are sent one at a time.
+ * oldest PSN not acknowledged. Only READs are sent one at a time.
  *
  * Credits of AETHs are not used: a request without a receive buffer for it
  * gets its RNR NAK before the next one could be sent.
@@ -62,8 +62,6 @@ static const struct softib_rc_ops softib_rc_ops[] = {
 		IB_OPCODE_RDMA_READ_REQUEST, IB_OPCODE_RDMA_READ_REQUEST,
 		IB_OPCODE_RDMA_READ_REQUEST, IB_OPCODE_RDMA_READ_REQUEST
 	},
-	[IB_WR_ATOMIC_CMP_AND_SWP] = { .only = IB_OPCODE_COMPARE_SWAP },
-	[IB_WR_ATOMIC_FETCH_AND_ADD] = { .only = IB_OPCODE_FETCH_ADD },
 };
 
 /**
@@ -105,18 +103,6 @@ static bool softib_rc_is_read(const struct rvt_swqe *wqe)
 	return wqe->wr.opcode == IB_WR_RDMA_READ;
 }
 
-static bool softib_rc_is_atomic(const struct rvt_swqe *wqe)
-{
-	return wqe->wr.opcode == IB_WR_ATOMIC_CMP_AND_SWP ||
-	       wqe->wr.opcode == IB_WR_ATOMIC_FETCH_AND_ADD;
-}
-
-/* Is the answer more than an acknowledgment? */
-static bool softib_rc_wants_data(const struct rvt_swqe *wqe)
-{
-	return softib_rc_is_read(wqe) || softib_rc_is_atomic(wqe);
-}
-
 /**
  * softib_rc_is_local() - does a work request never leave the HCA?
  * @wqe: the work request
@@ -138,28 +124,6 @@ static u8 softib_rc_opcode(const struct rvt_swqe *wqe, u32 offset, u32 len)
 	return offset ? ops->middle : ops->first;
 }
 
-static void softib_rc_build_atomic(struct softib_frame *frame,
-				   const struct rvt_swqe *wqe)
-{
-	frame->va = wqe->atomic_wr.remote_addr;
-	frame->rkey = wqe->atomic_wr.rkey;
-	if (wqe->wr.opcode == IB_WR_ATOMIC_CMP_AND_SWP) {
-		frame->swap = wqe->atomic_wr.swap;
-		frame->compare = wqe->atomic_wr.compare_add;
-	} else {
-		frame->swap = wqe->atomic_wr.compare_add;
-		frame->compare = 0;
-	}
-}
-
-static void softib_rc_build_payload(struct softib_frame *frame,
-				    struct rvt_swqe *wqe, u32 offset, u32 len)
-{
-	rvt_restart_sge(&frame->ss, wqe, offset);
-	frame->ss.total_len = len;
-	frame->len = len;
-}
-
 /**
  * softib_rc_build() - make a frame of what a work request has to send next
  * @qp: the QP
@@ -169,9 +133,8 @@ static void softib_rc_build_payload(struct softib_frame *frame,
  * Moves s_psn, and s_cur if the work request is sent to its end.
  *
  * Context: s_lock held.
- * Return: whether the answer is more than an acknowledgment.
  */
-bool softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
+void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 		     struct softib_frame *frame)
 {
 	const u32 offset = ((qp->s_psn - wqe->psn) & 0xffffff) << qp->log_pmtu;
@@ -187,14 +150,13 @@ bool softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 	frame->imm = wqe->wr.ex.imm_data;
 	if (wqe->wr.opcode == IB_WR_SEND_WITH_INV)
 		frame->imm = cpu_to_be32(wqe->wr.ex.invalidate_rkey);
-	if (softib_rc_is_atomic(wqe)) {
-		softib_rc_build_atomic(frame, wqe);
-	} else {
-		frame->va = wqe->rdma_wr.remote_addr + offset;
-		frame->rkey = wqe->rdma_wr.rkey;
-		frame->dmalen = softib_rc_is_read(wqe) ? len : wqe->length;
-		if (!softib_rc_is_read(wqe))
-			softib_rc_build_payload(frame, wqe, offset, len);
+	frame->va = wqe->rdma_wr.remote_addr + offset;
+	frame->rkey = wqe->rdma_wr.rkey;
+	frame->dmalen = softib_rc_is_read(wqe) ? len : wqe->length;
+	if (!softib_rc_is_read(wqe)) {
+		rvt_restart_sge(&frame->ss, wqe, offset);
+		frame->ss.total_len = len;
+		frame->len = len;
 	}
 
 	qp->s_psn += softib_rc_packets(qp, len);
@@ -202,7 +164,6 @@ bool softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 		qp->s_sending_hpsn = qp->s_psn - 1;
 	if (offset + len == wqe->length)
 		qp->s_cur = rvt_qp_swqe_incr(qp, qp->s_cur);
-	return softib_rc_wants_data(wqe);
 }
 
 /* Context: s_lock held. The engine runs until it has seen the bit. */
@@ -369,9 +330,9 @@ static void softib_rc_resume(struct rvt_qp *qp)
 }
 
 /*
- * All up to a PSN is acknowledged; @data: by the answer to a READ or an atomic.
- * A plain acknowledgment of one of those is the answer to a duplicate of
- * something older, and does not stand in for the data (IBTA 9.7.5.1.2).
+ * All up to a PSN is acknowledged; @data: by the answer to a READ. A plain
+ * acknowledgment of a READ is the answer to a duplicate of something older, and
+ * does not stand in for the data (IBTA 9.7.5.1.2).
  */
 static void softib_rc_acked(struct rvt_qp *qp, u32 psn, bool data)
 {
@@ -383,7 +344,7 @@ static void softib_rc_acked(struct rvt_qp *qp, u32 psn, bool data)
 
 		if (softib_rc_is_local(wqe))
 			break;
-		if (!data && softib_rc_wants_data(wqe)) {
+		if (!data && softib_rc_is_read(wqe)) {
 			if (softib_psn_cmp(wqe->psn, psn) <= 0)
 				psn = wqe->psn - 1;
 			break;
@@ -523,33 +484,24 @@ static enum ib_wc_status softib_rc_ack(struct rvt_qp *qp,
 	}
 }
 
-/* The work request a READ response or atomic acknowledgment answers. */
-static struct rvt_swqe *softib_rc_asked(struct rvt_qp *qp,
-					const struct softib_frame *frame)
-{
-	struct rvt_swqe *wqe;
-
-	softib_rc_acked(qp, frame->psn - 1, false);
-	if (qp->s_last == READ_ONCE(qp->s_head) ||
-	    softib_psn_cmp(frame->psn, qp->s_last_psn + 1))
-		return NULL;
-	wqe = rvt_get_swqe_ptr(qp, qp->s_last);
-	if (softib_psn_cmp(frame->psn, wqe->psn) < 0 ||
-	    softib_psn_cmp(frame->psn, wqe->lpsn) > 0)
-		return NULL;
-	return wqe;
-}
-
 static void softib_rc_read_resp(struct rvt_qp *qp,
 				const struct softib_frame *frame)
 {
-	struct rvt_swqe *wqe = softib_rc_asked(qp, frame);
 	struct softib_payload from;
 	struct rvt_sge_state to;
 	u32 left = frame->len;
+	struct rvt_swqe *wqe;
 	u32 offset;
 
-	if (!wqe || !softib_rc_is_read(wqe))
+	/* It acknowledges what was posted before the READ. */
+	softib_rc_acked(qp, frame->psn - 1, false);
+	if (qp->s_last == READ_ONCE(qp->s_head) ||
+	    softib_psn_cmp(frame->psn, qp->s_last_psn + 1))
+		return;
+	wqe = rvt_get_swqe_ptr(qp, qp->s_last);
+	if (!softib_rc_is_read(wqe) ||
+	    softib_psn_cmp(frame->psn, wqe->psn) < 0 ||
+	    softib_psn_cmp(frame->psn, wqe->lpsn) > 0)
 		return;
 	offset = ((frame->psn - wqe->psn) & 0xffffff) << qp->log_pmtu;
 	if (left != min_t(u32, wqe->length - offset, SOFTIB_RC_BURST))
@@ -570,19 +522,6 @@ static void softib_rc_read_resp(struct rvt_qp *qp,
 			true);
 }
 
-static void softib_rc_atomic_ack(struct rvt_qp *qp,
-				 const struct softib_frame *frame)
-{
-	struct rvt_swqe *wqe = softib_rc_asked(qp, frame);
-
-	if (!wqe || !softib_rc_is_atomic(wqe) || !wqe->wr.num_sge)
-		return;
-	rcu_read_lock();
-	*(u64 *)softib_dma_va(wqe->sg_list[0].vaddr, sizeof(u64), true) = frame->swap;
-	rcu_read_unlock();
-	softib_rc_acked(qp, frame->psn, true);
-}
-
 static void softib_rc_response(struct rvt_qp *qp,
 			       const struct softib_frame *frame)
 {
@@ -598,9 +537,6 @@ static void softib_rc_response(struct rvt_qp *qp,
 		break;
 	case IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY:
 		softib_rc_read_resp(qp, frame);
-		break;
-	case IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE:
-		softib_rc_atomic_ack(qp, frame);
 		break;
 	}
 unlock:
@@ -626,7 +562,6 @@ void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
 	switch (frame->opcode) {
 	case IB_OPCODE_RC_ACKNOWLEDGE:
 	case IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY:
-	case IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE:
 		softib_rc_response(qp, frame);
 		break;
 	default:
@@ -660,7 +595,8 @@ static bool softib_rc_send_one(struct rvt_qp *qp, unsigned long *flags)
 		qp->s_flags |= RVT_S_WAIT_RDMAR;
 		return true;
 	}
-	single = softib_rc_build(qp, wqe, &frame);
+	single = softib_rc_is_read(wqe);
+	softib_rc_build(qp, wqe, &frame);
 	spin_unlock_irqrestore(&qp->s_lock, *flags);
 	softib_port_tx(qp_to_softib_port(qp), &frame);
 	spin_lock_irqsave(&qp->s_lock, *flags);

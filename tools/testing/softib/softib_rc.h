@@ -40,7 +40,6 @@
  *   r_state		opcode of the last request: tells whether one goes on
  *   r_len, r_rcv_len	room for the message, and how much of it is filled
  *   r_nak_state	a NAK for r_psn is out, do not send another
- *   s_ack_queue		results of the last atomics, for duplicates
  */
 struct softib_rc {
 	unsigned long events;
@@ -86,7 +85,7 @@ static inline bool softib_rc_goes_on(u8 opcode)
 /* softib_rc.c */
 void softib_qp_event(struct rvt_qp *qp, enum ib_event_type event);
 void softib_rc_address(struct softib_frame *frame, struct rvt_qp *qp);
-bool softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
+void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 		     struct softib_frame *frame);
 void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status);
 void softib_rc_local(struct rvt_qp *qp, struct rvt_swqe *wqe);

@@ -20,7 +20,6 @@
  * @opcode: BTH opcode, 0: nothing goes back
  * @psn: BTH PSN
  * @aeth: AETH
- * @value: AtomicAckETH
  * @sge: data of a READ; holds a reference
  * @len: bytes of it
  * @event: what to tell the consumer, or -1
@@ -30,7 +29,6 @@ struct softib_answer {
 	u8 opcode;
 	u32 psn;
 	u32 aeth;
-	u64 value;
 	struct rvt_sge sge;
 	u32 len;
 	int event;
@@ -454,80 +452,16 @@ static void softib_resp_read(struct rvt_qp *qp, struct softib_answer *answer,
 	answer->opcode = IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY;
 }
 
-static void softib_resp_save_atomic(struct rvt_qp *qp,
-				    const struct softib_frame *frame, u64 value)
-{
-	struct rvt_ack_entry *entry = &qp->s_ack_queue[qp->r_head_ack_queue];
-
-	entry->opcode = frame->opcode;
-	entry->psn = frame->psn;
-	entry->lpsn = frame->psn;
-	entry->atomic_data = value;
-	if (++qp->r_head_ack_queue >= rvt_max_atomic(ib_to_rvt(qp->ibqp.device)))
-		qp->r_head_ack_queue = 0;
-}
-
-static u64 softib_resp_do_atomic(void *addr, const struct softib_frame *frame)
-{
-	if (frame->opcode == IB_OPCODE_RC_COMPARE_SWAP)
-		return cmpxchg((u64 *)addr, frame->compare, frame->swap);
-	return atomic64_fetch_add(frame->swap, (atomic64_t *)addr);
-}
-
-static void softib_resp_atomic(struct rvt_qp *qp, struct softib_answer *answer,
-			       const struct softib_frame *frame)
-{
-	struct rvt_sge sge;
-
-	if (!(qp->qp_access_flags & IB_ACCESS_REMOTE_ATOMIC) ||
-	    !qp->r_max_rd_atomic || frame->va & (sizeof(u64) - 1))
-		return softib_resp_invalid(qp, answer);
-	if (!rvt_rkey_ok(qp, &sge, sizeof(u64), frame->va, frame->rkey,
-			 IB_ACCESS_REMOTE_ATOMIC))
-		return softib_resp_access(qp, answer);
-	answer->value = softib_resp_do_atomic(sge.vaddr, frame);
-	rvt_put_mr(sge.mr);
-	softib_resp_save_atomic(qp, frame, answer->value);
-	softib_resp_done(qp, answer, frame);
-	answer->opcode = IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE;
-}
-
-/* Repeat the answer to a duplicate atomic; if it is too old, say nothing. */
-static void softib_resp_atomic_again(struct rvt_qp *qp,
-				     struct softib_answer *answer,
-				     const struct softib_frame *frame)
-{
-	unsigned int n = rvt_max_atomic(ib_to_rvt(qp->ibqp.device));
-	struct rvt_ack_entry *entry;
-
-	for (entry = qp->s_ack_queue; n--; entry++) {
-		if (entry->opcode != frame->opcode || entry->psn != frame->psn)
-			continue;
-		softib_answer_ack(answer, qp, frame->psn);
-		answer->opcode = IB_OPCODE_RC_ATOMIC_ACKNOWLEDGE;
-		answer->value = entry->atomic_data;
-		return;
-	}
-}
-
-/* IBTA 9.7.4.4: execute no SEND, WRITE or atomic twice, but answer. */
+/* IBTA 9.7.4.4: execute no SEND or WRITE twice, but answer. */
 static void softib_resp_duplicate(struct rvt_qp *qp,
 				  struct softib_answer *answer,
 				  const struct softib_frame *frame)
 {
 	qp_to_softib_port(qp)->ibp.n_rc_dupreq++;
-	switch (frame->opcode) {
-	case IB_OPCODE_RC_RDMA_READ_REQUEST:
+	if (frame->opcode == IB_OPCODE_RC_RDMA_READ_REQUEST)
 		softib_resp_read(qp, answer, frame, true);
-		break;
-	case IB_OPCODE_RC_COMPARE_SWAP:
-	case IB_OPCODE_RC_FETCH_ADD:
-		softib_resp_atomic_again(qp, answer, frame);
-		break;
-	default:
+	else
 		softib_answer_ack(answer, qp, qp->r_psn - 1);
-		break;
-	}
 }
 
 enum softib_kind {
@@ -597,15 +531,8 @@ static void softib_resp_execute(struct rvt_qp *qp, struct softib_answer *answer,
 	case SOFTIB_KIND_WRITE:
 		return softib_resp_write(qp, answer, frame, begins);
 	default:
-		break;
-	}
-	switch (frame->opcode) {
-	case IB_OPCODE_RC_RDMA_READ_REQUEST:
-		return softib_resp_read(qp, answer, frame, false);
-	case IB_OPCODE_RC_COMPARE_SWAP:
-	case IB_OPCODE_RC_FETCH_ADD:
-		return softib_resp_atomic(qp, answer, frame);
-	default:
+		if (frame->opcode == IB_OPCODE_RC_RDMA_READ_REQUEST)
+			return softib_resp_read(qp, answer, frame, false);
 		return softib_resp_invalid(qp, answer);
 	}
 }
@@ -659,7 +586,6 @@ static void softib_answer_send(struct softib_port *port, struct rvt_qp *qp,
 	softib_rc_address(&frame, qp);
 	frame.psn = answer->psn & 0xffffff;
 	frame.aeth = answer->aeth;
-	frame.swap = answer->value;
 	if (answer->len) {
 		frame.len = answer->len;
 		frame.ss.sge = answer->sge;
@@ -701,7 +627,6 @@ void softib_rc_request(struct softib_port *port, struct rvt_qp *qp,
 
 	answer.opcode = 0;
 	answer.len = 0;
-	answer.value = 0;
 	answer.event = -1;
 	answer.last_wqe = false;
 	spin_lock_irqsave(&qp->r_lock, flags);

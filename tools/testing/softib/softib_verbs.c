@@ -304,9 +304,6 @@ static size_t softib_wr_size(const struct ib_qp *ibqp,
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
 		return sizeof(struct ib_rdma_wr);
-	case IB_WR_ATOMIC_CMP_AND_SWP:
-	case IB_WR_ATOMIC_FETCH_AND_ADD:
-		return sizeof(struct ib_atomic_wr);
 	case IB_WR_REG_MR:
 		return sizeof(struct ib_reg_wr);
 	default:
@@ -324,7 +321,6 @@ static int softib_dma_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		struct ib_send_wr wr;
 		struct ib_ud_wr ud;
 		struct ib_rdma_wr rdma;
-		struct ib_atomic_wr atomic;
 		struct ib_reg_wr reg;
 	} copy;
 	int ret = 0;

@@ -28,7 +28,6 @@ CASES=(
 	"perf:send V ib_send_bw"
 	"perf:write V ib_write_bw"
 	"perf:read V ib_read_bw"
-	"perf:atomic V ib_atomic_bw"
 	"perf:send:-c:UC V ib_send_bw over UC"
 )
 

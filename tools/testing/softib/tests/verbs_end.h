@@ -11,7 +11,7 @@
 #define BUF_LEN		1048576
 #define DEPTH		256
 #define ACCESS_ALL	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
-			 IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
+			 IBV_ACCESS_REMOTE_READ)
 
 /* One end of a connection. */
 struct end {
