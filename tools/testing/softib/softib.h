@@ -188,7 +188,7 @@ struct softib_stats {
  *      advance a copy (struct softib_payload)
  * @qkey: DETH Q_Key (UD)
  * @sqpn: DETH source QP (UD)
- * @imm: immediate data, or the R_Key of an IETH (SEND with invalidate)
+ * @imm: immediate data
  * @aeth: AETH: syndrome in the upper 8 bits, MSN in the lower 24
  * @va: RETH virtual address
  * @rkey: RETH R_Key

@@ -42,20 +42,6 @@ static const struct rvt_operation_params softib_post_parms[RVT_OPERATION_MAX] = 
 		.length = sizeof(struct ib_ud_wr),
 		.qpt_support = BIT(IB_QPT_UD),
 	},
-	[IB_WR_SEND_WITH_INV] = {
-		.length = sizeof(struct ib_send_wr),
-		.qpt_support = BIT(IB_QPT_RC),
-	},
-	[IB_WR_REG_MR] = {
-		.length = sizeof(struct ib_reg_wr),
-		.qpt_support = SOFTIB_RC_UC,
-		.flags = RVT_OPERATION_LOCAL,
-	},
-	[IB_WR_LOCAL_INV] = {
-		.length = sizeof(struct ib_send_wr),
-		.qpt_support = SOFTIB_RC_UC,
-		.flags = RVT_OPERATION_LOCAL,
-	},
 };
 
 static const enum ib_wc_opcode softib_wc_opcode[RVT_OPERATION_MAX] = {
@@ -63,11 +49,8 @@ static const enum ib_wc_opcode softib_wc_opcode[RVT_OPERATION_MAX] = {
 	[IB_WR_RDMA_WRITE_WITH_IMM] = IB_WC_RDMA_WRITE,
 	[IB_WR_SEND] = IB_WC_SEND,
 	[IB_WR_SEND_WITH_IMM] = IB_WC_SEND,
-	[IB_WR_SEND_WITH_INV] = IB_WC_SEND,
 	[IB_WR_LSO] = IB_WC_LSO,
 	[IB_WR_RDMA_READ] = IB_WC_RDMA_READ,
-	[IB_WR_REG_MR] = IB_WC_REG_MR,
-	[IB_WR_LOCAL_INV] = IB_WC_LOCAL_INV,
 };
 
 /*
@@ -246,14 +229,12 @@ static void softib_hca_props(struct softib_dev *dev)
 	props->device_cap_flags = IB_DEVICE_BAD_PKEY_CNTR |
 		IB_DEVICE_BAD_QKEY_CNTR | IB_DEVICE_SHUTDOWN_PORT |
 		IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN |
-		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE |
-		IB_DEVICE_MEM_MGT_EXTENSIONS;
+		IB_DEVICE_PORT_ACTIVE_EVENT | IB_DEVICE_SRQ_RESIZE;
 	if (dev->node->steering)
 		props->device_cap_flags |= IB_DEVICE_MANAGED_FLOW_STEERING;
 	softib_csum_caps(dev, props);
 	props->page_size_cap = PAGE_SIZE;
 	props->max_mr_size = ~0ULL;
-	props->max_fast_reg_page_list_len = 512;
 	props->vendor_id = SOFTIB_VENDOR_ID;
 	props->vendor_part_id = 1;
 	props->max_qp = 16384;

@@ -44,10 +44,6 @@ static const struct softib_rc_ops softib_rc_ops[] = {
 		IB_OPCODE_SEND_ONLY_WITH_IMMEDIATE, IB_OPCODE_SEND_FIRST,
 		IB_OPCODE_SEND_MIDDLE, IB_OPCODE_SEND_LAST_WITH_IMMEDIATE
 	},
-	[IB_WR_SEND_WITH_INV] = {
-		IB_OPCODE_SEND_ONLY_WITH_INVALIDATE, IB_OPCODE_SEND_FIRST,
-		IB_OPCODE_SEND_MIDDLE, IB_OPCODE_SEND_LAST_WITH_INVALIDATE
-	},
 	[IB_WR_RDMA_WRITE] = {
 		IB_OPCODE_RDMA_WRITE_ONLY, IB_OPCODE_RDMA_WRITE_FIRST,
 		IB_OPCODE_RDMA_WRITE_MIDDLE, IB_OPCODE_RDMA_WRITE_LAST
@@ -103,18 +99,6 @@ static bool softib_rc_is_read(const struct rvt_swqe *wqe)
 	return wqe->wr.opcode == IB_WR_RDMA_READ;
 }
 
-/**
- * softib_rc_is_local() - does a work request never leave the HCA?
- * @wqe: the work request
- *
- * Return: true for the registration and invalidation of memory.
- */
-bool softib_rc_is_local(const struct rvt_swqe *wqe)
-{
-	return wqe->wr.opcode == IB_WR_REG_MR ||
-	       wqe->wr.opcode == IB_WR_LOCAL_INV;
-}
-
 static u8 softib_rc_opcode(const struct rvt_swqe *wqe, u32 offset, u32 len)
 {
 	const struct softib_rc_ops *ops = &softib_rc_ops[wqe->wr.opcode];
@@ -148,8 +132,6 @@ void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 	frame->se = wqe->wr.send_flags & IB_SEND_SOLICITED;
 	frame->ackreq = qp->ibqp.qp_type == IB_QPT_RC;
 	frame->imm = wqe->wr.ex.imm_data;
-	if (wqe->wr.opcode == IB_WR_SEND_WITH_INV)
-		frame->imm = cpu_to_be32(wqe->wr.ex.invalidate_rkey);
 	frame->va = wqe->rdma_wr.remote_addr + offset;
 	frame->rkey = wqe->rdma_wr.rkey;
 	frame->dmalen = softib_rc_is_read(wqe) ? len : wqe->length;
@@ -187,7 +169,6 @@ void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
 	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
 	struct rvt_dev_info *rdi = ib_to_rvt(qp->ibqp.device);
 	const u32 last = rvt_qp_swqe_incr(qp, qp->s_last);
-	const int flags = wqe->wr.send_flags;
 	struct ib_wc wc = {
 		.wr_id = wqe->wr.wr_id,
 		.status = status,
@@ -195,15 +176,11 @@ void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
 		.qp = &qp->ibqp,
 		.byte_len = wqe->length,
 	};
-	const bool told = !(flags & RVT_SEND_RESERVE_USED) &&
-		(!(qp->s_flags & RVT_S_SIGNAL_REQ_WR) ||
-		 flags & IB_SEND_SIGNALED || status != IB_WC_SUCCESS);
+	const bool told = !(qp->s_flags & RVT_S_SIGNAL_REQ_WR) ||
+			  wqe->wr.send_flags & IB_SEND_SIGNALED ||
+			  status != IB_WC_SUCCESS;
 
 	lockdep_assert_held(&qp->s_lock);
-	if (wqe->wr.opcode == IB_WR_LOCAL_INV &&
-	    !(flags & RVT_SEND_COMPLETION_ONLY))
-		atomic_dec(&qp->local_ops_pending);
-	rvt_qp_wqe_unreserve(qp, flags);
 	rvt_put_qp_swqe(qp, wqe);
 	if (qp->s_cur == qp->s_last)
 		qp->s_cur = last;
@@ -216,29 +193,6 @@ void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
 	if (told && !rvt_cq_enter(ibcq_to_rvtcq(qp->ibqp.send_cq), &wc,
 				  status != IB_WC_SUCCESS))
 		softib_rc_fail_later(qp);
-}
-
-/**
- * softib_rc_local() - carry out a local work request
- * @qp: the QP
- * @wqe: its oldest work request
- *
- * rdmavt has already done what it could at posting time; what is left is an
- * invalidation that had to wait for its turn.
- *
- * Context: s_lock held.
- */
-void softib_rc_local(struct rvt_qp *qp, struct rvt_swqe *wqe)
-{
-	enum ib_wc_status status = IB_WC_SUCCESS;
-
-	if (wqe->wr.opcode == IB_WR_LOCAL_INV &&
-	    !(wqe->wr.send_flags & RVT_SEND_COMPLETION_ONLY) &&
-	    rvt_invalidate_rkey(qp, wqe->wr.ex.invalidate_rkey)) {
-		status = IB_WC_LOC_PROT_ERR;
-		softib_rc_fail_later(qp);
-	}
-	softib_rc_complete(qp, status);
 }
 
 /**
@@ -342,8 +296,6 @@ static void softib_rc_acked(struct rvt_qp *qp, u32 psn, bool data)
 	while (qp->s_last != READ_ONCE(qp->s_head)) {
 		struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
 
-		if (softib_rc_is_local(wqe))
-			break;
 		if (!data && softib_rc_is_read(wqe)) {
 			if (softib_psn_cmp(wqe->psn, psn) <= 0)
 				psn = wqe->psn - 1;
@@ -582,15 +534,6 @@ static bool softib_rc_send_one(struct rvt_qp *qp, unsigned long *flags)
 	struct softib_frame frame;
 	bool single;
 
-	if (softib_rc_is_local(wqe)) {
-		if (qp->s_cur == qp->s_last) {
-			softib_rc_local(qp, wqe);
-			return false;
-		}
-		/* It takes effect after all that was posted before it. */
-		qp->s_flags |= RVT_S_WAIT_RDMAR;
-		return true;
-	}
 	if (unlikely(softib_rc_window_full(qp))) {
 		qp->s_flags |= RVT_S_WAIT_RDMAR;
 		return true;
@@ -686,5 +629,4 @@ void softib_rc_qp_free(struct softib_qp *priv)
 void softib_rc_qp_reset(struct rvt_qp *qp)
 {
 	qp_to_softib_rc(qp)->events = 0;
-	atomic_set(&qp->local_ops_pending, 0);
 }

@@ -88,10 +88,8 @@ void softib_rc_address(struct softib_frame *frame, struct rvt_qp *qp);
 void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 		     struct softib_frame *frame);
 void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status);
-void softib_rc_local(struct rvt_qp *qp, struct rvt_swqe *wqe);
 void softib_rc_flush(struct rvt_qp *qp);
 void softib_rc_events(struct rvt_qp *qp);
-bool softib_rc_is_local(const struct rvt_swqe *wqe);
 
 /* softib_resp.c */
 void softib_rc_request(struct softib_port *port, struct rvt_qp *qp,

@@ -220,11 +220,6 @@ static void softib_resp_complete(struct rvt_qp *qp, struct softib_answer *answer
 	};
 
 	switch (frame->opcode & ~RVT_OPCODE_QP_MASK) {
-	case IB_OPCODE_SEND_LAST_WITH_INVALIDATE:
-	case IB_OPCODE_SEND_ONLY_WITH_INVALIDATE:
-		wc.wc_flags = IB_WC_WITH_INVALIDATE;
-		wc.ex.invalidate_rkey = be32_to_cpu(frame->imm);
-		break;
 	case IB_OPCODE_SEND_LAST_WITH_IMMEDIATE:
 	case IB_OPCODE_SEND_ONLY_WITH_IMMEDIATE:
 	case IB_OPCODE_RDMA_WRITE_LAST_WITH_IMMEDIATE:
@@ -268,10 +263,6 @@ static void softib_resp_send(struct rvt_qp *qp, struct softib_answer *answer,
 	if (!softib_resp_fits(qp, frame))
 		return softib_resp_nak(qp, answer, IB_NAK_INVALID_REQUEST,
 				       IB_WC_LOC_LEN_ERR);
-	if (frame->opcode == IB_OPCODE_RC_SEND_ONLY_WITH_INVALIDATE ||
-	    frame->opcode == IB_OPCODE_RC_SEND_LAST_WITH_INVALIDATE)
-		if (rvt_invalidate_rkey(qp, be32_to_cpu(frame->imm)))
-			return softib_resp_access(qp, answer);
 	softib_resp_place(qp, frame);
 	softib_resp_done(qp, answer, frame);
 	if (!ends)
@@ -477,10 +468,8 @@ static enum softib_kind softib_resp_kind(u8 opcode)
 	case IB_OPCODE_SEND_MIDDLE:
 	case IB_OPCODE_SEND_LAST:
 	case IB_OPCODE_SEND_LAST_WITH_IMMEDIATE:
-	case IB_OPCODE_SEND_LAST_WITH_INVALIDATE:
 	case IB_OPCODE_SEND_ONLY:
 	case IB_OPCODE_SEND_ONLY_WITH_IMMEDIATE:
-	case IB_OPCODE_SEND_ONLY_WITH_INVALIDATE:
 		return SOFTIB_KIND_SEND;
 	case IB_OPCODE_RDMA_WRITE_FIRST:
 	case IB_OPCODE_RDMA_WRITE_MIDDLE:
@@ -501,7 +490,6 @@ static bool softib_resp_continues(u8 opcode)
 	case IB_OPCODE_SEND_MIDDLE:
 	case IB_OPCODE_SEND_LAST:
 	case IB_OPCODE_SEND_LAST_WITH_IMMEDIATE:
-	case IB_OPCODE_SEND_LAST_WITH_INVALIDATE:
 	case IB_OPCODE_RDMA_WRITE_MIDDLE:
 	case IB_OPCODE_RDMA_WRITE_LAST:
 	case IB_OPCODE_RDMA_WRITE_LAST_WITH_IMMEDIATE:

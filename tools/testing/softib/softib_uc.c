@@ -14,8 +14,6 @@ static void softib_uc_send_one(struct rvt_qp *qp, unsigned long *flags)
 	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_cur);
 	struct softib_frame frame;
 
-	if (softib_rc_is_local(wqe))
-		return softib_rc_local(qp, wqe);
 	softib_rc_build(qp, wqe, &frame);
 	spin_unlock_irqrestore(&qp->s_lock, *flags);
 	softib_port_tx(qp_to_softib_port(qp), &frame);

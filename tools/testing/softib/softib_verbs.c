@@ -304,8 +304,6 @@ static size_t softib_wr_size(const struct ib_qp *ibqp,
 	case IB_WR_RDMA_WRITE_WITH_IMM:
 	case IB_WR_RDMA_READ:
 		return sizeof(struct ib_rdma_wr);
-	case IB_WR_REG_MR:
-		return sizeof(struct ib_reg_wr);
 	default:
 		return sizeof(struct ib_send_wr);
 	}
@@ -321,7 +319,6 @@ static int softib_dma_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		struct ib_send_wr wr;
 		struct ib_ud_wr ud;
 		struct ib_rdma_wr rdma;
-		struct ib_reg_wr reg;
 	} copy;
 	int ret = 0;
 
@@ -778,6 +775,8 @@ int softib_enable_driver(struct ib_device *ibdev)
 	ops->poll_cq = softib_poll_cq;
 	ops->req_notify_cq = softib_notify_cq;
 	ops->get_dma_mr = softib_get_dma_mr;
+	/* Such a region would be registered by a work request, which there is not. */
+	ops->alloc_mr = NULL;
 	if (dev->node->model->moderation)
 		ops->modify_cq = softib_cq_moderate;
 	if (dev->node->model->dma)

@@ -276,7 +276,8 @@ static bool case_rc_refused(void)
 		.alt_port_num = 1,
 	};
 	static const enum ibv_wr_opcode gone[] = {
-		IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD
+		IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD,
+		IBV_WR_SEND_WITH_INV, IBV_WR_LOCAL_INV
 	};
 	struct ibv_device_attr dev;
 	unsigned int i;
@@ -285,7 +286,8 @@ static bool case_rc_refused(void)
 	link_up(&rc_default);
 	if (ibv_query_device(a.ctx, &dev))
 		return fail("query_device");
-	if (dev.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG ||
+	if (dev.device_cap_flags & (IBV_DEVICE_AUTO_PATH_MIG |
+				    IBV_DEVICE_MEM_MGT_EXTENSIONS) ||
 	    dev.atomic_cap != IBV_ATOMIC_NONE)
 		return fail("attributes: flags %x, atomics %d",
 			    dev.device_cap_flags, dev.atomic_cap);
