@@ -276,7 +276,6 @@ enum softib_csum {
 
 struct softib_dev;
 struct softib_dma;
-struct softib_rc;
 
 /**
  * struct softib_model - what can be noticed of an HCA that people own
@@ -494,7 +493,8 @@ struct softib_srq {
  * @late_from: index of the first work request that was posted too lately for
  *	the turn of the send engine that is under way (latency_us, UD)
  * @idle: woken when the engine leaves a QP that is being reset
- * @rc: all that softib_rc.c keeps
+ * @events: SOFTIB_RC_* bits, acted on by the send engine of RC and UC with no lock held
+ * @recv_len: length of the receive buffer a UC message is in; r_lock
  * @create_flags: IB_QP_CREATE_ flags it was made with
  * @event_handler: where its events go
  * @last_wqe: tells late that it needs no receive of an SRQ any more
@@ -509,7 +509,8 @@ struct softib_qp {
 	struct work_struct work;
 	u32 late_from;
 	wait_queue_head_t idle;
-	struct softib_rc *rc;
+	unsigned long events;
+	u32 recv_len;
 	u32 create_flags;
 	void (*event_handler)(struct ib_event *event, void *context);
 	struct delayed_work last_wqe;
@@ -658,7 +659,6 @@ struct softib_swport {
  * @lft: output port by unicast LID
  * @mft: output ports by multicast LID, 16 a word
  * @lft_top: LinearFDBTop [F]
- * @cut_lid: unicast LID that nothing is forwarded to, 0 none
  * @state_change: SwitchInfo PortStateChange [F]
  * @lifetime: SwitchInfo LifeTimeValue [F]
  * @trap: trap 128
@@ -677,7 +677,6 @@ struct softib_switch {
 	u8 lft[SOFTIB_LFT_SIZE];
 	u16 mft[SOFTIB_MFT_SIZE][SOFTIB_MFT_POSITIONS];
 	u16 lft_top;
-	u16 cut_lid;
 	bool state_change;
 	u8 lifetime;
 	struct softib_trap trap;
@@ -899,10 +898,7 @@ bool softib_ud_do_send(struct rvt_qp *qp);
 void softib_ud_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame);
 
-/* softib_rc.c: RC and UC. softib_send.c and softib_port.c call these only */
-int softib_rc_qp_alloc(struct softib_qp *priv);
-void softib_rc_qp_free(struct softib_qp *priv);
-void softib_rc_qp_reset(struct rvt_qp *qp);
+/* softib_rc.c: RC and UC. Other files call these only */
 void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait);
 bool softib_rc_do_send(struct rvt_qp *qp);
 bool softib_uc_do_send(struct rvt_qp *qp);

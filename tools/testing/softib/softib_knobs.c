@@ -3,7 +3,6 @@
  * debugfs: /sys/kernel/debug/softib
  *
  * summary            the fabric as it stands, for people
- * cut_lid            frames to this unicast LID are thrown away; 0: none are
  * add, remove        write a node's name to plug its HCA in or pull it out;
  *                    that waits for user space to close the HCA's verbs
  * softibK/link       "up" or "down": the cable of port 1; link2: of port 2
@@ -654,8 +653,6 @@ void softib_knobs_init(void)
 	softib_fabric->dir = debugfs_create_dir("softib", NULL);
 	debugfs_create_file("summary", 0400, softib_fabric->dir, NULL,
 			    &softib_summary_fops);
-	debugfs_create_u16("cut_lid", 0600, softib_fabric->dir,
-			   &softib_fabric->sw.cut_lid);
 	debugfs_create_file("add", 0200, softib_fabric->dir, NULL,
 			    &softib_add_fops);
 	debugfs_create_file("remove", 0200, softib_fabric->dir, NULL,

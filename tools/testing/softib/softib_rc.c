@@ -23,8 +23,6 @@
  * without any lock, since consumers post sends under the locks that their event
  * handlers take.
  */
-#include <linux/slab.h>
-
 #include "softib_rc.h"
 
 /* BTH opcodes of a work request, when it fits in a burst and when not. */
@@ -151,7 +149,7 @@ void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 /* Context: s_lock held. The engine runs until it has seen the bit. */
 static void softib_rc_fail_later(struct rvt_qp *qp)
 {
-	set_bit(SOFTIB_RC_FAIL, &qp_to_softib_rc(qp)->events);
+	set_bit(SOFTIB_RC_FAIL, &qp_to_softib_qp(qp)->events);
 	softib_send_work(qp);
 }
 
@@ -218,20 +216,20 @@ void softib_rc_flush(struct rvt_qp *qp)
  */
 void softib_rc_events(struct rvt_qp *qp)
 {
-	struct softib_rc *rc = qp_to_softib_rc(qp);
+	struct softib_qp *priv = qp_to_softib_qp(qp);
 	unsigned long flags;
 
-	if (likely(!READ_ONCE(rc->events)))
+	if (likely(!READ_ONCE(priv->events)))
 		return;
-	if (test_and_clear_bit(SOFTIB_RC_FAIL, &rc->events)) {
+	if (test_and_clear_bit(SOFTIB_RC_FAIL, &priv->events)) {
 		spin_lock_irqsave(&qp->r_lock, flags);
 		spin_lock(&qp->s_lock);
 		if (rvt_error_qp(qp, IB_WC_LOC_QP_OP_ERR))
-			set_bit(SOFTIB_RC_LAST_WQE, &rc->events);
+			set_bit(SOFTIB_RC_LAST_WQE, &priv->events);
 		spin_unlock(&qp->s_lock);
 		spin_unlock_irqrestore(&qp->r_lock, flags);
 	}
-	if (test_and_clear_bit(SOFTIB_RC_LAST_WQE, &rc->events))
+	if (test_and_clear_bit(SOFTIB_RC_LAST_WQE, &priv->events))
 		softib_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
@@ -331,7 +329,7 @@ static void __softib_rc_fail(struct rvt_qp *qp, enum ib_wc_status status)
 	lockdep_assert_held(&qp->s_lock);
 	softib_rc_complete(qp, status);
 	if (rvt_error_qp(qp, IB_WC_WR_FLUSH_ERR))
-		set_bit(SOFTIB_RC_LAST_WQE, &qp_to_softib_rc(qp)->events);
+		set_bit(SOFTIB_RC_LAST_WQE, &qp_to_softib_qp(qp)->events);
 }
 
 /* The same, unless @psn has been acknowledged since. No lock held. */
@@ -366,7 +364,6 @@ void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait)
 	if (!qp->s_retry)
 		return __softib_rc_fail(qp, IB_WC_RETRY_EXC_ERR);
 	qp->s_retry--;
-	qp_to_softib_port(qp)->ibp.n_rc_resends++;
 	softib_rc_rewind(qp);
 }
 
@@ -388,7 +385,6 @@ static enum ib_wc_status softib_rc_nak_seq(struct rvt_qp *qp)
 	if (!qp->s_retry)
 		return IB_WC_RETRY_EXC_ERR;
 	qp->s_retry--;
-	qp_to_softib_port(qp)->ibp.n_rc_resends++;
 	softib_rc_disarm(qp);
 	softib_rc_rewind(qp);
 	softib_schedule_send(qp);
@@ -399,7 +395,6 @@ static enum ib_wc_status softib_rc_nak(struct rvt_qp *qp, u32 aeth)
 {
 	switch (aeth >> IB_AETH_CREDIT_SHIFT) {
 	case IB_NAK_PSN_ERROR:
-		qp_to_softib_port(qp)->ibp.n_seq_naks++;
 		return softib_rc_nak_seq(qp);
 	case IB_NAK_INVALID_REQUEST:
 		return IB_WC_REM_INV_REQ_ERR;
@@ -597,36 +592,4 @@ bool softib_rc_do_send(struct rvt_qp *qp)
 	spin_unlock_irqrestore(&qp->s_lock, flags);
 	softib_rc_events(qp);
 	return more;
-}
-
-/**
- * softib_rc_qp_alloc() - make what RC and UC keep for a QP
- * @priv: the driver's part of the QP
- *
- * Return: 0 or -ENOMEM.
- */
-int softib_rc_qp_alloc(struct softib_qp *priv)
-{
-	priv->rc = kzalloc(sizeof(*priv->rc), GFP_KERNEL);
-	return priv->rc ? 0 : -ENOMEM;
-}
-
-/**
- * softib_rc_qp_free() - the reverse
- * @priv: the driver's part of the QP
- */
-void softib_rc_qp_free(struct softib_qp *priv)
-{
-	kfree(priv->rc);
-}
-
-/**
- * softib_rc_qp_reset() - a stopped QP enters the reset state
- * @qp: the QP
- *
- * Context: r_lock, s_hlock and s_lock held.
- */
-void softib_rc_qp_reset(struct rvt_qp *qp)
-{
-	qp_to_softib_rc(qp)->events = 0;
 }

@@ -19,14 +19,9 @@
 #define SOFTIB_AETH_ACK		0
 #define SOFTIB_AETH_RNR		1
 #define SOFTIB_AETH_NAK		3
-#define SOFTIB_AETH_CODE_MASK	0x1f
 
 /**
- * struct softib_rc - what RC and UC keep for a QP, beside the rvt_qp fields
- * @events: SOFTIB_RC_* bits, acted on by the send engine with no lock held
- * @recv_len: length of the receive buffer a UC message is in; r_lock
- *
- * Fields of struct rvt_qp, and what they mean here:
+ * DOC: Fields of struct rvt_qp, and what they mean here
  *
  * requester, under s_lock:
  *   s_last		oldest work request not completed
@@ -41,20 +36,12 @@
  *   r_len, r_rcv_len	room for the message, and how much of it is filled
  *   r_nak_state	a NAK for r_psn is out, do not send another
  */
-struct softib_rc {
-	unsigned long events;
-	u32 recv_len;
-};
 
+/* Bits of softib_qp.events. */
 enum {
 	SOFTIB_RC_FAIL,		/* the send queue cannot go on: fail the QP */
 	SOFTIB_RC_LAST_WQE,	/* tell IB_EVENT_QP_LAST_WQE_REACHED */
 };
-
-static inline struct softib_rc *qp_to_softib_rc(const struct rvt_qp *qp)
-{
-	return qp_to_softib_qp(qp)->rc;
-}
 
 /* <, == or > 0 as PSN a is before, the same as, or after b; 24 bits count. */
 static inline int softib_psn_cmp(u32 a, u32 b)

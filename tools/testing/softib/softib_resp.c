@@ -60,13 +60,9 @@ static void softib_answer_nak(struct softib_answer *answer, struct rvt_qp *qp,
 /* UC tells nobody. */
 static void softib_resp_rnr(struct rvt_qp *qp, struct softib_answer *answer)
 {
-	struct softib_port *port = qp_to_softib_port(qp);
-
-	softib_port_drop(port, SOFTIB_DROP_NO_RWQE);
-	if (!softib_is_rc(qp))
-		return;
-	port->ibp.n_rnr_naks++;
-	softib_answer_nak(answer, qp, IB_RNR_NAK | qp->r_min_rnr_timer);
+	softib_port_drop(qp_to_softib_port(qp), SOFTIB_DROP_NO_RWQE);
+	if (softib_is_rc(qp))
+		softib_answer_nak(answer, qp, IB_RNR_NAK | qp->r_min_rnr_timer);
 }
 
 /* The QP fails; its current receive buffer, if any, completes with @status. */
@@ -88,7 +84,6 @@ static void softib_resp_nak(struct rvt_qp *qp, struct softib_answer *answer,
 				 SOFTIB_DROP_BAD_REQUEST);
 		return;
 	}
-	qp_to_softib_port(qp)->ibp.n_other_naks++;
 	softib_answer_nak(answer, qp, syndrome);
 	answer->event = syndrome == IB_NAK_REMOTE_ACCESS_ERROR ?
 			IB_EVENT_QP_ACCESS_ERR : IB_EVENT_QP_REQ_ERR;
@@ -138,7 +133,7 @@ static void softib_uc_rewind_sge(struct rvt_qp *qp)
 		rvt_put_ss(&qp->r_sge);
 		qp->r_sge = qp->s_rdma_read_sge;
 	}
-	qp->r_len = qp_to_softib_rc(qp)->recv_len;
+	qp->r_len = qp_to_softib_qp(qp)->recv_len;
 }
 
 /* Return: 1 if qp->r_sge is a receive buffer, 0 if there is none, < 0 error. */
@@ -156,7 +151,7 @@ static int softib_resp_get_buffer(struct rvt_qp *qp)
 	/* Holds something only if a WRITE of UC broke off. */
 	rvt_put_ss(&qp->r_sge);
 	ret = rvt_get_rwqe(qp, false);
-	qp_to_softib_rc(qp)->recv_len = qp->r_len;
+	qp_to_softib_qp(qp)->recv_len = qp->r_len;
 	return ret;
 }
 
@@ -448,7 +443,6 @@ static void softib_resp_duplicate(struct rvt_qp *qp,
 				  struct softib_answer *answer,
 				  const struct softib_frame *frame)
 {
-	qp_to_softib_port(qp)->ibp.n_rc_dupreq++;
 	if (frame->opcode == IB_OPCODE_RC_RDMA_READ_REQUEST)
 		softib_resp_read(qp, answer, frame, true);
 	else

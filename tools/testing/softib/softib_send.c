@@ -17,11 +17,6 @@
 
 #include "softib.h"
 
-static bool softib_is_ud(const struct rvt_qp *qp)
-{
-	return qp->allowed_ops == IB_OPCODE_UD;
-}
-
 /**
  * softib_send_claim() - become the send engine of a QP
  * @qp: the QP
@@ -186,7 +181,6 @@ void *softib_qp_alloc(struct rvt_dev_info *rdi, struct rvt_qp *qp)
 {
 	struct softib_node *node = rdi_to_softib(rdi)->node;
 	struct softib_qp *priv;
-	int ret;
 
 	/* rdmavt makes QP0 and QP1 this way too; without them all is lost. */
 	if (qp->ibqp.qp_type != IB_QPT_SMI && qp->ibqp.qp_type != IB_QPT_GSI &&
@@ -199,16 +193,7 @@ void *softib_qp_alloc(struct rvt_dev_info *rdi, struct rvt_qp *qp)
 	priv->late_from = SOFTIB_NONE_LATE;
 	INIT_WORK(&priv->work, softib_send_worker);
 	init_waitqueue_head(&priv->idle);
-	if (!softib_is_ud(qp)) {
-		ret = softib_rc_qp_alloc(priv);
-		if (ret)
-			goto free_priv;
-	}
 	return priv;
-
-free_priv:
-	kfree(priv);
-	return ERR_PTR(ret);
 }
 
 /**
@@ -218,12 +203,8 @@ free_priv:
  */
 void softib_qp_free(struct rvt_dev_info *rdi, struct rvt_qp *qp)
 {
-	struct softib_qp *priv = qp_to_softib_qp(qp);
-
-	if (!softib_is_ud(qp))
-		softib_rc_qp_free(priv);
 	softib_lso_free(qp);
-	kfree(priv);
+	kfree(qp_to_softib_qp(qp));
 }
 
 /**
@@ -266,8 +247,7 @@ static void softib_rq_empty(struct rvt_qp *qp)
 void softib_qp_reset(struct rvt_qp *qp)
 {
 	softib_rq_empty(qp);
-	if (!softib_is_ud(qp))
-		softib_rc_qp_reset(qp);
+	qp_to_softib_qp(qp)->events = 0;
 }
 
 /**

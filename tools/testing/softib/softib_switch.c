@@ -53,11 +53,8 @@ void softib_switch_out(unsigned int out, struct softib_frame *frame)
 static void softib_switch_route(unsigned int in, struct softib_frame *frame)
 {
 	struct softib_switch *sw = &softib_fabric->sw;
-	u16 cut = READ_ONCE(sw->cut_lid);
 	u8 out;
 
-	if (unlikely(cut && frame->dlid == cut))
-		return softib_swport_drop(in, frame, SOFTIB_DROP_FAULT);
 	if (frame->dlid > READ_ONCE(sw->lft_top))
 		return softib_swport_drop(in, frame, SOFTIB_DROP_NO_ROUTE);
 	out = READ_ONCE(sw->lft[frame->dlid]);
