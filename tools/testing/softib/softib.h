@@ -901,7 +901,6 @@ void softib_ud_rx(struct softib_port *port, struct rvt_qp *qp,
 /* softib_rc.c: RC and UC. Other files call these only */
 void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait);
 bool softib_rc_do_send(struct rvt_qp *qp);
-bool softib_uc_do_send(struct rvt_qp *qp);
 void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame);
 

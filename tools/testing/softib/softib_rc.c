@@ -15,6 +15,9 @@
  * NAK, and after the last one the transport timer starts all over from the
  * oldest PSN not acknowledged. Only READs are sent one at a time.
  *
+ * Of UC nothing is acknowledged: a work request is complete as soon as its last
+ * frame has travelled, wherever it got.
+ *
  * Credits of AETHs are not used: a request without a receive buffer for it
  * gets its RNR NAK before the next one could be sent.
  *
@@ -106,18 +109,14 @@ static u8 softib_rc_opcode(const struct rvt_swqe *wqe, u32 offset, u32 len)
 	return offset ? ops->middle : ops->first;
 }
 
-/**
- * softib_rc_build() - make a frame of what a work request has to send next
- * @qp: the QP
- * @wqe: its current work request
- * @frame: the frame
- *
- * Moves s_psn, and s_cur if the work request is sent to its end.
+/*
+ * Make a frame of what a work request has to send next. Moves s_psn, and s_cur if
+ * the work request is sent to its end.
  *
  * Context: s_lock held.
  */
-void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
-		     struct softib_frame *frame)
+static void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
+			    struct softib_frame *frame)
 {
 	const u32 offset = ((qp->s_psn - wqe->psn) & 0xffffff) << qp->log_pmtu;
 	const u32 len = min_t(u32, wqe->length - offset, SOFTIB_RC_BURST);
@@ -153,16 +152,13 @@ static void softib_rc_fail_later(struct rvt_qp *qp)
 	softib_send_work(qp);
 }
 
-/**
- * softib_rc_complete() - complete the oldest work request
- * @qp: the QP
- * @status: how it went
- *
- * Unlike rvt_send_complete() this needs no r_lock should the CQ overflow.
+/*
+ * Complete the oldest work request. Unlike rvt_send_complete() this needs no
+ * r_lock should the CQ overflow.
  *
  * Context: s_lock held.
  */
-void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
+static void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
 {
 	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_last);
 	struct rvt_dev_info *rdi = ib_to_rvt(qp->ibqp.device);
@@ -193,13 +189,8 @@ void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
 		softib_rc_fail_later(qp);
 }
 
-/**
- * softib_rc_flush() - complete all that is posted as flushed
- * @qp: the QP, in a state that flushes its send queue
- *
- * Context: s_lock held, by the engine.
- */
-void softib_rc_flush(struct rvt_qp *qp)
+/* Complete all that is posted as flushed. Context: s_lock held, by the engine. */
+static void softib_rc_flush(struct rvt_qp *qp)
 {
 	while (qp->s_last != READ_ONCE(qp->s_head)) {
 		/* Pairs with the write barrier of rvt_post_one_wr(). */
@@ -208,13 +199,8 @@ void softib_rc_flush(struct rvt_qp *qp)
 	}
 }
 
-/**
- * softib_rc_events() - do what had to wait until no lock is held
- * @qp: the QP
- *
- * Context: no QP lock held.
- */
-void softib_rc_events(struct rvt_qp *qp)
+/* Do what had to wait until no lock is held. */
+static void softib_rc_events(struct rvt_qp *qp)
 {
 	struct softib_qp *priv = qp_to_softib_qp(qp);
 	unsigned long flags;
@@ -526,18 +512,24 @@ static bool softib_rc_send_one(struct rvt_qp *qp, unsigned long *flags)
 	__must_hold(&qp->s_lock)
 {
 	struct rvt_swqe *wqe = rvt_get_swqe_ptr(qp, qp->s_cur);
+	const bool uc = qp->ibqp.qp_type == IB_QPT_UC;
+	const bool single = softib_rc_is_read(wqe);
 	struct softib_frame frame;
-	bool single;
 
-	if (unlikely(softib_rc_window_full(qp))) {
+	if (unlikely(!uc && softib_rc_window_full(qp))) {
 		qp->s_flags |= RVT_S_WAIT_RDMAR;
 		return true;
 	}
-	single = softib_rc_is_read(wqe);
 	softib_rc_build(qp, wqe, &frame);
 	spin_unlock_irqrestore(&qp->s_lock, *flags);
 	softib_port_tx(qp_to_softib_port(qp), &frame);
 	spin_lock_irqsave(&qp->s_lock, *flags);
+	if (uc) {
+		if (qp->s_last != qp->s_cur &&
+		    ib_rvt_state_ops[qp->state] & RVT_PROCESS_OR_FLUSH_SEND)
+			softib_rc_complete(qp, IB_WC_SUCCESS);
+		return false;
+	}
 	if (likely(!softib_rc_outstanding(qp)))
 		return false;
 	softib_rc_arm(qp);
@@ -573,7 +565,7 @@ static bool softib_rc_turn(struct rvt_qp *qp, unsigned long *flags)
 }
 
 /**
- * softib_rc_do_send() - send engine of an RC QP
+ * softib_rc_do_send() - send engine of an RC or UC QP
  * @qp: the QP
  *
  * Context: any, but no QP lock held.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * RC and UC: what the requester (softib_rc.c, softib_uc.c) and the responder
- * (softib_resp.c) share.
+ * RC and UC: what the requester (softib_rc.c) and the responder (softib_resp.c)
+ * share.
  */
 #ifndef SOFTIB_RC_H
 #define SOFTIB_RC_H
@@ -72,11 +72,6 @@ static inline bool softib_rc_goes_on(u8 opcode)
 /* softib_rc.c */
 void softib_qp_event(struct rvt_qp *qp, enum ib_event_type event);
 void softib_rc_address(struct softib_frame *frame, struct rvt_qp *qp);
-void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
-		     struct softib_frame *frame);
-void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status);
-void softib_rc_flush(struct rvt_qp *qp);
-void softib_rc_events(struct rvt_qp *qp);
 
 /* softib_resp.c */
 void softib_rc_request(struct softib_port *port, struct rvt_qp *qp,

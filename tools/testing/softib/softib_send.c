@@ -88,19 +88,9 @@ void softib_send_work(struct rvt_qp *qp)
  */
 void softib_do_send(struct rvt_qp *qp)
 {
-	bool more;
+	bool more = qp->allowed_ops == IB_OPCODE_UD ? softib_ud_do_send(qp) :
+						      softib_rc_do_send(qp);
 
-	switch (qp->ibqp.qp_type) {
-	case IB_QPT_RC:
-		more = softib_rc_do_send(qp);
-		break;
-	case IB_QPT_UC:
-		more = softib_uc_do_send(qp);
-		break;
-	default:
-		more = softib_ud_do_send(qp);
-		break;
-	}
 	if (unlikely(more))
 		softib_send_work(qp);
 }
