@@ -75,33 +75,23 @@ static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int e
  */
 bool ipoib_sa_notice_on(struct ipoib_agent *agent)
 {
-	unsigned int i;
-
-	for (i = 0; i < IPOIB_NR_TRAPS; i++)
-		if (READ_ONCE(agent->sub[i].state) != IPOIB_SUB_ON)
-			return false;
-	return true;
+	return READ_ONCE(agent->sub_on) == IPOIB_NR_TRAPS;
 }
 
 static void ipoib_sa_sub_answer(void *context, int status, const struct ib_mad_recv_wc *answer)
 {
-	struct ipoib_sub *sub = context;
-	struct ipoib_agent *agent = sub->agent;
+	struct ipoib_agent *agent = context;
 	struct ipoib_dev *priv;
 	bool leaving;
 
-	spin_lock_bh(&agent->lock);
-	leaving = sub->state == IPOIB_SUB_LEAVING;
-	/* To an SA that is silent this is not repeated. */
-	if (leaving)
-		sub->known = false;
-	if (sub->state == IPOIB_SUB_ASKING && !status && sub->round == agent->sub_round)
-		WRITE_ONCE(sub->state, IPOIB_SUB_ON);
-	else
-		WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
-	spin_unlock_bh(&agent->lock);
 	if (READ_ONCE(agent->sub_closed))
 		return;
+	spin_lock_bh(&agent->lock);
+	leaving = agent->sub_state == IPOIB_SUB_LEAVING;
+	if (agent->sub_state == IPOIB_SUB_ASKING && !status)
+		WRITE_ONCE(agent->sub_on, agent->sub_on + 1);
+	WRITE_ONCE(agent->sub_state, IPOIB_SUB_IDLE);
+	spin_unlock_bh(&agent->lock);
 	if (!status || leaving) {
 		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
 		if (ipoib_sa_notice_on(agent)) {
@@ -122,17 +112,20 @@ static void ipoib_sa_sub_answer(void *context, int status, const struct ib_mad_r
 	ipoib_sa_sub_back_off(agent);
 }
 
-/* @state: IPOIB_SUB_ASKING or IPOIB_SUB_LEAVING */
-static int ipoib_sa_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
+/*
+ * IPOIB_SUB_ASKING for the first trap that has not been granted, or IPOIB_SUB_LEAVING for the
+ * last one that an SA may know of. To an SA that is silent the latter is not repeated.
+ */
+static int ipoib_sa_sub_ask(struct ipoib_agent *agent, enum ipoib_sub_state state)
 {
+	bool leaving = state == IPOIB_SUB_LEAVING;
 	struct ipoib_inform_info info = {
 		.lid_begin = cpu_to_be16(0xffff),
 		.generic = 1,
-		.subscribe = state == IPOIB_SUB_ASKING,
+		.subscribe = !leaving,
 		.type = cpu_to_be16(0xffff),
-		.trap = cpu_to_be16(sub->trap),
 		/* Ending it names the QP that reports go to: QP1. */
-		.qpn_resp = cpu_to_be32((state == IPOIB_SUB_LEAVING) << 8 | IPOIB_SUB_RESP_TIME),
+		.qpn_resp = cpu_to_be32(leaving << 8 | IPOIB_SUB_RESP_TIME),
 		.producer = cpu_to_be32(IPOIB_PRODUCER_MANAGER),
 	};
 	struct ipoib_question question = {
@@ -141,51 +134,30 @@ static int ipoib_sa_sub_ask(struct ipoib_sub *sub, enum ipoib_sub_state state)
 		.data = &info,
 		.len = sizeof(info),
 		.timeout_ms = IPOIB_SUB_TIMEOUT,
-		.retries = state == IPOIB_SUB_ASKING,
-		.owner = sub,
+		.retries = !leaving,
+		.owner = agent,
 		.answer = ipoib_sa_sub_answer,
-		.context = sub,
+		.context = agent,
 	};
-	bool known;
+	unsigned int known, n;
 	int err;
 
-	spin_lock_bh(&sub->agent->lock);
-	WRITE_ONCE(sub->state, state);
-	sub->round = sub->agent->sub_round;
-	known = sub->known;
-	sub->known = true;
-	spin_unlock_bh(&sub->agent->lock);
-	err = ipoib_sa_agent_ask(sub->agent, &question);
+	spin_lock_bh(&agent->lock);
+	known = agent->sub_known;
+	n = leaving ? known - 1 : agent->sub_on;
+	agent->sub_known = leaving ? n : max(known, n + 1);
+	WRITE_ONCE(agent->sub_on, min(agent->sub_on, n));
+	WRITE_ONCE(agent->sub_state, state);
+	spin_unlock_bh(&agent->lock);
+	info.trap = cpu_to_be16(IPOIB_TRAP_GID_IN + n);
+	err = ipoib_sa_agent_ask(agent, &question);
 	if (!err)
 		return 0;
-	spin_lock_bh(&sub->agent->lock);
-	WRITE_ONCE(sub->state, IPOIB_SUB_OFF);
-	sub->known = known;
-	spin_unlock_bh(&sub->agent->lock);
+	spin_lock_bh(&agent->lock);
+	WRITE_ONCE(agent->sub_state, IPOIB_SUB_IDLE);
+	agent->sub_known = known;
+	spin_unlock_bh(&agent->lock);
 	return err;
-}
-
-/* The next subscription to make, or to end. */
-static struct ipoib_sub *ipoib_sa_sub_next(struct ipoib_agent *agent, bool end)
-{
-	struct ipoib_sub *sub;
-
-	for (sub = agent->sub; sub < agent->sub + IPOIB_NR_TRAPS; sub++)
-		if (end ? READ_ONCE(sub->known) : READ_ONCE(sub->state) == IPOIB_SUB_OFF)
-			return sub;
-	return NULL;
-}
-
-/* Is one being made or ended? */
-static bool ipoib_sa_sub_busy(const struct ipoib_agent *agent)
-{
-	unsigned int i;
-
-	for (i = 0; i < IPOIB_NR_TRAPS; i++)
-		if (READ_ONCE(agent->sub[i].state) == IPOIB_SUB_ASKING ||
-		    READ_ONCE(agent->sub[i].state) == IPOIB_SUB_LEAVING)
-			return true;
-	return false;
 }
 
 /* ---- reports ---- */
@@ -303,7 +275,6 @@ static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 		.mgmt_class = IB_MGMT_CLASS_SUBN_ADM,
 		.mgmt_class_version = IB_SA_CLASS_VERSION,
 	};
-	struct ipoib_sub *sub;
 	int err;
 
 	if (!agent->reports) {
@@ -322,25 +293,20 @@ static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 		ipoib_sa_sub_back_off(agent);
 		return;
 	}
-	if (ipoib_sa_sub_busy(agent))
-		return;
-	sub = ipoib_sa_sub_next(agent, false);
-	/* Without an SM there is nothing to do: it comes with an event. */
-	if (sub && ipoib_sa_sub_ask(sub, IPOIB_SUB_ASKING))
+	if (READ_ONCE(agent->sub_state) == IPOIB_SUB_IDLE && !ipoib_sa_notice_on(agent) &&
+	    ipoib_sa_sub_ask(agent, IPOIB_SUB_ASKING))
 		ipoib_sa_sub_back_off(agent);
 }
 
 /* Also those that the SA may have forgotten, or has not granted yet. */
 static void ipoib_sa_sub_unsubscribe(struct ipoib_agent *agent)
 {
-	struct ipoib_sub *sub;
 	int err = 0;
 
-	if (ipoib_sa_sub_busy(agent))
+	if (READ_ONCE(agent->sub_state) != IPOIB_SUB_IDLE)
 		return;
-	sub = ipoib_sa_sub_next(agent, true);
-	if (sub) {
-		err = ipoib_sa_sub_ask(sub, IPOIB_SUB_LEAVING);
+	if (agent->sub_known) {
+		err = ipoib_sa_sub_ask(agent, IPOIB_SUB_LEAVING);
 		if (!err)
 			return;
 	}
@@ -371,13 +337,10 @@ static void ipoib_sa_sub_work(struct work_struct *work)
  */
 void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 {
-	unsigned int i;
-
 	spin_lock_bh(&agent->lock);
-	agent->sub_round++;
-	for (i = 0; i < IPOIB_NR_TRAPS; i++)
-		if (agent->sub[i].state == IPOIB_SUB_ON)
-			WRITE_ONCE(agent->sub[i].state, IPOIB_SUB_OFF);
+	WRITE_ONCE(agent->sub_on, 0);
+	if (agent->sub_state == IPOIB_SUB_ASKING)
+		WRITE_ONCE(agent->sub_state, IPOIB_SUB_STALE);
 	spin_unlock_bh(&agent->lock);
 	/* Another SM counts anew. */
 	WRITE_ONCE(agent->last_tid, 0);
@@ -391,14 +354,8 @@ void ipoib_sa_notice_renew(struct ipoib_agent *agent)
  */
 void ipoib_sa_notice_init(struct ipoib_agent *agent)
 {
-	unsigned int i;
-
 	INIT_DELAYED_WORK(&agent->sub_work, ipoib_sa_sub_work);
 	agent->sub_backoff = IPOIB_SUB_BACKOFF_MIN;
-	for (i = 0; i < IPOIB_NR_TRAPS; i++) {
-		agent->sub[i].agent = agent;
-		agent->sub[i].trap = IPOIB_TRAP_GID_IN + i;
-	}
 }
 
 /**
@@ -412,19 +369,12 @@ void ipoib_sa_notice_init(struct ipoib_agent *agent)
  */
 void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 {
-	struct ipoib_sub *sub;
-	unsigned int i;
-
 	/* An answer may still queue the work, which does nothing any more. */
 	WRITE_ONCE(agent->sub_closed, true);
 	cancel_delayed_work_sync(&agent->sub_work);
 	ipoib_sa_notice_unregister(agent);
-	for (i = 0; i < IPOIB_NR_TRAPS; i++) {
-		sub = &agent->sub[i];
-		if (!READ_ONCE(sub->known) || READ_ONCE(sub->state) == IPOIB_SUB_LEAVING)
-			continue;
-		/* One that is just being asked for is not to be asked again. */
-		ipoib_sa_agent_cancel(agent, sub);
-		ipoib_sa_sub_ask(sub, IPOIB_SUB_LEAVING);
-	}
+	/* One that is just being asked for is not to be asked again. */
+	ipoib_sa_agent_cancel(agent, agent);
+	while (agent->sub_known && !ipoib_sa_sub_ask(agent, IPOIB_SUB_LEAVING))
+		;
 }

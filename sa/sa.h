@@ -77,33 +77,17 @@ struct ipoib_question {
 };
 
 /**
- * enum ipoib_sub_state - where the subscription to a trap stands
- * @IPOIB_SUB_OFF: not subscribed, or not known to the present SM
- * @IPOIB_SUB_ASKING: subscribing
- * @IPOIB_SUB_ON: subscribed
- * @IPOIB_SUB_LEAVING: ending it
+ * enum ipoib_sub_state - what the SA is being asked about subscriptions
+ * @IPOIB_SUB_IDLE: nothing
+ * @IPOIB_SUB_ASKING: to make one
+ * @IPOIB_SUB_STALE: to make one, but that SM may have forgotten the port since
+ * @IPOIB_SUB_LEAVING: to end one
  */
 enum ipoib_sub_state {
-	IPOIB_SUB_OFF,
+	IPOIB_SUB_IDLE,
 	IPOIB_SUB_ASKING,
-	IPOIB_SUB_ON,
+	IPOIB_SUB_STALE,
 	IPOIB_SUB_LEAVING,
-};
-
-/**
- * struct ipoib_sub - subscription to one trap
- * @agent: whose
- * @trap: number of the trap
- * @state: under &ipoib_agent.lock
- * @round: &ipoib_agent.sub_round when it was asked for; under the lock
- * @known: the SA may know of it, whatever @state; under the lock
- */
-struct ipoib_sub {
-	struct ipoib_agent *agent;
-	u16 trap;
-	enum ipoib_sub_state state;
-	unsigned int round;
-	bool known;
 };
 
 /**
@@ -122,8 +106,9 @@ struct ipoib_sub {
  * @sm_work: looks for the SA
  * @limit: of outstanding queries
  * @reports: takes reports, NULL while not registered; notice work only
- * @sub: one for each trap
- * @sub_round: counted up when the SM may have forgotten the port, under @lock
+ * @sub_state: under @lock, as the next two
+ * @sub_on: how many traps, from the first on, the present SM has granted
+ * @sub_known: how many, from the first on, an SA may know of
  * @sub_backoff: milliseconds to the next try; small again after an event
  * @sub_warned: it was logged that there is no subscription
  * @sub_closed: nothing more is done about subscriptions
@@ -147,8 +132,9 @@ struct ipoib_agent {
 	struct ipoib_limit limit;
 
 	struct ib_mad_agent *reports;
-	struct ipoib_sub sub[IPOIB_NR_TRAPS];
-	unsigned int sub_round;
+	enum ipoib_sub_state sub_state;
+	unsigned int sub_on;
+	unsigned int sub_known;
 	unsigned int sub_backoff;
 	bool sub_warned;
 	bool sub_closed;
