@@ -28,19 +28,15 @@
  * @list: in &ipoib_agent.requests, under its lock
  * @buf: the MAD
  * @sm: address it is sent to
- * @owner: for ipoib_sa_agent_cancel()
- * @answer: takes the answer
- * @context: for @answer
- * @answered: @answer has been called
+ * @owner: for @answer and ipoib_sa_agent_cancel()
+ * @answer: takes the answer; NULL once it has
  */
 struct ipoib_request {
 	struct list_head list;
 	struct ib_mad_send_buf *buf;
 	struct ipoib_sm_addr *sm;
-	const void *owner;
+	void *owner;
 	ipoib_answer_t answer;
-	void *context;
-	bool answered;
 };
 
 /**
@@ -107,23 +103,30 @@ static int ipoib_sa_errno(u16 status)
 
 static void ipoib_sa_request_free(struct ipoib_request *request)
 {
-	if (!IS_ERR_OR_NULL(request->buf))
+	if (request->buf)
 		ib_free_send_mad(request->buf);
 	ipoib_sa_sm_put(request->sm);
 	kfree(request);
+}
+
+/* Once for each request. */
+static void ipoib_sa_request_answer(struct ipoib_request *request, int status,
+				    const struct ib_mad_recv_wc *answer)
+{
+	if (request->answer)
+		request->answer(request->owner, status, request->buf->mad, answer);
+	request->answer = NULL;
 }
 
 static void ipoib_sa_agent_recv(struct ib_mad_agent *mad,
 				struct ib_mad_send_buf *buf,
 				struct ib_mad_recv_wc *wc)
 {
-	struct ipoib_request *request = buf ? buf->context[0] : NULL;
 	const struct ib_mad_hdr *header = &wc->recv_buf.mad->mad_hdr;
 
-	if (request && !request->answered) {
-		request->answered = true;
-		request->answer(request->context, ipoib_sa_errno(be16_to_cpu(header->status)), wc);
-	}
+	if (buf)
+		ipoib_sa_request_answer(buf->context[0],
+					ipoib_sa_errno(be16_to_cpu(header->status)), wc);
 	ib_free_recv_mad(wc);
 }
 
@@ -141,28 +144,8 @@ static void ipoib_sa_agent_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc 
 		err = -ETIMEDOUT;
 	else if (wc->status == IB_WC_WR_FLUSH_ERR)
 		err = -EINTR;
-	if (!request->answered)
-		request->answer(request->context, err, NULL);
+	ipoib_sa_request_answer(request, err, NULL);
 	ipoib_sa_request_free(request);
-}
-
-static void ipoib_sa_request_fill(struct ipoib_request *request,
-				  const struct ipoib_question *question)
-{
-	struct ib_mad_send_buf *buf = request->buf;
-	struct ib_sa_mad *mad = buf->mad;
-
-	mad->mad_hdr.base_version = IB_MGMT_BASE_VERSION;
-	mad->mad_hdr.mgmt_class = IB_MGMT_CLASS_SUBN_ADM;
-	mad->mad_hdr.class_version = IB_SA_CLASS_VERSION;
-	mad->mad_hdr.method = question->method;
-	mad->mad_hdr.attr_id = cpu_to_be16(question->attr);
-	mad->sa_hdr.comp_mask = question->mask;
-	memcpy(mad->data, question->data, question->len);
-	buf->ah = request->sm->ah;
-	buf->timeout_ms = question->timeout_ms;
-	buf->retries = question->retries;
-	buf->context[0] = request;
 }
 
 /**
@@ -177,6 +160,7 @@ static void ipoib_sa_request_fill(struct ipoib_request *request,
 int ipoib_sa_agent_ask(struct ipoib_agent *agent, const struct ipoib_question *question)
 {
 	struct ipoib_request *request;
+	struct ib_mad_send_buf *buf;
 	struct ib_sa_mad *mad;
 	int err = -EAGAIN;
 
@@ -185,25 +169,33 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent, const struct ipoib_question *q
 		return -ENOMEM;
 	request->owner = question->owner;
 	request->answer = question->answer;
-	request->context = question->context;
 	request->sm = ipoib_sa_agent_sm(agent);
 	if (!request->sm)
 		goto free_request;
-	request->buf = ib_create_send_mad(agent->mad, 1,
-					  request->sm->pkey_index, 0,
-					  IB_MGMT_SA_HDR, IB_MGMT_SA_DATA,
-					  GFP_KERNEL, IB_MGMT_BASE_VERSION);
-	err = PTR_ERR_OR_ZERO(request->buf);
+	buf = ib_create_send_mad(agent->mad, 1, request->sm->pkey_index, 0, IB_MGMT_SA_HDR,
+				 IB_MGMT_SA_DATA, GFP_KERNEL, IB_MGMT_BASE_VERSION);
+	err = PTR_ERR_OR_ZERO(buf);
 	if (err)
 		goto free_request;
-	ipoib_sa_request_fill(request, question);
-	mad = request->buf->mad;
+	buf->ah = request->sm->ah;
+	buf->timeout_ms = question->timeout_ms;
+	buf->retries = question->retries;
+	buf->context[0] = request;
+	request->buf = buf;
+	mad = buf->mad;
+	mad->mad_hdr.base_version = IB_MGMT_BASE_VERSION;
+	mad->mad_hdr.mgmt_class = IB_MGMT_CLASS_SUBN_ADM;
+	mad->mad_hdr.class_version = IB_SA_CLASS_VERSION;
+	mad->mad_hdr.method = question->method;
+	mad->mad_hdr.attr_id = cpu_to_be16(question->attr);
+	mad->sa_hdr.comp_mask = question->mask;
+	memcpy(mad->data, question->data, question->len);
 	spin_lock_bh(&agent->lock);
 	mad->mad_hdr.tid = cpu_to_be64((u64)agent->mad->hi_tid << 32 | ++agent->tid);
 	/* From here on, cancelling finds it. */
 	list_add_tail(&request->list, &agent->requests);
 	spin_unlock_bh(&agent->lock);
-	err = ib_post_send_mad(request->buf, NULL);
+	err = ib_post_send_mad(buf, NULL);
 	if (!err)
 		return 0;
 	spin_lock_bh(&agent->lock);

@@ -78,9 +78,10 @@ bool ipoib_sa_notice_on(struct ipoib_agent *agent)
 	return READ_ONCE(agent->sub_on) == IPOIB_NR_TRAPS;
 }
 
-static void ipoib_sa_sub_answer(void *context, int status, const struct ib_mad_recv_wc *answer)
+static void ipoib_sa_sub_answer(void *owner, int status, const struct ib_sa_mad *asked,
+				const struct ib_mad_recv_wc *answer)
 {
-	struct ipoib_agent *agent = context;
+	struct ipoib_agent *agent = owner;
 	struct ipoib_dev *priv;
 	bool leaving;
 
@@ -137,7 +138,6 @@ static int ipoib_sa_sub_ask(struct ipoib_agent *agent, enum ipoib_sub_state stat
 		.retries = !leaving,
 		.owner = agent,
 		.answer = ipoib_sa_sub_answer,
-		.context = agent,
 	};
 	unsigned int known, n;
 	int err;

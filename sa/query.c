@@ -14,47 +14,21 @@
 #define IPOIB_QUERY_RETRIES	3
 #define IPOIB_QUERY_LIST_TIMEOUT	2000
 
-/**
- * struct ipoib_query - a question of an interface under way
- * @priv: the interface, held by &ipoib_dev.queries
- * @mgid: group in question
- */
-struct ipoib_query {
-	struct ipoib_dev *priv;
-	union ib_gid mgid;
-};
-
-static struct ipoib_query *ipoib_sa_query_alloc(struct ipoib_dev *priv, const union ib_gid *mgid)
+static int ipoib_sa_query_ask(struct ipoib_dev *priv, const struct ib_sa_mcmember_rec *rec,
+			      struct ipoib_question *question)
 {
-	struct ipoib_query *query = kzalloc(sizeof(*query), GFP_KERNEL);
-
-	if (!query)
-		return NULL;
-	query->priv = priv;
-	if (mgid)
-		query->mgid = *mgid;
-	ipoib_dev_get_query(priv);
-	return query;
-}
-
-/* The interface may be gone when this returns. */
-static void ipoib_sa_query_free(struct ipoib_query *query)
-{
-	ipoib_dev_put_query(query->priv);
-	kfree(query);
-}
-
-static int ipoib_sa_query_ask(struct ipoib_query *query, struct ipoib_question *question)
-{
+	struct ipoib_member_record wire;
 	int err;
 
+	ipoib_sa_record_pack(&wire, rec);
 	question->attr = IB_SA_ATTR_MC_MEMBER_REC;
-	question->len = sizeof(struct ipoib_member_record);
-	question->owner = query->priv;
-	question->context = query;
-	err = ipoib_sa_agent_ask(query->priv->agent, question);
+	question->data = &wire;
+	question->len = sizeof(wire);
+	question->owner = priv;
+	ipoib_dev_get_query(priv);
+	err = ipoib_sa_agent_ask(priv->agent, question);
 	if (err)
-		ipoib_sa_query_free(query);
+		ipoib_dev_put_query(priv);
 	return err;
 }
 
@@ -114,42 +88,37 @@ ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 stat
 	       IB_SA_MCMEMBER_REC_HOP_LIMIT;
 }
 
-static void ipoib_sa_query_group_answer(void *context, int status,
+/* The interface may be gone when this returns. */
+static void ipoib_sa_query_group_answer(void *owner, int status, const struct ib_sa_mad *asked,
 					const struct ib_mad_recv_wc *answer)
 {
-	struct ipoib_query *query = context;
-	struct ib_sa_mcmember_rec rec;
+	struct ib_sa_mcmember_rec request, rec;
 	const struct ib_sa_mad *mad;
 
+	ipoib_sa_record_unpack(&request, (const void *)asked->data);
 	if (!status) {
 		mad = (const void *)answer->recv_buf.mad;
 		ipoib_sa_record_unpack(&rec, (const void *)mad->data);
-		if (memcmp(&rec.mgid, &query->mgid, sizeof(rec.mgid)))
+		if (memcmp(&rec.mgid, &request.mgid, sizeof(rec.mgid)))
 			status = -EPROTO;
 	}
-	ipoib_mcast_record(query->priv, &query->mgid, status, &rec);
-	ipoib_sa_query_free(query);
+	ipoib_mcast_record(owner, &request.mgid, status, &rec);
+	ipoib_dev_put_query(owner);
 }
 
 static int ipoib_sa_query_one(struct ipoib_dev *priv, u8 method,
 			      const struct ib_sa_mcmember_rec *rec,
 			      ib_sa_comp_mask mask)
 {
-	struct ipoib_member_record wire;
 	struct ipoib_question question = {
 		.method = method,
 		.mask = mask,
-		.data = &wire,
 		.timeout_ms = IPOIB_QUERY_TIMEOUT,
 		.retries = IPOIB_QUERY_RETRIES,
 		.answer = ipoib_sa_query_group_answer,
 	};
-	struct ipoib_query *query = ipoib_sa_query_alloc(priv, &rec->mgid);
 
-	if (!query)
-		return -ENOMEM;
-	ipoib_sa_record_pack(&wire, rec);
-	return ipoib_sa_query_ask(query, &question);
+	return ipoib_sa_query_ask(priv, rec, &question);
 }
 
 /**
@@ -215,10 +184,10 @@ static u8 *ipoib_sa_query_linearize(const struct ib_mad_recv_wc *answer, size_t 
 	return data;
 }
 
-static void ipoib_sa_query_groups_answer(void *context, int status,
+/* The interface may be gone when this returns. */
+static void ipoib_sa_query_groups_answer(void *owner, int status, const struct ib_sa_mad *asked,
 					 const struct ib_mad_recv_wc *answer)
 {
-	struct ipoib_query *query = context;
 	const struct ib_sa_mad *mad;
 	unsigned int n = 0;
 	u8 *data = NULL;
@@ -236,9 +205,9 @@ static void ipoib_sa_query_groups_answer(void *context, int status,
 	/* The port is a member of the broadcast group: there is one at least. */
 	if (!status && !n)
 		status = -EPROTO;
-	ipoib_mcast_route_listed(query->priv, status, (void *)data, n);
+	ipoib_mcast_route_listed(owner, status, (void *)data, n);
 	kvfree(data);
-	ipoib_sa_query_free(query);
+	ipoib_dev_put_query(owner);
 }
 
 /**
@@ -253,21 +222,15 @@ static void ipoib_sa_query_groups_answer(void *context, int status,
 int ipoib_sa_query_groups(struct ipoib_dev *priv)
 {
 	struct ib_sa_mcmember_rec rec = { .pkey = cpu_to_be16(priv->pkey) };
-	struct ipoib_member_record wire;
 	struct ipoib_question question = {
 		.method = IB_SA_METHOD_GET_TABLE,
 		.mask = IB_SA_MCMEMBER_REC_PKEY,
-		.data = &wire,
 		.timeout_ms = IPOIB_QUERY_LIST_TIMEOUT,
 		.retries = 1,
 		.answer = ipoib_sa_query_groups_answer,
 	};
-	struct ipoib_query *query = ipoib_sa_query_alloc(priv, NULL);
 
-	if (!query)
-		return -ENOMEM;
-	ipoib_sa_record_pack(&wire, &rec);
-	return ipoib_sa_query_ask(query, &question);
+	return ipoib_sa_query_ask(priv, &rec, &question);
 }
 
 /**

@@ -42,13 +42,15 @@ struct ipoib_sm_addr {
 
 /**
  * typedef ipoib_answer_t - takes the answer to a question
- * @context: from the question
+ * @owner: from the question
  * @status: 0; negative error if there is no answer or the SA refused
+ * @asked: the request
  * @answer: the answer, NULL without one; freed by the caller
  *
  * Context: process; must not wait for another answer
  */
-typedef void (*ipoib_answer_t)(void *context, int status, const struct ib_mad_recv_wc *answer);
+typedef void (*ipoib_answer_t)(void *owner, int status, const struct ib_sa_mad *asked,
+			       const struct ib_mad_recv_wc *answer);
 
 /**
  * struct ipoib_question - a request to the SA
@@ -59,9 +61,8 @@ typedef void (*ipoib_answer_t)(void *context, int status, const struct ib_mad_re
  * @len: at most IB_MGMT_SA_DATA
  * @timeout_ms: for one try
  * @retries: further tries
- * @owner: for ipoib_sa_agent_cancel()
+ * @owner: for @answer and ipoib_sa_agent_cancel()
  * @answer: called exactly once if the question could be asked
- * @context: for @answer
  */
 struct ipoib_question {
 	u8 method;
@@ -71,9 +72,8 @@ struct ipoib_question {
 	size_t len;
 	int timeout_ms;
 	int retries;
-	const void *owner;
+	void *owner;
 	ipoib_answer_t answer;
-	void *context;
 };
 
 /**
