@@ -14,15 +14,6 @@
 #include "ipoib.h"
 #include "sa/sa.h"
 
-/* IBTA table 187: status of the class SubnAdm, in the upper octet. */
-#define IPOIB_SA_NO_RESOURCES	1
-#define IPOIB_SA_REQ_INVALID	2
-#define IPOIB_SA_NO_RECORDS	3
-#define IPOIB_SA_TOO_MANY	4
-#define IPOIB_SA_INVALID_GID	5
-#define IPOIB_SA_INSUF_COMPS	6
-#define IPOIB_SA_DENIED		7
-
 /**
  * struct ipoib_request - a question under way
  * @list: in &ipoib_agent.requests, under its lock
@@ -75,14 +66,15 @@ struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent)
 
 static int ipoib_sa_errno(u16 status)
 {
+	/* IBTA table 187: status of the class SubnAdm, in the upper octet. */
 	static const int class_errno[] = {
-		[IPOIB_SA_NO_RESOURCES]	= -ENOBUFS,
-		[IPOIB_SA_REQ_INVALID]	= -EINVAL,
-		[IPOIB_SA_NO_RECORDS]	= -ENOENT,
-		[IPOIB_SA_TOO_MANY]	= -E2BIG,
-		[IPOIB_SA_INVALID_GID]	= -EADDRNOTAVAIL,
-		[IPOIB_SA_INSUF_COMPS]	= -EBADMSG,
-		[IPOIB_SA_DENIED]	= -EACCES,
+		[1] = -ENOBUFS,		/* no resources */
+		[2] = -EINVAL,		/* request invalid */
+		[3] = -ENOENT,		/* no records */
+		[4] = -E2BIG,		/* too many records */
+		[5] = -EADDRNOTAVAIL,	/* requester GID invalid */
+		[6] = -EBADMSG,		/* insufficient components */
+		[7] = -EACCES,		/* denied */
 	};
 	unsigned int class = status >> 8;
 
@@ -96,9 +88,7 @@ static int ipoib_sa_errno(u16 status)
 	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB:
 		return -EOPNOTSUPP;
 	}
-	if (class && class < ARRAY_SIZE(class_errno))
-		return class_errno[class];
-	return -EPROTO;
+	return class && class < ARRAY_SIZE(class_errno) ? class_errno[class] : -EPROTO;
 }
 
 static void ipoib_sa_request_free(struct ipoib_request *request)

@@ -8,9 +8,9 @@
 #include "sa/record.h"
 
 /**
- * ipoib_sa_record_pack - put a record into the form it has on the wire
+ * ipoib_sa_record_pack - put a request into the form it has on the wire
  * @wire: the result
- * @rec: the record
+ * @rec: the request; life time, scope and proxy join are not asked for
  */
 void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_mcmember_rec *rec)
 {
@@ -23,18 +23,15 @@ void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_m
 	wire->tclass = rec->traffic_class;
 	wire->pkey = rec->pkey;
 	wire->rate = rec->rate_selector << 6 | (rec->rate & 0x3f);
-	wire->lifetime = rec->packet_life_time_selector << 6 |
-			 (rec->packet_life_time & 0x3f);
 	wire->sl_flow_hops = cpu_to_be32((u32)rec->sl << 28 |
 					 (be32_to_cpu(rec->flow_label) &
 					  0xfffff) << 8 | rec->hop_limit);
-	wire->scope_state = rec->scope << 4 | (rec->join_state & 0xf);
-	wire->proxy = rec->proxy_join << 7;
+	wire->scope_state = rec->join_state & 0xf;
 }
 
 /**
  * ipoib_sa_record_unpack - take a record from the wire apart
- * @rec: the result
+ * @rec: the result: MGID, and what the QP and address handles need
  * @wire: the record
  */
 void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_member_record *wire)
@@ -43,23 +40,15 @@ void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_m
 
 	memset(rec, 0, sizeof(*rec));
 	memcpy(rec->mgid.raw, wire->mgid, sizeof(wire->mgid));
-	memcpy(rec->port_gid.raw, wire->port_gid, sizeof(wire->port_gid));
 	rec->qkey = wire->qkey;
 	rec->mlid = wire->mlid;
-	rec->mtu_selector = wire->mtu >> 6;
 	rec->mtu = wire->mtu & 0x3f;
 	rec->traffic_class = wire->tclass;
 	rec->pkey = wire->pkey;
-	rec->rate_selector = wire->rate >> 6;
 	rec->rate = wire->rate & 0x3f;
-	rec->packet_life_time_selector = wire->lifetime >> 6;
-	rec->packet_life_time = wire->lifetime & 0x3f;
 	rec->sl = sl_flow_hops >> 28;
 	rec->flow_label = cpu_to_be32(sl_flow_hops >> 8 & 0xfffff);
 	rec->hop_limit = sl_flow_hops & 0xff;
-	rec->scope = wire->scope_state >> 4;
-	rec->join_state = wire->scope_state & 0xf;
-	rec->proxy_join = wire->proxy >> 7;
 }
 
 /**
