@@ -198,9 +198,7 @@ static void ipoib_sa_path_show(struct seq_file *file, const struct ipoib_neigh *
 
 static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
 {
-	struct ipoib_mcast *mcast = member->context;
-
-	ipoib_mcast_answer(mcast, status);
+	ipoib_mcast_answer(member->context, status);
 	/* The handle is freed by ipoib_sa_leave() in every case. */
 	return 0;
 }
@@ -286,15 +284,10 @@ static void ipoib_sa_purge_granted(struct ipoib_credit *credit)
 	mod_delayed_work(purge->priv->wq, &purge->work, 0);
 }
 
-static void ipoib_sa_purge_put_credit(struct ipoib_purge *purge)
-{
-	if (purge->priv->agent)
-		ipoib_credit_put(&purge->priv->agent->limit, &purge->credit);
-}
-
 /* The interface may be gone when this returns. */
 static void ipoib_sa_purge_free(struct ipoib_purge *purge)
 {
+	ipoib_credit_put(purge->priv->neigh.limit, &purge->credit);
 	ipoib_dev_put_query(purge->priv);
 	kfree(purge);
 }
@@ -303,12 +296,13 @@ static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
 {
 	struct ipoib_purge *purge = member->context;
 
-	ipoib_sa_purge_put_credit(purge);
 	/* The removal of an interface does not wait for an SM. */
-	if (status == -EAGAIN && purge->tries && !ipoib_sa_purge_is_forced(purge))
+	if (status == -EAGAIN && purge->tries && !ipoib_sa_purge_is_forced(purge)) {
+		ipoib_credit_put(purge->priv->neigh.limit, &purge->credit);
 		queue_delayed_work(purge->priv->wq, &purge->work, IPOIB_PURGE_PAUSE);
-	else
+	} else {
 		ipoib_sa_purge_free(purge);
+	}
 	/* An error has ib_sa free the handle, which leaves the group. */
 	return -ECANCELED;
 }
@@ -320,8 +314,8 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 	struct ib_sa_multicast *member;
 
 	if (ipoib_sa_purge_is_forced(purge)) {
-		ipoib_sa_purge_put_credit(purge);
-	} else if (priv->agent && !ipoib_credit_get(&priv->agent->limit, &purge->credit)) {
+		ipoib_credit_put(priv->neigh.limit, &purge->credit);
+	} else if (!ipoib_credit_get(priv->neigh.limit, &purge->credit)) {
 		queue_delayed_work(priv->wq, &purge->work, IPOIB_PURGE_POLL);
 		return;
 	}
@@ -330,10 +324,8 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 	purge->tries--;
 	member = ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port, &purge->rec,
 				      purge->mask, GFP_KERNEL, ipoib_sa_purge_answer, purge);
-	if (!IS_ERR(member))
-		return;
-	ipoib_sa_purge_put_credit(purge);
-	ipoib_sa_purge_free(purge);
+	if (IS_ERR(member))
+		ipoib_sa_purge_free(purge);
 }
 
 /* ---- the rest of the operations ---- */
