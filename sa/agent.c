@@ -81,43 +81,6 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 
 /* ---- lifetime ---- */
 
-/**
- * ipoib_sa_agent_add_dev - an interface has come up
- * @priv: the interface, with an agent; gets what the SA reports
- *
- * Events of the port before that may not have reached the agent: its SA is looked for.
- *
- * Context: may sleep
- */
-void ipoib_sa_agent_add_dev(struct ipoib_dev *priv)
-{
-	struct ipoib_agent *agent = priv->agent;
-
-	spin_lock_bh(&agent->lock);
-	list_add_tail(&priv->agent_list, &agent->devs);
-	spin_unlock_bh(&agent->lock);
-	mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
-}
-
-/**
- * ipoib_sa_agent_del_dev - an interface goes down
- * @priv: the interface, added before
- *
- * It gets no report any more when this returns.
- *
- * Context: any but hard interrupt; does not wait
- */
-void ipoib_sa_agent_del_dev(struct ipoib_dev *priv)
-{
-	struct ipoib_agent *agent = priv->agent;
-
-	spin_lock_bh(&agent->lock);
-	list_del(&priv->agent_list);
-	spin_unlock_bh(&agent->lock);
-	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
-}
-
 static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 {
 	struct ipoib_agent *agent = kzalloc(sizeof(*agent), GFP_KERNEL);

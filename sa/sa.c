@@ -395,15 +395,30 @@ static void ipoib_sa_exit(struct ipoib_dev *priv)
 
 static void ipoib_sa_start(struct ipoib_dev *priv)
 {
+	struct ipoib_agent *agent = priv->agent;
+
 	priv->pkey_joined = ipoib_sa_pkey_index(priv);
-	if (priv->agent)
-		ipoib_sa_agent_add_dev(priv);
+	if (!agent)
+		return;
+	spin_lock_bh(&agent->lock);
+	list_add_tail(&priv->agent_list, &agent->devs);
+	spin_unlock_bh(&agent->lock);
+	/* Events of the port before that may not have reached the agent. */
+	mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
+	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 }
 
+/* The SA's reports reach the interface no more. */
 static void ipoib_sa_stop(struct ipoib_dev *priv)
 {
-	if (priv->agent)
-		ipoib_sa_agent_del_dev(priv);
+	struct ipoib_agent *agent = priv->agent;
+
+	if (!agent)
+		return;
+	spin_lock_bh(&agent->lock);
+	list_del(&priv->agent_list);
+	spin_unlock_bh(&agent->lock);
+	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 }
 
 const struct ipoib_fabric_ops ipoib_sa_ops = {

@@ -145,8 +145,6 @@ struct ipoib_agent {
 /* sa/agent.c */
 struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port);
 void ipoib_sa_agent_put(struct ipoib_agent *agent);
-void ipoib_sa_agent_add_dev(struct ipoib_dev *priv);
-void ipoib_sa_agent_del_dev(struct ipoib_dev *priv);
 
 /* sa/mad.c */
 int ipoib_sa_agent_register(struct ipoib_agent *agent);
