@@ -137,7 +137,7 @@ struct ipoib_fabric_ops {
 
 	struct ib_sa_multicast *(*join)(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 					const struct ib_sa_mcmember_rec *like);
-	void (*leave)(struct ipoib_dev *priv, struct ib_sa_multicast *member);
+	void (*leave)(struct ib_sa_multicast *member);
 	void (*left)(struct ipoib_dev *priv, const struct ipoib_mcast *mcast, u8 state);
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);

@@ -225,11 +225,8 @@ static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
 /* The handle of a membership, or of a join under way, is given back. */
 static void ipoib_mcast_member_free(struct ipoib_mcast *mcast, struct ib_sa_multicast **handle)
 {
-	struct ipoib_dev *priv = mcast->priv;
-
-	if (!*handle)
-		return;
-	priv->fabric->leave(priv, *handle);
+	if (*handle)
+		mcast->priv->fabric->leave(*handle);
 	*handle = NULL;
 }
 

@@ -214,14 +214,14 @@ ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 
 /**
  * ipoib_roce_group_leave - leave a group, see &struct ipoib_fabric_ops
- * @priv: the interface
  * @handle: from ipoib_roce_group_join()
  *
  * Context: any but hard interrupt
  */
-void ipoib_roce_group_leave(struct ipoib_dev *priv, struct ib_sa_multicast *handle)
+void ipoib_roce_group_leave(struct ib_sa_multicast *handle)
 {
-	struct ipoib_roce *roce = priv->roce;
+	struct ipoib_mcast *mcast = handle->context;
+	struct ipoib_roce *roce = mcast->priv->roce;
 	struct ipoib_roce_member *member;
 
 	member = container_of(handle, struct ipoib_roce_member, handle);

@@ -74,7 +74,7 @@ void ipoib_roce_group_refresh(struct ipoib_roce *roce);
 struct ib_sa_multicast *
 ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
 		      u8 state, const struct ib_sa_mcmember_rec *like);
-void ipoib_roce_group_leave(struct ipoib_dev *priv, struct ib_sa_multicast *handle);
+void ipoib_roce_group_leave(struct ib_sa_multicast *handle);
 int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);
 

@@ -199,7 +199,7 @@ static void ipoib_sa_path_show(struct seq_file *file, const struct ipoib_neigh *
 static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
 {
 	ipoib_mcast_answer(member->context, status);
-	/* The handle is freed by ipoib_sa_leave() in every case. */
+	/* The handle is freed when the group is left, in every case. */
 	return 0;
 }
 
@@ -214,12 +214,6 @@ ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
 	return ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port,
 				    &rec, mask, GFP_KERNEL,
 				    ipoib_sa_join_answer, mcast);
-}
-
-/* The leave is sent in the background, with exactly the JoinState of the join. */
-static void ipoib_sa_leave(struct ipoib_dev *priv, struct ib_sa_multicast *member)
-{
-	ib_sa_free_multicast(member);
 }
 
 /**
@@ -433,7 +427,8 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.path_ah = ipoib_sa_path_ah,
 	.path_show = ipoib_sa_path_show,
 	.join = ipoib_sa_join,
-	.leave = ipoib_sa_leave,
+	/* It is sent in the background, with exactly the JoinState of the join. */
+	.leave = ib_sa_free_multicast,
 	.left = ipoib_sa_left,
 	.group_ah = ipoib_sa_group_ah,
 };
