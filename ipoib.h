@@ -167,8 +167,6 @@ enum {
 	IPOIB_FLAG_PKEY,	/* the port has the P_Key */
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
-	IPOIB_FLAG_RESYNC,	/* the stack's multicast list has changed */
-	IPOIB_FLAG_FOREIGN,	/* groups of it were left to user space */
 	IPOIB_FLAG_DEAD,	/* the HCA has failed, all that is left is to go */
 };
 

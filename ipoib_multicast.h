@@ -201,11 +201,6 @@ struct ipoib_groups {
 	/** @routes_pause: jiffies of the last pause after a failure, which is logged; or 0 */
 	unsigned long routes_pause;
 	/**
-	 * @foreign_at: jiffies: when to check groups of user space again (@umcast);
-	 * @work only
-	 */
-	unsigned long foreign_at;
-	/**
 	 * @work: listeners and the list of groups to route; on the ordered &ipoib_dev.wq, as
 	 * the works of groups
 	 */

@@ -275,10 +275,8 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 	list_del(&mcast->list);
 	ipoib_mcast_group_set_users(mcast, 0);
 	/* A group may have found no room. Nothing else reports that there is some. */
-	if (priv->mcast.ngroups-- == IPOIB_MCAST_MAX) {
-		set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
-		ipoib_mcast_kick(priv);
-	}
+	if (priv->mcast.ngroups-- == IPOIB_MCAST_MAX)
+		ipoib_mcast_resync(priv);
 	if (priv->mcast.ngroups < IPOIB_MCAST_MAX / 2 &&
 	    priv->mcast.nsend < IPOIB_MCAST_SEND_MAX / 2)
 		priv->mcast.cap_logged = false;
@@ -317,14 +315,14 @@ void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
 /* ---- works and events ---- */
 
 /**
- * ipoib_mcast_kick - have the work of the interface run
+ * ipoib_mcast_resync - the stack's multicast list, a flag, or what is routed has changed
  * @priv: the interface
  *
  * Little is queued once the interface goes down, and that does nothing.
  *
  * Context: any
  */
-void ipoib_mcast_kick(struct ipoib_dev *priv)
+void ipoib_mcast_resync(struct ipoib_dev *priv)
 {
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
 		mod_delayed_work(priv->wq, &priv->mcast.work, 0);

@@ -44,7 +44,7 @@ void ipoib_mcast_route_due(struct ipoib_dev *priv)
 	/* The next pause is the first again; that there was one is kept, as it has been logged. */
 	if (priv->mcast.routes_pause)
 		priv->mcast.routes_pause = 1;
-	ipoib_mcast_kick(priv);
+	ipoib_mcast_resync(priv);
 }
 
 static void ipoib_mcast_route_sync(struct ipoib_dev *priv)
@@ -77,7 +77,7 @@ static void ipoib_mcast_route_again(struct ipoib_dev *priv, unsigned long delay)
 		return;
 	priv->mcast.routes |= IPOIB_ROUTES_DUE;
 	priv->mcast.routes_at = jiffies + delay;
-	ipoib_mcast_kick(priv);
+	ipoib_mcast_resync(priv);
 }
 
 /**
@@ -140,7 +140,7 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 		ipoib_mcast_group_sweep(priv, IPOIB_USER_ROUTE);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_mcast_kick(priv);
+	ipoib_mcast_resync(priv);
 }
 
 /*
@@ -210,14 +210,15 @@ static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv, const union ib_
 }
 
 /*
- * One address of the stack's list, if it has scope and P_Key of the link.
+ * One address of the stack's list, if it has scope and P_Key of the link. Returns jiffies
+ * after which to look at it again, or ULONG_MAX.
  *
  * umcast: a group that user space receives by on this port is its own, whatever the
  * interface sends to it. On RoCE, where there is no SA, what user space has joined is not
  * known; nor is it of a group that another interface of the port listens to. A group that
  * an interface has just left may seem to be such a group for a moment.
  */
-static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
+static unsigned long ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 {
 	const struct ipoib_lladdr *addr = (const void *)lladdr;
 	struct ipoib_mcast *mcast;
@@ -225,67 +226,54 @@ static void ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 
 	memcpy(mgid.raw, addr->gid, sizeof(mgid));
 	if (!ipoib_mgid_on_link(&mgid, &priv->broadcast_mgid))
-		return;
+		return ULONG_MAX;
 	mcast = ipoib_mcast_group_lookup(priv, mgid.raw);
 	if (!(mcast && mcast->users & IPOIB_USER_LISTEN) && READ_ONCE(priv->mcast.umcast) &&
 	    ipoib_sa_held(priv, &mgid) & IPOIB_JOIN_FULL &&
-	    !ipoib_mcast_listen_is_shared(priv, &mgid)) {
-		set_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
-		return;
-	}
-	mcast = ipoib_mcast_group_get(priv, mgid.raw, IPOIB_USER_LISTEN);
-	if (!mcast) {
-		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
-		/* No memory: the list is gone through again soon. */
-		if (priv->mcast.ngroups < IPOIB_MCAST_MAX)
-			set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
-	}
+	    !ipoib_mcast_listen_is_shared(priv, &mgid))
+		return IPOIB_FOREIGN_POLL;
+	if (ipoib_mcast_group_get(priv, mgid.raw, IPOIB_USER_LISTEN))
+		return ULONG_MAX;
+	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
+	/* No memory, or no room: then the next group that goes has the list gone through. */
+	return priv->mcast.ngroups < IPOIB_MCAST_MAX ? HZ / 10 : ULONG_MAX;
 }
 
-static void ipoib_mcast_listen_sync(struct ipoib_dev *priv)
+static unsigned long ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
+	unsigned long delay = ULONG_MAX;
 	struct netdev_hw_addr *ha;
 
-	clear_bit(IPOIB_FLAG_FOREIGN, &priv->flags);
-	priv->mcast.foreign_at = jiffies + IPOIB_FOREIGN_POLL;
 	netif_addr_lock_bh(dev);
 	spin_lock(&priv->mcast.lock);
 	netdev_for_each_mc_addr(ha, dev)
-		ipoib_mcast_listen_add(priv, ha->addr);
+		delay = min(delay, ipoib_mcast_listen_add(priv, ha->addr));
 	ipoib_mcast_group_sweep(priv, IPOIB_USER_LISTEN);
 	spin_unlock(&priv->mcast.lock);
 	netif_addr_unlock_bh(dev);
-	ipoib_mcast_route_sync(priv);
+	return delay;
 }
 
 /**
  * ipoib_mcast_interest_work - follow what the stack listens to, and the groups to route
  * @work: &ipoib_groups.work
  *
- * Follows the stack's list, and its flags (U54, U56). No event comes when user space leaves
- * a group that was left to it, nor when ib_sa has left one for this interface: both are
- * polled.
+ * Each run follows the stack's list, and its flags (U54, U56). No event comes when user space
+ * leaves a group that was left to it, nor when ib_sa has left one for this interface: both
+ * are polled.
  */
 void ipoib_mcast_interest_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, mcast.work);
 	unsigned long delay;
-	bool again;
 
 	/* Queued by a caller that ran before the interface began to go down. */
 	if (!ipoib_mcast_is_open(priv))
 		return;
-	again = test_bit(IPOIB_FLAG_FOREIGN, &priv->flags) &&
-		!ipoib_mcast_until(priv->mcast.foreign_at);
-	if (test_and_clear_bit(IPOIB_FLAG_RESYNC, &priv->flags) || again)
-		ipoib_mcast_listen_sync(priv);
-	delay = ipoib_mcast_route_step(priv);
-	if (test_bit(IPOIB_FLAG_FOREIGN, &priv->flags))
-		delay = min(delay, ipoib_mcast_until(priv->mcast.foreign_at));
-	/* Memory ran out. */
-	if (test_bit(IPOIB_FLAG_RESYNC, &priv->flags))
-		delay = min(delay, HZ / 10 + 0ul);
+	delay = ipoib_mcast_listen_sync(priv);
+	ipoib_mcast_route_sync(priv);
+	delay = min(delay, ipoib_mcast_route_step(priv));
 	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		queue_delayed_work(priv->wq, &priv->mcast.work, delay);
 }
@@ -303,16 +291,4 @@ void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast)
 		netdev_warn(priv->netdev, "ignoring multicast groups joined directly by userspace\n");
 	WRITE_ONCE(priv->mcast.umcast, umcast);
 	ipoib_mcast_resync(priv);
-}
-
-/**
- * ipoib_mcast_resync - the stack's multicast list, or a flag, has changed
- * @priv: the interface
- *
- * Context: any but hard interrupt
- */
-void ipoib_mcast_resync(struct ipoib_dev *priv)
-{
-	set_bit(IPOIB_FLAG_RESYNC, &priv->flags);
-	ipoib_mcast_kick(priv);
 }

@@ -158,7 +158,6 @@ struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid
 void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user);
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast);
-void ipoib_mcast_kick(struct ipoib_dev *priv);
 void ipoib_mcast_queue(struct ipoib_mcast *mcast, unsigned long delay);
 void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events);
 unsigned long ipoib_mcast_spread(void);
