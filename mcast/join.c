@@ -882,33 +882,14 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	return delay;
 }
 
-/* Is something done at &ipoib_mcast.retry_at? Not if it waits for a credit. */
-static bool ipoib_mcast_retries(const struct ipoib_mcast *mcast)
+/*
+ * Have the work run again when something is due, unless it is queued already. @tried: the step
+ * has seen that &ipoib_mcast.retry_at has come. If it did nothing, an event ends what stands
+ * in the way.
+ */
+static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 {
-	switch (mcast->state) {
-	case IPOIB_MCAST_IDLE:
-	case IPOIB_MCAST_BACKOFF:
-		break;
-	case IPOIB_MCAST_ABSENT:
-		if (!(mcast->events & IPOIB_MCAST_EV_ASK) &&
-		    ipoib_mcast_group_want(mcast) == mcast->asked)
-			return false;
-		break;
-	case IPOIB_MCAST_MEMBER:
-		if (!(mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK)))
-			return false;
-		break;
-	default:
-		return false;
-	}
-	/* What stands in the way of a join ends with an event. */
-	return list_empty(&mcast->credit.list) && ipoib_mcast_may_join(mcast);
-}
-
-/* Have the work run again when something is due, unless it is queued already. */
-static void ipoib_mcast_rearm(struct ipoib_mcast *mcast)
-{
-	unsigned long delay;
+	unsigned long delay, left;
 
 	lockdep_assert_held(&mcast->priv->mcast.lock);
 	/* A sender that has stopped is forgotten (A29). */
@@ -917,6 +898,7 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast)
 	/* Without users it is queued for when it may be left. */
 	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
 		return;
+	left = ipoib_mcast_until(mcast->retry_at);
 	delay = ipoib_mcast_schedule_recheck(mcast);
 	if (!mcast->settled && !ipoib_mcast_until(mcast->settled_at))
 		WRITE_ONCE(mcast->settled, true);
@@ -926,8 +908,8 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast)
 		delay = min(delay, ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED));
 	if (ipoib_mcast_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at + IPOIB_MCAST_PATIENCE));
-	if (ipoib_mcast_retries(mcast))
-		delay = min(delay, ipoib_mcast_until(mcast->retry_at));
+	if (!tried)
+		delay = min(delay, left);
 	if (delay != ULONG_MAX)
 		queue_delayed_work(mcast->priv->wq, &mcast->work, delay);
 }
@@ -943,14 +925,17 @@ void ipoib_mcast_work(struct work_struct *work)
 	struct ipoib_mcast *mcast = container_of(to_delayed_work(work), struct ipoib_mcast, work);
 	enum ipoib_mcast_state state = mcast->state;
 	struct ipoib_dev *priv = mcast->priv;
+	unsigned long retry_at;
 	u8 want, events;
-	bool open;
+	bool open, due;
 
 	spin_lock_bh(&priv->mcast.lock);
 	/* It may have been queued just before the interface began to go down. */
 	open = ipoib_mcast_is_open(priv);
 	want = ipoib_mcast_group_want(mcast);
 	events = mcast->events;
+	retry_at = mcast->retry_at;
+	due = ipoib_mcast_is_time(mcast);
 	/* A record stays until the state changes: no other one takes its place. */
 	WRITE_ONCE(mcast->events, events & ~IPOIB_MCAST_EV_ANSWER);
 	spin_unlock_bh(&priv->mcast.lock);
@@ -970,6 +955,6 @@ void ipoib_mcast_work(struct work_struct *work)
 	spin_lock_bh(&priv->mcast.lock);
 	if (mcast->state != state && !ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, 0);
-	ipoib_mcast_rearm(mcast);
+	ipoib_mcast_rearm(mcast, due && mcast->retry_at == retry_at);
 	spin_unlock_bh(&priv->mcast.lock);
 }
