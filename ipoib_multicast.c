@@ -75,20 +75,19 @@ static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
 }
 
 /*
- * Have the record of a group read again. A membership that does not keep its group may
- * now be one of another group. In state ASKING the SA may have said that there is no
- * group before the report was sent.
+ * The group may be new. A membership that does not keep its group may be one of the group
+ * before. In state ASKING the SA may have said that there is no group before the report was
+ * sent.
  */
 static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 {
-	if (mcast->state == IPOIB_MCAST_IDLE)
-		return;
-	if (mcast->state != IPOIB_MCAST_ASKING &&
-	    (READ_ONCE(mcast->held) == IPOIB_JOIN_FULL ||
-	     ipoib_mcast_joins_full(mcast)))
-		return;
-	mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
-	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
+	if (mcast->state == IPOIB_MCAST_ASKING ||
+	    (mcast->state != IPOIB_MCAST_IDLE && READ_ONCE(mcast->held) != IPOIB_JOIN_FULL &&
+	     !ipoib_mcast_joins_full(mcast))) {
+		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
+	}
+	ipoib_mcast_retry_now(mcast);
 }
 
 /**
@@ -102,10 +101,8 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 	struct ipoib_mcast *mcast;
 
 	spin_lock_bh(&priv->mcast.lock);
-	list_for_each_entry(mcast, &priv->mcast.list, list) {
+	list_for_each_entry(mcast, &priv->mcast.list, list)
 		ipoib_mcast_request_reread(mcast);
-		ipoib_mcast_retry_now(mcast);
-	}
 	ipoib_mcast_route_due(priv);
 	spin_unlock_bh(&priv->mcast.lock);
 }
@@ -159,10 +156,8 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv, const union ib_gid *mgid)
 		return;
 	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
-	if (mcast) {
+	if (mcast)
 		ipoib_mcast_request_reread(mcast);
-		ipoib_mcast_retry_now(mcast);
-	}
 	if (priv->mcast.routes & IPOIB_ROUTES_ON)
 		ipoib_mcast_route_want(priv, mgid);
 	spin_unlock_bh(&priv->mcast.lock);
