@@ -39,7 +39,7 @@ static_assert(ARRAY_SIZE(ipoib_group_state_names) == IPOIB_NR_MCAST_STATES);
  */
 const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast)
 {
-	return ipoib_group_state_names[READ_ONCE(mcast->state)];
+	return ipoib_group_state_names[mcast->state];
 }
 
 /**
@@ -99,7 +99,7 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	priv->mcast.nroute += ipoib_mcast_group_only_routes(users);
 	WRITE_ONCE(mcast->users, users);
 	/* One that is granted would have the group left before its time. */
-	if (!users && priv->agent)
+	if (!users)
 		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	if (!users && priv->agent && READ_ONCE(mcast->held)) {
 		/* A group that is wanted again before its turn has left none. */

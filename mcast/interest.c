@@ -153,31 +153,29 @@ static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 {
 	struct ipoib_groups *groups = &priv->mcast;
 	unsigned long delay = ULONG_MAX;
-	bool ask = false;
 	int err;
 
 	spin_lock_bh(&groups->lock);
 	if (!(groups->routes & IPOIB_ROUTES_ON) || groups->routes & IPOIB_ROUTES_ASKED ||
 	    !test_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		goto unlock;
-	delay = ipoib_mcast_until(groups->routes_at);
 	/* Reports may stop without notification. */
-	if (!(groups->routes & IPOIB_ROUTES_DUE) && ipoib_sa_notice_on(priv->agent))
-		delay = IPOIB_ROUTES_POLL;
-	ask = !delay;
-	if (ask) {
-		groups->routes = IPOIB_ROUTES_ON | IPOIB_ROUTES_ASKED;
-		groups->routes_at = jiffies + IPOIB_ROUTES_POLL;
-		delay = IPOIB_ROUTES_POLL;
-	}
-unlock:
+	delay = IPOIB_ROUTES_POLL;
+	if (groups->routes & IPOIB_ROUTES_DUE || !ipoib_sa_notice_on(priv->agent))
+		delay = ipoib_mcast_until(groups->routes_at);
+	if (delay)
+		goto unlock;
+	groups->routes = IPOIB_ROUTES_ON | IPOIB_ROUTES_ASKED;
+	groups->routes_at = jiffies + IPOIB_ROUTES_POLL;
 	spin_unlock_bh(&groups->lock);
-	if (!ask)
-		return delay;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
 	err = ipoib_sa_query_groups(priv);
 	if (err)
 		ipoib_mcast_route_listed(priv, err, NULL, 0);
+	return IPOIB_ROUTES_POLL;
+
+unlock:
+	spin_unlock_bh(&groups->lock);
 	return delay;
 }
 

@@ -270,8 +270,7 @@ void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
 	if (state && priv->fabric->left)
 		priv->fabric->left(priv, mcast, state);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-	if (priv->agent)
-		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
+	ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 }
 
 /* ---- to have joined ---- */
