@@ -5,6 +5,7 @@
 #ifndef IPOIB_BACKOFF_H
 #define IPOIB_BACKOFF_H
 
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
 
@@ -34,6 +35,18 @@ static inline unsigned long ipoib_backoff_next(unsigned long pause, unsigned lon
 					       unsigned long most)
 {
 	return clamp(pause * 2, least, most);
+}
+
+/**
+ * ipoib_spread - a short time at random
+ *
+ * Nodes spread over it what an event has them all do: a new SM is not asked by all at once.
+ *
+ * Return: jiffies, 50 ms at most
+ */
+static inline unsigned long ipoib_spread(void)
+{
+	return msecs_to_jiffies(get_random_u32_below(50));
 }
 
 /**

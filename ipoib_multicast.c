@@ -130,7 +130,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
-		mcast->retry_at = jiffies + ipoib_mcast_spread();
+		mcast->retry_at = jiffies + ipoib_spread();
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RENEW);
 	}
 	ipoib_mcast_route_due(priv);

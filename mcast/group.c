@@ -10,14 +10,10 @@
  */
 #include <linux/jiffies.h>
 #include <linux/moduleparam.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 
 #include "ipoib_trace.h"
 #include "mcast/mcast.h"
-
-/* Milliseconds over which nodes spread what an event has them all do. */
-#define IPOIB_MCAST_SPREAD	50
 
 static const char * const ipoib_group_state_names[] = {
 	[IPOIB_MCAST_IDLE]	= "idle",
@@ -354,16 +350,6 @@ void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events)
 	WRITE_ONCE(mcast->events, mcast->events | events);
 	if (mcast->users)
 		ipoib_mcast_queue(mcast, 0);
-}
-
-/**
- * ipoib_mcast_spread - a short time at random
- *
- * Return: jiffies
- */
-unsigned long ipoib_mcast_spread(void)
-{
-	return msecs_to_jiffies(get_random_u32_below(IPOIB_MCAST_SPREAD));
 }
 
 /* ---- states ---- */

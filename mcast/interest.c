@@ -16,7 +16,6 @@
  * does the interest in it; when the flag goes, all of it.
  */
 #include <linux/jiffies.h>
-#include <linux/random.h>
 #include <linux/rculist.h>
 
 #include "mcast/mcast.h"

@@ -19,7 +19,6 @@
  * answer of the SA. It is logged, and it says when the join is tried again.
  */
 #include <linux/jiffies.h>
-#include <linux/random.h>
 
 #include "mcast/mcast.h"
 
@@ -501,7 +500,7 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 		/* A question to the previous SM that ends now costs no pause. */
 		WRITE_ONCE(mcast->backoff, 0);
 		/* All nodes have lost theirs: the link itself comes first. */
-		spread = ipoib_mcast_spread();
+		spread = ipoib_spread();
 		if (ipoib_mcast_group_is_broadcast(mcast))
 			spread /= 4;
 		mcast->retry_at = jiffies + spread;

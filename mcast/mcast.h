@@ -160,7 +160,6 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
 void ipoib_mcast_group_free(struct ipoib_mcast *mcast);
 void ipoib_mcast_queue(struct ipoib_mcast *mcast, unsigned long delay);
 void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events);
-unsigned long ipoib_mcast_spread(void);
 void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user);
 u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast);

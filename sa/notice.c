@@ -13,8 +13,6 @@
  * claimed them already; then there are none for the driver, and what depends on
  * them asks the SA from time to time instead.
  */
-#include <linux/random.h>
-
 #include "ipoib.h"
 #include "ipoib_trace.h"
 #include "sa/sa.h"
@@ -22,8 +20,6 @@
 /* Milliseconds: first and longest pause after a failure. */
 #define IPOIB_SUB_BACKOFF_MIN	100
 #define IPOIB_SUB_BACKOFF_MAX	16000
-/* A new SM is not asked by all nodes at the same instant. */
-#define IPOIB_SUB_SPREAD	50
 #define IPOIB_SUB_TIMEOUT	500
 /* IBTA 13.4.6.2: response time 4.096 us * 2^18, about a second. */
 #define IPOIB_SUB_RESP_TIME	18
@@ -38,11 +34,6 @@ static const char * const ipoib_trap_names[] = {
 static_assert(ARRAY_SIZE(ipoib_trap_names) == IPOIB_NR_TRAPS);
 
 /* ---- subscriptions ---- */
-
-static void ipoib_sa_sub_later(struct ipoib_agent *agent, unsigned int ms)
-{
-	mod_delayed_work(system_unbound_wq, &agent->sub_work, msecs_to_jiffies(ms));
-}
 
 /* A work that is queued for an earlier time stays so. */
 static void ipoib_sa_sub_back_off(struct ipoib_agent *agent)
@@ -104,7 +95,7 @@ static void ipoib_sa_sub_answer(void *owner, int status, const struct ib_sa_mad 
 			spin_unlock_bh(&agent->lock);
 		}
 		/* The next, or the end if the last interface has gone down. */
-		ipoib_sa_sub_later(agent, 0);
+		mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 		return;
 	}
 	/* The SM may be starting. */
@@ -345,7 +336,7 @@ void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 	/* Another SM counts anew. */
 	WRITE_ONCE(agent->last_tid, 0);
 	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
-	ipoib_sa_sub_later(agent, get_random_u32_below(IPOIB_SUB_SPREAD));
+	mod_delayed_work(system_unbound_wq, &agent->sub_work, ipoib_spread());
 }
 
 /**

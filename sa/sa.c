@@ -32,7 +32,6 @@
  * So these joins take a credit of the query limit, and start after a random delay. When
  * the interface is being removed they do not wait for a credit.
  */
-#include <linux/random.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -244,8 +243,6 @@ u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
 #define IPOIB_PURGE_PAUSE	(HZ / 50)
 /* How often one that waits for a credit checks whether the interface is being removed. */
 #define IPOIB_PURGE_POLL	(HZ / 4)
-/* Start after a random delay of up to this many milliseconds. */
-#define IPOIB_PURGE_SPREAD	50
 
 /**
  * struct ipoib_purge - a stale SA membership to be ended
@@ -354,8 +351,7 @@ static void ipoib_sa_left(struct ipoib_dev *priv, const struct ipoib_mcast *mcas
 	purge->mask = ipoib_sa_query_join_rec(mcast, state, NULL, &purge->rec);
 	purge->tries = IPOIB_PURGE_TRIES;
 	ipoib_dev_get_query(priv);
-	queue_delayed_work(priv->wq, &purge->work,
-			   msecs_to_jiffies(get_random_u32_below(IPOIB_PURGE_SPREAD)));
+	queue_delayed_work(priv->wq, &purge->work, ipoib_spread());
 }
 
 static int ipoib_sa_group_ah(struct ipoib_dev *priv,
