@@ -99,9 +99,8 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @path_show: print what the record of a path says of the way, for debugfs.
  *	&ipoib_neighs.lock is held.
  *
- * @join: ask to join a group with a JoinState. @like is the record of the
- *	broadcast group: a group that is missing is created like it. If it is
- *	NULL, an existing group only is joined. ipoib_mcast_answer() is called
+ * @join: ask to join a group with a JoinState. With FullMember a group that is missing is
+ *	created like the broadcast group, but for that. ipoib_mcast_answer() is called
  *	with the result, possibly before this returns, and again with
  *	-ENETRESET when a membership has been lost. May sleep, but must not
  *	wait for RTNL. Returns a handle, freed by @leave whatever the result,
@@ -135,8 +134,7 @@ struct ipoib_fabric_ops {
 	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec, struct rdma_ah_attr *attr);
 	void (*path_show)(struct seq_file *file, const struct ipoib_neigh *neigh);
 
-	struct ib_sa_multicast *(*join)(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
-					const struct ib_sa_mcmember_rec *like);
+	struct ib_sa_multicast *(*join)(struct ipoib_mcast *mcast, u8 state);
 	void (*leave)(struct ib_sa_multicast *member);
 	void (*left)(struct ipoib_dev *priv, const struct ipoib_mcast *mcast, u8 state);
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
@@ -169,7 +167,7 @@ void ipoib_sa_unregister(void);
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
 bool ipoib_sa_notice_on(struct ipoib_agent *agent);
 int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
-int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast, const struct ib_sa_mcmember_rec *like);
+int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast);
 int ipoib_sa_query_groups(struct ipoib_dev *priv);
 void ipoib_sa_query_cancel(struct ipoib_dev *priv);
 

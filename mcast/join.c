@@ -105,12 +105,6 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 	WRITE_ONCE(mcast->retry_at, jiffies + msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
-/* The record that other groups are to be like. */
-static const struct ib_sa_mcmember_rec *ipoib_mcast_member_link(const struct ipoib_dev *priv)
-{
-	return &rcu_dereference_protected(priv->broadcast, true)->rec;
-}
-
 static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu, u8 link)
 {
 	int port_mtu = READ_ONCE(priv->port_mtu);
@@ -130,7 +124,8 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 {
 	bool full = mcast->asked & IPOIB_JOIN_FULL;
 	struct ipoib_dev *priv = mcast->priv;
-	const struct ib_sa_mcmember_rec *link = ipoib_mcast_member_link(priv);
+	const struct ib_sa_mcmember_rec *link =
+		&rcu_dereference_protected(priv->broadcast, true)->rec;
 	enum ipoib_check reason;
 
 	if ((be16_to_cpu(rec->pkey) | IPOIB_PKEY_FULL) != priv->pkey)
@@ -443,16 +438,11 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 static int ipoib_mcast_member_read(struct ipoib_mcast *mcast, bool set)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	const struct ib_sa_mcmember_rec *like = NULL;
 
 	if (!priv->agent)
 		return -EOPNOTSUPP;
 	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
-	if (!set)
-		return ipoib_sa_query_group(priv, &mcast->mgid);
-	if (mcast->held == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
-		like = ipoib_mcast_member_link(priv);
-	return ipoib_sa_query_refresh(mcast, like);
+	return set ? ipoib_sa_query_refresh(mcast) : ipoib_sa_query_group(priv, &mcast->mgid);
 }
 
 /* By the SA, or by ib_sa. */
@@ -525,22 +515,15 @@ static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
 	       ipoib_credit_get(priv->neigh.limit, &mcast->credit);
 }
 
-/*
- * The broadcast group and groups that are only sent to must exist; a group that the
- * stack listens to is created like the broadcast group if it does not.
- */
 static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	const struct ib_sa_mcmember_rec *like = NULL;
 	struct ib_sa_multicast *joining;
 
-	if (want == IPOIB_JOIN_FULL && !ipoib_mcast_group_is_broadcast(mcast))
-		like = ipoib_mcast_member_link(priv);
 	ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
 	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
-	joining = priv->fabric->join(priv, mcast, want, like);
+	joining = priv->fabric->join(mcast, want);
 	if (!IS_ERR(joining)) {
 		mcast->joining = joining;
 		return;

@@ -162,10 +162,8 @@ void ipoib_roce_group_refresh(struct ipoib_roce *roce)
 
 /**
  * ipoib_roce_group_join - join a group, see &struct ipoib_fabric_ops
- * @priv: the interface
  * @mcast: the group
  * @state: JoinState
- * @like: not needed: all groups are alike
  *
  * Every node makes the same record from its own port. An IPv6 port takes the MGID of
  * RFC 4391. An IPv4 address has no room for one, so all groups of a link share one.
@@ -173,10 +171,9 @@ void ipoib_roce_group_refresh(struct ipoib_roce *roce)
  * Context: process
  * Return: handle or ERR_PTR()
  */
-struct ib_sa_multicast *
-ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
-		      u8 state, const struct ib_sa_mcmember_rec *like)
+struct ib_sa_multicast *ipoib_roce_group_join(struct ipoib_mcast *mcast, u8 state)
 {
+	struct ipoib_dev *priv = mcast->priv;
 	struct ipoib_roce *roce = priv->roce;
 	struct ipoib_roce_member *member;
 	struct ib_sa_mcmember_rec *rec;

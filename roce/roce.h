@@ -71,9 +71,7 @@ const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv);
 /* group.c */
 void ipoib_roce_group_init(struct ipoib_roce *roce);
 void ipoib_roce_group_refresh(struct ipoib_roce *roce);
-struct ib_sa_multicast *
-ipoib_roce_group_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast,
-		      u8 state, const struct ib_sa_mcmember_rec *like);
+struct ib_sa_multicast *ipoib_roce_group_join(struct ipoib_mcast *mcast, u8 state);
 void ipoib_roce_group_leave(struct ib_sa_multicast *handle);
 int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);

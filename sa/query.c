@@ -37,9 +37,7 @@ static int ipoib_sa_query_ask(struct ipoib_dev *priv, const struct ib_sa_mcmembe
 /**
  * ipoib_sa_query_join_rec - a request to join a group
  * @mcast: the group
- * @state: JoinState
- * @like: record of the broadcast group if a missing group is to be created like
- *	it, else NULL
+ * @state: JoinState; only FullMember creates a missing group, but for the broadcast group
  * @rec: the request
  *
  * RFC 4391 section 10: a new group takes P_Key, Q_Key, SL, MTU and HopLimit of the broadcast
@@ -55,23 +53,21 @@ static int ipoib_sa_query_ask(struct ipoib_dev *priv, const struct ib_sa_mcmembe
  * Return: component mask
  */
 ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
-					const struct ib_sa_mcmember_rec *like,
 					struct ib_sa_mcmember_rec *rec)
 {
-	ib_sa_comp_mask mask = IB_SA_MCMEMBER_REC_MGID |
-			       IB_SA_MCMEMBER_REC_PORT_GID |
-			       IB_SA_MCMEMBER_REC_PKEY |
-			       IB_SA_MCMEMBER_REC_JOIN_STATE;
 	const struct ipoib_dev *priv = mcast->priv;
+	const struct ipoib_mcast *broadcast = rcu_dereference_protected(priv->broadcast, true);
+	const struct ib_sa_mcmember_rec *like;
 
 	memset(rec, 0, sizeof(*rec));
 	rec->mgid = mcast->mgid;
-	rec->mlid = like && mcast->held ? mcast->rec.mlid : 0;
 	rec->port_gid = priv->local_gid;
 	rec->pkey = cpu_to_be16(priv->pkey);
 	rec->join_state = state;
-	if (!like)
-		return mask;
+	if (state != IPOIB_JOIN_FULL || !broadcast || mcast == broadcast)
+		return IPOIB_JOIN_COMPS;
+	like = &broadcast->rec;
+	rec->mlid = mcast->held ? mcast->rec.mlid : 0;
 	rec->qkey = like->qkey;
 	rec->mtu_selector = IB_SA_EQ;
 	rec->mtu = like->mtu;
@@ -81,7 +77,7 @@ ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 stat
 	rec->sl = like->sl;
 	rec->flow_label = like->flow_label;
 	rec->hop_limit = like->hop_limit;
-	return mask | IB_SA_MCMEMBER_REC_QKEY | IB_SA_MCMEMBER_REC_MTU_SELECTOR |
+	return IPOIB_JOIN_COMPS | IB_SA_MCMEMBER_REC_QKEY | IB_SA_MCMEMBER_REC_MTU_SELECTOR |
 	       IB_SA_MCMEMBER_REC_MTU | IB_SA_MCMEMBER_REC_TRAFFIC_CLASS |
 	       IB_SA_MCMEMBER_REC_RATE_SELECTOR | IB_SA_MCMEMBER_REC_RATE |
 	       IB_SA_MCMEMBER_REC_SL | IB_SA_MCMEMBER_REC_FLOW_LABEL |
@@ -142,7 +138,6 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 /**
  * ipoib_sa_query_refresh - set a membership at the SA again
  * @mcast: a group in which the port is a member; its interface has an agent
- * @like: record of the broadcast group if the group may be created anew
  *
  * ib_sa keeps the membership, and would not ask the SA for what has been joined. The
  * rest is as in ipoib_sa_query_group().
@@ -150,12 +145,12 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
  * Context: work of the group
  * Return: 0 or negative error
  */
-int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast, const struct ib_sa_mcmember_rec *like)
+int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast)
 {
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_query_join_rec(mcast, mcast->held, like, &rec);
+	mask = ipoib_sa_query_join_rec(mcast, mcast->held, &rec);
 	return ipoib_sa_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask);
 }
 

@@ -202,14 +202,13 @@ static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
 	return 0;
 }
 
-static struct ib_sa_multicast *
-ipoib_sa_join(struct ipoib_dev *priv, struct ipoib_mcast *mcast, u8 state,
-	      const struct ib_sa_mcmember_rec *like)
+static struct ib_sa_multicast *ipoib_sa_join(struct ipoib_mcast *mcast, u8 state)
 {
+	struct ipoib_dev *priv = mcast->priv;
 	struct ib_sa_mcmember_rec rec;
 	ib_sa_comp_mask mask;
 
-	mask = ipoib_sa_query_join_rec(mcast, state, like, &rec);
+	mask = ipoib_sa_query_join_rec(mcast, state, &rec);
 	return ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port,
 				    &rec, mask, GFP_KERNEL,
 				    ipoib_sa_join_answer, mcast);
@@ -250,7 +249,6 @@ u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
  * @credit: of its join
  * @priv: the interface, held by &ipoib_dev.queries
  * @rec: what to join
- * @mask: component mask
  * @tries: joins that may still be sent
  */
 struct ipoib_purge {
@@ -258,7 +256,6 @@ struct ipoib_purge {
 	struct ipoib_credit credit;
 	struct ipoib_dev *priv;
 	struct ib_sa_mcmember_rec rec;
-	ib_sa_comp_mask mask;
 	unsigned int tries;
 };
 
@@ -314,7 +311,7 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 	cancel_delayed_work(&purge->work);
 	purge->tries--;
 	member = ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port, &purge->rec,
-				      purge->mask, GFP_KERNEL, ipoib_sa_purge_answer, purge);
+				      IPOIB_JOIN_COMPS, GFP_KERNEL, ipoib_sa_purge_answer, purge);
 	if (IS_ERR(member))
 		ipoib_sa_purge_free(purge);
 }
@@ -348,7 +345,7 @@ static void ipoib_sa_left(struct ipoib_dev *priv, const struct ipoib_mcast *mcas
 	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
 	ipoib_credit_init(&purge->credit, IPOIB_CREDIT_GROUP, ipoib_sa_purge_granted);
 	purge->priv = priv;
-	purge->mask = ipoib_sa_query_join_rec(mcast, state, NULL, &purge->rec);
+	ipoib_sa_query_join_rec(mcast, state, &purge->rec);
 	purge->tries = IPOIB_PURGE_TRIES;
 	ipoib_dev_get_query(priv);
 	queue_delayed_work(priv->wq, &purge->work, ipoib_spread());

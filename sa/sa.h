@@ -159,8 +159,10 @@ void ipoib_sa_notice_exit(struct ipoib_agent *agent);
 void ipoib_sa_notice_renew(struct ipoib_agent *agent);
 
 /* sa/query.c */
+/* What is named in each request to join. */
+#define IPOIB_JOIN_COMPS	(IB_SA_MCMEMBER_REC_MGID | IB_SA_MCMEMBER_REC_PORT_GID | \
+				 IB_SA_MCMEMBER_REC_PKEY | IB_SA_MCMEMBER_REC_JOIN_STATE)
 ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
-					const struct ib_sa_mcmember_rec *like,
 					struct ib_sa_mcmember_rec *rec);
 
 #endif /* IPOIB_SA_H */
