@@ -127,7 +127,7 @@ struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port)
 	list_add(&agent->list, &ipoib_agents);
 	queue_delayed_work(system_unbound_wq, &agent->sm_work, 0);
 found:
-	agent->users++;
+	WRITE_ONCE(agent->users, agent->users + 1);
 unlock:
 	mutex_unlock(&ipoib_agents_lock);
 	return agent;
@@ -145,7 +145,8 @@ unlock:
 void ipoib_sa_agent_put(struct ipoib_agent *agent)
 {
 	mutex_lock(&ipoib_agents_lock);
-	if (--agent->users)
+	WRITE_ONCE(agent->users, agent->users - 1);
+	if (agent->users)
 		goto unlock;
 	list_del(&agent->list);
 	cancel_delayed_work_sync(&agent->sm_work);

@@ -93,7 +93,8 @@ enum ipoib_sub_state {
 /**
  * struct ipoib_agent - one port's side of the conversation with the SA
  * @list: in the list of all, under its mutex
- * @users: interfaces that hold it, under the same mutex
+ * @users: interfaces that hold it, under the same mutex; without any it ends, and nothing
+ *	more is done about subscriptions
  * @ca: HCA
  * @port: port
  * @mad: sends requests, takes answers
@@ -111,7 +112,6 @@ enum ipoib_sub_state {
  * @sub_known: how many, from the first on, an SA may know of
  * @sub_backoff: milliseconds to the next try; small again after an event
  * @sub_warned: it was logged that there is no subscription
- * @sub_closed: nothing more is done about subscriptions
  * @sub_work: notice work
  * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
  */
@@ -137,7 +137,6 @@ struct ipoib_agent {
 	unsigned int sub_known;
 	unsigned int sub_backoff;
 	bool sub_warned;
-	bool sub_closed;
 	struct delayed_work sub_work;
 	__be64 last_tid;
 };
