@@ -117,7 +117,7 @@ enum ipoib_mcast_state {
  *	know it; work only
  * @recheck_interval: jiffies after which a membership that does not keep its group
  *	is read again if the SA reports nothing; until then it is assumed valid
- * @absences: how often in a row there was no such group, at most a few
+ * @absences: how often in a row there was no such group
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, enum ipoib_check (mcast/mcast.h)
  * @logged: reason last logged, so that each is logged once

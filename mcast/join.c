@@ -150,7 +150,7 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 #define IPOIB_SETTLE		(HZ / 4)
 /* How long a group is assumed to be missing, without reports and with them. */
 #define IPOIB_ABSENT		(HZ / 2)
-#define IPOIB_ABSENT_DOUBLED	3	/* times, at most */
+#define IPOIB_ABSENT_MAX	(4 * HZ)
 #define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
 /* How long listeners may take to register with a new SM. */
@@ -381,7 +381,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned int n = READ_ONCE(mcast->absences);
-	unsigned long pause = IPOIB_ABSENT;
+	unsigned long pause = IPOIB_ABSENT_REPORTED;
 
 	ipoib_mcast_member_invalidate(mcast);
 	if (grace)
@@ -389,11 +389,9 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	mcast->reason = IPOIB_CHECK_MISSING;
 	mcast->backoff = 0;
 	/* Until then no frame has the SA asked for the group again. */
-	if (priv->agent && ipoib_sa_notice_on(priv->agent)) {
-		pause = IPOIB_ABSENT_REPORTED;
-	} else {
-		pause <<= n;
-		WRITE_ONCE(mcast->absences, min(n + 1, IPOIB_ABSENT_DOUBLED + 0u));
+	if (!priv->agent || !ipoib_sa_notice_on(priv->agent)) {
+		pause = ipoib_backoff(n, IPOIB_ABSENT, IPOIB_ABSENT_MAX);
+		WRITE_ONCE(mcast->absences, n + 1);
 	}
 	/* First, or the next frame takes the pause to be over. */
 	WRITE_ONCE(mcast->retry_at, jiffies + pause);
