@@ -99,8 +99,9 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @path_show: print what the record of a path says of the way, for debugfs.
  *	&ipoib_neighs.lock is held.
  *
- * @join: ask to join a group with a JoinState. With FullMember a group that is missing is
- *	created like the broadcast group, but for that. ipoib_mcast_answer() is called
+ * @join: ask to join a group with a JoinState. FullMember creates a missing group like the
+ *	broadcast group; other JoinStates, and the broadcast group's own join, create none.
+ *	ipoib_mcast_answer() is called
  *	with the result, possibly before this returns, and again with
  *	-ENETRESET when a membership has been lost. May sleep, but must not
  *	wait for RTNL. Returns a handle, freed by @leave whatever the result,

@@ -31,6 +31,7 @@ static_assert(ARRAY_SIZE(ipoib_group_state_names) == IPOIB_NR_MCAST_STATES);
  * ipoib_mcast_group_state_name - state of a group in words
  * @mcast: the group
  *
+ * Context: &ipoib_groups.lock held
  * Return: static string
  */
 const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast)

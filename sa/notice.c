@@ -136,6 +136,11 @@ static int ipoib_sa_sub_ask(struct ipoib_agent *agent, enum ipoib_sub_state stat
 	spin_lock_bh(&agent->lock);
 	known = agent->sub_known;
 	n = leaving ? known - 1 : agent->sub_on;
+	/* The last may have been granted since the work looked. */
+	if (n == IPOIB_NR_TRAPS) {
+		spin_unlock_bh(&agent->lock);
+		return 0;
+	}
 	agent->sub_known = leaving ? n : max(known, n + 1);
 	WRITE_ONCE(agent->sub_on, min(agent->sub_on, n));
 	WRITE_ONCE(agent->sub_state, state);
@@ -365,6 +370,7 @@ void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 	ipoib_sa_notice_unregister(agent);
 	/* One that is just being asked for is not to be asked again. */
 	ipoib_sa_agent_cancel(agent, agent);
-	while (agent->sub_known && !ipoib_sa_sub_ask(agent, IPOIB_SUB_LEAVING))
-		;
+	while (agent->sub_known)
+		if (ipoib_sa_sub_ask(agent, IPOIB_SUB_LEAVING))
+			agent->sub_known--;
 }

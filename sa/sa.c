@@ -345,6 +345,7 @@ static void ipoib_sa_left(struct ipoib_dev *priv, const struct ipoib_mcast *mcas
 	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
 	ipoib_credit_init(&purge->credit, IPOIB_CREDIT_GROUP, ipoib_sa_purge_granted);
 	purge->priv = priv;
+	/* The mask of a leave says that what a new group would be like does not count. */
 	ipoib_sa_query_join_rec(mcast, state, &purge->rec);
 	purge->tries = IPOIB_PURGE_TRIES;
 	ipoib_dev_get_query(priv);

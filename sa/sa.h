@@ -107,7 +107,7 @@ enum ipoib_sub_state {
  * @sm_work: looks for the SA
  * @limit: of outstanding queries
  * @reports: takes reports, NULL while not registered; notice work only
- * @sub_state: under @lock, as the next two
+ * @sub_state: written under @lock, as the next two
  * @sub_on: how many traps, from the first on, the present SM has granted
  * @sub_known: how many, from the first on, an SA may know of
  * @sub_backoff: milliseconds to the next try; small again after an event

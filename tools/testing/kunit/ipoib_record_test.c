@@ -72,9 +72,15 @@ static void pack_range(struct kunit *test)
 static void unpack(struct kunit *test)
 {
 	struct ib_sa_mcmember_rec rec;
+	u8 octets[52];
 
+	/* Life time, scope and proxy are not read, nor taken for another field. */
+	memcpy(octets, record_octets, sizeof(octets));
+	octets[43] = 0xd2;
+	octets[48] |= 0x20;
+	octets[49] = 0x80;
 	memset(&rec, 0xa5, sizeof(rec));
-	ipoib_sa_record_unpack(&rec, (const void *)record_octets);
+	ipoib_sa_record_unpack(&rec, (const void *)octets);
 	KUNIT_EXPECT_EQ(test, memcmp(&rec.mgid, &record.mgid, 16), 0);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(rec.qkey), 0xb1bu);
 	KUNIT_EXPECT_EQ(test, be16_to_cpu(rec.mlid), (u16)0xc012);
