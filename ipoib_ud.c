@@ -23,6 +23,11 @@
 
 /* How long the HCA may take to give all work requests back. */
 #define IPOIB_DRAIN_TIME	(HZ / 10)
+/*
+ * A QP has room for so many receives, if more are posted one day: see ipoib_ud_resize(). Room
+ * takes a hundred octets each, a receive that is posted up to a page.
+ */
+#define IPOIB_RECVQ_ROOM	1024
 /* How often, and how far apart, a QP is moved to ERR or RESET, or detached from a group. */
 #define IPOIB_MOVE_TRIES	10
 #define IPOIB_MOVE_PAUSE_MS	10
@@ -654,7 +659,7 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 
 	limit = rounddown_pow_of_two(max(limit, IPOIB_QUEUE_MIN));
 	priv->sendq_size = min(ipoib_sendq_size, limit);
-	priv->recvq_size = min(ipoib_recvq_size, limit);
+	priv->recvq_size = min(max(ipoib_recvq_size, IPOIB_RECVQ_ROOM), limit);
 	for (;;) {
 		err = ipoib_ud_queues_init(priv);
 		longer = priv->recvq_size > priv->sendq_size ? &priv->recvq_size :
@@ -663,7 +668,7 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 			break;
 		*longer /= 2;
 	}
-	if (!err && (priv->sendq_size != ipoib_sendq_size || priv->recvq_size != ipoib_recvq_size))
+	if (!err && (priv->sendq_size < ipoib_sendq_size || priv->recvq_size < ipoib_recvq_size))
 		dev_info(&priv->ca->dev,
 			 "port %u: the HCA takes no more than %u sends and %u receives\n",
 			 priv->port, priv->sendq_size, priv->recvq_size);

@@ -364,13 +364,13 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 	unsigned int i;
 
 	rxq->priv = priv;
-	rxq->size = priv->recvq_size;
+	rxq->size = min_t(unsigned int, priv->recvq_size, ipoib_recvq_size);
 	INIT_DELAYED_WORK(&rxq->refill, ipoib_rx_refill_work);
-	rxq->slots = kvcalloc(rxq->size, sizeof(*rxq->slots), GFP_KERNEL);
-	rxq->free = kvcalloc(rxq->size, sizeof(*rxq->free), GFP_KERNEL);
+	rxq->slots = kvcalloc(priv->recvq_size, sizeof(*rxq->slots), GFP_KERNEL);
+	rxq->free = kvcalloc(priv->recvq_size, sizeof(*rxq->free), GFP_KERNEL);
 	if (!rxq->slots || !rxq->free)
 		goto exit_slots;
-	err = ipoib_bufs_init(&rxq->heads, priv->ca, rxq->size, IPOIB_RX_HEAD_SHIFT,
+	err = ipoib_bufs_init(&rxq->heads, priv->ca, priv->recvq_size, IPOIB_RX_HEAD_SHIFT,
 			      DMA_FROM_DEVICE);
 	if (err)
 		goto exit_slots;

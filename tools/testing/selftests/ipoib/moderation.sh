@@ -30,7 +30,7 @@ CASES=(
 	"timer_fewer B18 and a stream takes fewer interrupts"
 	"timer_frames B18 rx-frames has no effect there, and ethtool says so"
 	"adaptive_kept B18 rx-usecs set meanwhile has no effect, ethtool says so, and counts later"
-	"rings:receives - ethtool -G has fewer receives posted, and as many as before; address and connections stay"
+	"rings:receives - ethtool -G has fewer receives posted, and more; address and connections stay"
 	"rings:sends - and fewer sends under way, with which streams go on"
 	"rings:down - what is set while the interface is down holds when it is up"
 	"rings:refused - more than the QP was made for is refused, and so is too little; nothing changes"
@@ -271,14 +271,14 @@ resize()
 	in_node "$1" ethtool -G ib0 "${@:2}"
 }
 
-# A hundred frames before the first is reported: how many of them find no receive
+# burst [COUNT]: a hundred frames before the first is reported: how many of them find no receive
 burst()
 {
 	local before
 
 	moderate 2 65535 65535 || return 1
 	before=$(drops 2 no_rwqe)
-	in_node 1 udp_group send ib0 "$(ip4 2)" 9 100 100 > /dev/null || return 1
+	in_node 1 udp_group send ib0 "$(ip4 2)" 9 100 "${1:-100}" > /dev/null || return 1
 	wait_ping 1 2 > /dev/null || return 1
 	echo $(($(drops 2 no_rwqe) - before))
 	moderate 2 0 0
@@ -319,6 +319,8 @@ rings_receives()
 	check "fewer" resize 2 rx 16
 	check_eq "fewer" "$(ring_sizes 2)" "16 128"
 	check_num "not taken of 100" "$(burst)" -ge 1
+	check "more" resize 2 rx 1024
+	check_eq "not taken of 300" "$(burst 300)" 0
 	# rounded up
 	check "as before" resize 2 rx 200
 	check_eq "not taken of 100" "$(burst)" 0
@@ -349,7 +351,7 @@ rings_refused()
 {
 	local try
 
-	for try in "rx 257" "tx 129" "rx 15" "tx 31" "rx 0"; do
+	for try in "rx 1025" "tx 129" "rx 15" "tx 31" "rx 0"; do
 		# shellcheck disable=SC2086 # words
 		check_not "$try" resize 2 $try
 	done
