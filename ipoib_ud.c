@@ -926,6 +926,8 @@ int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int rec
 			txq->max_segs = ipoib_ud_max_segs(sends);
 		rxq->size = receives;
 		WRITE_ONCE(rxq->moder.most, receives / 4);
+		/* Completions may be put off for more than are posted now. */
+		ipoib_moder_update(&rxq->moder);
 		err = 0;
 	}
 	if (on && ipoib_ud_restart(priv))

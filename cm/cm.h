@@ -101,7 +101,7 @@ enum ipoib_transport {
 /**
  * struct ipoib_cm_choice - a value of cm_transport
  * @word: what is written
- * @offers: flags of our address
+ * @offers: flags of the link-layer address
  * @prefer: transport asked for first
  */
 struct ipoib_cm_choice {
