@@ -24,11 +24,11 @@ MODULE_PARM_DESC(cm_transport,
 		 "Transports of connected mode: none, rc, uc, rc,uc or uc,rc; the first is preferred");
 
 static const struct ipoib_cm_choice ipoib_cm_choices[] = {
-	{ "none", 0, IPOIB_TRANSPORT_RC },
-	{ "rc", IPOIB_LLADDR_RC, IPOIB_TRANSPORT_RC },
-	{ "uc", IPOIB_LLADDR_UC, IPOIB_TRANSPORT_UC },
-	{ "rc,uc", IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, IPOIB_TRANSPORT_RC },
-	{ "uc,rc", IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, IPOIB_TRANSPORT_UC },
+	{ "none", 0, IPOIB_LLADDR_RC },
+	{ "rc", IPOIB_LLADDR_RC, IPOIB_LLADDR_RC },
+	{ "uc", IPOIB_LLADDR_UC, IPOIB_LLADDR_UC },
+	{ "rc,uc", IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, IPOIB_LLADDR_RC },
+	{ "uc,rc", IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, IPOIB_LLADDR_UC },
 };
 
 /* ---- sending ---- */
@@ -498,20 +498,6 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_let_go - wait until connections hold nothing of the port
- * @priv: the interface, down
- *
- * A connection holds its entry of the port's GID table for as long as it takes
- * to take it apart.
- *
- * Context: process; RTNL may be held
- */
-void ipoib_cm_let_go(struct ipoib_dev *priv)
-{
-	ipoib_cm_wait_gone(priv->cm);
-}
-
-/**
  * ipoib_cm_lose_gid - close all connections, as the port has lost their GID
  * @priv: the interface
  *
@@ -540,7 +526,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	ipoib_cm_wait_gone(cm);
+	ipoib_cm_let_go(priv);
 	mutex_lock(&cm->mutex);
 	ipoib_cm_rx_release(cm);
 	mutex_unlock(&cm->mutex);
@@ -568,7 +554,7 @@ static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
 		if (ipoib_conn_is_evictable(conn))
-			ipoib_conn_close_for(conn, IPOIB_CLOSE_IDLE);
+			ipoib_conn_close_for(conn, "idle", IPOIB_CM_REAPED);
 	if (!hlist_unhashed(&peer->neigh_list))
 		ipoib_peer_detach(cm, peer);
 }

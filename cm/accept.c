@@ -54,8 +54,11 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 	struct ipoib_dev *priv = cm->priv;
 	int reason;
 
-	if (!(req->qp_type == IB_QPT_RC && cm->offers & IPOIB_LLADDR_RC) &&
-	    !(req->qp_type == IB_QPT_UC && cm->offers & IPOIB_LLADDR_UC))
+	if (req->qp_type == IB_QPT_RC)
+		conn->transport = IPOIB_LLADDR_RC;
+	else if (req->qp_type == IB_QPT_UC)
+		conn->transport = IPOIB_LLADDR_UC;
+	if (!(conn->transport & cm->offers))
 		return IB_CM_REJ_INVALID_TRANSPORT_TYPE;
 	if (req->port != priv->port || (pkey | IPOIB_PKEY_FULL) != priv->pkey)
 		return IB_CM_REJ_CONSUMER_DEFINED;
@@ -76,7 +79,6 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 	ipoib_lladdr_set(addr, 0, qpn, &path->dgid);
 	conn->port = ipoib_cm_port_of(cm, req->primary_path);
 	conn->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED : 0;
-	conn->transport = req->qp_type == IB_QPT_UC ? IPOIB_TRANSPORT_UC : IPOIB_TRANSPORT_RC;
 	return ipoib_cm_check_port(cm, id, conn->port);
 }
 
@@ -167,7 +169,7 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 		.private_data_len = sizeof(data),
 		.failover_accepted = conn->failover,
 		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
-		.srq = !!conn->cm->rx->srq,
+		.srq = !!conn->cm->rx->bufs.srq,
 	};
 	int err;
 

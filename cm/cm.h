@@ -89,25 +89,15 @@
 #define IPOIB_RC_RETRY		7
 
 /**
- * enum ipoib_transport - service of a connection
- * @IPOIB_TRANSPORT_RC: reliable
- * @IPOIB_TRANSPORT_UC: unreliable; a message that misses a packet is lost
- */
-enum ipoib_transport {
-	IPOIB_TRANSPORT_RC,
-	IPOIB_TRANSPORT_UC,
-};
-
-/**
  * struct ipoib_cm_choice - a value of cm_transport
  * @word: what is written
  * @offers: flags of the link-layer address
- * @prefer: transport asked for first
+ * @prefer: that of the transport asked for first
  */
 struct ipoib_cm_choice {
 	const char *word;
 	u8 offers;
-	enum ipoib_transport prefer;
+	u8 prefer;
 };
 
 /**
@@ -344,7 +334,7 @@ struct ipoib_cm_bufs {
  * @work: makes it, treats the events in @flags, and takes it apart
  * @rcu: frees it
  * @state: written by ipoib_conn_set_state()
- * @transport: RC or UC
+ * @transport: IPOIB_LLADDR_RC or IPOIB_LLADDR_UC, on which a message that misses a packet is lost
  * @active: we asked for it
  * @duplex: both ends may send on it
  * @confirmed: @port was that of the peer's path record, or without one that of the connection
@@ -386,7 +376,7 @@ struct ipoib_conn {
 	struct delayed_work work;
 	struct rcu_head rcu;
 	enum ipoib_conn_state state;
-	enum ipoib_transport transport;
+	u8 transport;
 	bool active;
 	bool duplex;
 	bool confirmed;
@@ -432,8 +422,7 @@ enum ipoib_srq_state {
  * struct ipoib_cm_rx - receiving, exists while there are connections
  * @cq: completions of all receives
  * @moder: moderates them
- * @srq: receives of all connections, NULL if the HCA has none
- * @bufs: its buffers
+ * @bufs: receives of all connections, without SRQ if the HCA has none
  * @pool: single pages
  * @large: pieces of order IPOIB_CM_ORDER, NULL if they are not used
  * @nsge: of a receive at most: one for the header, the others for a page each
@@ -447,7 +436,6 @@ enum ipoib_srq_state {
 struct ipoib_cm_rx {
 	struct ib_cq *cq;
 	struct ipoib_moder moder;
-	struct ib_srq *srq;
 	struct ipoib_cm_bufs bufs;
 	struct page_pool *pool;
 	struct page_pool *large;
@@ -458,28 +446,6 @@ struct ipoib_cm_rx {
 	unsigned int since;
 	unsigned int margin;
 	struct delayed_work refill;
-};
-
-/**
- * enum ipoib_close_reason - why a connection has to go
- * @IPOIB_CLOSE_FAILED: it has failed, or its QP has
- * @IPOIB_CLOSE_UNANSWERED: our request was not answered
- * @IPOIB_CLOSE_LATE: the RTU has not come
- * @IPOIB_CLOSE_STUCK: a send does not complete
- * @IPOIB_CLOSE_SILENT: nothing comes from the peer, on UC
- * @IPOIB_CLOSE_IDLE: not used
- * @IPOIB_CLOSE_EVICTED: another one needs its place
- * @IPOIB_CLOSE_HOLDING: it is of the port with most of those that hold all receives
- */
-enum ipoib_close_reason {
-	IPOIB_CLOSE_FAILED,
-	IPOIB_CLOSE_UNANSWERED,
-	IPOIB_CLOSE_LATE,
-	IPOIB_CLOSE_STUCK,
-	IPOIB_CLOSE_SILENT,
-	IPOIB_CLOSE_IDLE,
-	IPOIB_CLOSE_EVICTED,
-	IPOIB_CLOSE_HOLDING,
 };
 
 /**
@@ -568,7 +534,7 @@ struct ipoib_cm {
 static inline enum ib_qp_type
 ipoib_conn_qp_type(const struct ipoib_conn *conn)
 {
-	return conn->transport == IPOIB_TRANSPORT_UC ? IB_QPT_UC : IB_QPT_RC;
+	return conn->transport == IPOIB_LLADDR_UC ? IB_QPT_UC : IB_QPT_RC;
 }
 
 static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
@@ -737,7 +703,7 @@ void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_settle(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
 void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_reason reason);
-void ipoib_conn_close_for(struct ipoib_conn *conn, enum ipoib_close_reason why);
+void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_qp_stop(struct ipoib_conn *conn);
@@ -746,7 +712,6 @@ void ipoib_conn_unmake(struct ipoib_conn *conn);
 /* conn.c */
 void ipoib_conn_work(struct work_struct *work);
 void ipoib_cm_hurry(struct ipoib_cm *cm);
-void ipoib_cm_wait_gone(struct ipoib_cm *cm);
 void ipoib_cm_rx_work(struct work_struct *work);
 
 /* connect.c */

@@ -75,8 +75,10 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 		return 0;
 	}
 	if (left <= 0) {
-		ipoib_conn_close_for(conn, conn->state == IPOIB_CONN_CONNECTING ?
-				     IPOIB_CLOSE_UNANSWERED : IPOIB_CLOSE_LATE);
+		if (conn->active)
+			ipoib_conn_close_for(conn, "unanswered", IPOIB_CM_REFUSED);
+		else
+			ipoib_conn_close_for(conn, "late", IPOIB_CM_ERRORS);
 		return 0;
 	}
 	if (peer->state != IPOIB_PEER_CONNECTING)
@@ -140,7 +142,7 @@ static bool ipoib_conn_is_silent(struct ipoib_conn *conn)
 	struct ipoib_peer *peer = conn->peer;
 	unsigned long last_rx = READ_ONCE(peer->last_rx);
 
-	if (conn->transport != IPOIB_TRANSPORT_UC)
+	if (conn->transport != IPOIB_LLADDR_UC)
 		return false;
 	if (!READ_ONCE(conn->ring.head) ||
 	    time_before_eq(READ_ONCE(conn->progress), last_rx + 2 * HZ))
@@ -156,7 +158,6 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 {
 	long idle = ipoib_conn_idle_left(conn);
 	long send = ipoib_conn_send_left(conn);
-	enum ipoib_close_reason why;
 
 	lockdep_assert_held(&conn->cm->lock);
 	if (!conn->confirmed) {
@@ -168,23 +169,19 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 		if (ipoib_conn_may_send(conn) && !test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
 			ipoib_conn_settle(conn);
 	}
-	if (send <= 0) {
-		why = IPOIB_CLOSE_STUCK;
-	} else if (ipoib_conn_is_silent(conn)) {
-		why = IPOIB_CLOSE_SILENT;
-	} else if (idle <= 0) {
-		why = IPOIB_CLOSE_IDLE;
-	} else {
-		/* The share has them in order of use, which is that of eviction. */
-		if (time_after(READ_ONCE(conn->used) + IPOIB_CM_CHECK, jiffies))
-			list_move_tail(&conn->share_list,
-				       &ipoib_cm_share(conn->cm, conn->port)->conns);
-		return min(idle, send);
-	}
-	if (why != IPOIB_CLOSE_IDLE)
+	if (send <= 0 || ipoib_conn_is_silent(conn)) {
 		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
-	ipoib_conn_close_for(conn, why);
-	return 0;
+		ipoib_conn_close_for(conn, send <= 0 ? "stuck" : "silent", IPOIB_CM_ERRORS);
+		return 0;
+	}
+	if (idle <= 0) {
+		ipoib_conn_close_for(conn, "idle", IPOIB_CM_REAPED);
+		return 0;
+	}
+	/* The share has them in order of use, which is that of eviction. */
+	if (time_after(READ_ONCE(conn->used) + IPOIB_CM_CHECK, jiffies))
+		list_move_tail(&conn->share_list, &ipoib_cm_share(conn->cm, conn->port)->conns);
+	return min(idle, send);
 }
 
 /* ---- what has happened to it ---- */
@@ -221,7 +218,7 @@ static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 			ipoib_stat_add(priv, IPOIB_CM_REFUSED, 1);
 		__ipoib_conn_close(conn);
 	} else if (flags & BIT(IPOIB_CONN_EV_FAILED)) {
-		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+		ipoib_conn_close_for(conn, "failed", IPOIB_CM_ERRORS);
 	} else {
 		wait = conn->state == IPOIB_CONN_ESTABLISHED ? ipoib_conn_check(conn) :
 							       ipoib_conn_check_pending(conn);
@@ -402,13 +399,18 @@ void ipoib_cm_hurry(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_cm_wait_gone - wait until nothing is left of any connection
- * @cm: connected mode of the interface, down
+ * ipoib_cm_let_go - wait until nothing is left of any connection
+ * @priv: the interface, down
+ *
+ * A connection holds its entry of the port's GID table for as long as it takes
+ * to take it apart.
  *
  * Context: process; RTNL may be held
  */
-void ipoib_cm_wait_gone(struct ipoib_cm *cm)
+void ipoib_cm_let_go(struct ipoib_dev *priv)
 {
+	struct ipoib_cm *cm = priv->cm;
+
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_hurry(cm);
 	spin_unlock_bh(&cm->lock);
@@ -431,7 +433,7 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 			    "the shared receive queue has failed, closing its connections\n");
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
 		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
-		ipoib_conn_close_for(conn, IPOIB_CLOSE_FAILED);
+		ipoib_conn_close_for(conn, "failed", IPOIB_CM_ERRORS);
 	}
 	/* No receive of it is waited for. */
 	list_for_each_entry(conn, &cm->closing, list)

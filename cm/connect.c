@@ -54,7 +54,7 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 		.max_cm_retries = IPOIB_CM_RETRIES,
 		.retry_count = IPOIB_RC_RETRY,
 		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
-		.srq = !!conn->cm->rx->srq,
+		.srq = !!conn->cm->rx->bufs.srq,
 	};
 	const struct ib_gid_attr *gid = NULL;
 	int err;
@@ -91,10 +91,7 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 off
 	conn = ipoib_conn_alloc(cm, GFP_ATOMIC);
 	if (!conn)
 		return -ENOMEM;
-	if (both == (IPOIB_LLADDR_RC | IPOIB_LLADDR_UC))
-		conn->transport = cm->choice->prefer;
-	else if (both == IPOIB_LLADDR_UC)
-		conn->transport = IPOIB_TRANSPORT_UC;
+	conn->transport = both & cm->choice->prefer ?: both;
 	conn->port = ipoib_cm_port_of(cm, &rec);
 	/* Last: another one may have to make room. */
 	err = ipoib_cm_admit(cm, conn->port);
@@ -298,8 +295,7 @@ static void ipoib_conn_refused(struct ipoib_conn *conn)
 	/* That is no failure of the peer. */
 	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 	__ipoib_conn_close(conn);
-	ipoib_peer_connect(cm, peer, conn->transport == IPOIB_TRANSPORT_UC ?
-			   IPOIB_LLADDR_UC : IPOIB_LLADDR_RC, true);
+	ipoib_peer_connect(cm, peer, conn->transport, true);
 }
 
 /**

@@ -388,7 +388,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_
 	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&
 			   (flags & BIT(IPOIB_CONN_EV_FAILED) ||
 			    (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&
-			     conn->transport == IPOIB_TRANSPORT_RC));
+			     conn->transport == IPOIB_LLADDR_RC));
 	if (peer->unverified)
 		ipoib_peer_failed(cm, peer);
 }
@@ -419,7 +419,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_pe
 		lid = priv->roce ? 0 : conn->port << READ_ONCE(priv->lmc);
 		seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u dlid=0x%04x\n",
 			   ipoib_conn_states[conn->state],
-			   conn->transport == IPOIB_TRANSPORT_UC ? "uc" : "rc",
+			   conn->transport == IPOIB_LLADDR_UC ? "uc" : "rc",
 			   conn->active ? "active" : "passive",
 			   conn->duplex ? "both" : "one", conn->mtu, qp ? qp->qp_num : 0,
 			   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,

@@ -110,7 +110,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 		.qp_context = conn,
 		.send_cq = cm->tx_cq[conn->cq].cq,
 		.recv_cq = cm->rx->cq,
-		.srq = cm->rx->srq,
+		.srq = cm->rx->bufs.srq,
 		.cap.max_send_wr = sends ? IPOIB_CM_RING : 1,
 		.cap.max_send_sge = sends ? min_t(u32, attrs->max_send_sge, IPOIB_TX_SGE) : 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -123,7 +123,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 	};
 	struct ib_qp *qp;
 
-	if (!cm->rx->srq) {
+	if (!init.srq) {
 		init.cap.max_recv_wr = IPOIB_CM_OWN_BUFS;
 		init.cap.max_recv_sge = cm->rx->nsge;
 	}
@@ -209,16 +209,8 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 	INIT_DELAYED_WORK(&conn->work, ipoib_conn_work);
 	spin_lock_init(&conn->tx_lock);
 	__skb_queue_head_init(&conn->backlog);
-	INIT_LIST_HEAD(&conn->list);
 	INIT_LIST_HEAD(&conn->share_list);
-	INIT_LIST_HEAD(&conn->peer_list);
 	return conn;
-}
-
-static void ipoib_conn_end_pending(struct ipoib_conn *conn, struct ipoib_cm_share *share)
-{
-	conn->cm->npending--;
-	share->npending--;
 }
 
 /**
@@ -251,6 +243,10 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 
 	lockdep_assert_held(&cm->lock);
 	WARN_ON_ONCE(!(before[state] & BIT(conn->state)));
+	if (conn->state == IPOIB_CONN_CONNECTING || conn->state == IPOIB_CONN_ACCEPTING) {
+		cm->npending--;
+		share->npending--;
+	}
 	switch (state) {
 	case IPOIB_CONN_NEW:
 	case IPOIB_CONN_TIMEWAIT:
@@ -265,19 +261,16 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 		list_add_tail(&conn->list, &cm->conns);
 		break;
 	case IPOIB_CONN_ESTABLISHED:
-		ipoib_conn_end_pending(conn, share);
 		list_add_tail(&conn->share_list, &share->conns);
 		break;
 	case IPOIB_CONN_CLOSING:
-		if (conn->state != IPOIB_CONN_ESTABLISHED)
-			ipoib_conn_end_pending(conn, share);
 		share->nconns--;
 		share->nclosing++;
 		list_del_init(&conn->share_list);
 		list_move_tail(&conn->list, &cm->closing);
 		break;
 	case IPOIB_CONN_DEAD:
-		list_del_init(&conn->list);
+		list_del(&conn->list);
 		break;
 	}
 	WRITE_ONCE(conn->state, state);
@@ -412,7 +405,7 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	/* Its work goes on as soon as it finds the state: nothing is sent then. */
 	ipoib_conn_shut(conn);
 	ipoib_conn_set_state(conn, IPOIB_CONN_CLOSING);
-	list_del_init(&conn->peer_list);
+	list_del(&conn->peer_list);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	ipoib_conn_kick(conn);
 }
@@ -433,39 +426,19 @@ void ipoib_conn_close(struct ipoib_conn *conn)
 }
 
 /**
- * struct ipoib_close_info - how the end of a connection is logged
- * @name: in traces
- * @stat: counter
- */
-struct ipoib_close_info {
-	const char *name;
-	enum ipoib_stat stat;
-};
-
-static const struct ipoib_close_info ipoib_close_infos[] = {
-	[IPOIB_CLOSE_FAILED]	= { "failed", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_UNANSWERED]	= { "unanswered", IPOIB_CM_REFUSED },
-	[IPOIB_CLOSE_LATE]	= { "late", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_STUCK]	= { "stuck", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_SILENT]	= { "silent", IPOIB_CM_ERRORS },
-	[IPOIB_CLOSE_IDLE]	= { "idle", IPOIB_CM_REAPED },
-	[IPOIB_CLOSE_EVICTED]	= { "evicted", IPOIB_CM_REAPED },
-	[IPOIB_CLOSE_HOLDING]	= { "holding", IPOIB_CM_REAPED },
-};
-
-/**
  * ipoib_conn_close_for - trace and count a reason, and close a connection
  * @conn: any that is published and not closing
- * @why: the reason
+ * @why: the reason, in traces
+ * @stat: its counter
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_conn_close_for(struct ipoib_conn *conn, enum ipoib_close_reason why)
+void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
 
-	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid, ipoib_close_infos[why].name, 0);
-	ipoib_stat_add(priv, ipoib_close_infos[why].stat, 1);
+	trace_ipoib_conn(priv->netdev, conn->peer->addr.gid, why, 0);
+	ipoib_stat_add(priv, stat, 1);
 	__ipoib_conn_close(conn);
 }
 

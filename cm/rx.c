@@ -331,7 +331,7 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 static void ipoib_cm_refill_work(struct work_struct *work)
 {
 	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work), struct ipoib_cm_rx, refill);
-	struct ipoib_cm *cm = rx->srq->srq_context;
+	struct ipoib_cm *cm = rx->bufs.srq->srq_context;
 
 	ipoib_ud_schedule(&cm->rx_napi);
 }
@@ -428,7 +428,7 @@ bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
 		return false;
 	/* The event may come from here on; the SRQ may have failed. */
 	cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_ARMED);
-	err = ib_modify_srq(rx->srq, &attr, IB_SRQ_LIMIT);
+	err = ib_modify_srq(rx->bufs.srq, &attr, IB_SRQ_LIMIT);
 	/* Until the SRQ is made anew, when there has been no connection for a while. */
 	if (err && cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_BLIND) == IPOIB_SRQ_ARMED)
 		netdev_warn(cm->priv->netdev,
@@ -560,7 +560,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);
-	if (conn->transport == IPOIB_TRANSPORT_UC) {
+	if (conn->transport == IPOIB_LLADDR_UC) {
 		/* Any host can have one in the peer's name, to another port. */
 		if (READ_ONCE(conn->confirmed))
 			ipoib_touch(&conn->peer->last_rx);
@@ -609,7 +609,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 
 static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm, unsigned int least)
 {
-	if (!rx->srq || ipoib_cm_bufs_missing(cm, &rx->bufs) < least)
+	if (!rx->bufs.srq || ipoib_cm_bufs_missing(cm, &rx->bufs) < least)
 		return;
 	spin_lock(&rx->lock);
 	ipoib_cm_rx_refill(cm, &rx->bufs);
@@ -742,7 +742,6 @@ static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx 
 			goto refused;
 		size /= 2;
 	}
-	rx->srq = srq;
 	rx->bufs.srq = srq;
 	WRITE_ONCE(cm->srq_full, ipoib_cm_srq_full(size));
 	return size;
@@ -759,8 +758,8 @@ refused:
 
 static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
-	if (rx->srq)
-		ib_destroy_srq(rx->srq);
+	if (rx->bufs.srq)
+		ib_destroy_srq(rx->bufs.srq);
 	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
 	WRITE_ONCE(cm->srq_full, 0);
 }
@@ -839,7 +838,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	 */
 	do {
 		spin_lock_bh(&rx->lock);
-		n = rx->srq ? ipoib_cm_rx_post_missing(cm, &rx->bufs) : 0;
+		n = rx->bufs.srq ? ipoib_cm_rx_post_missing(cm, &rx->bufs) : 0;
 		spin_unlock_bh(&rx->lock);
 		cond_resched();
 	} while (n);
@@ -918,7 +917,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	struct ipoib_cm_bufs *bufs;
 	int err;
 
-	if (cm->rx->srq) {
+	if (cm->rx->bufs.srq) {
 		/* It posts one more for this one. */
 		ipoib_ud_schedule(&cm->rx_napi);
 		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS && ipoib_cm_rx_is_crowded(cm))

@@ -47,7 +47,7 @@ static bool ipoib_cm_share_evict(struct ipoib_cm_share *share, bool used)
 	}
 	if (!oldest || !(used || ipoib_conn_is_evictable(oldest)))
 		return false;
-	ipoib_conn_close_for(oldest, IPOIB_CLOSE_EVICTED);
+	ipoib_conn_close_for(oldest, "evicted", IPOIB_CM_REAPED);
 	return true;
 }
 
@@ -85,7 +85,7 @@ void ipoib_cm_share_ban(struct ipoib_cm *cm)
 			continue;
 		if (!n--)
 			break;
-		ipoib_conn_close_for(conn, IPOIB_CLOSE_HOLDING);
+		ipoib_conn_close_for(conn, "holding", IPOIB_CM_REAPED);
 	}
 }
 

@@ -254,7 +254,7 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 				   conn->peer->addr.gid, wc->status, wc->vendor_err);
 			ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 		}
-	} else if (conn->transport == IPOIB_TRANSPORT_RC) {
+	} else if (conn->transport == IPOIB_LLADDR_RC) {
 		ipoib_conn_note_proof(conn);
 	}
 	/* Before the slots: ipoib_conn_send_left() reads in the other order. */

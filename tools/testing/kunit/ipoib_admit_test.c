@@ -24,8 +24,7 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 }
 
 /* It is freed at some other time. */
-void ipoib_conn_close_for(struct ipoib_conn *conn,
-			  enum ipoib_close_reason why)
+void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat)
 {
 	struct ipoib_cm_share *share = ipoib_cm_share(conn->cm, conn->port);
 
