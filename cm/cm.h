@@ -53,8 +53,8 @@
  * be lost in that time; a peer that never answers is given up on after 4.6 s.
  */
 #define IPOIB_CM_SETUP_MAX	(HZ + HZ / 2)
-/* Pages of a receive buffer: a message of 65520 octets. */
-#define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_MTU_MAX, PAGE_SIZE)
+/* Pages of a receive buffer: a packet of 65520 octets and its encapsulation header. */
+#define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_ENCAP_LEN + IPOIB_MTU_MAX, PAGE_SIZE)
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
 /*
@@ -279,20 +279,19 @@ struct ipoib_peer {
  * @npieces: how many the HCA needs
  * @npages: how many of them it has: the last ones
  * @page: the pieces, of the pools
- * @sge: scatter list: the header, then the pieces
+ * @sge: scatter list: the same
  */
 struct ipoib_cm_slot {
 	u8 order;
 	u8 npieces;
 	u8 npages;
 	struct page *page[IPOIB_CM_PAGES];
-	struct ib_sge sge[IPOIB_CM_PAGES + 1];
+	struct ib_sge sge[IPOIB_CM_PAGES];
 };
 
 /**
  * struct ipoib_cm_bufs - receive buffers of an SRQ, or of one QP without
  * @slots: @size of them
- * @heads: buffers for the encapsulation headers, one per slot
  * @free: stack of slot numbers that are not posted
  * @nfree: how many
  * @size: number of slots
@@ -305,7 +304,6 @@ struct ipoib_cm_slot {
  */
 struct ipoib_cm_bufs {
 	struct ipoib_cm_slot *slots;
-	struct ipoib_bufs heads;
 	u16 *free;
 	unsigned int nfree;
 	unsigned int size;
@@ -425,7 +423,7 @@ enum ipoib_srq_state {
  * @bufs: receives of all connections, without SRQ if the HCA has none
  * @pool: single pages
  * @large: pieces of order IPOIB_CM_ORDER, NULL if they are not used
- * @nsge: of a receive at most: one for the header, the others for a page each
+ * @npages: of a receive
  * @lock: protects the pool's side of allocation, @wr and what is free
  * @wr: scratch for a chain of receives
  * @wc: scratch for polling
@@ -439,7 +437,7 @@ struct ipoib_cm_rx {
 	struct ipoib_cm_bufs bufs;
 	struct page_pool *pool;
 	struct page_pool *large;
-	unsigned int nsge;
+	unsigned int npages;
 	spinlock_t lock; /* see above */
 	struct ib_recv_wr wr[IPOIB_CM_BATCH];
 	struct ib_wc wc[16];

@@ -125,7 +125,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
 
 	if (!init.srq) {
 		init.cap.max_recv_wr = IPOIB_CM_OWN_BUFS;
-		init.cap.max_recv_sge = cm->rx->nsge;
+		init.cap.max_recv_sge = cm->rx->npages;
 	}
 	qp = ib_create_qp(cm->priv->pd, &init);
 	if (IS_ERR(qp))

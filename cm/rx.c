@@ -5,9 +5,9 @@
  * All connections of an interface take their receives from one SRQ, and all
  * complete into one CQ, so an idle connection holds no buffer. On an HCA
  * without SRQ each connection has a few receives of its own. A receive is a
- * small buffer for the encapsulation header, a page, and for what is longer pieces of
- * four pages; of a packet shorter than a buffer only those that hold it go up the
- * stack. Where there is no memory in pieces of four pages single ones do.
+ * page, and for what is longer pieces of four pages; of a message shorter than a buffer
+ * only those that hold it go up the stack. Where there is no memory in pieces of four
+ * pages single ones do.
  *
  * The memory comes with the first connection and goes when there has been none
  * for a while. A receive takes 64 KB, so only as many are posted as there are
@@ -22,8 +22,6 @@
 #include "ipoib.h"
 #include "ipoib_police.h"
 #include "cm/cm.h"
-
-#define IPOIB_CM_HEAD_SHIFT	6
 
 static unsigned int ipoib_cm_max_conns = 12000;
 module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
@@ -118,13 +116,14 @@ unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 	return min(limit, READ_ONCE(ipoib_cm_max_conns));
 }
 
-static unsigned int ipoib_cm_rx_nsge(const struct ipoib_dev *priv)
+/* Pages of a receive: each may need an SGE of its own. */
+static unsigned int ipoib_cm_rx_npages(const struct ipoib_dev *priv)
 {
 	unsigned int max = ipoib_cm_has_srq(priv) ?
 			   priv->ca->attrs.max_srq_sge :
 			   priv->ca->attrs.max_recv_sge;
 
-	return min_t(unsigned int, max, IPOIB_CM_PAGES + 1);
+	return min_t(unsigned int, max, IPOIB_CM_PAGES);
 }
 
 /**
@@ -137,10 +136,8 @@ static unsigned int ipoib_cm_rx_nsge(const struct ipoib_dev *priv)
  */
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
 {
-	unsigned int pages = ipoib_cm_rx_nsge(priv) - 1;
-
-	return min_t(unsigned int, pages * PAGE_SIZE, IPOIB_MTU_MAX) +
-	       IPOIB_ENCAP_LEN;
+	return min_t(unsigned int, ipoib_cm_rx_npages(priv) * PAGE_SIZE,
+		     IPOIB_ENCAP_LEN + IPOIB_MTU_MAX);
 }
 
 /* ---- buffers ---- */
@@ -206,18 +203,17 @@ static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx, struct ipoib_cm_slot *sl
 }
 
 /* The pieces of an empty slot; together they are as long, whatever the order. */
-static void ipoib_cm_slot_divide(struct ipoib_cm_rx *rx,
+static void ipoib_cm_slot_divide(struct ipoib_cm *cm,
 				 struct ipoib_cm_slot *slot, unsigned int order)
 {
-	u32 lkey = slot->sge[0].lkey;
-	unsigned int left = (rx->nsge - 1) * PAGE_SIZE;
+	unsigned int left = cm->rx->npages * PAGE_SIZE;
 	struct ib_sge *sge;
 
 	slot->order = order;
 	for (slot->npieces = 0; left; slot->npieces++) {
-		sge = &slot->sge[1 + slot->npieces];
+		sge = &slot->sge[slot->npieces];
 		sge->length = min(left, ipoib_cm_slot_size(slot, slot->npieces));
-		sge->lkey = lkey;
+		sge->lkey = cm->priv->pd->local_dma_lkey;
 		left -= sge->length;
 	}
 }
@@ -229,19 +225,19 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 	unsigned int i;
 
 	if (!slot->npages)
-		ipoib_cm_slot_divide(rx, slot, rx->large ? IPOIB_CM_ORDER : 0);
+		ipoib_cm_slot_divide(cm, slot, rx->large ? IPOIB_CM_ORDER : 0);
 	while (slot->npages < slot->npieces) {
 		i = slot->npieces - 1 - slot->npages;
 		page = page_pool_dev_alloc_pages(ipoib_cm_slot_pool(rx, slot, i));
 		if (page) {
 			slot->page[i] = page;
-			slot->sge[i + 1].addr = ib_uses_virt_dma(cm->priv->ca) ?
-						(uintptr_t)page_address(page) :
-						page_pool_get_dma_addr(page);
+			slot->sge[i].addr = ib_uses_virt_dma(cm->priv->ca) ?
+					    (uintptr_t)page_address(page) :
+					    page_pool_get_dma_addr(page);
 			slot->npages++;
 		} else if (slot->order) {
 			ipoib_cm_slot_empty(rx, slot);
-			ipoib_cm_slot_divide(rx, slot, 0);
+			ipoib_cm_slot_divide(cm, slot, 0);
 		} else {
 			return false;
 		}
@@ -282,15 +278,14 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 		wr->wr_id = slots[n - i - 1];
 		slot = &bufs->slots[wr->wr_id];
 		wr->sg_list = slot->sge;
-		wr->num_sge = slot->npieces + 1;
+		wr->num_sge = slot->npieces;
 		wr->next = i + 1 < n ? wr + 1 : NULL;
 		/*
 		 * The pool has given its pages to the HCA. Only the first of a slot may have
 		 * been read since, to be copied: what else is read leaves the slot.
 		 */
-		ib_dma_sync_single_for_device(ca, slot->sge[0].addr, IPOIB_ENCAP_LEN,
-					      DMA_FROM_DEVICE);
-		ib_dma_sync_single_for_device(ca, slot->sge[1].addr, IPOIB_RX_COPY,
+		ib_dma_sync_single_for_device(ca, slot->sge[0].addr,
+					      IPOIB_ENCAP_LEN + IPOIB_RX_COPY,
 					      DMA_FROM_DEVICE);
 	}
 	if (bufs->srq)
@@ -459,12 +454,9 @@ static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 	}
 }
 
-static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-			      unsigned int size, unsigned int full)
+static int ipoib_cm_bufs_init(struct ipoib_cm_bufs *bufs, unsigned int size, unsigned int full)
 {
-	struct ib_sge *sge;
 	unsigned int i;
-	int err;
 
 	bufs->nfree = size;
 	bufs->full = full;
@@ -472,17 +464,9 @@ static int ipoib_cm_bufs_init(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 	bufs->free = kvmalloc_array(size, sizeof(*bufs->free), GFP_KERNEL);
 	if (!bufs->slots || !bufs->free)
 		return -ENOMEM;
-	err = ipoib_bufs_init(&bufs->heads, cm->priv->ca, size,
-			      IPOIB_CM_HEAD_SHIFT, DMA_FROM_DEVICE);
-	if (err)
-		return err;
 	for (i = 0; i < size; i++) {
 		bufs->free[i] = i;
 		bufs->slots[i].npages = 0;
-		sge = bufs->slots[i].sge;
-		sge[0].lkey = cm->priv->pd->local_dma_lkey;
-		sge[0].addr = ipoib_bufs_dma(&bufs->heads, i);
-		sge[0].length = IPOIB_ENCAP_LEN;
 	}
 	/* Of these ipoib_cm_bufs_exit() reads the pages. */
 	bufs->size = size;
@@ -496,7 +480,6 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 
 	for (i = 0; i < bufs->size; i++)
 		ipoib_cm_slot_empty(cm->rx, &bufs->slots[i]);
-	ipoib_bufs_exit(&bufs->heads);
 	kvfree(bufs->free);
 	kvfree(bufs->slots);
 }
@@ -504,31 +487,33 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 /* ---- frames ---- */
 
 /*
- * A short packet is copied and its pages stay in the slot; those of a long one
- * become fragments and the slot needs new ones.
+ * A short message is copied and its page stays in the slot. The pages of a long one become
+ * fragments, behind its encapsulation header, and the slot needs new ones.
  */
 static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm, struct ipoib_cm_slot *slot,
 				       unsigned int len)
 {
-	bool copy = len <= IPOIB_RX_COPY;
-	struct sk_buff *skb;
+	bool copy = len <= IPOIB_ENCAP_LEN + IPOIB_RX_COPY;
+	unsigned int head = copy ? len : IPOIB_ENCAP_LEN;
 	unsigned int i, part, size;
+	struct sk_buff *skb;
 
-	skb = napi_alloc_skb(&cm->rx_napi, IPOIB_HARD_LEN + (copy ? len : IPOIB_RX_LINEAR));
+	skb = napi_alloc_skb(&cm->rx_napi,
+			     IPOIB_LLADDR_LEN + head + (copy ? 0 : IPOIB_RX_LINEAR));
 	if (unlikely(!skb))
 		return NULL;
-	skb_put(skb, IPOIB_HARD_LEN);
+	skb_put(skb, IPOIB_LLADDR_LEN);
 	for (i = 0; len; i++, len -= part) {
 		size = ipoib_cm_slot_size(slot, i);
 		part = min(len, size);
-		ib_dma_sync_single_for_cpu(cm->priv->ca, slot->sge[i + 1].addr,
+		ib_dma_sync_single_for_cpu(cm->priv->ca, slot->sge[i].addr,
 					   part, DMA_FROM_DEVICE);
-		if (copy) {
-			skb_put_data(skb, page_address(slot->page[i]), part);
-			continue;
-		}
-		skb_add_rx_frag(skb, i, slot->page[i], 0, part, size);
+		skb_put_data(skb, page_address(slot->page[i]), head);
+		if (copy)
+			break;
+		skb_add_rx_frag(skb, i, slot->page[i], head, part - head, size);
 		slot->npages--;
+		head = 0;
 	}
 	if (!copy)
 		skb_mark_for_recycle(skb);
@@ -539,20 +524,16 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 			      const struct ib_wc *wc, struct ipoib_cm_tally *tally)
 {
 	struct ipoib_cm *cm = conn->cm;
-	u16 index = wc->wr_id;
 	struct ipoib_header *header;
 	struct sk_buff *skb;
 
-	ib_dma_sync_single_for_cpu(cm->priv->ca, ipoib_bufs_dma(&bufs->heads, index),
-				   IPOIB_ENCAP_LEN, DMA_FROM_DEVICE);
-	skb = ipoib_cm_rx_skb(cm, &bufs->slots[index], wc->byte_len - IPOIB_ENCAP_LEN);
+	skb = ipoib_cm_rx_skb(cm, &bufs->slots[wc->wr_id], wc->byte_len);
 	if (unlikely(!skb)) {
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		return;
 	}
 	header = (struct ipoib_header *)skb->data;
 	header->lladdr = conn->peer->addr;
-	memcpy(&header->encap, ipoib_bufs_va(&bufs->heads, index), IPOIB_ENCAP_LEN);
 	skb->pkt_type = PACKET_HOST;
 	if (unlikely(ipoib_police_is_for(skb)) &&
 	    !ipoib_rx_police(cm->priv, skb, lower_32_bits(conn->port)))
@@ -579,8 +560,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		return;
 	if (likely(wc->status == IB_WC_SUCCESS)) {
 		if (unlikely(wc->byte_len < IPOIB_ENCAP_LEN ||
-			     wc->byte_len - IPOIB_ENCAP_LEN >
-			     (cm->rx->nsge - 1) * PAGE_SIZE))
+			     wc->byte_len > cm->rx->npages * PAGE_SIZE))
 			ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
 		else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
 			ipoib_cm_rx_frame(conn, bufs, wc, tally);
@@ -708,7 +688,7 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_
 					      unsigned int order)
 {
 	unsigned int size = min_t(unsigned int, IPOIB_CM_POOL_RING,
-				  rx->bufs.size * (rx->nsge - 1)) >> order;
+				  rx->bufs.size * rx->npages) >> order;
 
 	/* With receives of their own connections allocate outside of the handler, too. */
 	return ipoib_pool_create(cm->priv->ca, rx->bufs.size ? &cm->rx_napi : NULL, 0, order, size);
@@ -732,7 +712,7 @@ static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx 
 		return 0;
 	for (;;) {
 		attr.attr.max_wr = size;
-		attr.attr.max_sge = ipoib_cm_rx_nsge(cm->priv);
+		attr.attr.max_sge = ipoib_cm_rx_npages(cm->priv);
 		/* It may fail as soon as it is there. */
 		WRITE_ONCE(cm->srq_state, IPOIB_SRQ_RUNS);
 		srq = ib_create_srq(cm->priv->pd, &attr);
@@ -773,8 +753,8 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 
 	/* How long a receive may be depends on whether there is one. */
 	size = ipoib_cm_srq_create(cm, rx);
-	rx->nsge = ipoib_cm_rx_nsge(cm->priv);
-	err = ipoib_cm_bufs_init(cm, &rx->bufs, size, ipoib_cm_srq_full(size));
+	rx->npages = ipoib_cm_rx_npages(cm->priv);
+	err = ipoib_cm_bufs_init(&rx->bufs, size, ipoib_cm_srq_full(size));
 	if (err)
 		goto destroy_srq;
 	rx->pool = ipoib_cm_pool_create(cm, rx, 0);
@@ -782,7 +762,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	if (err)
 		goto destroy_srq;
 	/* What a page and one such piece hold would be about as many single pages. */
-	if (IPOIB_CM_ORDER && rx->nsge - 1 > 1 << IPOIB_CM_ORDER) {
+	if (IPOIB_CM_ORDER && rx->npages > 1 << IPOIB_CM_ORDER) {
 		large = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
 		if (!IS_ERR(large))
 			rx->large = large;
@@ -930,7 +910,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)
 		return -ENOMEM;
-	err = ipoib_cm_bufs_init(cm, bufs, IPOIB_CM_OWN_BUFS, IPOIB_CM_OWN_BUFS);
+	err = ipoib_cm_bufs_init(bufs, IPOIB_CM_OWN_BUFS, IPOIB_CM_OWN_BUFS);
 	if (err) {
 		ipoib_cm_bufs_exit(cm, bufs);
 		kfree(bufs);
@@ -1026,7 +1006,7 @@ void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 				posted += ipoib_cm_bufs_posted(bufs);
 		}
 		lost = READ_ONCE(rx->bufs.lost);
-		pages = rx->large ? 1 + round_up(rx->nsge - 2, 1 << IPOIB_CM_ORDER) : rx->nsge - 1;
+		pages = rx->large ? 1 + round_up(rx->npages - 1, 1 << IPOIB_CM_ORDER) : rx->npages;
 		pages *= posted + lost;
 	}
 	seq_printf(file, "receives: %u\nreceives_lost: %u\nreceive_pages: %u\n",

@@ -219,20 +219,20 @@ replug()
 	wait_ping 1 2 || fail "no ping"
 }
 
-# Three SGEs: the encapsulation header and two pages.
+# Two SGEs: two pages.
 smaller()
 {
 	capture_start smaller
-	replug 2 3
+	replug 2 2
 	check "connection" connect 1 2
 	capture_stop
 	check_eq "what node 2 says" "$({ cm_from 2 "$CM_REQ" cm.private; cm_from 2 "$CM_REP" cm.private; } |
-		sort -u)" "$(private_data 2 8196)"
-	check "node 1 knows" grep -q 'mtu=8192' <<< "$(conns 1 2)"
-	check "node 2 knows" grep -q 'mtu=8192' <<< "$(conns 2 1)"
-	check "8192" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 8164
-	check_not "8193" ping_ok 1 "$(ip4 2)" -M 'do' -s 8165
-	check_eq "route" "$(in_node 1 ip -4 route get "$(ip4 2)" | grep -o 'mtu [0-9]*')" "mtu 8192"
+		sort -u)" "$(private_data 2 8192)"
+	check "node 1 knows" grep -q 'mtu=8188' <<< "$(conns 1 2)"
+	check "node 2 knows" grep -q 'mtu=8188' <<< "$(conns 2 1)"
+	check "8188" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 8160
+	check_not "8189" ping_ok 1 "$(ip4 2)" -M 'do' -s 8161
+	check_eq "route" "$(in_node 1 ip -4 route get "$(ip4 2)" | grep -o 'mtu [0-9]*')" "mtu 8188"
 	# Each end learns from the first packet that is too long.
 	check "in fragments" slowwait 5 ping_ok 1 "$(ip4 2)" -s 20000
 	check "in fragments" ping_lossless 1 "$(ip4 2)" 5 -s 20000
@@ -249,9 +249,9 @@ smaller_grants()
 	check "connection" connect 1 2
 	capture_stop
 	check_eq "requests of node 2" "$(cm_from 2 "$CM_REQ" cm.private)" ""
-	check "what it grants" only_private "$(private_data 2 8196)"
-	check "node 1 keeps to it" grep -q 'mtu=8192' <<< "$(conns 1 2)"
-	check "8192" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 8164
+	check "what it grants" only_private "$(private_data 2 8192)"
+	check "node 1 keeps to it" grep -q 'mtu=8188' <<< "$(conns 1 2)"
+	check "8188" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 8160
 	check "node 2" set_mode 2 connected
 }
 
