@@ -49,6 +49,8 @@ CASES=(
 	"second C14,F47 a second connection of a peer takes the place of the first, which ends when it is not used"
 	"second_early C14 so it does of one that is not ready yet"
 	"two_in_use C14,F47 two that are used stay"
+	"invented:arp F12,F37 of the neighbours that a peer invents on its connection few get as far as the stack, and others keep their rate"
+	"invented:nd F12,F37 Neighbour Discovery on a connection is limited in the same way"
 	"bare_request C14,F5 a second request alone does not end it"
 	"other_port C14,F5 nor does another port, where the path to the peer is not known"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
@@ -502,6 +504,58 @@ two_in_use()
 }
 
 # As a user of the peer's host may do it: a request whose RTU has no private data.
+# invent RATE SECONDS ADDRESS: node 1 does on its connection to QPN REP_QPN of node 2. Sets ATTACK.
+invent()
+{
+	ud_to 2
+	"$LIB_DIR/neigh_flood.py" "$@" |
+		ud_verbs "$(ibdev 1)" "${UD_TO[@]}" -U -q "0x$REP_QPN" -d - > /dev/null 2>&1 &
+	ATTACK=$!
+}
+
+invented_begins()
+{
+	local dropped
+
+	dropped=$(cm_stat 2 rx_drop_neigh_rate)
+	invent 1000 600 "$ADDRESS"
+	check "dropped" busywait 10000 cm_stat_is 2 rx_drop_neigh_rate -gt $((dropped + 150))
+}
+
+invented_ends()
+{
+	kill "$ATTACK"
+	wait "$ATTACK"
+}
+
+# invented arp|nd: a burst of 64 goes to the stack, and 16 a second
+invented()
+{
+	local dropped received start
+
+	ADDRESS=$(ip4 2)
+	[ "$1" = arp ] || ADDRESS=$(ip6 2)
+	check "UC, too" in_mode connected rc,uc 2 3
+	check "connection" connect 3 2
+	peer_connects "invented.$1" 00d3d3 0000d3d300010000 service=1
+	check "the connection" busywait 3000 conns_of_are 00d3d3 "established passive both"
+	capture_stop
+	dropped=$(cm_stat 2 rx_drop_neigh_rate)
+	received=$(cm_stat 2 cm_rx_packets)
+	start=$(now_ms)
+	invent 500 2 "$ADDRESS"
+	wait "$ATTACK"
+	dropped=$(($(cm_stat 2 rx_drop_neigh_rate) - dropped))
+	received=$(($(cm_stat 2 cm_rx_packets) - received))
+	check_num "dropped" "$dropped" -ge 500
+	check_num "to the stack" "$received" -le $((64 + 16 * ($(now_ms) - start + 2000) / 1000))
+	in_turn rate invented_begins invented_ends
+	check_num "rate" "$WITH" -ge $((WITHOUT / 2))
+	peer_leaves 00d3d3
+	check "RC" in_mode connected rc 2 3
+	check "connection" connect 2 3
+}
+
 bare_request()
 {
 	local comm first

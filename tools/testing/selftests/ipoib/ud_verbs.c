@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ud_verbs - send a UD message of any content from a QP of its own
+ * ud_verbs - send a message of any content from a QP of its own, by UD or UC
  *
  * The frames no IPoIB driver would send: with a reserved field that is not
  * zero, of a foreign Q_Key, too short, with and without a GRH.
@@ -15,6 +15,7 @@
  *	-x INDEX	GID table index to send from (0)
  *	-H HOPLIMIT	hop limit of the GRH (1)
  *	-T TCLASS	traffic class of the GRH (0)
+ *	-U		to a QP of UC, which has a connection with this HCA; QPN is its own
  *	-d HEX		the message, IPoIB header included; "-": those of standard
  *			input, one a line
  *	-n COUNT	how often (1)
@@ -37,7 +38,7 @@ struct args {
 	struct ibv_ah_attr ah;
 	uint32_t qpn, qkey;
 	int pkey_index, len, count;
-	int listed;
+	int listed, uc;
 	uint8_t *data;
 };
 
@@ -67,7 +68,7 @@ static void parse(int argc, char **argv, struct args *a)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "l:q:Q:P:s:g:x:H:T:d:n:")) != -1) {
+	while ((opt = getopt(argc, argv, "l:q:Q:P:s:g:x:H:T:Ud:n:")) != -1) {
 		unsigned long v = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		switch (opt) {
@@ -94,6 +95,9 @@ static void parse(int argc, char **argv, struct args *a)
 			break;
 		case 'T':
 			a->ah.grh.traffic_class = v;
+			break;
+		case 'U':
+			a->uc = 1;
 			break;
 		case 'n':
 			a->count = v;
@@ -128,7 +132,8 @@ static struct ibv_context *open_device(const char *name)
 static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, const struct args *a)
 {
 	struct ibv_qp_init_attr init = {
-		.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_UD, .sq_sig_all = 1,
+		.send_cq = cq, .recv_cq = cq, .sq_sig_all = 1,
+		.qp_type = a->uc ? IBV_QPT_UC : IBV_QPT_UD,
 		.cap = {
 			.max_send_wr = 16, .max_recv_wr = 1,
 			.max_send_sge = 1, .max_recv_sge = 1,
@@ -137,15 +142,18 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, const struct
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = a->qkey,
 		.pkey_index = a->pkey_index,
+		.ah_attr = a->ah, .dest_qp_num = a->qpn, .path_mtu = IBV_MTU_2048,
 	};
 	struct ibv_qp *qp = ibv_create_qp(pd, &init);
 
 	if (!qp)
 		die("ibv_create_qp");
-	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_QKEY | IBV_QP_PKEY_INDEX))
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_PORT | IBV_QP_PKEY_INDEX |
+				     (a->uc ? IBV_QP_ACCESS_FLAGS : IBV_QP_QKEY)))
 		die("INIT");
 	attr.qp_state = IBV_QPS_RTR;
-	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE))
+	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | (a->uc ? IBV_QP_AV | IBV_QP_PATH_MTU |
+						     IBV_QP_DEST_QPN | IBV_QP_RQ_PSN : 0)))
 		die("RTR");
 	attr.qp_state = IBV_QPS_RTS;
 	if (ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN))
