@@ -12,8 +12,8 @@
  *  - ib_destroy_cm_id() has waited for the callbacks of its identifier, but for such as say
  *    that a message was sent in vain: these get no reference any more;
  *  - the QP is in the error state and has given back what it had, or had time for that;
- *  - all that was in the CQ of receives then has been worked on, and if some sends have not
- *    completed all that was in their CQ;
+ *  - all that was in the CQ of receives then has been worked on, and if it has not given back
+ *    all, what was in the CQ of sends, too;
  *  - the QP is destroyed: it has no event any more.
  *
  * Memory is freed after a grace period.
@@ -293,6 +293,27 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 	return 0;
 }
 
+/*
+ * Destroy a QP that has not given back all that it had. It may complete until then, and what no
+ * handler has in hand the HCA takes out of the CQs with it.
+ */
+static void ipoib_conn_destroy_late(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+
+	mutex_lock(&cm->mutex);
+	napi_disable(&cm->tx_napi);
+	napi_disable(&cm->rx_napi);
+	ipoib_cm_tx_flush(conn);
+	ib_destroy_qp(conn->qp);
+	conn->qp = NULL;
+	napi_enable(&cm->rx_napi);
+	napi_enable(&cm->tx_napi);
+	mutex_unlock(&cm->mutex);
+	ipoib_ud_schedule(&cm->rx_napi);
+	ipoib_ud_schedule(&cm->tx_napi);
+}
+
 /* Returns when to look again, or 0. */
 static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 {
@@ -308,10 +329,9 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 		left = ipoib_conn_drain_left(conn);
 		if (left)
 			return left;
-		/* Of a QP whose sends have all completed the CQ holds nothing any more. */
-		if (ipoib_ring_used(&conn->ring))
-			ipoib_cm_tx_flush(conn);
 		ipoib_cm_rx_fence(cm);
+		if (ipoib_ring_used(&conn->ring) || !ipoib_cm_rx_done(conn))
+			ipoib_conn_destroy_late(conn);
 	}
 	ipoib_conn_unmake(conn);
 	spin_lock_bh(&cm->lock);

@@ -284,19 +284,15 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 
 /**
  * ipoib_cm_tx_flush - work on the completions that there are of a connection's sends
- * @conn: the connection, some of whose sends have not completed; it posts none
+ * @conn: the connection, which posts none
  *
- * No handler has one of them in hand when this returns.
- *
- * Context: process
+ * Context: process; the handler is disabled
  */
 void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	int n, left = cm->tx_cq[conn->cq].cq->cqe;
 
-	mutex_lock(&cm->mutex);
-	napi_disable(&cm->tx_napi);
 	/* If it is never empty, as many as it holds are all that it held. */
 	do {
 		local_bh_disable();
@@ -304,9 +300,6 @@ void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 		local_bh_enable();
 		left -= n;
 	} while (n == ARRAY_SIZE(cm->tx_wc) && left > 0);
-	napi_enable(&cm->tx_napi);
-	mutex_unlock(&cm->mutex);
-	ipoib_ud_schedule(&cm->tx_napi);
 }
 
 /**
