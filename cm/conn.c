@@ -445,16 +445,14 @@ void ipoib_cm_let_go(struct ipoib_dev *priv)
 /* With its SRQ, which has failed. */
 static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 {
-	struct ipoib_conn *conn, *tmp;
+	struct ipoib_conn *conn;
 
 	spin_lock_bh(&cm->lock);
 	if (!list_empty(&cm->conns))
 		netdev_warn(cm->priv->netdev,
 			    "the shared receive queue has failed, closing its connections\n");
-	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
-		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
-		ipoib_conn_close_for(conn, "failed", IPOIB_CM_ERRORS);
-	}
+	list_for_each_entry(conn, &cm->conns, list)
+		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 	/* No receive of it is waited for. */
 	list_for_each_entry(conn, &cm->closing, list)
 		ipoib_conn_kick(conn);

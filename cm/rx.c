@@ -508,7 +508,8 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm, struct ipoib_cm_slot
 		part = min(len, size);
 		ib_dma_sync_single_for_cpu(cm->priv->ca, slot->sge[i].addr,
 					   part, DMA_FROM_DEVICE);
-		skb_put_data(skb, page_address(slot->page[i]), head);
+		if (!i)
+			skb_put_data(skb, page_address(slot->page[0]), head);
 		if (copy)
 			break;
 		skb_add_rx_frag(skb, i, slot->page[i], head, part - head, size);

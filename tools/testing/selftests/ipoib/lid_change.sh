@@ -15,10 +15,13 @@
 # shellcheck source=lib_mcast.sh
 . "$LIB_DIR/lib_mcast.sh"
 
+LMC=0
+
 CASES=(
 	"unnoticed F9 a neighbour's new LID that nothing told of is learned when the stack finds it unreachable"
 	"subscribed_again U52 a port that gets another LID, and no other event, subscribes to reports again"
 	"record F8,F39 after all LIDs have changed, connections are requested with the new path record"
+	"lmc F4 after ports have got more LIDs, the first as before, connections count for their ports"
 )
 
 setup()
@@ -38,7 +41,8 @@ diagnose()
 	cm_diagnose 1
 }
 
-# sm_with LID...: the SM dies, and the next one, on the same node, gives these to the nodes
+# sm_with LID...: the SM dies, and the next one, on the same node, gives these to the nodes,
+# with LMC bits
 sm_with()
 {
 	local dir=$TESTDIR/sm1 node=0 lid
@@ -48,9 +52,10 @@ sm_with()
 	mkdir -p "$dir"
 	for lid; do
 		node=$((node + 1))
-		printf '0x%s 0x%04x 0x%04x\n\n' "$(port_guid "$node")" "$lid" "$lid"
+		printf '0x%s 0x%04x 0x%04x\n\n' "$(port_guid "$node")" "$lid" \
+			$((lid + (1 << LMC) - 1))
 	done > "$dir/guid2lid"
-	OPENSM_CONF="honor_guid2lid_file TRUE"$'\n'"no_clients_rereg ${NO_REREG:-FALSE}"
+	OPENSM_CONF="honor_guid2lid_file TRUE"$'\n'"no_clients_rereg ${NO_REREG:-FALSE}"$'\n'"lmc $LMC"
 	opensm_start 1
 	OPENSM_CONF=
 	node=0
@@ -106,6 +111,28 @@ record()
 		"$(cm_messages "$CM_REQ" "$(from 1)" -f cm.dlid | sort -u)" "$(lid_hex 2)"
 	check_eq "local LIDs in requests of node 2" \
 		"$(cm_messages "$CM_REQ" "$(from 2)" -f cm.slid | sort -u | grep -v "$(lid_hex 2)")" ""
+}
+
+# leads_to LID: a connection of node 1 to node 2, one that is not $OLD
+leads_to()
+{
+	conns 1 2 | grep established | grep -v "$OLD" | grep -q "dlid=$1$"
+}
+
+lmc()
+{
+	sm_with 16 18 20
+	check "connected" in_mode connected rc 1 2
+	OLD=none
+	check "connection" connect 1 2
+	check "where to" leads_to 0x0012
+	OLD=$(conns 1 2 | grep -o 'qp=0x[0-9a-f]*')
+	LMC=1 sm_with 16 18 20
+	check "connection" slowwait 20 connect_try 1 2
+	check "another one, and where to" slowwait 20 leads_to 0x0012
+	check "ping" ping_lossless 1 "$(ip4 2)" 20
+	check "ping back" ping_lossless 2 "$(ip6 1)" 20
+	check "others" slowwait 10 ping_ok 3 "$(ip4 2)"
 }
 
 ktap_main "$@"
