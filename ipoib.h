@@ -82,8 +82,8 @@
  * &struct ipoib_neigh, &struct ipoib_mcast
  *	are found by GID in a hash table under RCU. A neighbour is reference counted: the
  *	table holds one, each query under way another, and its queued work. A group is
- *	freed by its own work, or when the interface goes down and these works
- *	have ended. Both are freed after a grace period.
+ *	freed by its own work, also when the interface goes down, which waits for these
+ *	works. Both are freed after a grace period.
  * &struct ipoib_ah
  *	is owned by the one neighbour or group that points to it. Senders hold no
  *	reference: they read the pointer under RCU and post while they hold

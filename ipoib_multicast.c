@@ -263,7 +263,7 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	/* Its work does nothing before it has been published. */
+	/* Its work, which would end it, waits for the lock until it has been published. */
 	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_add(priv, priv->broadcast_mgid.raw, IPOIB_USER_LISTEN);
 	rcu_assign_pointer(priv->broadcast, mcast);
@@ -282,26 +282,17 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
  */
 void ipoib_mcast_stop(struct ipoib_dev *priv)
 {
-	struct ipoib_mcast *mcast, *tmp;
+	struct ipoib_mcast *mcast;
 
-	/* After this no group is made, and no event queues a work. */
+	/* After this no group is made. Each ends in its work, at once. */
 	spin_lock_bh(&priv->mcast.lock);
 	priv->mcast.routes &= IPOIB_ROUTES_ASKED;
+	list_for_each_entry(mcast, &priv->mcast.list, list)
+		mod_delayed_work(priv->wq, &mcast->work, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 	cancel_delayed_work_sync(&priv->mcast.work);
-	/* After this no work frees its group, or does anything else. */
 	flush_workqueue(priv->wq);
 	clear_bit(IPOIB_FLAG_JOINED, &priv->flags);
-	rcu_assign_pointer(priv->broadcast, NULL);
-	list_for_each_entry_safe(mcast, tmp, &priv->mcast.list, list) {
-		ipoib_mcast_member_end(mcast);
-		cancel_delayed_work_sync(&mcast->work);
-		spin_lock_bh(&priv->mcast.lock);
-		ipoib_mcast_group_unlink(mcast);
-		spin_unlock_bh(&priv->mcast.lock);
-		ipoib_mcast_group_drop(mcast, IPOIB_TX_FLUSHED);
-		ipoib_mcast_group_free(mcast);
-	}
 	ipoib_sa_query_cancel(priv);
 }
 

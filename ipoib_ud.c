@@ -89,7 +89,7 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
  * @gid: MGID; an IPv4 address on RoCE, for which all groups are one
  * @lid: MLID, 0 on RoCE
  *
- * Context: work of the group, or with it stopped; may sleep
+ * Context: work of the group; may sleep
  * Return: 0 or negative error of the HCA
  */
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
@@ -113,7 +113,7 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
  *
  * A QP that is attached to a group cannot be destroyed: what fails is tried again.
  *
- * Context: work of the group, or with it stopped; may sleep
+ * Context: work of the group; may sleep
  * Return: 0 or negative error of the HCA
  */
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)

@@ -261,7 +261,7 @@ void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user)
  * ipoib_mcast_group_unlink - take a group out of the table
  * @mcast: the group; no callback and no credit is left that could queue its work
  *
- * Context: mcast.lock held; work of the group, or with all works stopped
+ * Context: mcast.lock held; work of the group
  */
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 {
@@ -270,6 +270,8 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 	lockdep_assert_held(&priv->mcast.lock);
 	rhashtable_remove_fast(&priv->mcast.table, &mcast->node, ipoib_mcast_params);
 	list_del(&mcast->list);
+	if (ipoib_mcast_group_is_broadcast(mcast))
+		RCU_INIT_POINTER(priv->broadcast, NULL);
 	ipoib_mcast_group_set_users(mcast, 0);
 	/* A group may have found no room. Nothing else reports that there is some. */
 	if (priv->mcast.ngroups-- == IPOIB_MCAST_MAX)
@@ -287,26 +289,6 @@ void ipoib_mcast_group_free(struct ipoib_mcast *mcast)
 {
 	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
 	kfree_rcu(mcast, rcu);
-}
-
-/**
- * ipoib_mcast_group_drop - drop the frames that wait for a group
- * @mcast: the group
- * @why: reason
- *
- * Context: work of the group, or with all works stopped
- */
-void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why)
-{
-	struct ipoib_dev *priv = mcast->priv;
-	struct sk_buff_head frames;
-
-	__skb_queue_head_init(&frames);
-	spin_lock_bh(&priv->mcast.lock);
-	priv->mcast.nqueued -= skb_queue_len(&mcast->queue);
-	skb_queue_splice_tail_init(&mcast->queue, &frames);
-	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_drop_list(priv, &frames, why);
 }
 
 /* ---- works and events ---- */
@@ -400,7 +382,7 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
  * @mcast: the group
  * @state: the state; an answer belongs to the state that has asked
  *
- * Context: work of the group, or with all works stopped
+ * Context: work of the group
  */
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state)
 {

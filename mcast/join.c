@@ -246,27 +246,6 @@ static void ipoib_mcast_member_invalidate(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_forget(mcast);
 }
 
-/**
- * ipoib_mcast_member_end - give up membership and join for good
- * @mcast: the group
- *
- * No answer comes any more when this returns, and no credit is held or waited for.
- *
- * Context: work of the group, or with all works stopped
- */
-void ipoib_mcast_member_end(struct ipoib_mcast *mcast)
-{
-	u8 state = mcast->held | (mcast->joining ? mcast->asked : 0);
-	struct ipoib_dev *priv = mcast->priv;
-
-	ipoib_mcast_member_free(mcast, &mcast->joining);
-	ipoib_mcast_member_forget(mcast);
-	if (state && priv->fabric->left)
-		priv->fabric->left(priv, mcast, state);
-	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-	ipoib_credit_put(priv->neigh.limit, &mcast->credit);
-}
-
 /* ---- to have joined ---- */
 
 /* Frames go by the broadcast group for so many jiffies. That group goes by itself. */
@@ -423,10 +402,7 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 	if (READ_ONCE(mcast->events) & IPOIB_MCAST_EV_ASK)
 		WRITE_ONCE(mcast->retry_at, jiffies);
 	/* Refused: dropped. No answer: by the broadcast group. */
-	if (definitive)
-		ipoib_mcast_group_drop(mcast, IPOIB_TX_GROUP_FAIL);
-	else
-		ipoib_mcast_group_send(mcast);
+	ipoib_mcast_group_send(mcast);
 	if (definitive && ipoib_mcast_group_is_broadcast(mcast) &&
 	    test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
@@ -805,17 +781,26 @@ static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcas
 /* ---- the work ---- */
 
 /*
- * Leave a group without users for good. It is not freed before ib_sa has left: it would
- * grant a join of a new object from a membership that has been invalidated.
+ * Leave a group without users for good, or any if the interface goes down. While that is up
+ * it is not freed before ib_sa has left: it would grant a join of a new object from a
+ * membership that has been invalidated.
  */
 static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 {
+	u8 state = mcast->held | (mcast->joining ? mcast->asked : 0);
 	struct ipoib_dev *priv = mcast->priv;
 	bool stays;
 
-	ipoib_mcast_member_end(mcast);
+	ipoib_mcast_member_free(mcast, &mcast->joining);
+	ipoib_mcast_member_forget(mcast);
+	if (state && priv->fabric->left)
+		priv->fabric->left(priv, mcast, state);
+	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
+	/* After this neither an answer nor a credit comes. */
+	ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
-	stays = mcast->users || jiffies - mcast->invalidated_at < IPOIB_MCAST_HOLD_OFF;
+	stays = ipoib_mcast_is_open(priv) &&
+		(mcast->users || jiffies - mcast->invalidated_at < IPOIB_MCAST_HOLD_OFF);
 	if (stays)
 		queue_delayed_work(priv->wq, &mcast->work, IPOIB_MCAST_HOLD_OFF);
 	else
@@ -825,7 +810,7 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 		return;
 	/* An event may have come before it was unlinked. */
 	cancel_delayed_work(&mcast->work);
-	/* Frames that have come before that make the group anew. */
+	/* Frames that have come before that make the group anew, or are dropped. */
 	ipoib_mcast_group_send(mcast);
 	ipoib_mcast_group_free(mcast);
 }
@@ -906,20 +891,16 @@ void ipoib_mcast_work(struct work_struct *work)
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned long retry_at;
 	u8 want, events;
-	bool open, due;
+	bool due;
 
 	spin_lock_bh(&priv->mcast.lock);
-	/* It may have been queued just before the interface began to go down. */
-	open = ipoib_mcast_is_open(priv);
-	want = ipoib_mcast_group_want(mcast);
+	want = ipoib_mcast_is_open(priv) ? ipoib_mcast_group_want(mcast) : 0;
 	events = mcast->events;
 	retry_at = mcast->retry_at;
 	due = ipoib_mcast_is_time(mcast);
 	/* A record stays until the state changes: no other one takes its place. */
 	WRITE_ONCE(mcast->events, events & ~IPOIB_MCAST_EV_ANSWER);
 	spin_unlock_bh(&priv->mcast.lock);
-	if (!open)
-		return;
 	if (!want) {
 		ipoib_mcast_end(mcast);
 		return;

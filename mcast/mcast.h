@@ -94,7 +94,7 @@ static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
  *
  * Context: any
  * Return: false if the interface is down or goes down, or has no broadcast group yet: no
- * group is made, and works do nothing
+ * group is made, and works of groups end them
  */
 static inline bool ipoib_mcast_is_open(const struct ipoib_dev *priv)
 {
@@ -168,7 +168,6 @@ bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state);
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state);
-void ipoib_mcast_group_drop(struct ipoib_mcast *mcast, enum ipoib_stat why);
 const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast);
 
 /* mcast/interest.c */
@@ -177,7 +176,6 @@ void ipoib_mcast_route_due(struct ipoib_dev *priv);
 void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid);
 
 /* mcast/join.c */
-void ipoib_mcast_member_end(struct ipoib_mcast *mcast);
 void ipoib_mcast_work(struct work_struct *work);
 const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
 

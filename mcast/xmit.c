@@ -247,7 +247,7 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 }
 
 /**
- * ipoib_mcast_group_send - send the frames that wait for a group
+ * ipoib_mcast_group_send - treat the frames that wait for a group as new ones
  * @mcast: the group
  *
  * Context: work of the group

@@ -49,7 +49,7 @@ static int ipoib_sa_query_ask(struct ipoib_dev *priv, const struct ib_sa_mcmembe
  * that it makes the MLID it finds there, if that is free: so groups keep theirs
  * when the SM is restarted, and with them what switches and senders know.
  *
- * Context: work of the group, or with it stopped
+ * Context: work of the group
  * Return: component mask
  */
 ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
