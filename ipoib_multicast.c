@@ -27,12 +27,12 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 
 	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_lookup(priv, mgid->raw);
-	if (mcast && !(mcast->events & IPOIB_MCAST_EV_RECORD) &&
+	if (mcast && !(mcast->events & IPOIB_MCAST_EV_ANSWER) &&
 	    (mcast->state == IPOIB_MCAST_ASKING || mcast->state == IPOIB_MCAST_CHECKING)) {
 		mcast->status = status;
 		if (!status)
 			mcast->fresh = *rec;
-		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECORD);
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_ANSWER);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
 }

@@ -72,13 +72,11 @@ enum ipoib_mcast_state {
  * what is held: the record alone does not show whether the port is still a member
  * (RFC 4392 section 4.2.3).
  */
-#define IPOIB_MCAST_EV_ANSWER	BIT(0)	/* the join was answered: @status */
-#define IPOIB_MCAST_EV_RECORD	BIT(1)	/* a Get or Set was answered: @status, @fresh */
-#define IPOIB_MCAST_EV_LOST	BIT(2)	/* the membership has gone (SM change, port down, …) */
-#define IPOIB_MCAST_EV_RECHECK	BIT(3)	/* the group may have gone, or been made anew */
-#define IPOIB_MCAST_EV_RENEW	BIT(4)	/* another SM, which may not know the members */
-#define IPOIB_MCAST_EV_RENEWING	BIT(5)	/* the Set under way is for IPOIB_MCAST_EV_RENEW */
-#define IPOIB_MCAST_EV_ANSWERS	(IPOIB_MCAST_EV_ANSWER | IPOIB_MCAST_EV_RECORD)
+#define IPOIB_MCAST_EV_ANSWER	BIT(0)	/* to a join: @status; to a Get or Set: @fresh, too */
+#define IPOIB_MCAST_EV_LOST	BIT(1)	/* the membership has gone (SM change, port down, …) */
+#define IPOIB_MCAST_EV_RECHECK	BIT(2)	/* the group may have gone, or been made anew */
+#define IPOIB_MCAST_EV_RENEW	BIT(3)	/* another SM, which may not know the members */
+#define IPOIB_MCAST_EV_RENEWING	BIT(4)	/* the Set under way is for IPOIB_MCAST_EV_RENEW */
 /* Those that need a question. */
 #define IPOIB_MCAST_EV_ASK	(IPOIB_MCAST_EV_RECHECK | IPOIB_MCAST_EV_RENEW)
 

@@ -392,8 +392,10 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 	spin_lock_bh(&priv->mcast.lock);
 	if (ipoib_mcast_group_is_busy(state) && !ipoib_mcast_group_is_busy(mcast->state))
 		mcast->asked_at = jiffies;
+	if (state == IPOIB_MCAST_MEMBER || state == IPOIB_MCAST_ABSENT)
+		mcast->parked = state == IPOIB_MCAST_ABSENT;
 	mcast->state = state;
-	WRITE_ONCE(mcast->events, mcast->events & ~(IPOIB_MCAST_EV_ANSWERS |
+	WRITE_ONCE(mcast->events, mcast->events & ~(IPOIB_MCAST_EV_ANSWER |
 						    IPOIB_MCAST_EV_RENEWING));
 	spin_unlock_bh(&priv->mcast.lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,

@@ -341,9 +341,6 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 	mcast->reason = IPOIB_CHECK_OK;
 	mcast->logged = IPOIB_CHECK_OK;
 	WRITE_ONCE(mcast->retry_at, jiffies);
-	spin_lock_bh(&mcast->priv->mcast.lock);
-	mcast->parked = false;
-	spin_unlock_bh(&mcast->priv->mcast.lock);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_MEMBER);
 	if (ipoib_mcast_group_is_broadcast(mcast))
 		ipoib_mcast_member_link_up(mcast->priv);
@@ -376,7 +373,6 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	WRITE_ONCE(mcast->retry_at, jiffies + pause);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
-	mcast->parked = true;
 	/* It has been made meanwhile, or routers have nothing here. */
 	if (mcast->events & IPOIB_MCAST_EV_ASK)
 		mcast->retry_at = jiffies;
@@ -618,7 +614,7 @@ static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
  * invalidated. If other clients on the port are members, ib_sa grants joins until they
  * leave; the hold-off ends, and ipoib_mcast_step_joining() has the SA confirm the join.
  */
-static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want)
+static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	unsigned long ago = jiffies - mcast->invalidated_at;
 
@@ -632,11 +628,6 @@ static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want)
 		ipoib_mcast_member_join(mcast, want);
 }
 
-static void ipoib_mcast_step_idle(struct ipoib_mcast *mcast, u8 want, u8 events)
-{
-	ipoib_mcast_try_join(mcast, want);
-}
-
 /*
  * ib_sa may have granted the join from a membership that has been invalidated. So a join
  * that is granted soon after an invalidation is sent to the SA by the driver itself. Not
@@ -648,8 +639,6 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 	enum ipoib_check reason;
 	int err = mcast->status;
 
-	if (!(events & IPOIB_MCAST_EV_ANSWER))
-		return;
 	if (err) {
 		ipoib_mcast_member_free(mcast, &mcast->joining);
 		if (err == -EINVAL)
@@ -684,8 +673,6 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
 	int status = mcast->status;
 
-	if (!(events & IPOIB_MCAST_EV_RECORD))
-		return;
 	if (ipoib_sa_is_silent(status)) {
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
 		return;
@@ -732,8 +719,6 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 						      IPOIB_MCAST_EV_RECHECK;
 	int status = mcast->status;
 
-	if (!(events & IPOIB_MCAST_EV_RECORD))
-		return;
 	if (!status && ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
 		/* The switches may have dropped the port meanwhile. */
 		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
@@ -756,20 +741,20 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 static void ipoib_mcast_step_backoff(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	if (want != mcast->asked || ipoib_mcast_is_time(mcast))
-		ipoib_mcast_try_join(mcast, want);
+		ipoib_mcast_try_join(mcast, want, events);
 }
 
 /* No frame and no report: the group is not asked for. */
 static void ipoib_mcast_step_absent(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	if (want != mcast->asked || (events & IPOIB_MCAST_EV_ASK && ipoib_mcast_is_time(mcast)))
-		ipoib_mcast_try_join(mcast, want);
+		ipoib_mcast_try_join(mcast, want, events);
 }
 
-/* What is done for a group that has a user, by its state. */
+/* What is done for a group that has a user, by its state; if it has asked, with the answer. */
 static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
 							       u8 want, u8 events) = {
-	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_idle,
+	[IPOIB_MCAST_IDLE]	= ipoib_mcast_try_join,
 	[IPOIB_MCAST_JOINING]	= ipoib_mcast_step_joining,
 	[IPOIB_MCAST_ASKING]	= ipoib_mcast_step_asking,
 	[IPOIB_MCAST_MEMBER]	= ipoib_mcast_step_member,
@@ -898,8 +883,6 @@ void ipoib_mcast_work(struct work_struct *work)
 	events = mcast->events;
 	retry_at = mcast->retry_at;
 	due = ipoib_mcast_is_time(mcast);
-	/* A record stays until the state changes: no other one takes its place. */
-	WRITE_ONCE(mcast->events, events & ~IPOIB_MCAST_EV_ANSWER);
 	spin_unlock_bh(&priv->mcast.lock);
 	if (!want) {
 		ipoib_mcast_end(mcast);
@@ -907,7 +890,9 @@ void ipoib_mcast_work(struct work_struct *work)
 	}
 	if (ipoib_mcast_group_is_slow(mcast) && !skb_queue_empty_lockless(&mcast->queue))
 		ipoib_mcast_group_send(mcast);
-	ipoib_mcast_steps[state](mcast, want, events);
+	/* An answer stays until the state changes: no other one takes its place. */
+	if (!ipoib_mcast_group_is_busy(state) || events & IPOIB_MCAST_EV_ANSWER)
+		ipoib_mcast_steps[state](mcast, want, events);
 	/* Nothing is asked any more, or it is not needed any more; or the next run decides. */
 	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state) &&
 	    !delayed_work_pending(&mcast->work))
