@@ -105,15 +105,6 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 	WRITE_ONCE(mcast->retry_at, jiffies + msecs_to_jiffies(ipoib_backoff_spread(pause)));
 }
 
-static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu, u8 link)
-{
-	int port_mtu = READ_ONCE(priv->port_mtu);
-
-	if (ipoib_mtu_from_ib(mtu) > port_mtu)
-		return IPOIB_CHECK_PORT_MTU;
-	return mtu == link ? IPOIB_CHECK_OK : IPOIB_CHECK_MTU;
-}
-
 /*
  * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those
  * of the broadcast group (U55). A port that is no full member, and sends or routes
@@ -122,21 +113,20 @@ static enum ipoib_check ipoib_mcast_check_mtu(struct ipoib_dev *priv, u8 mtu, u8
 static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 						const struct ib_sa_mcmember_rec *rec)
 {
+	const struct ipoib_mcast *broadcast =
+		rcu_dereference_protected(mcast->priv->broadcast, true);
+	const struct ib_sa_mcmember_rec *link = mcast == broadcast ? rec : &broadcast->rec;
 	bool full = mcast->asked & IPOIB_JOIN_FULL;
 	struct ipoib_dev *priv = mcast->priv;
-	const struct ib_sa_mcmember_rec *link =
-		&rcu_dereference_protected(priv->broadcast, true)->rec;
-	enum ipoib_check reason;
 
 	if ((be16_to_cpu(rec->pkey) | IPOIB_PKEY_FULL) != priv->pkey)
 		return IPOIB_CHECK_PKEY;
-	if (ipoib_mcast_group_is_broadcast(mcast))
-		return ipoib_mcast_check_mtu(priv, rec->mtu, rec->mtu);
 	if (rec->qkey != link->qkey)
 		return IPOIB_CHECK_QKEY;
-	reason = ipoib_mcast_check_mtu(priv, rec->mtu, link->mtu);
-	if (reason && (full || rec->mtu < link->mtu))
-		return reason;
+	if (full && ipoib_mtu_from_ib(rec->mtu) > READ_ONCE(priv->port_mtu))
+		return IPOIB_CHECK_PORT_MTU;
+	if (full ? rec->mtu != link->mtu : rec->mtu < link->mtu)
+		return IPOIB_CHECK_MTU;
 	if (full && rec->sl != link->sl)
 		return IPOIB_CHECK_SL;
 	if (full && rec->hop_limit != link->hop_limit)
@@ -192,13 +182,7 @@ static u8 ipoib_mcast_member_consume(struct ipoib_mcast *mcast, u8 events)
 /* After the group has been unsettled, if @ah leads to another tree: senders read it first. */
 static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
 {
-	struct ipoib_dev *priv = mcast->priv;
-	struct ipoib_ah *old;
-
-	spin_lock_bh(&priv->mcast.lock);
-	old = rcu_replace_pointer(mcast->ah, ah, lockdep_is_held(&priv->mcast.lock));
-	spin_unlock_bh(&priv->mcast.lock);
-	ipoib_ah_retire(priv, old);
+	ipoib_ah_retire(mcast->priv, rcu_replace_pointer(mcast->ah, ah, true));
 }
 
 static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
@@ -255,27 +239,12 @@ static void ipoib_mcast_member_unsettle(struct ipoib_mcast *mcast, unsigned long
 	WRITE_ONCE(mcast->settled, ipoib_mcast_group_is_broadcast(mcast));
 }
 
-/* The QP takes the frames of the group, at its present MLID, or does not. */
-static int ipoib_mcast_member_attach(struct ipoib_mcast *mcast,
-				     struct ib_sa_mcmember_rec *rec, u8 state)
-{
-	struct ipoib_dev *priv = mcast->priv;
-	int err;
-
-	if (!(state & IPOIB_JOIN_RECEIVES) || (mcast->attached && mcast->rec.mlid != rec->mlid))
-		ipoib_mcast_member_detach(mcast);
-	if (mcast->attached || !(state & IPOIB_JOIN_RECEIVES))
-		return 0;
-	err = ipoib_ud_attach(priv, &rec->mgid, be16_to_cpu(rec->mlid));
-	mcast->attached = !err;
-	return err;
-}
-
 /* The port has become a member with JoinState @state, as @rec says. */
 static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 				   struct ib_sa_mcmember_rec *rec, u8 state)
 {
 	bool moves = !mcast->held || mcast->rec.mlid != rec->mlid || !mcast->settled;
+	bool receives = state & IPOIB_JOIN_RECEIVES;
 	int mtu = ipoib_mtu_from_ib(rec->mtu);
 	struct ipoib_dev *priv = mcast->priv;
 	struct rdma_ah_attr attr;
@@ -297,11 +266,15 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	ah = ipoib_ah_create(priv, &attr);
 	if (IS_ERR(ah))
 		return PTR_ERR(ah);
-	err = ipoib_mcast_member_attach(mcast, rec, state);
+	if (!receives || mcast->rec.mlid != rec->mlid)
+		ipoib_mcast_member_detach(mcast);
+	if (receives && !mcast->attached)
+		err = ipoib_ud_attach(priv, &rec->mgid, be16_to_cpu(rec->mlid));
 	if (err) {
 		ipoib_ah_retire(priv, ah);
 		return err;
 	}
+	mcast->attached = receives;
 	mcast->rec = *rec;
 	WRITE_ONCE(mcast->recheck_interval, IPOIB_MCAST_RECHECK_MIN);
 	WRITE_ONCE(mcast->absences, 0);
@@ -581,25 +554,6 @@ static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_check_later(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
-/*
- * Does a refused Set mean that there is no such group, or one of other values? Of a missing
- * broadcast group, for which the Set has no components to create it, the SA reports that
- * components are missing.
- */
-static bool ipoib_mcast_member_is_gone(int status)
-{
-	switch (status) {
-	case -ENOENT:
-	case -EINVAL:
-	case -EBADMSG:
-	case -EACCES:
-	case -EADDRNOTAVAIL:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /* ---- the steps ---- */
 
 static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
@@ -725,15 +679,16 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 		ipoib_mcast_member_set_joined(mcast);
 	} else if (!status) {
 		ipoib_mcast_member_renew(mcast);
-	} else if (ipoib_mcast_member_is_gone(status) && mcast->held & IPOIB_JOIN_FULL) {
-		ipoib_mcast_member_invalidate(mcast);
-		ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-	} else if (ipoib_mcast_member_is_gone(status)) {
-		ipoib_mcast_member_set_absent(mcast, events & IPOIB_MCAST_EV_RENEWING);
-	} else {
+	} else if (ipoib_sa_is_silent(status) || status == -EPROTO) {
 		/* The log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
 		ipoib_mcast_member_check_later(mcast, again);
+	} else if (mcast->held & IPOIB_JOIN_FULL) {
+		/* Refused: there is no such group, or one of other values. */
+		ipoib_mcast_member_invalidate(mcast);
+		ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
+	} else {
+		ipoib_mcast_member_set_absent(mcast, events & IPOIB_MCAST_EV_RENEWING);
 	}
 }
 
