@@ -167,7 +167,6 @@ static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 	groups->routes = IPOIB_ROUTES_ON | IPOIB_ROUTES_ASKED;
 	groups->routes_at = jiffies + IPOIB_ROUTES_POLL;
 	spin_unlock_bh(&groups->lock);
-	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
 	err = ipoib_sa_query_groups(priv);
 	if (err)
 		ipoib_mcast_route_listed(priv, err, NULL, 0);

@@ -377,23 +377,12 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 }
 
-/* Read the record; or @set what is held once more: the answer is the record, too. */
-static int ipoib_mcast_member_read(struct ipoib_mcast *mcast, bool set)
-{
-	struct ipoib_dev *priv = mcast->priv;
-
-	if (!priv->agent)
-		return -EOPNOTSUPP;
-	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
-	return set ? ipoib_sa_query_refresh(mcast) : ipoib_sa_query_group(priv, &mcast->mgid);
-}
-
 /* By the SA, or by ib_sa. */
 static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
 	mcast->reason = IPOIB_CHECK_REFUSED;
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
-	if (!ipoib_mcast_member_read(mcast, false))
+	if (!ipoib_sa_query_group(mcast->priv, &mcast->mgid))
 		return;
 	/* Most refusals of a sender mean just that. */
 	if (mcast->asked & IPOIB_JOIN_SEND)
@@ -492,7 +481,7 @@ static void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 	}
 	ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_ASK);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
-	err = ipoib_mcast_member_read(mcast, false);
+	err = ipoib_sa_query_group(mcast->priv, &mcast->mgid);
 	if (err)
 		ipoib_mcast_member_unanswered(mcast, err);
 }
@@ -510,9 +499,9 @@ static void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_CHECKING);
 	if (events & IPOIB_MCAST_EV_RENEW)
 		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEWING);
-	if (!ipoib_mcast_member_read(mcast, true))
-		return;
-	ipoib_mcast_member_check_later(mcast, events);
+	/* What is held is set once more: the answer is the record, too. */
+	if (ipoib_sa_query_refresh(mcast))
+		ipoib_mcast_member_check_later(mcast, events);
 }
 
 /* Are all values that the address handle and the QP use the same? */

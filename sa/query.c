@@ -14,24 +14,6 @@
 #define IPOIB_QUERY_RETRIES	3
 #define IPOIB_QUERY_LIST_TIMEOUT	2000
 
-static int ipoib_sa_query_ask(struct ipoib_dev *priv, const struct ib_sa_mcmember_rec *rec,
-			      struct ipoib_question *question)
-{
-	struct ipoib_member_record wire;
-	int err;
-
-	ipoib_sa_record_pack(&wire, rec);
-	question->attr = IB_SA_ATTR_MC_MEMBER_REC;
-	question->data = &wire;
-	question->len = sizeof(wire);
-	question->owner = priv;
-	ipoib_dev_get_query(priv);
-	err = ipoib_sa_agent_ask(priv->agent, question);
-	if (err)
-		ipoib_dev_put_query(priv);
-	return err;
-}
-
 /* ---- one group ---- */
 
 /**
@@ -102,58 +84,6 @@ static void ipoib_sa_query_group_answer(void *owner, int status, const struct ib
 	ipoib_dev_put_query(owner);
 }
 
-static int ipoib_sa_query_one(struct ipoib_dev *priv, u8 method,
-			      const struct ib_sa_mcmember_rec *rec,
-			      ib_sa_comp_mask mask)
-{
-	struct ipoib_question question = {
-		.method = method,
-		.mask = mask,
-		.timeout_ms = IPOIB_QUERY_TIMEOUT,
-		.retries = IPOIB_QUERY_RETRIES,
-		.answer = ipoib_sa_query_group_answer,
-	};
-
-	return ipoib_sa_query_ask(priv, rec, &question);
-}
-
-/**
- * ipoib_sa_query_group - read the record of a group
- * @priv: the interface, with an agent
- * @mgid: the group
- *
- * ipoib_mcast_record() is called with the answer, -ENOENT if there is no such
- * group, if 0 is returned.
- *
- * Context: process, may sleep
- * Return: 0 or negative error
- */
-int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
-{
-	struct ib_sa_mcmember_rec rec = { .mgid = *mgid };
-
-	return ipoib_sa_query_one(priv, IB_MGMT_METHOD_GET, &rec, IB_SA_MCMEMBER_REC_MGID);
-}
-
-/**
- * ipoib_sa_query_refresh - set a membership at the SA again
- * @mcast: a group in which the port is a member; its interface has an agent
- *
- * ib_sa keeps the membership, and would not ask the SA for what has been joined. The
- * rest is as in ipoib_sa_query_group().
- *
- * Context: work of the group
- * Return: 0 or negative error
- */
-int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast)
-{
-	struct ib_sa_mcmember_rec rec;
-	ib_sa_comp_mask mask;
-
-	mask = ipoib_sa_query_join_rec(mcast, mcast->held, &rec);
-	return ipoib_sa_query_one(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask);
-}
-
 /* ---- all groups ---- */
 
 /* Copy the data of all RMPP segments of an answer into one buffer. */
@@ -194,38 +124,97 @@ static void ipoib_sa_query_groups_answer(void *owner, int status, const struct i
 		data = ipoib_sa_query_linearize(answer, &len);
 		if (data && step >= sizeof(struct ipoib_member_record))
 			n = ipoib_sa_record_mgids(data, len, step);
-		else
+		/* The port is a member of the broadcast group: there is one at least. */
+		if (!n)
 			status = data ? -EPROTO : -ENOMEM;
 	}
-	/* The port is a member of the broadcast group: there is one at least. */
-	if (!status && !n)
-		status = -EPROTO;
 	ipoib_mcast_route_listed(owner, status, (void *)data, n);
 	kvfree(data);
 	ipoib_dev_put_query(owner);
 }
 
+/* ---- questions ---- */
+
+static int ipoib_sa_query_ask(struct ipoib_dev *priv, u8 method,
+			      const struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask)
+{
+	bool all = method == IB_SA_METHOD_GET_TABLE;
+	struct ipoib_member_record wire;
+	struct ipoib_question question = {
+		.method = method,
+		.attr = IB_SA_ATTR_MC_MEMBER_REC,
+		.mask = mask,
+		.data = &wire,
+		.len = sizeof(wire),
+		.timeout_ms = all ? IPOIB_QUERY_LIST_TIMEOUT : IPOIB_QUERY_TIMEOUT,
+		.retries = all ? 1 : IPOIB_QUERY_RETRIES,
+		.owner = priv,
+		.answer = all ? ipoib_sa_query_groups_answer : ipoib_sa_query_group_answer,
+	};
+	int err;
+
+	if (!priv->agent)
+		return -EOPNOTSUPP;
+	ipoib_stat_add(priv, IPOIB_MCAST_READS, 1);
+	ipoib_sa_record_pack(&wire, rec);
+	ipoib_dev_get_query(priv);
+	err = ipoib_sa_agent_ask(priv->agent, &question);
+	if (err)
+		ipoib_dev_put_query(priv);
+	return err;
+}
+
+/**
+ * ipoib_sa_query_group - read the record of a group
+ * @priv: the interface
+ * @mgid: the group
+ *
+ * ipoib_mcast_record() is called with the answer, -ENOENT if there is no such
+ * group, if 0 is returned.
+ *
+ * Context: process, may sleep
+ * Return: 0; -EOPNOTSUPP without an agent, or another negative error
+ */
+int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
+{
+	struct ib_sa_mcmember_rec rec = { .mgid = *mgid };
+
+	return ipoib_sa_query_ask(priv, IB_MGMT_METHOD_GET, &rec, IB_SA_MCMEMBER_REC_MGID);
+}
+
+/**
+ * ipoib_sa_query_refresh - set a membership at the SA again
+ * @mcast: a group in which the port is a member
+ *
+ * ib_sa keeps the membership, and would not ask the SA for what has been joined. The
+ * rest is as in ipoib_sa_query_group().
+ *
+ * Context: work of the group
+ * Return: as ipoib_sa_query_group()
+ */
+int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast)
+{
+	struct ib_sa_mcmember_rec rec;
+	ib_sa_comp_mask mask;
+
+	mask = ipoib_sa_query_join_rec(mcast, mcast->held, &rec);
+	return ipoib_sa_query_ask(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask);
+}
+
 /**
  * ipoib_sa_query_groups - list all groups of the partition
- * @priv: the interface, with an agent
+ * @priv: the interface
  *
  * ipoib_mcast_route_listed() is called with the answer if 0 is returned.
  *
  * Context: process, may sleep
- * Return: 0 or negative error
+ * Return: as ipoib_sa_query_group()
  */
 int ipoib_sa_query_groups(struct ipoib_dev *priv)
 {
 	struct ib_sa_mcmember_rec rec = { .pkey = cpu_to_be16(priv->pkey) };
-	struct ipoib_question question = {
-		.method = IB_SA_METHOD_GET_TABLE,
-		.mask = IB_SA_MCMEMBER_REC_PKEY,
-		.timeout_ms = IPOIB_QUERY_LIST_TIMEOUT,
-		.retries = 1,
-		.answer = ipoib_sa_query_groups_answer,
-	};
 
-	return ipoib_sa_query_ask(priv, &rec, &question);
+	return ipoib_sa_query_ask(priv, IB_SA_METHOD_GET_TABLE, &rec, IB_SA_MCMEMBER_REC_PKEY);
 }
 
 /**
