@@ -35,9 +35,6 @@
  *	that makes, removes, starts, stops or changes an interface.
  *	Never taken in a completion, an answer of the fabric or a
  *	work of groups or neighbours, so ndo_stop() may wait for all of those.
- * mutex of the agents (sa/agent.c)
- *	which ports have one, and how many interfaces share it. Taken when
- *	interfaces are made, under RTNL, and freed.
  * addr_list_lock of the net_device
  *	only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
@@ -114,8 +111,8 @@
  *	connection and go when none has existed for a while. Connections count
  *	in &ipoib_cm.nconns from before they are made until they are freed.
  * &struct ipoib_agent
- *	is found by HCA and port and shared by the interfaces of the port, which
- *	count in &ipoib_agent.users. The last of them frees it.
+ *	belongs to the interface of a port, whose children share it: these are freed before
+ *	that.
  * &struct ipoib_dev
  *	is in the list of its HCA, a child in that of its parent. A parent is unregistered
  *	with its HCA, and with it its children; one on RoCE before that if its Ethernet port

@@ -2,10 +2,9 @@
 /*
  * The agent of a port: where the SA is, and which interfaces it serves.
  *
- * The interfaces of a port share one &struct ipoib_agent, found by HCA and port. Its
+ * The interface of a port makes a &struct ipoib_agent, which its children share. Its
  * questions are in mad.c, its subscriptions to reports of the SA in notice.c.
  */
-#include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -15,9 +14,6 @@
 
 /* Pause before the SA is looked for again after a failure. */
 #define IPOIB_SM_RETRY		(HZ / 10)
-
-static LIST_HEAD(ipoib_agents);
-static DEFINE_MUTEX(ipoib_agents_lock); /* the list, and users of each */
 
 /* ---- where the SA is ---- */
 
@@ -81,7 +77,15 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 
 /* ---- lifetime ---- */
 
-static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
+/**
+ * ipoib_sa_agent_make - make the agent of a port
+ * @ca: HCA
+ * @port: port
+ *
+ * Context: may sleep
+ * Return: agent or ERR_PTR()
+ */
+struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 {
 	struct ipoib_agent *agent = kzalloc(sizeof(*agent), GFP_KERNEL);
 	int err;
@@ -99,56 +103,26 @@ static struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 	ipoib_limit_init(&agent->limit, IPOIB_QUERIES_MAX);
 	ipoib_sa_notice_init(agent);
 	err = ipoib_sa_agent_register(agent);
-	if (!err)
-		return agent;
-	kfree(agent);
-	return ERR_PTR(err);
-}
-
-/**
- * ipoib_sa_agent_get - the agent of a port
- * @ca: HCA
- * @port: port
- *
- * Context: may sleep
- * Return: agent with a reference, or ERR_PTR()
- */
-struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port)
-{
-	struct ipoib_agent *agent;
-
-	mutex_lock(&ipoib_agents_lock);
-	list_for_each_entry(agent, &ipoib_agents, list)
-		if (agent->ca == ca && agent->port == port)
-			goto found;
-	agent = ipoib_sa_agent_make(ca, port);
-	if (IS_ERR(agent))
-		goto unlock;
-	list_add(&agent->list, &ipoib_agents);
+	if (err) {
+		kfree(agent);
+		return ERR_PTR(err);
+	}
 	queue_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-found:
-	WRITE_ONCE(agent->users, agent->users + 1);
-unlock:
-	mutex_unlock(&ipoib_agents_lock);
 	return agent;
 }
 
 /**
- * ipoib_sa_agent_put - drop a reference
- * @agent: the agent
+ * ipoib_sa_agent_free - free an agent
+ * @agent: the agent; no interface uses it any more
  *
- * With the last one, what is under way ends with an error for its caller, without waiting
- * for the SA. Nothing is asked any more.
+ * What is under way ends with an error for its caller, without waiting for the SA. Nothing
+ * is asked any more.
  *
  * Context: may sleep
  */
-void ipoib_sa_agent_put(struct ipoib_agent *agent)
+void ipoib_sa_agent_free(struct ipoib_agent *agent)
 {
-	mutex_lock(&ipoib_agents_lock);
-	WRITE_ONCE(agent->users, agent->users - 1);
-	if (agent->users)
-		goto unlock;
-	list_del(&agent->list);
+	WRITE_ONCE(agent->ends, true);
 	cancel_delayed_work_sync(&agent->sm_work);
 	ipoib_sa_notice_exit(agent);
 	ib_unregister_mad_agent(agent->mad);
@@ -157,6 +131,4 @@ void ipoib_sa_agent_put(struct ipoib_agent *agent)
 	cancel_delayed_work_sync(&agent->sub_work);
 	ipoib_sa_sm_put(agent->sm);
 	kfree(agent);
-unlock:
-	mutex_unlock(&ipoib_agents_lock);
 }

@@ -76,7 +76,7 @@ static void ipoib_sa_sub_answer(void *owner, int status, const struct ib_sa_mad 
 	struct ipoib_dev *priv;
 	bool leaving;
 
-	if (!READ_ONCE(agent->users))
+	if (READ_ONCE(agent->ends))
 		return;
 	spin_lock_bh(&agent->lock);
 	leaving = agent->sub_state == IPOIB_SUB_LEAVING;
@@ -317,7 +317,7 @@ static void ipoib_sa_sub_work(struct work_struct *work)
 	struct ipoib_agent *agent = container_of(to_delayed_work(work),
 						 struct ipoib_agent, sub_work);
 
-	if (!READ_ONCE(agent->users))
+	if (READ_ONCE(agent->ends))
 		return;
 	if (list_empty_careful(&agent->devs))
 		ipoib_sa_sub_unsubscribe(agent);
@@ -356,7 +356,7 @@ void ipoib_sa_notice_init(struct ipoib_agent *agent)
 
 /**
  * ipoib_sa_notice_exit - end what is left of the subscriptions
- * @agent: an agent without users; no interface is up any more
+ * @agent: an agent that ends; no interface is up any more
  *
  * The requests are on their way when the MAD agent goes. The answers are not needed, and
  * not waited for.

@@ -362,8 +362,14 @@ static int ipoib_sa_group_ah(struct ipoib_dev *priv,
 /* Without an agent there are no reports, and no multicast routing. */
 static int ipoib_sa_init(struct ipoib_dev *priv)
 {
-	struct ipoib_agent *agent = ipoib_sa_agent_get(priv->ca, priv->port);
+	struct ipoib_agent *agent;
 
+	if (priv->parent) {
+		priv->agent = priv->parent->agent;
+		priv->neigh.limit = priv->parent->neigh.limit;
+		return 0;
+	}
+	agent = ipoib_sa_agent_make(priv->ca, priv->port);
 	if (IS_ERR(agent)) {
 		netdev_warn(priv->netdev, "no MAD agent: %ld\n", PTR_ERR(agent));
 		return 0;
@@ -375,8 +381,8 @@ static int ipoib_sa_init(struct ipoib_dev *priv)
 
 static void ipoib_sa_exit(struct ipoib_dev *priv)
 {
-	if (priv->agent)
-		ipoib_sa_agent_put(priv->agent);
+	if (priv->agent && !priv->parent)
+		ipoib_sa_agent_free(priv->agent);
 	priv->agent = NULL;
 	priv->neigh.limit = NULL;
 }

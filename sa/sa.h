@@ -92,9 +92,7 @@ enum ipoib_sub_state {
 
 /**
  * struct ipoib_agent - one port's side of the conversation with the SA
- * @list: in the list of all, under its mutex
- * @users: interfaces that hold it, under the same mutex; without any it ends, and nothing
- *	more is done about subscriptions
+ * @ends: no interface uses it any more: nothing more is done about subscriptions
  * @ca: HCA
  * @port: port
  * @mad: sends requests, takes answers
@@ -116,8 +114,7 @@ enum ipoib_sub_state {
  * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
  */
 struct ipoib_agent {
-	struct list_head list;
-	unsigned int users;
+	bool ends;
 	struct ib_device *ca;
 	u32 port;
 	struct ib_mad_agent *mad;
@@ -142,8 +139,8 @@ struct ipoib_agent {
 };
 
 /* sa/agent.c */
-struct ipoib_agent *ipoib_sa_agent_get(struct ib_device *ca, u32 port);
-void ipoib_sa_agent_put(struct ipoib_agent *agent);
+struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port);
+void ipoib_sa_agent_free(struct ipoib_agent *agent);
 
 /* sa/mad.c */
 int ipoib_sa_agent_register(struct ipoib_agent *agent);
