@@ -103,7 +103,7 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list)
 		ipoib_mcast_request_reread(mcast);
-	ipoib_mcast_route_due(priv);
+	ipoib_mcast_route_due(priv, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
@@ -133,7 +133,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 		mcast->retry_at = jiffies + ipoib_spread();
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RENEW);
 	}
-	ipoib_mcast_route_due(priv);
+	ipoib_mcast_route_due(priv, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 }
 

@@ -30,52 +30,22 @@
 /**
  * ipoib_mcast_route_due - list the groups of the link anew, if multicast is routed
  * @priv: the interface
+ * @delay: jiffies from now, or earlier if they are due already; 0 after an event
  *
  * Context: mcast.lock held
  */
-void ipoib_mcast_route_due(struct ipoib_dev *priv)
+void ipoib_mcast_route_due(struct ipoib_dev *priv, unsigned long delay)
 {
-	lockdep_assert_held(&priv->mcast.lock);
-	if (!(priv->mcast.routes & IPOIB_ROUTES_ON))
+	struct ipoib_groups *groups = &priv->mcast;
+
+	lockdep_assert_held(&groups->lock);
+	if (!(groups->routes & IPOIB_ROUTES_ON) || (delay && groups->routes & IPOIB_ROUTES_DUE))
 		return;
-	priv->mcast.routes |= IPOIB_ROUTES_DUE;
-	priv->mcast.routes_at = jiffies;
+	groups->routes |= IPOIB_ROUTES_DUE;
+	groups->routes_at = jiffies + delay;
 	/* The next pause is the first again; that there was one is kept, as it has been logged. */
-	if (priv->mcast.routes_pause)
-		priv->mcast.routes_pause = 1;
-	ipoib_mcast_resync(priv);
-}
-
-static void ipoib_mcast_route_sync(struct ipoib_dev *priv)
-{
-	unsigned int flags = READ_ONCE(priv->netdev->flags);
-	bool routing = flags & (IFF_ALLMULTI | IFF_PROMISC) && priv->agent;
-	struct ipoib_mcast *mcast;
-
-	spin_lock_bh(&priv->mcast.lock);
-	if (!(priv->mcast.routes & IPOIB_ROUTES_ON) == !routing || !ipoib_mcast_is_open(priv))
-		goto unlock;
-	if (routing) {
-		priv->mcast.routes |= IPOIB_ROUTES_ON;
-		priv->mcast.routes_pause = 0;
-		ipoib_mcast_route_due(priv);
-		goto unlock;
-	}
-	priv->mcast.routes &= IPOIB_ROUTES_ASKED;
-	list_for_each_entry(mcast, &priv->mcast.list, list)
-		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
-unlock:
-	spin_unlock_bh(&priv->mcast.lock);
-}
-
-/* The groups have to be listed once more, after a while or earlier. */
-static void ipoib_mcast_route_again(struct ipoib_dev *priv, unsigned long delay)
-{
-	lockdep_assert_held(&priv->mcast.lock);
-	if (priv->mcast.routes & IPOIB_ROUTES_DUE)
-		return;
-	priv->mcast.routes |= IPOIB_ROUTES_DUE;
-	priv->mcast.routes_at = jiffies + delay;
+	if (!delay && groups->routes_pause)
+		groups->routes_pause = 1;
 	ipoib_mcast_resync(priv);
 }
 
@@ -93,9 +63,8 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 	mcast = ipoib_mcast_group_get(priv, mgid->raw, IPOIB_USER_ROUTE);
 	if (!mcast) {
 		/* No room, or just no memory. */
-		ipoib_mcast_route_again(priv,
-					ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE) ?
-					IPOIB_ROUTES_RETRY : IPOIB_ROUTES_POLL);
+		ipoib_mcast_route_due(priv, ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE) ?
+					    IPOIB_ROUTES_RETRY : IPOIB_ROUTES_POLL);
 		return;
 	}
 	/* It may have been made since the SA last said that there is none. */
@@ -129,7 +98,7 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 				    status);
 		pause = ipoib_backoff_next(pause, IPOIB_ROUTES_RETRY, IPOIB_ROUTES_POLL);
 		priv->mcast.routes_pause = pause;
-		ipoib_mcast_route_again(priv, ipoib_backoff_spread(pause));
+		ipoib_mcast_route_due(priv, ipoib_backoff_spread(pause));
 	} else if (priv->mcast.routes & IPOIB_ROUTES_ON) {
 		priv->mcast.routes_pause = 0;
 		for (; n; n--, mgids++)
@@ -143,18 +112,31 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 }
 
 /*
- * Ask for the groups of the link if it is time to. There is one list at a time: of two the
- * first would be older than what has been reported before the second.
+ * Follow the flags, and ask for the groups of the link if it is time to. There is one list at
+ * a time: of two the first would be older than what has been reported before the second.
  *
  * Return: jiffies until this is to be called again, or ULONG_MAX
  */
 static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 {
+	unsigned int flags = READ_ONCE(priv->netdev->flags);
+	bool routing = flags & (IFF_ALLMULTI | IFF_PROMISC) && priv->agent;
 	struct ipoib_groups *groups = &priv->mcast;
 	unsigned long delay = ULONG_MAX;
+	struct ipoib_mcast *mcast;
 	int err;
 
 	spin_lock_bh(&groups->lock);
+	if (!routing && groups->routes & IPOIB_ROUTES_ON) {
+		groups->routes &= IPOIB_ROUTES_ASKED;
+		list_for_each_entry(mcast, &groups->list, list)
+			ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
+	}
+	if (routing && !(groups->routes & IPOIB_ROUTES_ON) && ipoib_mcast_is_open(priv)) {
+		groups->routes |= IPOIB_ROUTES_ON;
+		groups->routes_pause = 0;
+		ipoib_mcast_route_due(priv, 0);
+	}
 	if (!(groups->routes & IPOIB_ROUTES_ON) || groups->routes & IPOIB_ROUTES_ASKED ||
 	    !test_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		goto unlock;
@@ -235,22 +217,6 @@ static unsigned long ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *ll
 	return priv->mcast.ngroups < IPOIB_MCAST_MAX ? HZ / 10 : ULONG_MAX;
 }
 
-static unsigned long ipoib_mcast_listen_sync(struct ipoib_dev *priv)
-{
-	struct net_device *dev = priv->netdev;
-	unsigned long delay = ULONG_MAX;
-	struct netdev_hw_addr *ha;
-
-	netif_addr_lock_bh(dev);
-	spin_lock(&priv->mcast.lock);
-	netdev_for_each_mc_addr(ha, dev)
-		delay = min(delay, ipoib_mcast_listen_add(priv, ha->addr));
-	ipoib_mcast_group_sweep(priv, IPOIB_USER_LISTEN);
-	spin_unlock(&priv->mcast.lock);
-	netif_addr_unlock_bh(dev);
-	return delay;
-}
-
 /**
  * ipoib_mcast_interest_work - follow what the stack listens to, and the groups to route
  * @work: &ipoib_groups.work
@@ -262,13 +228,20 @@ static unsigned long ipoib_mcast_listen_sync(struct ipoib_dev *priv)
 void ipoib_mcast_interest_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, mcast.work);
-	unsigned long delay;
+	struct net_device *dev = priv->netdev;
+	unsigned long delay = ULONG_MAX;
+	struct netdev_hw_addr *ha;
 
 	/* Queued by a caller that ran before the interface began to go down. */
 	if (!ipoib_mcast_is_open(priv))
 		return;
-	delay = ipoib_mcast_listen_sync(priv);
-	ipoib_mcast_route_sync(priv);
+	netif_addr_lock_bh(dev);
+	spin_lock(&priv->mcast.lock);
+	netdev_for_each_mc_addr(ha, dev)
+		delay = min(delay, ipoib_mcast_listen_add(priv, ha->addr));
+	ipoib_mcast_group_sweep(priv, IPOIB_USER_LISTEN);
+	spin_unlock(&priv->mcast.lock);
+	netif_addr_unlock_bh(dev);
 	delay = min(delay, ipoib_mcast_route_step(priv));
 	if (delay != ULONG_MAX && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		queue_delayed_work(priv->wq, &priv->mcast.work, delay);

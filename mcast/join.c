@@ -304,7 +304,7 @@ static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 		/* All other groups wait for this one. */
 		ipoib_mcast_post(mcast, 0);
 	}
-	ipoib_mcast_route_due(priv);
+	ipoib_mcast_route_due(priv, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 }
 

@@ -172,7 +172,7 @@ const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast);
 
 /* mcast/interest.c */
 void ipoib_mcast_interest_work(struct work_struct *work);
-void ipoib_mcast_route_due(struct ipoib_dev *priv);
+void ipoib_mcast_route_due(struct ipoib_dev *priv, unsigned long delay);
 void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid);
 
 /* mcast/join.c */

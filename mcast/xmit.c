@@ -63,20 +63,6 @@ static void ipoib_mcast_send_send(struct ipoib_txq *txq, struct sk_buff *skb, st
 	ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
 }
 
-static void ipoib_mcast_send_by_broadcast(struct ipoib_txq *txq, struct sk_buff *skb)
-{
-	struct ipoib_dev *priv = txq->priv;
-	struct ipoib_mcast *mcast = rcu_dereference(priv->broadcast);
-	struct ipoib_ah *ah = mcast ? rcu_dereference(mcast->ah) : NULL;
-
-	if (unlikely(!ah)) {
-		ipoib_drop(priv, skb, IPOIB_TX_NO_BROADCAST);
-		return;
-	}
-	ipoib_stat_add(priv, IPOIB_TX_TO_BROADCAST, 1);
-	ipoib_mcast_send_send(txq, skb, ah);
-}
-
 /* It was missing at the last question. Ask again, and go on meanwhile. */
 static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 {
@@ -166,10 +152,10 @@ static struct ipoib_mcast *ipoib_mcast_send_find(struct ipoib_dev *priv,
 static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
+	enum ipoib_stat why, by = IPOIB_TX_TO_BROADCAST;
 	struct ipoib_dev *priv = txq->priv;
-	struct ipoib_ah *routers = NULL;
 	struct ipoib_mcast *mcast;
-	enum ipoib_stat why;
+	struct ipoib_ah *ah = NULL;
 	union ib_gid mgid;
 	bool absent;
 
@@ -190,15 +176,17 @@ static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 		goto send;
 	absent = ipoib_mcast_send_is_absent(mcast);
 	if ((absent || mcast->parked) && ipoib_mcast_send_is_for_routers(skb)) {
-		routers = ipoib_mcast_send_routers_ah(priv, mgid);
+		ah = ipoib_mcast_send_routers_ah(priv, mgid);
+		if (ah)
+			by = IPOIB_TX_TO_ROUTERS;
 		goto send;
 	}
-	why = absent ? IPOIB_TX_NO_GROUP : IPOIB_TX_GROUP_FAIL;
-	if (absent || (mcast->state == IPOIB_MCAST_BACKOFF &&
-		       ipoib_mcast_check_is_definitive(READ_ONCE(mcast->reason))))
-		goto drop;
-	if (mcast->state == IPOIB_MCAST_BACKOFF)
+	if (mcast->state == IPOIB_MCAST_BACKOFF &&
+	    !ipoib_mcast_check_is_definitive(READ_ONCE(mcast->reason)))
 		goto send;
+	why = absent ? IPOIB_TX_NO_GROUP : IPOIB_TX_GROUP_FAIL;
+	if (absent || mcast->state == IPOIB_MCAST_BACKOFF)
+		goto drop;
 park:
 	why = IPOIB_TX_QUEUE_FULL;
 	if (!ipoib_mcast_send_park(mcast, skb))
@@ -207,13 +195,15 @@ park:
 	return;
 
 send:
+	mcast = rcu_dereference(priv->broadcast);
+	if (!ah && mcast)
+		ah = rcu_dereference(mcast->ah);
+	why = IPOIB_TX_NO_BROADCAST;
+	if (!ah)
+		goto drop;
 	spin_unlock(&priv->mcast.lock);
-	if (routers) {
-		ipoib_stat_add(priv, IPOIB_TX_TO_ROUTERS, 1);
-		ipoib_mcast_send_send(txq, skb, routers);
-	} else {
-		ipoib_mcast_send_by_broadcast(txq, skb);
-	}
+	ipoib_stat_add(priv, by, 1);
+	ipoib_mcast_send_send(txq, skb, ah);
 	return;
 
 drop:
