@@ -163,8 +163,7 @@ static inline bool ipoib_sa_is_silent(int status)
 
 /* sa/ */
 extern const struct ipoib_fabric_ops ipoib_sa_ops;
-void ipoib_sa_register(void);
-void ipoib_sa_unregister(void);
+extern struct ib_sa_client ipoib_sa_client;
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
 bool ipoib_sa_notice_on(struct ipoib_agent *agent);
 int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);

@@ -331,7 +331,7 @@ static int __init ipoib_init(void)
 						    IPOIB_QUEUE_MAX));
 	ipoib_debugfs_init();
 	ipoib_debug_register();
-	ipoib_sa_register();
+	ib_sa_register_client(&ipoib_sa_client);
 	err = ipoib_roce_register();
 	if (err)
 		goto unregister_sa;
@@ -363,7 +363,7 @@ unregister_netevent:
 unregister_roce:
 	ipoib_roce_unregister();
 unregister_sa:
-	ipoib_sa_unregister();
+	ib_sa_unregister_client(&ipoib_sa_client);
 	ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	return err;
@@ -377,7 +377,7 @@ static void __exit ipoib_exit(void)
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 	ipoib_roce_unregister();
-	ipoib_sa_unregister();
+	ib_sa_unregister_client(&ipoib_sa_client);
 	ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	/* Paths and groups that wait for their grace period. */

@@ -204,7 +204,7 @@ static int ipoib_mcg_show(struct seq_file *file, void *at)
 	seq_printf(file, "  complete: %9s\n", rcu_access_pointer(mcast->ah) ? "yes" : "no");
 	seq_printf(file, "  send_only: %8s\n",
 		   ipoib_mcast_group_want(mcast) & IPOIB_JOIN_RECEIVES ? "no" : "yes");
-	seq_printf(file, "  state: %12s\n", ipoib_mcast_group_state_name(mcast));
+	seq_printf(file, "  state: %12s\n", ipoib_mcast_state_names[mcast->state]);
 	seq_printf(file, "  join_state: %7u\n", READ_ONCE(mcast->held));
 	seq_printf(file, "  mlid: %#13x\n", mcast->held ? be16_to_cpu(mcast->rec.mlid) : 0);
 	seq_printf(file, "  users: %12s\n", ipoib_mcg_users[mcast->users & 7]);

@@ -15,7 +15,7 @@
 #include "ipoib_trace.h"
 #include "mcast/mcast.h"
 
-static const char * const ipoib_group_state_names[] = {
+const char * const ipoib_mcast_state_names[IPOIB_NR_MCAST_STATES] = {
 	[IPOIB_MCAST_IDLE]	= "idle",
 	[IPOIB_MCAST_JOINING]	= "joining",
 	[IPOIB_MCAST_ASKING]	= "asking",
@@ -24,20 +24,6 @@ static const char * const ipoib_group_state_names[] = {
 	[IPOIB_MCAST_BACKOFF]	= "backoff",
 	[IPOIB_MCAST_ABSENT]	= "absent",
 };
-
-static_assert(ARRAY_SIZE(ipoib_group_state_names) == IPOIB_NR_MCAST_STATES);
-
-/**
- * ipoib_mcast_group_state_name - state of a group in words
- * @mcast: the group
- *
- * Context: &ipoib_groups.lock held
- * Return: static string
- */
-const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast)
-{
-	return ipoib_group_state_names[mcast->state];
-}
 
 /**
  * ipoib_mcast_group_is_broadcast - whether a group is the broadcast group
@@ -281,16 +267,6 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 		priv->mcast.cap_logged = false;
 }
 
-/**
- * ipoib_mcast_group_free - free a group
- * @mcast: the group, not in the table any more, and its work not queued
- */
-void ipoib_mcast_group_free(struct ipoib_mcast *mcast)
-{
-	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
-	kfree_rcu(mcast, rcu);
-}
-
 /* ---- works and events ---- */
 
 /**
@@ -399,5 +375,5 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 						    IPOIB_MCAST_EV_RENEWING));
 	spin_unlock_bh(&priv->mcast.lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
-			  ipoib_group_state_names[state], mcast->status);
+			  ipoib_mcast_state_names[state], mcast->status);
 }

@@ -741,7 +741,8 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 	cancel_delayed_work(&mcast->work);
 	/* Frames that have come before that make the group anew, or are dropped. */
 	ipoib_mcast_group_send(mcast);
-	ipoib_mcast_group_free(mcast);
+	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
+	kfree_rcu(mcast, rcu);
 }
 
 /*

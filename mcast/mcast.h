@@ -152,12 +152,12 @@ static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from, enum ipoib
 }
 
 /* mcast/group.c */
+extern const char * const ipoib_mcast_state_names[IPOIB_NR_MCAST_STATES];
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid, u8 user);
 struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid, u8 user);
 void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user);
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
-void ipoib_mcast_group_free(struct ipoib_mcast *mcast);
 void ipoib_mcast_queue(struct ipoib_mcast *mcast, unsigned long delay);
 void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events);
 void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user);
@@ -168,7 +168,6 @@ bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state);
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state);
-const char *ipoib_mcast_group_state_name(const struct ipoib_mcast *mcast);
 
 /* mcast/interest.c */
 void ipoib_mcast_interest_work(struct work_struct *work);

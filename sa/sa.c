@@ -42,7 +42,7 @@
 #define IPOIB_SA_TIMEOUT_MS	1000
 
 /* Its queries and joins count for ib_sa, which waits for them at the unloading. */
-static struct ib_sa_client ipoib_sa_client;
+struct ib_sa_client ipoib_sa_client;
 
 /* Receives are made for no more than a page, whatever Omni-Path's ports take. */
 static unsigned int ipoib_sa_mtu(u8 mtu)
@@ -167,15 +167,10 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 /* The core knows a query that has ended by its number. */
 static void ipoib_sa_path_cancel(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 {
-	struct ib_sa_query *query;
-	int id;
-
 	spin_lock_bh(&priv->neigh.lock);
-	query = neigh->query;
-	id = neigh->query_id;
+	if (neigh->query)
+		ib_sa_cancel_query(neigh->query_id, neigh->query);
 	spin_unlock_bh(&priv->neigh.lock);
-	if (query)
-		ib_sa_cancel_query(id, query);
 }
 
 static int ipoib_sa_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
@@ -432,19 +427,3 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.left = ipoib_sa_left,
 	.group_ah = ipoib_sa_group_ah,
 };
-
-/**
- * ipoib_sa_register - become a client of the SA module
- */
-void ipoib_sa_register(void)
-{
-	ib_sa_register_client(&ipoib_sa_client);
-}
-
-/**
- * ipoib_sa_unregister - wait for the last callback of the SA module
- */
-void ipoib_sa_unregister(void)
-{
-	ib_sa_unregister_client(&ipoib_sa_client);
-}
