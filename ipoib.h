@@ -10,7 +10,6 @@
 #include <rdma/ib_verbs.h>
 
 #include "ipoib_backoff.h"
-#include "ipoib_child.h"
 #include "ipoib_cm.h"
 #include "ipoib_fabric.h"
 #include "ipoib_multicast.h"
@@ -114,12 +113,12 @@
  *	belongs to the interface of a port, whose children share it: these are freed before
  *	that.
  * &struct ipoib_dev
- *	is in the list of its HCA, a child in that of its parent. A parent is unregistered
+ *	is in the list of its HCA, a child behind its parent. A parent is unregistered
  *	with its HCA, and with it its children; one on RoCE before that if its Ethernet port
  *	is unregistered, and this and children by rtnetlink, or by their own control work.
  *	&ipoib_dev.free_work takes an interface apart, without RTNL, when its net_device
- *	has no user any more. Until then it counts in &ipoib_dev.users, which the HCA waits
- *	for, or a child in &ipoib_dev.queries of its parent. On RoCE it holds the
+ *	has no user any more. Until then it counts in &ipoib_hca.users, which is waited for
+ *	before the HCA goes, or a child in &ipoib_dev.queries of its parent. On RoCE it holds the
  *	net_device of the Ethernet port till then.
  * queries for paths, questions about groups, memberships of a P_Key that was replaced
  *	are counted in &ipoib_dev.queries; the interface is not freed before
@@ -165,6 +164,7 @@ enum {
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_DEAD,	/* the HCA has failed, all that is left is to go */
+	IPOIB_FLAG_SYSFS,	/* a child that the file create_child has made */
 };
 
 /* Bits of &ipoib_ctl.events: what the control work has to do. */
@@ -206,6 +206,27 @@ struct ipoib_pmtu {
 	unsigned long since;
 	/** @answers: senders that got an ICMP error since @since */
 	unsigned int answers;
+};
+
+/**
+ * struct ipoib_hca - an HCA and its interfaces
+ */
+struct ipoib_hca {
+	/** @ca: the HCA */
+	struct ib_device *ca;
+	/** @list: in the list of all of them */
+	struct list_head list;
+	/** @handler: of its asynchronous events */
+	struct ib_event_handler handler;
+	/**
+	 * @devs: &struct ipoib_dev, children behind their parents; read under RCU, changed
+	 *	under RTNL
+	 */
+	struct list_head devs;
+	/** @users: interfaces without a parent that are not freed yet, in @devs or not */
+	atomic_t users;
+	/** @failed: it has reported that it has */
+	bool failed;
 };
 
 /**
@@ -291,16 +312,12 @@ struct ipoib_dev {
 	struct ipoib_agent *agent;
 	/** @agent_list: in &ipoib_agent.devs while up, under its lock */
 	struct list_head agent_list;
-	/** @users: interfaces of the HCA that are not freed yet; unused by children */
-	atomic_t *users;
-	/** @list: among the interfaces of the HCA, or in @children, read under RCU */
+	/** @hca: the HCA and its interfaces */
+	struct ipoib_hca *hca;
+	/** @list: in &ipoib_hca.devs, read under RCU */
 	struct list_head list;
-	/** @kind: how it was made */
-	enum ipoib_kind kind;
 	/** @parent: the interface of the port if this one is a child, else NULL */
 	struct ipoib_dev *parent;
-	/** @children: those of a parent, read under RCU, changed under RTNL */
-	struct list_head children;
 	/** @lower: net_device of the parent, on RoCE that of the port, held; or NULL */
 	struct net_device *lower;
 	/** @free_work: takes it apart, on a queue of ipoib_dev.c */
@@ -439,8 +456,9 @@ void ipoib_netdev_setup(struct net_device *dev);
 bool ipoib_dev_is_ours(const struct net_device *dev);
 
 /* ipoib_dev.c */
-int ipoib_dev_add(struct ipoib_dev *priv, struct list_head *list, bool connected,
-		  struct netlink_ext_ack *extack);
+int ipoib_dev_add(struct ipoib_dev *priv, bool connected, struct netlink_ext_ack *extack);
+int ipoib_dev_add_child(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
+			bool connected, struct netlink_ext_ack *extack);
 void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head);
 int ipoib_dev_register(void);
 void ipoib_dev_unregister(void);

@@ -14,24 +14,6 @@
 
 #include "ipoib.h"
 
-/**
- * struct ipoib_hca - an HCA and its interfaces
- * @ca: the HCA
- * @list: in the list of all of them
- * @handler: of its asynchronous events
- * @devs: &struct ipoib_dev, read under RCU, changed under RTNL
- * @users: interfaces that are not freed yet, also those no longer in @devs
- * @failed: it has reported that it has
- */
-struct ipoib_hca {
-	struct ib_device *ca;
-	struct list_head list;
-	struct ib_event_handler handler;
-	struct list_head devs;
-	atomic_t users;
-	bool failed;
-};
-
 /* Under RTNL */
 static LIST_HEAD(ipoib_hcas);
 
@@ -46,13 +28,10 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 		goto warn;
 	priv = netdev_priv(dev);
 	priv->netdev = dev;
-	priv->ca = hca->ca;
+	priv->hca = hca;
 	priv->port = port;
-	priv->fabric = &ipoib_sa_ops;
-	priv->kind = IPOIB_KIND_PORT;
-	priv->users = &hca->users;
 	rtnl_lock();
-	err = ipoib_dev_add(priv, &hca->devs, false, NULL);
+	err = ipoib_dev_add(priv, false, NULL);
 	rtnl_unlock();
 	if (!err)
 		return;
@@ -130,12 +109,9 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 		return -EEXIST;
 	}
 	priv->netdev = dev;
-	priv->ca = hca->ca;
-	priv->fabric = &ipoib_roce_ops;
-	priv->kind = IPOIB_KIND_LINK;
-	priv->users = &hca->users;
+	priv->hca = hca;
 	priv->lower = lower;
-	return ipoib_dev_add(priv, &hca->devs, connected, extack);
+	return ipoib_dev_add(priv, connected, extack);
 }
 
 static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
@@ -160,16 +136,13 @@ static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 static void ipoib_event_handler(struct ib_event_handler *handler, struct ib_event *event)
 {
 	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca, handler);
-	struct ipoib_dev *priv, *child;
+	struct ipoib_dev *priv;
 
 	if (event->event == IB_EVENT_DEVICE_FATAL)
 		WRITE_ONCE(hca->failed, true);
 	rcu_read_lock();
-	list_for_each_entry_rcu(priv, &hca->devs, list) {
+	list_for_each_entry_rcu(priv, &hca->devs, list)
 		ipoib_event(priv, event);
-		list_for_each_entry_rcu(child, &priv->children, list)
-			ipoib_event(child, event);
-	}
 	rcu_read_unlock();
 }
 
@@ -208,17 +181,15 @@ no_interfaces:
 static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 {
 	struct ipoib_hca *hca = client_data;
-	struct ipoib_dev *priv, *tmp, *child, *next;
+	struct ipoib_dev *priv, *tmp;
 	LIST_HEAD(head);
 
 	ib_unregister_event_handler(&hca->handler);
 	rtnl_lock();
 	list_del(&hca->list);
-	list_for_each_entry_safe(priv, tmp, &hca->devs, list) {
-		list_for_each_entry_safe(child, next, &priv->children, list)
-			ipoib_dev_del(child, &head);
+	/* Children before their parents. */
+	list_for_each_entry_safe_reverse(priv, tmp, &hca->devs, list)
 		ipoib_dev_del(priv, &head);
-	}
 	unregister_netdevice_many(&head);
 	rtnl_unlock();
 	/* Also for those that others have unregistered. */
@@ -277,18 +248,6 @@ static bool ipoib_match_dev(struct ipoib_match *match, const struct ipoib_dev *p
 	return !match->addr || ipoib_dev_has_addr(match->dev, match->addr);
 }
 
-static bool ipoib_match_port(struct ipoib_match *match, const struct ipoib_dev *priv)
-{
-	const struct ipoib_dev *child;
-
-	if (ipoib_match_dev(match, priv))
-		return true;
-	list_for_each_entry_rcu(child, &priv->children, list)
-		if (ipoib_match_dev(match, child))
-			return true;
-	return false;
-}
-
 /*
  * A node can be asked for an address that no interface of the link has: one of lo, a
  * dummy or a VRF. If just one interface has P_Key and GID, the request came by that. The
@@ -306,7 +265,7 @@ ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(priv, &hca->devs, list) {
-		found = priv->port == port && ipoib_match_port(&match, priv);
+		found = priv->port == port && ipoib_match_dev(&match, priv);
 		if (found)
 			break;
 	}

@@ -132,7 +132,9 @@ int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
 	ipoib_dev_take_guid(priv, gid.global.interface_id);
 	priv->local_gid = gid;
 	ipoib_dev_set_lladdr(priv);
-	list_for_each_entry(child, &priv->children, list) {
+	list_for_each_entry(child, &priv->hca->devs, list) {
+		if (child->parent != priv)
+			continue;
 		ipoib_dev_take_guid(child, gid.global.interface_id);
 		ipoib_ctl_post(child, IPOIB_CTL_PORT);
 	}
@@ -484,7 +486,6 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	struct ipoib_port port;
 	int err;
 
-	INIT_LIST_HEAD(&priv->children);
 	spin_lock_init(&priv->ah.lock);
 	INIT_LIST_HEAD(&priv->ah.dead);
 	INIT_LIST_HEAD(&priv->ah.fenced);
@@ -569,7 +570,7 @@ static void ipoib_dev_free(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(work, struct ipoib_dev, free_work);
 	struct ipoib_dev *parent = priv->parent;
-	atomic_t *users = priv->users;
+	atomic_t *users = &priv->hca->users;
 
 	ipoib_dev_exit(priv);
 	free_netdev(priv->netdev);
@@ -594,9 +595,8 @@ static void ipoib_dev_gone(struct net_device *dev)
 /**
  * ipoib_dev_add - make an interface of a fresh net_device, and register it
  * @priv: the interface, of a net_device made with ipoib_link_ops.setup, whose MTU is the one that
- *	the administrator asks for, or 0. &ipoib_dev.netdev, @ca, @port, @fabric and @kind are
- *	set, @users or @parent, @lower if there is one, and @pkey of a child
- * @list: that of the interfaces of the HCA, or of the children of the parent
+ *	the administrator asks for, or 0. &ipoib_dev.netdev, @hca and @port are set, @lower if
+ *	there is one, and @parent and @pkey of a child
  * @connected: start in connected mode
  * @extack: for the cause of a failure, or NULL
  *
@@ -604,14 +604,15 @@ static void ipoib_dev_gone(struct net_device *dev)
  * Return: 0; -EOPNOTSUPP if there is no connected mode here; -EINVAL if the port cannot do the
  * MTU; or another negative error. The caller frees the net_device if this fails
  */
-int ipoib_dev_add(struct ipoib_dev *priv, struct list_head *list, bool connected,
-		  struct netlink_ext_ack *extack)
+int ipoib_dev_add(struct ipoib_dev *priv, bool connected, struct netlink_ext_ack *extack)
 {
 	struct net_device *dev = priv->netdev;
 	unsigned int mtu = dev->mtu;
 	int err;
 
 	ASSERT_RTNL();
+	priv->ca = priv->hca->ca;
+	priv->fabric = rdma_protocol_ib(priv->ca, priv->port) ? &ipoib_sa_ops : &ipoib_roce_ops;
 	err = ipoib_dev_init(priv);
 	if (err)
 		return err;
@@ -637,10 +638,10 @@ int ipoib_dev_add(struct ipoib_dev *priv, struct list_head *list, bool connected
 	if (priv->parent)
 		ipoib_dev_get_query(priv->parent);
 	else
-		atomic_inc(priv->users);
+		atomic_inc(&priv->hca->users);
 	INIT_WORK(&priv->free_work, ipoib_dev_free);
 	dev->priv_destructor = ipoib_dev_gone;
-	list_add_tail_rcu(&priv->list, list);
+	list_add_tail_rcu(&priv->list, &priv->hca->devs);
 	if (priv->roce)
 		ipoib_roce_watch(priv);
 	/* An event may have come before it was in the list. */
@@ -651,6 +652,39 @@ exit:
 	/* The control work, which takes RTNL, was not posted before the interface was listed. */
 	ipoib_dev_exit(priv);
 	return err;
+}
+
+/**
+ * ipoib_dev_add_child - make a further interface on a port, on the link of a partition
+ * @parent: the interface of the port, an InfiniBand port. They share the port: QP, groups, paths
+ *	and connections of the child are its own
+ * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails. Its MTU is the one
+ *	that the administrator asks for, or 0
+ * @pkey: P_Key; that the port does not have it now is no failure
+ * @connected: start in connected mode
+ * @extack: for the cause of a failure, or NULL
+ *
+ * Context: RTNL held
+ * Return: 0; -ENODEV if the HCA has failed; or a negative error of ipoib_dev_add()
+ */
+int ipoib_dev_add_child(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
+			bool connected, struct netlink_ext_ack *extack)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	ASSERT_RTNL();
+	if (test_bit(IPOIB_FLAG_DEAD, &parent->flags)) {
+		NL_SET_ERR_MSG(extack, "the HCA has failed");
+		return -ENODEV;
+	}
+	priv->netdev = dev;
+	priv->hca = parent->hca;
+	priv->port = parent->port;
+	priv->parent = parent;
+	priv->lower = parent->netdev;
+	priv->pkey = pkey | IPOIB_PKEY_FULL;
+	priv->admin_guid = parent->admin_guid;
+	return ipoib_dev_add(priv, connected, extack);
 }
 
 /**

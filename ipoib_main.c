@@ -43,8 +43,9 @@ static int ipoib_open(struct net_device *dev)
 	if (err)
 		return err;
 	/* Children follow. What goes wrong with one of them is logged there. */
-	list_for_each_entry(child, &priv->children, list)
-		dev_open(child->netdev, NULL);
+	list_for_each_entry(child, &priv->hca->devs, list)
+		if (child->parent == priv)
+			dev_open(child->netdev, NULL);
 	return 0;
 }
 
@@ -52,8 +53,9 @@ static int ipoib_stop(struct net_device *dev)
 {
 	struct ipoib_dev *priv = netdev_priv(dev), *child;
 
-	list_for_each_entry(child, &priv->children, list)
-		dev_close(child->netdev);
+	list_for_each_entry(child, &priv->hca->devs, list)
+		if (child->parent == priv)
+			dev_close(child->netdev);
 	ipoib_dev_down(priv);
 	return 0;
 }

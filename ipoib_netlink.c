@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * rtnetlink: what `ip -d link` shows of an interface, what of it can be changed there, children,
- * and interfaces on RoCE ports. Policy stays in ipoib_dev.c, ipoib_child.c and ipoib_client.c;
- * this file translates.
+ * and interfaces on RoCE ports. Policy stays in ipoib_dev.c and ipoib_client.c; this file
+ * translates.
  */
 #include <linux/if_link.h>
 #include <net/rtnetlink.h>
@@ -48,7 +48,7 @@ static int ipoib_link_add_child(struct net_device *dev, struct ipoib_dev *parent
 			NL_SET_ERR_MSG(extack, "the parent has no P_Key yet: give one");
 		return -EINVAL;
 	}
-	return ipoib_child_add(parent, dev, pkey, IPOIB_KIND_LINK, connected, extack);
+	return ipoib_dev_add_child(parent, dev, pkey, connected, extack);
 }
 
 static int ipoib_link_add_roce(struct net_device *dev, struct net_device *lower,
@@ -135,7 +135,7 @@ static void ipoib_link_del(struct net_device *dev, struct list_head *head)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
 
-	if (priv->kind != IPOIB_KIND_PORT)
+	if (priv->lower)
 		ipoib_dev_del(priv, head);
 }
 

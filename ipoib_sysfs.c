@@ -114,6 +114,18 @@ static int ipoib_sysfs_pkey(const char *buf, u16 *pkey)
 	return 0;
 }
 
+static struct ipoib_dev *ipoib_sysfs_find_child(struct ipoib_dev *parent, u16 pkey)
+{
+	struct ipoib_dev *priv;
+
+	ASSERT_RTNL();
+	list_for_each_entry(priv, &parent->hca->devs, list)
+		if (priv->parent == parent && test_bit(IPOIB_FLAG_SYSFS, &priv->flags) &&
+		    priv->pkey == (pkey | IPOIB_PKEY_FULL))
+			return priv;
+	return NULL;
+}
+
 static bool ipoib_sysfs_is_deleted(const struct ipoib_dev *child)
 {
 	return test_bit(IPOIB_CTL_DELETE, &child->ctl.events);
@@ -131,17 +143,19 @@ static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 	err = ipoib_sysfs_pkey(buf, &pkey);
 	if (err)
 		return err;
-	child = ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS);
+	child = ipoib_sysfs_find_child(parent, pkey);
 	if (child && ipoib_sysfs_is_deleted(child))
 		return restart_syscall();
 	if (child || parent->pkey == (pkey | IPOIB_PKEY_FULL))
 		return -ENOTUNIQ;
 	snprintf(name, sizeof(name), "%.10s.%04x", parent->netdev->name, pkey);
-	dev = alloc_netdev(sizeof(struct ipoib_dev), name, NET_NAME_ENUM, ipoib_link_ops.setup);
+	dev = alloc_netdev(sizeof(*child), name, NET_NAME_ENUM, ipoib_link_ops.setup);
 	if (!dev)
 		return -ENOMEM;
 	dev_net_set(dev, dev_net(parent->netdev));
-	err = ipoib_child_add(parent, dev, pkey, IPOIB_KIND_SYSFS, false, NULL);
+	child = netdev_priv(dev);
+	set_bit(IPOIB_FLAG_SYSFS, &child->flags);
+	err = ipoib_dev_add_child(parent, dev, pkey, false, NULL);
 	if (err)
 		free_netdev(dev);
 	return err;
@@ -169,7 +183,7 @@ static int ipoib_sysfs_delete_child(struct ipoib_dev *parent, const char *buf)
 	err = ipoib_sysfs_pkey(buf, &pkey);
 	if (err)
 		return err;
-	child = ipoib_child_find(parent, pkey, IPOIB_KIND_SYSFS);
+	child = ipoib_sysfs_find_child(parent, pkey);
 	if (!child || ipoib_sysfs_is_deleted(child))
 		return -ENODEV;
 	ipoib_ctl_post(child, IPOIB_CTL_DELETE);

@@ -175,14 +175,12 @@ static bool ipoib_mcast_listen_is_on(struct ipoib_dev *priv, const union ib_gid 
 /* ib_sa has one membership for all interfaces of the port. */
 static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
-	struct ipoib_dev *parent = priv->parent ?: priv;
-	struct ipoib_dev *child;
-	bool shared;
+	struct ipoib_dev *other;
+	bool shared = false;
 
 	rcu_read_lock();
-	shared = ipoib_mcast_listen_is_on(parent, mgid);
-	list_for_each_entry_rcu(child, &parent->children, list)
-		shared = shared || ipoib_mcast_listen_is_on(child, mgid);
+	list_for_each_entry_rcu(other, &priv->hca->devs, list)
+		shared |= other->port == priv->port && ipoib_mcast_listen_is_on(other, mgid);
 	rcu_read_unlock();
 	return shared;
 }
