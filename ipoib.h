@@ -209,6 +209,18 @@ struct ipoib_pmtu {
 };
 
 /**
+ * struct ipoib_debugfs_list - a list that a file of debugfs has
+ */
+struct ipoib_debugfs_list {
+	/** @lock: protects it */
+	spinlock_t *lock;
+	/** @head: its head */
+	struct list_head *head;
+	/** @show: prints an element, with @lock held */
+	int (*show)(struct seq_file *file, void *at);
+};
+
+/**
  * struct ipoib_hca - an HCA and its interfaces
  */
 struct ipoib_hca {
@@ -338,6 +350,8 @@ struct ipoib_dev {
 	struct completion queries_done;
 	/** @debugfs: files with the groups, the paths and the connections */
 	struct dentry *debugfs[3];
+	/** @debugfs_lists: those of the first two */
+	struct ipoib_debugfs_list debugfs_lists[2];
 };
 
 /**

@@ -14,9 +14,45 @@
 
 static struct dentry *ipoib_debugfs_root;
 
-DEFINE_SEQ_ATTRIBUTE(ipoib_mcg);
+static void *ipoib_list_seq_start(struct seq_file *file, loff_t *pos)
+	__acquires(list->lock)
+{
+	const struct ipoib_debugfs_list *list = file->private;
 
-DEFINE_SEQ_ATTRIBUTE(ipoib_neigh);
+	spin_lock_bh(list->lock);
+	return seq_list_start(list->head, *pos);
+}
+
+static void *ipoib_list_seq_next(struct seq_file *file, void *at, loff_t *pos)
+{
+	const struct ipoib_debugfs_list *list = file->private;
+
+	return seq_list_next(at, list->head, pos);
+}
+
+static void ipoib_list_seq_stop(struct seq_file *file, void *at)
+	__releases(list->lock)
+{
+	const struct ipoib_debugfs_list *list = file->private;
+
+	spin_unlock_bh(list->lock);
+}
+
+static int ipoib_list_seq_show(struct seq_file *file, void *at)
+{
+	const struct ipoib_debugfs_list *list = file->private;
+
+	return list->show(file, at);
+}
+
+static const struct seq_operations ipoib_list_sops = {
+	.start = ipoib_list_seq_start,
+	.next = ipoib_list_seq_next,
+	.stop = ipoib_list_seq_stop,
+	.show = ipoib_list_seq_show,
+};
+
+DEFINE_SEQ_ATTRIBUTE(ipoib_list);
 
 DEFINE_SEQ_ATTRIBUTE(ipoib_cm);
 
@@ -25,7 +61,7 @@ DEFINE_SEQ_ATTRIBUTE(ipoib_cm);
  * the initial one the inode number of the namespace is part of the name.
  */
 static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv, const char *suffix,
-					 const struct file_operations *fops)
+					 void *data, const struct file_operations *fops)
 {
 	const struct net *net = dev_net(priv->netdev);
 	char name[IFNAMSIZ + sizeof(".4294967295_path")];
@@ -34,7 +70,7 @@ static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv, const char *suf
 		snprintf(name, sizeof(name), "%s_%s", priv->netdev->name, suffix);
 	else
 		snprintf(name, sizeof(name), "%s.%u_%s", priv->netdev->name, net->ns.inum, suffix);
-	return debugfs_create_file(name, 0400, ipoib_debugfs_root, priv, fops);
+	return debugfs_create_file(name, 0400, ipoib_debugfs_root, data, fops);
 }
 
 /**
@@ -45,11 +81,19 @@ static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv, const char *suf
  */
 void ipoib_debugfs_add(struct ipoib_dev *priv)
 {
+	struct ipoib_debugfs_list *lists = priv->debugfs_lists;
+
 	ASSERT_RTNL();
-	priv->debugfs[0] = ipoib_debugfs_file(priv, "mcg", &ipoib_mcg_fops);
-	priv->debugfs[1] = ipoib_debugfs_file(priv, "path", &ipoib_neigh_fops);
+	lists[0] = (struct ipoib_debugfs_list) {
+		&priv->mcast.lock, &priv->mcast.list, ipoib_mcast_show
+	};
+	lists[1] = (struct ipoib_debugfs_list) {
+		&priv->neigh.lock, &priv->neigh.list, ipoib_neigh_show
+	};
+	priv->debugfs[0] = ipoib_debugfs_file(priv, "mcg", &lists[0], &ipoib_list_fops);
+	priv->debugfs[1] = ipoib_debugfs_file(priv, "path", &lists[1], &ipoib_list_fops);
 	if (ipoib_has_cm(priv))
-		priv->debugfs[2] = ipoib_debugfs_file(priv, "cm", &ipoib_cm_fops);
+		priv->debugfs[2] = ipoib_debugfs_file(priv, "cm", priv, &ipoib_cm_fops);
 }
 
 /**

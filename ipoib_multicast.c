@@ -194,7 +194,15 @@ static const char * const ipoib_mcg_users[] = {
 	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
 };
 
-static int ipoib_mcg_show(struct seq_file *file, void *at)
+/**
+ * ipoib_mcast_show - print a group
+ * @file: where to
+ * @at: its place in &ipoib_groups.list
+ *
+ * Context: &ipoib_groups.lock held
+ * Return: 0
+ */
+int ipoib_mcast_show(struct seq_file *file, void *at)
 {
 	const struct ipoib_mcast *mcast = list_entry(at, struct ipoib_mcast, list);
 
@@ -217,38 +225,6 @@ static int ipoib_mcg_show(struct seq_file *file, void *at)
 	seq_putc(file, '\n');
 	return 0;
 }
-
-static void *ipoib_mcg_seq_start(struct seq_file *file, loff_t *pos)
-	__acquires(&priv->mcast.lock)
-{
-	struct ipoib_dev *priv = file->private;
-
-	spin_lock_bh(&priv->mcast.lock);
-	return seq_list_start(&priv->mcast.list, *pos);
-}
-
-static void *ipoib_mcg_seq_next(struct seq_file *file, void *at, loff_t *pos)
-{
-	struct ipoib_dev *priv = file->private;
-
-	return seq_list_next(at, &priv->mcast.list, pos);
-}
-
-static void ipoib_mcg_seq_stop(struct seq_file *file, void *at)
-	__releases(&priv->mcast.lock)
-{
-	struct ipoib_dev *priv = file->private;
-
-	spin_unlock_bh(&priv->mcast.lock);
-}
-
-/* Of a file whose private data is the interface. */
-const struct seq_operations ipoib_mcg_sops = {
-	.start = ipoib_mcg_seq_start,
-	.next = ipoib_mcg_seq_next,
-	.stop = ipoib_mcg_seq_stop,
-	.show = ipoib_mcg_show,
-};
 
 /* ---- up and down ---- */
 

@@ -205,7 +205,7 @@ struct ipoib_groups {
 	struct delayed_work work;
 };
 
-extern const struct seq_operations ipoib_mcg_sops;
+int ipoib_mcast_show(struct seq_file *file, void *at);
 int ipoib_mcast_init(struct ipoib_dev *priv);
 void ipoib_mcast_exit(struct ipoib_dev *priv);
 int ipoib_mcast_start(struct ipoib_dev *priv);

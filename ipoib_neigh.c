@@ -541,31 +541,15 @@ void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_he
 
 /* ---- debugfs ---- */
 
-static void *ipoib_neigh_seq_start(struct seq_file *file, loff_t *pos)
-	__acquires(&priv->neigh.lock)
-{
-	struct ipoib_dev *priv = file->private;
-
-	spin_lock_bh(&priv->neigh.lock);
-	return seq_list_start(&priv->neigh.list, *pos);
-}
-
-static void *ipoib_neigh_seq_next(struct seq_file *file, void *at, loff_t *pos)
-{
-	struct ipoib_dev *priv = file->private;
-
-	return seq_list_next(at, &priv->neigh.list, pos);
-}
-
-static void ipoib_neigh_seq_stop(struct seq_file *file, void *at)
-	__releases(&priv->neigh.lock)
-{
-	struct ipoib_dev *priv = file->private;
-
-	spin_unlock_bh(&priv->neigh.lock);
-}
-
-static int ipoib_neigh_show(struct seq_file *file, void *at)
+/**
+ * ipoib_neigh_show - print a neighbour
+ * @file: where to
+ * @at: its place in &ipoib_neighs.list
+ *
+ * Context: &ipoib_neighs.lock held
+ * Return: 0
+ */
+int ipoib_neigh_show(struct seq_file *file, void *at)
 {
 	struct ipoib_neigh *neigh = list_entry(at, struct ipoib_neigh, list);
 	bool complete = rcu_access_pointer(neigh->ah);
@@ -578,14 +562,6 @@ static int ipoib_neigh_show(struct seq_file *file, void *at)
 	seq_putc(file, '\n');
 	return 0;
 }
-
-/* Of a file whose private data is the interface. */
-const struct seq_operations ipoib_neigh_sops = {
-	.start = ipoib_neigh_seq_start,
-	.next = ipoib_neigh_seq_next,
-	.stop = ipoib_neigh_seq_stop,
-	.show = ipoib_neigh_show,
-};
 
 /* ---- ageing, start and stop ---- */
 

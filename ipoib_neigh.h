@@ -230,7 +230,7 @@ void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid, boo
 void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, const u8 *mac);
 void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned long age);
 int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec);
-extern const struct seq_operations ipoib_neigh_sops;
+int ipoib_neigh_show(struct seq_file *file, void *at);
 
 /* ipoib_arp.c */
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb);
