@@ -9,14 +9,12 @@
 
 #include "ipoib.h"
 
-typedef int (*ipoib_sysfs_set_t)(struct ipoib_dev *priv, const char *buf);
-
 /*
  * The files belong to root of the user namespace that owns the network namespace, which
  * need not have the capability. Removing the interface holds RTNL while it waits for them.
  */
 static ssize_t ipoib_sysfs_store(struct device *d, const char *buf, size_t count,
-				 ipoib_sysfs_set_t set)
+				 int (*set)(struct ipoib_dev *priv, const char *buf))
 {
 	struct net_device *dev = to_net_dev(d);
 	int err;
@@ -29,6 +27,13 @@ static ssize_t ipoib_sysfs_store(struct device *d, const char *buf, size_t count
 	rtnl_unlock();
 	return err ?: count;
 }
+
+#define IPOIB_SYSFS_STORE(name, set)							\
+	static ssize_t name##_store(struct device *d, struct device_attribute *attr,	\
+				    const char *buf, size_t count)			\
+	{										\
+		return ipoib_sysfs_store(d, buf, count, set);				\
+	}
 
 static ssize_t mode_show(struct device *d, struct device_attribute *attr, char *buf)
 {
@@ -44,12 +49,7 @@ static int ipoib_sysfs_set_mode(struct ipoib_dev *priv, const char *buf)
 	return on || sysfs_streq(buf, "datagram") ? ipoib_dev_set_mode(priv, on) : -EINVAL;
 }
 
-static ssize_t mode_store(struct device *d, struct device_attribute *attr,
-			  const char *buf, size_t count)
-{
-	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_set_mode);
-}
-
+IPOIB_SYSFS_STORE(mode, ipoib_sysfs_set_mode)
 static DEVICE_ATTR_RW(mode);
 
 static ssize_t cm_transport_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -57,12 +57,7 @@ static ssize_t cm_transport_show(struct device *d, struct device_attribute *attr
 	return ipoib_cm_transport_show(netdev_priv(to_net_dev(d)), buf);
 }
 
-static ssize_t cm_transport_store(struct device *d, struct device_attribute *attr,
-				  const char *buf, size_t count)
-{
-	return ipoib_sysfs_store(d, buf, count, ipoib_dev_set_transport);
-}
-
+IPOIB_SYSFS_STORE(cm_transport, ipoib_dev_set_transport)
 static DEVICE_ATTR_RW(cm_transport);
 
 static ssize_t pkey_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -91,12 +86,7 @@ static int ipoib_sysfs_set_umcast(struct ipoib_dev *priv, const char *buf)
 	return err;
 }
 
-static ssize_t umcast_store(struct device *d, struct device_attribute *attr,
-			    const char *buf, size_t count)
-{
-	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_set_umcast);
-}
-
+IPOIB_SYSFS_STORE(umcast, ipoib_sysfs_set_umcast)
 static DEVICE_ATTR_RW(umcast);
 
 /*
@@ -161,12 +151,7 @@ static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 	return err;
 }
 
-static ssize_t create_child_store(struct device *d, struct device_attribute *attr,
-				  const char *buf, size_t count)
-{
-	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_make_child);
-}
-
+IPOIB_SYSFS_STORE(create_child, ipoib_sysfs_make_child)
 static DEVICE_ATTR_WO(create_child);
 
 /*
@@ -190,12 +175,7 @@ static int ipoib_sysfs_delete_child(struct ipoib_dev *parent, const char *buf)
 	return 0;
 }
 
-static ssize_t delete_child_store(struct device *d, struct device_attribute *attr,
-				  const char *buf, size_t count)
-{
-	return ipoib_sysfs_store(d, buf, count, ipoib_sysfs_delete_child);
-}
-
+IPOIB_SYSFS_STORE(delete_child, ipoib_sysfs_delete_child)
 static DEVICE_ATTR_WO(delete_child);
 
 static ssize_t parent_show(struct device *d, struct device_attribute *attr, char *buf)
@@ -218,34 +198,14 @@ static DEVICE_ATTR_RO(parent);
  * namespace of another user namespace, older kernels change the owner of its files up to
  * the first hidden one only, and warn.
  */
-static struct attribute *ipoib_sysfs_port_attrs[] = {
-	&dev_attr_create_child.attr,
-	&dev_attr_delete_child.attr,
-	/* From here on those of RoCE as well. */
-	&dev_attr_mode.attr,
-	&dev_attr_cm_transport.attr,
-	&dev_attr_pkey.attr,
-	&dev_attr_umcast.attr,
-	NULL,
-};
+#define IPOIB_SYSFS_GROUP(kind, ...)							\
+	const struct attribute_group ipoib_sysfs_##kind##_group = {			\
+		.attrs = (struct attribute *[]) {					\
+			&dev_attr_mode.attr, &dev_attr_cm_transport.attr,		\
+			&dev_attr_pkey.attr, &dev_attr_umcast.attr, ##__VA_ARGS__, NULL	\
+		},									\
+	}
 
-static struct attribute *ipoib_sysfs_child_attrs[] = {
-	&dev_attr_mode.attr,
-	&dev_attr_cm_transport.attr,
-	&dev_attr_pkey.attr,
-	&dev_attr_umcast.attr,
-	&dev_attr_parent.attr,
-	NULL,
-};
-
-const struct attribute_group ipoib_sysfs_port_group = {
-	.attrs = ipoib_sysfs_port_attrs,
-};
-
-const struct attribute_group ipoib_sysfs_roce_group = {
-	.attrs = ipoib_sysfs_port_attrs + 2,
-};
-
-const struct attribute_group ipoib_sysfs_child_group = {
-	.attrs = ipoib_sysfs_child_attrs,
-};
+IPOIB_SYSFS_GROUP(port, &dev_attr_create_child.attr, &dev_attr_delete_child.attr);
+IPOIB_SYSFS_GROUP(roce);
+IPOIB_SYSFS_GROUP(child, &dev_attr_parent.attr);
