@@ -13,15 +13,27 @@
 #include "ipoib_trace.h"
 
 /**
+ * struct ipoib_debug_event - a tracepoint that is logged
+ * @add: add a probe
+ * @del: remove it
+ * @of: what the event is of: the data that the probe is added, and removed, with
+ */
+struct ipoib_debug_event {
+	typeof(register_trace_ipoib_path) *add;
+	typeof(unregister_trace_ipoib_path) *del;
+	const char *of;
+};
+
+/**
  * struct ipoib_debug - one of the parameters
  * @level: its value: above 0 there are messages
- * @on: the probes are there
- * @probe: take or remove the probes: 0 or a negative error
+ * @on: how many of @events have a probe, the first ones
+ * @events: those that it logs, up to an empty one
  */
 struct ipoib_debug {
 	int level;
-	bool on;
-	int (*probe)(bool on);
+	unsigned int on;
+	struct ipoib_debug_event events[4];
 };
 
 /* Guards both parameters and @ipoib_debug_ready. */
@@ -29,11 +41,19 @@ static DEFINE_MUTEX(ipoib_debug_lock);
 /* Built in, parameters are set before there is memory for probes. */
 static bool ipoib_debug_ready;
 
-/* What an event is of: the data that its probe is registered, and removed, with. */
-static const char ipoib_debug_path[] = "path";
-static const char ipoib_debug_conn[] = "connection";
-static const char ipoib_debug_notice[] = "notice";
-static const char ipoib_debug_group[] = "group";
+static struct ipoib_debug ipoib_debug_unicast = {
+	.events = {
+		{ register_trace_ipoib_path, unregister_trace_ipoib_path, "path" },
+		{ register_trace_ipoib_conn, unregister_trace_ipoib_conn, "connection" },
+		{ register_trace_ipoib_notice, unregister_trace_ipoib_notice, "notice" },
+	},
+};
+
+static struct ipoib_debug ipoib_debug_groups = {
+	.events = {
+		{ register_trace_ipoib_mcast, unregister_trace_ipoib_mcast, "group" },
+	},
+};
 
 static void ipoib_debug_log(void *of, const struct net_device *dev, const u8 *gid,
 			    const char *what, int status)
@@ -42,58 +62,22 @@ static void ipoib_debug_log(void *of, const struct net_device *dev, const u8 *gi
 		      status);
 }
 
-static int ipoib_debug_probe_unicast(bool on)
-{
-	int err = 0;
-
-	if (!on)
-		goto remove_all;
-	err = register_trace_ipoib_path(ipoib_debug_log, (void *)ipoib_debug_path);
-	if (err)
-		return err;
-	err = register_trace_ipoib_conn(ipoib_debug_log, (void *)ipoib_debug_conn);
-	if (err)
-		goto remove_path;
-	err = register_trace_ipoib_notice(ipoib_debug_log, (void *)ipoib_debug_notice);
-	if (err)
-		goto remove_conn;
-	return 0;
-
-remove_all:
-	unregister_trace_ipoib_notice(ipoib_debug_log, (void *)ipoib_debug_notice);
-remove_conn:
-	unregister_trace_ipoib_conn(ipoib_debug_log, (void *)ipoib_debug_conn);
-remove_path:
-	unregister_trace_ipoib_path(ipoib_debug_log, (void *)ipoib_debug_path);
-	return err;
-}
-
-static int ipoib_debug_probe_mcast(bool on)
-{
-	if (on)
-		return register_trace_ipoib_mcast(ipoib_debug_log, (void *)ipoib_debug_group);
-	unregister_trace_ipoib_mcast(ipoib_debug_log, (void *)ipoib_debug_group);
-	return 0;
-}
-
-static struct ipoib_debug ipoib_debug_unicast = {
-	.probe = ipoib_debug_probe_unicast,
-};
-
-static struct ipoib_debug ipoib_debug_groups = {
-	.probe = ipoib_debug_probe_mcast,
-};
-
+/* All probes or none, also if one of them cannot be added. */
 static int ipoib_debug_apply(struct ipoib_debug *debug, bool on)
 {
-	int err;
+	struct ipoib_debug_event *event;
+	int err = 0;
 
 	lockdep_assert_held(&ipoib_debug_lock);
-	if (debug->on == on)
-		return 0;
-	err = debug->probe(on);
-	if (!err)
-		debug->on = on;
+	for (event = &debug->events[debug->on]; on && event->add; event++, debug->on++) {
+		err = event->add(ipoib_debug_log, (void *)event->of);
+		if (err)
+			break;
+	}
+	while (debug->on && (err || !on)) {
+		event = &debug->events[--debug->on];
+		event->del(ipoib_debug_log, (void *)event->of);
+	}
 	return err;
 }
 
