@@ -22,6 +22,7 @@ struct ipoib_agent;
 struct ipoib_dev;
 struct ipoib_mcast;
 struct ipoib_neigh;
+struct neighbour;
 struct net_device;
 struct seq_file;
 
@@ -180,5 +181,7 @@ void ipoib_roce_unregister(void);
 bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev);
 void ipoib_roce_watch(struct ipoib_dev *priv);
 void ipoib_roce_unwatch(struct ipoib_dev *priv);
+void ipoib_roce_netdev_event(struct net_device *ndev, unsigned long event);
+void ipoib_roce_neigh_event(struct neighbour *neigh);
 
 #endif /* IPOIB_FABRIC_H */

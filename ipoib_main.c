@@ -280,8 +280,10 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, vo
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
 
-	if (!ipoib_dev_is_ours(dev))
+	if (!ipoib_dev_is_ours(dev)) {
+		ipoib_roce_netdev_event(dev, event);
 		return NOTIFY_DONE;
+	}
 	switch (event) {
 	/* An interface that moves to another namespace is unregistered and registered. */
 	case NETDEV_REGISTER:
@@ -302,8 +304,10 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, vo
 	return NOTIFY_DONE;
 }
 
+/* After the drivers of RoCE ports, whichever was loaded first: see ipoib_roce_netdev_event(). */
 static struct notifier_block ipoib_netdev_notifier = {
 	.notifier_call = ipoib_netdev_event,
+	.priority = -1,
 };
 
 /* An interface does not go before its neighbours. */
@@ -311,8 +315,12 @@ static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *
 {
 	struct neighbour *neigh = ptr;
 
-	if (event == NETEVENT_NEIGH_UPDATE && ipoib_dev_is_ours(neigh->dev))
+	if (event != NETEVENT_NEIGH_UPDATE)
+		return NOTIFY_DONE;
+	if (ipoib_dev_is_ours(neigh->dev))
 		ipoib_arp_neigh_event(netdev_priv(neigh->dev), neigh);
+	else
+		ipoib_roce_neigh_event(neigh);
 	return NOTIFY_DONE;
 }
 

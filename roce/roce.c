@@ -23,7 +23,6 @@
 #include <linux/slab.h>
 #include <net/addrconf.h>
 #include <net/neighbour.h>
-#include <net/netevent.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
@@ -403,9 +402,16 @@ void ipoib_roce_unwatch(struct ipoib_dev *priv)
 	list_del_rcu(&priv->roce->list);
 }
 
-static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
+/**
+ * ipoib_roce_netdev_event - what is below an interface has changed
+ * @ndev: a net_device, perhaps one that has an interface
+ * @event: of a notifier that comes after the one of the port's driver, which updates by the same
+ *	events what is read here, and sends no event when it has
+ *
+ * Context: RTNL held
+ */
+void ipoib_roce_netdev_event(struct net_device *ndev, unsigned long event)
 {
-	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 	struct ipoib_roce *roce;
 
 	list_for_each_entry(roce, &ipoib_roce_devs, list) {
@@ -437,17 +443,7 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long even
 			break;
 		}
 	}
-	return NOTIFY_DONE;
 }
-
-/*
- * After the port's driver, whichever was loaded first: that driver updates by the same
- * events what is read here, and sends no event when it has.
- */
-static struct notifier_block ipoib_roce_netdev_notifier = {
-	.notifier_call = ipoib_roce_netdev_event,
-	.priority = -1,
-};
 
 /*
  * An address came or went: it may be that of the GID. Soft-RoCE must not be asked for
@@ -476,27 +472,32 @@ static struct notifier_block ipoib_roce_inet6_notifier = {
 	.notifier_call = ipoib_roce_inet6_event,
 };
 
-static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
+/**
+ * ipoib_roce_neigh_event - a neighbour of the stack has changed
+ * @neigh: the neighbour, perhaps on an Ethernet port that has an interface
+ *
+ * Context: any but hard interrupt; the lock of the neighbour table may be held
+ */
+void ipoib_roce_neigh_event(struct neighbour *neigh)
 {
-	struct neighbour *neigh = ptr;
 	char mac[MAX_ADDR_LEN];
 	struct ipoib_roce *roce;
 	union ib_gid gid;
 	__be32 addr;
 	bool valid;
 
-	if (event != NETEVENT_NEIGH_UPDATE || neigh->dev->type != ARPHRD_ETHER)
-		return NOTIFY_DONE;
+	if (neigh->dev->type != ARPHRD_ETHER)
+		return;
 	valid = READ_ONCE(neigh->nud_state) & NUD_VALID;
 	if (!valid && READ_ONCE(neigh->nud_state) != NUD_FAILED)
-		return NOTIFY_DONE;
+		return;
 	if (neigh->tbl->family == AF_INET) {
 		memcpy(&addr, neigh->primary_key, sizeof(addr));
 		ipv6_addr_set_v4mapped(addr, (struct in6_addr *)gid.raw);
 	} else if (neigh->tbl->family == AF_INET6) {
 		memcpy(gid.raw, neigh->primary_key, sizeof(gid.raw));
 	} else {
-		return NOTIFY_DONE;
+		return;
 	}
 	neigh_ha_snapshot(mac, neigh, neigh->dev);
 	rcu_read_lock();
@@ -504,15 +505,10 @@ static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event, v
 		if (roce->priv->lower == neigh->dev)
 			ipoib_neigh_mac_moved(roce->priv, &gid, valid ? mac : NULL);
 	rcu_read_unlock();
-	return NOTIFY_DONE;
 }
 
-static struct notifier_block ipoib_roce_netevent_notifier = {
-	.notifier_call = ipoib_roce_netevent,
-};
-
 /**
- * ipoib_roce_register - watch what RoCE ports depend on
+ * ipoib_roce_register - get ready for paths, and watch IPv6 addresses
  *
  * Return: 0 or negative error
  */
@@ -524,23 +520,9 @@ int ipoib_roce_register(void)
 	ipoib_roce_wq = alloc_workqueue("ipoib_roce", WQ_UNBOUND, 0);
 	if (!ipoib_roce_wq)
 		return -ENOMEM;
-	err = register_netdevice_notifier(&ipoib_roce_netdev_notifier);
-	if (err)
-		goto destroy_wq;
 	err = register_inet6addr_notifier(&ipoib_roce_inet6_notifier);
 	if (err)
-		goto unregister_netdev;
-	err = register_netevent_notifier(&ipoib_roce_netevent_notifier);
-	if (err)
-		goto unregister_inet6;
-	return 0;
-
-unregister_inet6:
-	unregister_inet6addr_notifier(&ipoib_roce_inet6_notifier);
-unregister_netdev:
-	unregister_netdevice_notifier(&ipoib_roce_netdev_notifier);
-destroy_wq:
-	destroy_workqueue(ipoib_roce_wq);
+		destroy_workqueue(ipoib_roce_wq);
 	return err;
 }
 
@@ -549,8 +531,6 @@ destroy_wq:
  */
 void ipoib_roce_unregister(void)
 {
-	unregister_netevent_notifier(&ipoib_roce_netevent_notifier);
 	unregister_inet6addr_notifier(&ipoib_roce_inet6_notifier);
-	unregister_netdevice_notifier(&ipoib_roce_netdev_notifier);
 	destroy_workqueue(ipoib_roce_wq);
 }
