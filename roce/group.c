@@ -12,7 +12,7 @@
  * wait. So both put a membership on a list, and a work of its own begins or ends
  * it; no holder of RTNL waits for that work. The work alone moves a membership
  * from @todo to @joined or frees it; ipoib_roce_group_leave() moves it back to
- * @todo. While the work is busy with one it is in neither list.
+ * @todo. One that the work is busy with, or could not begin, is in neither list.
  */
 #include <linux/etherdevice.h>
 #include <linux/igmp.h>
@@ -32,14 +32,12 @@
  * struct ipoib_roce_member - a membership, or a sender
  * @handle: given to the group; its context is the group, NULL once that has
  *	left, under &ipoib_roce.lock
- * @list: in @todo or @joined; under &ipoib_roce.lock
- * @left: to be ended; under &ipoib_roce.lock
+ * @list: in @todo or @joined, or in none; under &ipoib_roce.lock
  * @joined: the net_device has joined; under RTNL
  */
 struct ipoib_roce_member {
 	struct ib_sa_multicast handle;
 	struct list_head list;
-	bool left;
 	bool joined;
 };
 
@@ -107,8 +105,10 @@ static void ipoib_roce_member_join(struct ipoib_roce *roce, struct ipoib_roce_me
 		err = -ENETRESET;
 	spin_lock_bh(&roce->lock);
 	/* Or left meanwhile: then it is in @todo again. */
-	if (!member->left) {
-		list_add_tail(&member->list, &roce->joined);
+	if (member->handle.context) {
+		/* Each is answered once: what was not joined is not tried again here. */
+		if (!err)
+			list_add_tail(&member->list, &roce->joined);
 		if (err || !again)
 			ipoib_mcast_answer(member->handle.context, err);
 	}
@@ -118,20 +118,15 @@ static void ipoib_roce_member_join(struct ipoib_roce *roce, struct ipoib_roce_me
 static void ipoib_roce_group_work(struct work_struct *work)
 {
 	struct ipoib_roce *roce = container_of(work, struct ipoib_roce, group_work);
-	struct ipoib_roce_member *member, *tmp;
+	struct ipoib_roce_member *member;
 	bool left;
 
 	rtnl_lock();
 	spin_lock_bh(&roce->lock);
-	/* Each is answered once: what was not joined is not tried again here. */
-	list_for_each_entry_safe(member, tmp, &roce->joined, list)
-		if (roce->refresh && member->joined)
-			list_move_tail(&member->list, &roce->todo);
-	roce->refresh = false;
 	while (!list_empty(&roce->todo)) {
 		member = list_first_entry(&roce->todo, struct ipoib_roce_member, list);
 		list_del_init(&member->list);
-		left = member->left;
+		left = !member->handle.context;
 		spin_unlock_bh(&roce->lock);
 		if (!left) {
 			ipoib_roce_member_join(roce, member);
@@ -155,7 +150,7 @@ static void ipoib_roce_group_work(struct work_struct *work)
 void ipoib_roce_group_refresh(struct ipoib_roce *roce)
 {
 	spin_lock_bh(&roce->lock);
-	roce->refresh = true;
+	list_splice_tail_init(&roce->joined, &roce->todo);
 	spin_unlock_bh(&roce->lock);
 	queue_work(system_unbound_wq, &roce->group_work);
 }
@@ -229,7 +224,6 @@ void ipoib_roce_group_leave(struct ib_sa_multicast *handle)
 	}
 	spin_lock_bh(&roce->lock);
 	handle->context = NULL;
-	member->left = true;
 	list_move_tail(&member->list, &roce->todo);
 	spin_unlock_bh(&roce->lock);
 	queue_work(system_unbound_wq, &roce->group_work);
@@ -241,26 +235,21 @@ void ipoib_roce_group_leave(struct ib_sa_multicast *handle)
  * @rec: record of the group
  * @attr: the attributes, which hold the entry of the GID table
  *
- * Return: 0, or -ENODEV if the port has no GID
+ * Return: 0, or -ENODEV if the port has no GID, or no longer the one that the group was
+ * joined with
  */
 int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr)
 {
-	const struct ib_gid_attr *sgid_attr = ipoib_roce_gid_attr(priv);
-
-	if (IS_ERR(sgid_attr))
-		return PTR_ERR(sgid_attr);
-	memset(attr, 0, sizeof(*attr));
-	attr->type = rdma_ah_find_type(priv->ca, priv->port);
-	rdma_ah_set_sl(attr, rec->sl);
-	rdma_ah_set_port_num(attr, priv->port);
-	rdma_ah_set_static_rate(attr, rec->rate);
+	/* There may be an entry with the GID that will not do, see ipoib_roce_rank(). */
+	if (READ_ONCE(priv->roce->gid_index) < 0 ||
+	    ib_init_ah_from_mcmember(priv->ca, priv->port, rec, priv->lower,
+				     IB_GID_TYPE_ROCE_UDP_ENCAP, attr))
+		return -ENODEV;
 	if (ipoib_roce_is_ipv4(&rec->mgid))
 		ip_eth_mc_map(ipoib_roce_ipv4(&rec->mgid), attr->roce.dmac);
 	else
 		ipv6_eth_mc_map((const struct in6_addr *)rec->mgid.raw, attr->roce.dmac);
-	rdma_move_grh_sgid_attr(attr, &rec->mgid, be32_to_cpu(rec->flow_label),
-				rec->hop_limit, rec->traffic_class, sgid_attr);
 	return 0;
 }
 

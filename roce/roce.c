@@ -125,8 +125,7 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
  * @neigh: the neighbour
  * @attr: GID of the interface, held
  * @addr: what the address resolution works with
- * @begun: the address resolution has been started; the work only, as the next
- * @tries: how often
+ * @tries: how often the address resolution has been started; the work only
  * @cancelled: the answer is of no interest any more
  * @status: of the address resolution
  */
@@ -135,7 +134,6 @@ struct ipoib_roce_query {
 	struct ipoib_neigh *neigh;
 	const struct ib_gid_attr *attr;
 	struct rdma_dev_addr addr;
-	bool begun;
 	unsigned int tries;
 	bool cancelled;
 	int status;
@@ -167,7 +165,6 @@ static int ipoib_roce_query_begin(struct ipoib_roce_query *query)
 		return -EAFNOSUPPORT;
 	query->addr.net = dev_net(query->neigh->priv->lower);
 	query->addr.sgid_attr = query->attr;
-	query->begun = true;
 	return rdma_resolve_ip(&src.any, &dst.any, &query->addr,
 			       ipoib_roce_timeout_ms[query->tries++],
 			       ipoib_roce_resolved, true, query);
@@ -231,7 +228,7 @@ static void ipoib_roce_query_work(struct work_struct *work)
 	bool again;
 	int err = 0;
 
-	if (query->begun) {
+	if (query->tries) {
 		/* After this the callback neither runs nor will run. */
 		rdma_addr_cancel(&query->addr);
 		err = query->status;

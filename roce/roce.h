@@ -43,9 +43,8 @@ struct ipoib_dev;
  * @reported_lack: what was last logged to be missing for a GID; control work
  *	only
  * @lock: guards what says so; taken before mcast.lock
- * @refresh: the port's netdev may have lost memberships; under @lock
  * @todo: memberships to begin or to end; under @lock
- * @joined: memberships that have been begun, or could not be; under @lock
+ * @joined: memberships that have been begun; under @lock
  * @group_work: does what is in @todo, under RTNL
  */
 struct ipoib_roce {
@@ -56,8 +55,7 @@ struct ipoib_roce {
 	unsigned int reported_mtu;
 	const char *reported_lack;
 
-	spinlock_t lock; /* refresh, todo, joined */
-	bool refresh;
+	spinlock_t lock; /* todo, joined */
 	struct list_head todo;
 	struct list_head joined;
 	struct work_struct group_work;
