@@ -67,13 +67,8 @@ static void ipoib_neigh_set_state(struct ipoib_neigh *neigh, enum ipoib_neigh_st
 
 static struct ipoib_neigh *ipoib_neigh_lookup(struct ipoib_dev *priv, const u8 *gid)
 {
-	struct ipoib_neigh *neigh;
-
 	lockdep_assert_held(&priv->neigh.lock);
-	rcu_read_lock();
-	neigh = ipoib_neigh_find(&priv->neigh, gid);
-	rcu_read_unlock();
-	return neigh;
+	return rhashtable_lookup_fast(&priv->neigh.table, gid, ipoib_neigh_params);
 }
 
 /* ---- frames that wait ---- */
@@ -305,7 +300,6 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	lockdep_assert_held(&priv->neigh.lock);
 	rhashtable_remove_fast(&priv->neigh.table, &neigh->node, ipoib_neigh_params);
 	list_del_init(&neigh->list);
-	priv->neigh.nneighs--;
 	if (neigh->state == IPOIB_NEIGH_WAITING)
 		ipoib_credit_put(priv->neigh.limit, &neigh->credit);
 	if (!hlist_empty(&neigh->peers))
@@ -354,7 +348,8 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 	if (neigh)
 		return neigh;
 	*why = IPOIB_TX_PATH_CAP;
-	if (priv->neigh.nneighs >= IPOIB_NEIGH_MAX && !ipoib_neigh_make_room(priv)) {
+	if (atomic_read(&priv->neigh.table.nelems) >= IPOIB_NEIGH_MAX &&
+	    !ipoib_neigh_make_room(priv)) {
 		netdev_warn_once(priv->netdev, "more than %u paths\n", IPOIB_NEIGH_MAX);
 		return NULL;
 	}
@@ -376,7 +371,6 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 		return NULL;
 	}
 	list_add_tail(&neigh->list, &priv->neigh.list);
-	priv->neigh.nneighs++;
 	pr_debug("ipoib: path %pI6 created\n", neigh->gid.raw);
 	return neigh;
 }

@@ -123,8 +123,6 @@ struct ipoib_neighs {
 	spinlock_t lock;
 	/** @list: all neighbours */
 	struct list_head list;
-	/** @nneighs: length of @list */
-	unsigned int nneighs;
 	/** @queued: frames that wait, by &enum ipoib_wait; without the lock */
 	atomic_t queued[IPOIB_WAIT_KINDS];
 	/** @limit: of outstanding path queries; NULL if there is none */
