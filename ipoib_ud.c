@@ -14,23 +14,26 @@
  *
  * The receive side is in ipoib_ud_rx.c.
  */
-#include <linux/delay.h>
+#include <linux/iopoll.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "ipoib_tso.h"
 
-/* How long the HCA may take to give all work requests back. */
-#define IPOIB_DRAIN_TIME	(HZ / 10)
+/* Microseconds that the HCA may take to give all work requests back. */
+#define IPOIB_DRAIN_TIME	100000
 /*
  * A QP has room for so many receives, if more are posted one day: see ipoib_ud_resize(). Room
  * takes a hundred octets each, a receive that is posted up to a page.
  */
 #define IPOIB_RECVQ_ROOM	1024
-/* How often, and how far apart, a QP is moved to ERR or RESET, or detached from a group. */
-#define IPOIB_MOVE_TRIES	10
-#define IPOIB_MOVE_PAUSE_MS	10
+/*
+ * Microseconds between two tries to move a QP to ERR or RESET, or to detach it from a group, and
+ * for how long it is tried.
+ */
+#define IPOIB_MOVE_PAUSE	10000
+#define IPOIB_MOVE_TIME		150000
 
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
@@ -45,15 +48,10 @@ static bool ipoib_ud_is_passing(int err)
 static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
-	unsigned int tries;
 	int err;
 
-	for (tries = 1;; tries++) {
-		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE);
-		if (!ipoib_ud_is_passing(err) || tries == IPOIB_MOVE_TRIES)
-			break;
-		msleep(IPOIB_MOVE_PAUSE_MS);
-	}
+	read_poll_timeout(ib_modify_qp, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
+			  IPOIB_MOVE_TIME, false, priv->txq->qp, &attr, IB_QP_STATE);
 	if (err)
 		netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state, err);
 	return err;
@@ -118,17 +116,13 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
  */
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
-	unsigned int tries;
 	int err;
 
 	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
-	for (tries = 1;; tries++) {
-		err = ib_detach_mcast(priv->txq->qp, gid, lid);
-		if (!ipoib_ud_is_passing(err) || tries == IPOIB_MOVE_TRIES)
-			return err;
-		msleep(IPOIB_MOVE_PAUSE_MS);
-	}
+	read_poll_timeout(ib_detach_mcast, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
+			  IPOIB_MOVE_TIME, false, priv->txq->qp, gid, lid);
+	return err;
 }
 
 /**
@@ -764,6 +758,11 @@ static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 	return ipoib_ring_passed(&txq->ring, txq->signalled);
 }
 
+static bool ipoib_ud_drain(struct ipoib_dev *priv)
+{
+	return ipoib_ud_rx_drain(priv->rxq) & ipoib_ud_tx_drain(priv->txq);
+}
+
 /*
  * In the error state the HCA gives back every work request. RESET alone would do by the
  * book (IBTA 10.3.1), but rdmavt keeps the receive queue across it. A QP that cannot be
@@ -772,27 +771,21 @@ static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
  */
 static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
 {
-	unsigned long deadline;
+	bool drained;
 	int err;
 
 	ipoib_ud_move(priv, IB_QPS_ERR);
-	deadline = jiffies + IPOIB_DRAIN_TIME;
 	/* What an HCA that has failed has not flushed yet it never will. */
-	while (!(ipoib_ud_rx_drain(priv->rxq) & ipoib_ud_tx_drain(priv->txq)) &&
-	       !test_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
-		if (time_after(jiffies, deadline)) {
-			netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
-				    ipoib_ring_used(&priv->txq->ring));
-			break;
-		}
-		usleep_range(50, 100);
-	}
+	if (read_poll_timeout(ipoib_ud_drain, drained,
+			      drained || test_bit(IPOIB_FLAG_DEAD, &priv->flags),
+			      100, IPOIB_DRAIN_TIME, false, priv))
+		netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
+			    ipoib_ring_used(&priv->txq->ring));
 	err = ipoib_ud_move(priv, IB_QPS_RESET);
 	if (err)
 		return err;
 	/* What was completed since the last poll is none of the QP's next life. */
-	ipoib_ud_rx_drain(priv->rxq);
-	ipoib_ud_tx_drain(priv->txq);
+	ipoib_ud_drain(priv);
 	ipoib_ud_release(priv);
 	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
 	return 0;
