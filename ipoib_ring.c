@@ -33,9 +33,8 @@ int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
 	bufs->shift = shift;
 	bufs->dir = dir;
 	bufs->pages = kcalloc(npages, sizeof(*bufs->pages), GFP_KERNEL);
-	bufs->dma = kcalloc(npages, sizeof(*bufs->dma), GFP_KERNEL);
-	if (!bufs->pages || !bufs->dma)
-		goto free_pages;
+	if (!bufs->pages)
+		return -ENOMEM;
 	while (bufs->npages < npages) {
 		page = (void *)get_zeroed_page(GFP_KERNEL);
 		if (!page)
@@ -45,8 +44,8 @@ int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
 			free_page((unsigned long)page);
 			goto free_pages;
 		}
-		bufs->pages[bufs->npages] = page;
-		bufs->dma[bufs->npages++] = dma;
+		bufs->pages[bufs->npages].va = page;
+		bufs->pages[bufs->npages++].dma = dma;
 	}
 	return 0;
 
@@ -65,12 +64,10 @@ void ipoib_bufs_exit(struct ipoib_bufs *bufs)
 {
 	while (bufs->npages) {
 		bufs->npages--;
-		ib_dma_unmap_single(bufs->ca, bufs->dma[bufs->npages], PAGE_SIZE, bufs->dir);
-		free_page((unsigned long)bufs->pages[bufs->npages]);
+		ib_dma_unmap_single(bufs->ca, bufs->pages[bufs->npages].dma, PAGE_SIZE, bufs->dir);
+		free_page((unsigned long)bufs->pages[bufs->npages].va);
 	}
-	kfree(bufs->dma);
 	kfree(bufs->pages);
-	bufs->dma = NULL;
 	bufs->pages = NULL;
 }
 

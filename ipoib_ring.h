@@ -28,16 +28,17 @@
 /**
  * struct ipoib_bufs - many small buffers of one size, mapped for DMA
  * @ca: device they are mapped for
- * @pages: the pages that hold them
- * @dma: DMA address of each page
+ * @pages: the pages that hold them, each with its DMA address
  * @npages: how many pages
  * @shift: log2 of the buffer size in octets, at most PAGE_SHIFT
  * @dir: direction of the mapping
  */
 struct ipoib_bufs {
 	struct ib_device *ca;
-	void **pages;
-	u64 *dma;
+	struct {
+		void *va;
+		u64 dma;
+	} *pages;
 	unsigned int npages;
 	unsigned int shift;
 	enum dma_data_direction dir;
@@ -68,8 +69,7 @@ static inline unsigned int ipoib_bufs_offset(const struct ipoib_bufs *bufs, unsi
  */
 static inline void *ipoib_bufs_va(const struct ipoib_bufs *bufs, unsigned int i)
 {
-	return bufs->pages[i >> (PAGE_SHIFT - bufs->shift)] +
-	       ipoib_bufs_offset(bufs, i);
+	return bufs->pages[i >> (PAGE_SHIFT - bufs->shift)].va + ipoib_bufs_offset(bufs, i);
 }
 
 /**
@@ -81,8 +81,7 @@ static inline void *ipoib_bufs_va(const struct ipoib_bufs *bufs, unsigned int i)
  */
 static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
 {
-	return bufs->dma[i >> (PAGE_SHIFT - bufs->shift)] +
-	       ipoib_bufs_offset(bufs, i);
+	return bufs->pages[i >> (PAGE_SHIFT - bufs->shift)].dma + ipoib_bufs_offset(bufs, i);
 }
 
 /**
