@@ -173,19 +173,15 @@ static int ipoib_change_mtu(struct net_device *dev, int mtu)
 		/* Not for the mode's own. The words are those of the stock driver. */
 		if ((unsigned int)mtu > link_mtu && (unsigned int)mtu != priv->admin_mtu)
 			netdev_warn(dev, "mtu > %u will cause multicast packet drops.\n", link_mtu);
-		priv->admin_mtu = mtu;
-		WRITE_ONCE(dev->mtu, mtu);
-		return 0;
-	}
-	if (mtu > priv->max_mtu) {
+	} else if (mtu > priv->max_mtu) {
 		netdev_warn(dev, "MTU %d is above the %u the port can do\n", mtu, priv->max_mtu);
 		return -EINVAL;
-	}
-	if ((unsigned int)mtu > link_mtu && netif_carrier_ok(dev))
+	} else if ((unsigned int)mtu > link_mtu && netif_carrier_ok(dev)) {
 		netdev_info(dev, "the link takes MTU %u, not %d, from its broadcast group\n",
 			    link_mtu, mtu);
+	}
 	priv->admin_mtu = mtu;
-	WRITE_ONCE(dev->mtu, min_t(unsigned int, mtu, link_mtu));
+	WRITE_ONCE(dev->mtu, ipoib_dev_mtu(priv));
 	return 0;
 }
 
