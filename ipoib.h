@@ -14,6 +14,7 @@
 #include "ipoib_fabric.h"
 #include "ipoib_multicast.h"
 #include "ipoib_neigh.h"
+#include "ipoib_police.h"
 #include "ipoib_stats.h"
 #include "ipoib_ud.h"
 #include "ipoib_wire.h"
@@ -284,8 +285,6 @@ struct ipoib_dev {
 	unsigned int mcast_mtu;
 	/** @port: port of the HCA, from 1 */
 	u32 port;
-	/** @police: limit of received ARP and ND */
-	struct ipoib_police *police;
 	/** @neigh: see ipoib_neigh.h */
 	struct ipoib_neighs neigh;
 	/** @mcast: see ipoib_multicast.h */
@@ -352,6 +351,8 @@ struct ipoib_dev {
 	struct dentry *debugfs[3];
 	/** @debugfs_lists: those of the first two */
 	struct ipoib_debugfs_list debugfs_lists[2];
+	/** @police: limit of received ARP and ND; large, so last */
+	struct ipoib_police police;
 };
 
 /**

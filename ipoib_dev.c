@@ -12,7 +12,6 @@
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
-#include "ipoib_police.h"
 
 static int ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 module_param_named(scope, ipoib_scope, int, 0444);
@@ -448,13 +447,10 @@ static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 	priv->stats = netdev_alloc_pcpu_stats(struct ipoib_pcpu_stats);
 	if (!priv->stats)
 		goto destroy_wq;
-	priv->police = kvmalloc(sizeof(*priv->police), GFP_KERNEL);
-	if (!priv->police)
-		goto free_stats;
-	ipoib_police_init(priv->police);
+	ipoib_police_init(&priv->police);
 	err = ipoib_neigh_init(priv);
 	if (err)
-		goto free_police;
+		goto free_stats;
 	err = ipoib_mcast_init(priv);
 	if (err)
 		goto exit_path;
@@ -462,8 +458,6 @@ static int ipoib_dev_init_tables(struct ipoib_dev *priv)
 
 exit_path:
 	ipoib_neigh_exit(priv);
-free_police:
-	kvfree(priv->police);
 free_stats:
 	free_percpu(priv->stats);
 destroy_wq:
@@ -475,7 +469,6 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 {
 	ipoib_mcast_exit(priv);
 	ipoib_neigh_exit(priv);
-	kvfree(priv->police);
 	free_percpu(priv->stats);
 	destroy_workqueue(priv->wq);
 }

@@ -14,7 +14,6 @@
 #include <linux/slab.h>
 
 #include "ipoib.h"
-#include "ipoib_police.h"
 #include "ipoib_trace.h"
 #include "ipoib_wc.h"
 
@@ -142,7 +141,7 @@ bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
 
-	if (likely(ipoib_police_pass(priv->police, skb, node)))
+	if (likely(ipoib_police_pass(&priv->police, skb, node)))
 		return true;
 	trace_ipoib_police(priv->netdev, header->lladdr.gid,
 			   header->encap.proto == htons(ETH_P_ARP) ? "ARP" : "ND", node);
