@@ -227,7 +227,7 @@ struct ipoib_debugfs_list {
 struct ipoib_hca {
 	/** @ca: the HCA */
 	struct ib_device *ca;
-	/** @list: in the list of all of them */
+	/** @list: in the list of all of them, read under RCU, changed under RTNL */
 	struct list_head list;
 	/** @handler: of its asynchronous events */
 	struct ib_event_handler handler;
@@ -240,6 +240,8 @@ struct ipoib_hca {
 	atomic_t users;
 	/** @failed: it has reported that it has */
 	bool failed;
+	/** @rcu: frees it */
+	struct rcu_head rcu;
 };
 
 /**
@@ -493,6 +495,7 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port);
 
 /* ipoib_client.c */
 extern struct ib_client ipoib_client;
+struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower);
 int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
 		   struct netlink_ext_ack *extack);
 

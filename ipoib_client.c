@@ -14,7 +14,7 @@
 
 #include "ipoib.h"
 
-/* Under RTNL */
+/* Read under RCU, changed under RTNL */
 static LIST_HEAD(ipoib_hcas);
 
 static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
@@ -40,16 +40,21 @@ warn:
 	dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n", port, err);
 }
 
-/* The RoCE interface on a net_device, of which there is one at most. */
-static struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
+/**
+ * ipoib_hca_find_on - find the interface on the net_device of a RoCE port
+ * @lower: any net_device
+ *
+ * Context: RTNL held, or RCU read side, in which the result is valid
+ * Return: the interface, of which there is one at most, or NULL
+ */
+struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
 {
 	struct ipoib_dev *priv;
 	struct ipoib_hca *hca;
 
-	ASSERT_RTNL();
-	list_for_each_entry(hca, &ipoib_hcas, list)
-		list_for_each_entry(priv, &hca->devs, list)
-			if (priv->lower == lower)
+	list_for_each_entry_rcu(hca, &ipoib_hcas, list, lockdep_rtnl_is_held())
+		list_for_each_entry_rcu(priv, &hca->devs, list, lockdep_rtnl_is_held())
+			if (priv->roce && priv->lower == lower)
 				return priv;
 	return NULL;
 }
@@ -157,8 +162,11 @@ static int ipoib_client_add(struct ib_device *ca)
 	if (!fits)
 		return -EOPNOTSUPP;
 	hca = kzalloc(sizeof(*hca), GFP_KERNEL);
-	if (!hca)
-		goto no_interfaces;
+	if (!hca) {
+		/* The core ignores the result. */
+		dev_warn(&ca->dev, "no memory for interfaces\n");
+		return -ENOMEM;
+	}
 	hca->ca = ca;
 	INIT_LIST_HEAD(&hca->devs);
 	INIT_IB_EVENT_HANDLER(&hca->handler, ca, ipoib_event_handler);
@@ -168,14 +176,9 @@ static int ipoib_client_add(struct ib_device *ca)
 		if (rdma_protocol_ib(ca, port))
 			ipoib_hca_add_port(hca, port);
 	rtnl_lock();
-	list_add_tail(&hca->list, &ipoib_hcas);
+	list_add_tail_rcu(&hca->list, &ipoib_hcas);
 	rtnl_unlock();
 	return 0;
-
-no_interfaces:
-	/* The core ignores the result. */
-	dev_warn(&ca->dev, "no memory for interfaces\n");
-	return -ENOMEM;
 }
 
 static void ipoib_client_remove(struct ib_device *ca, void *client_data)
@@ -186,7 +189,7 @@ static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 
 	ib_unregister_event_handler(&hca->handler);
 	rtnl_lock();
-	list_del(&hca->list);
+	list_del_rcu(&hca->list);
 	/* Children before their parents. */
 	list_for_each_entry_safe_reverse(priv, tmp, &hca->devs, list)
 		ipoib_dev_del(priv, &head);
@@ -194,7 +197,7 @@ static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 	rtnl_unlock();
 	/* Also for those that others have unregistered. */
 	wait_var_event(&hca->users, !atomic_read(&hca->users));
-	kfree(hca);
+	kfree_rcu(hca, rcu);
 }
 
 static bool ipoib_dev_has_addr(struct net_device *dev, const struct sockaddr *addr)

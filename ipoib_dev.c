@@ -635,8 +635,6 @@ int ipoib_dev_add(struct ipoib_dev *priv, bool connected, struct netlink_ext_ack
 	INIT_WORK(&priv->free_work, ipoib_dev_free);
 	dev->priv_destructor = ipoib_dev_gone;
 	list_add_tail_rcu(&priv->list, &priv->hca->devs);
-	if (priv->roce)
-		ipoib_roce_watch(priv);
 	/* An event may have come before it was in the list. */
 	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 	return 0;
@@ -691,8 +689,6 @@ void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
 {
 	ASSERT_RTNL();
 	list_del_rcu(&priv->list);
-	if (priv->roce)
-		ipoib_roce_unwatch(priv);
 	unregister_netdevice_queue(priv->netdev, head);
 }
 

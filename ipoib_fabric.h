@@ -179,9 +179,8 @@ extern const struct ipoib_fabric_ops ipoib_roce_ops;
 int ipoib_roce_register(void);
 void ipoib_roce_unregister(void);
 bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev);
-void ipoib_roce_watch(struct ipoib_dev *priv);
-void ipoib_roce_unwatch(struct ipoib_dev *priv);
-void ipoib_roce_netdev_event(struct net_device *ndev, unsigned long event);
-void ipoib_roce_neigh_event(struct neighbour *neigh);
+void ipoib_roce_netdev_event(struct ipoib_dev *priv, unsigned long event);
+void ipoib_roce_addr_event(struct ipoib_dev *priv, unsigned long event);
+void ipoib_roce_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
 
 #endif /* IPOIB_FABRIC_H */

@@ -9,6 +9,7 @@
 #include <linux/if_arp.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
+#include <net/addrconf.h>
 #include <net/neighbour.h>
 #include <net/netevent.h>
 
@@ -275,9 +276,12 @@ void ipoib_netdev_setup(struct net_device *dev)
 static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct ipoib_dev *priv;
 
 	if (!ipoib_dev_is_ours(dev)) {
-		ipoib_roce_netdev_event(dev, event);
+		priv = ipoib_hca_find_on(dev);
+		if (priv)
+			ipoib_roce_netdev_event(priv, event);
 		return NOTIFY_DONE;
 	}
 	switch (event) {
@@ -310,18 +314,41 @@ static struct notifier_block ipoib_netdev_notifier = {
 static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct neighbour *neigh = ptr;
+	struct ipoib_dev *priv;
 
 	if (event != NETEVENT_NEIGH_UPDATE)
 		return NOTIFY_DONE;
-	if (ipoib_dev_is_ours(neigh->dev))
+	if (ipoib_dev_is_ours(neigh->dev)) {
 		ipoib_arp_neigh_event(netdev_priv(neigh->dev), neigh);
-	else
-		ipoib_roce_neigh_event(neigh);
+		return NOTIFY_DONE;
+	}
+	rcu_read_lock();
+	priv = ipoib_hca_find_on(neigh->dev);
+	if (priv)
+		ipoib_roce_neigh_event(priv, neigh);
+	rcu_read_unlock();
 	return NOTIFY_DONE;
 }
 
 static struct notifier_block ipoib_netevent_notifier = {
 	.notifier_call = ipoib_netevent,
+};
+
+static int ipoib_inet6_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	const struct inet6_ifaddr *ifa = ptr;
+	struct ipoib_dev *priv;
+
+	rcu_read_lock();
+	priv = ipoib_hca_find_on(ifa->idev->dev);
+	if (priv)
+		ipoib_roce_addr_event(priv, event);
+	rcu_read_unlock();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ipoib_inet6_notifier = {
+	.notifier_call = ipoib_inet6_event,
 };
 
 static int __init ipoib_init(void)
@@ -344,9 +371,12 @@ static int __init ipoib_init(void)
 	err = register_netevent_notifier(&ipoib_netevent_notifier);
 	if (err)
 		goto unregister_roce;
-	err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	err = register_inet6addr_notifier(&ipoib_inet6_notifier);
 	if (err)
 		goto unregister_netevent;
+	err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	if (err)
+		goto unregister_inet6;
 	err = ipoib_dev_register();
 	if (err)
 		goto unregister_notifier;
@@ -364,6 +394,8 @@ unregister_dev:
 	ipoib_dev_unregister();
 unregister_notifier:
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+unregister_inet6:
+	unregister_inet6addr_notifier(&ipoib_inet6_notifier);
 unregister_netevent:
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 unregister_roce:
@@ -381,6 +413,7 @@ static void __exit ipoib_exit(void)
 	rtnl_link_unregister(&ipoib_link_ops);
 	ipoib_dev_unregister();
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+	unregister_inet6addr_notifier(&ipoib_inet6_notifier);
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 	ipoib_roce_unregister();
 	ib_sa_unregister_client(&ipoib_sa_client);

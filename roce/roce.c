@@ -4,7 +4,7 @@
  * SA. What those would say follows from rules, Documentation/roce.rst, and from
  * the kernel's own address resolution.
  *
- * This file resolves paths, and watches what may change them or the port:
+ * This file resolves paths, and treats events of what may change them or the port:
  * net_devices, their addresses, and neighbours. The port and its GID are in port.c,
  * groups in group.c. These are operations of ipoib_fabric.h; what each of them owes
  * its callers is said there.
@@ -14,14 +14,11 @@
  * the query is cancelled, whatever comes first.
  */
 #include <linux/etherdevice.h>
-#include <linux/if_arp.h>
 #include <linux/if_macvlan.h>
 #include <linux/if_vlan.h>
 #include <linux/jhash.h>
-#include <linux/rculist.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
-#include <net/addrconf.h>
 #include <net/neighbour.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
@@ -50,9 +47,6 @@ static struct workqueue_struct *ipoib_roce_wq;
 
 /* Bounds those that are open: of all interfaces, as the host has one table. */
 static struct ipoib_limit ipoib_roce_limit;
-
-/* All that are registered: changed under RTNL, read under RTNL or RCU. */
-static LIST_HEAD(ipoib_roce_devs);
 
 /*
  * It has faults that are worked around:
@@ -378,113 +372,75 @@ static void ipoib_roce_let_go(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_roce_watch - an interface on a RoCE port follows what happens to that
- * @priv: the interface, registered
- *
- * Context: RTNL held
- */
-void ipoib_roce_watch(struct ipoib_dev *priv)
-{
-	list_add_tail_rcu(&priv->roce->list, &ipoib_roce_devs);
-}
-
-/**
- * ipoib_roce_unwatch - undo ipoib_roce_watch()
- * @priv: the interface; freed after a grace period at the earliest
- *
- * Context: RTNL held
- */
-void ipoib_roce_unwatch(struct ipoib_dev *priv)
-{
-	list_del_rcu(&priv->roce->list);
-}
-
-/**
  * ipoib_roce_netdev_event - what is below an interface has changed
- * @ndev: a net_device, perhaps one that has an interface
+ * @priv: the interface
  * @event: of a notifier that comes after the one of the port's driver, which updates by the same
  *	events what is read here, and sends no event when it has
  *
  * Context: RTNL held
  */
-void ipoib_roce_netdev_event(struct net_device *ndev, unsigned long event)
+void ipoib_roce_netdev_event(struct ipoib_dev *priv, unsigned long event)
 {
-	struct ipoib_roce *roce;
-
-	list_for_each_entry(roce, &ipoib_roce_devs, list) {
-		if (roce->priv->lower != ndev)
-			continue;
-		switch (event) {
-		case NETDEV_UP:
-		case NETDEV_CHANGEMTU:
-			ipoib_roce_group_refresh(roce);
-			fallthrough;
-		case NETDEV_DOWN:
-		case NETDEV_CHANGE:
-		case NETDEV_CHANGEADDR:
-			ipoib_ctl_post(roce->priv, IPOIB_CTL_PORT);
-			break;
-		case NETDEV_PRE_CHANGEADDR:
-			ipoib_roce_let_go(roce->priv);
-			/* If nothing comes of it; else that is reported, too. */
-			ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT, HZ);
-			break;
-		/*
-		 * Also when it moves to another namespace. The interface is not unregistered
-		 * here: at the end of a namespace the core goes through a list in which the
-		 * interface is the next.
-		 */
-		case NETDEV_UNREGISTER:
-			ipoib_roce_let_go(roce->priv);
-			ipoib_ctl_post(roce->priv, IPOIB_CTL_DELETE);
-			break;
-		}
+	switch (event) {
+	case NETDEV_UP:
+	case NETDEV_CHANGEMTU:
+		ipoib_roce_group_refresh(priv->roce);
+		fallthrough;
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+	case NETDEV_CHANGEADDR:
+		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+		break;
+	case NETDEV_PRE_CHANGEADDR:
+		ipoib_roce_let_go(priv);
+		/* If nothing comes of it; else that is reported, too. */
+		ipoib_ctl_post_later(priv, IPOIB_CTL_PORT, HZ);
+		break;
+	/*
+	 * Also when it moves to another namespace. The interface is not unregistered
+	 * here: at the end of a namespace the core goes through a list in which the
+	 * interface is the next.
+	 */
+	case NETDEV_UNREGISTER:
+		ipoib_roce_let_go(priv);
+		ipoib_ctl_post(priv, IPOIB_CTL_DELETE);
+		break;
 	}
 }
-
-/*
- * An address came or went: it may be that of the GID. Soft-RoCE must not be asked for
- * anything by a GID that is about to go (ipoib_roce_is_soft()). The RDMA core says when
- * it has gone; the GID that is made of the MAC address stays in the table, though.
- */
-static int ipoib_roce_inet6_event(struct notifier_block *nb, unsigned long event, void *ptr)
-{
-	const struct inet6_ifaddr *ifa = ptr;
-	struct ipoib_roce *roce;
-
-	rcu_read_lock();
-	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list) {
-		if (roce->priv->lower != ifa->idev->dev)
-			continue;
-		if (event == NETDEV_DOWN && ipoib_roce_is_soft(roce->priv))
-			ipoib_ctl_post_later(roce->priv, IPOIB_CTL_PORT, IPOIB_ROCE_GID_PAUSE);
-		else
-			ipoib_ctl_post(roce->priv, IPOIB_CTL_PORT);
-	}
-	rcu_read_unlock();
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block ipoib_roce_inet6_notifier = {
-	.notifier_call = ipoib_roce_inet6_event,
-};
 
 /**
- * ipoib_roce_neigh_event - a neighbour of the stack has changed
- * @neigh: the neighbour, perhaps on an Ethernet port that has an interface
+ * ipoib_roce_addr_event - an IPv6 address came or went: it may be that of the GID
+ * @priv: the interface above
+ * @event: NETDEV_UP or NETDEV_DOWN
  *
- * Context: any but hard interrupt; the lock of the neighbour table may be held
+ * Soft-RoCE must not be asked for anything by a GID that is about to go
+ * (ipoib_roce_is_soft()). The RDMA core says when it has gone; the GID that is made of the MAC
+ * address stays in the table, though.
+ *
+ * Context: any but hard interrupt, RCU read side
  */
-void ipoib_roce_neigh_event(struct neighbour *neigh)
+void ipoib_roce_addr_event(struct ipoib_dev *priv, unsigned long event)
+{
+	if (event == NETDEV_DOWN && ipoib_roce_is_soft(priv))
+		ipoib_ctl_post_later(priv, IPOIB_CTL_PORT, IPOIB_ROCE_GID_PAUSE);
+	else
+		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+}
+
+/**
+ * ipoib_roce_neigh_event - a neighbour of the stack on the Ethernet port has changed
+ * @priv: the interface above
+ * @neigh: the neighbour
+ *
+ * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
+ */
+void ipoib_roce_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 {
 	char mac[MAX_ADDR_LEN];
-	struct ipoib_roce *roce;
 	union ib_gid gid;
 	__be32 addr;
 	bool valid;
 
-	if (neigh->dev->type != ARPHRD_ETHER)
-		return;
 	valid = READ_ONCE(neigh->nud_state) & NUD_VALID;
 	if (!valid && READ_ONCE(neigh->nud_state) != NUD_FAILED)
 		return;
@@ -497,30 +453,19 @@ void ipoib_roce_neigh_event(struct neighbour *neigh)
 		return;
 	}
 	neigh_ha_snapshot(mac, neigh, neigh->dev);
-	rcu_read_lock();
-	list_for_each_entry_rcu(roce, &ipoib_roce_devs, list)
-		if (roce->priv->lower == neigh->dev)
-			ipoib_neigh_mac_moved(roce->priv, &gid, valid ? mac : NULL);
-	rcu_read_unlock();
+	ipoib_neigh_mac_moved(priv, &gid, valid ? mac : NULL);
 }
 
 /**
- * ipoib_roce_register - get ready for paths, and watch IPv6 addresses
+ * ipoib_roce_register - get ready for queries for paths
  *
- * Return: 0 or negative error
+ * Return: 0 or -ENOMEM
  */
 int ipoib_roce_register(void)
 {
-	int err;
-
 	ipoib_limit_init(&ipoib_roce_limit, IPOIB_ROCE_QUERIES_MAX);
 	ipoib_roce_wq = alloc_workqueue("ipoib_roce", WQ_UNBOUND, 0);
-	if (!ipoib_roce_wq)
-		return -ENOMEM;
-	err = register_inet6addr_notifier(&ipoib_roce_inet6_notifier);
-	if (err)
-		destroy_workqueue(ipoib_roce_wq);
-	return err;
+	return ipoib_roce_wq ? 0 : -ENOMEM;
 }
 
 /**
@@ -528,6 +473,5 @@ int ipoib_roce_register(void)
  */
 void ipoib_roce_unregister(void)
 {
-	unregister_inet6addr_notifier(&ipoib_roce_inet6_notifier);
 	destroy_workqueue(ipoib_roce_wq);
 }

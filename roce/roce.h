@@ -36,7 +36,6 @@ struct ipoib_dev;
 /**
  * struct ipoib_roce - what an interface on a RoCE port has in addition
  * @priv: the interface
- * @list: in the list of all that are registered
  * @gid_index: where the port has the GID of the link, or -1
  * @tracker: of the reference to &ipoib_dev.lower
  * @reported_mtu: MTU of the port last logged as small; under RTNL
@@ -49,7 +48,6 @@ struct ipoib_dev;
  */
 struct ipoib_roce {
 	struct ipoib_dev *priv;
-	struct list_head list;
 	int gid_index;
 	netdevice_tracker tracker;
 	unsigned int reported_mtu;
