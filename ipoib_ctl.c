@@ -6,7 +6,6 @@
  * restarts the QP or sets carrier and MTU of a running interface, so their order has one
  * home, and no completion or answer of the fabric ever needs RTNL.
  */
-#include <linux/rculist.h>
 #include <linux/rtnetlink.h>
 #include <net/sch_generic.h>
 
@@ -88,24 +87,25 @@ static int ipoib_ctl_port(struct ipoib_dev *priv, const struct ipoib_port *port)
 	return err;
 }
 
-/* Read the port if that is wanted: before RTNL, see port_read(). */
-static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port, bool *fresh)
+/*
+ * Read the port: before RTNL, see port_read(). Returns 0 if it was read, a positive number if that
+ * is not wanted, or a negative error.
+ */
+static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
 	int err;
 
-	*fresh = false;
 	if (priv->netdev->reg_state != NETREG_REGISTERED ||
 	    test_bit(IPOIB_FLAG_DEAD, &priv->flags) ||
 	    test_bit(IPOIB_CTL_DELETE, &priv->ctl.events) ||
 	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl.events))
-		return 0;
+		return 1;
 	err = priv->fabric->port_read(priv, port);
 	if (err) {
 		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
 		if (!priv->ctl.pause)
 			netdev_warn(priv->netdev, "cannot query port: %d\n", err);
 	}
-	*fresh = !err;
 	return err;
 }
 
@@ -194,12 +194,11 @@ void ipoib_ctl_work(struct work_struct *work)
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ctl.work);
 	struct ipoib_port port;
 	int err, err_do;
-	bool fresh;
 
 	/* An interface that could not be registered is taken apart with RTNL held. */
 	if (priv->netdev->reg_state != NETREG_REGISTERED)
 		return;
-	err = ipoib_ctl_read(priv, &port, &fresh);
+	err = ipoib_ctl_read(priv, &port);
 	rtnl_lock();
 	if (priv->netdev->reg_state != NETREG_REGISTERED)
 		goto unlock;
@@ -207,10 +206,10 @@ void ipoib_ctl_work(struct work_struct *work)
 		ipoib_dev_del(priv, NULL);
 		goto unlock;
 	}
-	if (fresh)
+	if (!err)
 		ipoib_port_choose_gid(priv, &port);
-	err_do = ipoib_ctl_do(priv, fresh ? &port : NULL);
-	if (!err && !err_do) {
+	err_do = ipoib_ctl_do(priv, err ? NULL : &port);
+	if (err >= 0 && !err_do) {
 		priv->ctl.pause = 0;
 		goto unlock;
 	}
