@@ -128,9 +128,9 @@
  *
  * Work:
  *
- * &ipoib_dev.wq (ordered): works of groups, listeners, refill of the receive queue, ending
- *	memberships of a P_Key that was replaced. It is flushed with RTNL held when groups
- *	stop, and goes after the last answer has come.
+ * &ipoib_dev.wq (ordered): works of groups, listeners, ending memberships of a P_Key that was
+ *	replaced. It is flushed with RTNL held when groups stop, and goes after the last answer
+ *	has come.
  * &ipoib_neighs.wq (unbound): works of neighbours, and their ageing. What waits for a path, and
  *	what a connection has not sent before its end, is sent and dropped here, so first
  *	contacts do not wait behind groups. Flushed with RTNL held when neighbours stop.
@@ -337,7 +337,7 @@ struct ipoib_dev {
 	struct work_struct free_work;
 
 	/* works, and what they deal with */
-	/** @wq: ordered queue of the works of groups and receives */
+	/** @wq: ordered queue of the works of groups */
 	struct workqueue_struct *wq;
 	/** @ctl: control work */
 	struct ipoib_ctl ctl;

@@ -112,8 +112,7 @@ void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 	if (!napi_complete_done(moder->napi, done))
 		return;
 	if (usecs && run && run <= moder->most)
-		hrtimer_start(&moder->timer, ns_to_ktime(usecs * NSEC_PER_USEC),
-			      HRTIMER_MODE_REL_PINNED);
+		ipoib_moder_again(moder, usecs);
 	else if (ib_req_notify_cq(moder->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		napi_schedule(moder->napi);
 }

@@ -35,7 +35,7 @@ struct ipoib_moderation {
  * @napi: its handler
  * @dim: measures and chooses a profile; its work applies that. Its state is written by NAPI
  *	and, while the work is due, by the work.
- * @timer: has NAPI look again where the HCA does not moderate
+ * @timer: has NAPI look again where the HCA does not moderate, or when memory ran out
  * @usecs: after so many microseconds; 0 if the CQ is armed at once
  * @most: packets of one report, at most: with more the receives that are posted might not last
  * @run: packets since the last of these waits; NAPI only
@@ -69,6 +69,12 @@ static inline void ipoib_moder_set(struct ipoib_moderation *setting,
 	WRITE_ONCE(setting->usecs, to->usecs);
 	WRITE_ONCE(setting->frames, to->frames);
 	WRITE_ONCE(setting->adaptive, to->adaptive);
+}
+
+/* Have the handler run again after @usecs microseconds. Context: bottom halves off. */
+static inline void ipoib_moder_again(struct ipoib_moder *moder, unsigned int usecs)
+{
+	hrtimer_start(&moder->timer, ns_to_ktime(usecs * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED);
 }
 
 /* Count an event of the CQ. Context: its event handler. */

@@ -129,7 +129,6 @@ struct ipoib_rx_slot {
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists: head and payload
  * @wc: scratch for polling
- * @refill: tries again after memory ran out
  * @napi: completion handler
  */
 struct ipoib_rxq {
@@ -149,7 +148,6 @@ struct ipoib_rxq {
 	struct ib_recv_wr wr[IPOIB_BATCH];
 	struct ib_sge sge[IPOIB_BATCH][2];
 	struct ib_wc wc[IPOIB_POLL_WC];
-	struct delayed_work refill;
 	struct napi_struct napi;
 };
 

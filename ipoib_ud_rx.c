@@ -19,6 +19,9 @@
 
 #define IPOIB_RX_HEAD_LEN	(sizeof(struct ib_grh) + IPOIB_ENCAP_LEN)
 
+/* Microseconds until the handler runs again if there was no memory for any receive. */
+#define IPOIB_RX_AGAIN		(20 * USEC_PER_MSEC)
+
 static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
 
 /**
@@ -90,16 +93,9 @@ static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 		ipoib_stat_add(rxq->priv, IPOIB_RX_NOMEM, 1);
 		/* With no receive posted no completion would run this again. */
 		if (rxq->nfree == rxq->size)
-			queue_delayed_work(rxq->priv->wq, &rxq->refill, HZ / 50);
+			ipoib_moder_again(&rxq->moder, IPOIB_RX_AGAIN);
 		return;
 	}
-}
-
-static void ipoib_rx_refill_work(struct work_struct *work)
-{
-	struct ipoib_rxq *rxq = container_of(to_delayed_work(work), struct ipoib_rxq, refill);
-
-	ipoib_ud_schedule(&rxq->napi);
 }
 
 /*
@@ -364,7 +360,6 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 
 	rxq->priv = priv;
 	rxq->size = min_t(unsigned int, priv->recvq_size, ipoib_recvq_size);
-	INIT_DELAYED_WORK(&rxq->refill, ipoib_rx_refill_work);
 	rxq->slots = kvcalloc(priv->recvq_size, sizeof(*rxq->slots), GFP_KERNEL);
 	rxq->free = kvcalloc(priv->recvq_size, sizeof(*rxq->free), GFP_KERNEL);
 	if (!rxq->slots || !rxq->free)
@@ -472,7 +467,6 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 	unsigned int i;
 
 	WRITE_ONCE(rxq->running, false);
-	cancel_delayed_work_sync(&rxq->refill);
 	for (i = 0; i < rxq->size; i++) {
 		if (!rxq->slots[i].page)
 			continue;
