@@ -6,23 +6,15 @@
 #ifndef IPOIB_CM_H
 #define IPOIB_CM_H
 
-#include <linux/completion.h>
-#include <linux/if_ether.h>
-#include <linux/mutex.h>
 #include <linux/seq_file.h>
-#include <linux/skbuff.h>
-#include <linux/workqueue.h>
 #include <rdma/ib_cm.h>
-#include <rdma/ib_verbs.h>
 
-#include "ipoib_ring.h"
 #include "ipoib_wire.h"
 
 struct ipoib_cm;
 struct ipoib_dev;
 struct ipoib_neigh;
 struct ipoib_txq;
-struct page_pool;
 
 extern const struct seq_operations ipoib_cm_sops;
 

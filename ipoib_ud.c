@@ -16,7 +16,6 @@
  */
 #include <linux/iopoll.h>
 #include <linux/slab.h>
-#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "ipoib_tso.h"
@@ -694,11 +693,8 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 		goto free_queues;
 	}
 	err = ipoib_ud_queues_fit(priv);
-	if (err)
-		goto dealloc_pd;
-	return 0;
-
-dealloc_pd:
+	if (!err)
+		return 0;
 	ib_dealloc_pd(priv->pd);
 free_queues:
 	kfree(priv->rxq);

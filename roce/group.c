@@ -14,7 +14,6 @@
  * from @todo to @joined or frees it; ipoib_roce_group_leave() moves it back to
  * @todo. One that the work is busy with, or could not begin, is in neither list.
  */
-#include <linux/etherdevice.h>
 #include <linux/igmp.h>
 #include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
@@ -22,8 +21,6 @@
 #include <net/addrconf.h>
 #include <net/if_inet6.h>
 #include <net/ip.h>
-#include <rdma/ib_addr.h>
-#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "roce/roce.h"
