@@ -530,8 +530,6 @@ static inline void ipoib_debug_unregister(void) { }
 /* ipoib_debugfs.c */
 void ipoib_debugfs_init(void);
 void ipoib_debugfs_exit(void);
-void ipoib_debugfs_add(struct ipoib_dev *priv);
-void ipoib_debugfs_remove(struct ipoib_dev *priv);
-void ipoib_debugfs_rename(struct ipoib_dev *priv);
+void ipoib_debugfs_event(struct ipoib_dev *priv, unsigned long event);
 
 #endif /* IPOIB_H */

@@ -73,17 +73,10 @@ static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv, const char *suf
 	return debugfs_create_file(name, 0400, ipoib_debugfs_root, data, fops);
 }
 
-/**
- * ipoib_debugfs_add - make the files of an interface
- * @priv: the interface, registered
- *
- * Context: RTNL held, which keeps its name; no reader of the files takes it
- */
-void ipoib_debugfs_add(struct ipoib_dev *priv)
+static void ipoib_debugfs_add(struct ipoib_dev *priv)
 {
 	struct ipoib_debugfs_list *lists = priv->debugfs_lists;
 
-	ASSERT_RTNL();
 	lists[0] = (struct ipoib_debugfs_list) {
 		&priv->mcast.lock, &priv->mcast.list, ipoib_mcast_show
 	};
@@ -97,15 +90,19 @@ void ipoib_debugfs_add(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_debugfs_remove - remove the files of an interface
+ * ipoib_debugfs_event - make, rename or remove the files of an interface
  * @priv: the interface
+ * @event: NETDEV_REGISTER, NETDEV_CHANGENAME or NETDEV_UNREGISTER. One that moves to another
+ *	namespace is unregistered and registered.
  *
- * Waits for readers.
+ * Files that are removed are waited for until they have no reader.
  *
- * Context: RTNL held
+ * Context: RTNL held, which keeps its name; no reader of the files takes it
  */
-void ipoib_debugfs_remove(struct ipoib_dev *priv)
+void ipoib_debugfs_event(struct ipoib_dev *priv, unsigned long event)
 {
+	/* Its name may change before its files are made, or after they were removed. */
+	bool add = event == NETDEV_REGISTER || (event == NETDEV_CHANGENAME && priv->debugfs[0]);
 	unsigned int i;
 
 	ASSERT_RTNL();
@@ -113,21 +110,8 @@ void ipoib_debugfs_remove(struct ipoib_dev *priv)
 		debugfs_remove(priv->debugfs[i]);
 		priv->debugfs[i] = NULL;
 	}
-}
-
-/**
- * ipoib_debugfs_rename - the interface has a new name or namespace
- * @priv: the interface
- *
- * Context: RTNL held
- */
-void ipoib_debugfs_rename(struct ipoib_dev *priv)
-{
-	/* Before its files were made, or after they were removed. */
-	if (!priv->debugfs[0])
-		return;
-	ipoib_debugfs_remove(priv);
-	ipoib_debugfs_add(priv);
+	if (add)
+		ipoib_debugfs_add(priv);
 }
 
 /**

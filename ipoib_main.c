@@ -285,15 +285,10 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, vo
 		return NOTIFY_DONE;
 	}
 	switch (event) {
-	/* An interface that moves to another namespace is unregistered and registered. */
 	case NETDEV_REGISTER:
-		ipoib_debugfs_add(netdev_priv(dev));
-		break;
 	case NETDEV_CHANGENAME:
-		ipoib_debugfs_rename(netdev_priv(dev));
-		break;
 	case NETDEV_UNREGISTER:
-		ipoib_debugfs_remove(netdev_priv(dev));
+		ipoib_debugfs_event(netdev_priv(dev), event);
 		break;
 	case NETDEV_CHANGEADDR:
 		/* The administrator has chosen the scope. */
