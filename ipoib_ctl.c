@@ -192,7 +192,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 void ipoib_ctl_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ctl.work);
-	struct ipoib_port port;
+	struct ipoib_port port = {};
 	int err, err_do;
 
 	/* An interface that could not be registered is taken apart with RTNL held. */

@@ -476,7 +476,7 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 /* All that an interface consists of, before registration. Nothing is made if it fails. */
 static int ipoib_dev_init(struct ipoib_dev *priv)
 {
-	struct ipoib_port port;
+	struct ipoib_port port = {};
 	int err;
 
 	spin_lock_init(&priv->ah.lock);

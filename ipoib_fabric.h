@@ -85,7 +85,8 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @start: the interface has come up. RTNL held. Optional.
  * @stop: the interface goes down; groups have been left and paths forgotten.
  *	RTNL held, so nothing may be waited for that needs RTNL. Optional.
- * @port_read: read the port. May sleep. Without RTNL if the interface is registered.
+ * @port_read: read the port into what is zeroed. May sleep. Without RTNL if the interface is
+ *	registered.
  * @event: an asynchronous event of the port: mark paths as stale or have the
  *	control work check, whatever it means here. Does not sleep.
  *

@@ -206,7 +206,7 @@ static void ipoib_roce_report(struct ipoib_dev *priv, const struct ipoib_roce_pi
 /**
  * ipoib_roce_port_read - read the port, see &struct ipoib_fabric_ops
  * @priv: the interface
- * @port: filled in
+ * @port: zeroed; filled in
  *
  * Drivers of Ethernet adapters take RTNL to determine their speed, and an interface is made
  * under RTNL. So they are not asked before it is registered; the port is read again right
@@ -236,13 +236,10 @@ int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 		ipoib_roce_report(priv, &pick);
 	port->active = attr.state == IB_PORT_ACTIVE && pick.rank &&
 		       ipoib_roce_runs(priv->lower);
-	port->lid = 0;
-	port->lmc = 0;
 	/* Without a GID the address stays until there is another. */
 	port->gid = pick.rank ? pick.gid : priv->local_gid;
 	port->gid_entry = pick.rank ? pick.entry : priv->gid_entry;
 	port->pkey = IPOIB_ROCE_PKEY;
-	port->pkey_index = 0;
 	/* The driver of the port knows its MTU, but not that of a VLAN on it. */
 	if (priv->vid)
 		attr.active_mtu = min(attr.active_mtu, iboe_get_mtu(READ_ONCE(priv->lower->mtu)));
