@@ -6,7 +6,6 @@
  * The address gives GID and QPN (RFC 4391 section 9.1.1); the rest is in a path record, see
  * ipoib_neigh.c.
  */
-#include <linux/jiffies.h>
 #include <net/dst.h>
 #include <net/neighbour.h>
 

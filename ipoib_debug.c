@@ -7,8 +7,6 @@
  * above 0: the events themselves test nothing.
  */
 #include <linux/module.h>
-#include <linux/mutex.h>
-#include <linux/netdevice.h>
 
 #include "ipoib_trace.h"
 

@@ -7,7 +7,6 @@
 
 #include <linux/list.h>
 #include <linux/spinlock.h>
-#include <linux/types.h>
 
 /* Requests of a port that the SA has not answered yet, at most. */
 #define IPOIB_QUERIES_MAX		16

@@ -5,8 +5,6 @@
  * where it cannot, a timer: a handler that has found something looks again after a while and
  * arms the CQ when it finds nothing.
  */
-#include <linux/netdevice.h>
-#include <linux/workqueue.h>
 #include <rdma/ib_verbs.h>
 
 #include "ipoib_moder.h"

@@ -5,10 +5,8 @@
 #ifndef IPOIB_MODER_H
 #define IPOIB_MODER_H
 
-#include <linux/compiler.h>
 #include <linux/dim.h>
 #include <linux/hrtimer.h>
-#include <linux/types.h>
 
 struct ib_cq;
 struct napi_struct;

@@ -12,8 +12,6 @@
  *
  * What is done with frames, and when the work of a neighbour runs, stands in ipoib_arp.c.
  */
-#include <linux/jiffies.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "ipoib.h"

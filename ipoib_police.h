@@ -6,9 +6,7 @@
 #define IPOIB_POLICE_H
 
 #include <linux/ipv6.h>
-#include <linux/jiffies.h>
 #include <linux/skbuff.h>
-#include <linux/types.h>
 
 #include "ipoib_wire.h"
 

@@ -13,9 +13,7 @@
 #ifndef IPOIB_RING_H
 #define IPOIB_RING_H
 
-#include <linux/cache.h>
 #include <linux/skbuff.h>
-#include <linux/types.h>
 #include <rdma/ib_verbs.h>
 
 /* In datagram mode a frame up to this long is copied and its skb freed at once. */

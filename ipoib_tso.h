@@ -5,9 +5,7 @@
 #ifndef IPOIB_TSO_H
 #define IPOIB_TSO_H
 
-#include <linux/skbuff.h>
 #include <linux/tcp.h>
-#include <linux/types.h>
 #include <linux/udp.h>
 
 #include "ipoib_ring.h"

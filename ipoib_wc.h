@@ -13,7 +13,6 @@
 
 #include <linux/if_packet.h>
 #include <linux/if_vlan.h>
-#include <linux/string.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_verbs.h>
 

@@ -11,11 +11,7 @@
 #ifndef IPOIB_WIRE_H
 #define IPOIB_WIRE_H
 
-#include <linux/build_bug.h>
 #include <linux/if_infiniband.h>
-#include <linux/string.h>
-#include <linux/types.h>
-#include <asm/byteorder.h>
 #include <rdma/ib_verbs.h>
 
 /* QPN that stands for "a multicast group" in an address (IBTA 10.5.2). */

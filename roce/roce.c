@@ -16,8 +16,6 @@
 #include <linux/etherdevice.h>
 #include <linux/if_macvlan.h>
 #include <linux/if_vlan.h>
-#include <linux/jhash.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <net/neighbour.h>
 #include <rdma/ib_addr.h>
