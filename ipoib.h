@@ -518,14 +518,9 @@ extern const struct attribute_group ipoib_sysfs_child_group;
 /* ipoib_ethtool.c */
 extern const struct ethtool_ops ipoib_ethtool_ops;
 
-/* ipoib_debug.c */
-#if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG)
+/* ipoib_debug.c, of a driver with CONFIG_INFINIBAND_IPOIB_DEBUG */
 void ipoib_debug_register(void);
 void ipoib_debug_unregister(void);
-#else
-static inline void ipoib_debug_register(void) { }
-static inline void ipoib_debug_unregister(void) { }
-#endif
 
 /* ipoib_debugfs.c */
 void ipoib_debugfs_init(void);

@@ -27,7 +27,6 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 	if (!dev)
 		goto warn;
 	priv = netdev_priv(dev);
-	priv->netdev = dev;
 	priv->hca = hca;
 	priv->port = port;
 	rtnl_lock();
@@ -113,7 +112,6 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 				      "there is an IPoIB interface on %s", lower->name);
 		return -EEXIST;
 	}
-	priv->netdev = dev;
 	priv->hca = hca;
 	priv->lower = lower;
 	return ipoib_dev_add(priv, connected, extack);

@@ -588,8 +588,8 @@ static void ipoib_dev_gone(struct net_device *dev)
 /**
  * ipoib_dev_add - make an interface of a fresh net_device, and register it
  * @priv: the interface, of a net_device made with ipoib_link_ops.setup, whose MTU is the one that
- *	the administrator asks for, or 0. &ipoib_dev.netdev, @hca and @port are set, @lower if
- *	there is one, and @parent and @pkey of a child
+ *	the administrator asks for, or 0. &ipoib_dev.hca and @port are set, @lower if there
+ *	is one, and @parent and @pkey of a child
  * @connected: start in connected mode
  * @extack: for the cause of a failure, or NULL
  *
@@ -668,7 +668,6 @@ int ipoib_dev_add_child(struct ipoib_dev *parent, struct net_device *dev, u16 pk
 		NL_SET_ERR_MSG(extack, "the HCA has failed");
 		return -ENODEV;
 	}
-	priv->netdev = dev;
 	priv->hca = parent->hca;
 	priv->port = parent->port;
 	priv->parent = parent;

@@ -256,6 +256,9 @@ bool ipoib_dev_is_ours(const struct net_device *dev)
  */
 void ipoib_netdev_setup(struct net_device *dev)
 {
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	priv->netdev = dev;
 	dev->netdev_ops = &ipoib_netdev_ops;
 	dev->ethtool_ops = &ipoib_ethtool_ops;
 	dev->header_ops = &ipoib_header_ops;
@@ -358,7 +361,8 @@ static int __init ipoib_init(void)
 	ipoib_recvq_size = roundup_pow_of_two(clamp(ipoib_recvq_size, IPOIB_RECVQ_MIN,
 						    IPOIB_QUEUE_MAX));
 	ipoib_debugfs_init();
-	ipoib_debug_register();
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
+		ipoib_debug_register();
 	ib_sa_register_client(&ipoib_sa_client);
 	err = ipoib_roce_register();
 	if (err)
@@ -397,7 +401,8 @@ unregister_roce:
 	ipoib_roce_unregister();
 unregister_sa:
 	ib_sa_unregister_client(&ipoib_sa_client);
-	ipoib_debug_unregister();
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
+		ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	return err;
 }
@@ -412,7 +417,8 @@ static void __exit ipoib_exit(void)
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 	ipoib_roce_unregister();
 	ib_sa_unregister_client(&ipoib_sa_client);
-	ipoib_debug_unregister();
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
+		ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	/* Paths and groups that wait for their grace period. */
 	rcu_barrier();
