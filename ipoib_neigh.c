@@ -617,8 +617,7 @@ void ipoib_neigh_stop(struct ipoib_dev *priv)
  */
 void ipoib_neigh_wait_answers(struct ipoib_dev *priv)
 {
-	if (refcount_dec_and_test(&priv->queries))
-		complete(&priv->queries_done);
+	ipoib_dev_put_query(priv);
 	wait_for_completion(&priv->queries_done);
 }
 
