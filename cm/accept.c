@@ -98,7 +98,7 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	if (ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_CONNECTING && conn->duplex &&
+		if (conn->state == IPOIB_CONN_PENDING && conn->duplex &&
 		    test_bit(IPOIB_CONN_IS_ASKED, &conn->flags))
 			return true;
 	return false;
@@ -151,7 +151,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	conn->id = id;
 	id->context = conn;
 	id->cm_handler = ipoib_conn_event;
-	ipoib_conn_publish(conn, peer, IPOIB_CONN_ACCEPTING);
+	ipoib_conn_publish(conn, peer);
 put:
 	ipoib_peer_put(cm, peer);
 unlock:
@@ -256,7 +256,7 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 
 	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "ready", 0);
 	spin_lock_bh(&cm->lock);
-	if (conn->state == IPOIB_CONN_ACCEPTING)
+	if (conn->state == IPOIB_CONN_PENDING)
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 	/* Also if it was established without. */
 	if (conn->state == IPOIB_CONN_ESTABLISHED) {

@@ -136,24 +136,20 @@ struct ipoib_cm_share {
 
 /**
  * enum ipoib_conn_state - where a connection stands
- * @IPOIB_CONN_NEW: allocated, not published
- * @IPOIB_CONN_CONNECTING: requested, or to be requested by its work
- * @IPOIB_CONN_ACCEPTING: granted, or to be granted by its work; the RTU has not been received
+ * @IPOIB_CONN_PENDING: requested or granted, or to be by its work: there is no REP, or no RTU
  * @IPOIB_CONN_ESTABLISHED: in use
  * @IPOIB_CONN_CLOSING: out of use; to be disconnected
- * @IPOIB_CONN_TIMEWAIT: disconnected; the CM has its identifier in timewait
- * @IPOIB_CONN_DRAINING: the HCA gives back what it had
+ * @IPOIB_CONN_DRAINING: the CM may have its identifier in timewait; then the HCA gives back
+ *	what it had
  * @IPOIB_CONN_DEAD: nothing but memory
  *
- * Its work makes what it needs, and takes it apart from IPOIB_CONN_CLOSING on.
+ * Its work makes what it needs, and takes it apart from IPOIB_CONN_CLOSING on. Each state follows
+ * the one before, and IPOIB_CONN_CLOSING both.
  */
 enum ipoib_conn_state {
-	IPOIB_CONN_NEW,
-	IPOIB_CONN_CONNECTING,
-	IPOIB_CONN_ACCEPTING,
+	IPOIB_CONN_PENDING,
 	IPOIB_CONN_ESTABLISHED,
 	IPOIB_CONN_CLOSING,
-	IPOIB_CONN_TIMEWAIT,
 	IPOIB_CONN_DRAINING,
 	IPOIB_CONN_DEAD,
 };
@@ -694,8 +690,7 @@ void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs);
 struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp);
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
-void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			enum ipoib_conn_state state);
+void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer);
 int ipoib_conn_make(struct ipoib_conn *conn);
 void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_settle(struct ipoib_conn *conn);

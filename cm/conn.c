@@ -62,7 +62,7 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 	long wait = peer->until - jiffies;
 
 	lockdep_assert_held(&conn->cm->lock);
-	if (left <= 0 && conn->state == IPOIB_CONN_ACCEPTING &&
+	if (left <= 0 && !conn->active &&
 	    time_after(READ_ONCE(conn->used), conn->deadline - IPOIB_CM_LATE)) {
 		/*
 		 * Frames have come for a second, so the peer has sent an RTU: it is lost, and
@@ -240,14 +240,14 @@ unlock:
  */
 static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 {
-	enum ipoib_conn_state next = IPOIB_CONN_DRAINING;
 	struct ipoib_cm *cm = conn->cm;
 
+	conn->deadline = jiffies;
 	if (conn->id) {
 		if (!ib_send_cm_dreq(conn->id, NULL, 0) ||
 		    READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
 		    READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN)
-			next = IPOIB_CONN_TIMEWAIT;
+			conn->deadline += IPOIB_CM_DISCONNECTING;
 		else if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
 			ipoib_conn_reject(conn->id, cm, IB_CM_REJ_CONSUMER_DEFINED);
 		else if (!conn->active && !test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
@@ -255,9 +255,8 @@ static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 	}
 	if (conn->qp)
 		ipoib_conn_qp_stop(conn);
-	conn->deadline = jiffies + IPOIB_CM_DISCONNECTING;
 	spin_lock_bh(&cm->lock);
-	ipoib_conn_set_state(conn, next);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
 	spin_unlock_bh(&cm->lock);
 }
 
@@ -318,9 +317,12 @@ static void ipoib_conn_destroy_late(struct ipoib_conn *conn)
 static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
-	unsigned long left;
+	long left = conn->deadline - jiffies;
 
 	if (conn->id) {
+		if (left > 0 && !test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) &&
+		    !test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
+			return left;
 		ib_destroy_cm_id(conn->id);
 		conn->id = NULL;
 		conn->deadline = jiffies + IPOIB_CM_DRAIN + IPOIB_CM_DRAIN_MORE;
@@ -346,35 +348,24 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 /* Returns when to look again if nothing is noted before, or 0. */
 static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_state state)
 {
-	long wait;
+	long wait = 0;
 
 	switch (state) {
-	case IPOIB_CONN_NEW:
-	case IPOIB_CONN_DEAD:
-		break;
-	case IPOIB_CONN_CONNECTING:
-		wait = conn->qp ? 0 : ipoib_conn_request(conn);
-		return wait ?: ipoib_conn_treat(conn);
-	case IPOIB_CONN_ACCEPTING:
-		if (!conn->qp)
+	case IPOIB_CONN_PENDING:
+		if (!conn->qp && conn->active)
+			wait = ipoib_conn_request(conn);
+		else if (!conn->qp)
 			ipoib_conn_grant(conn);
-		fallthrough;
+		return wait ?: ipoib_conn_treat(conn);
 	case IPOIB_CONN_ESTABLISHED:
 		return ipoib_conn_treat(conn);
 	case IPOIB_CONN_CLOSING:
 		ipoib_conn_step_closing(conn);
 		break;
-	case IPOIB_CONN_TIMEWAIT:
-		wait = conn->deadline - jiffies;
-		if (wait > 0 && !test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) &&
-		    !test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
-			return wait;
-		spin_lock_bh(&conn->cm->lock);
-		ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
-		spin_unlock_bh(&conn->cm->lock);
-		break;
 	case IPOIB_CONN_DRAINING:
 		return ipoib_conn_step_draining(conn);
+	case IPOIB_CONN_DEAD:
+		break;
 	}
 	return 0;
 }

@@ -104,7 +104,7 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 off
 	conn->duplex = peer->sid == IPOIB_SID_RFC;
 	if (again)
 		set_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
-	ipoib_conn_publish(conn, peer, IPOIB_CONN_CONNECTING);
+	ipoib_conn_publish(conn, peer);
 	return 0;
 }
 
@@ -245,7 +245,7 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 	 * quicker: its peer gets no RTU.
 	 */
 	spin_lock_bh(&cm->lock);
-	needed = conn->state == IPOIB_CONN_CONNECTING &&
+	needed = conn->state == IPOIB_CONN_PENDING &&
 		 !rcu_access_pointer(conn->peer->tx);
 	spin_unlock_bh(&cm->lock);
 	if (needed)
@@ -259,7 +259,7 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 		return;
 	}
 	spin_lock_bh(&cm->lock);
-	if (conn->state == IPOIB_CONN_CONNECTING) {
+	if (conn->state == IPOIB_CONN_PENDING) {
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		ipoib_conn_use(conn);
 		ipoib_conn_supersede(conn);
@@ -316,7 +316,7 @@ void ipoib_conn_rejected(struct ipoib_conn *conn)
 	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "rejected", conn->reason);
 	ipoib_cm_own_addr(cm, &own);
 	spin_lock_bh(&cm->lock);
-	if (conn->state != IPOIB_CONN_CONNECTING) {
+	if (!conn->active || conn->state != IPOIB_CONN_PENDING) {
 		/* The peer never had our RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
 			set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);

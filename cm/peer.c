@@ -25,14 +25,6 @@
 /* How long a refusal is remembered, doubled with each. */
 #define IPOIB_CM_RETRY_MIN	(HZ / 2)
 
-static const char * const ipoib_conn_states[] = {
-	[IPOIB_CONN_NEW]		= "new",
-	[IPOIB_CONN_CONNECTING]		= "connecting",
-	[IPOIB_CONN_ACCEPTING]		= "accepting",
-	[IPOIB_CONN_ESTABLISHED]	= "established",
-	[IPOIB_CONN_CLOSING]		= "closing",
-};
-
 static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_IDLE]		= "idle",
 	[IPOIB_PEER_CONNECTING]		= "connecting",
@@ -324,7 +316,7 @@ struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_c
 	struct ipoib_conn *conn, *best = NULL;
 
 	list_for_each_entry_reverse(conn, &peer->conns, peer_list) {
-		if (conn == own || (!refused && conn->state == IPOIB_CONN_CONNECTING &&
+		if (conn == own || (!refused && conn->state == IPOIB_CONN_PENDING &&
 				    READ_ONCE(conn->reason)))
 			continue;
 		ipoib_conn_compare(conn);
@@ -418,7 +410,8 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_pe
 		qp = READ_ONCE(conn->qp);
 		lid = priv->roce ? 0 : conn->port << READ_ONCE(priv->lmc);
 		seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u dlid=0x%04x\n",
-			   ipoib_conn_states[conn->state],
+			   conn->state == IPOIB_CONN_ESTABLISHED ? "established" :
+			   conn->active ? "connecting" : "accepting",
 			   conn->transport == IPOIB_LLADDR_UC ? "uc" : "rc",
 			   conn->active ? "active" : "passive",
 			   conn->duplex ? "both" : "one", conn->mtu, qp ? qp->qp_num : 0,

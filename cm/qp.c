@@ -224,54 +224,25 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
  */
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 {
-	static const unsigned long before[] = {
-		[IPOIB_CONN_NEW]		= 0,
-		[IPOIB_CONN_CONNECTING]		= BIT(IPOIB_CONN_NEW),
-		[IPOIB_CONN_ACCEPTING]		= BIT(IPOIB_CONN_NEW),
-		[IPOIB_CONN_ESTABLISHED]	= BIT(IPOIB_CONN_CONNECTING) |
-						  BIT(IPOIB_CONN_ACCEPTING),
-		[IPOIB_CONN_CLOSING]		= BIT(IPOIB_CONN_CONNECTING) |
-						  BIT(IPOIB_CONN_ACCEPTING) |
-						  BIT(IPOIB_CONN_ESTABLISHED),
-		[IPOIB_CONN_TIMEWAIT]		= BIT(IPOIB_CONN_CLOSING),
-		[IPOIB_CONN_DRAINING]		= BIT(IPOIB_CONN_CLOSING) |
-						  BIT(IPOIB_CONN_TIMEWAIT),
-		[IPOIB_CONN_DEAD]		= BIT(IPOIB_CONN_DRAINING),
-	};
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->port);
 
 	lockdep_assert_held(&cm->lock);
-	WARN_ON_ONCE(!(before[state] & BIT(conn->state)));
-	if (conn->state == IPOIB_CONN_CONNECTING || conn->state == IPOIB_CONN_ACCEPTING) {
+	WARN_ON_ONCE(state != conn->state + 1 &&
+		     (state != IPOIB_CONN_CLOSING || conn->state != IPOIB_CONN_PENDING));
+	if (conn->state == IPOIB_CONN_PENDING) {
 		cm->npending--;
 		share->npending--;
 	}
-	switch (state) {
-	case IPOIB_CONN_NEW:
-	case IPOIB_CONN_TIMEWAIT:
-	case IPOIB_CONN_DRAINING:
-		break;
-	case IPOIB_CONN_CONNECTING:
-	case IPOIB_CONN_ACCEPTING:
-		cm->nconns++;
-		cm->npending++;
-		share->nconns++;
-		share->npending++;
-		list_add_tail(&conn->list, &cm->conns);
-		break;
-	case IPOIB_CONN_ESTABLISHED:
+	if (state == IPOIB_CONN_ESTABLISHED) {
 		list_add_tail(&conn->share_list, &share->conns);
-		break;
-	case IPOIB_CONN_CLOSING:
+	} else if (state == IPOIB_CONN_CLOSING) {
 		share->nconns--;
 		share->nclosing++;
 		list_del_init(&conn->share_list);
 		list_move_tail(&conn->list, &cm->closing);
-		break;
-	case IPOIB_CONN_DEAD:
+	} else if (state == IPOIB_CONN_DEAD) {
 		list_del(&conn->list);
-		break;
 	}
 	WRITE_ONCE(conn->state, state);
 }
@@ -280,17 +251,22 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
  * ipoib_conn_publish - let a connection be found, and have its work make it
  * @conn: the connection, with the port by which ipoib_cm_admit() has let it in
  * @peer: its peer
- * @state: IPOIB_CONN_CONNECTING or IPOIB_CONN_ACCEPTING
  *
  * Context: &ipoib_cm.lock held since ipoib_cm_admit()
  */
-void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer,
-			enum ipoib_conn_state state)
+void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)
 {
-	lockdep_assert_held(&conn->cm->lock);
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->port);
+
+	lockdep_assert_held(&cm->lock);
 	peer->users++;
 	conn->peer = peer;
-	ipoib_conn_set_state(conn, state);
+	cm->nconns++;
+	cm->npending++;
+	share->nconns++;
+	share->npending++;
+	list_add_tail(&conn->list, &cm->conns);
 	list_add_tail(&conn->peer_list, &peer->conns);
 	ipoib_conn_kick(conn);
 }
@@ -468,7 +444,7 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 
 	lockdep_assert_held(&conn->cm->lock);
 	list_for_each_entry(old, &conn->peer->conns, peer_list) {
-		if (old == conn || old->state == IPOIB_CONN_CONNECTING)
+		if (old == conn || (old->active && old->state == IPOIB_CONN_PENDING))
 			continue;
 		same = old->port == conn->port;
 		if (conn->duplex ? same || conn->confirmed :

@@ -278,7 +278,7 @@ static void admit_moved(struct kunit *test)
 		return;
 	shares = fix->cm.shares;
 	conn = admit_establish(fix, 1, 0);
-	conn->state = IPOIB_CONN_CONNECTING;
+	conn->state = IPOIB_CONN_PENDING;
 	shares[1].npending = 16;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EDQUOT);
 	spin_lock_bh(&fix->cm.lock);
