@@ -488,6 +488,7 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 	INIT_LIST_HEAD(&cm->closing);
 	init_waitqueue_head(&cm->gone);
 	cm->seed = get_random_u32();
+	cm->srq_size = ipoib_cm_srq_size(priv);
 	for (i = 0; i < IPOIB_CM_SHARES; i++)
 		INIT_LIST_HEAD(&cm->shares[i].conns);
 	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);

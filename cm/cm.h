@@ -391,9 +391,7 @@ struct ipoib_conn {
 
 /**
  * enum ipoib_srq_state - what is known of the SRQ of an interface
- * @IPOIB_SRQ_UNKNOWN: none has been made yet; the attributes of the HCA count
- * @IPOIB_SRQ_REFUSED: none could be made; connections have receives of their own
- * @IPOIB_SRQ_RUNS: there is one, with its reserve complete
+ * @IPOIB_SRQ_RUNS: there is none, or one with its reserve complete
  * @IPOIB_SRQ_ARMED: as there are many connections, the HCA is to report it when few of its
  *	receives are free
  * @IPOIB_SRQ_LOW: the HCA has
@@ -403,8 +401,6 @@ struct ipoib_conn {
  *	it is given back
  */
 enum ipoib_srq_state {
-	IPOIB_SRQ_UNKNOWN,
-	IPOIB_SRQ_REFUSED,
 	IPOIB_SRQ_RUNS,
 	IPOIB_SRQ_ARMED,
 	IPOIB_SRQ_LOW,
@@ -474,7 +470,8 @@ struct ipoib_cm_tx_cq {
  * @rx: receiving
  * @srq_state: written with @mutex held, but for IPOIB_SRQ_LOW and IPOIB_SRQ_FAILED, which
  *	come with events of an SRQ that runs
- * @srq_full: receives that may be posted to the SRQ that runs, 0 without
+ * @srq_size: receives of the SRQ that runs, or of that which will be tried; 0 where connections
+ *	have receives of their own, as the HCA has none, or has refused it
  * @srq_logged: it was logged that none could be made; with @mutex held
  * @rx_napi: handler of receives
  * @rx_rounds: times it has been through all that there was
@@ -509,7 +506,7 @@ struct ipoib_cm {
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
 	enum ipoib_srq_state srq_state;
-	unsigned int srq_full;
+	unsigned int srq_size;
 	bool srq_logged;
 	struct napi_struct rx_napi;
 	unsigned int rx_rounds;
@@ -731,6 +728,7 @@ void ipoib_conn_send_last(struct ipoib_conn *conn);
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* rx.c */
+unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);

@@ -484,6 +484,7 @@ static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
 void ipoib_cm_rx_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
+	enum ipoib_srq_state state;
 	unsigned long wait = 0;
 	bool empty;
 	long left;
@@ -491,20 +492,11 @@ void ipoib_cm_rx_work(struct work_struct *work)
 	mutex_lock(&cm->mutex);
 	if (!cm->rx)
 		goto unlock;
-	switch (READ_ONCE(cm->srq_state)) {
-	case IPOIB_SRQ_UNKNOWN:
-	case IPOIB_SRQ_REFUSED:
-	case IPOIB_SRQ_ARMED:
-	case IPOIB_SRQ_BLIND:
-		break;
-	case IPOIB_SRQ_RUNS:
-	case IPOIB_SRQ_LOW:
-		wait = ipoib_cm_rx_recheck(cm);
-		break;
-	case IPOIB_SRQ_FAILED:
+	state = READ_ONCE(cm->srq_state);
+	if (state == IPOIB_SRQ_FAILED)
 		ipoib_cm_rx_close_all(cm);
-		break;
-	}
+	else if (state == IPOIB_SRQ_RUNS || state == IPOIB_SRQ_LOW)
+		wait = ipoib_cm_rx_recheck(cm);
 	spin_lock_bh(&cm->lock);
 	empty = !cm->nconns;
 	left = cm->empty_at + IPOIB_CM_RELEASE - jiffies;

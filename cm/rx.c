@@ -42,33 +42,23 @@ struct ipoib_cm_tally {
 	unsigned int bytes;
 };
 
-/*
- * Whether connections share their receives: if the HCA has SRQs that are good for it, as far
- * as is known. Soft-RoCE forgets the receive that a message was being put into when its QP
- * stops, and does not report everywhere that a QP is done with its SRQ. With receives of its
- * own a QP gives all of them back.
+/**
+ * ipoib_cm_srq_size - receives that connections are to share
+ * @priv: the interface
+ *
+ * They do if the HCA has SRQs that are good for it. Soft-RoCE forgets the receive that a message
+ * was being put into when its QP stops, and does not report everywhere that a QP is done with its
+ * SRQ. With receives of its own a QP gives all of them back.
+ *
+ * Return: how many, each of which has a place in the CQ, with the reserve; 0 without SRQ
  */
-static bool ipoib_cm_has_srq(const struct ipoib_dev *priv)
-{
-	const struct ib_device_attr *attrs = &priv->ca->attrs;
-
-	if (priv->cm && READ_ONCE(priv->cm->srq_state) == IPOIB_SRQ_REFUSED)
-		return false;
-	return attrs->max_srq > 0 && attrs->max_srq_wr > 0 &&
-	       attrs->max_srq_sge > 1 &&
-	       priv->ca->ops.driver_id != RDMA_DRIVER_RXE;
-}
-
-/*
- * Receives that connections share, with the reserve. Each has a place in the CQ. 0 without
- * SRQ.
- */
-static unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
+unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
 	u32 size = ipoib_recvq_size;
 
-	if (!ipoib_cm_has_srq(priv))
+	if (attrs->max_srq <= 0 || attrs->max_srq_wr <= 0 || attrs->max_srq_sge <= 1 ||
+	    priv->ca->ops.driver_id == RDMA_DRIVER_RXE)
 		return 0;
 	size += min_t(u32, IPOIB_CM_RESERVE, size / 4);
 	return min3(size, (u32)attrs->max_srq_wr, (u32)attrs->max_cqe);
@@ -88,10 +78,9 @@ static unsigned int ipoib_cm_srq_full(unsigned int size)
  */
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 {
-	if (!ipoib_cm_has_srq(cm->priv))
-		return ipoib_recvq_size;
-	return READ_ONCE(cm->srq_full) ?:
-	       ipoib_cm_srq_full(ipoib_cm_srq_size(cm->priv));
+	unsigned int size = READ_ONCE(cm->srq_size);
+
+	return size ? ipoib_cm_srq_full(size) : ipoib_recvq_size;
 }
 
 /**
@@ -105,23 +94,22 @@ unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 	unsigned int limit = ipoib_cm_tx_conns(cm->priv);
 	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
 
-	if (!ipoib_cm_has_srq(cm->priv)) {
+	if (!READ_ONCE(cm->srq_size)) {
 		/* Each connection's receives have places of their own in the CQ, with slack. */
 		limit = min(limit, room ? (room - 1) * 16 / 17 : 0);
 		return min(limit, ipoib_cm_max_own);
 	}
 	/* The reserve is a quarter of all receives at most: there are more than connections. */
 	if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_BLIND)
-		limit = min(limit, READ_ONCE(cm->srq_full) / 2);
+		limit = min(limit, ipoib_cm_rx_full(cm) / 2);
 	return min(limit, READ_ONCE(ipoib_cm_max_conns));
 }
 
 /* Pages of a receive: each may need an SGE of its own. */
 static unsigned int ipoib_cm_rx_npages(const struct ipoib_dev *priv)
 {
-	unsigned int max = ipoib_cm_has_srq(priv) ?
-			   priv->ca->attrs.max_srq_sge :
-			   priv->ca->attrs.max_recv_sge;
+	unsigned int max = READ_ONCE(priv->cm->srq_size) ? priv->ca->attrs.max_srq_sge :
+							   priv->ca->attrs.max_recv_sge;
 
 	return min_t(unsigned int, max, IPOIB_CM_PAGES);
 }
@@ -590,7 +578,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 
 static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm, unsigned int least)
 {
-	if (!rx->bufs.srq || ipoib_cm_bufs_missing(cm, &rx->bufs) < least)
+	if (ipoib_cm_bufs_missing(cm, &rx->bufs) < least)
 		return;
 	spin_lock(&rx->lock);
 	ipoib_cm_rx_refill(cm, &rx->bufs);
@@ -695,94 +683,84 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_
 	return ipoib_pool_create(cm->priv->ca, rx->bufs.size ? &cm->rx_napi : NULL, 0, order, size);
 }
 
-/*
- * If the HCA refuses one, try smaller ones, and then do without. Return: how many receives
- * it has room for, or 0.
- */
-static unsigned int ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+/* If the HCA refuses one, try smaller ones, and then do without. */
+static void ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
-	unsigned int size = ipoib_cm_srq_size(cm->priv);
 	struct ib_srq_init_attr attr = {
 		.event_handler = ipoib_cm_srq_event,
 		.srq_context = cm,
+		.attr.max_sge = ipoib_cm_rx_npages(cm->priv),
 		.srq_type = IB_SRQT_BASIC,
 	};
 	struct ib_srq *srq = NULL;
+	unsigned int half;
 
-	if (!size)
-		return 0;
-	for (;;) {
-		attr.attr.max_wr = size;
-		attr.attr.max_sge = ipoib_cm_rx_npages(cm->priv);
-		/* It may fail as soon as it is there. */
-		WRITE_ONCE(cm->srq_state, IPOIB_SRQ_RUNS);
+	while (cm->srq_size && !rx->bufs.srq) {
+		attr.attr.max_wr = cm->srq_size;
 		srq = ib_create_srq(cm->priv->pd, &attr);
+		half = cm->srq_size / 2;
 		if (!IS_ERR(srq))
-			break;
-		if (size / 2 < IPOIB_CM_RESERVE)
-			goto refused;
-		size /= 2;
+			rx->bufs.srq = srq;
+		else
+			WRITE_ONCE(cm->srq_size, half < IPOIB_CM_RESERVE ? 0 : half);
 	}
-	rx->bufs.srq = srq;
-	WRITE_ONCE(cm->srq_full, ipoib_cm_srq_full(size));
-	return size;
-
-refused:
-	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_REFUSED);
-	if (!cm->srq_logged)
-		netdev_warn(cm->priv->netdev,
-			    "no shared receive queue: %ld; connections have receives of their own, and are fewer\n",
-			    PTR_ERR(srq));
+	if (!IS_ERR(srq) || cm->srq_logged)
+		return;
+	netdev_warn(cm->priv->netdev,
+		    "no shared receive queue: %ld; connections have receives of their own, and are fewer\n",
+		    PTR_ERR(srq));
 	cm->srq_logged = true;
-	return 0;
-}
-
-static void ipoib_cm_srq_destroy(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
-{
-	if (rx->bufs.srq)
-		ib_destroy_srq(rx->bufs.srq);
-	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_UNKNOWN);
-	WRITE_ONCE(cm->srq_full, 0);
 }
 
 static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_cq_init_attr attr = { .comp_vector = ipoib_ud_vector(cm->priv, 0) };
-	struct page_pool *large;
-	unsigned int size;
+	struct page_pool *pool;
+	struct ib_cq *cq;
 	int err;
 
 	/* How long a receive may be depends on whether there is one. */
-	size = ipoib_cm_srq_create(cm, rx);
+	ipoib_cm_srq_create(cm, rx);
 	rx->npages = ipoib_cm_rx_npages(cm->priv);
-	err = ipoib_cm_bufs_init(&rx->bufs, size, ipoib_cm_srq_full(size));
+	err = ipoib_cm_bufs_init(&rx->bufs, cm->srq_size, ipoib_cm_srq_full(cm->srq_size));
 	if (err)
-		goto destroy_srq;
-	rx->pool = ipoib_cm_pool_create(cm, rx, 0);
-	err = PTR_ERR_OR_ZERO(rx->pool);
-	if (err)
-		goto destroy_srq;
+		return err;
+	pool = ipoib_cm_pool_create(cm, rx, 0);
+	if (IS_ERR(pool))
+		return PTR_ERR(pool);
+	rx->pool = pool;
 	/* What a page and one such piece hold would be about as many single pages. */
 	if (IPOIB_CM_ORDER && rx->npages > 1 << IPOIB_CM_ORDER) {
-		large = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
-		if (!IS_ERR(large))
-			rx->large = large;
+		pool = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
+		if (!IS_ERR(pool))
+			rx->large = pool;
 	}
-	attr.cqe = size ?: ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
-	rx->cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
-	err = PTR_ERR_OR_ZERO(rx->cq);
-	if (err)
-		goto destroy_pool;
+	attr.cqe = cm->srq_size ?: ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
+	cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	rx->cq = cq;
 	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_napi,
 			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN);
 	return 0;
+}
 
-destroy_pool:
+/* As far as it was made. The next SRQ is tried in its full size. */
+static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+{
+	if (rx->bufs.srq)
+		ib_destroy_srq(rx->bufs.srq);
+	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_RUNS);
+	WRITE_ONCE(cm->srq_size, ipoib_cm_srq_size(cm->priv));
+	if (rx->cq) {
+		ipoib_moder_exit(&rx->moder);
+		ib_destroy_cq(rx->cq);
+	}
+	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	page_pool_destroy(rx->large);
 	page_pool_destroy(rx->pool);
-destroy_srq:
-	ipoib_cm_srq_destroy(cm, rx);
-	return err;
+	WRITE_ONCE(cm->rx, NULL);
+	kfree(rx);
 }
 
 /**
@@ -810,8 +788,10 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	spin_lock_init(&rx->lock);
 	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
 	err = ipoib_cm_rx_create(cm, rx);
-	if (err)
-		goto exit_bufs;
+	if (err) {
+		ipoib_cm_rx_free(cm, rx);
+		return err;
+	}
 	WRITE_ONCE(cm->rx, rx);
 	/*
 	 * Hundreds of pages or more, so with breaks, and not in the handler. What is
@@ -819,7 +799,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	 */
 	do {
 		spin_lock_bh(&rx->lock);
-		n = rx->bufs.srq ? ipoib_cm_rx_post_missing(cm, &rx->bufs) : 0;
+		n = ipoib_cm_rx_post_missing(cm, &rx->bufs);
 		spin_unlock_bh(&rx->lock);
 		cond_resched();
 	} while (n);
@@ -828,12 +808,6 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	ib_req_notify_cq(rx->cq, IB_CQ_NEXT_COMP);
 	ipoib_ud_schedule(&cm->rx_napi);
 	return 0;
-
-exit_bufs:
-	/* No page has been allocated yet. */
-	ipoib_cm_bufs_exit(cm, &rx->bufs);
-	kfree(rx);
-	return err;
 }
 
 /**
@@ -875,14 +849,7 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	synchronize_net();
 	cancel_delayed_work_sync(&rx->refill);
 	ipoib_cm_tx_release(cm);
-	ipoib_cm_srq_destroy(cm, rx);
-	ipoib_moder_exit(&rx->moder);
-	ib_destroy_cq(rx->cq);
-	ipoib_cm_bufs_exit(cm, &rx->bufs);
-	page_pool_destroy(rx->large);
-	page_pool_destroy(rx->pool);
-	WRITE_ONCE(cm->rx, NULL);
-	kfree(rx);
+	ipoib_cm_rx_free(cm, rx);
 }
 
 /**

@@ -50,7 +50,7 @@ static struct ipoib_limit ipoib_roce_limit;
  * It has faults that are worked around:
  *
  * - On UC it reports a message of which a packet was lost as a failed receive. See also
- *   ipoib_cm_has_srq().
+ *   ipoib_cm_srq_size().
  * - A datagram that cannot be sent, as the GID of its address handle has gone from
  *   the port's table or there is no route, puts its QP into the error state. If that
  *   is QP 1, ib_mad does not start it again: the CM is dead on that port until the
