@@ -483,8 +483,7 @@ struct ipoib_cm_tx_cq {
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
  *	wait for these
- * @rx_work: checks whether receives come back, and gives @rx back
- * @empty_at: jiffies since when there is no connection, if there is none
+ * @rx_work: checks whether receives come back, and gives @rx back if there is no connection
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
@@ -519,7 +518,6 @@ struct ipoib_cm {
 	struct ib_cm_id *listen[2];
 	struct workqueue_struct *wq;
 	struct delayed_work rx_work;
-	unsigned long empty_at;
 };
 
 static inline enum ib_qp_type

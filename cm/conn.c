@@ -34,8 +34,6 @@
  */
 #define IPOIB_UC_SILENCE	(30 * HZ)
 #define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
-/* What connections share is given back after so long without any. */
-#define IPOIB_CM_RELEASE	(10 * HZ)
 /* The longest wait for the CM to be done with a connection. */
 #define IPOIB_CM_DISCONNECTING	(2 * HZ)
 /*
@@ -486,30 +484,16 @@ void ipoib_cm_rx_work(struct work_struct *work)
 	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
 	enum ipoib_srq_state state;
 	unsigned long wait = 0;
-	bool empty;
-	long left;
 
 	mutex_lock(&cm->mutex);
-	if (!cm->rx)
-		goto unlock;
 	state = READ_ONCE(cm->srq_state);
-	if (state == IPOIB_SRQ_FAILED)
-		ipoib_cm_rx_close_all(cm);
-	else if (state == IPOIB_SRQ_RUNS || state == IPOIB_SRQ_LOW)
-		wait = ipoib_cm_rx_recheck(cm);
-	spin_lock_bh(&cm->lock);
-	empty = !cm->nconns;
-	left = cm->empty_at + IPOIB_CM_RELEASE - jiffies;
-	spin_unlock_bh(&cm->lock);
-	/*
-	 * One may be counted now, but it has to come by the mutex to use what
-	 * is released.
-	 */
-	if (empty && (left <= 0 || READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED))
+	/* One may be counted now, but it has to come by the mutex to use what is released. */
+	if (!READ_ONCE(cm->nconns))
 		ipoib_cm_rx_release(cm);
-	else if (empty && !wait)
-		wait = left;
-unlock:
+	else if (state == IPOIB_SRQ_FAILED)
+		ipoib_cm_rx_close_all(cm);
+	else if (cm->rx && (state == IPOIB_SRQ_RUNS || state == IPOIB_SRQ_LOW))
+		wait = ipoib_cm_rx_recheck(cm);
 	mutex_unlock(&cm->mutex);
 	if (wait)
 		queue_delayed_work(system_unbound_wq, &cm->rx_work, wait);
