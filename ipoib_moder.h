@@ -11,6 +11,9 @@
 struct ib_cq;
 struct napi_struct;
 
+/* Microseconds until a handler runs again if there was no memory for any receive. */
+#define IPOIB_RX_AGAIN		(20 * USEC_PER_MSEC)
+
 /**
  * struct ipoib_moderation - when an HCA reports completions of a CQ
  * @usecs: microseconds after the first of them, at the latest

@@ -19,9 +19,6 @@
 
 #define IPOIB_RX_HEAD_LEN	(sizeof(struct ib_grh) + IPOIB_ENCAP_LEN)
 
-/* Microseconds until the handler runs again if there was no memory for any receive. */
-#define IPOIB_RX_AGAIN		(20 * USEC_PER_MSEC)
-
 static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
 
 /**

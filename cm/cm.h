@@ -411,7 +411,7 @@ enum ipoib_srq_state {
 /**
  * struct ipoib_cm_rx - receiving, exists while there are connections
  * @cq: completions of all receives
- * @moder: moderates them
+ * @moder: moderates them; its timer has the handler try again after memory ran out
  * @bufs: receives of all connections, without SRQ if the HCA has none
  * @pool: single pages
  * @large: pieces of order IPOIB_CM_ORDER, NULL if they are not used
@@ -421,7 +421,6 @@ enum ipoib_srq_state {
  * @wc: scratch for polling
  * @since: completions since the last round of the handler
  * @margin: receives posted beyond one for each connection; handler only
- * @refill: tries again after memory ran out
  */
 struct ipoib_cm_rx {
 	struct ib_cq *cq;
@@ -435,7 +434,6 @@ struct ipoib_cm_rx {
 	struct ib_wc wc[16];
 	unsigned int since;
 	unsigned int margin;
-	struct delayed_work refill;
 };
 
 /**

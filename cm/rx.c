@@ -303,20 +303,12 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		/* Connections may hold all that is posted: then no completion leads here. */
 		if (bufs->srq && ipoib_cm_bufs_posted(bufs) <= READ_ONCE(cm->nconns))
-			queue_delayed_work(system_unbound_wq, &cm->rx->refill, HZ / 50);
+			ipoib_moder_again(&cm->rx->moder, IPOIB_RX_AGAIN);
 		/* The next connection has receives. */
 		if (bufs->qp && !ipoib_cm_bufs_posted(bufs))
 			ipoib_conn_note(bufs->qp->qp_context, IPOIB_CONN_EV_FAILED);
 		return;
 	}
-}
-
-static void ipoib_cm_refill_work(struct work_struct *work)
-{
-	struct ipoib_cm_rx *rx = container_of(to_delayed_work(work), struct ipoib_cm_rx, refill);
-	struct ipoib_cm *cm = rx->bufs.srq->srq_context;
-
-	ipoib_ud_schedule(&cm->rx_napi);
 }
 
 /* ---- receives that do not come back ---- */
@@ -786,7 +778,6 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 		return -ENOMEM;
 	rx->margin = IPOIB_CM_MARGIN;
 	spin_lock_init(&rx->lock);
-	INIT_DELAYED_WORK(&rx->refill, ipoib_cm_refill_work);
 	err = ipoib_cm_rx_create(cm, rx);
 	if (err) {
 		ipoib_cm_rx_free(cm, rx);
@@ -847,7 +838,6 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	napi_disable(&cm->tx_napi);
 	/* A handler that has completed arms the CQ, or a timer, after that. */
 	synchronize_net();
-	cancel_delayed_work_sync(&rx->refill);
 	ipoib_cm_tx_release(cm);
 	ipoib_cm_rx_free(cm, rx);
 }
