@@ -11,7 +11,7 @@
  *
  * The memory comes with the first connection and goes when there has been none
  * for a while. A receive takes 64 KB, so only as many are posted as there are
- * connections, and a margin, see ipoib_cm_rx_target().
+ * connections, and a margin, see ipoib_cm_bufs_missing().
  *
  * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
  * is replaced, with all connections: they have receives in it.
@@ -145,27 +145,19 @@ static unsigned int ipoib_cm_bufs_full(const struct ipoib_cm_bufs *bufs)
 }
 
 /*
- * How many shall be posted. A QP takes a receive of the SRQ with the first packet of a
+ * How many more shall be posted; there are as many that are free. A QP takes a receive of the SRQ with the first packet of a
  * message, and no other one before that message has ended, if it ever does. So with the
  * margin above the number of connections there are receives for all of them. UC drops
  * messages that find none: there, it is all.
  */
-static unsigned int ipoib_cm_rx_target(const struct ipoib_cm *cm, const struct ipoib_cm_bufs *bufs)
-{
-	unsigned int full = ipoib_cm_bufs_full(bufs);
-
-	if (!bufs->srq || READ_ONCE(cm->offers) & IPOIB_LLADDR_UC)
-		return full;
-	return min(READ_ONCE(cm->nconns) + READ_ONCE(cm->rx->margin), full);
-}
-
-/* How many there should be more; there are as many that are free. */
 static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 					  const struct ipoib_cm_bufs *bufs)
 {
-	unsigned int target = ipoib_cm_rx_target(cm, bufs);
+	unsigned int target = ipoib_cm_bufs_full(bufs);
 	unsigned int posted = ipoib_cm_bufs_posted(bufs);
 
+	if (bufs->srq && !(READ_ONCE(cm->offers) & IPOIB_LLADDR_UC))
+		target = min(target, READ_ONCE(cm->nconns) + READ_ONCE(cm->rx->margin));
 	return target > posted ? target - posted : 0;
 }
 
@@ -438,8 +430,6 @@ static int ipoib_cm_bufs_init(struct ipoib_cm_bufs *bufs, unsigned int size, uns
 {
 	unsigned int i;
 
-	bufs->nfree = size;
-	bufs->full = full;
 	bufs->slots = kvmalloc_array(size, sizeof(*bufs->slots), GFP_KERNEL);
 	bufs->free = kvmalloc_array(size, sizeof(*bufs->free), GFP_KERNEL);
 	if (!bufs->slots || !bufs->free)
@@ -450,6 +440,8 @@ static int ipoib_cm_bufs_init(struct ipoib_cm_bufs *bufs, unsigned int size, uns
 	}
 	/* Of these ipoib_cm_bufs_exit() reads the pages. */
 	bufs->size = size;
+	bufs->nfree = size;
+	bufs->full = full;
 	return 0;
 }
 
@@ -869,14 +861,11 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	if (!bufs)
 		return -ENOMEM;
 	err = ipoib_cm_bufs_init(bufs, IPOIB_CM_OWN_BUFS, IPOIB_CM_OWN_BUFS);
-	if (err) {
-		ipoib_cm_bufs_exit(cm, bufs);
-		kfree(bufs);
-		return err;
-	}
 	bufs->qp = conn->qp;
 	/* Pairs with ipoib_cm_rx_show(). */
 	smp_store_release(&conn->bufs, bufs);
+	if (err)
+		return err;
 	spin_lock_bh(&cm->rx->lock);
 	ipoib_cm_rx_refill(cm, bufs);
 	spin_unlock_bh(&cm->rx->lock);
