@@ -161,26 +161,18 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_b
 
 /* ---- up and down ---- */
 
-static void ipoib_cm_close_all(struct ipoib_cm *cm)
-{
-	struct ipoib_conn *conn, *tmp;
-
-	lockdep_assert_held(&cm->lock);
-	list_for_each_entry_safe(conn, tmp, &cm->conns, list)
-		__ipoib_conn_close(conn);
-}
-
 /**
  * ipoib_cm_flush - close all connections
  * @priv: the interface
  *
  * Those still needed are made anew: nothing is known of peers any more.
  *
- * Context: process
+ * Context: any but hard interrupt
  */
 void ipoib_cm_flush(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
+	struct ipoib_conn *conn, *tmp;
 	struct sk_buff_head dropped;
 	struct ipoib_peer *peer;
 	unsigned int i;
@@ -195,7 +187,8 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 		peer->failures = 0;
 		peer->unverified = false;
 	}
-	ipoib_cm_close_all(cm);
+	list_for_each_entry_safe(conn, tmp, &cm->conns, list)
+		__ipoib_conn_close(conn);
 	spin_unlock_bh(&cm->lock);
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
 }
@@ -260,12 +253,9 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 	spin_unlock_bh(&cm->lock);
 	ipoib_cm_unlisten(cm);
 	ipoib_cm_flush(priv);
-	if (!test_bit(IPOIB_FLAG_DEAD, &priv->flags))
-		return;
 	/* An HCA that has failed gives nothing back. */
-	spin_lock_bh(&cm->lock);
-	ipoib_cm_hurry(cm);
-	spin_unlock_bh(&cm->lock);
+	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags))
+		ipoib_cm_hurry(cm);
 }
 
 /* ---- mode and transport ---- */
@@ -509,12 +499,8 @@ int ipoib_cm_init(struct ipoib_dev *priv)
  */
 void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 {
-	struct ipoib_cm *cm = priv->cm;
-
-	spin_lock_bh(&cm->lock);
-	ipoib_cm_close_all(cm);
-	ipoib_cm_hurry(cm);
-	spin_unlock_bh(&cm->lock);
+	ipoib_cm_flush(priv);
+	ipoib_cm_hurry(priv->cm);
 }
 
 /**

@@ -396,15 +396,16 @@ void ipoib_conn_work(struct work_struct *work)
  *
  * So the CM does not repeat its DREQs. The HCA has a second.
  *
- * Context: &ipoib_cm.lock held
+ * Context: any but hard interrupt
  */
 void ipoib_cm_hurry(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn;
 
-	lockdep_assert_held(&cm->lock);
+	spin_lock_bh(&cm->lock);
 	list_for_each_entry(conn, &cm->closing, list)
 		ipoib_conn_note(conn, IPOIB_CONN_EV_NOW);
+	spin_unlock_bh(&cm->lock);
 }
 
 /**
@@ -420,9 +421,7 @@ void ipoib_cm_let_go(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	spin_lock_bh(&cm->lock);
 	ipoib_cm_hurry(cm);
-	spin_unlock_bh(&cm->lock);
 	wait_event(cm->gone, !READ_ONCE(cm->nconns));
 	/* The last one is released with the lock held. */
 	spin_lock_bh(&cm->lock);
