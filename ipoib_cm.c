@@ -382,61 +382,39 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 
 /* ---- debugfs ---- */
 
-static void *ipoib_cm_seq_start(struct seq_file *file, loff_t *pos)
-	__acquires(&cm->lock)
-{
-	struct ipoib_dev *priv = file->private;
-	struct ipoib_cm *cm = priv->cm;
-
-	mutex_lock(&cm->mutex);
-	spin_lock_bh(&cm->lock);
-	return *pos < HASH_SIZE(cm->peers) ? pos : NULL;
-}
-
-static void *ipoib_cm_seq_next(struct seq_file *file, void *at, loff_t *pos)
-{
-	struct ipoib_dev *priv = file->private;
-
-	return ++*pos < HASH_SIZE(priv->cm->peers) ? pos : NULL;
-}
-
-static void ipoib_cm_seq_stop(struct seq_file *file, void *at)
-	__releases(&cm->lock)
-{
-	struct ipoib_dev *priv = file->private;
-	struct ipoib_cm *cm = priv->cm;
-
-	spin_unlock_bh(&cm->lock);
-	mutex_unlock(&cm->mutex);
-}
-
-/* At each head of the hash table its peers; before the first what is not about one peer. */
-static int ipoib_cm_seq_show(struct seq_file *file, void *at)
+/**
+ * ipoib_cm_show - receives, peers and their connections, for debugfs
+ * @file: where to; its private data is the interface, which does not go before the file
+ * @unused: of seq_file
+ *
+ * Context: may sleep
+ * Return: 0
+ */
+int ipoib_cm_show(struct seq_file *file, void *unused)
 {
 	struct ipoib_dev *priv = file->private;
 	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_peer *peer;
-	loff_t *pos = at;
+	unsigned int i;
 
-	if (!*pos) {
-		ipoib_cm_rx_show(cm, file);
-		seq_printf(file, "connections: %u\npeers: %u\nreceive_mtu: %u\nbytes_per_connection: %zu\n",
-			   cm->nconns, cm->npeers, ipoib_cm_rx_mtu(priv),
-			   sizeof(struct ipoib_conn) + sizeof(struct ipoib_peer) +
-			   IPOIB_CM_RING * (sizeof(struct ipoib_tx_slot) + IPOIB_CM_TX_COPY));
+	mutex_lock(&cm->mutex);
+	spin_lock_bh(&cm->lock);
+	ipoib_cm_rx_show(cm, file);
+	seq_printf(file, "connections: %u\npeers: %u\nreceive_mtu: %u\nbytes_per_connection: %zu\n",
+		   cm->nconns, cm->npeers, ipoib_cm_rx_mtu(priv),
+		   sizeof(struct ipoib_conn) + sizeof(struct ipoib_peer) +
+		   IPOIB_CM_RING * (sizeof(struct ipoib_tx_slot) + IPOIB_CM_TX_COPY));
+	spin_unlock_bh(&cm->lock);
+	mutex_unlock(&cm->mutex);
+	for (i = 0; i < HASH_SIZE(cm->peers); i++) {
+		spin_lock_bh(&cm->lock);
+		hlist_for_each_entry(peer, &cm->peers[i], hash)
+			ipoib_peer_show(file, cm, peer);
+		spin_unlock_bh(&cm->lock);
+		cond_resched();
 	}
-	hlist_for_each_entry(peer, &cm->peers[*pos], hash)
-		ipoib_peer_show(file, cm, peer);
 	return 0;
 }
-
-/* Of a file whose private data is the interface, which does not go before the file. */
-const struct seq_operations ipoib_cm_sops = {
-	.start = ipoib_cm_seq_start,
-	.next = ipoib_cm_seq_next,
-	.stop = ipoib_cm_seq_stop,
-	.show = ipoib_cm_seq_show,
-};
 
 /* ---- interface comes and goes ---- */
 

@@ -16,8 +16,6 @@ struct ipoib_dev;
 struct ipoib_neigh;
 struct ipoib_txq;
 
-extern const struct seq_operations ipoib_cm_sops;
-
 /* What is called in a driver with connected mode only, see ipoib_has_cm() */
 int ipoib_cm_params_check(void);
 int ipoib_cm_init(struct ipoib_dev *priv);
@@ -32,6 +30,7 @@ void ipoib_cm_let_go(struct ipoib_dev *priv);
 void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 void ipoib_cm_moderate(struct ipoib_dev *priv);
 bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_buff *skb);
+int ipoib_cm_show(struct seq_file *file, void *unused);
 
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM)
 

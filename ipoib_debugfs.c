@@ -3,8 +3,8 @@
  * debugfs: ipoib/<interface>_mcg lists the groups of an interface,
  * ipoib/<interface>_path its paths, and ipoib/<interface>_cm its peers with
  * their connections. Read only. However long a list is, its lock is held only for as
- * much of it as fits a buffer of the reader, which may therefore miss what moves in
- * between.
+ * much of it as fits a buffer of the reader, or has one hash. A reader may therefore miss
+ * what moves in between.
  */
 #include <linux/debugfs.h>
 #include <linux/rtnetlink.h>
@@ -54,7 +54,7 @@ static const struct seq_operations ipoib_list_sops = {
 
 DEFINE_SEQ_ATTRIBUTE(ipoib_list);
 
-DEFINE_SEQ_ATTRIBUTE(ipoib_cm);
+DEFINE_SHOW_ATTRIBUTE(ipoib_cm);
 
 /*
  * Names of interfaces are unique in a network namespace only, so outside of
