@@ -344,7 +344,7 @@ struct ipoib_cm_bufs {
  * @deadline: jiffies; until then it may take to become established, or to close; for its work
  * @asked_at: jiffies when its work last found that all that was sent may have been answered
  * @bufs: own receive buffers, on an HCA without SRQ
- * @cq: number of the CQ for sends, -1 before it has what connections share
+ * @tx_cq: the CQ for sends, NULL before it has what connections share
  * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
  * @share_list: in &ipoib_cm_share.conns while established
  * @peer_list: in &ipoib_peer.conns
@@ -383,7 +383,7 @@ struct ipoib_conn {
 	unsigned long deadline;
 	unsigned long asked_at;
 	struct ipoib_cm_bufs *bufs;
-	int cq;
+	struct ipoib_cm_tx_cq *tx_cq;
 	struct list_head list;
 	struct list_head share_list;
 	struct list_head peer_list;
@@ -716,7 +716,7 @@ void ipoib_cm_unlisten(struct ipoib_cm *cm);
 /* tx.c */
 unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv);
 void ipoib_cm_tx_flush(struct ipoib_conn *conn);
-int ipoib_cm_tx_get_cq(struct ipoib_cm *cm);
+int ipoib_cm_tx_get_cq(struct ipoib_conn *conn);
 void ipoib_cm_tx_release(struct ipoib_cm *cm);
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb);
 void ipoib_conn_shut(struct ipoib_conn *conn);

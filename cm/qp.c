@@ -103,18 +103,17 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 }
 
 /* Make a QP in INIT. That needs nothing of the CM, and receives may be posted from there on. */
-static int ipoib_conn_create_qp(struct ipoib_conn *conn, bool sends)
+static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
-	const struct ib_device_attr *attrs = &cm->priv->ca->attrs;
 	struct ib_qp_init_attr init = {
 		.event_handler = ipoib_conn_qp_event,
 		.qp_context = conn,
-		.send_cq = cm->tx_cq[conn->cq].cq,
+		.send_cq = conn->tx_cq->cq,
 		.recv_cq = cm->rx->cq,
 		.srq = cm->rx->bufs.srq,
-		.cap.max_send_wr = sends ? IPOIB_CM_RING : 1,
-		.cap.max_send_sge = sends ? min_t(u32, attrs->max_send_sge, IPOIB_TX_SGE) : 1,
+		.cap.max_send_wr = conn->ring.slots ? IPOIB_CM_RING : 1,
+		.cap.max_send_sge = conn->ring.slots ? conn->ring.max_sge : 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = ipoib_conn_qp_type(conn),
 	};
@@ -206,7 +205,6 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 	conn->deadline = jiffies + IPOIB_CM_LATE;
 	conn->used = jiffies;
 	conn->progress = jiffies;
-	conn->cq = -1;
 	kref_init(&conn->ref);
 	INIT_DELAYED_WORK(&conn->work, ipoib_conn_work);
 	spin_lock_init(&conn->tx_lock);
@@ -284,7 +282,6 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)
  */
 int ipoib_conn_make(struct ipoib_conn *conn)
 {
-	bool sends = conn->active || conn->duplex;
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_dev *priv = cm->priv;
 	int err;
@@ -292,19 +289,12 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 	mutex_lock(&cm->mutex);
 	err = ipoib_cm_rx_get(cm);
 	if (!err)
-		err = ipoib_cm_tx_get_cq(cm);
-	if (err >= 0)
-		conn->cq = err;
+		err = ipoib_cm_tx_get_cq(conn);
 	mutex_unlock(&cm->mutex);
-	if (err < 0)
-		return err;
-	if (sends) {
+	if (!err && (conn->active || conn->duplex))
 		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
 				      priv->ca->attrs.max_send_sge, IPOIB_CM_TX_COPY);
-		if (err)
-			return err;
-	}
-	return ipoib_conn_create_qp(conn, sends) ?: ipoib_cm_rx_add(conn);
+	return err ?: ipoib_conn_create_qp(conn) ?: ipoib_cm_rx_add(conn);
 }
 
 /**
@@ -357,10 +347,10 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 		ipoib_ring_flush(&conn->ring);
 	ipoib_ring_exit(&conn->ring);
 	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
-	if (conn->cq < 0)
+	if (!conn->tx_cq)
 		return;
 	mutex_lock(&cm->mutex);
-	cm->tx_cq[conn->cq].conns--;
+	conn->tx_cq->conns--;
 	mutex_unlock(&cm->mutex);
 }
 

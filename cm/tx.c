@@ -291,12 +291,12 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
-	int n, left = cm->tx_cq[conn->cq].cq->cqe;
+	int n, left = conn->tx_cq->cq->cqe;
 
 	/* If it is never empty, as many as it holds are all that it held. */
 	do {
 		local_bh_disable();
-		n = ipoib_cm_tx_reap(cm, conn->cq, 0);
+		n = ipoib_cm_tx_reap(cm, conn->tx_cq - cm->tx_cq, 0);
 		local_bh_enable();
 		left -= n;
 	} while (n == ARRAY_SIZE(cm->tx_wc) && left > 0);
@@ -360,14 +360,14 @@ unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv)
 
 /**
  * ipoib_cm_tx_get_cq - find a CQ with room for the sends of a connection
- * @cm: connected mode of the interface
+ * @conn: the connection, which counts for &ipoib_conn.tx_cq after that
  *
  * Context: &ipoib_cm.mutex held; may sleep
- * Return: number of the CQ, which counts the connection, or a negative
- * error
+ * Return: 0 or a negative error
  */
-int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
+int ipoib_cm_tx_get_cq(struct ipoib_conn *conn)
 {
+	struct ipoib_cm *cm = conn->cm;
 	unsigned int limit = ipoib_cm_tx_cq_conns(cm->priv);
 	struct ib_cq_init_attr attr = { .cqe = limit * IPOIB_CM_RING };
 	struct ipoib_cm_tx_cq *tx;
@@ -391,7 +391,8 @@ int ipoib_cm_tx_get_cq(struct ipoib_cm *cm)
 		ib_req_notify_cq(cq, IB_CQ_NEXT_COMP);
 	}
 	tx->conns++;
-	return i;
+	conn->tx_cq = tx;
+	return 0;
 }
 
 /**
