@@ -195,7 +195,8 @@ static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 	struct ipoib_dev *priv = cm->priv;
 	unsigned long flags, wait = 0;
 
-	if (test_and_clear_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+	if (READ_ONCE(conn->state) == IPOIB_CONN_PENDING &&
+	    test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
 		ipoib_conn_replied(conn);
 	if (test_and_clear_bit(IPOIB_CONN_EV_READY, &conn->flags))
 		ipoib_conn_accepted(conn);

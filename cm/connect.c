@@ -230,7 +230,8 @@ static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 
 /**
  * ipoib_conn_replied - the peer has granted a connection
- * @conn: the connection, with the private data of the REP
+ * @conn: the connection, with the private data of the REP. If it is not used it is closed, which
+ *	refuses the REP.
  *
  * Context: process
  */
@@ -238,28 +239,20 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	int err = -ECANCELED;
-	bool needed;
 
 	/*
 	 * One that has been closed is not used, nor one beside a connection of the peer that was
 	 * quicker: its peer gets no RTU.
 	 */
-	spin_lock_bh(&cm->lock);
-	needed = conn->state == IPOIB_CONN_PENDING &&
-		 !rcu_access_pointer(conn->peer->tx);
-	spin_unlock_bh(&cm->lock);
-	if (needed)
+	if (!ipoib_conn_is_closing(conn) && !rcu_access_pointer(conn->peer->tx))
 		err = ipoib_conn_take_rep(conn);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
-	if (err) {
-		if (err == -EPROTO)
-			ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		ipoib_conn_reject(conn->id, cm, IB_CM_REJ_CONSUMER_DEFINED);
-		ipoib_conn_close(conn);
-		return;
-	}
+	if (err == -EPROTO)
+		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 	spin_lock_bh(&cm->lock);
-	if (conn->state == IPOIB_CONN_PENDING) {
+	if (err) {
+		__ipoib_conn_close(conn);
+	} else if (!ipoib_conn_is_closing(conn)) {
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
 		ipoib_conn_use(conn);
 		ipoib_conn_supersede(conn);
@@ -358,16 +351,13 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 	conn = id->context;
 	switch (event->event) {
 	case IB_CM_REP_RECEIVED:
+	case IB_CM_RTU_RECEIVED:
 		conn->theirs = *(const struct ipoib_cm_data *)event->private_data;
-		ipoib_conn_note(conn, IPOIB_CONN_EV_REPLIED);
+		ipoib_conn_note(conn, conn->active ? IPOIB_CONN_EV_REPLIED : IPOIB_CONN_EV_READY);
 		break;
 	case IB_CM_REJ_RECEIVED:
 		WRITE_ONCE(conn->reason, event->param.rej_rcvd.reason);
 		ipoib_conn_note(conn, IPOIB_CONN_EV_REFUSED);
-		break;
-	case IB_CM_RTU_RECEIVED:
-		conn->theirs = *(const struct ipoib_cm_data *)event->private_data;
-		ipoib_conn_note(conn, IPOIB_CONN_EV_READY);
 		break;
 	case IB_CM_REQ_ERROR:
 	case IB_CM_REP_ERROR:
