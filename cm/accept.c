@@ -118,15 +118,16 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	bool rfc = ipoib_service_first(id->service_id) == IPOIB_SID_RFC;
 	int err, reason = IB_CM_REJ_NO_RESOURCES;
 	struct ipoib_cm *cm = conn->cm;
-	enum ipoib_identity identity;
 	struct ipoib_peer *peer;
+	bool refuted;
 
 	spin_lock_bh(&cm->lock);
 	peer = ipoib_peer_get(cm, addr);
 	if (!peer)
 		goto unlock;
-	identity = ipoib_conn_identity(cm, peer->addr.gid, conn->port);
-	if (identity == IPOIB_IDENTITY_REFUTED) {
+	conn->peer = peer;
+	refuted = ipoib_conn_compare(conn);
+	if (refuted) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		ipoib_neigh_contradicted(cm->priv, peer->addr.gid, IPOIB_NEIGH_TRUST);
 	}
@@ -141,13 +142,11 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	if (err)
 		goto put;
 	reason = 0;
-	if (identity == IPOIB_IDENTITY_REFUTED)
-		rfc = false;
-	/* If we know it by the other one, that was before it listened to both. */
-	if (rfc)
+	if (rfc && !refuted) {
+		/* If we know it by the other one, that was before it listened to both. */
 		peer->sid = IPOIB_SID_RFC;
-	conn->confirmed = identity == IPOIB_IDENTITY_CONFIRMED;
-	conn->duplex = rfc && ipoib_cm_share(cm, conn->port)->nconns < IPOIB_CM_SHARE_SENDS;
+		conn->duplex = ipoib_cm_share(cm, conn->port)->nconns < IPOIB_CM_SHARE_SENDS;
+	}
 	conn->id = id;
 	id->context = conn;
 	id->cm_handler = ipoib_conn_event;

@@ -101,18 +101,6 @@ struct ipoib_cm_choice {
 };
 
 /**
- * enum ipoib_identity - whether a request in the name of a GID has come from its port
- * @IPOIB_IDENTITY_UNKNOWN: there is no path record of the GID, or a stale one
- * @IPOIB_IDENTITY_CONFIRMED: it has
- * @IPOIB_IDENTITY_REFUTED: it has come from another one
- */
-enum ipoib_identity {
-	IPOIB_IDENTITY_UNKNOWN,
-	IPOIB_IDENTITY_CONFIRMED,
-	IPOIB_IDENTITY_REFUTED,
-};
-
-/**
  * struct ipoib_cm_share - what the peers on a port of the fabric have, see ipoib_cm_share()
  * @conns: established connections by &ipoib_conn.share_list, least recently used first, as
  *	far as their works have found
@@ -654,8 +642,7 @@ static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
 }
 
 /* peer.c */
-enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid, u64 port);
-void ipoib_conn_compare(struct ipoib_conn *conn);
+bool ipoib_conn_compare(struct ipoib_conn *conn);
 bool ipoib_conn_may_send(const struct ipoib_conn *conn);
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);

@@ -35,49 +35,32 @@ static const char * const ipoib_peer_states[] = {
 /* ---- the port of a peer ---- */
 
 /**
- * ipoib_conn_identity - compare the port of a request with the path record
- * @cm: connected mode of the interface
- * @gid: GID that the request names
- * @port: number of the port that it has come from
- *
- * Any host can name any GID, but not the LID or MAC address of another port.
- *
- * Context: any but hard interrupt
- * Return: see &enum ipoib_identity
- */
-enum ipoib_identity ipoib_conn_identity(struct ipoib_cm *cm, const u8 *gid, u64 port)
-{
-	struct sa_path_rec rec;
-
-	if (ipoib_neigh_record(cm->priv, gid, &rec))
-		return IPOIB_IDENTITY_UNKNOWN;
-	return ipoib_cm_port_of(cm, &rec) == port ?
-	       IPOIB_IDENTITY_CONFIRMED : IPOIB_IDENTITY_REFUTED;
-}
-
-/**
  * ipoib_conn_compare - compare the port of a connection, if that was not possible before
  * @conn: the connection, also one that only the peer sends on; it may be &ipoib_conn.confirmed
  *	after that
  *
- * Without a path record the port that the peer is sent to already is as good.
+ * Any host can name any GID, but not the LID or MAC address of another port. Without a path record,
+ * or with a stale one, the port that the peer is sent to already is as good.
  *
  * Context: &ipoib_cm.lock held
+ * Return: whether it is refuted: the record leads to another port
  */
-void ipoib_conn_compare(struct ipoib_conn *conn)
+bool ipoib_conn_compare(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	const struct ipoib_conn *used;
-	enum ipoib_identity identity;
+	struct sa_path_rec rec;
+	u64 port = conn->port;
+	bool known;
 
 	lockdep_assert_held(&cm->lock);
 	if (conn->confirmed)
-		return;
+		return false;
+	known = !ipoib_neigh_record(cm->priv, conn->peer->addr.gid, &rec);
 	used = rcu_dereference_protected(conn->peer->tx, lockdep_is_held(&cm->lock));
-	identity = ipoib_conn_identity(cm, conn->peer->addr.gid, conn->port);
-	if (identity == IPOIB_IDENTITY_CONFIRMED ||
-	    (identity == IPOIB_IDENTITY_UNKNOWN && used && used->port == conn->port))
-		WRITE_ONCE(conn->confirmed, true);
+	WRITE_ONCE(conn->confirmed, known ? ipoib_cm_port_of(cm, &rec) == port :
+					    used && used->port == port);
+	return known && !conn->confirmed;
 }
 
 /**
