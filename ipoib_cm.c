@@ -65,7 +65,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, s
 	/* The key is an address without flags (C18). */
 	to.flags_qpn &= cpu_to_be32(IPOIB_QPN_MASK);
 	spin_lock(&cm->lock);
-	if (cm->up)
+	if (READ_ONCE(cm->up))
 		peer = ipoib_peer_get(cm, &to);
 	if (!peer)
 		goto unlock;
@@ -208,30 +208,11 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 		return;
 	/* Before there are listeners: a request that comes at once is granted. */
 	WRITE_ONCE(cm->up, true);
-	err = ipoib_cm_listen(cm);
+	err = ipoib_cm_listen(priv);
 	if (err) {
 		netdev_warn(priv->netdev, "cannot listen for connections: %d\n", err);
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	}
-}
-
-/**
- * ipoib_cm_listen_again - take requests, if that has failed before
- * @priv: the interface, up or not
- *
- * Our address offers what is refused until then.
- *
- * Context: RTNL held
- * Return: 0, or a negative error if it has failed again
- */
-int ipoib_cm_listen_again(struct ipoib_dev *priv)
-{
-	struct ipoib_cm *cm = priv->cm;
-
-	ASSERT_RTNL();
-	if (!cm->up || cm->listen[0])
-		return 0;
-	return ipoib_cm_listen(cm);
 }
 
 /**
@@ -248,9 +229,8 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 
 	if (!cm->up)
 		return;
-	spin_lock_bh(&cm->lock);
-	cm->up = false;
-	spin_unlock_bh(&cm->lock);
+	/* What is made until the flush goes with it. */
+	WRITE_ONCE(cm->up, false);
 	ipoib_cm_unlisten(cm);
 	ipoib_cm_flush(priv);
 	/* An HCA that has failed gives nothing back. */

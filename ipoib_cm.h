@@ -21,7 +21,7 @@ int ipoib_cm_params_check(void);
 int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);
-int ipoib_cm_listen_again(struct ipoib_dev *priv);
+int ipoib_cm_listen(struct ipoib_dev *priv);
 void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone);
 void ipoib_cm_neigh_gone(struct ipoib_cm *cm, const struct ipoib_lladdr *addr);
 void ipoib_cm_stop(struct ipoib_dev *priv);

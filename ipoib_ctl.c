@@ -178,7 +178,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	if (err)
 		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
 	err_link = ipoib_ctl_link(priv);
-	err_listen = ipoib_has_cm(priv) ? ipoib_cm_listen_again(priv) : 0;
+	err_listen = ipoib_has_cm(priv) ? ipoib_cm_listen(priv) : 0;
 	ipoib_ctl_announce(priv);
 	return err ?: err_link ?: err_listen;
 }

@@ -276,24 +276,29 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 /* ---- listening ---- */
 
 /**
- * ipoib_cm_listen - take requests
- * @cm: connected mode of the interface
+ * ipoib_cm_listen - take requests, if none are taken and connections may be made
+ * @priv: the interface
  *
- * To the service ID of the RFC and to that of Linux (C21).
+ * To the service ID of the RFC and to that of Linux (C21). Where it fails, our address offers what
+ * is refused until it is called again.
  *
- * Context: may sleep
+ * Context: RTNL held
  * Return: 0 or a negative error
  */
-int ipoib_cm_listen(struct ipoib_cm *cm)
+int ipoib_cm_listen(struct ipoib_dev *priv)
 {
 	static const u8 first[] = { IPOIB_SID_RFC, IPOIB_SID_LINUX };
-	u32 qpn = cm->priv->txq->qp->qp_num;
+	u32 qpn = priv->txq->qp->qp_num;
+	struct ipoib_cm *cm = priv->cm;
 	struct ib_cm_id *id;
 	unsigned int i;
 	int err;
 
+	ASSERT_RTNL();
+	if (!cm->up || cm->listen[0])
+		return 0;
 	for (i = 0; i < ARRAY_SIZE(first); i++) {
-		id = ib_create_cm_id(cm->priv->ca, ipoib_cm_listen_event, cm);
+		id = ib_create_cm_id(priv->ca, ipoib_cm_listen_event, cm);
 		err = PTR_ERR_OR_ZERO(id);
 		if (err)
 			goto unlisten;

@@ -697,7 +697,6 @@ int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
 /* accept.c */
 void ipoib_conn_grant(struct ipoib_conn *conn);
 void ipoib_conn_accepted(struct ipoib_conn *conn);
-int ipoib_cm_listen(struct ipoib_cm *cm);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 
 /* tx.c */

@@ -135,7 +135,7 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 
 	lockdep_assert_held(&cm->lock);
 	/* What is admitted while the SRQ has failed keeps it from being made anew. */
-	if (!cm->up || READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
+	if (!READ_ONCE(cm->up) || READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
 		return -ENETDOWN;
 	if (share->banned > ktime_get_boottime_seconds())
 		return -EDQUOT;
