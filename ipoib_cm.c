@@ -150,7 +150,7 @@ bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_b
 		if (likely(ipoib_conn_xmit(conn, skb)))
 			return true;
 		/* What it does not take is for UD, unless it has just been closed. */
-		if (!test_bit(IPOIB_CONN_IS_SHUT, &conn->flags))
+		if (!ipoib_conn_is_closing(conn))
 			return false;
 	}
 	/* With no connection, and none to come for now, not even the lock is taken. */

@@ -162,7 +162,6 @@ enum ipoib_conn_state {
  *	requested the connection, the REP was sent after that
  * @IPOIB_CONN_IS_OLD: another one has taken its place, and it is not sent on; under
  *	&ipoib_cm.lock
- * @IPOIB_CONN_IS_SHUT: nothing is sent any more; set under &ipoib_conn.tx_lock
  * @IPOIB_CONN_IS_LAZY: no send is to complete, and the next one has the work run, which else
  *	would look again late; under &ipoib_conn.tx_lock
  *
@@ -184,7 +183,6 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_IS_AGAIN,
 	IPOIB_CONN_IS_RUN,
 	IPOIB_CONN_IS_OLD,
-	IPOIB_CONN_IS_SHUT,
 	IPOIB_CONN_IS_LAZY,
 };
 
@@ -303,6 +301,7 @@ struct ipoib_cm_bufs {
  * @peer: other end; does not change once published
  * @qp: QP, NULL before it is made
  * @mtu: longest IP packet that both ends take (C28)
+ * @state: written by ipoib_conn_set_state()
  * @used: jiffies, with a resolution of a second, of the last frame
  * @flags: see &enum ipoib_conn_flag
  * @tx_lock: protects @ring's head and @backlog
@@ -315,7 +314,6 @@ struct ipoib_cm_bufs {
  *	queueing of @work
  * @work: makes it, treats the events in @flags, and takes it apart
  * @rcu: frees it
- * @state: written by ipoib_conn_set_state()
  * @transport: IPOIB_LLADDR_RC or IPOIB_LLADDR_UC, on which a message that misses a packet is lost
  * @active: we asked for it
  * @duplex: both ends may send on it
@@ -343,6 +341,7 @@ struct ipoib_conn {
 	struct ipoib_peer *peer;
 	struct ib_qp *qp;
 	unsigned int mtu;
+	enum ipoib_conn_state state;
 	unsigned long used;
 	unsigned long flags;
 
@@ -357,7 +356,6 @@ struct ipoib_conn {
 	struct kref ref;
 	struct delayed_work work;
 	struct rcu_head rcu;
-	enum ipoib_conn_state state;
 	u8 transport;
 	bool active;
 	bool duplex;
@@ -599,7 +597,7 @@ static inline bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
 	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
 }
 
-/* From then on it is not published, and no frame is sent on it. */
+/* From then on it is not published, and what finds that with &ipoib_conn.tx_lock held sends nothing. */
 static inline bool ipoib_conn_is_closing(const struct ipoib_conn *conn)
 {
 	return READ_ONCE(conn->state) >= IPOIB_CONN_CLOSING;
@@ -679,7 +677,6 @@ void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_
 void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
-void ipoib_conn_qp_stop(struct ipoib_conn *conn);
 void ipoib_conn_unmake(struct ipoib_conn *conn);
 
 /* conn.c */

@@ -239,8 +239,13 @@ unlock:
  */
 static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 {
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ipoib_cm *cm = conn->cm;
 
+	/* What closes it holds the lock until nothing is sent. */
+	spin_lock_bh(&cm->lock);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
+	spin_unlock_bh(&cm->lock);
 	conn->deadline = jiffies;
 	if (conn->id) {
 		if (!ib_send_cm_dreq(conn->id, NULL, 0) ||
@@ -252,11 +257,10 @@ static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 		else if (!conn->active && !test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
 			ipoib_conn_reject(conn->id, cm, IB_CM_REJ_NO_RESOURCES);
 	}
-	if (conn->qp)
-		ipoib_conn_qp_stop(conn);
-	spin_lock_bh(&cm->lock);
-	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
-	spin_unlock_bh(&cm->lock);
+	if (conn->qp && !ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
+		ipoib_conn_send_last(conn);
+	else if (conn->qp)
+		netdev_dbg(cm->priv->netdev, "cannot stop QP %u\n", conn->qp->qp_num);
 }
 
 /*

@@ -169,22 +169,6 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 	return ib_modify_qp(conn->qp, &rts, mask & ~IB_QP_PATH_MIG_STATE);
 }
 
-/**
- * ipoib_conn_qp_stop - have a QP give back what it has
- * @conn: its connection, which does not send any more
- *
- * Context: may sleep
- */
-void ipoib_conn_qp_stop(struct ipoib_conn *conn)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-
-	if (ib_modify_qp(conn->qp, &attr, IB_QP_STATE))
-		netdev_dbg(conn->cm->priv->netdev, "cannot stop QP %u\n", conn->qp->qp_num);
-	else
-		ipoib_conn_send_last(conn);
-}
-
 /* ---- making and freeing ---- */
 
 /**
@@ -372,9 +356,8 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	lockdep_assert_held(&cm->lock);
 	if (ipoib_conn_is_closing(conn))
 		return;
-	/* Its work goes on as soon as it finds the state: nothing is sent then. */
-	ipoib_conn_shut(conn);
 	ipoib_conn_set_state(conn, IPOIB_CONN_CLOSING);
+	ipoib_conn_shut(conn);
 	list_del(&conn->peer_list);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	ipoib_conn_kick(conn);

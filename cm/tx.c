@@ -154,8 +154,8 @@ static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
  * which is what the peer takes (C28).
  *
  * Context: bottom halves off, RCU read side
- * Return: true if the frame was taken; false if the connection has just been closed, see
- * IPOIB_CONN_IS_SHUT, or if the frame is too long for it and left to UD
+ * Return: true if the frame was taken; false if the connection has just been closed, or if the
+ * frame is too long for it and left to UD
  */
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 {
@@ -176,7 +176,7 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 		return true;
 	}
 	spin_lock(&conn->tx_lock);
-	shut = test_bit(IPOIB_CONN_IS_SHUT, &conn->flags);
+	shut = ipoib_conn_is_closing(conn);
 	if (unlikely(shut))
 		goto unlock;
 	skb_pull(skb, IPOIB_LLADDR_LEN);
@@ -196,8 +196,8 @@ unlock:
 }
 
 /**
- * ipoib_conn_shut - take no more frames
- * @conn: a connection that is being closed
+ * ipoib_conn_shut - wait until no frame is taken any more
+ * @conn: a connection, which is closing by now
  *
  * What was never posted goes another way, whole with its header again.
  *
@@ -211,7 +211,6 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	lockdep_assert_held(&conn->cm->lock);
 	__skb_queue_head_init(&frames);
 	spin_lock(&conn->tx_lock);
-	set_bit(IPOIB_CONN_IS_SHUT, &conn->flags);
 	skb_queue_splice_init(&conn->backlog, &frames);
 	spin_unlock(&conn->tx_lock);
 	skb_queue_walk(&frames, skb)
@@ -222,9 +221,9 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 /* There is room again, or it may have been the last send of a connection that is closing. */
 static void ipoib_conn_drain(struct ipoib_conn *conn)
 {
-	/* The tail is written before the flags and the queue are read. */
+	/* The tail is written before the state and the queue are read. */
 	smp_mb();
-	if (unlikely(test_bit(IPOIB_CONN_IS_SHUT, &conn->flags)) &&
+	if (unlikely(ipoib_conn_is_closing(conn)) &&
 	    ipoib_ring_passed(&conn->ring, READ_ONCE(conn->signalled)))
 		ipoib_conn_kick(conn);
 	if (likely(skb_queue_empty_lockless(&conn->backlog)))
