@@ -195,19 +195,16 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 
 /**
  * ipoib_cm_start - take requests, and make some if the mode is connected
- * @priv: the interface, its UD QP running
+ * @priv: the interface, its UD QP running; there is nothing to do if no transport is offered
  *
  * Context: RTNL held
  */
 void ipoib_cm_start(struct ipoib_dev *priv)
 {
-	struct ipoib_cm *cm = priv->cm;
 	int err;
 
-	if (!cm->offers)
-		return;
 	/* Before there are listeners: a request that comes at once is granted. */
-	WRITE_ONCE(cm->up, true);
+	WRITE_ONCE(priv->cm->up, priv->cm->offers);
 	err = ipoib_cm_listen(priv);
 	if (err) {
 		netdev_warn(priv->netdev, "cannot listen for connections: %d\n", err);
@@ -227,8 +224,6 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	if (!cm->up)
-		return;
 	/* What is made until the flush goes with it. */
 	WRITE_ONCE(cm->up, false);
 	ipoib_cm_unlisten(cm);

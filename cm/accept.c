@@ -98,8 +98,8 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	if (ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)
-		if (conn->state == IPOIB_CONN_PENDING && conn->duplex &&
-		    test_bit(IPOIB_CONN_IS_ASKED, &conn->flags))
+		if (conn->state == IPOIB_CONN_PENDING && conn->active && conn->duplex &&
+		    READ_ONCE(conn->id))
 			return true;
 	return false;
 }

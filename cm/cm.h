@@ -155,8 +155,6 @@ enum ipoib_conn_state {
  * @IPOIB_CONN_EV_FAILED: it has failed, or its QP has: nothing is posted any more
  * @IPOIB_CONN_EV_PROVEN: something has arrived at the peer, as far as is known
  * @IPOIB_CONN_EV_NOW: something waits until it is gone, or the CM can send nothing for it
- * @IPOIB_CONN_IS_ASKED: an own request, which is sent as soon as there is a QP; set under
- *	&ipoib_cm.lock
  * @IPOIB_CONN_IS_AGAIN: it repeats a request that was refused, and is not repeated itself
  * @IPOIB_CONN_IS_RUN: the QP may have taken receives from the SRQ; where the peer has
  *	requested the connection, the REP was sent after that
@@ -179,7 +177,6 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_EV_FAILED,
 	IPOIB_CONN_EV_PROVEN,
 	IPOIB_CONN_EV_NOW,
-	IPOIB_CONN_IS_ASKED,
 	IPOIB_CONN_IS_AGAIN,
 	IPOIB_CONN_IS_RUN,
 	IPOIB_CONN_IS_OLD,
@@ -319,7 +316,7 @@ struct ipoib_cm_bufs {
  * @duplex: both ends may send on it
  * @confirmed: @port was that of the peer's path record, or without one that of the connection
  *	that is sent on, when they were compared
- * @id: identifier of the CM; NULL when that is destroyed
+ * @id: identifier of the CM; NULL until a request waits for its QP only, and when it is destroyed
  * @theirs: private data of the peer's REP or RTU
  * @reason: of its REJ
  * @failover: what the REP says of the alternate path of the REQ
@@ -597,7 +594,7 @@ static inline bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
 	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
 }
 
-/* From then on it is not published, and what finds that with &ipoib_conn.tx_lock held sends nothing. */
+/* From then on it is not published, and what finds that under &ipoib_conn.tx_lock sends nothing. */
 static inline bool ipoib_conn_is_closing(const struct ipoib_conn *conn)
 {
 	return READ_ONCE(conn->state) >= IPOIB_CONN_CLOSING;

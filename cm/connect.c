@@ -163,7 +163,6 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	if (err == -ENOENT)
 		return -ENETUNREACH;
 	ipoib_cm_share_move(conn, ipoib_cm_port_of(cm, rec));
-	set_bit(IPOIB_CONN_IS_ASKED, &conn->flags);
 	return 0;
 }
 
@@ -192,7 +191,7 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	ret = PTR_ERR_OR_ZERO(id);
 	if (ret)
 		goto close;
-	conn->id = id;
+	WRITE_ONCE(conn->id, id);
 	ret = ipoib_conn_make(conn);
 	/* That takes long for the first one: it may have been closed, or the peer was faster. */
 	spin_lock_bh(&cm->lock);

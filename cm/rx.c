@@ -145,10 +145,10 @@ static unsigned int ipoib_cm_bufs_full(const struct ipoib_cm_bufs *bufs)
 }
 
 /*
- * How many more shall be posted; there are as many that are free. A QP takes a receive of the SRQ with the first packet of a
- * message, and no other one before that message has ended, if it ever does. So with the
- * margin above the number of connections there are receives for all of them. UC drops
- * messages that find none: there, it is all.
+ * How many more shall be posted; there are as many that are free. A QP takes a receive of the SRQ
+ * with the first packet of a message, and no other one before that message has ended, if it ever
+ * does. So with the margin above the number of connections there are receives for all of them. UC
+ * drops messages that find none: there, it is all.
  */
 static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 					  const struct ipoib_cm_bufs *bufs)

@@ -412,5 +412,4 @@ void ipoib_cm_tx_release(struct ipoib_cm *cm)
 		cm->tx_cq[i].cq = NULL;
 	}
 	bitmap_zero(cm->tx_ready, IPOIB_CM_CQS);
-	cm->tx_next_cq = 0;
 }
