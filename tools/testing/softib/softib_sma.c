@@ -141,7 +141,8 @@ static void softib_sma_pi_apply(struct softib_port *port,
 	u8 sm_sl = pi->neighbormtu_mastersmsl & 0xf;
 	u8 lmc = pi->mkeyprot_resv_lmc & 7;
 
-	changes->lid = port->lid != lid || port->lmc != lmc;
+	/* mlx4 reports no change of the LMC alone. */
+	changes->lid = port->lid != lid;
 	changes->sm = ibp->sm_lid != sm_lid || ibp->sm_sl != sm_sl;
 	changes->gid |= ibp->gid_prefix != pi->gid_prefix;
 	changes->rereg = pi->clientrereg_resv_subnetto & 0x80;
