@@ -32,7 +32,7 @@
  * for how long it is tried.
  */
 #define IPOIB_MOVE_PAUSE	10000
-#define IPOIB_MOVE_TIME		150000
+#define IPOIB_MOVE_TIME		500000
 
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
