@@ -4,10 +4,19 @@
  * SA. What those would say follows from rules, Documentation/roce.rst, and from
  * the kernel's own address resolution.
  *
- * This file resolves paths, and treats events of what may change them or the port:
- * net_devices, their addresses, and neighbours. The port and its GID are in port.c,
- * groups in group.c. These are operations of ipoib_fabric.h; what each of them owes
- * its callers is said there.
+ * These are operations of ipoib_fabric.h; what each of them owes its callers is said
+ * there.
+ *
+ * A group with a listener is joined on the net_device of the port as well (MLD
+ * or IGMP): the IP stack below drops what it has not joined, and so do snooping
+ * switches. The stack counts users of an address, so several groups and
+ * interfaces may share one. Sending needs no membership.
+ *
+ * A join needs RTNL, for which neither the multicast work nor ndo_stop() may
+ * wait. So both put a membership on a list, and a work of its own begins or ends
+ * it; no holder of RTNL waits for that work. The work alone moves a membership
+ * from @todo to @joined or frees it; ipoib_roce_group_leave() moves it back to
+ * @todo. One that the work is busy with, or could not begin, is in neither list.
  *
  * A query for a path has one work, which begins it and ends it: queued first
  * when the path is asked for, and again when the address has been resolved or
@@ -16,14 +25,33 @@
 #include <linux/etherdevice.h>
 #include <linux/if_macvlan.h>
 #include <linux/if_vlan.h>
+#include <linux/igmp.h>
+#include <linux/inetdevice.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
+#include <net/addrconf.h>
+#include <net/ip.h>
 #include <net/neighbour.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
 
 #include "ipoib.h"
-#include "roce/roce.h"
+
+/* What the rules of Documentation/roce.rst give every link. */
+#define IPOIB_ROCE_QKEY		0x80004391
+#define IPOIB_ROCE_HOP_LIMIT	1
+/* A packet is on its way for 4.096 us * 2^13 at most: 34 ms. */
+#define IPOIB_ROCE_LIFE		13
+/* The one group of a link whose nodes have IPv4 GIDs: 239.255.67.145. */
+#define IPOIB_ROCE_IPV4_GROUP	0xefff4391
+
+/*
+ * Paths of all interfaces that may be looked for at a time. An address that does not
+ * answer stays in the host's neighbour table for three times as long as is waited, and
+ * the table takes 512 (gc_thresh2) before the kernel has to make room.
+ */
+#define IPOIB_ROCE_QUERIES_MAX	128
 
 /* Octets of an Ethernet frame that iboe_get_mtu() sets aside for headers. */
 #define IPOIB_ROCE_HEADERS	(IB_GRH_BYTES + IB_UDP_BYTES + IB_BTH_BYTES + \
@@ -45,6 +73,236 @@ static struct workqueue_struct *ipoib_roce_wq;
 
 /* Bounds those that are open: of all interfaces, as the host has one table. */
 static struct ipoib_limit ipoib_roce_limit;
+
+/**
+ * struct ipoib_roce - what an interface on a RoCE port has in addition
+ * @priv: the interface
+ * @gid_index: where the port has the GID of the link, or a negative error
+ * @tracker: of the reference to &ipoib_dev.lower
+ * @reported_mtu: MTU of the port last logged as small; under RTNL
+ * @reported_lack: what was last logged to be missing for a GID; control work
+ *	only
+ * @lock: guards what says so; taken before mcast.lock
+ * @todo: memberships to begin or to end; under @lock
+ * @joined: memberships that have been begun; under @lock
+ * @group_work: does what is in @todo, under RTNL
+ */
+struct ipoib_roce {
+	struct ipoib_dev *priv;
+	int gid_index;
+	netdevice_tracker tracker;
+	unsigned int reported_mtu;
+	const char *reported_lack;
+
+	spinlock_t lock; /* todo, joined */
+	struct list_head todo;
+	struct list_head joined;
+	struct work_struct group_work;
+};
+
+/* ---- the port and its GID ---- */
+
+/* How good a GID is, the higher the better. */
+enum {
+	IPOIB_ROCE_UNFIT,
+	IPOIB_ROCE_IPV4,
+	IPOIB_ROCE_IPV6,
+};
+
+static bool ipoib_roce_runs(const struct net_device *ndev)
+{
+	return netif_running(ndev) && netif_carrier_ok(ndev);
+}
+
+static bool ipoib_roce_ipv6_enabled(const struct net_device *ndev)
+{
+	const struct inet6_dev *idev;
+	bool enabled;
+
+	if (!IS_ENABLED(CONFIG_IPV6))
+		return false;
+	rcu_read_lock();
+	idev = __in6_dev_get(ndev);
+	enabled = idev && !READ_ONCE(idev->cnf.disable_ipv6);
+	rcu_read_unlock();
+	return enabled;
+}
+
+/*
+ * A link-local IPv6 address is what every node can have, whatever else is
+ * configured. It has to be an address of the net_device, too: the table holds
+ * one made of the MAC address even if IPv6 is disabled or prefers another.
+ * IPv4 is for where there is no IPv6, not for until its address is there.
+ */
+static int ipoib_roce_rank(const struct ib_gid_attr *attr, struct net_device *ndev)
+{
+	const struct in6_addr *addr = (const void *)attr->gid.raw;
+	bool ipv6 = ipoib_roce_ipv6_enabled(ndev);
+
+	if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP)
+		return IPOIB_ROCE_UNFIT;
+	if (ipv6_addr_v4mapped(addr))
+		return ipv6 ? IPOIB_ROCE_UNFIT : IPOIB_ROCE_IPV4;
+	if (!ipv6 || !(ipv6_addr_type(addr) & IPV6_ADDR_LINKLOCAL) ||
+	    !IS_ENABLED(CONFIG_IPV6) ||
+	    !ipv6_chk_addr_and_flags(dev_net(ndev), addr, ndev, false, 1,
+				     IFA_F_DADFAILED))
+		return IPOIB_ROCE_UNFIT;
+	return IPOIB_ROCE_IPV6;
+}
+
+static bool ipoib_roce_gid_is_of(const struct ib_gid_attr *attr, const struct net_device *ndev)
+{
+	bool same;
+
+	rcu_read_lock();
+	same = rdma_read_gid_attr_ndev_rcu(attr) == ndev;
+	rcu_read_unlock();
+	return same;
+}
+
+/*
+ * Choose among the GIDs that a net_device has in the table of a port: @chosen gets the best,
+ * or keeps what it has. Returns its index; -ENOENT if none will do, or -ENODEV if the table
+ * does not name the net_device.
+ */
+static int ipoib_roce_choose_gid(struct ib_device *ca, u32 port, struct net_device *ndev,
+				 struct ipoib_port *chosen)
+{
+	int i, count = ca->port_data[port].immutable.gid_tbl_len;
+	int rank, best = IPOIB_ROCE_UNFIT, index = -ENODEV;
+	const union ib_gid old = chosen->gid;
+	const struct ib_gid_attr *attr;
+
+	for (i = 0; i < count; i++) {
+		attr = rdma_get_gid_attr(ca, port, i);
+		if (IS_ERR(attr))
+			continue;
+		if (!ipoib_roce_gid_is_of(attr, ndev))
+			goto put;
+		if (index == -ENODEV)
+			index = -ENOENT;
+		rank = ipoib_roce_rank(attr, ndev);
+		/* Among equals the first, but the one in use is kept. */
+		if (rank < best || rank == IPOIB_ROCE_UNFIT ||
+		    (rank == best && memcmp(&attr->gid, &old, sizeof(old))))
+			goto put;
+		best = rank;
+		index = i;
+		chosen->gid = attr->gid;
+		chosen->gid_entry = attr;
+put:
+		rdma_put_gid_attr(attr);
+	}
+	return index;
+}
+
+/**
+ * ipoib_roce_is_port_of - whether a port is that of a net_device
+ * @ca: the HCA
+ * @port: any port of it
+ * @ndev: a registered net_device
+ *
+ * The GID table of a RoCE port names the net_devices that it sends by, whether they are up
+ * or not, but a VLAN only while it is up: so it is the device below that counts.
+ *
+ * Context: RTNL held
+ * Return: true if it is
+ */
+bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev)
+{
+	struct ipoib_port chosen = {};
+
+	if (!rdma_protocol_roce_udp_encap(ca, port))
+		return false;
+#if IS_ENABLED(CONFIG_VLAN_8021Q)
+	if (is_vlan_dev(ndev))
+		ndev = vlan_dev_priv(ndev)->real_dev;
+#endif
+	/* HCAs know one VLAN. */
+	if (is_vlan_dev(ndev))
+		return false;
+	return ipoib_roce_choose_gid(ca, port, ndev, &chosen) != -ENODEV;
+}
+
+/*
+ * Whether an entry of a GID table, or NULL, is that of our link. The table has the same
+ * link-local GID for the untagged link and each VLAN.
+ */
+static bool ipoib_roce_is_ours(const struct ipoib_dev *priv, const struct ib_gid_attr *attr)
+{
+	return attr && attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP &&
+	       !memcmp(&attr->gid, &priv->local_gid, sizeof(attr->gid)) &&
+	       ipoib_roce_gid_is_of(attr, priv->lower);
+}
+
+/* Entry of the interface in the port's GID table; -ENODEV if it has changed. */
+static const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
+{
+	const struct ib_gid_attr *attr;
+
+	attr = rdma_get_gid_attr(priv->ca, priv->port, READ_ONCE(priv->roce->gid_index));
+	if (IS_ERR(attr))
+		return ERR_PTR(-ENODEV);
+	if (ipoib_roce_is_ours(priv, attr))
+		return attr;
+	rdma_put_gid_attr(attr);
+	return ERR_PTR(-ENODEV);
+}
+
+/* Why there is no carrier, once for each reason. */
+static void ipoib_roce_report(struct ipoib_dev *priv, bool found)
+{
+	const char *lack = NULL;
+
+	if (!found && !ipoib_roce_runs(priv->lower))
+		lack = "is down or has no carrier";
+	else if (!found && ipoib_roce_ipv6_enabled(priv->lower))
+		lack = "has no IPv6 link-local address";
+	else if (!found)
+		lack = "has IPv6 disabled and no IPv4 address";
+	if (lack && lack != priv->roce->reported_lack)
+		netdev_info(priv->netdev, "waiting for a GID: %s %s\n", priv->lower->name, lack);
+	priv->roce->reported_lack = lack;
+}
+
+/*
+ * Drivers of Ethernet adapters take RTNL to determine their speed, and an interface is made
+ * under RTNL. So they are not asked before it is registered; the port is read again right
+ * after that.
+ */
+static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
+{
+	struct ib_port_attr attr = {
+		.active_mtu = iboe_get_mtu(READ_ONCE(priv->lower->mtu)),
+		.max_mtu = IB_MTU_4096,
+	};
+	bool registered = priv->netdev->reg_state == NETREG_REGISTERED;
+	int err, index;
+
+	if (registered) {
+		err = ib_query_port(priv->ca, priv->port, &attr);
+		if (err)
+			return err;
+	}
+	/* Without a GID the address stays until there is another. */
+	port->gid = priv->local_gid;
+	port->gid_entry = priv->gid_entry;
+	index = ipoib_roce_choose_gid(priv->ca, priv->port, priv->lower, port);
+	WRITE_ONCE(priv->roce->gid_index, index);
+	if (registered)
+		ipoib_roce_report(priv, index >= 0);
+	port->active = attr.state == IB_PORT_ACTIVE && index >= 0 &&
+		       ipoib_roce_runs(priv->lower);
+	port->pkey = IPOIB_ROCE_PKEY;
+	/* The driver of the port knows its MTU, but not that of a VLAN on it. */
+	if (priv->vid)
+		attr.active_mtu = min(attr.active_mtu, iboe_get_mtu(READ_ONCE(priv->lower->mtu)));
+	port->mtu = ipoib_mtu_from_ib(clamp(attr.active_mtu, IB_MTU_256, IB_MTU_4096));
+	port->max_mtu = max(ipoib_mtu_from_ib(attr.max_mtu), IPOIB_MTU_MIN);
+	port->mbps = ipoib_port_mbps(&attr);
+	return 0;
+}
 
 /*
  * It has faults that are worked around:
@@ -110,6 +368,211 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
 			    "MTU %u is too small for IPv6, which needs %u: IPv4 only in datagram mode\n",
 			    mtu, IPV6_MIN_MTU);
 }
+
+/* ---- groups ---- */
+
+/**
+ * struct ipoib_roce_member - a membership, or a sender
+ * @handle: given to the group; its context is the group, NULL once that has
+ *	left, under &ipoib_roce.lock
+ * @list: in @todo or @joined, or in none; under &ipoib_roce.lock
+ * @joined: the net_device has joined; under RTNL
+ */
+struct ipoib_roce_member {
+	struct ib_sa_multicast handle;
+	struct list_head list;
+	bool joined;
+};
+
+static bool ipoib_roce_is_ipv4(const union ib_gid *gid)
+{
+	return ipv6_addr_v4mapped((const struct in6_addr *)gid->raw);
+}
+
+static __be32 ipoib_roce_ipv4(const union ib_gid *gid)
+{
+	__be32 addr;
+
+	memcpy(&addr, gid->raw + 12, sizeof(addr));
+	return addr;
+}
+
+static int ipoib_roce_ndev_join(struct net_device *ndev, const union ib_gid *mgid)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
+	struct ip_mc_list *group;
+	__be32 addr;
+
+	if (!ipoib_roce_is_ipv4(mgid))
+		return IS_ENABLED(CONFIG_IPV6) ?
+		       ipv6_dev_mc_inc(ndev, (const struct in6_addr *)mgid->raw) :
+		       -EAFNOSUPPORT;
+	if (!in_dev)
+		return -ENODEV;
+	addr = ipoib_roce_ipv4(mgid);
+	ip_mc_inc_group(in_dev, addr);
+	/* That does not return whether there was memory for it. */
+	group = rtnl_dereference(in_dev->mc_list);
+	while (group && group->multiaddr != addr)
+		group = rtnl_dereference(group->next_rcu);
+	return group ? 0 : -ENOMEM;
+}
+
+/* What has been unregistered has left all groups; nothing is found then. */
+static void ipoib_roce_ndev_leave(struct net_device *ndev, const union ib_gid *mgid)
+{
+	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
+
+	if (!ipoib_roce_is_ipv4(mgid) && IS_ENABLED(CONFIG_IPV6))
+		ipv6_dev_mc_dec(ndev, (const struct in6_addr *)mgid->raw);
+	else if (ipoib_roce_is_ipv4(mgid) && in_dev)
+		ip_mc_dec_group(in_dev, ipoib_roce_ipv4(mgid));
+}
+
+/*
+ * Joins, or joins again: an IP stack whose MTU became too small has lost its memberships
+ * without an event, so what was joined is given up and taken anew.
+ */
+static void ipoib_roce_member_join(struct ipoib_roce *roce, struct ipoib_roce_member *member)
+{
+	const union ib_gid *mgid = &member->handle.rec.mgid;
+	struct net_device *lower = roce->priv->lower;
+	bool again = member->joined;
+	int err;
+
+	if (again)
+		ipoib_roce_ndev_leave(lower, mgid);
+	err = ipoib_roce_ndev_join(lower, mgid);
+	member->joined = !err;
+	if (err && again)
+		err = -ENETRESET;
+	spin_lock_bh(&roce->lock);
+	/* Or left meanwhile: then it is in @todo again. */
+	if (member->handle.context) {
+		/* Each is answered once: what was not joined is not tried again here. */
+		if (!err)
+			list_add_tail(&member->list, &roce->joined);
+		if (err || !again)
+			ipoib_mcast_answer(member->handle.context, err);
+	}
+	spin_unlock_bh(&roce->lock);
+}
+
+static void ipoib_roce_group_work(struct work_struct *work)
+{
+	struct ipoib_roce *roce = container_of(work, struct ipoib_roce, group_work);
+	struct ipoib_roce_member *member;
+	bool left;
+
+	rtnl_lock();
+	spin_lock_bh(&roce->lock);
+	while (!list_empty(&roce->todo)) {
+		member = list_first_entry(&roce->todo, struct ipoib_roce_member, list);
+		list_del_init(&member->list);
+		left = !member->handle.context;
+		spin_unlock_bh(&roce->lock);
+		if (!left) {
+			ipoib_roce_member_join(roce, member);
+		} else {
+			if (member->joined)
+				ipoib_roce_ndev_leave(roce->priv->lower, &member->handle.rec.mgid);
+			kfree(member);
+		}
+		spin_lock_bh(&roce->lock);
+	}
+	spin_unlock_bh(&roce->lock);
+	rtnl_unlock();
+}
+
+/* See that all memberships are still there. */
+static void ipoib_roce_group_refresh(struct ipoib_roce *roce)
+{
+	spin_lock_bh(&roce->lock);
+	list_splice_tail_init(&roce->joined, &roce->todo);
+	spin_unlock_bh(&roce->lock);
+	queue_work(system_unbound_wq, &roce->group_work);
+}
+
+/*
+ * Every node makes the same record from its own port. An IPv6 port takes the MGID of
+ * RFC 4391. An IPv4 address has no room for one, so all groups of a link share one.
+ */
+static struct ib_sa_multicast *ipoib_roce_group_join(struct ipoib_mcast *mcast, u8 state)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	struct ipoib_roce *roce = priv->roce;
+	struct ipoib_roce_member *member;
+	struct ib_sa_mcmember_rec *rec;
+
+	member = kzalloc(sizeof(*member), GFP_KERNEL);
+	if (!member)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&member->list);
+	member->handle.context = mcast;
+	rec = &member->handle.rec;
+	if (ipoib_roce_is_ipv4(&priv->local_gid))
+		ipv6_addr_set_v4mapped(htonl(IPOIB_ROCE_IPV4_GROUP),
+				       (struct in6_addr *)rec->mgid.raw);
+	else
+		rec->mgid = mcast->mgid;
+	rec->port_gid = priv->local_gid;
+	rec->qkey = cpu_to_be32(IPOIB_ROCE_QKEY);
+	rec->pkey = cpu_to_be16(IPOIB_ROCE_PKEY);
+	rec->mtu_selector = IB_SA_EQ;
+	rec->mtu = ib_mtu_int_to_enum(priv->port_mtu + IPOIB_ENCAP_LEN);
+	rec->rate = IB_RATE_PORT_CURRENT;
+	rec->hop_limit = IPOIB_ROCE_HOP_LIMIT;
+	rec->scope = IPOIB_SCOPE_LINK_LOCAL;
+	rec->join_state = state;
+	if (state != IPOIB_JOIN_FULL) {
+		ipoib_mcast_answer(mcast, 0);
+		return &member->handle;
+	}
+	spin_lock_bh(&roce->lock);
+	list_add_tail(&member->list, &roce->todo);
+	spin_unlock_bh(&roce->lock);
+	queue_work(system_unbound_wq, &roce->group_work);
+	return &member->handle;
+}
+
+static void ipoib_roce_group_leave(struct ib_sa_multicast *handle)
+{
+	struct ipoib_mcast *mcast = handle->context;
+	struct ipoib_roce *roce = mcast->priv->roce;
+	struct ipoib_roce_member *member;
+
+	member = container_of(handle, struct ipoib_roce_member, handle);
+	/* It has never been on a list. */
+	if (handle->rec.join_state != IPOIB_JOIN_FULL) {
+		kfree(member);
+		return;
+	}
+	spin_lock_bh(&roce->lock);
+	handle->context = NULL;
+	list_move_tail(&member->list, &roce->todo);
+	spin_unlock_bh(&roce->lock);
+	queue_work(system_unbound_wq, &roce->group_work);
+}
+
+/*
+ * Fails if the port has no GID, or no longer the one that the group was joined with. There
+ * may be an entry with the GID that will not do, see ipoib_roce_rank().
+ */
+static int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
+			       struct rdma_ah_attr *attr)
+{
+	if (READ_ONCE(priv->roce->gid_index) < 0 ||
+	    ib_init_ah_from_mcmember(priv->ca, priv->port, rec, priv->lower,
+				     IB_GID_TYPE_ROCE_UDP_ENCAP, attr))
+		return -ENODEV;
+	if (ipoib_roce_is_ipv4(&rec->mgid))
+		ip_eth_mc_map(ipoib_roce_ipv4(&rec->mgid), attr->roce.dmac);
+	else
+		ipv6_eth_mc_map((const struct in6_addr *)rec->mgid.raw, attr->roce.dmac);
+	return 0;
+}
+
+/* ---- paths ---- */
 
 /**
  * struct ipoib_roce_query - a path that is being resolved
@@ -292,6 +755,8 @@ static void ipoib_roce_path_show(struct seq_file *file, const struct ipoib_neigh
 	seq_printf(file, "  hops:     %u\n", neigh->rec.hop_limit);
 }
 
+/* ---- the rest of the operations ---- */
+
 static int ipoib_roce_init(struct ipoib_dev *priv)
 {
 	struct ipoib_roce *roce = kzalloc(sizeof(*roce), GFP_KERNEL);
@@ -307,7 +772,10 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 		ndev = macvlan_dev_real_dev(ndev);
 	priv->vid = is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : 0;
 	netdev_hold(priv->lower, &roce->tracker, GFP_KERNEL);
-	ipoib_roce_group_init(roce);
+	spin_lock_init(&roce->lock);
+	INIT_LIST_HEAD(&roce->todo);
+	INIT_LIST_HEAD(&roce->joined);
+	INIT_WORK(&roce->group_work, ipoib_roce_group_work);
 	return 0;
 }
 
@@ -357,6 +825,8 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.conn_gid = ipoib_roce_gid_attr,
 	.conn_check = ipoib_roce_conn_check,
 };
+
+/* ---- what changes below an interface ---- */
 
 /*
  * A new MAC address means a new GID in the same place of the table, and the
