@@ -218,37 +218,6 @@ static bool ipoib_dev_has_addr(struct net_device *dev, const struct sockaddr *ad
 	}
 }
 
-/**
- * struct ipoib_match - looking for the interface that a request of the RDMA CM is for
- * @pkey: P_Key, with or without bit 15
- * @gid: GID of the port, NULL: any
- * @addr: IP address that it is sent to, NULL: any
- * @dev: an interface with P_Key and GID
- * @count: how many there are
- */
-struct ipoib_match {
-	u16 pkey;
-	const union ib_gid *gid;
-	const struct sockaddr *addr;
-	struct net_device *dev;
-	unsigned int count;
-};
-
-/* Whether it has the address, too: then it is the one. */
-static bool ipoib_match_dev(struct ipoib_match *match, const struct ipoib_dev *priv)
-{
-	struct net_device *master = netdev_master_upper_dev_get_rcu(priv->netdev);
-
-	if (READ_ONCE(priv->pkey) != (match->pkey | IPOIB_PKEY_FULL) ||
-	    (match->gid && memcmp(match->gid, &priv->local_gid,
-				  sizeof(*match->gid))))
-		return false;
-	/* The bond above an interface has its addresses; a VRF has not. */
-	match->dev = master && !netif_is_l3_master(master) ? master : priv->netdev;
-	match->count++;
-	return !match->addr || ipoib_dev_has_addr(match->dev, match->addr);
-}
-
 /*
  * A node can be asked for an address that no interface of the link has: one of lo, a
  * dummy or a VRF. If just one interface has P_Key and GID, the request came by that. The
@@ -258,20 +227,27 @@ static struct net_device *
 ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 			const union ib_gid *gid, const struct sockaddr *addr, void *client_data)
 {
-	struct ipoib_match match = { .pkey = pkey, .gid = gid, .addr = addr };
 	struct ipoib_hca *hca = client_data;
-	struct net_device *dev = NULL;
-	const struct ipoib_dev *priv;
+	struct net_device *master, *dev = NULL;
+	struct ipoib_dev *priv;
+	unsigned int count = 0;
 	bool found = false;
 
 	rcu_read_lock();
 	list_for_each_entry_rcu(priv, &hca->devs, list) {
-		found = priv->port == port && ipoib_match_dev(&match, priv);
+		if (priv->port != port || READ_ONCE(priv->pkey) != (pkey | IPOIB_PKEY_FULL) ||
+		    (gid && memcmp(gid, &priv->local_gid, sizeof(*gid))))
+			continue;
+		/* The bond above an interface has its addresses; a VRF has not. */
+		master = netdev_master_upper_dev_get_rcu(priv->netdev);
+		dev = master && !netif_is_l3_master(master) ? master : priv->netdev;
+		count++;
+		found = !addr || ipoib_dev_has_addr(dev, addr);
 		if (found)
 			break;
 	}
-	if (found || match.count == 1)
-		dev = match.dev;
+	if (!found && count != 1)
+		dev = NULL;
 	dev_hold(dev);
 	rcu_read_unlock();
 	return dev;
