@@ -563,18 +563,23 @@ int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *set
 	return err;
 }
 
-static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
+static int ipoib_ud_tx_init(struct ipoib_dev *priv)
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = priv->sendq_size,
 		.comp_vector = ipoib_ud_vector(priv, 1),
 	};
+	struct ipoib_txq *txq = kzalloc(sizeof(*txq), GFP_KERNEL);
 	unsigned int i;
 	int err;
 
+	if (!txq)
+		return -ENOMEM;
+	priv->txq = txq;
 	txq->priv = priv;
 	txq->nq = netdev_get_tx_queue(priv->netdev, 0);
 	txq->max_segs = 1;
+	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
 	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
 	if (!txq->batch)
 		return -ENOMEM;
@@ -583,28 +588,28 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv, struct ipoib_txq *txq)
 	err = ipoib_ring_init(&txq->ring, priv->pd, priv->sendq_size,
 			      priv->ca->attrs.max_send_sge, IPOIB_TX_COPY);
 	if (err)
-		goto free_batch;
+		return err;
 	txq->cq = ib_create_cq(priv->ca, ipoib_ud_tx_event, NULL, txq, &attr);
-	if (IS_ERR(txq->cq)) {
-		err = PTR_ERR(txq->cq);
-		goto exit_ring;
-	}
-	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
-	return 0;
-
-exit_ring:
-	ipoib_ring_exit(&txq->ring);
-free_batch:
-	kvfree(txq->batch);
-	return err;
+	return PTR_ERR_OR_ZERO(txq->cq);
 }
 
-static void ipoib_ud_tx_exit(struct ipoib_txq *txq)
+/* The queues without their QP, also if they were made in part. */
+static void ipoib_ud_queues_exit(struct ipoib_dev *priv)
 {
+	struct ipoib_txq *txq = priv->txq;
+
+	if (priv->rxq)
+		ipoib_ud_rx_exit(priv->rxq);
+	priv->rxq = NULL;
+	priv->txq = NULL;
+	if (!txq)
+		return;
 	netif_napi_del(&txq->napi);
-	ib_destroy_cq(txq->cq);
+	if (!IS_ERR_OR_NULL(txq->cq))
+		ib_destroy_cq(txq->cq);
 	ipoib_ring_exit(&txq->ring);
 	kvfree(txq->batch);
+	kfree(txq);
 }
 
 /* A ring has room for four of the longest frames. */
@@ -617,26 +622,20 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 {
 	int err;
 
-	err = ipoib_ud_tx_init(priv, priv->txq);
-	if (err)
+	err = ipoib_ud_tx_init(priv);
+	if (!err)
+		err = ipoib_ud_rx_init(priv);
+	if (!err)
+		err = ipoib_ud_create_qp(priv, ipoib_ud_qp_flags(priv));
+	if (err) {
+		ipoib_ud_queues_exit(priv);
 		return err;
-	err = ipoib_ud_rx_init(priv, priv->rxq);
-	if (err)
-		goto exit_tx;
-	err = ipoib_ud_create_qp(priv, ipoib_ud_qp_flags(priv));
-	if (err)
-		goto exit_rx;
+	}
 	/* A sum needs the address of each page. */
 	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
 	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
 		priv->txq->max_segs = ipoib_ud_max_segs(priv->sendq_size);
 	return 0;
-
-exit_rx:
-	ipoib_ud_rx_exit(priv->rxq);
-exit_tx:
-	ipoib_ud_tx_exit(priv->txq);
-	return err;
 }
 
 /*
@@ -680,25 +679,15 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
  */
 int ipoib_ud_init(struct ipoib_dev *priv)
 {
-	int err = -ENOMEM;
+	int err;
 
 	priv->vector = atomic_fetch_inc(&ipoib_ud_vectors) & INT_MAX;
-	priv->txq = kzalloc(sizeof(*priv->txq), GFP_KERNEL);
-	priv->rxq = kzalloc(sizeof(*priv->rxq), GFP_KERNEL);
-	if (!priv->txq || !priv->rxq)
-		goto free_queues;
 	priv->pd = ib_alloc_pd(priv->ca, 0);
-	if (IS_ERR(priv->pd)) {
-		err = PTR_ERR(priv->pd);
-		goto free_queues;
-	}
+	if (IS_ERR(priv->pd))
+		return PTR_ERR(priv->pd);
 	err = ipoib_ud_queues_fit(priv);
-	if (!err)
-		return 0;
-	ib_dealloc_pd(priv->pd);
-free_queues:
-	kfree(priv->rxq);
-	kfree(priv->txq);
+	if (err)
+		ib_dealloc_pd(priv->pd);
 	return err;
 }
 
@@ -735,11 +724,8 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 		ipoib_ah_free(ah);
 	if (priv->rxq->pool)
 		ipoib_ud_release(priv);
-	ipoib_ud_rx_exit(priv->rxq);
-	ipoib_ud_tx_exit(priv->txq);
+	ipoib_ud_queues_exit(priv);
 	ib_dealloc_pd(priv->pd);
-	kfree(priv->rxq);
-	kfree(priv->txq);
 }
 
 /* Sends behind the last that asked for a completion may have none to come. */

@@ -300,13 +300,6 @@ static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&rxq->napi);
 }
 
-static void ipoib_rx_slots_exit(struct ipoib_rxq *rxq)
-{
-	ipoib_bufs_exit(&rxq->heads);
-	kvfree(rxq->free);
-	kvfree(rxq->slots);
-}
-
 /**
  * ipoib_pool_create - make a pool of pages for received payload
  * @ca: device that writes to them
@@ -341,30 +334,34 @@ struct page_pool *ipoib_pool_create(struct ib_device *ca, struct napi_struct *na
 /**
  * ipoib_ud_rx_init - make the receive queue, without buffers for payload
  * @priv: the interface
- * @rxq: zeroed
  *
  * Context: may sleep
- * Return: 0, or a negative error with nothing left allocated
+ * Return: 0, or a negative error; then &ipoib_dev.rxq is NULL, or for ipoib_ud_rx_exit()
  */
-int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
+int ipoib_ud_rx_init(struct ipoib_dev *priv)
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = priv->recvq_size,
 		.comp_vector = ipoib_ud_vector(priv, 0),
 	};
-	int err = -ENOMEM;
+	struct ipoib_rxq *rxq = kzalloc(sizeof(*rxq), GFP_KERNEL);
 	unsigned int i;
+	int err;
 
+	if (!rxq)
+		return -ENOMEM;
+	priv->rxq = rxq;
 	rxq->priv = priv;
+	netif_napi_add(priv->netdev, &rxq->napi, ipoib_ud_rx_poll);
 	rxq->size = min_t(unsigned int, priv->recvq_size, ipoib_recvq_size);
 	rxq->slots = kvcalloc(priv->recvq_size, sizeof(*rxq->slots), GFP_KERNEL);
 	rxq->free = kvcalloc(priv->recvq_size, sizeof(*rxq->free), GFP_KERNEL);
 	if (!rxq->slots || !rxq->free)
-		goto exit_slots;
+		return -ENOMEM;
 	err = ipoib_bufs_init(&rxq->heads, priv->ca, priv->recvq_size, IPOIB_RX_HEAD_SHIFT,
 			      DMA_FROM_DEVICE);
 	if (err)
-		goto exit_slots;
+		return err;
 	for (i = 0; i < IPOIB_BATCH; i++) {
 		rxq->wr[i].sg_list = rxq->sge[i];
 		rxq->wr[i].num_sge = 2;
@@ -373,30 +370,28 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv, struct ipoib_rxq *rxq)
 		rxq->sge[i][1].lkey = priv->pd->local_dma_lkey;
 	}
 	rxq->cq = ib_create_cq(priv->ca, ipoib_ud_rx_event, NULL, rxq, &attr);
-	if (IS_ERR(rxq->cq)) {
-		err = PTR_ERR(rxq->cq);
-		goto exit_slots;
-	}
+	if (IS_ERR(rxq->cq))
+		return PTR_ERR(rxq->cq);
 	rxq->moderation.adaptive = true;
 	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &rxq->moderation, rxq->size / 4);
-	netif_napi_add(priv->netdev, &rxq->napi, ipoib_ud_rx_poll);
 	return 0;
-
-exit_slots:
-	ipoib_rx_slots_exit(rxq);
-	return err;
 }
 
 /**
  * ipoib_ud_rx_exit - undo ipoib_ud_rx_init()
- * @rxq: a queue that is stopped
+ * @rxq: a queue that is stopped, or made in part; freed
  */
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {
 	netif_napi_del(&rxq->napi);
-	ipoib_moder_exit(&rxq->moder);
-	ib_destroy_cq(rxq->cq);
-	ipoib_rx_slots_exit(rxq);
+	if (!IS_ERR_OR_NULL(rxq->cq)) {
+		ipoib_moder_exit(&rxq->moder);
+		ib_destroy_cq(rxq->cq);
+	}
+	ipoib_bufs_exit(&rxq->heads);
+	kvfree(rxq->free);
+	kvfree(rxq->slots);
+	kfree(rxq);
 }
 
 /**
