@@ -94,8 +94,8 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	process context if, and only if, 0 is returned, and not before this
  *	returns, as &ipoib_neighs.lock is held. Does not sleep. The caller
  *	has taken a reference to the neighbour for the answer.
- * @path_cancel: let queries end soon. What they call is still called. They may
- *	have ended already. Does not wait.
+ * @path_cancel: let &ipoib_neigh.query end soon. What it calls is still called, as its end
+ *	may already wait for &ipoib_neighs.lock, which is held. Does not sleep.
  * @path_ah: attributes of an address handle from a path record. May sleep. The
  *	caller gives them to rdma_destroy_ah_attr().
  * @path_show: print what the record of a path says of the way, for debugfs.
@@ -133,7 +133,7 @@ struct ipoib_fabric_ops {
 	void (*event)(struct ipoib_dev *priv, enum ib_event_type event);
 
 	int (*path_get)(struct ipoib_dev *priv, struct ipoib_neigh *neigh);
-	void (*path_cancel)(struct ipoib_dev *priv, struct ipoib_neigh *neigh);
+	void (*path_cancel)(struct ipoib_neigh *neigh);
 	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec, struct rdma_ah_attr *attr);
 	void (*path_show)(struct seq_file *file, const struct ipoib_neigh *neigh);
 

@@ -591,18 +591,14 @@ void ipoib_neigh_start(struct ipoib_dev *priv)
  */
 void ipoib_neigh_stop(struct ipoib_dev *priv)
 {
-	struct ipoib_neigh *neigh;
+	struct ipoib_neigh *neigh, *tmp;
 
 	cancel_delayed_work_sync(&priv->neigh.work);
 	spin_lock_bh(&priv->neigh.lock);
-	while (!list_empty(&priv->neigh.list)) {
-		neigh = list_first_entry(&priv->neigh.list, struct ipoib_neigh, list);
-		refcount_inc(&neigh->ref);
+	list_for_each_entry_safe(neigh, tmp, &priv->neigh.list, list) {
+		if (neigh->query)
+			priv->fabric->path_cancel(neigh);
 		ipoib_neigh_unlink(neigh, IPOIB_TX_FLUSHED);
-		spin_unlock_bh(&priv->neigh.lock);
-		priv->fabric->path_cancel(priv, neigh);
-		ipoib_neigh_put(neigh);
-		spin_lock_bh(&priv->neigh.lock);
 	}
 	spin_unlock_bh(&priv->neigh.lock);
 	/* Works of neighbours that are unlinked hold references, too. */

@@ -722,17 +722,12 @@ static int ipoib_roce_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh
 	return 0;
 }
 
-static void ipoib_roce_path_cancel(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
+static void ipoib_roce_path_cancel(struct ipoib_neigh *neigh)
 {
-	struct ipoib_roce_query *query;
+	struct ipoib_roce_query *query = neigh->query;
 
-	spin_lock_bh(&priv->neigh.lock);
-	query = neigh->query;
-	if (query) {
-		WRITE_ONCE(query->cancelled, true);
-		queue_work(ipoib_roce_wq, &query->work);
-	}
-	spin_unlock_bh(&priv->neigh.lock);
+	WRITE_ONCE(query->cancelled, true);
+	queue_work(ipoib_roce_wq, &query->work);
 }
 
 static int ipoib_roce_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,

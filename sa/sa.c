@@ -165,12 +165,9 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 }
 
 /* The core knows a query that has ended by its number. */
-static void ipoib_sa_path_cancel(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
+static void ipoib_sa_path_cancel(struct ipoib_neigh *neigh)
 {
-	spin_lock_bh(&priv->neigh.lock);
-	if (neigh->query)
-		ib_sa_cancel_query(neigh->query_id, neigh->query);
-	spin_unlock_bh(&priv->neigh.lock);
+	ib_sa_cancel_query(neigh->query_id, neigh->query);
 }
 
 static int ipoib_sa_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
