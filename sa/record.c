@@ -5,7 +5,7 @@
  */
 #include <linux/string.h>
 
-#include "sa/record.h"
+#include "sa/sa.h"
 
 /**
  * ipoib_sa_record_pack - put a request into the form it has on the wire
