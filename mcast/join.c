@@ -42,28 +42,17 @@ struct ipoib_check_rule {
 static const struct ipoib_check_rule ipoib_check_rules[] = {
 	[IPOIB_CHECK_OK]	 = { "", 50, 8000 },
 	/* No question was sent: ib_sa looks for the SM, often for a moment only. */
-	[IPOIB_CHECK_NO_SM]	 = { "no subnet manager is known",
-				     2, 2000 },
-	[IPOIB_CHECK_NO_ANSWER] = { "the SA does not answer",
-				     50, 2000 },
-	[IPOIB_CHECK_MISSING]	 = { "there is no such group",
-				     100, 8000 },
-	[IPOIB_CHECK_PKEY]	 = { "the group has another P_Key",
-				     500, 30000 },
-	[IPOIB_CHECK_QKEY]	 = { "the group has not the Q_Key of the link",
-				     500, 30000 },
-	[IPOIB_CHECK_MTU]	 = { "the group has not the MTU of the link",
-				     500, 30000 },
-	[IPOIB_CHECK_PORT_MTU]	 = { "the MTU of the group is too big for the port",
-				     500, 30000 },
-	[IPOIB_CHECK_SL]	 = { "the group has not the SL of the link",
-				     500, 30000 },
-	[IPOIB_CHECK_HOPS]	 = { "the group has not the hop limit of the link",
-				     500, 30000 },
-	[IPOIB_CHECK_REFUSED]	 = { "the SA refuses",
-				     100, 8000 },
-	[IPOIB_CHECK_LOCAL]	 = { "the HCA refuses",
-				     100, 30000 },
+	[IPOIB_CHECK_NO_SM]	 = { "no subnet manager is known", 2, 2000 },
+	[IPOIB_CHECK_NO_ANSWER]	 = { "the SA does not answer", 50, 2000 },
+	[IPOIB_CHECK_MISSING]	 = { "there is no such group", 100, 8000 },
+	[IPOIB_CHECK_PKEY]	 = { "the group has another P_Key", 500, 30000 },
+	[IPOIB_CHECK_QKEY]	 = { "the group has not the Q_Key of the link", 500, 30000 },
+	[IPOIB_CHECK_MTU]	 = { "the group has not the MTU of the link", 500, 30000 },
+	[IPOIB_CHECK_PORT_MTU]	 = { "the MTU of the group is too big for the port", 500, 30000 },
+	[IPOIB_CHECK_SL]	 = { "the group has not the SL of the link", 500, 30000 },
+	[IPOIB_CHECK_HOPS]	 = { "the group has not the hop limit of the link", 500, 30000 },
+	[IPOIB_CHECK_REFUSED]	 = { "the SA refuses", 100, 8000 },
+	[IPOIB_CHECK_LOCAL]	 = { "the HCA refuses", 100, 30000 },
 };
 
 /**
@@ -681,17 +670,15 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 	}
 }
 
-/* A new listener does not wait for the sender's retry. */
-static void ipoib_mcast_step_backoff(struct ipoib_mcast *mcast, u8 want, u8 events)
+/*
+ * A new listener does not wait for the sender's retry. A group that is missing is not asked for
+ * without a frame or a report.
+ */
+static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	if (want != mcast->asked || ipoib_mcast_is_time(mcast))
-		ipoib_mcast_try_join(mcast, want, events);
-}
+	bool due = mcast->state == IPOIB_MCAST_BACKOFF || events & IPOIB_MCAST_EV_ASK;
 
-/* No frame and no report: the group is not asked for. */
-static void ipoib_mcast_step_absent(struct ipoib_mcast *mcast, u8 want, u8 events)
-{
-	if (want != mcast->asked || (events & IPOIB_MCAST_EV_ASK && ipoib_mcast_is_time(mcast)))
+	if (want != mcast->asked || (due && ipoib_mcast_is_time(mcast)))
 		ipoib_mcast_try_join(mcast, want, events);
 }
 
@@ -703,8 +690,8 @@ static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcas
 	[IPOIB_MCAST_ASKING]	= ipoib_mcast_step_asking,
 	[IPOIB_MCAST_MEMBER]	= ipoib_mcast_step_member,
 	[IPOIB_MCAST_CHECKING]	= ipoib_mcast_step_checking,
-	[IPOIB_MCAST_BACKOFF]	= ipoib_mcast_step_backoff,
-	[IPOIB_MCAST_ABSENT]	= ipoib_mcast_step_absent,
+	[IPOIB_MCAST_BACKOFF]	= ipoib_mcast_step_waiting,
+	[IPOIB_MCAST_ABSENT]	= ipoib_mcast_step_waiting,
 };
 
 /* ---- the work ---- */

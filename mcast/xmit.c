@@ -146,69 +146,67 @@ static struct ipoib_mcast *ipoib_mcast_send_find(struct ipoib_dev *priv,
 }
 
 /*
- * A frame that does not go by a handle of its group: it waits, goes by another group, or is
- * dropped.
+ * What becomes of a frame that does not go by a handle of its group: the counter of the group that
+ * it goes by instead, with @ah if that is the one of the routers; IPOIB_TX_QUEUE_FULL if it waits
+ * or there is no room; or why it is dropped.
  */
+static enum ipoib_stat ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
+					       const struct sk_buff *skb, struct ipoib_ah **ah)
+{
+	bool absent;
+
+	/* Behind those that wait. */
+	if (!skb_queue_empty(&mcast->queue))
+		return IPOIB_TX_QUEUE_FULL;
+	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast) ||
+	    !READ_ONCE(mcast->settled))
+		return IPOIB_TX_TO_BROADCAST;
+	absent = ipoib_mcast_send_is_absent(mcast);
+	if ((absent || mcast->parked) && ipoib_mcast_send_is_for_routers(skb)) {
+		*ah = ipoib_mcast_send_routers_ah(mcast->priv, mcast->mgid);
+		return *ah ? IPOIB_TX_TO_ROUTERS : IPOIB_TX_TO_BROADCAST;
+	}
+	if (absent)
+		return IPOIB_TX_NO_GROUP;
+	if (mcast->state != IPOIB_MCAST_BACKOFF)
+		return IPOIB_TX_QUEUE_FULL;
+	return ipoib_mcast_check_is_definitive(READ_ONCE(mcast->reason)) ? IPOIB_TX_GROUP_FAIL :
+									   IPOIB_TX_TO_BROADCAST;
+}
+
 static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
-	enum ipoib_stat why, by = IPOIB_TX_TO_BROADCAST;
 	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_mcast *mcast;
 	struct ipoib_ah *ah = NULL;
+	enum ipoib_stat what;
 	union ib_gid mgid;
-	bool absent;
 
 	memcpy(mgid.raw, to->gid, sizeof(mgid));
 	spin_lock(&priv->mcast.lock);
-	mcast = ipoib_mcast_send_find(priv, &mgid, &why);
-	if (!mcast) {
-		/* All nodes get what goes by broadcast: only what nothing works without. */
-		if (why == IPOIB_TX_GROUP_CAP && ipoib_mcast_send_is_nd(&mgid))
-			goto send;
-		goto drop;
+	mcast = ipoib_mcast_send_find(priv, &mgid, &what);
+	if (mcast)
+		what = ipoib_mcast_send_decide(mcast, skb, &ah);
+	/* All nodes get what goes by broadcast: only what nothing works without. */
+	else if (what == IPOIB_TX_GROUP_CAP && ipoib_mcast_send_is_nd(&mgid))
+		what = IPOIB_TX_TO_BROADCAST;
+	if (what == IPOIB_TX_QUEUE_FULL && ipoib_mcast_send_park(mcast, skb)) {
+		spin_unlock(&priv->mcast.lock);
+		return;
 	}
-	/* Behind those that wait. */
-	if (!skb_queue_empty(&mcast->queue))
-		goto park;
-	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast) ||
-	    !READ_ONCE(mcast->settled))
-		goto send;
-	absent = ipoib_mcast_send_is_absent(mcast);
-	if ((absent || mcast->parked) && ipoib_mcast_send_is_for_routers(skb)) {
-		ah = ipoib_mcast_send_routers_ah(priv, mgid);
-		if (ah)
-			by = IPOIB_TX_TO_ROUTERS;
-		goto send;
+	if (what == IPOIB_TX_TO_BROADCAST) {
+		mcast = rcu_dereference(priv->broadcast);
+		ah = mcast ? rcu_dereference(mcast->ah) : NULL;
+		what = ah ? what : IPOIB_TX_NO_BROADCAST;
 	}
-	if (mcast->state == IPOIB_MCAST_BACKOFF &&
-	    !ipoib_mcast_check_is_definitive(READ_ONCE(mcast->reason)))
-		goto send;
-	why = absent ? IPOIB_TX_NO_GROUP : IPOIB_TX_GROUP_FAIL;
-	if (absent || mcast->state == IPOIB_MCAST_BACKOFF)
-		goto drop;
-park:
-	why = IPOIB_TX_QUEUE_FULL;
-	if (!ipoib_mcast_send_park(mcast, skb))
-		goto drop;
 	spin_unlock(&priv->mcast.lock);
-	return;
-
-send:
-	mcast = rcu_dereference(priv->broadcast);
-	if (!ah && mcast)
-		ah = rcu_dereference(mcast->ah);
-	why = IPOIB_TX_NO_BROADCAST;
-	if (!ah)
-		goto drop;
-	spin_unlock(&priv->mcast.lock);
-	ipoib_stat_add(priv, by, 1);
+	if (!ah) {
+		ipoib_drop(priv, skb, what);
+		return;
+	}
+	ipoib_stat_add(priv, what, 1);
 	ipoib_mcast_send_send(txq, skb, ah);
-	return;
-
-drop:
-	spin_unlock(&priv->mcast.lock);
-	ipoib_drop(priv, skb, why);
 }
 
 /**
