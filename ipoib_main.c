@@ -349,6 +349,14 @@ static struct notifier_block ipoib_inet6_notifier = {
 	.notifier_call = ipoib_inet6_event,
 };
 
+/* Some, or none, may not be registered. */
+static void ipoib_notifiers_unregister(void)
+{
+	unregister_netdevice_notifier(&ipoib_netdev_notifier);
+	unregister_inet6addr_notifier(&ipoib_inet6_notifier);
+	unregister_netevent_notifier(&ipoib_netevent_notifier);
+}
+
 static int __init ipoib_init(void)
 {
 	int err;
@@ -368,17 +376,14 @@ static int __init ipoib_init(void)
 	if (err)
 		goto unregister_sa;
 	err = register_netevent_notifier(&ipoib_netevent_notifier);
+	if (!err)
+		err = register_inet6addr_notifier(&ipoib_inet6_notifier);
+	if (!err)
+		err = register_netdevice_notifier(&ipoib_netdev_notifier);
+	if (!err)
+		err = ipoib_dev_register();
 	if (err)
-		goto unregister_roce;
-	err = register_inet6addr_notifier(&ipoib_inet6_notifier);
-	if (err)
-		goto unregister_netevent;
-	err = register_netdevice_notifier(&ipoib_netdev_notifier);
-	if (err)
-		goto unregister_inet6;
-	err = ipoib_dev_register();
-	if (err)
-		goto unregister_notifier;
+		goto unregister_notifiers;
 	err = rtnl_link_register(&ipoib_link_ops);
 	if (err)
 		goto unregister_dev;
@@ -391,13 +396,8 @@ unregister_link:
 	rtnl_link_unregister(&ipoib_link_ops);
 unregister_dev:
 	ipoib_dev_unregister();
-unregister_notifier:
-	unregister_netdevice_notifier(&ipoib_netdev_notifier);
-unregister_inet6:
-	unregister_inet6addr_notifier(&ipoib_inet6_notifier);
-unregister_netevent:
-	unregister_netevent_notifier(&ipoib_netevent_notifier);
-unregister_roce:
+unregister_notifiers:
+	ipoib_notifiers_unregister();
 	ipoib_roce_unregister();
 unregister_sa:
 	ib_sa_unregister_client(&ipoib_sa_client);
@@ -412,9 +412,7 @@ static void __exit ipoib_exit(void)
 	ib_unregister_client(&ipoib_client);
 	rtnl_link_unregister(&ipoib_link_ops);
 	ipoib_dev_unregister();
-	unregister_netdevice_notifier(&ipoib_netdev_notifier);
-	unregister_inet6addr_notifier(&ipoib_inet6_notifier);
-	unregister_netevent_notifier(&ipoib_netevent_notifier);
+	ipoib_notifiers_unregister();
 	ipoib_roce_unregister();
 	ib_sa_unregister_client(&ipoib_sa_client);
 	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
