@@ -96,8 +96,8 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	has taken a reference to the neighbour for the answer.
  * @path_cancel: let &ipoib_neigh.query end soon. What it calls is still called, as its end
  *	may already wait for &ipoib_neighs.lock, which is held. Does not sleep.
- * @path_ah: attributes of an address handle from a path record. May sleep. The
- *	caller gives them to rdma_destroy_ah_attr().
+ * @path_gid: entry of the GID table that paths begin with, for rdma_put_gid_attr(), or ERR_PTR().
+ *	Does not sleep. Optional: NULL does for address handles and the CM.
  * @path_show: print what the record of a path says of the way, for debugfs.
  *	&ipoib_neighs.lock is held.
  *
@@ -118,8 +118,6 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  * @group_ah: attributes of an address handle from the record of a group. May
  *	sleep. The caller gives them to rdma_destroy_ah_attr().
  *
- * @conn_gid: entry of the GID table that a request for a connection shall be sent
- *	from, for rdma_put_gid_attr(), or ERR_PTR(). Optional: the CM finds it.
  * @conn_check: whether a request has come by the link and its path is one that
  *	the port can do, beyond what is the same on all fabrics. Returns 0 or the
  *	reason to refuse it. May sleep, but must not wait for RTNL. Optional.
@@ -134,7 +132,7 @@ struct ipoib_fabric_ops {
 
 	int (*path_get)(struct ipoib_dev *priv, struct ipoib_neigh *neigh);
 	void (*path_cancel)(struct ipoib_neigh *neigh);
-	int (*path_ah)(struct ipoib_dev *priv, struct sa_path_rec *rec, struct rdma_ah_attr *attr);
+	const struct ib_gid_attr *(*path_gid)(struct ipoib_dev *priv);
 	void (*path_show)(struct seq_file *file, const struct ipoib_neigh *neigh);
 
 	struct ib_sa_multicast *(*join)(struct ipoib_mcast *mcast, u8 state);
@@ -143,7 +141,6 @@ struct ipoib_fabric_ops {
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);
 
-	const struct ib_gid_attr *(*conn_gid)(struct ipoib_dev *priv);
 	int (*conn_check)(struct ipoib_dev *priv, const struct ib_cm_req_event_param *req);
 };
 

@@ -13,6 +13,7 @@
  * What is done with frames, and when the work of a neighbour runs, stands in ipoib_arp.c.
  */
 #include <linux/slab.h>
+#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "ipoib_trace.h"
@@ -210,11 +211,18 @@ void ipoib_neigh_ask(struct ipoib_neigh *neigh)
 
 static struct ipoib_ah *ipoib_neigh_make_ah(struct ipoib_dev *priv, const struct sa_path_rec *rec)
 {
+	const struct ib_gid_attr *gid = NULL;
 	struct sa_path_rec copy = *rec;
 	struct rdma_ah_attr attr;
 	int err;
 
-	err = priv->fabric->path_ah(priv, &copy, &attr);
+	if (priv->fabric->path_gid)
+		gid = priv->fabric->path_gid(priv);
+	if (IS_ERR(gid))
+		return ERR_CAST(gid);
+	err = ib_init_ah_attr_from_path(priv->ca, priv->port, &copy, &attr, gid);
+	if (gid)
+		rdma_put_gid_attr(gid);
 	if (err)
 		return ERR_PTR(err);
 	return ipoib_ah_create(priv, &attr);

@@ -60,8 +60,8 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 	int err;
 
 	ipoib_stat_add(priv, IPOIB_CM_REQUESTS, 1);
-	if (priv->fabric->conn_gid)
-		gid = priv->fabric->conn_gid(priv);
+	if (priv->fabric->path_gid)
+		gid = priv->fabric->path_gid(priv);
 	if (IS_ERR(gid))
 		return PTR_ERR(gid);
 	req.ppath_sgid_attr = gid;

@@ -730,20 +730,6 @@ static void ipoib_roce_path_cancel(struct ipoib_neigh *neigh)
 	queue_work(ipoib_roce_wq, &query->work);
 }
 
-static int ipoib_roce_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
-			      struct rdma_ah_attr *attr)
-{
-	const struct ib_gid_attr *sgid_attr;
-	int err;
-
-	sgid_attr = ipoib_roce_gid_attr(priv);
-	if (IS_ERR(sgid_attr))
-		return PTR_ERR(sgid_attr);
-	err = ib_init_ah_attr_from_path(priv->ca, priv->port, rec, attr, sgid_attr);
-	rdma_put_gid_attr(sgid_attr);
-	return err;
-}
-
 static void ipoib_roce_path_show(struct seq_file *file, const struct ipoib_neigh *neigh)
 {
 	seq_printf(file, "  DMAC:     %pM\n", neigh->rec.roce.dmac);
@@ -812,12 +798,11 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.event = ipoib_roce_event,
 	.path_get = ipoib_roce_path_get,
 	.path_cancel = ipoib_roce_path_cancel,
-	.path_ah = ipoib_roce_path_ah,
+	.path_gid = ipoib_roce_gid_attr,
 	.path_show = ipoib_roce_path_show,
 	.join = ipoib_roce_group_join,
 	.leave = ipoib_roce_group_leave,
 	.group_ah = ipoib_roce_group_ah,
-	.conn_gid = ipoib_roce_gid_attr,
 	.conn_check = ipoib_roce_conn_check,
 };
 

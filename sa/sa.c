@@ -387,12 +387,6 @@ static void ipoib_sa_path_cancel(struct ipoib_neigh *neigh)
 	ib_sa_cancel_query(neigh->query_id, neigh->query);
 }
 
-static int ipoib_sa_path_ah(struct ipoib_dev *priv, struct sa_path_rec *rec,
-			    struct rdma_ah_attr *attr)
-{
-	return ib_init_ah_attr_from_path(priv->ca, priv->port, rec, attr, NULL);
-}
-
 static void ipoib_sa_path_show(struct seq_file *file, const struct ipoib_neigh *neigh)
 {
 	struct sa_path_rec rec = neigh->rec;
@@ -633,7 +627,6 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.event = ipoib_sa_event,
 	.path_get = ipoib_sa_path_get,
 	.path_cancel = ipoib_sa_path_cancel,
-	.path_ah = ipoib_sa_path_ah,
 	.path_show = ipoib_sa_path_show,
 	.join = ipoib_sa_join,
 	/* It is sent in the background, with exactly the JoinState of the join. */
