@@ -479,6 +479,8 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	struct ipoib_port port = {};
 	int err;
 
+	refcount_set(&priv->queries, 1);
+	init_completion(&priv->queries_done);
 	spin_lock_init(&priv->ah.lock);
 	INIT_LIST_HEAD(&priv->ah.dead);
 	INIT_LIST_HEAD(&priv->ah.fenced);
@@ -522,7 +524,8 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
 	/* Nothing can be started any more; what is under way is waited for. */
 	cancel_delayed_work_sync(&priv->ctl.work);
-	ipoib_neigh_wait_answers(priv);
+	ipoib_dev_put_query(priv);
+	wait_for_completion(&priv->queries_done);
 	priv->fabric->exit(priv);
 	if (ipoib_has_cm(priv))
 		ipoib_cm_exit(priv);

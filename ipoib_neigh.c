@@ -614,18 +614,6 @@ void ipoib_neigh_stop(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_neigh_wait_answers - wait until no query is under way
- * @priv: the interface, down for good
- *
- * Context: process; without RTNL, unless it was never registered
- */
-void ipoib_neigh_wait_answers(struct ipoib_dev *priv)
-{
-	ipoib_dev_put_query(priv);
-	wait_for_completion(&priv->queries_done);
-}
-
-/**
  * ipoib_neigh_init - make the table of neighbours
  * @priv: the interface
  *
@@ -638,8 +626,6 @@ int ipoib_neigh_init(struct ipoib_dev *priv)
 	spin_lock_init(&priv->neigh.lock);
 	INIT_LIST_HEAD(&priv->neigh.list);
 	INIT_DELAYED_WORK(&priv->neigh.work, ipoib_neigh_age);
-	refcount_set(&priv->queries, 1);
-	init_completion(&priv->queries_done);
 	priv->neigh.wq = alloc_workqueue("ipoib_neigh", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	if (!priv->neigh.wq)
 		return -ENOMEM;

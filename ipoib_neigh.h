@@ -211,7 +211,6 @@ int ipoib_neigh_init(struct ipoib_dev *priv);
 void ipoib_neigh_exit(struct ipoib_dev *priv);
 void ipoib_neigh_start(struct ipoib_dev *priv);
 void ipoib_neigh_stop(struct ipoib_dev *priv);
-void ipoib_neigh_wait_answers(struct ipoib_dev *priv);
 struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 				    work_func_t work, enum ipoib_stat *why);
 void ipoib_neigh_put(struct ipoib_neigh *neigh);
