@@ -164,23 +164,20 @@ unlock:
 /* How often groups that belong to user space are checked. */
 #define IPOIB_FOREIGN_POLL	HZ
 
-static bool ipoib_mcast_listen_is_on(struct ipoib_dev *priv, const union ib_gid *mgid)
-{
-	const struct ipoib_mcast *mcast;
-
-	mcast = rhashtable_lookup(&priv->mcast.table, mgid, ipoib_mcast_params);
-	return mcast && READ_ONCE(mcast->users) & IPOIB_USER_LISTEN;
-}
-
 /* ib_sa has one membership for all interfaces of the port. */
 static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
+	const struct ipoib_mcast *mcast;
 	struct ipoib_dev *other;
 	bool shared = false;
 
 	rcu_read_lock();
-	list_for_each_entry_rcu(other, &priv->hca->devs, list)
-		shared |= other->port == priv->port && ipoib_mcast_listen_is_on(other, mgid);
+	list_for_each_entry_rcu(other, &priv->hca->devs, list) {
+		if (other->port != priv->port)
+			continue;
+		mcast = rhashtable_lookup(&other->mcast.table, mgid, ipoib_mcast_params);
+		shared |= mcast && READ_ONCE(mcast->users) & IPOIB_USER_LISTEN;
+	}
 	rcu_read_unlock();
 	return shared;
 }

@@ -10,18 +10,11 @@
 #ifndef IPOIB_SA_H
 #define IPOIB_SA_H
 
-#include <linux/list.h>
-#include <linux/refcount.h>
-#include <linux/spinlock.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_sa.h>
 
 #include "ipoib_limit.h"
-
-struct ipoib_agent;
-struct ipoib_dev;
-struct ipoib_mcast;
 
 /* IBTA tables 131 and 134: the reports that are subscribed to. */
 #define IPOIB_TRAP_GID_IN	64
