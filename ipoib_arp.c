@@ -168,7 +168,6 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	}
 	/* Its data may have moved. */
 	to = (const void *)skb->data;
-	skb_pull(skb, IPOIB_LLADDR_LEN);
 	ipoib_ud_xmit(txq, skb, rcu_dereference(neigh->ah), ipoib_lladdr_qpn(to));
 }
 

@@ -307,7 +307,7 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 /**
  * ipoib_ud_xmit - send a frame
  * @txq: the queue
- * @skb: the frame, starting with the encapsulation header; consumed
+ * @skb: frame with its &struct ipoib_header; consumed
  * @ah: where to, read under RCU
  * @qpn: the peer's QPN, or IPOIB_MCAST_QPN
  *
@@ -323,6 +323,7 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoi
 	unsigned int n = 1;
 	u32 i;
 
+	skb_pull(skb, IPOIB_LLADDR_LEN);
 	if (skb_is_gso(skb) && ipoib_ud_cuts(txq))
 		n = ipoib_tso_segments(skb);
 	if (unlikely(ipoib_ring_room(&txq->ring) < n)) {

@@ -57,12 +57,6 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 	}
 }
 
-static void ipoib_mcast_send_send(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah)
-{
-	skb_pull(skb, IPOIB_LLADDR_LEN);
-	ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
-}
-
 /* It was missing at the last question. Ask again, and go on meanwhile. */
 static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 {
@@ -206,7 +200,7 @@ static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 		return;
 	}
 	ipoib_stat_add(priv, what, 1);
-	ipoib_mcast_send_send(txq, skb, ah);
+	ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
 }
 
 /**
@@ -229,7 +223,7 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ah = ipoib_mcast_send_ah(mcast);
 	}
 	if (likely(ah && skb_queue_empty_lockless(&mcast->queue)))
-		ipoib_mcast_send_send(txq, skb, ah);
+		ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
 	else
 		ipoib_mcast_xmit_slow(txq, skb);
 }
