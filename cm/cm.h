@@ -6,10 +6,10 @@
  *	ipoib_cm.c	which frames go on connections; mode and transport
  *	conn.c		the work of a connection: its making, its events and deadlines, its end;
  *			what connections share is checked, and goes
- *	connect.c	requesting connections; what the CM reports
+ *	connect.c	requesting connections
  *	accept.c	granting connections that peers request
  *	share.c		how many connections there may be, of a port and of all
- *	qp.c		a connection, its QP and its identifier
+ *	qp.c		a connection, its QP and its identifier; what the CM reports
  *	peer.c		peers, their ports, and what is sent on
  *	rx.c		receiving
  *	tx.c		sending
@@ -671,6 +671,7 @@ void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_settle(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
 void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_reason reason);
+int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
 void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
@@ -686,7 +687,6 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 long ipoib_conn_request(struct ipoib_conn *conn);
 void ipoib_conn_replied(struct ipoib_conn *conn);
 void ipoib_conn_rejected(struct ipoib_conn *conn);
-int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
 
 /* accept.c */
 void ipoib_conn_grant(struct ipoib_conn *conn);

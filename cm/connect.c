@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: requesting connections, and what the CM reports of them.
+ * Connected mode: requesting connections, and what peers answer.
  *
  * What comes from outside is trusted only as far as it has been checked.
  *
@@ -12,9 +12,6 @@
  * made with the other service ID is used by the end that asked for it.
  * Should a peer ask by the RFC's service ID but send an RTU without the private
  * data the RFC demands, it is not relied upon either.
- *
- * The callbacks of the CM run in process context, one at a time for each identifier. Those
- * for a connection only note what has come, for its work.
  */
 #include <linux/module.h>
 #include <linux/random.h>
@@ -320,61 +317,4 @@ void ipoib_conn_rejected(struct ipoib_conn *conn)
 		ipoib_conn_refused(conn);
 	}
 	spin_unlock_bh(&cm->lock);
-}
-
-/* ---- events of the CM ---- */
-
-/**
- * ipoib_conn_event - note an event of the CM for the work of a connection
- * @id: identifier of the connection
- * @event: the event; requests go to ipoib_cm_listen()'s callback
- *
- * A DREQ of the CM that is over need not be an own one: the CM sends one by itself for a
- * connection whose other end, by a REQ or REP that has come, has been given away anew. A
- * peer that was booted is like that.
- *
- * ib_destroy_cm_id() waits for this, but for a few instructions not if a message was sent in
- * vain (the events named ERROR), see testing.rst. The connection is freed after the identifier,
- * and by RCU.
- *
- * Context: process
- * Return: 0
- */
-int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
-{
-	struct ipoib_conn *conn;
-
-	if (event->event == IB_CM_DREQ_RECEIVED)
-		ib_send_cm_drep(id, NULL, 0);
-	rcu_read_lock();
-	conn = id->context;
-	switch (event->event) {
-	case IB_CM_REP_RECEIVED:
-	case IB_CM_RTU_RECEIVED:
-		conn->theirs = *(const struct ipoib_cm_data *)event->private_data;
-		ipoib_conn_note(conn, conn->active ? IPOIB_CONN_EV_REPLIED : IPOIB_CONN_EV_READY);
-		break;
-	case IB_CM_REJ_RECEIVED:
-		WRITE_ONCE(conn->reason, event->param.rej_rcvd.reason);
-		ipoib_conn_note(conn, IPOIB_CONN_EV_REFUSED);
-		break;
-	case IB_CM_REQ_ERROR:
-	case IB_CM_REP_ERROR:
-		ipoib_conn_note(conn, IPOIB_CONN_EV_UNREACHED);
-		break;
-	case IB_CM_DREQ_RECEIVED:
-		ipoib_conn_note(conn, IPOIB_CONN_EV_LEFT);
-		break;
-	case IB_CM_DREP_RECEIVED:
-	case IB_CM_DREQ_ERROR:
-		ipoib_conn_note(conn, IPOIB_CONN_EV_ENDED);
-		break;
-	case IB_CM_TIMEWAIT_EXIT:
-		ipoib_conn_note(conn, IPOIB_CONN_EV_EXPIRED);
-		break;
-	default:
-		break;
-	}
-	rcu_read_unlock();
-	return 0;
 }

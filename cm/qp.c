@@ -3,7 +3,9 @@
  * Connected mode: a connection, its QP and its identifier, from their making to the close.
  *
  * Every message of the CM that is sent while a connection is set up carries the own UD QPN and
- * Receive MTU (RFC 4755 sections 3.2, 6), refusals included.
+ * Receive MTU (RFC 4755 sections 3.2, 6), refusals included. Callbacks of the CM run in process
+ * context, one at a time for each identifier. Those for a connection only note what has come,
+ * for its work.
  *
  * A connection belongs to &ipoib_cm.conns until __ipoib_conn_close(), which anything may
  * call that finds a reason to, in any context but a hard interrupt. Its work does the rest.
@@ -76,6 +78,63 @@ void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_
 	ipoib_cm_own_data(cm, &data);
 	if (!ib_send_cm_rej(id, reason, NULL, 0, &data, sizeof(data)))
 		ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
+}
+
+/* ---- events of the CM ---- */
+
+/**
+ * ipoib_conn_event - note an event of the CM for the work of a connection
+ * @id: identifier of the connection
+ * @event: the event; requests go to ipoib_cm_listen()'s callback
+ *
+ * A DREQ of the CM that is over need not be an own one: the CM sends one by itself for a
+ * connection whose other end, by a REQ or REP that has come, has been given away anew. A
+ * peer that was booted is like that.
+ *
+ * ib_destroy_cm_id() waits for this, but for a few instructions not if a message was sent in
+ * vain (the events named ERROR), see testing.rst. The connection is freed after the identifier,
+ * and by RCU.
+ *
+ * Context: process
+ * Return: 0
+ */
+int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
+{
+	struct ipoib_conn *conn;
+
+	if (event->event == IB_CM_DREQ_RECEIVED)
+		ib_send_cm_drep(id, NULL, 0);
+	rcu_read_lock();
+	conn = id->context;
+	switch (event->event) {
+	case IB_CM_REP_RECEIVED:
+	case IB_CM_RTU_RECEIVED:
+		conn->theirs = *(const struct ipoib_cm_data *)event->private_data;
+		ipoib_conn_note(conn, conn->active ? IPOIB_CONN_EV_REPLIED : IPOIB_CONN_EV_READY);
+		break;
+	case IB_CM_REJ_RECEIVED:
+		WRITE_ONCE(conn->reason, event->param.rej_rcvd.reason);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_REFUSED);
+		break;
+	case IB_CM_REQ_ERROR:
+	case IB_CM_REP_ERROR:
+		ipoib_conn_note(conn, IPOIB_CONN_EV_UNREACHED);
+		break;
+	case IB_CM_DREQ_RECEIVED:
+		ipoib_conn_note(conn, IPOIB_CONN_EV_LEFT);
+		break;
+	case IB_CM_DREP_RECEIVED:
+	case IB_CM_DREQ_ERROR:
+		ipoib_conn_note(conn, IPOIB_CONN_EV_ENDED);
+		break;
+	case IB_CM_TIMEWAIT_EXIT:
+		ipoib_conn_note(conn, IPOIB_CONN_EV_EXPIRED);
+		break;
+	default:
+		break;
+	}
+	rcu_read_unlock();
+	return 0;
 }
 
 /* ---- QP ---- */
