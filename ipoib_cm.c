@@ -452,8 +452,14 @@ int ipoib_cm_init(struct ipoib_dev *priv)
  */
 void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 {
-	ipoib_cm_flush(priv);
-	ipoib_cm_hurry(priv->cm);
+	struct ipoib_cm *cm = priv->cm;
+	struct ipoib_conn *conn, *tmp;
+
+	spin_lock_bh(&cm->lock);
+	list_for_each_entry_safe(conn, tmp, &cm->conns, list)
+		__ipoib_conn_close(conn);
+	spin_unlock_bh(&cm->lock);
+	ipoib_cm_hurry(cm);
 }
 
 /**

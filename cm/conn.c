@@ -196,7 +196,7 @@ static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 	unsigned long flags, wait = 0;
 
 	if (READ_ONCE(conn->state) == IPOIB_CONN_PENDING &&
-	    test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+	    test_bit_acquire(IPOIB_CONN_EV_REPLIED, &conn->flags))
 		ipoib_conn_replied(conn);
 	if (test_and_clear_bit(IPOIB_CONN_EV_READY, &conn->flags))
 		ipoib_conn_accepted(conn);

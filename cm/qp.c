@@ -20,7 +20,7 @@
 
 /* See IPOIB_RC_RETRY. */
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
-/* What connections share is given back after so long without any. */
+/* What connections share is given back after so long without any, at the latest. */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 /* The shortest Receive MTU of a peer to connect to. */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
@@ -358,7 +358,8 @@ void ipoib_conn_release(struct kref *ref)
 	ipoib_cm_share(cm, conn->port)->nclosing--;
 	cm->nconns--;
 	if (!cm->nconns) {
-		mod_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RELEASE);
+		/* One that is due earlier, as the SRQ has run low, stays so. */
+		queue_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RELEASE);
 		/* Read after that: where it fails later the work is brought forward, too. */
 		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
 			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
