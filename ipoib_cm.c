@@ -236,7 +236,7 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 /* ---- mode and transport ---- */
 
 /**
- * ipoib_cm_flags - flags of our link-layer address
+ * ipoib_cm_flags - flags of the interface's own link-layer address
  * @priv: the interface
  *
  * What is accepted is offered, whatever the mode: RFC 4755 has a node take

@@ -2,7 +2,7 @@
 /*
  * What a receive completion of a UD QP and the 40 octets in front of the message
  * say about a frame: its VLAN, its source, its kind of destination, and whether it
- * is our own.
+ * was sent by this interface.
  *
  * Providers differ in which fields of &struct ib_wc they fill in, so this knows what
  * each of them leaves out. It has no side effects and is tested by itself, with the
@@ -23,7 +23,7 @@
  * @roce: it is a RoCE port
  * @lmc: LID mask control
  * @lid: LID, 0 on RoCE
- * @qpn: QPN of the QP that sends our datagrams
+ * @qpn: QPN of the QP that sends the own datagrams
  * @gid: GID that they are sent from
  * @broadcast_mgid: MGID of the broadcast group
  */

@@ -228,7 +228,7 @@ static inline void ipoib_mgid_broadcast(union ib_gid *gid, u8 scope, u16 pkey)
  * @gid: MGID in question
  * @broadcast: broadcast-GID of the link
  *
- * RFC 4391 section 4: transient, one of our signatures, and the P_Key and
+ * RFC 4391 section 4: transient, one of the signatures of IPoIB, and the P_Key and
  * scope of the broadcast-GID (U4, U5, U6, U8).
  *
  * Return: true if it does

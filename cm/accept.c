@@ -143,7 +143,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 		goto put;
 	reason = 0;
 	if (rfc && !refuted) {
-		/* If we know it by the other one, that was before it listened to both. */
+		/* If the other one was noted, that was before the peer listened to both. */
 		peer->sid = IPOIB_SID_RFC;
 		conn->duplex = ipoib_cm_share(cm, conn->port)->nconns < IPOIB_CM_SHARE_SENDS;
 	}
@@ -279,8 +279,8 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
  * ipoib_cm_listen - take requests, if none are taken and connections may be made
  * @priv: the interface
  *
- * To the service ID of the RFC and to that of Linux (C21). Where it fails, our address offers what
- * is refused until it is called again.
+ * To the service ID of the RFC and to that of Linux (C21). Where it fails, the own address offers
+ * what is refused until it is called again.
  *
  * Context: RTNL held
  * Return: 0 or a negative error

@@ -188,7 +188,7 @@ enum ipoib_conn_flag {
 				 BIT(IPOIB_CONN_EV_EXPIRED))
 
 /**
- * enum ipoib_peer_state - how we stand with sending to a peer
+ * enum ipoib_peer_state - how a peer is sent to
  * @IPOIB_PEER_IDLE: over UD, a connection is tried with the next frame
  * @IPOIB_PEER_CONNECTING: over UD, a connection is being made; frames too long
  *	for UD wait
@@ -209,7 +209,7 @@ enum ipoib_peer_state {
  * @addr: key, flags zero
  * @tx: connection to send on
  * @state: UP with @tx; written under &ipoib_cm.lock
- * @sid: first octet of the service ID to ask it by: that it took or asked us by, if it
+ * @sid: first octet of the service ID to ask it by: that it took or asked by, if it
  *	has done either; the other one is tried if it does not know that any more
  * @until: jiffies: end of the pause after a refusal; in IPOIB_PEER_CONNECTING, until then
  *	frames too long for UD wait
@@ -303,7 +303,7 @@ struct ipoib_cm_bufs {
  * @flags: see &enum ipoib_conn_flag
  * @tx_lock: protects @ring's head and @backlog
  * @backlog: frames that wait for room in @ring, with their encapsulation header
- * @ring: sends; there are no slots on a connection we do not send on
+ * @ring: sends; there are no slots on a connection that is not sent on
  * @signalled: number of the slot after the last send that completes; under @tx_lock
  * @progress: jiffies when a send last completed, or was posted while none was to complete;
  *	written before @signalled and the tail of @ring are
@@ -312,7 +312,7 @@ struct ipoib_cm_bufs {
  * @work: makes it, treats the events in @flags, and takes it apart
  * @rcu: frees it
  * @transport: IPOIB_LLADDR_RC or IPOIB_LLADDR_UC, on which a message that misses a packet is lost
- * @active: we asked for it
+ * @active: requested here
  * @duplex: both ends may send on it
  * @confirmed: @port was that of the peer's path record, or without one that of the connection
  *	that is sent on, when they were compared
@@ -323,7 +323,7 @@ struct ipoib_cm_bufs {
  * @port: number of the port at the other end when the connection was made or requested, see
  *	ipoib_cm_port(), in whose share it is counted: of that of the path record, or of that
  *	which the peer's request has come from
- * @psn: first PSN of the packets to us
+ * @psn: first PSN of the packets that are received
  * @deadline: jiffies; until then it may take to become established, or to close; for its work
  * @asked_at: jiffies when its work last found that all that was sent may have been answered
  * @bufs: own receive buffers, on an HCA without SRQ

@@ -306,7 +306,7 @@ void ipoib_conn_rejected(struct ipoib_conn *conn)
 	ipoib_cm_own_addr(cm, &own);
 	spin_lock_bh(&cm->lock);
 	if (!conn->active || conn->state != IPOIB_CONN_PENDING) {
-		/* The peer never had our RTU: what was sent was in vain. */
+		/* The peer never had the RTU: what was sent was in vain. */
 		if (READ_ONCE(conn->ring.head))
 			set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 		__ipoib_conn_close(conn);

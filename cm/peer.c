@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: peers, and how we stand with each of them.
+ * Connected mode: peers, and how each of them is sent to.
  *
  * A peer is a link-layer address, whatever IP addresses are behind it (C5). It
  * remembers whether a connection is sent on, or being made, or was refused a
@@ -190,7 +190,7 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoi
 			ipoib_peer_detach(cm, peer);
 }
 
-/* ---- how we stand with one ---- */
+/* ---- how one is sent to ---- */
 
 /**
  * ipoib_peer_release - end the waiting of frames for a connection

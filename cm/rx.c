@@ -115,7 +115,7 @@ static unsigned int ipoib_cm_rx_npages(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_rx_mtu - the longest message we take
+ * ipoib_cm_rx_mtu - the longest message that is received
  * @priv: the interface
  *
  * It is what the buffers hold, not what would be nice (C26).

@@ -226,7 +226,7 @@ bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *nd
 }
 
 /*
- * Whether an entry of a GID table, or NULL, is that of our link. The table has the same
+ * Whether an entry of a GID table, or NULL, is that of the link. The table has the same
  * link-local GID for the untagged link and each VLAN.
  */
 static bool ipoib_roce_is_ours(const struct ipoib_dev *priv, const struct ib_gid_attr *attr)
