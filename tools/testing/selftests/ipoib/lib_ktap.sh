@@ -178,7 +178,7 @@ asked_until()
 # What has to come is waited for so long at least, however little is asked for: then it
 # hangs, and the machine is not just slow for a while. Not any more when as many waits of a
 # file have been in vain. Checks are subshells, so a file counts these.
-readonly WAIT_LEAST_MS=60000 WAITS_IN_VAIN=2
+readonly WAIT_LEAST_MS=${WAIT_LEAST_MS:-60000} WAITS_IN_VAIN=2
 
 # waited_for MILLISECONDS PAUSE COMMAND...
 waited_for()
