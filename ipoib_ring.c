@@ -191,6 +191,43 @@ unmap:
 	return err;
 }
 
+/*
+ * Have a frame consist of its linear part and at most so many fragments: they are copied into
+ * pages of the order of which there may be as many. A machine whose memory is in pieces has those
+ * when it has no room for the frame as a whole. Clones keep theirs.
+ */
+static int ipoib_ring_gather(struct sk_buff *skb, unsigned int max_frags)
+{
+	int i, err, offset = skb_headlen(skb);
+	struct skb_shared_info *old, *new;
+	struct sk_buff *copy;
+	skb_frag_t *frag;
+
+	copy = alloc_skb_with_frags(0, skb->data_len,
+				    get_order(DIV_ROUND_UP(skb->data_len, max_frags)), &err,
+				    GFP_ATOMIC | __GFP_NOWARN);
+	if (!copy)
+		return err;
+	new = skb_shinfo(copy);
+	err = new->nr_frags > max_frags ? -ENOMEM : skb_unclone(skb, GFP_ATOMIC);
+	for (i = 0; i < new->nr_frags && !err; i++) {
+		frag = &new->frags[i];
+		err = skb_copy_bits(skb, offset, skb_frag_address(frag), skb_frag_size(frag));
+		offset += skb_frag_size(frag);
+	}
+	if (!err) {
+		/* The copy is freed with what the frame has had. */
+		skb_zcopy_downgrade_managed(skb);
+		copy->pp_recycle = skb->pp_recycle;
+		old = skb_shinfo(skb);
+		for (i = 0; i < old->nr_frags; i++)
+			swap(old->frags[i], new->frags[i]);
+		swap(old->nr_frags, new->nr_frags);
+	}
+	consume_skb(copy);
+	return err;
+}
+
 /**
  * ipoib_ring_fill - put a frame into the slot at the head
  * @ring: ring with room
@@ -206,8 +243,8 @@ unmap:
  *
  * Context: transmit lock of the queue held
  * Return: number of SGEs, or a negative error: -EIO if the frame could not
- * be mapped, -ENOMEM if it had too many fragments and could not be made
- * linear
+ * be mapped, -ENOMEM if it had too many fragments and there was no memory for
+ * fewer
  */
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int head,
 		    struct ib_sge *sge)
@@ -215,6 +252,7 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int h
 	struct ipoib_bufs *copies = &ring->copies;
 	u32 i = ring->head & ring->mask;
 	struct ipoib_tx_slot *slot = &ring->slots[i];
+	unsigned int linear = skb_headlen(skb) > head;
 	int nsge = 1;
 
 	slot->bytes = skb->len;
@@ -235,7 +273,8 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int h
 		dev_consume_skb_any(skb);
 		goto filled;
 	}
-	if (unlikely(skb_shinfo(skb)->nr_frags + (skb_headlen(skb) > head) > ring->max_sge) &&
+	if (unlikely(skb_shinfo(skb)->nr_frags + linear > ring->max_sge) &&
+	    (ring->max_sge <= linear || ipoib_ring_gather(skb, ring->max_sge - linear)) &&
 	    skb_linearize(skb))
 		return -ENOMEM;
 	slot->skb = skb;

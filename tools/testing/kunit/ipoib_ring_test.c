@@ -249,21 +249,57 @@ static void fill_no_linear(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 2000, 0));
 }
 
-/* More fragments than the QP takes: the frame is made linear. */
+/* A QP that takes no more than the linear part: the frame is made linear. */
 static void fill_linearizes(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
 	struct ipoib_ring *ring = ring_at(test, 0);
 	int nsge;
 
-	ring->max_sge = 3;
-	nsge = ipoib_ring_fill(ring, ring_frame_frags(50, 2, 400),
-			       0, fixture->sge);
-	KUNIT_EXPECT_EQ(test, nsge, 3);
-	nsge = ipoib_ring_fill(ring, ring_frame_frags(50, 3, 400),
-			       0, fixture->sge);
+	ring->max_sge = 1;
+	nsge = ipoib_ring_fill(ring, ring_frame_frags(50, 3, 400), 0, fixture->sge);
 	KUNIT_EXPECT_EQ(test, nsge, 1);
 	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 1250, 0));
+}
+
+/*
+ * More fragments than the QP takes: they are copied into as few as it takes, none of them longer
+ * than it has to be. A clone, as TCP keeps one, stays as it is.
+ */
+static void fill_gathers(struct kunit *test)
+{
+	static const struct {
+		unsigned int max_sge, linear, nfrags, each, pieces;
+	} rows[] = {
+		{ 3, 50, 2, 400, 3 },			/* as many as it takes */
+		{ 3, 50, 3, 400, 2 },
+		{ 6, 50, 17, 3800, 1 + 4 },		/* four pages each */
+		{ 13, 50, 17, 3800, 1 + 8 },		/* two pages each */
+		{ 6, 0, 16, 4096, 4 },
+	};
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0);
+	struct sk_buff *skb, *clone;
+	unsigned int i, k, len;
+	int nsge;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		ring->max_sge = rows[i].max_sge;
+		skb = ring_frame_frags(rows[i].linear, rows[i].nfrags, rows[i].each);
+		clone = skb_clone(skb, GFP_KERNEL | __GFP_NOFAIL);
+		len = skb->len;
+		nsge = ipoib_ring_fill(ring, skb, 0, fixture->sge);
+		KUNIT_EXPECT_EQ(test, nsge, (int)rows[i].pieces);
+		KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, len, 0));
+		KUNIT_EXPECT_EQ(test, skb_headlen(skb), rows[i].linear);
+		KUNIT_EXPECT_EQ(test, (unsigned int)skb_shinfo(clone)->nr_frags, rows[i].nfrags);
+		for (k = 0; k < rows[i].nfrags; k++)
+			KUNIT_EXPECT_EQ(test, skb_frag_size(&skb_shinfo(clone)->frags[k]),
+					rows[i].each);
+		ipoib_ring_flush(ring);
+		KUNIT_EXPECT_EQ(test, page_count(skb_frag_page(&skb_shinfo(clone)->frags[0])), 1);
+		kfree_skb(clone);
+	}
 }
 
 /* Full to the last slot, emptied in parts, at each of the starts. */
@@ -359,6 +395,7 @@ static struct kunit_case ipoib_ring_cases[] = {
 	KUNIT_CASE(fill_maps),
 	KUNIT_CASE(fill_no_linear),
 	KUNIT_CASE(fill_linearizes),
+	KUNIT_CASE(fill_gathers),
 	KUNIT_CASE(fill_complete_wrap),
 	KUNIT_CASE(copies_apart),
 	KUNIT_CASE(take_back),
