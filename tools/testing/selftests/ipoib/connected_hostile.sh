@@ -61,6 +61,7 @@ CASES=(
 	"port_flood C35,F4 while a port floods with requests a peer keeps its connection and its rate"
 	"port_flood_new C35,F4 and a new peer gets one"
 	"port_share C35,F4 a port has no more than its share of the connections"
+	"port_sends C35,F4 of those that it asks for 64 have a queue for sends, the others are used one way"
 	"evict_own C35,F4 at the limit a port gives one of its own, before one of another that was used less recently"
 	"evict_greedy C35,F4 and if all are in use, one of the port that has the most"
 	"half C33,F3 messages that do not end, more than receives are posted, stall no other peer"
@@ -794,6 +795,31 @@ port_share()
 	check "connections" busywait 5000 taken_are -eq 16
 	check_num "refused, and counted" "$(cm_stat 2 cm_rejected_port_full)" -gt "$full"
 	echo 12000 > "$PARAM/cm_max_connections"
+	echo 0 > "$PARAM/cm_max_per_port"
+}
+
+# taken_way WAY: how many of those are used so, both ways or one
+taken_way()
+{
+	cm_view 2 | awk -v way="$1" '
+		/^peer:/ { on = $2 >= "0x060000" && $2 < "0x0a0000" }
+		/connection: established/ && on && $5 == way { n++ }
+		END { print n + 0 }'
+}
+
+port_sends()
+{
+	local i
+
+	check "no connection" in_mode connected rc 2 3
+	check "nothing is left" slowwait 20 all_gone 2
+	echo 200 > "$PARAM/cm_max_per_port"
+	for i in 0 1 2 3 4 5; do
+		take "sends$i" 14 "060${i}00"
+	done
+	check "connections" busywait 5000 taken_are -ge 78
+	check_num "both ways" "$(taken_way both)" -le 64
+	check_num "one way" "$(taken_way one)" -ge 14
 	echo 0 > "$PARAM/cm_max_per_port"
 }
 

@@ -666,7 +666,7 @@ silent_sa()
 	group_join 3 239.54.0.{1..60}
 	udp_to 2 239.54.1.1 7205 100 0
 	check "asks" slowwait 3 enough 8 questions
-	# there is nobody to be seen doing nothing: the limit below counts the time
+	# what is not asked cannot be seen: the limit below counts the time
 	capture_stop
 	ms=$(($(now_ms) - ms))
 	check_num "dropped" $(($(xstat 2 tx_drop_queue_full) - full)) -ge 20
