@@ -802,11 +802,14 @@ void softib_hca_del(struct softib_node *node);
 const struct softib_model *softib_model_select(const char *names, int index);
 void softib_model_knobs(struct softib_node *node);
 
+struct seq_file;
+
 /* softib_cq.c */
 void softib_cq_init(struct ib_cq *ibcq, bool user);
 void softib_cq_exit(struct ib_cq *ibcq);
 void softib_cq_release(struct softib_dev *dev);
 int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs);
+void softib_cq_show(struct softib_dev *dev, struct seq_file *seq);
 void softib_cq_quiet(struct ib_cq *ibcq);
 void softib_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp);
 int softib_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc,
@@ -905,7 +908,6 @@ void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame);
 
 /* softib_capture.c */
-struct seq_file;
 
 extern bool softib_capture_on;
 void softib_capture_init(struct dentry *dir);

@@ -10,6 +10,7 @@
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
+#include <linux/seq_file.h>
 
 #include "softib.h"
 
@@ -188,6 +189,23 @@ int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs)
 	WRITE_ONCE(cq->count, count);
 	WRITE_ONCE(cq->usecs, usecs);
 	return 0;
+}
+
+/**
+ * softib_cq_show() - print how the CQs of an HCA are moderated
+ * @dev: the HCA
+ * @seq: where to: a line each, in the order in which they were made: count and usecs
+ *
+ * Context: sleeps.
+ */
+void softib_cq_show(struct softib_dev *dev, struct seq_file *seq)
+{
+	struct softib_cq *cq;
+
+	mutex_lock(&dev->cq_mutex);
+	list_for_each_entry(cq, &dev->cqs, list)
+		seq_printf(seq, "%u %u\n", READ_ONCE(cq->count), READ_ONCE(cq->usecs));
+	mutex_unlock(&dev->cq_mutex);
 }
 
 /**

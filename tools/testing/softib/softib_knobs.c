@@ -52,6 +52,8 @@
  * softibK/srq_error  write 1: all SRQs of the kernel's users die
  * softibK/fatal      write 1: the HCA dies, until it is pulled out
  * softibK/cq_vectors  how many CQs the kernel's users have made, by completion vector
+ * softibK/cq_moderation  completions and microseconds of a report, a CQ of the kernel's
+ *                    users each; models with interrupts only
  *
  * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
  * to the place, not to the HCA: they survive remove and add.
@@ -248,6 +250,18 @@ static int softib_vectors_show(struct seq_file *seq, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(softib_vectors);
+
+static int softib_moderation_show(struct seq_file *seq, void *unused)
+{
+	struct softib_node *node = seq->private;
+
+	mutex_lock(&softib_fabric->mutex);
+	if (node->dev)
+		softib_cq_show(node->dev, seq);
+	mutex_unlock(&softib_fabric->mutex);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(softib_moderation);
 
 static int softib_halves(struct softib_node *node, u64 value,
 			 void (*what)(struct softib_dev *dev, u16 lid))
@@ -603,6 +617,8 @@ static void softib_knobs_verbs(struct softib_node *node)
 			    &softib_model_fops);
 	debugfs_create_file("cq_vectors", 0400, node->dir, node,
 			    &softib_vectors_fops);
+	debugfs_create_file("cq_moderation", 0400, node->dir, node,
+			    &softib_moderation_fops);
 }
 
 static void softib_knobs_node(struct softib_node *node)

@@ -31,6 +31,7 @@ CASES=(
 	"timer_frames B18 rx-frames has no effect there, and ethtool says so"
 	"adaptive_kept B18 rx-usecs set meanwhile has no effect, ethtool says so, and counts later"
 	"rings:receives - ethtool -G has fewer receives posted, and more; address and connections stay"
+	"rings:reports B18 a report has a quarter of the receives at most, or what was set, with each number of them"
 	"rings:sends - and fewer sends under way, with which streams go on"
 	"rings:down - what is set while the interface is down holds when it is up"
 	"rings:refused - more than the QP was made for is refused, and so is too little; nothing changes"
@@ -324,6 +325,35 @@ rings_receives()
 	# rounded up
 	check "as before" resize 2 rx 200
 	check_eq "not taken of 100" "$(burst)" 0
+}
+
+# reports NODE: packets and microseconds of a report, of each CQ that is moderated
+reports()
+{
+	knob_get "$1" cq_moderation | grep -vx '0 0'
+}
+
+# reports_of NODE PACKETS: there is one CQ, with so many
+reports_of()
+{
+	[[ $(reports "$1") =~ ^"$2 "[0-9]+$ ]]
+}
+
+# What connections have had takes a while to go. lib/dim chooses the microseconds.
+rings_reports()
+{
+	check "the traffic decides" adapt 2 on
+	check "a quarter of 256" slowwait 20 reports_of 2 64
+	check "fewer" resize 2 rx 32
+	check "a quarter of 32" reports_of 2 8
+	check "as before" resize 2 rx 256
+	check "a quarter of 256" reports_of 2 64
+	check "set" moderate 2 40000 500
+	check "fewer" resize 2 rx 32
+	check_eq "set" "$(reports 2)" "500 40000"
+	check "as before" resize 2 rx 256
+	check_eq "set" "$(reports 2)" "500 40000"
+	check "back" moderate 2 0 0
 }
 
 # The driver of node 3 cuts up frames: one takes 32 of the 128.
