@@ -23,6 +23,7 @@ CASES=(
 	"silent_bound C35 no more than 32 of them wait for a peer, the others are counted"
 	"lost_messages C12 lost messages of the CM are sent again"
 	"lost_message_long C12,C34 and what was too long for UD meanwhile arrives, and is seen once"
+	"lost_message_order C12,C34 and in the order in which it came"
 	"doubled_data:rc C33 packets that come twice are delivered once"
 	"delayed_data:rc C33 those that come late are waited for, TCP goes on"
 	"doubled_data:uc C8 on UC TCP goes on, too"
@@ -34,6 +35,7 @@ CASES=(
 	"stalled_ends C33 its connection is given up within seconds"
 	"stalled_back C33 it has another when it reads again"
 	"stalled_later C33 nor has it one for long that it reads nothing from after a pause"
+	"stalled_order C33 what waits for one that is given up goes over UD in the order in which it came"
 	"failed_sends B19 what fails on a connection counts as an error, and not as sent"
 	"distrusted C33 while what is sent on connections to a peer is lost, one that the peer requests is not sent on, either"
 	"last_wqe:late C33,F27 a QP whose HCA says late that it needs no receive any more is kept until then"
@@ -205,6 +207,26 @@ lost_message_long()
 	background_stop
 	check_eq "seen twice" "$(requests_tapped | uniq -d)" ""
 	check_eq "too long" "$(cm_stat 1 tx_drop_too_long)" "$long"
+	check "one connection" slowwait 15 settled
+}
+
+# numbers CONDITION...: of the datagrams to port 9, without those that RC has sent again
+numbers()
+{
+	frames dport=9 "$@" -f number | awk '!seen[$1]++' | xargs
+}
+
+# 2100 octets are more than UD takes.
+lost_message_order()
+{
+	all_apart || fail "connections stay"
+	capture_start order
+	knob_set 2 drop_next_mad 1
+	datagrams "$(ip4 2)" 2100 20 1
+	busywait 5000 frame_seen dport=9 number=19
+	knob_set 2 drop_next_mad 0
+	capture_stop
+	check_eq "sent" "$(numbers)" "$(seq 0 19 | xargs)"
 	check "one connection" slowwait 15 settled
 }
 
@@ -429,6 +451,28 @@ stalled_later()
 	check "one connection" slowwait 15 settled
 }
 
+# The QP has 32 sends, some of which may be of before.
+stalled_order()
+{
+	local errors first
+
+	check "connection" connect 1 2
+	errors=$(cm_stat 1 cm_errors)
+	capture_start stalled
+	knob_set 2 rnr_next 1000000
+	datagrams "$(ip4 2)" 100 100 1
+	check "given up" within 6000 cm_stat_is 1 cm_errors -gt "$errors"
+	busywait 5000 frame_seen op=64 dport=9 number=99
+	capture_stop
+	first=$(numbers op=64)
+	first=${first%% *}
+	check_num "the first over UD" "${first:-99}" -le 32
+	check_eq "over UD" "$(numbers op=64)" "$(seq "${first:-0}" 99 | xargs)"
+	knob_set 2 rnr_next 0
+	check "back again" slowwait 20 on_connection
+	check "one connection" slowwait 15 settled
+}
+
 # Nothing that node 2 sends on connections arrives, so it acknowledges nothing.
 failed_sends()
 {
@@ -444,13 +488,6 @@ failed_sends()
 	# a neighbour may have been asked for
 	check_num "sent" $(($(counter 1 tx_packets) - packets)) -le 5
 	check "one connection" slowwait 15 settled_after_ping
-}
-
-# permanent NODE TO: the stack of NODE asks nothing of TO
-permanent()
-{
-	node_ip "$1" neigh replace "$(ip4 "$2")" dev ib0 nud permanent \
-		lladdr "$(lladdr "$2" | sed 's/../&:/g; s/:$//')"
 }
 
 peer_failures()

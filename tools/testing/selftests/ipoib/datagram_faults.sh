@@ -22,6 +22,8 @@ CASES=(
 	"receive:storm F7 ten such failures one after the other do no harm"
 	"own_frames F17 own multicast frames are known by their GID when the port has another LID since"
 	"handles F17 an idle interface with address handles that are not used any more wakes nobody up"
+	"waiting:order B36 what waits for a path goes out in the order in which it came"
+	"waiting:before B36 and before what is sent when the path is known"
 	"queued F11 frames that are queued while the QP is restarted are sent though none comes after them"
 )
 
@@ -210,6 +212,72 @@ handles()
 	check "a handle less" busywait 3000 ahs_are 2 -lt "$before"
 	link_up 3
 	check "ping" wait_ping 1 3 30
+}
+
+# paths_forget: node 2 knows no path, and asks the SA for one when something is sent to node 3
+paths_forget()
+{
+	check "down" node_ip 2 link set ib0 down
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	check "neighbour" permanent 2 3
+	check "no path" has_no_path 2 3
+}
+
+# waiting_for_path NODE: so many frames do
+waiting_for_path()
+{
+	awk '$1 == "queuelen:" { sum += $2 } END { print sum + 0 }' "$(path_file "$1")"
+}
+
+# path_late MILLISECONDS COUNT: node 2 sends so many datagrams to node 3, the first of which asks
+# for the path; the answer takes that long. WAITED is how many wait when the last has been sent.
+# Fails if the last has not arrived.
+path_late()
+{
+	local seen
+
+	paths_forget
+	capture_start waiting
+	knob_set 2 delay_ms_mad "$1"
+	check "send" udp_to 2 "$(ip4 3)" 9 "$2" 0
+	WAITED=$(waiting_for_path 2)
+	busywait 5000 frame_seen dport=9 number=$(($2 - 1))
+	seen=$?
+	knob_set 2 delay_ms_mad 0
+	capture_stop
+	return "$seen"
+}
+
+# An answer after a second is none, and a machine may be slow for a while.
+waiting_order()
+{
+	local i
+
+	for ((i = 0; i < 5; i++)); do
+		! path_late 500 20 || [ "$WAITED" -ne 20 ] || break
+	done
+	check_eq "that waited" "$WAITED" 20
+	check_eq "sent" "$(udp_frames 9 -f number | xargs)" "$(seq 0 19 | xargs)"
+}
+
+# The answer comes while node 2 sends. Of what it sends before, 32 wait and the others are dropped.
+waiting_before()
+{
+	local i
+
+	for ((i = 0; i < 3; i++)); do
+		path_late 10 10000 || fail "the last one does not arrive"
+		check_eq "the first one" "$(udp_frames 9 -f number | head -n 1)" 0
+		check "in order" sort -nuc <<< "$(udp_frames 9 -f number)"
+	done
+}
+
+waiting()
+{
+	"waiting_$1"
+	node_ip 2 neigh del "$(ip4 3)" dev ib0
+	check "ping" wait_ping 2 3
 }
 
 # Waits until the QP's way down has begun, and sends within it.

@@ -447,6 +447,13 @@ doubt()
 		ip neigh flush dev ib0'
 }
 
+# permanent NODE TO: the stack of NODE asks nothing of TO
+permanent()
+{
+	node_ip "$1" neigh replace "$(ip4 "$2")" dev ib0 nud permanent \
+		lladdr "$(lladdr "$2" | sed 's/../&:/g; s/:$//')"
+}
+
 # ping_complete COUNT: what ping prints has answers to the first COUNT echoes.
 # Without a deadline (-w) ping takes for lost what takes twice as long as the slowest so
 # far; with one it goes on sending until it has as many answers as were asked for.
