@@ -21,6 +21,7 @@ CASES=(
 	"neighbour C20 it ends at once if its neighbour does, but not while it is used"
 	"short C19,C33 of short frames one in eight completes, and a connection whose last ones have not is neither stuck nor slow to end"
 	"short_refused C19 nor is one slow whose QP takes no send any more when it is stopped"
+	"returned C35,F4 a connection that ends leaves its place among those of its port to the next one"
 	"memory C13,C20 one receive is posted for each idle connection, and a margin; none without"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"smaller_grants C27,C28 so it does if it is asked"
@@ -169,6 +170,19 @@ short_refused()
 	check "a send was refused" knob_is 1 fail_error_send 0
 	check "node 1" set_mode 1 connected
 	check "connection" connect 1 2
+}
+
+# A port may have two, and two of its requests may be under way, or close: crossing ones.
+returned()
+{
+	local i param=/sys/module/ib_ipoib/parameters/cm_max_per_port
+
+	echo 2 > "$param"
+	for i in {1..6}; do
+		check "nothing is left" in_mode connected rc 1 2
+		check "connection $i" connect 1 2 || break
+	done
+	echo 0 > "$param"
 }
 
 # posted COUNT: nodes 1 and 2 have so many receives. What is above that, as requests may
