@@ -41,6 +41,8 @@ CASES=(
 	"last_wqe:late C33,F27 a QP whose HCA says late that it needs no receive any more is kept until then"
 	"last_wqe:lost C33,F27 and for half a minute if it never does; its receive is replaced"
 	"removed C19 an HCA that is pulled out takes its connections along"
+	"removed_silent C19 it waits for no answer of a peer that is silent"
+	"removed_held C19,C33 and a second, not half a minute, for a receive that does not come back"
 	"silent_bound_all C35,F38 of 16 requests no more than 289 packets wait for all peers on a port that do not answer"
 	"silent_port C35,F38 no more than 16 requests to peers on one port are under way, and a peer on another one has a connection at once"
 	"many_qpns C35 of the QPNs at one port that packets go to 16 are remembered without connections, and a peer there keeps its own"
@@ -603,13 +605,63 @@ removed()
 	check_eq "connections" "$(wc -w <<< "$old")" 1
 	hca_remove 2
 	check "node 1 gives up" slowwait 20 given_up "$old"
-	hca_add 2
+	plug 2
+}
+
+# plug NODE: an HCA is there again, in datagram mode
+plug()
+{
+	hca_add "$1"
 	wait_ports_active
-	node_move 2
-	node_config 2
-	check "carrier" wait_carrier 2
+	node_move "$1"
+	node_config "$1"
+	check "carrier" wait_carrier "$1"
 	node_ip 1 neigh flush dev ib0
-	check "ping" slowwait 20 ping_ok 1 "$(ip4 2)"
+	check "ping" slowwait 20 ping_ok 1 "$(ip4 "$1")"
+}
+
+# The CM repeats a DREQ after 0.6 s, and a connection waits two seconds for the end of that: it
+# would be sent four times. A machine may be slow for 0.6 s.
+removed_silent()
+{
+	local dreqs from
+
+	from=$(from 3)
+
+	check "mode" in_mode connected rc 2 3
+	check "connection" connect 2 3
+	capture_start removed_silent
+	knob_set 2 drop_every_mad 1
+	hca_remove 3
+	knob_set 2 drop_every_mad 0
+	capture_stop
+	dreqs=$(cm_messages "$CM_DREQ" "$from" "$(to 2)" -f n | wc -l)
+	check_num "DREQs" "$dreqs" -ge 1
+	check_num "DREQs" "$dreqs" -le 2
+	plug 3
+	check "mode" set_mode 3 connected
+}
+
+# As last_wqe:lost.
+removed_held()
+{
+	local begin took
+
+	check "no connection" in_mode connected rc 1 2 3
+	check "nothing is left" slowwait 40 all_gone 3
+	check "connection" connect 1 3
+	check "one connection" slowwait 10 connections_are 3 1
+	knob_set 3 half_lid "$(port_lid 1)"
+	knob_set 3 lose_last_wqe 1
+	begin=$(now_ms)
+	hca_remove 3
+	took=$(($(now_ms) - begin))
+	note "$took ms"
+	check_num "not at once" "$took" -ge 1000
+	check_num "but soon" "$took" -lt 20000
+	check "it was lost" knob_is 3 lose_last_wqe 0
+	plug 3
+	check "mode" set_mode 3 connected
 }
 
 given_up()
