@@ -127,19 +127,6 @@ receive()
 	esac
 }
 
-# lid_patch NODE LID: its PortInfo is set as it is, but for that LID. Nobody routes to it.
-lid_patch()
-{
-	local answer info tail
-
-	tail="0015$(zeros 2)00000001$(zeros 40)"
-	answer=$(mad_send 1 "$1" 0 10000 "01010101$(zeros 4)0000000000000002$tail") || return 1
-	info=${answer:128:128}
-	# LinkWidthEnabled, PortState, PortPhysicalState, LinkDownDefaultState: 0 leaves them
-	info=${info:0:32}$(printf '%04x' "$2")${info:36:22}00${info:60:5}000${info:68}
-	mad_send 1 "$1" 0 10000 "01010102$(zeros 4)0000000000000003$tail$info" > /dev/null
-}
-
 lid_is()
 {
 	[ "$(port_lid "$1")" -eq "$2" ]
@@ -153,7 +140,8 @@ own_frames()
 
 	was=$(port_lid 2)
 	rtnl_take
-	lid_patch 2 $((was + 64))
+	# nobody routes to it
+	port_info_set 1 2 16 "$(printf '%04x' $((was + 64)))"
 	check "another LID" busywait 2000 lid_is 2 $((was + 64))
 	listen 2 0x88b6 1 20000
 	check "send" in_node 2 raw_frame send ib0 "$BROADCAST" 0x88b6 0badf00d 3

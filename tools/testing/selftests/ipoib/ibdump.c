@@ -303,6 +303,8 @@ static void decode_sa(struct frame *f, unsigned int attr)
 	if (!p)
 		return;
 	add(f, "sa.mask", "%08x%08x", be(p + 24, 4), be(p + 28, 4));
+	if (attr == 0x03 && f->left >= 36)
+		add(f, "inform.trap", "%u", be(f->p + 26, 2));
 	if (attr == 0x38 && f->left >= 52)
 		decode_mcmember(f, f->p);
 	if (attr == 0x35 && f->left >= 64) {

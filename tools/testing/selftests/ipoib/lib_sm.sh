@@ -281,3 +281,18 @@ pkeys_set()
 	# SubnSet(P_KeyTable), IBTA 14.2.5.7
 	mad_send 1 "$node" 0 10000 "01010102$(zeros 4)0000000000000001""0016$(zeros 6)$(zeros 40)$hex"
 }
+
+# port_info_set FROM NODE AT HEX: as an SM at FROM: the PortInfo of NODE as it is, but for the
+# octets from AT on
+port_info_set()
+{
+	local at=$(($3 * 2)) answer info tail
+
+	tail="0015$(zeros 2)00000001$(zeros 40)"
+	answer=$(mad_send "$1" "$2" 0 10000 "01010101$(zeros 4)0000000000000002$tail") || return 1
+	info=${answer:128:128}
+	# LinkWidthEnabled, PortState, PortPhysicalState, LinkDownDefaultState: 0 leaves them
+	info=${info:0:58}00${info:60:5}000${info:68}
+	info=${info:0:at}$4${info:$((at + ${#4}))}
+	mad_send "$1" "$2" 0 10000 "01010102$(zeros 4)0000000000000003$tail$info" > /dev/null
+}

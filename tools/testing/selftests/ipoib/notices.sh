@@ -45,6 +45,7 @@ CASES=(
 	"lost U52 a subscription that does not reach the SM is asked for again"
 	"refused U52,U58 nor does a refusal, or silence, end it; the refusal is told once"
 	"new_sm U52 a restarted SM is subscribed to again"
+	"changing U52 what was asked of an SM before another one took over is asked again, though it was granted"
 	"sm_dead U52 with a dead SM down takes less than a second, and up works when it is back"
 	"port_gone A34 a port out of service is no path any more"
 	"port_back A34 one in service is found at once"
@@ -335,6 +336,43 @@ new_sm()
 	opensm_start
 	check "node 2" within 20000 subscribed 2
 	check "node 3" within 20000 subscribed 3
+}
+
+# reregister NODE: as a new SM demands it. From node 3; SubnetTimeOut is OpenSM's
+reregister()
+{
+	port_info_set 3 "$1" 51 92
+}
+
+# asked_for TRAP: TIDs of the questions of node 2 for that subscription
+asked_for()
+{
+	frames -f mad.tid mad.class=03 mad.method=02 mad.attr=0003 "inform.trap=$1" "$(from 2)" |
+		sort -u
+}
+
+# asked_times COUNT TRAP: so many, at least
+asked_times()
+{
+	[ "$(asked_for "$2" | wc -l)" -ge "$1" ]
+}
+
+# The SM answers the first question when node 2 knows that there was a change. If node 2 should
+# not know it yet, or asks no more, it asks again all the same.
+changing()
+{
+	check "subscribed" slowwait 10 subscribed 2
+	capture_start changing
+	kill -STOP "${OPENSM_PID[1]}"
+	check "a change" reregister 2
+	check "asks" busywait 5000 asked_times 1 64
+	check "another one" reregister 2
+	nap 0.1
+	kill -CONT "${OPENSM_PID[1]}"
+	check "asks again" busywait 10000 asked_times 2 64
+	capture_stop
+	check "subscribed" slowwait 20 subscribed 2
+	check "ping" wait_ping 2 3
 }
 
 # down_dead: TOOK, of a subscriber whose SM has died
