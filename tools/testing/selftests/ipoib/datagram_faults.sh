@@ -140,7 +140,7 @@ own_frames()
 
 	was=$(port_lid 2)
 	rtnl_take
-	# nobody routes to it
+	# no switch routes to it
 	port_info_set 1 2 16 "$(printf '%04x' $((was + 64)))"
 	check "another LID" busywait 2000 lid_is 2 $((was + 64))
 	listen 2 0x88b6 1 20000
@@ -218,9 +218,14 @@ waiting_for_path()
 	awk '$1 == "queuelen:" { sum += $2 } END { print sum + 0 }' "$(path_file "$1")"
 }
 
-# path_late MILLISECONDS COUNT: node 2 sends so many datagrams to node 3, the first of which asks
-# for the path; the answer takes that long. WAITED is how many wait when the last has been sent.
-# Fails if the last has not arrived.
+none_waits()
+{
+	[ "$(waiting_for_path "$1")" -eq 0 ]
+}
+
+# path_late MILLISECONDS COUNT: node 2 sends so many datagrams to port 9 of node 3, the first of
+# which asks for the path; the answer takes that long. WAITED is how many wait when the last has
+# been sent. Fails if one to port 10 does not go after them.
 path_late()
 {
 	local seen
@@ -230,7 +235,9 @@ path_late()
 	knob_set 2 delay_ms_mad "$1"
 	check "send" udp_to 2 "$(ip4 3)" 9 "$2" 0
 	WAITED=$(waiting_for_path 2)
-	busywait 5000 frame_seen dport=9 number=$(($2 - 1))
+	busywait 5000 none_waits 2
+	check "send" udp_to 2 "$(ip4 3)" 10 1
+	busywait 5000 frame_seen dport=10
 	seen=$?
 	knob_set 2 delay_ms_mad 0
 	capture_stop
@@ -255,8 +262,9 @@ waiting_before()
 	local i
 
 	for ((i = 0; i < 3; i++)); do
-		path_late 10 10000 || fail "the last one does not arrive"
+		path_late 10 10000 || fail "nothing goes after them"
 		check_eq "the first one" "$(udp_frames 9 -f number | head -n 1)" 0
+		check_num "datagrams" "$(udp_frames 9 -f number | wc -l)" -gt 32
 		check "in order" sort -nuc <<< "$(udp_frames 9 -f number)"
 	done
 }
