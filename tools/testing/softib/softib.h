@@ -560,7 +560,7 @@ struct softib_knob {
  *	MADs that come without one are given one
  * @no_uc: refuse UC QPs
  * @refuse_flags: refuse QPs with one of these IB_QP_CREATE_ flags
- * @refuse_error: the error of those, and of @sq_bytes; 0: the usual one
+ * @refuse_error: the error of those, of @sq_bytes and @fail_modify; 0: the usual one
  * @sq_bytes: octets that a send queue may have, 0: any
  * @fail_attach: refuse the next N attachments to groups
  * @fail_detach: refuse the next N detachments

@@ -18,7 +18,7 @@
  * softibK/fail_ah    refuse the next N address handles, also those of RC and
  *                    UC connections
  * softibK/fail_qp    refuse the next N QPs
- * softibK/fail_modify  refuse the next N changes of the state of QPs
+ * softibK/fail_modify  refuse the next N changes of the state of QPs, with refuse_error
  * softibK/rnr_next   find no receive for the next N messages of connections; for
  *                    RC these are as many RNR NAKs
  * softibK/long_next  find the receives of the next N messages too short

@@ -224,6 +224,7 @@ static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	struct softib_node *node = ib_to_softib(ibqp->device)->node;
 	struct rvt_qp *qp = ibqp_to_rvtqp(ibqp);
 	u32 times = READ_ONCE(node->ack_times);
+	int err = READ_ONCE(node->refuse_error);
 	int ret;
 
 	if (mask & (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE))
@@ -235,7 +236,7 @@ static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 		return -EIO;
 	if (ibqp->qp_type != IB_QPT_SMI && ibqp->qp_type != IB_QPT_GSI &&
 	    softib_fault_hit(&node->fail_modify))
-		return -ENOMEM;
+		return err ? -err : -ENOMEM;
 	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
 		softib_qp_quiet(ibqp);
 	ret = softib_rvt.modify_qp(ibqp, attr, mask, udata);

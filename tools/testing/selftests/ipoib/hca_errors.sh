@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Errors of an HCA that stop its queues: the interface recovers by itself.
+# Errors of an HCA that stop its queues: the interface recovers by itself. An HCA whose
+# firmware hangs delays it no longer than it has to.
 #
 #	node1 (receives fail)   node2
 #	  |                       |
@@ -11,10 +12,14 @@
 
 . "$(dirname "$0")/lib.sh"
 
+ENOUGH=1000000
+ETIMEDOUT=110
+
 CASES=(
 	"recv_error F7,B38 a receive that fails stops the QP: it is restarted"
 	"recv_error_rest F7 nothing polls for it afterwards"
 	"recv_errors F7 many failing receives under traffic, both nodes"
+	"hangs F51 a change of the QP that times out is not tried again while the interface goes down; it goes up when the HCA responds"
 )
 
 setup()
@@ -65,6 +70,29 @@ recv_errors()
 		done
 	done
 	background_stop
+}
+
+# Each command takes a minute where firmware hangs: here they are counted.
+hangs()
+{
+	local start refused
+
+	knob_set 1 refuse_error "$ETIMEDOUT"
+	knob_set 1 fail_modify "$ENOUGH"
+	start=$(now_ms)
+	check "down" node_ip 1 link set ib0 down
+	refused=$((ENOUGH - $(knob_get 1 fail_modify)))
+	note "$refused changes refused, down after $(($(now_ms) - start)) ms"
+	check_num "milliseconds" $(($(now_ms) - start)) -lt $((5000 * SLOW))
+	# to the error state, and to RESET
+	check_num "changes refused" "$refused" -ge 1
+	check_num "changes refused" "$refused" -le 2
+	check_not "up" node_ip 1 link set ib0 up
+	knob_set 1 fail_modify 0
+	knob_set 1 refuse_error 0
+	check "up" node_ip 1 link set ib0 up
+	check "carrier" wait_carrier 1
+	check "ping" wait_ping 1 2
 }
 
 ktap_main "$@"
