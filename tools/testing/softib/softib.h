@@ -546,6 +546,8 @@ struct softib_knob {
  * @rnr_next: find no receive for the next N messages of connections
  * @long_next: find the receives of the next N too short
  * @cut_next: send a few octets only of the next N that fit in a packet
+ * @overlong_ud: report the next N datagrams of the kernel's users as longer than their receives
+ * @overlong_rc: so the next N messages of connections
  * @short_next_mad: send only the first half of the next N MADs to QP1
  * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
  *	next; 0: it has no SRQs
@@ -595,6 +597,8 @@ struct softib_node {
 	u32 rnr_next;
 	u32 long_next;
 	u32 cut_next;
+	u32 overlong_ud;
+	u32 overlong_rc;
 	u32 short_next_mad;
 	u32 srq_sge;
 	u32 mtu_cap;
@@ -973,6 +977,7 @@ void softib_trap_raise(struct softib_trap *trap, u8 changes);
 
 /* softib_fault.c */
 bool softib_fault_hit(u32 *knob);
+u32 softib_fault_length(const struct rvt_qp *qp, u32 *knob, u32 len);
 
 /* softib_resp.c */
 void softib_resp_half(struct softib_dev *dev, u16 lid);

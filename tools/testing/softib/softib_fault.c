@@ -47,6 +47,24 @@ bool softib_fault_hit(u32 *knob)
 	return true;
 }
 
+/**
+ * softib_fault_length() - what a completion reports as the length of a message
+ * @qp: the QP that received it
+ * @knob: how many of the kernel's users are reported as too long
+ * @len: octets that were received
+ *
+ * Context: r_lock held.
+ * Return: @len, or an octet more than the receive has.
+ */
+u32 softib_fault_length(const struct rvt_qp *qp, u32 *knob, u32 len)
+{
+	/* MADs are spared: tests are after the users of other QPs. */
+	if (qp->ibqp.uobject || qp->ibqp.qp_num <= 1 ||
+	    likely(!softib_fault_hit(knob)))
+		return len;
+	return qp->r_len + 1;
+}
+
 static bool softib_fault_every(u32 every, u32 seen)
 {
 	return every && !(seen % every);

@@ -22,6 +22,8 @@
  * softibK/rnr_next   find no receive for the next N messages of connections; for
  *                    RC these are as many RNR NAKs
  * softibK/long_next  find the receives of the next N messages too short
+ * softibK/overlong_ud, overlong_rc  report the next N datagrams, or messages of
+ *                    connections, to the kernel's users as longer than the receive
  * softibK/half_lid   begin a message, and no more, on each RC connection with the port
  *                    of this LID; it keeps a receive of the shared receive queue
  * softibK/end_lid    end those messages
@@ -588,6 +590,8 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "refuse_flags", &node->refuse_flags },
 		{ "refuse_error", &node->refuse_error },
 		{ "sq_bytes", &node->sq_bytes },
+		{ "overlong_ud", &node->overlong_ud },
+		{ "overlong_rc", &node->overlong_rc },
 		{ "fail_attach", &node->fail_attach },
 		{ "fail_detach", &node->fail_detach },
 		{ "fail_srq", &node->fail_srq },

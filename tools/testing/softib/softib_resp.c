@@ -202,11 +202,13 @@ static void softib_resp_complete(struct rvt_qp *qp, struct softib_answer *answer
 				 const struct softib_frame *frame,
 				 enum ib_wc_opcode opcode)
 {
+	struct softib_node *node = qp_to_softib_port(qp)->dev->node;
 	struct ib_wc wc = {
 		.wr_id = qp->r_wr_id,
 		.status = IB_WC_SUCCESS,
 		.opcode = opcode,
-		.byte_len = qp->r_rcv_len,
+		.byte_len = softib_fault_length(qp, &node->overlong_rc,
+						qp->r_rcv_len),
 		.qp = &qp->ibqp,
 		.src_qp = qp->remote_qpn,
 		.slid = frame->slid,

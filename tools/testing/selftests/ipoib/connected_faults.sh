@@ -31,6 +31,7 @@ CASES=(
 	"doubled_messages C14 doubled messages make no second connection"
 	"short_message C35 a message too short for a header is counted, and no more"
 	"long_message C26,C35 one that does not fit the receives ends the connection, the next is made"
+	"overlong F52 one that the HCA reports as longer than its receive is counted, and no more"
 	"stalled C33 a peer that reads no more stalls no other, whatever waits for it"
 	"stalled_ends C33 its connection is given up within seconds"
 	"stalled_back C33 it has another when it reads again"
@@ -334,6 +335,22 @@ long_message()
 	knob_set 2 long_next 0
 	check "one connection" slowwait 15 settled_after_ping
 	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 60000
+}
+
+overlong()
+{
+	local requests short
+
+	check "connection" connect 1 2
+	check "one connection" slowwait 15 settled
+	requests=$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)
+	short=$(cm_stat 2 rx_drop_short)
+	knob_set 2 overlong_rc 3
+	ping_ok 1 "$(ip4 2)" -c 3 -i 0.1
+	check "counted" busywait 3000 cm_stat_is 2 rx_drop_short -eq $((short + 3))
+	check "used up" knob_is 2 overlong_rc 0
+	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 60000
+	check_eq "further requests" "$(cm_stat 1 cm_requests)$(cm_stat 2 cm_requests)" "$requests"
 }
 
 settled_after_ping()

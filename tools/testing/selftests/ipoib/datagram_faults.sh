@@ -20,6 +20,7 @@ CASES=(
 	"receive:idle F7 a QP in error that cannot be restarted now gets no receives again and again"
 	"receive:after F7 and it is restarted as soon as that can be done"
 	"receive:storm F7 ten such failures one after the other do no harm"
+	"overlong F52 a datagram that the HCA reports as longer than its receive is counted, and no more"
 	"own_frames F17 own multicast frames are known by their GID when the port has another LID since"
 	"handles F17 an idle interface with address handles that are not used any more wakes nobody up"
 	"waiting:order B36 what waits for a path goes out in the order in which it came"
@@ -125,6 +126,18 @@ receive()
 		check "ping" ping_lossless 1 "$(ip4 2)" 50
 		;;
 	esac
+}
+
+overlong()
+{
+	local before
+
+	before=$(xstat 2 rx_drop_short)
+	knob_set 2 overlong_ud 3
+	in_node 1 udp_group send ib0 "$(ip4 2)" 9 100 3
+	check "counted" busywait 3000 xstat_is 2 rx_drop_short -eq $((before + 3))
+	check "used up" knob_is 2 overlong_ud 0
+	check "ping" ping_lossless 1 "$(ip4 2)" 50
 }
 
 lid_is()
