@@ -54,7 +54,7 @@ CASES=(
 	"srq:failed F14 an SRQ that fails is replaced, with the connections"
 	"srq:unwatched F3 where an HCA cannot report that few receives are free there are so few connections that they never hold all"
 	"srq:lost F27 so is one that has lost a quarter of its receives"
-	"detach F13 a detach that fails is tried again, and nothing is left of the QP"
+	"detach F13,F53 a detach that fails is tried again, and nothing is left of the QP"
 	"fatal:carrier F26 an HCA that fails takes the carrier along at once"
 	"fatal:remove F26 with 100 connections it can be pulled out soon, and the log has few lines"
 	"fatal:next F26 the HCA that comes in its place works"
