@@ -25,6 +25,7 @@ CASES=(
 	"back:connected B40 and back"
 	"silent:connected B40 and unannounced"
 	"refused B40 a bridge, a VLAN and a macvlan are Ethernet's"
+	"netpoll F54 netconsole cannot send over an interface, as that would deadlock"
 	"unload A8,B40 the driver can be unloaded under a bond, which goes with it"
 )
 
@@ -181,6 +182,23 @@ refused()
 	check_not "VLAN" node_ip 1 link add link ib0 name ib0.7 type vlan id 7
 	check_not "macvlan" node_ip 1 link add link ib0 name mac0 type macvlan
 	node_ip 1 link del br0
+	check "still works" ping_once 1 "$(ip4 2)"
+}
+
+# netconsole looks for the interface in the namespace of the process that enables it.
+netpoll()
+{
+	local target=/sys/kernel/config/netconsole/ipoib
+
+	modprobe -q netconsole || { check_skip "the kernel has no netconsole"; return; }
+	mountpoint -q /sys/kernel/config || mount -t configfs configfs /sys/kernel/config
+	check "target" mkdir "$target"
+	check "interface" tee "$target/dev_name" <<< ib0
+	check "address" tee "$target/remote_ip" <<< "$(ip4 2)"
+	check_not "enabled" nsenter --net=/run/netns/node1 tee "$target/enabled" <<< 1
+	check "netpoll refuses it" klog_has "ib0 doesn't support polling"
+	rmdir "$target"
+	modprobe -r netconsole
 	check "still works" ping_once 1 "$(ip4 2)"
 }
 

@@ -39,6 +39,7 @@ programs_of()
 	multicast_ip) echo avahi-daemon dnsmasq socat ;;
 	partitions) echo rping setpriv ;;
 	rdma_cm) echo rping ucmatose udaddy ;;
+	bonding | datagram_faults) echo nsenter ;;
 	security) echo nsenter setpriv unshare ;;
 	hca) echo ibv_devinfo ;;
 	ipoib_top) echo script setpriv ;;
