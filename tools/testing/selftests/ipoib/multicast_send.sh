@@ -57,6 +57,11 @@ CASES=(
 	"umcast:ff05-2501:ff05-2502 B8 an IPv6 group, too"
 )
 
+NEEDS=(
+	[from_full:239.23.0.1]=to_full:239.23.0.1
+	[from_full:ff05-2301]=to_full:ff05-2301
+)
+
 setup()
 {
 	# for groups that are not like the link's
