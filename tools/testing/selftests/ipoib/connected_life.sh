@@ -140,11 +140,14 @@ ping_until_uncompleted()
 	return 1
 }
 
+# How long a connection takes to end is measured five times, as a machine may be slow for a while.
+# An HCA has a second to give back sends that will not complete.
 short()
 {
-	local before
+	local before begin best=15000 i took
 
 	check "connection" connect 1 2
+	check "one connection" slowwait 15 conn_count_is 1 2 1
 	check "one that completes" ping_until_uncompleted 0
 	check "some that do not" ping_until_uncompleted '[1-7]'
 	check "one that completes, again" ping_until_uncompleted 0
@@ -153,10 +156,18 @@ short()
 	check "the connection stays" stays 7000 conn_count_is 1 2 1
 	check "still not" uncompleted '[1-7]'
 	check_eq "requests for another one" "$(cm_stat 1 cm_requests)" "$before"
-	check "node 1 closes it" set_mode 1 datagram
-	check "node 1 holds none" within 15000 all_gone 1
-	check "node 1" set_mode 1 connected
-	check "connection" connect 1 2
+	for i in {1..5}; do
+		check "some that do not" ping_until_uncompleted '[1-7]'
+		begin=$(now_ms)
+		check "node 1 closes it" set_mode 1 datagram
+		check "node 1 holds none" within 15000 all_gone 1
+		took=$(($(now_ms) - begin))
+		note "$took ms"
+		[ "$took" -ge "$best" ] || best=$took
+		check "node 1" set_mode 1 connected
+		check "connection" connect 1 2
+	done
+	check_num "milliseconds" "$best" -lt $((900 * SLOW))
 }
 
 short_refused()
