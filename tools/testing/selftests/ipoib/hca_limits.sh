@@ -350,7 +350,8 @@ ack_times()
 		before=$(conn_marks)
 		start=$(now_ms)
 		knob_set 2 drop_next_rc 7
-		check "ping" in_node 2 ping -n -c 1 -W $((5 * SLOW)) -I ib0 "$(ip4 3)"
+		# not a short one, whose completion is not waited for
+		check "ping" in_node 2 ping -n -c 1 -s 1000 -W $((5 * SLOW)) -I ib0 "$(ip4 3)"
 		note "answered after $(($(now_ms) - start)) ms"
 		check_num "ms" $(($(now_ms) - start)) -ge 1700
 		check_eq "messages still to be lost" "$(knob_get 2 drop_next_rc)" 0
