@@ -224,13 +224,17 @@ twins()
 
 twins_lo()
 {
+	local child
+
 	children c1 2
 	children c2 3
 	node_ip 1 addr add 10.66.0.4/32 dev lo
-	node_ip 2 route add 10.66.0.4 dev c1
 	server rping
 	check "listens" slowwait 10 listens
-	check_not "rping to 10.66.0.4" client rping 10.66.0.4
+	for child in c1 c2; do
+		node_ip 2 route replace 10.66.0.4 dev "$child"
+		check_not "rping to 10.66.0.4 over $child" client rping 10.66.0.4
+	done
 	background_stop
 	node_ip 2 route del 10.66.0.4
 	node_ip 1 addr del 10.66.0.4/32 dev lo
