@@ -397,7 +397,7 @@ apart()
 
 longer_dropped()
 {
-	[ $(($(xstat 92 rx_drop_other_vlan) - before)) -ge 3 ]
+	[ $(($(xstat 92 rx_drop_other_vlan) - before)) -ge 40 ]
 }
 
 # Interfaces on VLAN 100 of nodes 1 and 2, in namespaces 91 and 92.
@@ -416,8 +416,14 @@ vlan()
 	longer)
 		ip link set v2 mtu 1500
 		check "MTU" slowwait 5 mtu_is 92 1020
+		# New receives are as long as it takes now.
+		check "down" node_ip 92 link set ib0 down
+		check "up" node_ip 92 link set ib0 up
+		check "carrier" wait_carrier 92
 		before=$(xstat 92 rx_drop_other_vlan) errors=$(xstat 92 rx_completion_errors)
-		in_node 1 ping -q -b -c 3 -i 0.2 -W 1 -s 1900 10.9.0.255 > /dev/null 2>&1
+		# Soft-RoCE itself drops what is too long for a receive. Other frames are fewer.
+		in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x88b5 \
+			"$(printf '%03800d' 0)" 50
 		check "frames that node 92 dropped" busywait 3000 longer_dropped
 		check_eq "receives that failed" "$(xstat 92 rx_completion_errors)" "$errors"
 		check_not "the QP is reset" klog_has 'resetting it'

@@ -363,17 +363,19 @@ tx_drops()
 	in_node 2 ethtool -S ib0 | awk '/tx_drop_/ { sum += $2 } END { print sum + 0 }'
 }
 
-# A send takes 2 ms: the ring has room for six of 40 packets, and the rest waits in the
-# queueing discipline.
+# A send takes 200 ms, and the limit of octets under way is raised: the ring has room for six of
+# 40 packets, and the rest waits in the queueing discipline.
 full()
 {
+	local bql=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min
 	local drops packets sender
 
 	check "qdisc" in_node 2 tc qdisc replace dev ib0 root pfifo limit 1000
 	check "ping" wait_ping 2 3
 	drops=$(tx_drops)
 	packets=$(counter 2 tx_packets)
-	knob_set 2 latency_us 2000
+	check "octets under way" in_node 2 sh -c "echo 2000000 > $bql"
+	knob_set 2 latency_us 200000
 	for sender in 1 2 3 4; do
 		background 2 raw_frame vnet ib0 "$(lladdr 3)" 0x800 \
 			"$(ip_hex ipv4 no)$(tcp_hex no 10)" 39000 1950 10 || fail "sender $sender"
@@ -382,6 +384,7 @@ full()
 		fail "$(($(counter 2 tx_packets) - packets)) packets were sent"
 	knob_set 2 latency_us 0
 	background_stop
+	in_node 2 sh -c "echo 0 > $bql"
 	in_node 2 tc qdisc del dev ib0 root
 	check_eq "drops" "$(tx_drops)" "$drops"
 }
