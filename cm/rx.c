@@ -544,6 +544,9 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 				    "failed recv event on a connection (status=%d, wrid=%llu vend_err %#x)\n",
 				    wc->status, wc->wr_id, wc->vendor_err);
 		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
+	} else if (!ipoib_conn_is_closing(conn)) {
+		/* The QP has failed without a word. Its own receives would come back for ever. */
+		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 	}
 	/* Its buffers have been read: the slot may be filled again. */
 	spin_lock(&cm->rx->lock);

@@ -546,6 +546,7 @@ struct softib_knob {
  * @rnr_next: find no receive for the next N messages of connections
  * @long_next: find the receives of the next N too short
  * @cut_next: send a few octets only of the next N that fit in a packet
+ * @silent_next: fail the QPs that the next N requests of connections are for, without a word
  * @overlong_ud: report the next N datagrams of the kernel's users as longer than their receives
  * @overlong_rc: so the next N messages of connections
  * @short_next_mad: send only the first half of the next N MADs to QP1
@@ -597,6 +598,7 @@ struct softib_node {
 	u32 rnr_next;
 	u32 long_next;
 	u32 cut_next;
+	u32 silent_next;
 	u32 overlong_ud;
 	u32 overlong_rc;
 	u32 short_next_mad;

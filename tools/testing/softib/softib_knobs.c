@@ -22,6 +22,8 @@
  * softibK/rnr_next   find no receive for the next N messages of connections; for
  *                    RC these are as many RNR NAKs
  * softibK/long_next  find the receives of the next N messages too short
+ * softibK/silent_next  put the RC or UC QPs that the next N requests are for into the
+ *                    error state, without an answer or an event of the QP
  * softibK/overlong_ud, overlong_rc  report the next N datagrams, or messages of
  *                    connections, to the kernel's users as longer than the receive
  * softibK/half_lid   begin a message, and no more, on each RC connection with the port
@@ -590,6 +592,7 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "refuse_flags", &node->refuse_flags },
 		{ "refuse_error", &node->refuse_error },
 		{ "sq_bytes", &node->sq_bytes },
+		{ "silent_next", &node->silent_next },
 		{ "overlong_ud", &node->overlong_ud },
 		{ "overlong_rc", &node->overlong_rc },
 		{ "fail_attach", &node->fail_attach },

@@ -624,7 +624,9 @@ void softib_rc_request(struct softib_port *port, struct rvt_qp *qp,
 		qp->r_flags |= RVT_R_COMM_EST;
 		first = true;
 	}
-	if (softib_is_rc(qp))
+	if (unlikely(softib_fault_hit(&port->dev->node->silent_next)))
+		softib_resp_error(qp, &answer, IB_WC_WR_FLUSH_ERR);
+	else if (softib_is_rc(qp))
 		softib_resp_rc(qp, &answer, frame);
 	else
 		softib_resp_uc(qp, &answer, frame);

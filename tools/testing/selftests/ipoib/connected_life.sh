@@ -26,6 +26,7 @@ CASES=(
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"smaller_grants C27,C28 so it does if it is asked"
 	"no_srq C13 an HCA without shared receive queues has connections, too"
+	"silent C19,F61 a connection that has receives of its own ends if its QP fails without a word"
 )
 
 NEEDS=([smaller_grants]=smaller)
@@ -294,6 +295,23 @@ no_srq()
 	check "ping back" ping_lossless 2 "$(ip6 1)" 20 -s 60000
 	tcp_stream 1 2 ip4
 	check_eq "connections" "$(conn_count 1 2)" 1
+	replug 2 32
+	check "connection" connect 1 2
+}
+
+# Node 2 ends it itself. Node 1 gives up some seconds later, and node 2 has no error then.
+silent()
+{
+	local errors
+
+	replug 2 0
+	check "connection" connect 1 2
+	errors=$(cm_stat 2 cm_errors)
+	knob_set 2 silent_next 1
+	in_node 1 ping -n -q -c 1 -W 1 "$(ip4 2)" > /dev/null
+	check_eq "requests to come" "$(knob_get 2 silent_next)" 0
+	check "ended" slowwait 5 cm_stat_is 2 cm_errors -gt "$errors"
+	check "connection" connect 1 2
 	replug 2 32
 	check "connection" connect 1 2
 }
