@@ -508,9 +508,13 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	header = (struct ipoib_header *)skb->data;
 	header->lladdr = conn->peer->addr;
 	skb->pkt_type = PACKET_HOST;
-	if (unlikely(ipoib_police_is_for(skb)) &&
-	    !ipoib_rx_police(cm->priv, skb, lower_32_bits(conn->port)))
-		return;
+	if (unlikely(ipoib_police_is_for(skb))) {
+		/* Any host can request a connection in any name. */
+		if (!READ_ONCE(conn->confirmed))
+			memset(header->lladdr.gid, 0, sizeof(header->lladdr.gid));
+		if (!ipoib_rx_police(cm->priv, skb, lower_32_bits(conn->port)))
+			return;
+	}
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);

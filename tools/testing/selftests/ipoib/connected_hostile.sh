@@ -51,6 +51,7 @@ CASES=(
 	"two_in_use C14,F47 two that are used stay"
 	"invented:arp F12,F37 of the neighbours that a peer invents on its connection few get as far as the stack, and others keep their rate"
 	"invented:nd F12,F37 Neighbour Discovery on a connection is limited in the same way"
+	"claimed F62 so is ARP that names the GID of its connection, which the request has claimed only"
 	"bare_request C14,F5 a second request alone does not end it"
 	"other_port C14,F5 nor does another port, where the path to the peer is not known"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
@@ -553,6 +554,24 @@ invented()
 	in_turn rate invented_begins invented_ends
 	check_num "rate" "$WITH" -ge $((WITHOUT / 2))
 	peer_leaves 00d3d3
+	check "RC" in_mode connected rc 2 3
+	check "connection" connect 2 3
+}
+
+# No port has the GID that the request and each frame name.
+claimed()
+{
+	local dropped gid=fe800000000000000000000000c1c2c3
+
+	check "UC, too" in_mode connected rc,uc 2 3
+	peer_connects claimed 00d4d4 0000d4d400010000 service=1 "sgid=$gid"
+	check "the connection" busywait 3000 conns_of_are 00d4d4 "established passive both"
+	capture_stop
+	dropped=$(cm_stat 2 rx_drop_neigh_rate)
+	invent 500 2 "$(ip4 2)" "$gid"
+	wait "$ATTACK"
+	check_num "dropped" $(($(cm_stat 2 rx_drop_neigh_rate) - dropped)) -ge 500
+	peer_leaves 00d4d4
 	check "RC" in_mode connected rc 2 3
 	check "connection" connect 2 3
 }
