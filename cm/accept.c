@@ -62,8 +62,12 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 		return IB_CM_REJ_INVALID_TRANSPORT_TYPE;
 	if (req->port != priv->port || (pkey | IPOIB_PKEY_FULL) != priv->pkey)
 		return IB_CM_REJ_CONSUMER_DEFINED;
-	/* A request in the name of this port or of a group is refused. */
-	if (memcmp(&path->sgid, &priv->local_gid, sizeof(path->sgid)) ||
+	/*
+	 * A request in the name of this port or of a group is refused. So is one with a GID that
+	 * is made of a LID (Omni-Path): the CM then has the LID from there, not from the packet.
+	 */
+	if (sa_path_is_opa(req->primary_path) ||
+	    memcmp(&path->sgid, &priv->local_gid, sizeof(path->sgid)) ||
 	    !memcmp(&path->dgid, &priv->local_gid, sizeof(path->dgid)) ||
 	    rdma_is_multicast_addr((void *)path->dgid.raw))
 		return IB_CM_REJ_INVALID_GID;
