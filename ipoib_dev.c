@@ -526,12 +526,12 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 	cancel_delayed_work_sync(&priv->ctl.work);
 	ipoib_dev_put_query(priv);
 	wait_for_completion(&priv->queries_done);
-	priv->fabric->exit(priv);
 	if (ipoib_has_cm(priv))
 		ipoib_cm_exit(priv);
 	ipoib_ud_exit(priv);
 	/* The QP may have asked for something until it was destroyed. */
 	cancel_delayed_work_sync(&priv->ctl.work);
+	priv->fabric->exit(priv);
 	ipoib_dev_exit_tables(priv);
 }
 
