@@ -306,6 +306,8 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	lockdep_assert_held(&priv->neigh.lock);
 	rhashtable_remove_fast(&priv->neigh.table, &neigh->node, ipoib_neigh_params);
 	list_del_init(&neigh->list);
+	if (neigh->query)
+		priv->fabric->path_cancel(neigh);
 	if (neigh->state == IPOIB_NEIGH_WAITING)
 		ipoib_credit_put(priv->neigh.limit, &neigh->credit);
 	if (!hlist_empty(&neigh->peers))
@@ -603,11 +605,8 @@ void ipoib_neigh_stop(struct ipoib_dev *priv)
 
 	cancel_delayed_work_sync(&priv->neigh.work);
 	spin_lock_bh(&priv->neigh.lock);
-	list_for_each_entry_safe(neigh, tmp, &priv->neigh.list, list) {
-		if (neigh->query)
-			priv->fabric->path_cancel(neigh);
+	list_for_each_entry_safe(neigh, tmp, &priv->neigh.list, list)
 		ipoib_neigh_unlink(neigh, IPOIB_TX_FLUSHED);
-	}
 	spin_unlock_bh(&priv->neigh.lock);
 	/* Works of neighbours that are unlinked hold references, too. */
 	flush_workqueue(priv->neigh.wq);
