@@ -531,6 +531,7 @@ static void ipoib_dev_exit(struct ipoib_dev *priv)
 	ipoib_ud_exit(priv);
 	/* The QP may have asked for something until it was destroyed. */
 	cancel_delayed_work_sync(&priv->ctl.work);
+	/* Connections have used it until their works had ended. */
 	priv->fabric->exit(priv);
 	ipoib_dev_exit_tables(priv);
 }

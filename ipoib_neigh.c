@@ -295,8 +295,8 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa
 /* ---- table ---- */
 
 /*
- * Take a neighbour out of the table, and drop the reference of that. No peer hangs on it any
- * more when its work has run, and none is added from now on.
+ * Take a neighbour out of the table, cancel its query, and drop the table's reference. No peer
+ * hangs on it any more when its work has run, and none is added from now on.
  */
 static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 {
