@@ -58,8 +58,12 @@ bool ipoib_tso_takes(const struct ipoib_ring *ring, const struct sk_buff *skb,
 	const struct skb_shared_info *info = skb_shinfo(skb);
 	unsigned int head, i;
 
-	/* What is forwarded may have its transport header elsewhere until it is sent. */
+	/*
+	 * What is forwarded may have its transport header elsewhere until it is sent; what is
+	 * redirected from an Ethernet device (act_mirred), its network header.
+	 */
 	if (skb->ip_summed != CHECKSUM_PARTIAL || skb_has_shared_frag(skb) ||
+	    skb_network_offset(skb) != IPOIB_HARD_LEN ||
 	    skb_checksum_start_offset(skb) != skb_transport_offset(skb))
 		return false;
 	head = ipoib_tso_head(skb);

@@ -501,6 +501,10 @@ static void tso_takes(struct kunit *test)
 	skb->ip_summed = CHECKSUM_UNNECESSARY;
 	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, 8));
 	skb->ip_summed = CHECKSUM_PARTIAL;
+	/* Redirected from an Ethernet device */
+	skb->network_header -= IPOIB_HARD_LEN - ETH_HLEN;
+	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, 8));
+	skb->network_header += IPOIB_HARD_LEN - ETH_HLEN;
 	/* One fragment between the first and the last piece of a segment */
 	fixture->ring.max_sge = IPOIB_TSO_SGE_MIN;
 	KUNIT_EXPECT_TRUE(test, tso_taken(test, skb, 8));
