@@ -20,6 +20,8 @@
 
 /* A neighbour is forgotten after this time without a frame. */
 #define IPOIB_NEIGH_UNUSED	(300 * HZ)
+/* Or, where there is no room for another, after this one. */
+#define IPOIB_NEIGH_IDLE	(5 * HZ)
 #define IPOIB_NEIGH_SCAN	(30 * HZ)
 /* How long a failed lookup is remembered, doubled with each failure. */
 #define IPOIB_NEIGH_RETRY_MIN	(HZ / 10)
@@ -320,22 +322,30 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	ipoib_neigh_put(neigh);
 }
 
-/* Evict a neighbour that was not found, of the oldest. Any host can invent addresses. */
+/*
+ * Evict, of the oldest, a neighbour that was not found, else one that is idle. Any host can
+ * invent addresses, and on RoCE answer for them.
+ */
 static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
 {
-	struct ipoib_neigh *neigh;
+	struct ipoib_neigh *neigh, *idle = NULL;
 	unsigned int n;
 
 	for (n = 0; n < IPOIB_NEIGH_SCAN_MAX; n++) {
 		neigh = list_first_entry(&priv->neigh.list, struct ipoib_neigh, list);
-		if (!rcu_access_pointer(neigh->ah) && neigh->state != IPOIB_NEIGH_RESOLVING) {
-			ipoib_neigh_unlink(neigh, IPOIB_TX_NO_PATH);
-			return true;
-		}
+		if (!rcu_access_pointer(neigh->ah) && neigh->state != IPOIB_NEIGH_RESOLVING)
+			break;
+		if (!idle && rcu_access_pointer(neigh->ah) &&
+		    time_after(jiffies, READ_ONCE(neigh->used) + IPOIB_NEIGH_IDLE))
+			idle = neigh;
 		/* The next scan begins behind it. */
 		list_move_tail(&neigh->list, &priv->neigh.list);
 	}
-	return false;
+	if (n == IPOIB_NEIGH_SCAN_MAX)
+		neigh = idle;
+	if (neigh)
+		ipoib_neigh_unlink(neigh, IPOIB_TX_NO_PATH);
+	return neigh;
 }
 
 /**
