@@ -159,7 +159,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		if (!neigh)
 			return;
 	}
-	if (ipoib_cm_is_on(priv) && ipoib_cm_xmit(txq, neigh, skb))
+	if (ipoib_cm_is_on(priv) && ipoib_cm_xmit(priv, neigh, skb))
 		return;
 	mtu = READ_ONCE(priv->mcast_mtu);
 	if (unlikely(ipoib_ud_too_long(skb, mtu))) {

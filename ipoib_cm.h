@@ -14,7 +14,6 @@
 struct ipoib_cm;
 struct ipoib_dev;
 struct ipoib_neigh;
-struct ipoib_txq;
 
 /* What is called in a driver with connected mode only, see ipoib_has_cm() */
 int ipoib_cm_params_check(void);
@@ -29,7 +28,7 @@ void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
 void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 void ipoib_cm_moderate(struct ipoib_dev *priv);
-bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_buff *skb);
+bool ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb);
 int ipoib_cm_show(struct seq_file *file, void *unused);
 
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM)

@@ -74,10 +74,11 @@ static struct ipoib_neigh *ipoib_neigh_lookup(struct ipoib_dev *priv, const u8 *
 
 /* ---- frames that wait ---- */
 
-/* In all queues of an interface. Those for connections have up to 64 KB each. */
+/* In all queues of an interface. Those on connections have up to 64 KB each. */
 static const int ipoib_neigh_queued[IPOIB_WAIT_KINDS] = {
 	[IPOIB_WAIT_PATH]	= 4096,
 	[IPOIB_WAIT_CONN]	= 512,
+	[IPOIB_WAIT_RING]	= 4096,
 };
 
 static bool ipoib_neigh_is_full(struct ipoib_dev *priv, enum ipoib_wait kind)
@@ -86,12 +87,12 @@ static bool ipoib_neigh_is_full(struct ipoib_dev *priv, enum ipoib_wait kind)
 }
 
 /**
- * ipoib_neigh_park - have a frame wait for a path or a connection
+ * ipoib_neigh_park - have a frame wait for a path or on its way to a connection
  * @priv: the interface
- * @kind: which of them
- * @queue: of a neighbour, or of a peer of one
+ * @kind: for what
+ * @queue: of a neighbour, of a peer of one or of its connection
  * @most: frames in it, at most
- * @skb: frame with its &struct ipoib_header; dropped if there is no room
+ * @skb: frame; dropped if there is no room
  *
  * Context: lock of the queue held
  */
@@ -99,7 +100,8 @@ void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_bu
 		      unsigned int most, struct sk_buff *skb)
 {
 	if (skb_queue_len(queue) >= most || ipoib_neigh_is_full(priv, kind)) {
-		ipoib_drop(priv, skb, IPOIB_TX_QUEUE_FULL);
+		ipoib_drop(priv, skb, kind == IPOIB_WAIT_RING ? IPOIB_TX_CM_FULL :
+								IPOIB_TX_QUEUE_FULL);
 		return;
 	}
 	atomic_inc(&priv->neigh.queued[kind]);
@@ -109,8 +111,8 @@ void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_bu
 /**
  * ipoib_neigh_unpark - take out the frames that wait
  * @priv: the interface
- * @kind: what for
- * @queue: of a neighbour, or of a peer of one
+ * @kind: for what
+ * @queue: as above
  * @frames: list of the caller that they are added to
  *
  * Context: lock of the queue held

@@ -11,7 +11,6 @@
  * makes the QP and sends the REP.
  */
 #include <rdma/ib_addr.h>
-#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "ipoib_trace.h"
@@ -272,9 +271,9 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 		if (conn->ring.slots && !conn->duplex)
 			ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
 		ipoib_conn_settle(conn);
+		ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);
 	}
 	spin_unlock_bh(&cm->lock);
-	ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);
 }
 
 /* ---- listening ---- */

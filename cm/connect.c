@@ -13,8 +13,6 @@
  * Should a peer ask by the RFC's service ID but send an RTU without the private
  * data the RFC demands, it is not relied upon either.
  */
-#include <linux/module.h>
-#include <linux/random.h>
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
 

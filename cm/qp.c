@@ -12,7 +12,6 @@
  */
 #include <linux/random.h>
 #include <linux/slab.h>
-#include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 #include "ipoib_trace.h"
@@ -387,8 +386,7 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 		conn->qp = NULL;
 	}
 	ipoib_cm_rx_remove(conn);
-	if (conn->ring.slots)
-		ipoib_ring_flush(&conn->ring);
+	ipoib_ring_flush(&conn->ring);
 	ipoib_ring_exit(&conn->ring);
 	WARN_ON_ONCE(!skb_queue_empty(&conn->backlog));
 	if (!conn->tx_cq)

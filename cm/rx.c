@@ -626,7 +626,8 @@ int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 	/* If it is never empty, as many as it holds are all that it held. */
 	if (done < budget || cm->rx->since > cm->rx->cq->cqe) {
 		cm->rx->since = 0;
-		WRITE_ONCE(cm->rx_rounds, cm->rx_rounds + 1);
+		/* Pairs with ipoib_cm_rx_fence(): receives are looked at no more. */
+		smp_store_release(&cm->rx_rounds, cm->rx_rounds + 1);
 	}
 	if (done >= budget)
 		return budget;
@@ -650,7 +651,7 @@ void ipoib_cm_rx_fence(struct ipoib_cm *cm)
 	do {
 		ipoib_ud_schedule(&cm->rx_napi);
 		schedule_timeout_uninterruptible(1);
-	} while (READ_ONCE(cm->rx_rounds) - start < 2);
+	} while (smp_load_acquire(&cm->rx_rounds) - start < 2);
 }
 
 static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)

@@ -141,6 +141,7 @@ static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
 		skb = __skb_dequeue(&conn->backlog);
 		if (!skb)
 			return;
+		atomic_dec(&conn->cm->priv->neigh.queued[IPOIB_WAIT_RING]);
 		ipoib_conn_send(conn, skb);
 	}
 }
@@ -182,10 +183,8 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 	skb_pull(skb, IPOIB_LLADDR_LEN);
 	if (likely(skb_queue_empty(backlog) && ipoib_conn_may_post(conn))) {
 		ipoib_conn_send(conn, skb);
-	} else if (skb_queue_len(backlog) >= IPOIB_CM_BACKLOG) {
-		ipoib_drop(priv, skb, IPOIB_TX_CM_FULL);
 	} else {
-		__skb_queue_tail(backlog, skb);
+		ipoib_neigh_park(priv, IPOIB_WAIT_RING, backlog, IPOIB_CM_BACKLOG, skb);
 		/* Pairs with ipoib_conn_drain(): the frame is seen there, or the room here. */
 		smp_mb();
 		ipoib_conn_drain_locked(conn);
@@ -211,7 +210,7 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	lockdep_assert_held(&conn->cm->lock);
 	__skb_queue_head_init(&frames);
 	spin_lock(&conn->tx_lock);
-	skb_queue_splice_init(&conn->backlog, &frames);
+	ipoib_neigh_unpark(conn->cm->priv, IPOIB_WAIT_RING, &conn->backlog, &frames);
 	spin_unlock(&conn->tx_lock);
 	skb_queue_walk(&frames, skb)
 		skb_push(skb, IPOIB_LLADDR_LEN);
