@@ -11,8 +11,6 @@
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
-#include <net/ipv6.h>
-#include <net/ndisc.h>
 
 #include "ipoib.h"
 #include "ipoib_police.h"
@@ -65,8 +63,13 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, s
 	/* The key is an address without flags (C18). */
 	to.flags_qpn &= cpu_to_be32(IPOIB_QPN_MASK);
 	spin_lock(&cm->lock);
-	if (READ_ONCE(cm->up))
+	if (READ_ONCE(cm->up)) {
 		peer = ipoib_peer_get(cm, &to);
+	} else if (!fits) {
+		/* The transports are just being changed: no reason for a smaller path MTU. */
+		ipoib_drop(cm->priv, skb, IPOIB_TX_FLUSHED);
+		taken = true;
+	}
 	if (!peer)
 		goto unlock;
 	if (hlist_unhashed(&peer->neigh_list))
@@ -126,17 +129,17 @@ static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
 
 /**
  * ipoib_cm_xmit - send a frame on a connection, if it can be
- * @txq: the queue it came by, of an interface in connected mode
+ * @priv: the interface, in connected mode
  * @neigh: its neighbour, whose path is known
  * @skb: frame with its &struct ipoib_header; its data may have moved if it is left to UD
  *
  * Context: transmit lock of the queue held, RCU read side
  * Return: true if the frame was taken; false if it is left to UD
  */
-bool ipoib_cm_xmit(struct ipoib_txq *txq, struct ipoib_neigh *neigh, struct sk_buff *skb)
+bool ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
-	struct ipoib_cm *cm = txq->priv->cm;
+	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_conn *conn;
 	struct ipoib_peer *peer;
 	u8 offers;
