@@ -50,7 +50,7 @@
  *	is called with the intent to sleep, nor while a frame is sent.
  * &ipoib_limit.lock
  *	how many questions to the fabric are open, and what waits to ask. Taken also
- *	under &ipoib_neighs.lock; none is taken under it.
+ *	under the two above; none is taken under it.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
  *	the works of connected mode, readers of debugfs, and under RTNL where

@@ -95,8 +95,7 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
 	int err;
 
-	if (priv->netdev->reg_state != NETREG_REGISTERED ||
-	    test_bit(IPOIB_FLAG_DEAD, &priv->flags) ||
+	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags) ||
 	    test_bit(IPOIB_CTL_DELETE, &priv->ctl.events) ||
 	    !test_and_clear_bit(IPOIB_CTL_PORT, &priv->ctl.events))
 		return 1;

@@ -69,16 +69,17 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 			  struct netlink_ext_ack *extack)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
-	struct net_device *lower = NULL;
+	struct net_device *lower;
 	bool connected;
 	int err;
 
-	if (tb[IFLA_LINK])
-		lower = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
-	if (!lower) {
+	if (!tb[IFLA_LINK]) {
 		NL_SET_ERR_MSG(extack, "no parent: give 'link DEVICE'");
-		return -ENODEV;
+		return -EINVAL;
 	}
+	lower = __dev_get_by_index(net, nla_get_u32(tb[IFLA_LINK]));
+	if (!lower)
+		return -ENODEV;
 	connected = data && data[IFLA_IPOIB_MODE] &&
 		    nla_get_u16(data[IFLA_IPOIB_MODE]) == IPOIB_MODE_CONNECTED;
 	if (ipoib_dev_is_ours(lower))

@@ -9,7 +9,6 @@
  * without users is removed by its own work.
  */
 #include <linux/jiffies.h>
-#include <linux/moduleparam.h>
 #include <linux/slab.h>
 
 #include "ipoib_trace.h"

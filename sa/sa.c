@@ -286,13 +286,10 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->active = attr.state == IB_PORT_ACTIVE;
 	port->lid = attr.lid;
 	port->lmc = attr.lmc;
-	port->gid_entry = NULL;
 	/* Without a link there is no active MTU. */
 	port->mtu = attr.state < IB_PORT_INIT ? 0 : ipoib_sa_mtu(attr.active_mtu);
 	port->mbps = ipoib_port_mbps(&attr);
 	port->max_mtu = ipoib_sa_mtu(attr.max_mtu);
-	port->pkey = 0;
-	port->pkey_index = 0;
 	if (!priv->parent)
 		return ib_query_pkey(priv->ca, priv->port, 0, &port->pkey);
 	if (ib_find_cached_pkey(priv->ca, priv->port, priv->pkey, &port->pkey_index) ||
