@@ -29,6 +29,7 @@ LAST=$((0x300000))
 LRU_OLD=$((0x200000))
 LRU_NEW=$((0x200100))
 LRU_MORE=$((0x200200))
+SILENT=$((0x280000))
 # Of all that a connection needs, the software HCA's share included
 MOST_BYTES=65536
 PARAM=/sys/module/ib_ipoib/parameters
@@ -43,6 +44,8 @@ CASES=(
 	"many_cost C13,C35 each costs little memory"
 	"many_others C35 other peers do not notice"
 	"idle C20 connections that nobody uses end, and give back what they had"
+	"backlog F67 no more than 4096 frames of an interface wait for room on connections, the others count"
+	"backlog_others F67 other peers do not notice, and in the end none waits"
 	"down C19 an interface with many goes down at once, and none is left"
 )
 
@@ -54,6 +57,7 @@ NEEDS=(
 	[many_cost]=many
 	[many_others]=many_cost
 	[idle]=many_others
+	[backlog_others]=backlog
 )
 
 setup()
@@ -267,6 +271,40 @@ idle()
 	note "of $COST kB $(($(kernel_kb) - MEMORY)) are left"
 	check "connection" connect 3 2
 	check "ping" ping_lossless 3 "$(ip4 2)" 10
+}
+
+# waiting: frames of node 2 that wait for room on connections
+waiting()
+{
+	cm_view 2 | grep -o 'waiting=[0-9]*' | awk -F = '{ sum += $2 } END { print sum + 0 }'
+}
+
+waiting_is()
+{
+	[ "$(waiting)" -eq "$1" ]
+}
+
+# The QPs of these peers do not exist, so what is sent to them is never acknowledged: 32 frames
+# each are in the ring, and 256 wait.
+backlog()
+{
+	local before waiting
+
+	limit 12000
+	peers "$SILENT" 20
+	before=$(cm_stat 2 tx_drop_cm_queue_full)
+	in_node 2 "$LIB_DIR/gid_flood.py" ib0 "$SILENT" 20 "$(port_gid_hex 1)" 300 || fail "cannot send"
+	waiting=$(waiting)
+	note "$waiting frames wait, $(made_up "$SILENT" 20) connections are left"
+	check_num "frames that wait" "$waiting" -le 4096
+	check_num "dropped" $(($(cm_stat 2 tx_drop_cm_queue_full) - before)) -ge 1000
+}
+
+backlog_others()
+{
+	check "ping" ping_lossless 3 "$(ip4 2)" 20 -s 20000
+	check "ping" ping_lossless 2 "$(ip4 3)" 20 -s 20000
+	check "none waits" slowwait 60 waiting_is 0
 }
 
 down()

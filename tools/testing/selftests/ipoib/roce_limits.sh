@@ -27,6 +27,7 @@ CASES=(
 	"paths:limited - an interface has 16384 paths; beyond that those that wait longest give way, and their frames count"
 	"paths:known - nodes that it knows do not notice"
 	"paths:room - paths that were not found give way to others"
+	"paths:found F66 nor do nodes that were found, and not sent to for seconds, keep others out"
 	"paths:gone - down forgets all of them"
 	"limit:default B2 a node has 128 connections by default"
 	"limit:refused C11,C16,C35 beyond the limit a request is refused with \"no resources\""
@@ -47,6 +48,23 @@ flood()
 {
 	in_node 1 "$LIB_DIR/gid_flood.py" ib0 "$FLOOD" "$1" || fail "cannot send"
 	FLOOD=$((FLOOD + $1))
+}
+
+# exist FIRST COUNT: nodes with the GIDs of flood() are there, with the MAC of node 2
+exist()
+{
+	local i mac
+
+	mac=$(eth_mac 2)
+	for ((i = $1; i < $1 + $2; i++)); do
+		printf 'neigh replace fe80::4391:%x:%x dev roc1 lladdr %s nud permanent\n' \
+			$((i >> 16)) $((i & 0xffff)) "$mac"
+	done | ip -batch -
+}
+
+found_are()
+{
+	[ "$(grep -c 'complete:    yes' "$(path_file 1)")" -ge "$1" ]
 }
 
 # path_count NODE: those it has, or looks for
@@ -76,7 +94,7 @@ dropped_are()
 
 paths()
 {
-	local start dropped
+	local start dropped i
 
 	case $1 in
 	limited)
@@ -99,6 +117,20 @@ paths()
 		start=$(now_ms)
 		check "a place" slowwait 30 newcomer fe8000000000000000009999000000ab
 		note "$(($(now_ms) - start)) ms"
+		check_eq "paths" "$(path_count 1)" "$PATHS"
+		;;
+	found)
+		node_ip 1 link set ib0 down
+		node_ip 1 link set ib0 up
+		check "carrier" wait_carrier 1
+		exist "$FLOOD" "$PATHS"
+		start=$(now_ms)
+		for ((i = 512; i <= PATHS && RET == 0; i += 512)); do
+			flood 512
+			check "found" slowwait 20 found_are "$i"
+		done
+		note "found after $(($(now_ms) - start)) ms"
+		check "a place" slowwait 30 newcomer fe8000000000000000009999000000ac
 		check_eq "paths" "$(path_count 1)" "$PATHS"
 		;;
 	gone)
