@@ -32,7 +32,6 @@ CASES=(
 	"mode_vetoed B5,B6 nor does anything if somebody minds the MTU"
 	"mtu_least C23 an MTU less than IP needs is refused in both modes"
 	"transports C8 cm_transport takes its five words"
-	"transports_stream F68 a change of it leaves the path MTU of what is sent meanwhile as it is"
 	"transports_wrong C8,C9 and no other, nor none in connected mode"
 	"ud_peer:4 C9,C11,C30,C34 a peer that offers nothing is reached over UD"
 	"ud_peer:6 C9,C11,C30,C34 the same over IPv6"
@@ -261,28 +260,6 @@ transports()
 		check_eq "reads" "$(net_file 1 cm_transport)" "$word"
 	done
 	check "rc" set_transport 1 rc
-}
-
-# pmtu_known: the route to node 2 has a smaller MTU than the link
-pmtu_known()
-{
-	in_node 1 ip route get "$(ip4 2)" | grep -q mtu
-}
-
-transports_stream()
-{
-	local i
-
-	in_connected
-	check "connection" connect 1 2
-	background 1 ping -q -n -f -M "do" -s 60000 "$(ip4 2)" > /dev/null
-	for ((i = 0; i < 20; i++)); do
-		check "rc,uc" set_transport 1 rc,uc
-		check "rc" set_transport 1 rc
-		! pmtu_known || { fail "a smaller MTU after $i times"; break; }
-	done
-	background_stop
-	check "ping" ping_lossless 1 "$(ip4 2)" 5 -M "do" -s 60000
 }
 
 transports_wrong()
