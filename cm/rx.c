@@ -651,6 +651,7 @@ void ipoib_cm_rx_fence(struct ipoib_cm *cm)
 	do {
 		ipoib_ud_schedule(&cm->rx_napi);
 		schedule_timeout_uninterruptible(1);
+		/* Pairs with ipoib_cm_rx_poll(). */
 	} while (smp_load_acquire(&cm->rx_rounds) - start < 2);
 }
 
