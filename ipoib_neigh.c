@@ -74,7 +74,7 @@ static struct ipoib_neigh *ipoib_neigh_lookup(struct ipoib_dev *priv, const u8 *
 
 /* ---- frames that wait ---- */
 
-/* In all queues of an interface. Those on connections have up to 64 KB each. */
+/* In all queues of an interface. Those for connections and on them have up to 64 KB each. */
 static const int ipoib_neigh_queued[IPOIB_WAIT_KINDS] = {
 	[IPOIB_WAIT_PATH]	= 4096,
 	[IPOIB_WAIT_CONN]	= 512,
