@@ -5,7 +5,8 @@
  * A frame of these makes the stack keep a neighbour, and the answer needs a path to the GID
  * that it names, so a node that names GIDs at will costs entries and queries. A frame is free
  * if each link-layer address in it has the GID that it came from. Any other takes a token of
- * its source, which is a LID, or on RoCE a GID, that the sender cannot choose.
+ * its source, which is a LID, or on RoCE a GID, that the sender cannot choose. A frame that
+ * names a multicast GID is dropped: the stack would send unicast to that group.
  */
 #include <linux/if_arp.h>
 #include <linux/jhash.h>
@@ -15,8 +16,8 @@
 
 #include "ipoib_police.h"
 
-/* Options of a message that are looked at. */
-#define IPOIB_ND_OPTIONS_MAX	16
+/* Options of a message. One with more is dropped. */
+#define IPOIB_ND_OPTIONS_MAX	64
 
 /* Where the options of a Neighbour Discovery message begin; 0 for others. */
 static unsigned int ipoib_nd_head_len(u8 type)
@@ -67,9 +68,22 @@ int ipoib_nd_options(const struct sk_buff *skb, bool *fragment)
 	return at + ipoib_nd_head_len(*type);
 }
 
-/* RFC 4391 section 9.3: each option with a link-layer address, in whatever order. */
-static bool ipoib_nd_names_sender(const struct sk_buff *skb, const u8 *gid)
+static enum ipoib_police_named ipoib_police_compare(const struct ipoib_lladdr *lladdr,
+						    const struct ipoib_header *header)
 {
+	if (ipoib_lladdr_is_mcast(lladdr))
+		return IPOIB_NAMED_GROUP;
+	return memcmp(lladdr->gid, header->lladdr.gid, sizeof(lladdr->gid)) ?
+	       IPOIB_NAMED_OTHER : IPOIB_NAMED_SENDER;
+}
+
+/*
+ * RFC 4391 section 9.3: each option with a link-layer address, in whatever order. Options in
+ * further fragments are not seen here; nodes ignore such messages (RFC 6980 section 5).
+ */
+static enum ipoib_police_named ipoib_nd_named(const struct sk_buff *skb)
+{
+	enum ipoib_police_named named = IPOIB_NAMED_SENDER;
 	struct {
 		u8 type;
 		u8 len;
@@ -83,36 +97,37 @@ static bool ipoib_nd_names_sender(const struct sk_buff *skb, const u8 *gid)
 
 	at = ipoib_nd_options(skb, &fragment);
 	if (!at)
-		return true;
+		return IPOIB_NAMED_SENDER;
 	if (fragment)
-		return false;
-	for (n = 0; n < IPOIB_ND_OPTIONS_MAX; n++) {
+		return IPOIB_NAMED_GROUP;
+	for (n = 0; n <= IPOIB_ND_OPTIONS_MAX; n++) {
 		option = skb_header_pointer(skb, at, 2, &copy);
 		/* The stack takes no message with an option of length 0. */
 		if (!option || !option->len)
-			return true;
+			return named;
 		if ((option->type == ND_OPT_SOURCE_LL_ADDR ||
 		     option->type == ND_OPT_TARGET_LL_ADDR) &&
 		    option->len * 8 == sizeof(copy)) {
 			option = skb_header_pointer(skb, at, sizeof(copy), &copy);
 			if (!option)
-				return true;
-			if (memcmp(option->lladdr.gid, gid, sizeof(option->lladdr.gid)))
-				return false;
+				return named;
+			named = max(named, ipoib_police_compare(&option->lladdr,
+								(const void *)skb->data));
 		}
 		at += option->len * 8;
 	}
-	return false;
+	return IPOIB_NAMED_GROUP;
 }
 
 /**
- * ipoib_police_names_sender - whether a frame names no GID but the one that it came from
- * @skb: frame with its &struct ipoib_header, which has that GID, or zero if it is not known
+ * ipoib_police_named - which GIDs the link-layer addresses in a frame have
+ * @skb: frame with its &struct ipoib_header, which has the GID that it came from, or zero if that
+ *	is not known
  *
  * Context: any
- * Return: true also if it names none
+ * Return: the worst of them; IPOIB_NAMED_SENDER also if it names none
  */
-bool ipoib_police_names_sender(const struct sk_buff *skb)
+enum ipoib_police_named ipoib_police_named(const struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
 	struct {
@@ -122,12 +137,12 @@ bool ipoib_police_names_sender(const struct sk_buff *skb)
 	const typeof(copy) *packet;
 
 	if (header->encap.proto != htons(ETH_P_ARP))
-		return ipoib_nd_names_sender(skb, header->lladdr.gid);
+		return ipoib_nd_named(skb);
 	packet = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(copy), &copy);
 	/* The stack takes no other. */
 	if (!packet || packet->arp.ar_hln != sizeof(packet->sender))
-		return true;
-	return !memcmp(packet->sender.gid, header->lladdr.gid, sizeof(packet->sender.gid));
+		return IPOIB_NAMED_SENDER;
+	return ipoib_police_compare(&packet->sender, header);
 }
 
 /**
@@ -137,14 +152,16 @@ bool ipoib_police_names_sender(const struct sk_buff *skb)
  * @node: number of the source: its LID without the LMC, or a hash of its address on RoCE
  *
  * Context: any
- * Return: false if it names another than its source, which has no token for it
+ * Return: false if it names a group, or another than its source, which has no token for it
  */
 bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb, u32 node)
 {
 	u32 bucket = jhash_1word(node, police->seed) % IPOIB_POLICE_BUCKETS;
+	enum ipoib_police_named named = ipoib_police_named(skb);
 
-	return ipoib_police_names_sender(skb) ||
-	       ipoib_police_take(&police->next[bucket], jiffies);
+	if (named == IPOIB_NAMED_OTHER)
+		return ipoib_police_take(&police->next[bucket], jiffies);
+	return named == IPOIB_NAMED_SENDER;
 }
 
 /**

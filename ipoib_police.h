@@ -27,6 +27,19 @@ struct ipoib_police {
 };
 
 /**
+ * enum ipoib_police_named - GIDs of the link-layer addresses in a frame, from best to worst
+ * @IPOIB_NAMED_SENDER: none but the GID that the frame came from
+ * @IPOIB_NAMED_OTHER: another, which costs a token
+ * @IPOIB_NAMED_GROUP: a multicast GID, which no node has (RFC 4391 section 9.1.1), or addresses
+ *	that are out of sight
+ */
+enum ipoib_police_named {
+	IPOIB_NAMED_SENDER,
+	IPOIB_NAMED_OTHER,
+	IPOIB_NAMED_GROUP,
+};
+
+/**
  * ipoib_police_take - take a token
  * @next: of a bucket
  * @now: jiffies
@@ -80,7 +93,7 @@ static inline bool ipoib_police_is_for(const struct sk_buff *skb)
 /* ipoib_police.c */
 void ipoib_police_init(struct ipoib_police *police);
 int ipoib_nd_options(const struct sk_buff *skb, bool *fragment);
-bool ipoib_police_names_sender(const struct sk_buff *skb);
+enum ipoib_police_named ipoib_police_named(const struct sk_buff *skb);
 bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb, u32 node);
 
 #endif /* IPOIB_POLICE_H */

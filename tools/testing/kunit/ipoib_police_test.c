@@ -11,27 +11,35 @@
 
 #define OWN	1
 #define OTHER	2
+#define GROUP	3
 
-/* An option of Neighbour Discovery, 24 octets; the GID has its number at the end. */
+/* The GID of a group begins with 0xff, each has its number at the end. */
+static void put_gid(u8 *gid, u8 number)
+{
+	gid[0] = number == GROUP ? 0xff : 0;
+	gid[15] = number;
+}
+
+/* An option of Neighbour Discovery, 24 octets. */
 static void put_option(struct sk_buff *skb, u8 type, u8 gid)
 {
 	u8 *option = skb_put_zero(skb, 24);
 
 	option[0] = type;
 	option[1] = 3;
-	option[23] = gid;
+	put_gid(option + 8, gid);
 }
 
 static struct sk_buff *frame_new(__be16 proto, u8 from)
 {
-	struct sk_buff *skb = alloc_skb(1024, GFP_KERNEL);
+	struct sk_buff *skb = alloc_skb(2048, GFP_KERNEL);
 	struct ipoib_header *header;
 
 	if (!skb)
 		return NULL;
 	header = skb_put_zero(skb, IPOIB_HARD_LEN);
 	header->encap.proto = proto;
-	header->lladdr.gid[15] = from;
+	put_gid(header->lladdr.gid, from);
 	return skb;
 }
 
@@ -46,7 +54,7 @@ static struct sk_buff *arp_new(u8 from, u8 sender)
 	arp = skb_put_zero(skb, sizeof(*arp));
 	arp->ar_hln = 20;
 	addr = skb_put_zero(skb, 48);
-	addr[19] = sender;
+	put_gid(addr + 4, sender);
 	return skb;
 }
 
@@ -78,30 +86,24 @@ static struct sk_buff *ns_new(u8 from, unsigned int headers, bool fragment)
 	return skb;
 }
 
-static bool names_sender(struct sk_buff *skb)
+/* What a frame names; frees it. */
+static int named(struct sk_buff *skb)
 {
-	bool it_does = skb && ipoib_police_is_for(skb) &&
-		       ipoib_police_names_sender(skb);
+	int what = skb && ipoib_police_is_for(skb) ? (int)ipoib_police_named(skb) : -1;
 
 	kfree_skb(skb);
-	return it_does;
-}
-
-static bool names_other(struct sk_buff *skb)
-{
-	bool it_does = skb && ipoib_police_is_for(skb) &&
-		       !ipoib_police_names_sender(skb);
-
-	kfree_skb(skb);
-	return it_does;
+	return what;
 }
 
 static void police_arp(struct kunit *test)
 {
-	KUNIT_EXPECT_TRUE(test, names_sender(arp_new(OWN, OWN)));
-	KUNIT_EXPECT_TRUE(test, names_other(arp_new(OWN, OTHER)));
+	KUNIT_EXPECT_EQ(test, named(arp_new(OWN, OWN)), IPOIB_NAMED_SENDER);
+	KUNIT_EXPECT_EQ(test, named(arp_new(OWN, OTHER)), IPOIB_NAMED_OTHER);
 	/* without a GRH it is not known where it came from */
-	KUNIT_EXPECT_TRUE(test, names_other(arp_new(0, OWN)));
+	KUNIT_EXPECT_EQ(test, named(arp_new(0, OWN)), IPOIB_NAMED_OTHER);
+	/* also if it says that it came from there */
+	KUNIT_EXPECT_EQ(test, named(arp_new(OWN, GROUP)), IPOIB_NAMED_GROUP);
+	KUNIT_EXPECT_EQ(test, named(arp_new(GROUP, GROUP)), IPOIB_NAMED_GROUP);
 }
 
 static struct sk_buff *ns_two(u8 first_type, u8 first, u8 second_type, u8 second)
@@ -117,12 +119,14 @@ static struct sk_buff *ns_two(u8 first_type, u8 first, u8 second_type, u8 second
 
 static void police_options(struct kunit *test)
 {
-	KUNIT_EXPECT_TRUE(test, names_sender(ns_two(1, OWN, 2, OWN)));
-	KUNIT_EXPECT_TRUE(test, names_other(ns_two(2, OWN, 1, OTHER)));
-	KUNIT_EXPECT_TRUE(test, names_other(ns_two(1, OTHER, 2, OWN)));
-	KUNIT_EXPECT_TRUE(test, names_other(ns_two(14, OTHER, 1, OTHER)));
-	KUNIT_EXPECT_TRUE(test, names_sender(ns_two(14, OTHER, 1, OWN)));
-	KUNIT_EXPECT_TRUE(test, names_sender(ns_new(OWN, 0, false)));
+	KUNIT_EXPECT_EQ(test, named(ns_two(1, OWN, 2, OWN)), IPOIB_NAMED_SENDER);
+	KUNIT_EXPECT_EQ(test, named(ns_two(2, OWN, 1, OTHER)), IPOIB_NAMED_OTHER);
+	KUNIT_EXPECT_EQ(test, named(ns_two(1, OTHER, 2, OWN)), IPOIB_NAMED_OTHER);
+	KUNIT_EXPECT_EQ(test, named(ns_two(14, OTHER, 1, OTHER)), IPOIB_NAMED_OTHER);
+	KUNIT_EXPECT_EQ(test, named(ns_two(14, OTHER, 1, OWN)), IPOIB_NAMED_SENDER);
+	KUNIT_EXPECT_EQ(test, named(ns_new(OWN, 0, false)), IPOIB_NAMED_SENDER);
+	KUNIT_EXPECT_EQ(test, named(ns_two(1, OWN, 2, GROUP)), IPOIB_NAMED_GROUP);
+	KUNIT_EXPECT_EQ(test, named(ns_two(1, GROUP, 2, OTHER)), IPOIB_NAMED_GROUP);
 }
 
 static void police_many(struct kunit *test)
@@ -131,12 +135,14 @@ static void police_many(struct kunit *test)
 	struct sk_buff *many = ns_new(OWN, 0, false);
 	unsigned int i;
 
-	for (i = 0; few && i < 15; i++)
+	for (i = 0; few && i < 63; i++)
 		put_option(few, 14, OWN);
-	for (i = 0; many && i < 17; i++)
+	if (few)
+		put_option(few, 1, OTHER);
+	for (i = 0; many && i < 65; i++)
 		put_option(many, 14, OWN);
-	KUNIT_EXPECT_TRUE(test, names_sender(few));
-	KUNIT_EXPECT_TRUE(test, names_other(many));
+	KUNIT_EXPECT_EQ(test, named(few), IPOIB_NAMED_OTHER);
+	KUNIT_EXPECT_EQ(test, named(many), IPOIB_NAMED_GROUP);
 }
 
 static void police_headers(struct kunit *test)
@@ -145,13 +151,13 @@ static void police_headers(struct kunit *test)
 
 	if (skb)
 		put_option(skb, 1, OTHER);
-	KUNIT_EXPECT_TRUE(test, names_other(skb));
+	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_OTHER);
 	skb = ns_new(OWN, 16, false);
 	if (skb)
 		put_option(skb, 1, OWN);
-	KUNIT_EXPECT_TRUE(test, names_sender(skb));
+	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_SENDER);
 	/* the rest of the options is in another fragment */
-	KUNIT_EXPECT_TRUE(test, names_other(ns_new(OWN, 0, true)));
+	KUNIT_EXPECT_EQ(test, named(ns_new(OWN, 0, true)), IPOIB_NAMED_GROUP);
 }
 
 static void police_short(struct kunit *test)
@@ -167,13 +173,13 @@ static void police_short(struct kunit *test)
 	skb = ns_new(OWN, 0, false);
 	if (skb)
 		skb_put_zero(skb, 8);
-	KUNIT_EXPECT_TRUE(test, names_sender(skb));
+	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_SENDER);
 	skb = ns_new(OWN, 0, false);
 	if (skb) {
 		put_option(skb, 1, OTHER);
 		skb_trim(skb, skb->len - 1);
 	}
-	KUNIT_EXPECT_TRUE(test, names_sender(skb));
+	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_SENDER);
 }
 
 /* Tokens that can be taken at one time */
@@ -191,16 +197,16 @@ static void police_bucket(struct kunit *test)
 	const unsigned long start = 0UL - HZ;
 	unsigned long next = start;
 
-	KUNIT_EXPECT_EQ(test, take_all(&next, start), IPOIB_POLICE_BURST);
+	KUNIT_EXPECT_EQ(test, take_all(&next, start), 64);
 	KUNIT_EXPECT_EQ(test, take_all(&next, start), 0);
 	/* a second later, which is after jiffies have wrapped */
 	KUNIT_EXPECT_EQ(test, take_all(&next, start + HZ + 1),
-			(HZ + 1) / (HZ / IPOIB_POLICE_RATE));
+			(HZ + 1) / (HZ / 16));
 	KUNIT_EXPECT_EQ(test, take_all(&next, start + 100 * HZ),
-			IPOIB_POLICE_BURST);
+			64);
 	/* not used for so long that it looks as if it were in the future */
 	KUNIT_EXPECT_EQ(test, take_all(&next, start + (1UL << (BITS_PER_LONG - 1))),
-			IPOIB_POLICE_BURST);
+			64);
 }
 
 static struct kunit_case ipoib_police_cases[] = {

@@ -52,6 +52,7 @@ CASES=(
 	"invented:arp F12,F37 of the neighbours that a peer invents on its connection few get as far as the stack, and others keep their rate"
 	"invented:nd F12,F37 Neighbour Discovery on a connection is limited in the same way"
 	"claimed F62 so is ARP that names the GID of its connection, which the request has claimed only"
+	"group_address C1 ARP that gives a peer the address of a group changes nothing of how it is sent to"
 	"bare_request C14,F5 a second request alone does not end it"
 	"other_port C14,F5 nor does another port, where the path to the peer is not known"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
@@ -574,6 +575,26 @@ claimed()
 	peer_leaves 00d4d4
 	check "RC" in_mode connected rc 2 3
 	check "connection" connect 2 3
+}
+
+# From another port, over UD, while packets of 60,000 octets go to node 3
+group_address()
+{
+	local dropped
+
+	check "connection" connect 2 3
+	check "no MTU yet" no_pmtu 2 3
+	dropped=$(cm_stat 2 rx_drop_neigh_rate)
+	background 2 ping -n -q -i 0.05 -s 60000 -M 'do' "$(ip4 3)" > /dev/null
+	ud_to 2
+	"$LIB_DIR/neigh_flood.py" 20 2 "$(ip4 2)" ff12401bffff0000 "$(ip4 3)" |
+		ud_verbs "$(ibdev 1)" "${UD_TO[@]}" -q "0x$(lladdr_qpn 2)" -Q "$(group_field qkey)" \
+			-d - > /dev/null 2>&1 || fail "cannot send"
+	check "dropped" within 1000 cm_stat_is 2 rx_drop_neigh_rate -ge $((dropped + 15))
+	check "no MTU of datagrams" no_pmtu 2 3
+	check_eq "neighbour" "$(node_ip 2 neigh show "$(ip4 3)" dev ib0 | grep -o '00:ff:ff:ff:ff')" ""
+	background_stop
+	check "ping" ping_lossless 2 "$(ip4 3)" 5 -s 60000
 }
 
 bare_request()

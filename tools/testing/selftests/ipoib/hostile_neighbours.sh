@@ -23,6 +23,8 @@ CASES=(
 	"flood:options F12,F37 also if it names its sender first, and the neighbour in a second option"
 	"flood:legitimate F12 what names its own sender is not limited"
 	"flood:many F12 peers reach the victim, and it them, while eight ports do so together"
+	"groups:arp C1,F12 ARP that names a group is dropped, and nothing is sent to that"
+	"groups:nd C1,F12 so is Neighbour Discovery"
 	"own:limited F12 no more than 4096 frames of an interface wait for paths, the others are counted"
 	"own:gone F12 none is left when they are given up"
 	"own:down F12 nor when the interface goes down, which then finds paths again"
@@ -183,6 +185,28 @@ flood()
 		knob_set 2 delay_ms_mad 0
 		;;
 	esac
+}
+
+# groups_of NODE: how many it knows
+groups_of()
+{
+	grep -c '^GID:' "$(mcg_file "$1")"
+}
+
+# Fewer than there are tokens
+groups()
+{
+	local before known address
+
+	address=$(ip4 2)
+	[ "$1" = arp ] || address=$(ip6 2)
+	before=$(xstat 2 rx_drop_neigh_rate)
+	known=$(groups_of 2)
+	flood_from 3 50 1 "$address" ff12401bffff0000
+	wait "$ATTACK"
+	check "dropped" within 1000 drops_are -ge $((before + 20))
+	check_num "groups" "$(groups_of 2)" -le "$known"
+	check "ping" ping_ok 4 "$(ip4 2)"
 }
 
 waiting_is()

@@ -267,6 +267,17 @@ ping_longest()
 	sed -n 's|^rtt .* = [^/]*/[^/]*/\([0-9]*\)\..*|\1|p' <<< "$out"
 }
 
+# no_pmtu FROM TO: no ICMP error, and nothing of the driver, has given that route an MTU
+no_pmtu()
+{
+	local family
+
+	for family in 4 6; do
+		in_node "$1" ip "-$family" route get "$("ip$family" "$2")" | grep 'mtu [0-9]' && return 1
+	done
+	return 0
+}
+
 # For tests that want to see why something failed.
 cm_diagnose()
 {
