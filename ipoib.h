@@ -35,14 +35,29 @@
  *	that makes, removes, starts, stops or changes an interface.
  *	Never taken in a completion, an answer of the fabric or a
  *	work of groups or neighbours, so ndo_stop() may wait for all of those.
+ * ipoib_debug_lock
+ *	which tracepoints are logged. Taken by writers of the module parameters.
+ * &ipoib_cm.mutex
+ *	what the connections of an interface share: SRQ, CQs, pages. Taken by
+ *	the works of connected mode, readers of debugfs, and under RTNL where
+ *	completions are moderated. RTNL is not taken under it.
  * addr_list_lock of the net_device
  *	only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
  *	what the interfaces of a port share: the list of them, the address of
  *	the SA, questions under way. Held while a report is given to an
  *	interface, so nothing is asked with a lock below held.
+ * &ipoib_roce.lock
+ *	memberships of the Ethernet port to begin and to end. Held while a group
+ *	gets its answer.
  * transmit lock of a queue (_xmit_lock)
  *	&struct ipoib_txq and the head of its ring.
+ * &ipoib_cm.lock
+ *	peers, the state of connections, frames that wait for one. Taken by
+ *	the callback of requests, and in the transmit path only if there is no
+ *	connection to a peer that could have one. It is taken where a neighbour
+ *	of the stack changes, perhaps under the lock of its table: so under this
+ *	one nothing of neighbours of the stack is asked.
  * &ipoib_groups.lock, &ipoib_neighs.lock
  *	the state of groups and neighbours, the queues of frames that wait for
  *	them. Neither is taken under the other. Taken in the transmit path
@@ -51,17 +66,6 @@
  * &ipoib_limit.lock
  *	how many questions to the fabric are open, and what waits to ask. Taken also
  *	under the two above; none is taken under it.
- * &ipoib_cm.mutex
- *	what the connections of an interface share: SRQ, CQs, pages. Taken by
- *	the works of connected mode, readers of debugfs, and under RTNL where
- *	completions are moderated. RTNL is not taken under it.
- * &ipoib_cm.lock
- *	peers, the state of connections, frames that wait for one. Taken by
- *	the callback of requests, and in the transmit path only if there is no
- *	connection to a peer that could have one. &ipoib_neighs.lock may be
- *	taken under it, never the other way round. It is taken where a neighbour
- *	of the stack changes, perhaps under the lock of its table: so under this
- *	one nothing of neighbours of the stack is asked.
  * &ipoib_conn.tx_lock
  *	head of the ring of one connection and the queue behind it. Taken in
  *	the transmit path and by the handler of its completions.
@@ -257,7 +261,7 @@ struct ipoib_dev {
 	struct ib_device *ca;
 	/** @pd: protection domain */
 	struct ib_pd *pd;
-	/** @txq: transmit queue; more than one is a matter of making this an array */
+	/** @txq: transmit queue */
 	struct ipoib_txq *txq;
 	/** @rxq: receive queue */
 	struct ipoib_rxq *rxq;

@@ -112,9 +112,9 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	for the handle runs or will run. May sleep, but must not wait for RTNL
  *	nor for an answer.
  * @left: a group has been left in which the port had a JoinState, or had asked
- *	for it. Called after @leave, with all of the group but its handle as it
- *	was, by the work of the group. May sleep, but must not
- *	wait for RTNL nor for an answer. Optional.
+ *	for it. Called after @leave by the work of the group, which holds no
+ *	JoinState and no address handle then: a request for it has MLID 0.
+ *	May sleep, but must not wait for RTNL nor for an answer. Optional.
  * @group_ah: attributes of an address handle from the record of a group. May
  *	sleep. The caller gives them to rdma_destroy_ah_attr().
  *

@@ -5,10 +5,12 @@
  * After an event that all nodes see, such as a new SM, each of them joins all its
  * groups and looks up all its paths again. The SA of a large fabric drops what it
  * cannot take at once, and each node repeats it a second later. So the interfaces of a
- * port together have at most IPOIB_QUERIES_MAX queries outstanding, and what gets no credit
- * for one waits. On RoCE there is no SA, but each
- * path query is an entry of the host's neighbour table, which a flood of addresses
- * that do not exist must not fill.
+ * port together have at most IPOIB_QUERIES_MAX queries for paths and groups outstanding,
+ * and what gets no credit for one waits. The broadcast group, the list of all groups,
+ * subscriptions to reports and the purges of an interface that is removed take no credit.
+ *
+ * On RoCE there is no SA, but each path query is an entry of the host's neighbour table,
+ * which a flood of addresses that do not exist must not fill.
  */
 #include "ipoib_limit.h"
 

@@ -3,7 +3,8 @@
  * Counters: one enum, one name table (ipoib_stats.c), one copy per CPU.
  *
  * Every frame that goes wrong ends in exactly one of the drop counters, and
- * with it in rx_dropped, tx_dropped or tx_errors of the interface.
+ * with it in rx_errors, rx_dropped, tx_errors or tx_dropped of the interface,
+ * except rx_own_echo and rx_drop_other_vlan: the interface has lost nothing.
  */
 #ifndef IPOIB_STATS_H
 #define IPOIB_STATS_H

@@ -9,7 +9,8 @@
  * as a fragment and come back by itself. A short frame is copied and both of
  * its buffers are posted again.
  *
- * All of this runs in the NAPI handler of the queue, or while it is disabled.
+ * All of this runs in the NAPI handler of the queue, or while it is disabled, but for
+ * ipoib_rx_police() and ipoib_rx_deliver(): that of connections calls them, too.
  */
 #include <linux/slab.h>
 

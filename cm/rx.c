@@ -3,8 +3,8 @@
  * Connected mode, receive side.
  *
  * All connections of an interface take their receives from one SRQ, and all
- * complete into one CQ, so an idle connection holds no buffer. On an HCA
- * without SRQ each connection has a few receives of its own. A receive is a
+ * complete into one CQ. On an HCA without SRQ each connection has a few
+ * receives of its own. A receive is a
  * page, and for what is longer pieces of four pages; of a message shorter than a buffer
  * only those that hold it go up the stack. Where there is no memory in pieces of four
  * pages single ones do.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The InfiniBand fabric: what the SA is asked for, and what of a port only
- * InfiniBand has. The only caller of ib_sa.
+ * InfiniBand has. All requests to ib_sa are made here.
  *
  * These are the operations of ipoib_fabric.h; what each of them owes its
  * callers is said there. Questions about groups that ib_sa cannot send go by agent.c;
