@@ -832,6 +832,7 @@ void softib_dma_check(struct softib_node *node, u64 addr, u32 len);
 int softib_dma_probe(struct softib_node *node, u64 what);
 
 /* softib_verbs.c */
+void softib_disassociate_ucontext(struct ib_ucontext *context);
 int softib_enable_driver(struct ib_device *ibdev);
 void softib_qp_hold(struct rvt_qp *qp);
 void softib_srqs_die(struct softib_dev *dev);

@@ -182,6 +182,7 @@ static const struct ib_device_ops softib_ops = {
 	.driver_id = RDMA_DRIVER_QIB,
 
 	.device_group = &softib_attr_group,
+	.disassociate_ucontext = softib_disassociate_ucontext,
 	.enable_driver = softib_enable_driver,
 	.get_dev_fw_str = softib_get_fw_str,
 	.modify_device = softib_modify_device,
@@ -192,10 +193,23 @@ static const struct ib_device_ops softib_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_srq, softib_srq, rvt.ibsrq),
 };
 
+/*
+ * Nothing uses rdmavt's MAD agent, as softib sends traps itself. It is unregistered at once: it
+ * would outlive its MAD port when the HCA moves to another network namespace.
+ */
+static void softib_drop_mad_agent(struct rvt_dev_info *rdi, int port_idx)
+{
+	struct rvt_ibport *ibp = rdi->ports[port_idx];
+
+	ib_unregister_mad_agent(ibp->send_agent);
+	ibp->send_agent = NULL;
+}
+
 static const struct rvt_driver_provided softib_driver_f = {
 	.check_ah = softib_check_ah,
 	.notify_new_ah = softib_new_ah,
 	.get_pci_dev = softib_get_pci_dev,
+	.notify_create_mad_agent = softib_drop_mad_agent,
 	.comp_vect_cpu_lookup = softib_comp_vect_cpu,
 	.query_port_state = softib_port_query,
 	.get_guid_be = softib_port_guid,
@@ -455,18 +469,13 @@ static void softib_hca_audit(struct softib_dev *dev)
  * rdmavt frees its QP table right after it unregistered the device from
  * ib_core, but users being told to go still want the port to work. So the
  * device is unregistered here first, then unplugged, and rdmavt's own attempt
- * finds it gone already. Its MAD agents have to go before that.
+ * finds it gone already.
  */
 static void softib_hca_unregister(struct softib_dev *dev)
 {
-	struct ib_mad_agent *agent;
 	int i;
 
 	for (i = 0; i < dev->nports; i++) {
-		agent = dev->port[i].ibp.send_agent;
-		dev->port[i].ibp.send_agent = NULL;
-		if (agent)
-			ib_unregister_mad_agent(agent);
 		WRITE_ONCE(dev->port[i].live, false);
 		WRITE_ONCE(dev->port[i].leaving, true);
 	}

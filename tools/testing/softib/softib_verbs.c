@@ -10,6 +10,8 @@
 #include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
@@ -255,6 +257,22 @@ static int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	return softib_rvt.query_qp(ibqp, attr, mask, init);
 }
 
+/*
+ * rdmavt never gives the numbers of QP 0 and QP 1 back. The MAD layer makes these QPs anew when
+ * the HCA moves to another network namespace.
+ */
+static void softib_qpn_free(struct rvt_qp *qp)
+{
+	struct rvt_qpn_table *table;
+
+	if (qp->ibqp.qp_type != IB_QPT_SMI && qp->ibqp.qp_type != IB_QPT_GSI)
+		return;
+	table = &ib_to_rvt(qp->ibqp.device)->qp_dev->qpn_table;
+	spin_lock(&table->lock);
+	table->flags &= ~BIT((qp->ibqp.qp_type == IB_QPT_GSI) + 2 * (qp->port_num - 1));
+	spin_unlock(&table->lock);
+}
+
 static int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct softib_qp *priv = qp_to_softib_qp(ibqp_to_rvtqp(ibqp));
@@ -265,8 +283,11 @@ static int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	cancel_delayed_work_sync(&priv->last_wqe);
 	ret = softib_rvt.destroy_qp(ibqp, udata);
-	if (ret || !dev->node->model->purge)
+	if (ret)
 		return ret;
+	softib_qpn_free(ibqp_to_rvtqp(ibqp));
+	if (!dev->node->model->purge)
+		return 0;
 	if (send_cq)
 		softib_cq_purge(send_cq, ibqp);
 	if (recv_cq)
@@ -747,6 +768,55 @@ int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame)
 	return flags;
 }
 
+/* ---- queues in user space ---- */
+
+static void softib_vma_open(struct vm_area_struct *vma)
+{
+	__module_get(THIS_MODULE);
+}
+
+static void softib_vma_close(struct vm_area_struct *vma)
+{
+	module_put(THIS_MODULE);
+}
+
+static const struct vm_operations_struct softib_vm_ops = {
+	.open = softib_vma_open,
+	.close = softib_vma_close,
+};
+
+/*
+ * The HCA and the user context may go before the mapping does. rdmavt needs both when that is
+ * closed. So its reference to the queue is dropped at once, for the mapping has one to each
+ * page; rdmavt relies on that itself when it resizes a queue.
+ */
+static int softib_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
+{
+	int ret;
+
+	if (!try_module_get(THIS_MODULE))
+		return -ENODEV;
+	ret = softib_rvt.mmap(context, vma);
+	if (ret) {
+		module_put(THIS_MODULE);
+		return ret;
+	}
+	vma->vm_ops->close(vma);
+	vma->vm_private_data = NULL;
+	vma->vm_ops = &softib_vm_ops;
+	return 0;
+}
+
+/**
+ * softib_disassociate_ucontext() - the HCA goes, or moves to another network namespace, while
+ *	a program uses it
+ * @context: of the program, whose QPs and CQs are destroyed. Its queues may stay mapped, see
+ *	softib_mmap(): nothing is left to do. The core moves no HCA without this function
+ */
+void softib_disassociate_ucontext(struct ib_ucontext *context)
+{
+}
+
 /* ---- taking rdmavt's place ---- */
 
 /**
@@ -776,6 +846,7 @@ int softib_enable_driver(struct ib_device *ibdev)
 	ops->poll_cq = softib_poll_cq;
 	ops->req_notify_cq = softib_notify_cq;
 	ops->get_dma_mr = softib_get_dma_mr;
+	ops->mmap = softib_mmap;
 	/* Such a region would be registered by a work request, which there is not. */
 	ops->alloc_mr = NULL;
 	if (dev->node->model->moderation)
