@@ -63,6 +63,17 @@ typedef int ipoib_num_paths_t;
 #define IPOIB_HEADER_PARSE(func)					\
 	static __maybe_unused int					\
 	func##_nodev(const struct sk_buff *skb, unsigned char *haddr)	\
+/*
+ * The interface of a port is made in the network namespace of the RDMA device since 6.16. Before,
+ * that was the initial one: CNI plug-ins and scripts for those kernels look for the interface
+ * there, and move it.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#define ipoib_ca_net(ca)	rdma_dev_net(ca)
+#else
+#define ipoib_ca_net(ca)	((void)(ca), &init_net)
+#endif
+
 	{								\
 		return func(skb, skb->dev, haddr);			\
 	}
