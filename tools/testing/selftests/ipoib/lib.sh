@@ -333,6 +333,12 @@ module_gone()
 	[ ! -d "/sys/module/$1" ]
 }
 
+# A test file may replace it: the end of what setup has changed beside the fabric
+teardown()
+{
+	:
+}
+
 fabric_down()
 {
 	background_stop
@@ -340,6 +346,7 @@ fabric_down()
 	module_gone ib_ipoib || driver_unload
 	nodes_down
 	fabric_unload
+	teardown
 	FABRIC_N=0
 }
 

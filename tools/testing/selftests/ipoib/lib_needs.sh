@@ -27,7 +27,7 @@ programs_of()
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
 		ipoib_top | multicast_ip | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits) echo python3 ;;
 	esac
-	case $1 in connected_many | connected_stock | lladdr | roce_link) echo rdma ;; esac
+	case $1 in connected_many | connected_stock | lladdr | rdma_netns | roce_link) echo rdma ;; esac
 	case $1 in
 	connected_* | hca_limits | lladdr | multicast_* | offloads | partitions | races | segments | send_queue | \
 		statistics) echo ethtool ;;
@@ -38,6 +38,7 @@ programs_of()
 	daemons) echo chronyd dbus-daemon dnsmasq ib_acme ifup netplan nmcli nsenter radvd udevadm ;;
 	multicast_ip) echo avahi-daemon dnsmasq socat ;;
 	partitions) echo rping setpriv ;;
+	rdma_netns) echo rping ;;
 	rdma_cm) echo rping ucmatose udaddy ;;
 	bonding | datagram_faults) echo nsenter ;;
 	security) echo nsenter setpriv unshare ;;
@@ -61,7 +62,10 @@ modules_of()
 	softib) echo softib ib_umad ;;
 	rxe | pair) echo rdma_rxe ;;
 	esac
-	[ "$1" != bonding ] || echo bonding
+	case $1 in
+	bonding) echo bonding ;;
+	rdma_netns) echo rdma_rxe rdma_ucm ;;
+	esac
 }
 
 is_guest()
