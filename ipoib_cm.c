@@ -32,24 +32,21 @@ static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 /* ---- sending ---- */
 
 /*
- * How many frames may wait for a connection to a peer: fewer, the more connections are being made
- * with its port. So one port has not the room of all.
+ * There is no connection, for a reason that may pass: a frame that is too long for UD is dropped.
+ * Returns whether it was; else it is left to UD.
  */
-static unsigned int ipoib_cm_queue_max(struct ipoib_cm *cm, struct ipoib_peer *peer)
+static bool ipoib_cm_drop_long(struct ipoib_dev *priv, struct sk_buff *skb)
 {
-	const struct ipoib_conn *conn;
-
-	conn = list_first_entry_or_null(&peer->conns, struct ipoib_conn, peer_list);
-	if (!conn)
-		return 0;
-	return min_t(unsigned int, IPOIB_NEIGH_QUEUE,
-		     IPOIB_CM_PORT_QUEUE / max(ipoib_cm_share(cm, conn->port)->npending, 1u));
+	if (!ipoib_ud_too_long(skb, READ_ONCE(priv->mcast_mtu)))
+		return false;
+	ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
+	return true;
 }
 
 /*
  * There was no connection. The peer hangs on @neigh from now on, and has one made.
- * Returns whether the frame was taken: it is if there is a connection now, or if one is being
- * set up and the frame is too long for UD.
+ * Returns whether the frame was taken: it is if there is a connection now, or if there may be
+ * one soon and the frame is too long for UD.
  */
 static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
@@ -63,15 +60,13 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, s
 	/* The key is an address without flags (C18). */
 	to.flags_qpn &= cpu_to_be32(IPOIB_QPN_MASK);
 	spin_lock(&cm->lock);
-	if (READ_ONCE(cm->up)) {
+	if (READ_ONCE(cm->up))
 		peer = ipoib_peer_get(cm, &to);
-	} else if (!fits) {
-		/* The transports are just being changed: no reason for a smaller path MTU. */
-		ipoib_drop(cm->priv, skb, IPOIB_TX_FLUSHED);
-		taken = true;
-	}
-	if (!peer)
+	if (!peer) {
+		/* The transports are just being changed, or there is no memory. */
+		taken = ipoib_cm_drop_long(cm->priv, skb);
 		goto unlock;
+	}
 	if (hlist_unhashed(&peer->neigh_list))
 		ipoib_peer_attach(cm, peer, neigh);
 	if (peer->state != IPOIB_PEER_CONNECTING && peer->state != IPOIB_PEER_UP &&
@@ -82,9 +77,10 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, s
 		taken = ipoib_conn_xmit(conn, skb);
 	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
 		   time_before(jiffies, peer->until)) {
-		ipoib_neigh_park(cm->priv, IPOIB_WAIT_CONN, &peer->queue,
-				 ipoib_cm_queue_max(cm, peer), skb);
+		ipoib_neigh_park(cm->priv, IPOIB_WAIT_CONN, &peer->queue, IPOIB_NEIGH_QUEUE, skb);
 		taken = true;
+	} else if (ipoib_peer_is_passing(peer)) {
+		taken = ipoib_cm_drop_long(cm->priv, skb);
 	}
 	ipoib_peer_put(cm, peer);
 unlock:
@@ -158,7 +154,7 @@ bool ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_
 	}
 	/* With no connection, and none to come for now, not even the lock is taken. */
 	if (peer && ipoib_peer_pauses(peer))
-		return false;
+		return ipoib_peer_is_passing(peer) && ipoib_cm_drop_long(priv, skb);
 	return ipoib_cm_xmit_slow(cm, neigh, skb);
 }
 

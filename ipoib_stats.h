@@ -39,7 +39,7 @@ struct rtnl_link_stats64;
 	stat(IPOIB_TX_TOO_LONG, "tx_drop_too_long") /* dropped: longer than the MTU of the link */ \
 	stat(IPOIB_TX_NO_PATH, "tx_drop_no_path") /* dropped: no path to the GID */ \
 	stat(IPOIB_TX_QUEUE_FULL, "tx_drop_queue_full") /* dropped: path or group queue is full */ \
-	stat(IPOIB_TX_FLUSHED, "tx_drop_flushed") /* dropped: waited when it went down */ \
+	stat(IPOIB_TX_FLUSHED, "tx_drop_flushed") /* dropped: waited when it went down, or passing */ \
 	stat(IPOIB_TX_CM_FULL, "tx_drop_cm_queue_full") /* dropped: connection queue is full */ \
 	stat(IPOIB_TX_NO_GROUP, "tx_drop_no_listener") /* dropped: link-local, no listener */ \
 	stat(IPOIB_TX_OTHER_LINK, "tx_drop_other_link") /* dropped: to a group of another link */ \
@@ -65,7 +65,7 @@ struct rtnl_link_stats64;
 	stat(IPOIB_CM_ESTABLISHED, "cm_established") /* of those, granted */ \
 	stat(IPOIB_CM_REFUSED, "cm_refused")	/* of those, refused or not answered */ \
 	stat(IPOIB_CM_ACCEPTED, "cm_accepted")	/* connections granted to peers */ \
-	stat(IPOIB_CM_REJECTS, "cm_rejected")	/* refused to peers */ \
+	stat(IPOIB_CM_REJECTS, "cm_rejected")	/* refused to peers, or not answered */ \
 	stat(IPOIB_CM_PORT_FULL, "cm_rejected_port_full") /* of those: the port has its share */ \
 	stat(IPOIB_CM_SIDR, "cm_sidr_rejected")	/* SIDR_REQs, all refused; not in the above */ \
 	stat(IPOIB_CM_CROSSED, "cm_crossed")	/* of IPOIB_CM_REJECTS, for an own request */ \

@@ -113,13 +113,14 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * known not to be on; the record may be out of date. Nor is it on more connections of a port than
  * it may have addresses for: each takes a send queue.
  *
- * Returns 0, and the connection is published, or the reason to refuse it.
+ * Returns 0, and the connection is published; the reason to refuse it; or -EAGAIN if there will be
+ * room soon.
  */
 static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id,
 				    const struct ipoib_lladdr *addr)
 {
 	bool rfc = ipoib_service_first(id->service_id) == IPOIB_SID_RFC;
-	int err, reason = IB_CM_REJ_NO_RESOURCES;
+	int err, reason = -EAGAIN;
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_peer *peer;
 	bool refuted;
@@ -142,8 +143,10 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	err = ipoib_cm_admit(cm, conn->port);
 	if (err == -EDQUOT)
 		ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
-	if (err)
+	if (err) {
+		reason = err == -EAGAIN ? err : IB_CM_REJ_NO_RESOURCES;
 		goto put;
+	}
 	reason = 0;
 	if (rfc && !refuted) {
 		/* If the other one was noted, that was before the peer listened to both. */
@@ -216,10 +219,13 @@ void ipoib_conn_grant(struct ipoib_conn *conn)
  * A listener also gets the service ID resolution requests (SIDR_REQ) for its service
  * ID, each with an identifier of its own. An error has the CM refuse the request and
  * destroy that identifier; zero would leave it to the driver.
+ *
+ * A request that cannot be granted for a reason that passes is not answered: -ENOMEM has the CM
+ * forget it. The peer repeats it, and its senders do not get a smaller MTU.
  */
 static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
-	int reason = IB_CM_REJ_NO_RESOURCES;
+	int reason = -EAGAIN;
 	struct ipoib_cm *cm = id->context;
 	struct ipoib_lladdr addr;
 	struct ipoib_conn *conn;
@@ -241,6 +247,10 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *
 	trace_ipoib_conn(cm->priv->netdev,
 			 event->param.req_rcvd.primary_path->dgid.raw,
 			 "reject", reason);
+	if (reason == -EAGAIN) {
+		ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
+		return -ENOMEM;
+	}
 	ipoib_conn_reject(id, cm, reason);
 	return -EINVAL;
 }

@@ -216,6 +216,8 @@ enum ipoib_peer_state {
  * @failures: failed attempts in a row; a connection that was never verified is one
  * @unverified: nothing arrived on the last connection sent on, nor on one since: in
  *	IPOIB_PEER_REFUSED one that the peer makes is not relied upon before @until either
+ * @passing_until: jiffies: until then frames that are too long for UD are dropped, as the reason
+ *	why there is no connection may pass; then their senders get the MTU of UD
  * @queue: frames too long for UD that wait, whole with their &struct ipoib_header; in
  *	IPOIB_PEER_CONNECTING
  * @conns: its connections, by &ipoib_conn.peer_list
@@ -238,6 +240,7 @@ struct ipoib_peer {
 	unsigned int failures;
 	bool unverified;
 	struct sk_buff_head queue;
+	unsigned long passing_until;
 	struct list_head conns;
 	struct hlist_node hash;
 	unsigned int users;
@@ -540,6 +543,26 @@ static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 /**
  * ipoib_cm_port - number of a port, by which what its peers have is counted
  * @cm: connected mode of the interface
+/*
+ * The longest passing state of either end: an SRQ that is replaced, a change of transports, no
+ * memory, as many pending requests as there may be. A route keeps a smaller MTU for ten minutes.
+ */
+#define IPOIB_CM_PASSING	(4 * HZ)
+
+/**
+ * ipoib_peer_is_passing - whether the reason why a peer has no connection may pass
+ * @peer: the peer, without a connection to send on
+ *
+ * A time that ended long ago does not begin again where jiffies have 32 bits.
+ *
+ * Context: any
+ * Return: true if so: no sender gets the MTU of UD
+ */
+static inline bool ipoib_peer_is_passing(const struct ipoib_peer *peer)
+{
+	return READ_ONCE(peer->passing_until) - jiffies - 1 < IPOIB_CM_PASSING;
+}
+
  * @lid: LID of the port
  * @mac: MAC address, NULL on InfiniBand
  *

@@ -51,7 +51,7 @@ MODULE_PARM_DESC(cm_idle_seconds, "A connection not used for so long is closed")
 
 /*
  * Returns how long it may take to become established, or 0 if that is over. Frames too long for
- * UD wait for it less long: then they are dropped, and their senders get the MTU of UD.
+ * UD wait for it less long, see ipoib_peer_release().
  */
 static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 {

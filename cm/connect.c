@@ -70,7 +70,10 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 	return err;
 }
 
-/* Publish a connection that its work requests, if there may be one. */
+/*
+ * Publish a connection that its work requests, if there may be one. Returns -EAGAIN if the reason
+ * why there may be none passes.
+ */
 static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again)
 {
 	u8 both = cm->offers & offers;
@@ -81,11 +84,12 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 off
 	lockdep_assert_held(&cm->lock);
 	if (!both || !ipoib_cm_is_on(cm->priv))
 		return -EOPNOTSUPP;
+	/* The neighbour has just been unlinked: the next frame makes another. */
 	if (ipoib_neigh_record(cm->priv, peer->addr.gid, &rec) == -ENOENT)
-		return -ENETUNREACH;
+		return -EAGAIN;
 	conn = ipoib_conn_alloc(cm, GFP_ATOMIC);
 	if (!conn)
-		return -ENOMEM;
+		return -EAGAIN;
 	conn->transport = both & cm->choice->prefer ?: both;
 	conn->port = ipoib_cm_port_of(cm, &rec);
 	/* Last: another one may have to make room. */
@@ -119,9 +123,16 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 	lockdep_assert_held(&cm->lock);
 	if (!ipoib_peer_best(peer, NULL))
 		err = ipoib_conn_begin(cm, peer, offers, again);
+	if (err && err != -EAGAIN)
+		WRITE_ONCE(peer->passing_until, jiffies);
+	else if (err || !peer->failures)
+		WRITE_ONCE(peer->passing_until, jiffies + IPOIB_CM_PASSING);
 	if (err) {
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
-		ipoib_peer_no_room(cm, peer);
+		if (err == -EAGAIN)
+			ipoib_peer_release(cm, peer, NULL);
+		else
+			ipoib_peer_no_room(cm, peer);
 		return;
 	}
 	/* Not before: one of the peer may have had to make room. */
@@ -260,6 +271,8 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
  * the next frame has a pause. A peer that does not know the service ID is asked by the other one
  * (fallback, C21). HCAs may assign the same QPNs after a reboot as before, which the peer still
  * has in use: the next QP has another QPN.
+ *
+ * A peer that has no resources has reached a limit: in a state that passes it does not answer.
  */
 static void ipoib_conn_refused(struct ipoib_conn *conn)
 {
@@ -274,6 +287,8 @@ static void ipoib_conn_refused(struct ipoib_conn *conn)
 		peer->sid = conn->duplex ? IPOIB_SID_LINUX : IPOIB_SID_RFC;
 	else if (conn->reason != IB_CM_REJ_STALE_CONN)
 		again = false;
+	if (conn->reason == IB_CM_REJ_NO_RESOURCES)
+		WRITE_ONCE(peer->passing_until, jiffies);
 	if (!again) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_REFUSED, 1);
 		__ipoib_conn_close(conn);

@@ -196,7 +196,8 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoi
  * ipoib_peer_release - end the waiting of frames for a connection
  * @cm: connected mode of the interface
  * @peer: the peer they are for
- * @conn: what they go on, or NULL. The senders of those that are too long for that get an error.
+ * @conn: what they go on, or NULL. The senders of those that are too long for that get an error,
+ *	but for a reason that may pass
  *
  * Context: &ipoib_cm.lock held
  */
@@ -208,9 +209,14 @@ void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipo
 	lockdep_assert_held(&cm->lock);
 	__skb_queue_head_init(&frames);
 	ipoib_neigh_unpark(cm->priv, IPOIB_WAIT_CONN, &peer->queue, &frames);
-	while ((skb = __skb_dequeue(&frames)))
-		if (!conn || !ipoib_conn_xmit(conn, skb))
+	while ((skb = __skb_dequeue(&frames))) {
+		if (conn && ipoib_conn_xmit(conn, skb))
+			continue;
+		if (conn || !ipoib_peer_is_passing(peer))
 			ipoib_pmtu_reject(cm->priv, skb, READ_ONCE(cm->priv->mcast_mtu));
+		else
+			ipoib_drop(cm->priv, skb, IPOIB_TX_FLUSHED);
+	}
 }
 
 /**
@@ -360,6 +366,8 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_
 	flags = READ_ONCE(conn->flags);
 	RCU_INIT_POINTER(peer->tx, NULL);
 	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+	if (!peer->failures)
+		WRITE_ONCE(peer->passing_until, jiffies + IPOIB_CM_PASSING);
 	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&
 			   (flags & BIT(IPOIB_CONN_EV_FAILED) ||
 			    (flags & BIT(IPOIB_CONN_EV_LEFT) && conn->ring.head &&

@@ -119,7 +119,7 @@ void ipoib_cm_share_move(struct ipoib_conn *conn, u64 port)
  * The caller publishes the connection before it releases the lock.
  *
  * Context: &ipoib_cm.lock held
- * Return: 0; -ENETDOWN if none is made now, -EDQUOT if the port has its share or is banned,
+ * Return: 0; -EAGAIN if there will be room soon, -EDQUOT if the port has its share or is banned,
  * -ENOSPC if all have theirs
  */
 int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
@@ -136,18 +136,18 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 	lockdep_assert_held(&cm->lock);
 	/* What is admitted while the SRQ has failed keeps it from being made anew. */
 	if (!READ_ONCE(cm->up) || READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
-		return -ENETDOWN;
+		return -EAGAIN;
 	if (share->banned > ktime_get_boottime_seconds())
 		return -EDQUOT;
 	if (cm->npending >= IPOIB_CM_PENDING_ALL || cm->nconns >= ipoib_cm_slack(limit))
-		return -ENOSPC;
+		return -EAGAIN;
 	/*
 	 * After an event that closes all connections they are made anew before the old ones
 	 * are freed, so there may be as many again that close.
 	 */
 	if (share->npending >= (READ_ONCE(ipoib_cm_max_port) ?: IPOIB_CM_PENDING) ||
 	    share->nclosing > own)
-		return -EDQUOT;
+		return -EAGAIN;
 	if (share->nconns >= own)
 		return ipoib_cm_share_evict(share, false) ? 0 : -EDQUOT;
 	if (cm->nconns < limit || ipoib_cm_share_evict(share, false))

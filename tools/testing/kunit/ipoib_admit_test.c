@@ -119,27 +119,27 @@ static void admit_pending(struct kunit *test)
 	if (!fix)
 		return;
 	fix->cm.up = false;
-	KUNIT_EXPECT_EQ(test, admit(fix, 1), -ENETDOWN);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	fix->cm.up = true;
 	fix->cm.srq_state = IPOIB_SRQ_FAILED;
-	KUNIT_EXPECT_EQ(test, admit(fix, 1), -ENETDOWN);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	fix->cm.srq_state = IPOIB_SRQ_RUNS;
 	fix->cm.shares[1].npending = 15;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
 	fix->cm.shares[1].npending = 16;
-	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, admit(fix, 2), 0);
 	ipoib_cm_max_port = 17;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
 	ipoib_cm_max_port = 3;
 	fix->cm.shares[1].npending = 3;
-	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	ipoib_cm_max_port = 0;
 	for (i = 0; i < 64; i++) {
 		KUNIT_EXPECT_EQ(test, admit(fix, 100), 0);
 		fix->cm.npending += 16;
 	}
-	KUNIT_EXPECT_EQ(test, admit(fix, 100), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, admit(fix, 100), -EAGAIN);
 	admit_end(fix);
 }
 
@@ -179,7 +179,7 @@ static void admit_share(struct kunit *test)
 	fix->cm.shares[6].nclosing = 50;
 	KUNIT_EXPECT_EQ(test, admit(fix, 6), 0);
 	fix->cm.shares[6].nclosing = 51;
-	KUNIT_EXPECT_EQ(test, admit(fix, 6), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, admit(fix, 6), -EAGAIN);
 	/* the one that has not been used for longest makes room, if that is 5 s */
 	ipoib_cm_max_port = 3;
 	admit_establish(fix, 7, 6);
@@ -219,7 +219,7 @@ static void admit_all(struct kunit *test)
 	fix->cm.nconns = 34;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
 	fix->cm.nconns = 35;
-	KUNIT_EXPECT_EQ(test, admit(fix, 1), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	admit_end(fix);
 
 	/* in use: only of a port with twice as many */
@@ -280,7 +280,7 @@ static void admit_moved(struct kunit *test)
 	conn = admit_establish(fix, 1, 0);
 	conn->state = IPOIB_CONN_PENDING;
 	shares[1].npending = 16;
-	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	spin_lock_bh(&fix->cm.lock);
 	ipoib_cm_share_move(conn, admit_port(&fix->cm, 2));
 	spin_unlock_bh(&fix->cm.lock);

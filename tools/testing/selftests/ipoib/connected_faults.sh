@@ -44,8 +44,8 @@ CASES=(
 	"removed C19 an HCA that is pulled out takes its connections along"
 	"removed_silent C19 it does not wait for answers of their peers"
 	"removed_held C19,C33 and a second, not half a minute, for a receive that does not come back"
-	"silent_bound_all C35,F38 of 16 requests no more than 289 packets wait for all peers on a port that do not answer"
-	"silent_port C35,F38 no more than 16 requests to peers on one port are under way, and a peer on another one has a connection at once"
+	"silent_bound_all C35,F38 of 16 requests no more than 411 packets wait for all peers on a port that do not answer"
+	"silent_port C35,F38,F71 no more than 16 requests to peers on one port are under way, and a peer on another one has a connection at once"
 	"many_qpns C35 of the QPNs at one port that packets go to 16 are remembered without connections, and a peer there keeps its own"
 )
 
@@ -128,20 +128,22 @@ silence_end()
 	check "one connection" slowwait 20 settled_after_ping
 }
 
+too_long_is_answered()
+{
+	in_node 1 ping -n -c 1 -W 1 -M 'do' -s 4000 "$(ip4 2)" 2>&1 | grep -qi 'mtu *[=:] *2044'
+}
+
 silent_long()
 {
-	local answered out start
+	local answered start
 
 	silence_begin
 	answered=$(cm_stat 1 tx_too_long_answered)
 	start=$(now_ms)
-	out=$(in_node 1 ping -n -c 1 -W 20 -M 'do' -s 4000 "$(ip4 2)" 2>&1)
-	note "answered after $(($(now_ms) - start)) ms: $(grep -i mtu <<< "$out")"
-	check "what UD takes" grep -qi 'mtu *= *2044' <<< "$out"
-	check_num "milliseconds" $(($(now_ms) - start)) -ge 1000
-	# not when the CM gives up, after 4.6 s
-	check_num "milliseconds" $(($(now_ms) - start)) -le $((4000 * SLOW))
-	check_num "answers" $(($(cm_stat 1 tx_too_long_answered) - answered)) -eq 1
+	check "what UD takes" within 8000 too_long_is_answered
+	note "answered after $(($(now_ms) - start)) ms"
+	check_num "milliseconds" $(($(now_ms) - start)) -ge 3000
+	check_num "answers" $(($(cm_stat 1 tx_too_long_answered) - answered)) -ge 1
 	# the answers have to wait for that, too
 	check "in fragments" slowwait 5 ping_ok 1 "$(ip4 2)" -s 4000
 	check "in fragments" ping_lossless 1 "$(ip4 2)" 5 -s 4000
@@ -158,13 +160,13 @@ silent_bound()
 		[ "$i" -eq 0 ] || silence_end
 		silence_begin
 		full=$(cm_stat 1 tx_drop_queue_full)
-		long=$(cm_stat 1 tx_drop_too_long)
+		long=$(cm_stat 1 tx_drop_flushed)
 		start=$(now_ms)
 		datagrams "$(ip4 2)" 2100 25 2
 		[ $(($(now_ms) - start)) -ge 1200 ] || break
 	done
 	check_num "dropped at once" $(($(cm_stat 1 tx_drop_queue_full) - full)) -eq 18
-	check "the others later" busywait 4000 cm_stat_is 1 tx_drop_too_long -eq $((long + 32))
+	check "the others later" busywait 4000 cm_stat_is 1 tx_drop_flushed -eq $((long + 32))
 	silence_end
 }
 
@@ -701,10 +703,9 @@ no_requests()
 }
 
 # 24 peers that node 2's HCA has not, each with 8 more than may wait for it: 32 for each of the
-# first four, and then 128 by the number of requests, so 255 for twelve, 289 for 16. They are
+# first eight, and then an eighth of the room that is left, so 356 for twelve, 411 for 16. They are
 # remembered for a while, with node 2's GID, so only the likes of them come after this. The
-# last ones get no request, and what is sent to them then goes over UD, which it is too long
-# for, until the stack knows that and makes fragments.
+# last ones get no request, and no frame for them waits.
 silent_bound_all()
 {
 	local full gid long i try ms
@@ -714,18 +715,18 @@ silent_bound_all()
 	for ((try = 0; try < 5; try++)); do
 		check "no requests" slowwait 15 no_requests
 		full=$(cm_stat 1 tx_drop_queue_full)
-		long=$(cm_stat 1 tx_drop_too_long)
+		long=$(cm_stat 1 tx_drop_flushed)
 		for ((i = 1; i <= 24; i++)); do
 			printf 'neigh replace 10.9.8.%d dev ib0 lladdr 80:ab:%02x:%02x%s\n' "$i" "$try" "$i" "$gid"
 		done | host 1 -i ip -n node1 -batch -
 		ms=$(in_node 1 python3 -c "$TO_ALL") || fail "cannot send"
 		full=$(($(cm_stat 1 tx_drop_queue_full) - full))
-		check "those that waited later" busywait 60000 cm_stat_is 1 tx_drop_too_long -ge $((long + 255))
+		check "those that waited later" busywait 60000 cm_stat_is 1 tx_drop_flushed -ge $((long + 356 + 8 * 40))
 		note "dropped at once: $full, sent in $ms ms"
 		[ "${ms:-0}" -ge 1200 ] || break
 	done
-	check_num "dropped at once" "$full" -ge $((12 * 40 - 255))
-	check_num "dropped at once" "$full" -le $((16 * 40 - 289))
+	check_num "dropped at once" "$full" -ge 170
+	check_num "dropped at once" "$full" -le $((16 * 40 - 411))
 	for ((i = 1; i <= 24; i++)); do
 		echo "neigh del 10.9.8.$i dev ib0"
 	done | host 1 -i ip -n node1 -batch -
@@ -734,15 +735,15 @@ silent_bound_all()
 	check "ping" slowwait 10 ping_ok 1 "$(ip4 2)"
 }
 
-# to_port NET COUNT: one packet of node 1 to each of the first addresses of NET
+# to_port NET COUNT [OCTETS]: one packet of node 1 to each of the first addresses of NET
 to_port()
 {
 	in_node 1 python3 -c '
 import socket, sys
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 for i in range(1, int(sys.argv[2]) + 1):
-    sender.sendto(bytes(100), (f"{sys.argv[1]}.{i}", 9))
-' "$@" || fail "cannot send"
+    sender.sendto(bytes(int(sys.argv[3])), (f"{sys.argv[1]}.{i}", 9))
+' "$1" "$2" "${3:-100}" || fail "cannot send"
 }
 
 # neighbours_add NET COUNT QPN: these addresses are at QPNs of node 2 that it has not
@@ -772,7 +773,7 @@ not_asked_are()
 {
 	test "$(cm_view 1 | awk '
 		/^peer:/ { on = $2 >= "0xac0000" && $2 <= "0xac00ff" }
-		/state:/ { on = on && $2 == "refused" }
+		/state:/ { on = on && $2 == "idle" }
 		/failures: 0/ && on { n++ }
 		END { print n + 0 }')" "$@"
 }
@@ -792,6 +793,9 @@ silent_port()
 	check "no request to the others" busywait 3000 not_asked_are -ge 16
 	check_num "requests" $(($(cm_stat 1 cm_requests) - before)) -le 16
 	check_num "requests" $(($(cm_stat 1 cm_requests) - before)) -ge 1
+	to_port 10.9.7 64 20000
+	check_eq "routes with the MTU of datagrams" \
+		"$(in_node 1 ip -4 route show cache | grep -c '^10\.9\.7\..* mtu')" 0
 	check "another peer" within 1000 connect_try 1 3
 	neighbours_del 10.9.7 64
 	knob_set 2 drop_every_mad 0

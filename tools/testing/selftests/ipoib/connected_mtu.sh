@@ -44,6 +44,8 @@ CASES=(
 	"group_long C31 a broadcast longer than UD can take is dropped and counted"
 	"switching B5,B6 the mode changes again and again under TCP, which goes on each time"
 	"switch_time B5,B6 and takes less than a second"
+	"passing:cq F70,F87 a CQ of connections that fails is replaced, and no sender gets the MTU of datagrams for that"
+	"passing:transport F68 nor for a change of transports at either end"
 	"param C8 the module's cm_transport is what interfaces begin with, if it is such a word"
 )
 
@@ -461,6 +463,44 @@ switch_time()
 		note "switches to $mode mode: ${FLIP_MS[$mode]}ms"
 		check_num "milliseconds to $mode mode" "$middle" -lt "$(scaled 1000)"
 	done
+}
+
+cq_fails()
+{
+	knob_set 2 cq_error 1
+	check "closed" slowwait 5 klog_has 'a queue of all connections has failed'
+}
+
+transports_change()
+{
+	local word node
+
+	for word in rc,uc rc uc,rc rc,uc rc uc,rc rc; do
+		for node in 1 2; do
+			check "node $node: $word" set_transport "$node" "$word"
+			nap 0.3
+		done
+	done
+}
+
+# passing WHAT: while packets that no datagram takes go both ways
+passing()
+{
+	in_connected
+	forget_pmtu
+	in_node 2 ip route flush cache
+	check "connection" connect 1 2
+	background 1 ping -n -q -i 0.02 -s 20000 -M 'do' "$(ip4 2)" > /dev/null
+	background 2 ping -n -q -i 0.02 -s 20000 -M 'do' "$(ip4 1)" > /dev/null
+	case $1 in
+	cq) cq_fails ;;
+	transport) transports_change ;;
+	esac
+	check "long ones" slowwait 15 ping_ok 1 "$(ip4 2)" -s 20000 -M 'do'
+	check "and back" slowwait 5 ping_ok 2 "$(ip4 1)" -s 20000 -M 'do'
+	check "no MTU of datagrams at node 1" no_pmtu 1 2
+	check "nor at node 2" no_pmtu 2 1
+	background_stop
 }
 
 param()

@@ -51,7 +51,7 @@ CASES=(
 	"ack_delay F17 nor do ACKs as late as the ack delay that HCAs claim"
 	"srq:refused F14 without an SRQ, which the HCA says it has, there are connections all the same"
 	"srq:smaller F14 an SRQ that is refused is tried smaller"
-	"srq:failed F14 an SRQ that fails is replaced, with the connections"
+	"srq:failed F14,F70 an SRQ that fails is replaced, with the connections, and no sender gets the MTU of datagrams"
 	"srq:unwatched F3 where an HCA cannot report that few receives are free there are so few connections that they never hold all"
 	"srq:lost F27 so is one that has lost a quarter of its receives"
 	"detach F13,F53 a detach that fails is tried again, and nothing is left of the QP"
@@ -60,6 +60,8 @@ CASES=(
 	"fatal:next F26 the HCA that comes in its place works"
 )
 NEEDS=([fatal:remove]=fatal:carrier [fatal:next]=fatal:remove)
+
+QUEUE_FAILED='a queue of all connections has failed'
 
 setup()
 {
@@ -401,7 +403,7 @@ srq_lost()
 	check "connections end" set_mode 2 datagram
 	check "connected mode" set_mode 2 connected
 	background 3 ping -n -q -i 0.2 "$(ip4 2)" > /dev/null
-	check "closed" slowwait 60 klog_has 'shared receive queue has failed'
+	check "closed" slowwait 60 klog_has "$QUEUE_FAILED"
 	check "connection" slowwait 25 connect_try 3 2
 	check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
 	check_eq "lost receives" "$(cm_view 2 | sed -n 's/^receives_lost: //p')" 0
@@ -427,6 +429,24 @@ srq_unwatched()
 	check "many" ping_lossless 3 "$(ip4 2)" 20 -s 8000
 }
 
+# Packets that no datagram takes go both ways.
+srq_fails()
+{
+	background 2 ping -n -q -i 0.1 -s 20000 -M 'do' "$(ip4 3)" > /dev/null
+	background 3 ping -n -q -i 0.1 -s 20000 -M 'do' "$(ip4 2)" > /dev/null
+	check "long ones" ping_lossless 3 "$(ip4 2)" 5 -s 20000
+	knob_set 2 srq_error 1
+	check "closed" slowwait 5 klog_has "$QUEUE_FAILED"
+	check "connection" slowwait 25 connect_try 3 2
+	check "on both sides" slowwait 5 conn_count_is 2 3 1
+	check "long ones again" slowwait 5 ping_ok 2 "$(ip4 3)" -s 20000 -M 'do'
+	check "no MTU of datagrams at node 2" no_pmtu 2 3
+	check "nor at node 3" no_pmtu 3 2
+	background_stop
+	check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
+	check_eq "messages" "$(klog | grep -c "$QUEUE_FAILED")" 1
+}
+
 srq()
 {
 	local -A fail_srq=([refused]=$ENOUGH [smaller]=1)
@@ -444,13 +464,7 @@ srq()
 	failed)
 		if up; then
 			srq_connected
-			knob_set 2 srq_error 1
-			check "closed" slowwait 5 klog_has 'shared receive queue has failed'
-			# what is longer than a datagram is fragmented by then
-			check "connection" slowwait 25 connect_try 3 2
-			check "on both sides" slowwait 5 conn_count_is 2 3 1
-			check "many" ping_lossless 3 "$(ip4 2)" 100 -s 8000
-			check_eq "messages" "$(klog | grep -c 'shared receive queue has failed')" 1
+			srq_fails
 		fi
 		;;
 	unwatched)
