@@ -118,8 +118,8 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv, 
 			ipoib_neigh_ask(neigh);
 		known = rcu_access_pointer(neigh->ah);
 		if (!skb_queue_empty(&neigh->queue) || (!known && ipoib_neigh_is_asked(neigh))) {
-			ipoib_neigh_park(priv, IPOIB_WAIT_PATH, &neigh->queue, IPOIB_NEIGH_QUEUE,
-					 skb);
+			ipoib_neigh_park(priv, IPOIB_WAIT_PATH, &neigh->queue,
+					 known ? IPOIB_NEIGH_RESENT : IPOIB_NEIGH_QUEUE, skb);
 			spin_unlock(&priv->neigh.lock);
 			return NULL;
 		}

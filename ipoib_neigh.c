@@ -81,9 +81,9 @@ static const int ipoib_neigh_queued[IPOIB_WAIT_KINDS] = {
 	[IPOIB_WAIT_RING]	= 4096,
 };
 
-static bool ipoib_neigh_is_full(struct ipoib_dev *priv, enum ipoib_wait kind)
+static int ipoib_neigh_room(struct ipoib_dev *priv, enum ipoib_wait kind)
 {
-	return atomic_read(&priv->neigh.queued[kind]) >= ipoib_neigh_queued[kind];
+	return ipoib_neigh_queued[kind] - atomic_read(&priv->neigh.queued[kind]);
 }
 
 /**
@@ -99,7 +99,7 @@ static bool ipoib_neigh_is_full(struct ipoib_dev *priv, enum ipoib_wait kind)
 void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_buff_head *queue,
 		      unsigned int most, struct sk_buff *skb)
 {
-	if (skb_queue_len(queue) >= most || ipoib_neigh_is_full(priv, kind)) {
+	if (!ipoib_neigh_fits(skb_queue_len(queue), most, ipoib_neigh_room(priv, kind))) {
 		ipoib_drop(priv, skb, kind == IPOIB_WAIT_RING ? IPOIB_TX_CM_FULL :
 								IPOIB_TX_QUEUE_FULL);
 		return;
@@ -542,7 +542,7 @@ void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_he
 
 	spin_lock(&priv->neigh.lock);
 	neigh = ipoib_neigh_lookup(priv, gid);
-	while (neigh && !ipoib_neigh_is_full(priv, IPOIB_WAIT_PATH) &&
+	while (neigh && ipoib_neigh_room(priv, IPOIB_WAIT_PATH) > 0 &&
 	       (skb = __skb_dequeue(frames))) {
 		atomic_inc(&priv->neigh.queued[IPOIB_WAIT_PATH]);
 		__skb_queue_tail(&neigh->queue, skb);

@@ -98,8 +98,25 @@ struct ipoib_neigh {
 	struct rcu_head rcu;
 };
 
-/* Frames that may wait in one queue. */
+/* Frames that may wait in one queue; behind those that a connection has given back, many more. */
 #define IPOIB_NEIGH_QUEUE	32
+#define IPOIB_NEIGH_RESENT	320
+
+/**
+ * ipoib_neigh_fits - whether a frame may wait in a queue
+ * @len: frames in the queue
+ * @most: frames that may be in it
+ * @room: frames that all queues of the kind have room for; negative if there are too many
+ *
+ * A queue has at most an eighth of the room that is left: many queues of one port leave some
+ * for those of others.
+ *
+ * Return: true if so
+ */
+static inline bool ipoib_neigh_fits(unsigned int len, unsigned int most, int room)
+{
+	return (int)len < min_t(int, most, room / 8);
+}
 
 /**
  * enum ipoib_wait - what frames wait for; neither kind takes the room of the other

@@ -26,8 +26,6 @@
 /* Sends under way on a connection, and frames that wait for one to complete. */
 #define IPOIB_CM_RING		32
 #define IPOIB_CM_BACKLOG	256
-/* Frames that wait for the connections which are being made with a port, about. */
-#define IPOIB_CM_PORT_QUEUE	128
 /*
  * A frame up to this long is copied, and its send need not complete: one in so many does.
  * A page holds the copies of a connection; where pages are large there are none.

@@ -122,7 +122,32 @@ static void share_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, limit.held[IPOIB_CREDIT_GROUP], 0u);
 }
 
+/* Fill @n queues of @most one after the other. Return: the frames that there is room for after that */
+static int share_fill(unsigned int n, unsigned int most, int room)
+{
+	unsigned int len;
+
+	while (n--)
+		for (len = 0; ipoib_neigh_fits(len, most, room); len++)
+			room--;
+	return room;
+}
+
+static void share_queues(struct kunit *test)
+{
+	/* One alone has all that it may have. */
+	KUNIT_EXPECT_EQ(test, share_fill(1, 256, 4096), 4096 - 256);
+	KUNIT_EXPECT_EQ(test, share_fill(1, 32, 512), 512 - 32);
+	/* Twenty leave another one some fifty, sixteen requests a dozen. */
+	KUNIT_EXPECT_TRUE(test, ipoib_neigh_fits(50, 256, share_fill(20, 256, 4096)));
+	KUNIT_EXPECT_TRUE(test, ipoib_neigh_fits(11, 32, share_fill(16, 32, 512)));
+	/* Any number takes no more than there is. */
+	KUNIT_EXPECT_TRUE(test, share_fill(1000, 256, 4096) > 0);
+	KUNIT_EXPECT_FALSE(test, ipoib_neigh_fits(0, 256, -1));
+}
+
 static struct kunit_case ipoib_share_cases[] = {
+	KUNIT_CASE(share_queues),
 	KUNIT_CASE(share_groups),
 	KUNIT_CASE(share_credits),
 	KUNIT_CASE(share_turns),

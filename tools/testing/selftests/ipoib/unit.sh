@@ -71,6 +71,7 @@ CASES=(
 	"police:police_bucket F12 a source has 64 tokens, and 16 more a second"
 	"group:group_until - a time of a group that is long past is not one to come, however jiffies wrap"
 	"group:group_states - a group goes from one state to those that the drawing of its life has"
+	"share:share_queues F67,F75 frames that wait for one port leave room for those of others"
 	"share:share_groups F15 however many groups are routed and sent to, there is room for those that are listened to"
 	"share:share_credits F15 lookups of paths leave credits of queries to groups, and none that waits is forgotten"
 	"share:share_turns F41 what waits for a credit gets one in its turn, unless it has given up"
