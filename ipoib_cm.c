@@ -141,7 +141,7 @@ bool ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_
 	u8 offers;
 
 	offers = ipoib_lladdr_flags(to);
-	if (!(offers & cm->offers) || !ipoib_cm_carries(skb))
+	if (!(offers & READ_ONCE(cm->offers)) || !ipoib_cm_carries(skb))
 		return false;
 	peer = ipoib_cm_peer(neigh, to);
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
@@ -347,8 +347,11 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 		return -EOPNOTSUPP;
 	up = test_bit(IPOIB_FLAG_UP, &priv->flags);
 	ipoib_cm_stop(priv);
-	cm->offers = choice->offers;
+	/* A sender that sees &ipoib_cm.up under the lock sees these. */
+	spin_lock_bh(&cm->lock);
+	WRITE_ONCE(cm->offers, choice->offers);
 	cm->choice = choice;
+	spin_unlock_bh(&cm->lock);
 	if (up)
 		ipoib_cm_start(priv);
 	return 0;

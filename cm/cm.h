@@ -238,8 +238,8 @@ struct ipoib_peer {
 	unsigned int failures;
 	bool unverified;
 	struct sk_buff_head queue;
-	unsigned long passing_until;
 	struct list_head conns;
+	unsigned long passing_until;
 	struct hlist_node hash;
 	unsigned int users;
 	unsigned long last_rx;
@@ -538,9 +538,6 @@ static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 	       READ_ONCE(peer->until) - jiffies - 1 < 2 * IPOIB_CM_RETRY_MAX;
 }
 
-/**
- * ipoib_cm_port - number of a port, by which what its peers have is counted
- * @cm: connected mode of the interface
 /*
  * The longest passing state of either end: an SRQ that is replaced, a change of transports, no
  * memory, as many pending requests as there may be. A route keeps a smaller MTU for ten minutes.
@@ -566,6 +563,9 @@ static inline bool ipoib_peer_is_passing(const struct ipoib_peer *peer)
  *
  * Return: of InfiniBand the LID without the LMC, as ipoib_police_pass() has it, else the MAC
  * address
+/**
+ * ipoib_cm_port - number of a port, by which what its peers have is counted
+ * @cm: connected mode of the interface
  */
 static inline u64 ipoib_cm_port(const struct ipoib_cm *cm, u32 lid, const u8 *mac)
 {
@@ -730,12 +730,14 @@ unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
 bool ipoib_cm_rx_is_crowded(const struct ipoib_cm *cm);
+void ipoib_cm_srq_fail(struct ipoib_cm *cm);
 bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm);
 bool ipoib_cm_rx_probe(struct ipoib_cm *cm);
 void ipoib_cm_rx_fence(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
-bool ipoib_cm_rx_done(struct ipoib_conn *conn);
+bool ipoib_cm_rx_done(const struct ipoib_conn *conn);
+bool ipoib_cm_rx_returned(const struct ipoib_conn *conn);
 void ipoib_cm_rx_lost(struct ipoib_conn *conn);
 void ipoib_cm_rx_remove(struct ipoib_conn *conn);
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);

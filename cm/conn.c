@@ -230,8 +230,9 @@ unlock:
 /* ---- the end ---- */
 
 /*
- * Send a DREQ to the peer. If the CM has the identifier in timewait, or will have, the QPN must not
- * be used again until it has not.
+ * Send a DREQ to the peer. Keep a QP that has run until the CM leaves timewait, whichever message
+ * ended the connection: its QPN must not be reused. Without an RTU there is no timewait, and the CM
+ * repeats its REP until its identifier is destroyed.
  *
  * A request of the peer that has no REP is refused, and so is a REP that is not taken any more.
  * Before a REP has come, and after it was sent, the destruction of the identifier ends it: a REJ
@@ -241,18 +242,22 @@ static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
 	struct ipoib_cm *cm = conn->cm;
+	bool unready;
+	int err = 0;
 
 	/* What closes it holds the lock until nothing is sent. */
 	spin_lock_bh(&cm->lock);
 	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
 	spin_unlock_bh(&cm->lock);
+	if (conn->id)
+		err = ib_send_cm_dreq(conn->id, NULL, 0);
+	unready = !conn->active && err == -EINVAL && !READ_ONCE(conn->reason) &&
+		  !(READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT);
 	conn->deadline = jiffies;
-	if (conn->id) {
-		if (!ib_send_cm_dreq(conn->id, NULL, 0) ||
-		    READ_ONCE(conn->flags) & IPOIB_CONN_IN_TIMEWAIT ||
-		    READ_ONCE(conn->reason) == IB_CM_REJ_STALE_CONN)
-			conn->deadline += IPOIB_CM_DISCONNECTING;
-		else if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
+	if (test_bit(IPOIB_CONN_IS_RUN, &conn->flags) && !unready)
+		conn->deadline += IPOIB_CM_DISCONNECTING;
+	if (err) {
+		if (test_bit(IPOIB_CONN_EV_REPLIED, &conn->flags))
 			ipoib_conn_reject(conn->id, cm, IB_CM_REJ_CONSUMER_DEFINED);
 		else if (!conn->active && !test_bit(IPOIB_CONN_IS_RUN, &conn->flags))
 			ipoib_conn_reject(conn->id, cm, IB_CM_REJ_NO_RESOURCES);
@@ -281,7 +286,8 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 	/* What an HCA that has failed has not flushed it never will. */
 	if ((received && !sends) || test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
 		return 0;
-	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags) || !late)
+	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags) || !late ||
+	    READ_ONCE(conn->cm->srq_state) == IPOIB_SRQ_FAILED)
 		left -= IPOIB_CM_DRAIN_MORE;
 	if (left > 0)
 		return left;
@@ -335,7 +341,7 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 		if (left)
 			return left;
 		ipoib_cm_rx_fence(cm);
-		if (ipoib_ring_used(&conn->ring) || !ipoib_cm_rx_done(conn))
+		if (ipoib_ring_used(&conn->ring) || !ipoib_cm_rx_returned(conn))
 			ipoib_conn_destroy_late(conn);
 	}
 	ipoib_conn_unmake(conn);
@@ -443,7 +449,7 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 	spin_lock_bh(&cm->lock);
 	if (!list_empty(&cm->conns))
 		netdev_warn(cm->priv->netdev,
-			    "the shared receive queue has failed, closing its connections\n");
+			    "a queue of all connections has failed, closing them\n");
 	list_for_each_entry(conn, &cm->conns, list)
 		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 	/* No receive of it is waited for. */

@@ -214,6 +214,8 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 	/* On the passive side ib_cm takes the own PSN from the REP, which comes later. */
 	rtr.rq_psn = conn->psn;
 	rtr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
+	/* There are no RDMA reads: the depth that the peer names may be beyond that of the HCA. */
+	rtr.max_dest_rd_atomic = 0;
 	err = ib_modify_qp(conn->qp, &rtr, mask & ~IB_QP_ALT_PATH);
 	if (err)
 		return err;
@@ -224,6 +226,7 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 	rts.timeout = IPOIB_RC_TIMEOUT;
 	rts.retry_cnt = IPOIB_RC_RETRY;
 	rts.rnr_retry = IPOIB_RC_RNR_RETRY;
+	rts.max_rd_atomic = 0;
 	return ib_modify_qp(conn->qp, &rts, mask & ~IB_QP_PATH_MIG_STATE);
 }
 

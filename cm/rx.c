@@ -305,8 +305,15 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 
 /* ---- receives that do not come back ---- */
 
-/* No lock may be taken here; a work does the rest. */
-static void ipoib_cm_srq_fail(struct ipoib_cm *cm)
+/**
+ * ipoib_cm_srq_fail - have all that connections share made anew, as the SRQ or a CQ has failed
+ * @cm: connected mode of the interface
+ *
+ * No lock is taken; a work closes the connections.
+ *
+ * Context: any
+ */
+void ipoib_cm_srq_fail(struct ipoib_cm *cm)
 {
 	if (xchg(&cm->srq_state, IPOIB_SRQ_FAILED) != IPOIB_SRQ_FAILED)
 		mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
@@ -655,6 +662,12 @@ void ipoib_cm_rx_fence(struct ipoib_cm *cm)
 	} while (smp_load_acquire(&cm->rx_rounds) - start < 2);
 }
 
+/* IB_EVENT_CQ_ERR, the only event of a CQ. */
+static void ipoib_cm_rx_cq_error(struct ib_event *event, void *ctx)
+{
+	ipoib_cm_srq_fail(ctx);
+}
+
 static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_cm *cm = ctx;
@@ -729,7 +742,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 			rx->large = pool;
 	}
 	attr.cqe = cm->srq_size ?: ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
-	cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, NULL, cm, &attr);
+	cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, ipoib_cm_rx_cq_error, cm, &attr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
 	rx->cq = cq;
@@ -882,7 +895,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_rx_done - whether all receives of a connection have come back
+ * ipoib_cm_rx_returned - whether all receives of a connection have come back
  * @conn: the connection; its QP is in the error state
  *
  * A QP that has come no further than INIT, as that of a request which is refused,
@@ -890,15 +903,24 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
  *
  * Return: true if so
  */
-bool ipoib_cm_rx_done(struct ipoib_conn *conn)
+bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 {
 	if (conn->bufs)
 		return !ipoib_cm_bufs_posted(conn->bufs);
-	/* What it has is given back with the SRQ. */
-	if (READ_ONCE(conn->cm->srq_state) == IPOIB_SRQ_FAILED)
-		return true;
 	return !test_bit(IPOIB_CONN_IS_RUN, &conn->flags) ||
 	       test_bit(IPOIB_CONN_EV_LAST_WQE, &conn->flags);
+}
+
+/**
+ * ipoib_cm_rx_done - whether no receive of a connection is waited for
+ * @conn: the connection; its QP is in the error state
+ *
+ * Return: true if so: all have come back, or will with the SRQ, which has failed
+ */
+bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
+{
+	return ipoib_cm_rx_returned(conn) ||
+	       (!conn->bufs && READ_ONCE(conn->cm->srq_state) == IPOIB_SRQ_FAILED);
 }
 
 /**

@@ -339,6 +339,14 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&tx->cm->tx_napi);
 }
 
+/* IB_EVENT_CQ_ERR, the only event of a CQ: no send of its connections completes any more. */
+static void ipoib_cm_tx_cq_error(struct ib_event *event, void *ctx)
+{
+	struct ipoib_cm_tx_cq *tx = ctx;
+
+	ipoib_cm_srq_fail(tx->cm);
+}
+
 /* Connections whose sends have room in one CQ. */
 static unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
 {
@@ -382,7 +390,8 @@ int ipoib_cm_tx_get_cq(struct ipoib_conn *conn)
 	if (!tx->cq) {
 		attr.comp_vector = ipoib_ud_vector(cm->priv, i + 1);
 		tx->cm = cm;
-		cq = ib_create_cq(cm->priv->ca, ipoib_cm_tx_event, NULL, tx, &attr);
+		cq = ib_create_cq(cm->priv->ca, ipoib_cm_tx_event, ipoib_cm_tx_cq_error, tx,
+				  &attr);
 		if (IS_ERR(cq))
 			return PTR_ERR(cq);
 		tx->cq = cq;

@@ -836,6 +836,7 @@ void softib_disassociate_ucontext(struct ib_ucontext *context);
 int softib_enable_driver(struct ib_device *ibdev);
 void softib_qp_hold(struct rvt_qp *qp);
 void softib_srqs_die(struct softib_dev *dev);
+void softib_cqs_die(struct softib_dev *dev);
 void softib_hca_die(struct softib_dev *dev);
 void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props);
 void *softib_csum_tx(const struct rvt_qp *qp, int send_flags,

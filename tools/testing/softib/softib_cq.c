@@ -168,10 +168,37 @@ void softib_cq_quiet(struct ib_cq *ibcq)
 	struct softib_cq *cq = ib_to_softib_cq(ibcq);
 	u32 us = softib_cq_model(cq)->flush_us;
 
-	if (!cq->handler || !us)
+	if (!cq->handler || !us || READ_ONCE(cq->quiet_until) == KTIME_MAX)
 		return;
 	WRITE_ONCE(cq->quiet_until, ktime_get_ns() + us * NSEC_PER_USEC);
 	softib_cq_kick(cq);
+}
+
+/**
+ * softib_cqs_die() - all CQs of the kernel's users that have a handler for it fail
+ * @dev: the HCA
+ *
+ * Nothing is reported of them or found in them any more.
+ *
+ * Context: sleeps.
+ */
+void softib_cqs_die(struct softib_dev *dev)
+{
+	struct ib_event event = {
+		.device = &dev->rdi.ibdev,
+		.event = IB_EVENT_CQ_ERR,
+	};
+	struct softib_cq *cq;
+
+	mutex_lock(&dev->cq_mutex);
+	list_for_each_entry(cq, &dev->cqs, list) {
+		if (!cq->rvt.ibcq.event_handler)
+			continue;
+		WRITE_ONCE(cq->quiet_until, KTIME_MAX);
+		event.element.cq = &cq->rvt.ibcq;
+		cq->rvt.ibcq.event_handler(&event, cq->rvt.ibcq.cq_context);
+	}
+	mutex_unlock(&dev->cq_mutex);
 }
 
 /**

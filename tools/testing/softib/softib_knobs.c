@@ -54,6 +54,8 @@
  * softibK/dma_probe  make a mistake with device addresses; dma_quiet: only count it and
  *                    others (hca.dma_faults)
  * softibK/srq_error  write 1: all SRQs of the kernel's users die
+ * softibK/cq_error   write 1: all CQs of the kernel's users die that have a handler for it;
+ *                    models with interrupts only
  * softibK/fatal      write 1: the HCA dies, until it is pulled out
  * softibK/cq_vectors  how many CQs the kernel's users have made, by completion vector
  * softibK/cq_moderation  completions and microseconds of a report, a CQ of the kernel's
@@ -190,6 +192,13 @@ static int softib_srq_error_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(softib_srq_error_fops, softib_zero_get,
 			 softib_srq_error_set, "%llu\n");
+
+static int softib_cq_error_set(void *data, u64 value)
+{
+	return softib_kill(data, value, softib_cqs_die);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_cq_error_fops, softib_zero_get,
+			 softib_cq_error_set, "%llu\n");
 
 static int softib_fatal_set(void *data, u64 value)
 {
@@ -614,6 +623,8 @@ static void softib_knobs_verbs(struct softib_node *node)
 				   knobs[i].value);
 	debugfs_create_file_unsafe("srq_error", 0200, node->dir, node,
 				   &softib_srq_error_fops);
+	debugfs_create_file_unsafe("cq_error", 0200, node->dir, node,
+				   &softib_cq_error_fops);
 	debugfs_create_file_unsafe("fatal", 0200, node->dir, node,
 				   &softib_fatal_fops);
 	debugfs_create_file_unsafe("hold_cq", 0600, node->dir, node,

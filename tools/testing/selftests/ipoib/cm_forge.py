@@ -8,13 +8,14 @@
 For ud_verbs to send it to QP 1. Values are hexadecimal. REQ: comm (communication
 ID), sid (service ID), guid (of the HCA), qpn, service (0 RC, 1 UC, 2 RD), pkey,
 slid, dlid, sgid, dgid (32 digits), altslid, altdlid (an alternate path of those GIDs),
-private (of any length), wait (for an answer, as the CM has times), retries. DREQ: comm, remote (communication IDs), qpn. SIDR_REQ: comm
-(request ID), pkey, sid, private. With
+private (of any length), wait (for an answer, as the CM has times), retries, ack (how long an ACK
+takes, as the CM has times; timewait is as long), reads (depth of RDMA reads, both ways). DREQ: comm, remote (communication IDs), qpn. SIDR_REQ: comm (request ID), pkey,
+sid, private. With
 count=N, decimal, N messages, each with its own communication IDs and, in the private
 data, QPN. The others answer messages that are given by the communication ID of their
 sender and ours, both in hex, each once and as soon as it is there. RTU: to a REP, with the
 private data of the REQ: comm and private are those of the first REQ; with count=N only to
-those of N REQs. REP: qpn, guid, private. REJ, of a REQ: reason. MRA, of a REQ: wait.
+those of N REQs. REP: qpn, guid, private. REJ, of a REQ, or with message=1 of a REP: reason. MRA, of a REQ: wait.
 """
 
 import struct
@@ -29,7 +30,8 @@ def request(arg, i):
     """The 232 octets of the Ith REQ."""
     body = bytearray(232)
     struct.pack_into(">I4xQQ", body, 0, arg("comm", 1) + i, arg("sid"), arg("guid", 1))
-    struct.pack_into(">I", body, 32, arg("qpn", 0x4242) + i << 8)
+    struct.pack_into(">I", body, 32, arg("qpn", 0x4242) + i << 8 | arg("reads", 0))
+    body[39] = arg("reads", 0)
     # time for the answer and for ours (half a second), the transport, no credits
     wait = arg("wait", 17)
     body[43] = wait << 3 | arg("service", 0) << 1
@@ -41,7 +43,7 @@ def request(arg, i):
     body[72:88] = arg("dgid").to_bytes(16, "big")
     body[91] = 3
     body[94] = 1 << 3
-    body[95] = 14 << 3
+    body[95] = arg("ack", 14) << 3
     if arg("altdlid", 0):
         struct.pack_into(">HH", body, 96, arg("altslid"), arg("altdlid"))
         body[100:140] = body[56:96]
@@ -75,9 +77,9 @@ def reply(arg, comm, remote):
 
 
 def reject(arg, comm, remote):
-    """The 232 octets of the REJ that refuses a REQ."""
+    """The 232 octets of the REJ that refuses a REQ or REP."""
     body = bytearray(232)
-    struct.pack_into(">II2xH", body, 0, comm, remote, arg("reason"))
+    struct.pack_into(">IIBxH", body, 0, comm, remote, arg("message", 0) << 6, arg("reason"))
     return body
 
 

@@ -23,6 +23,7 @@ CASES=(
 	"reserved:00 C12,C29 a request that is as it should be is granted"
 	"reserved:ff C29,C36 so is one with other bits in the reserved octet"
 	"alternate C37 one with an alternate path is granted, without that"
+	"reads F86 so is one that asks for more RDMA reads than an HCA has"
 	"linux_sid C21 so is one to Linux' own service ID"
 	"huge C26,C28 a Receive MTU of 4 GB is not believed, but does no harm"
 	"bad:private=0000424200000000 F22,C16,C26,C35 a Receive MTU of 0 is refused"
@@ -52,7 +53,8 @@ CASES=(
 	"invented:arp F12,F37 of the neighbours that a peer invents on its connection few get as far as the stack, and others keep their rate"
 	"invented:nd F12,F37 Neighbour Discovery on a connection is limited in the same way"
 	"claimed F62 so is ARP that names the GID of its connection, which the request has claimed only"
-	"group_address C1 ARP that gives a peer the address of a group changes nothing of how it is sent to"
+	"group_address F69 ARP that gives a peer the address of a group changes nothing of how it is sent to"
+	"rejected C19,F89 one that the peer ends by a REJ keeps its QP as long as one that ends by a DREQ"
 	"bare_request C14,F5 a second request alone does not end it"
 	"other_port C14,F5 nor does another port, where the path to the peer is not known"
 	"rtu:none C15,C29 an RTU without private data is counted, and the connection used one way"
@@ -155,6 +157,13 @@ answered()
 reserved()
 {
 	forged "reserved$1" "private=${1}00424200010000"
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check_eq "REJ" "$(answers "$CM_REJ")" 0
+}
+
+reads()
+{
+	forged reads reads=ff
 	check_num "REP" "$(answers "$CM_REP")" -ge 1
 	check_eq "REJ" "$(answers "$CM_REJ")" 0
 }
@@ -595,6 +604,28 @@ group_address()
 	check_eq "neighbour" "$(node_ip 2 neigh show "$(ip4 3)" dev ib0 | grep -o '00:ff:ff:ff:ff')" ""
 	background_stop
 	check "ping" ping_lossless 2 "$(ip4 3)" 5 -s 60000
+}
+
+has_qp()
+{
+	rdma res show qp link "$(ibdev 2)/1" lqpn "$((0x$1))" | grep -q 'type RC'
+}
+
+lacks_qp()
+{
+	! has_qp "$1"
+}
+
+rejected()
+{
+	# a second
+	peer_connects rejected 00d5d5 0000d5d500010000 ack=12
+	check "the connection" busywait 3000 conns_of_are 00d5d5 "established passive both"
+	capture_stop
+	echo "$REP $(printf %x "$COMM")" | "$LIB_DIR/cm_forge.py" rej reason=1c message=1 | to_qp1
+	check "ended" busywait 3000 conns_of_are 00d5d5 ""
+	check "its QP is there" stays 500 has_qp "$REP_QPN"
+	check "and goes" slowwait 5 lacks_qp "$REP_QPN"
 }
 
 bare_request()
