@@ -31,7 +31,7 @@ struct rtnl_link_stats64;
 	stat(IPOIB_RX_ECHO, "rx_own_echo")	/* dropped: own multicast that came back */ \
 	stat(IPOIB_RX_VLAN, "rx_drop_other_vlan") /* dropped: another VLAN of a RoCE port */ \
 	stat(IPOIB_RX_NEIGH, "rx_drop_neigh_rate") /* dropped: ARP or ND of a node, too often */ \
-	stat(IPOIB_RX_NOMEM, "rx_no_memory")	/* dropped or not refilled: no memory */ \
+	stat(IPOIB_RX_NOMEM, "rx_no_memory")	/* dropped: no memory */ \
 	stat(IPOIB_TX_ERROR, "tx_completion_errors") /* sends that failed */ \
 	stat(IPOIB_TX_POST, "tx_drop_post")	/* dropped: the QP refused the work request */ \
 	stat(IPOIB_TX_MAP, "tx_drop_map")	/* dropped: no memory or no DMA mapping */ \

@@ -274,7 +274,6 @@ static bool ipoib_ud_cuts(const struct ipoib_txq *txq)
 static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 			 struct ib_ud_wr *wr, unsigned int n)
 {
-	bool partial = skb->ip_summed == CHECKSUM_PARTIAL;
 	unsigned int head;
 
 	if (skb->len > IPOIB_TX_COPY || skb_is_gso(skb))
@@ -295,11 +294,8 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 		wr->wr.num_sge = ipoib_ring_fill(&txq->ring, skb, head, wr->wr.sg_list);
 		return min(wr->wr.num_sge, 0);
 	}
-	if (partial && ipoib_ud_cuts(txq) && skb_checksum_help(skb))
-		return -ENOMEM;
 	wr->wr.opcode = IB_WR_SEND;
-	wr->wr.send_flags = partial && !ipoib_ud_cuts(txq) ?
-			    IB_SEND_IP_CSUM : 0;
+	wr->wr.send_flags = skb->ip_summed == CHECKSUM_PARTIAL ? IB_SEND_IP_CSUM : 0;
 	wr->wr.num_sge = ipoib_ring_fill(&txq->ring, skb, 0, wr->wr.sg_list);
 	return min(wr->wr.num_sge, 0);
 }
@@ -323,6 +319,12 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoi
 	unsigned int n = 1;
 	u32 i;
 
+	/* Of the whole frame: a local user may have the sum begin anywhere in it. */
+	if (skb->ip_summed == CHECKSUM_PARTIAL && !skb_is_gso(skb) && ipoib_ud_cuts(txq) &&
+	    unlikely(skb_checksum_help(skb))) {
+		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
+		return;
+	}
 	skb_pull(skb, IPOIB_LLADDR_LEN);
 	if (skb_is_gso(skb) && ipoib_ud_cuts(txq))
 		n = ipoib_tso_segments(skb);
@@ -538,7 +540,9 @@ bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
 
 	if (ipoib_ud_cuts(txq))
 		return ipoib_tso_takes(&txq->ring, skb, txq->max_segs);
-	return skb_shinfo(skb)->nr_frags < txq->ring.max_sge &&
+	/* What act_mirred redirects from an Ethernet device has its network header elsewhere. */
+	return skb_network_offset(skb) == IPOIB_HARD_LEN &&
+	       skb_shinfo(skb)->nr_frags < txq->ring.max_sge &&
 	       ipoib_tso_head(skb) <= IPOIB_LLADDR_LEN + IPOIB_TX_HEAD;
 }
 

@@ -195,6 +195,26 @@ static inline void ipoib_ud_schedule(struct napi_struct *napi)
 	}
 }
 
+/**
+ * ipoib_rx_alloc_skb - allocate the linear part of a received frame
+ * @napi: handler that received it
+ * @len: octets, of which the first are the &struct ipoib_header
+ *
+ * The network header is aligned where NET_IP_ALIGN says that it has to be: it comes after 24
+ * octets, not after the 14 of Ethernet.
+ *
+ * Context: NAPI
+ * Return: empty skb, or NULL
+ */
+static inline struct sk_buff *ipoib_rx_alloc_skb(struct napi_struct *napi, unsigned int len)
+{
+	struct sk_buff *skb = napi_alloc_skb(napi, len + NET_IP_ALIGN);
+
+	if (likely(skb))
+		skb_reserve(skb, NET_IP_ALIGN);
+	return skb;
+}
+
 /* ipoib_ud.c */
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);

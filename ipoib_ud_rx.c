@@ -88,7 +88,6 @@ static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 	while (rxq->nfree) {
 		if (likely(ipoib_rx_post(rxq)))
 			continue;
-		ipoib_stat_add(rxq->priv, IPOIB_RX_NOMEM, 1);
 		/* With no receive posted no completion would run this again. */
 		if (rxq->nfree == rxq->size)
 			ipoib_moder_again(&rxq->moder, IPOIB_RX_AGAIN);
@@ -106,7 +105,7 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq, struct ipoib_rx
 	bool copy = len <= IPOIB_RX_COPY;
 	struct sk_buff *skb;
 
-	skb = napi_alloc_skb(&rxq->napi, IPOIB_HARD_LEN + (copy ? len : IPOIB_RX_LINEAR));
+	skb = ipoib_rx_alloc_skb(&rxq->napi, IPOIB_HARD_LEN + (copy ? len : IPOIB_RX_LINEAR));
 	if (unlikely(!skb))
 		return NULL;
 	ib_dma_sync_single_for_cpu(rxq->priv->ca, ipoib_rx_slot_dma(rxq, slot),
@@ -223,7 +222,7 @@ static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	struct ipoib_dev *priv = rxq->priv;
 	u16 index = wc->wr_id;
 
-	if (WARN_ON_ONCE(wc->wr_id >= rxq->size))
+	if (WARN_ON_ONCE(wc->wr_id >= rxq->size || rxq->nfree >= rxq->size))
 		return;
 	rxq->free[rxq->nfree++] = index;
 	if (unlikely(wc->status == IB_WC_WR_FLUSH_ERR)) {
@@ -307,7 +306,7 @@ static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
  * @napi: handler that alone allocates, or NULL
  * @flags: IPOIB_PP_FLAGS if pages are handed out in pieces, else 0
  * @order: log2 of the pages of a piece
- * @size: how many pieces it keeps for its next users
+ * @size: how many pieces of that order it keeps for its next users
  *
  * Context: may sleep
  * Return: the pool or ERR_PTR()
@@ -412,11 +411,12 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	struct page_pool *pool;
 	unsigned int i;
 
-	pool = ipoib_pool_create(priv->ca, &rxq->napi, IPOIB_PP_FLAGS, 0, rxq->size);
+	rxq->buf_size = min_t(unsigned int, PAGE_SIZE, roundup_pow_of_two(mtu));
+	pool = ipoib_pool_create(priv->ca, &rxq->napi, IPOIB_PP_FLAGS, 0,
+				 DIV_ROUND_UP(rxq->size * rxq->buf_size, PAGE_SIZE));
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	rxq->pool = pool;
-	rxq->buf_size = min_t(unsigned int, PAGE_SIZE, roundup_pow_of_two(mtu));
 	for (i = 0; i < IPOIB_BATCH; i++)
 		rxq->sge[i][1].length = rxq->buf_size;
 	for (i = 0; i < rxq->size; i++)
@@ -427,7 +427,8 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	ipoib_rx_refill(rxq);
 	local_bh_enable();
 	napi_enable(&rxq->napi);
-	ib_req_notify_cq(rxq->cq, IB_CQ_NEXT_COMP);
+	/* Posts what could not be posted, and arms the CQ. */
+	ipoib_ud_schedule(&rxq->napi);
 	return 0;
 }
 

@@ -53,6 +53,11 @@
 #define IPOIB_CM_SETUP_MAX	(HZ + HZ / 2)
 /* Pages of a receive buffer: a packet of 65520 octets and its encapsulation header. */
 #define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_ENCAP_LEN + IPOIB_MTU_MAX, PAGE_SIZE)
+/*
+ * A received message up to this long is copied. The first page of a longer one counts whole in
+ * its socket: 16 times its length at most, so a socket takes messages also where pages are large.
+ */
+#define IPOIB_CM_RX_COPY	max_t(unsigned int, IPOIB_RX_COPY, PAGE_SIZE / 16)
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
 /*
@@ -211,11 +216,11 @@ enum ipoib_peer_state {
  *	has done either; the other one is tried if it does not know that any more
  * @until: jiffies: end of the pause after a refusal; in IPOIB_PEER_CONNECTING, until then
  *	frames too long for UD wait
+ * @passing_until: jiffies: until then frames that are too long for UD are dropped, as the reason
+ *	why there is no connection may pass; then their senders get the MTU of UD
  * @failures: failed attempts in a row; a connection that was never verified is one
  * @unverified: nothing arrived on the last connection sent on, nor on one since: in
  *	IPOIB_PEER_REFUSED one that the peer makes is not relied upon before @until either
- * @passing_until: jiffies: until then frames that are too long for UD are dropped, as the reason
- *	why there is no connection may pass; then their senders get the MTU of UD
  * @queue: frames too long for UD that wait, whole with their &struct ipoib_header; in
  *	IPOIB_PEER_CONNECTING
  * @conns: its connections, by &ipoib_conn.peer_list
@@ -235,11 +240,11 @@ struct ipoib_peer {
 	enum ipoib_peer_state state;
 	u8 sid;
 	unsigned long until;
+	unsigned long passing_until;
 	unsigned int failures;
 	bool unverified;
 	struct sk_buff_head queue;
 	struct list_head conns;
-	unsigned long passing_until;
 	struct hlist_node hash;
 	unsigned int users;
 	unsigned long last_rx;
@@ -558,14 +563,14 @@ static inline bool ipoib_peer_is_passing(const struct ipoib_peer *peer)
 	return READ_ONCE(peer->passing_until) - jiffies - 1 < IPOIB_CM_PASSING;
 }
 
+/**
+ * ipoib_cm_port - number of a port, by which what its peers have is counted
+ * @cm: connected mode of the interface
  * @lid: LID of the port
  * @mac: MAC address, NULL on InfiniBand
  *
  * Return: of InfiniBand the LID without the LMC, as ipoib_police_pass() has it, else the MAC
  * address
-/**
- * ipoib_cm_port - number of a port, by which what its peers have is counted
- * @cm: connected mode of the interface
  */
 static inline u64 ipoib_cm_port(const struct ipoib_cm *cm, u32 lid, const u8 *mac)
 {
@@ -725,12 +730,12 @@ void ipoib_conn_send_last(struct ipoib_conn *conn);
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* rx.c */
+void ipoib_cm_srq_fail(struct ipoib_cm *cm);
 unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
 bool ipoib_cm_rx_is_crowded(const struct ipoib_cm *cm);
-void ipoib_cm_srq_fail(struct ipoib_cm *cm);
 bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm);
 bool ipoib_cm_rx_probe(struct ipoib_cm *cm);
 void ipoib_cm_rx_fence(struct ipoib_cm *cm);

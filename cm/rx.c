@@ -265,7 +265,7 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 		 * been read since, to be copied: what else is read leaves the slot.
 		 */
 		ib_dma_sync_single_for_device(ca, slot->sge[0].addr,
-					      IPOIB_ENCAP_LEN + IPOIB_RX_COPY,
+					      IPOIB_ENCAP_LEN + IPOIB_CM_RX_COPY,
 					      DMA_FROM_DEVICE);
 	}
 	if (bufs->srq)
@@ -472,13 +472,13 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm, struct ipoib_cm_slot *slot,
 				       unsigned int len)
 {
-	bool copy = len <= IPOIB_ENCAP_LEN + IPOIB_RX_COPY;
+	bool copy = len <= IPOIB_ENCAP_LEN + IPOIB_CM_RX_COPY;
 	unsigned int head = copy ? len : IPOIB_ENCAP_LEN;
 	unsigned int i, part, size;
 	struct sk_buff *skb;
 
-	skb = napi_alloc_skb(&cm->rx_napi,
-			     IPOIB_LLADDR_LEN + head + (copy ? 0 : IPOIB_RX_LINEAR));
+	skb = ipoib_rx_alloc_skb(&cm->rx_napi,
+				 IPOIB_LLADDR_LEN + head + (copy ? 0 : IPOIB_RX_LINEAR));
 	if (unlikely(!skb))
 		return NULL;
 	skb_put(skb, IPOIB_LLADDR_LEN);

@@ -8,6 +8,9 @@
  *            GSO packets by PACKET_VNET_HDR: HEX are its headers of IP and TCP,
  *            whose lengths and checksums are filled in, OCTETS those of its payload,
  *            SEGMENT those of a segment
+ *        raw_frame sum IF LLADDR START
+ *            a frame whose checksum begins with octet START of it: by PACKET_VNET_HDR, or by
+ *            AF_XDP where the kernel takes none from there that begins in a header
  *        raw_frame recv IF ETHERTYPE COUNT TIMEOUT_MS
  *            print "ready", then one line per frame with what the driver said
  *            about it; exit 0 once COUNT frames came, 1 at the deadline
@@ -25,10 +28,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include <linux/if_packet.h>
+#include <linux/if_xdp.h>
 #include <linux/virtio_net.h>
 
 #define LLADDR_LEN 20
@@ -178,6 +183,105 @@ static int do_vnet(char **argv, int argc)
 	return 0;
 }
 
+/* Of linux/if_xdp.h since 6.8, or 6.11 */
+#ifndef XDP_TX_METADATA
+#define XDP_TX_METADATA 2
+#define XDP_TXMD_FLAGS_CHECKSUM 2
+#endif
+#ifndef XDP_UMEM_TX_METADATA_LEN
+#define XDP_UMEM_TX_METADATA_LEN 4
+#endif
+
+struct umem {
+	uint64_t addr, len;
+	uint32_t chunk_size, headroom, flags, tx_metadata_len;
+};
+
+struct tx_metadata {
+	uint64_t flags;
+	uint16_t csum_start, csum_offset;
+	uint32_t pad[3];
+};
+
+#define CHUNK 4096
+#define XSK_RING 64
+
+/* In copy mode, which any device has */
+static int xsk_send(int ifindex, const uint8_t *frame, int len, int start)
+{
+	struct sockaddr_xdp to = {
+		.sxdp_family = AF_XDP,
+		.sxdp_flags = XDP_COPY,
+		.sxdp_ifindex = ifindex,
+	};
+	struct umem umem = {
+		.len = 16 * CHUNK,
+		.chunk_size = CHUNK,
+		.flags = XDP_UMEM_TX_METADATA_LEN,
+		.tx_metadata_len = sizeof(struct tx_metadata),
+	};
+	int fd = socket(AF_XDP, SOCK_RAW, 0), ring = XSK_RING;
+	struct tx_metadata *meta;
+	struct xdp_mmap_offsets at;
+	socklen_t atlen = sizeof(at);
+	struct xdp_desc *desc;
+	uint8_t *area, *tx;
+
+	if (fd < 0)
+		return die("AF_XDP");
+	area = mmap(NULL, umem.len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	umem.addr = (uintptr_t)area;
+	if (area == MAP_FAILED ||
+	    setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &umem, sizeof(umem)) ||
+	    setsockopt(fd, SOL_XDP, XDP_UMEM_FILL_RING, &ring, sizeof(ring)) ||
+	    setsockopt(fd, SOL_XDP, XDP_UMEM_COMPLETION_RING, &ring, sizeof(ring)) ||
+	    setsockopt(fd, SOL_XDP, XDP_TX_RING, &ring, sizeof(ring)) ||
+	    getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &at, &atlen))
+		return die("rings");
+	tx = mmap(NULL, at.tx.desc + XSK_RING * sizeof(*desc), PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_POPULATE, fd, XDP_PGOFF_TX_RING);
+	if (tx == MAP_FAILED || bind(fd, (struct sockaddr *)&to, sizeof(to)))
+		return die("bind");
+	meta = (struct tx_metadata *)area;
+	meta->flags = XDP_TXMD_FLAGS_CHECKSUM;
+	meta->csum_start = start;
+	memcpy(meta + 1, frame, len);
+	desc = (struct xdp_desc *)(tx + at.tx.desc);
+	desc->addr = sizeof(*meta);
+	desc->len = len;
+	desc->options = XDP_TX_METADATA;
+	__atomic_store_n((uint32_t *)(tx + at.tx.producer), 1, __ATOMIC_RELEASE);
+	if (sendto(fd, NULL, 0, MSG_DONTWAIT, NULL, 0) < 0)
+		return die("sendto, AF_XDP");
+	return 0;
+}
+
+static int do_sum(char **argv)
+{
+	struct {
+		struct virtio_net_hdr vnet;
+		uint8_t frame[HEADER_LEN + 64];
+	} __attribute__((packed)) data = { .vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM };
+	int fd = socket(AF_PACKET, SOCK_RAW, 0), on = 1;
+	struct sockaddr_ll to = { .sll_family = AF_PACKET };
+
+	to.sll_ifindex = if_nametoindex(argv[0]);
+	/* An EtherType for experiments, which no stack takes */
+	put16(data.frame + LLADDR_LEN, 0x88b5);
+	memcpy(&to.sll_protocol, data.frame + LLADDR_LEN, sizeof(to.sll_protocol));
+	data.vnet.csum_start = atoi(argv[2]);
+	errno = EINVAL;
+	if (!to.sll_ifindex || unhex(argv[1], data.frame, LLADDR_LEN) != LLADDR_LEN)
+		return die("arguments");
+	if (fd < 0 || setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &on, sizeof(on)))
+		return die("socket");
+	if (sendto(fd, &data, sizeof(data), 0, (struct sockaddr *)&to, sizeof(to)) > 0)
+		return 0;
+	if (errno != EINVAL)
+		return die("sendto");
+	return xsk_send(to.sll_ifindex, data.frame, sizeof(data.frame), data.vnet.csum_start);
+}
+
 static long now_ms(void)
 {
 	struct timespec ts;
@@ -231,10 +335,13 @@ int main(int argc, char **argv)
 		return do_send(argv + 2, argc - 2);
 	if (argc >= 8 && !strcmp(argv[1], "vnet"))
 		return do_vnet(argv + 2, argc - 2);
+	if (argc == 5 && !strcmp(argv[1], "sum"))
+		return do_sum(argv + 2);
 	if (argc == 6 && !strcmp(argv[1], "recv"))
 		return do_recv(argv + 2);
 	fputs("usage: raw_frame send IF LLADDR ETHERTYPE HEX [COUNT]\n"
 	      "       raw_frame vnet IF LLADDR ETHERTYPE HEX OCTETS SEGMENT [COUNT]\n"
+	      "       raw_frame sum IF LLADDR START\n"
 	      "       raw_frame recv IF ETHERTYPE COUNT TIMEOUT_MS\n", stderr);
 	return 2;
 }

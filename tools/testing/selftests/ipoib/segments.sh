@@ -45,6 +45,7 @@ CASES=(
 	"failed B23 Segments that fail are counted, and the interface recovers"
 	"down B23 The interface goes down and up under a stream"
 	"connected B23 In connected mode it is off, and comes back with datagram mode"
+	"sum_start F74 A local user may have a checksum begin anywhere in a frame: it is sent, and nothing is logged"
 	"dma B23 None of this read or wrote what was not mapped"
 )
 NEEDS=([same]=offered [many]=offered [udp]=offered
@@ -453,6 +454,20 @@ connected()
 	check "TSO" feature_is tx-tcp-segmentation on
 	check "TSO6" feature_is tx-tcp6-segmentation on
 	transfer_as -gt 20 "$(ip4 3)"
+}
+
+# The part of a frame that the checksum begins in is not on the wire.
+sum_start()
+{
+	local before start
+
+	check "ping" wait_ping 2 3
+	before=$(counter 2 tx_packets)
+	for start in 0 18 40; do
+		check "send" in_node 2 raw_frame sum ib0 "$(lladdr 3)" "$start"
+	done
+	check "sent" within 1000 counter_is 2 tx_packets -ge $((before + 3))
+	check_eq "log" "$(klog | grep -c 'skb_headlen\|skb_checksum_help')" 0
 }
 
 dma()
