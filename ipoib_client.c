@@ -128,6 +128,9 @@ static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 		}
 		return;
 	}
+	/* Of any port: where several are bonded their speed depends on the others. */
+	if (ipoib_event_is_speed(event->event))
+		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 	if (priv->port != event->element.port_num)
 		return;
 	priv->fabric->event(priv, event->event);

@@ -49,6 +49,13 @@ static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
 #define ipoib_pool_set_napi(params, instance)	((void)(instance))
 #endif
 
+/* An event for a change of speed without one of the port is 7.0. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#define ipoib_event_is_speed(event)	((event) == IB_EVENT_DEVICE_SPEED_CHANGE)
+#else
+#define ipoib_event_is_speed(event)	false
+#endif
+
 /* The number of path records in an SA answer became unsigned in 6.3. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
 typedef unsigned int ipoib_num_paths_t;
@@ -56,13 +63,6 @@ typedef unsigned int ipoib_num_paths_t;
 typedef int ipoib_num_paths_t;
 #endif
 
-/*
- * header_ops::parse() has the device as a parameter since 7.0, and in the stable kernels
- * that took the change, so its type is asked for and not the version.
- */
-#define IPOIB_HEADER_PARSE(func)					\
-	static __maybe_unused int					\
-	func##_nodev(const struct sk_buff *skb, unsigned char *haddr)	\
 /*
  * The interface of a port is made in the network namespace of the RDMA device since 6.16. Before,
  * that was the initial one: CNI plug-ins and scripts for those kernels look for the interface
@@ -74,6 +74,13 @@ typedef int ipoib_num_paths_t;
 #define ipoib_ca_net(ca)	((void)(ca), &init_net)
 #endif
 
+/*
+ * header_ops::parse() has the device as a parameter since 7.0, and in the stable kernels
+ * that took the change, so its type is asked for and not the version.
+ */
+#define IPOIB_HEADER_PARSE(func)					\
+	static __maybe_unused int					\
+	func##_nodev(const struct sk_buff *skb, unsigned char *haddr)	\
 	{								\
 		return func(skb, skb->dev, haddr);			\
 	}
