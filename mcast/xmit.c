@@ -19,6 +19,8 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/jiffies.h>
+#include <net/if_inet6.h>
+#include <net/ip.h>
 
 #include "mcast/mcast.h"
 
@@ -168,6 +170,35 @@ static enum ipoib_stat ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
 									   IPOIB_TX_TO_BROADCAST;
 }
 
+/*
+ * The MGID of a frame follows from its network layer (RFC 4391 section 4), but a program may have
+ * built another (keepalived: that of ff02::ffff:ffff for ff02::1). Give a frame for a group
+ * without a listener that of the network layer. Returns false if it has it already, or there is
+ * none; else the data of the frame may have moved.
+ */
+static bool ipoib_mcast_send_by_ip(const struct ipoib_dev *priv, struct sk_buff *skb)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+	const struct ipv6hdr *ip6 = (const void *)(header + 1);
+	const struct iphdr *ip4 = (const void *)(header + 1);
+	unsigned int len = skb_headlen(skb) - sizeof(*header);
+	const u8 *broadcast = priv->netdev->broadcast;
+	struct ipoib_lladdr to;
+
+	if (header->encap.proto == htons(ETH_P_IP) && len >= sizeof(*ip4) &&
+	    ipv4_is_multicast(ip4->daddr))
+		ip_ib_mc_map(ip4->daddr, broadcast, (char *)&to);
+	else if (header->encap.proto == htons(ETH_P_IPV6) && len >= sizeof(*ip6) &&
+		 ipv6_addr_is_multicast(&ip6->daddr))
+		ipv6_ib_mc_map(&ip6->daddr, broadcast, (char *)&to);
+	else
+		return false;
+	if (!memcmp(&to, &header->lladdr, sizeof(to)) || skb_cow_head(skb, 0))
+		return false;
+	memcpy(skb->data, &to, sizeof(to));
+	return true;
+}
+
 static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
@@ -195,12 +226,34 @@ static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 		what = ah ? what : IPOIB_TX_NO_BROADCAST;
 	}
 	spin_unlock(&priv->mcast.lock);
+	/* Once: after that it has the address that it would get. */
+	if (what == IPOIB_TX_NO_GROUP && ipoib_mcast_send_by_ip(priv, skb)) {
+		ipoib_mcast_xmit(txq, skb);
+		return;
+	}
 	if (!ah) {
 		ipoib_drop(priv, skb, what);
 		return;
 	}
 	ipoib_stat_add(priv, what, 1);
 	ipoib_ud_xmit(txq, skb, ah, IPOIB_MCAST_QPN);
+}
+
+/*
+ * P_Key 0 in the destination of a packet socket stands for this link: programs that build
+ * addresses of groups by themselves (keepalived) do not know its P_Key. Returns whether it was 0;
+ * then it has been written, and the data of the frame may have moved.
+ */
+static bool ipoib_mcast_send_fill_pkey(const struct ipoib_dev *priv, struct sk_buff *skb)
+{
+	const struct ipoib_mgid *link = (const void *)priv->broadcast_mgid.raw;
+	const struct ipoib_lladdr *to = (const void *)skb->data;
+	const struct ipoib_mgid *mgid = (const void *)to->gid;
+
+	if (mgid->pkey || skb_cow_head(skb, 0))
+		return false;
+	((struct ipoib_mgid *)((struct ipoib_lladdr *)skb->data)->gid)->pkey = link->pkey;
+	return true;
 }
 
 /**
@@ -218,6 +271,10 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	struct ipoib_ah *ah = NULL;
 
 	mcast = rhashtable_lookup(&priv->mcast.table, to->gid, ipoib_mcast_params);
+	if (unlikely(!mcast) && ipoib_mcast_send_fill_pkey(priv, skb)) {
+		to = (const void *)skb->data;
+		mcast = rhashtable_lookup(&priv->mcast.table, to->gid, ipoib_mcast_params);
+	}
 	if (likely(mcast)) {
 		ipoib_touch(&mcast->used);
 		ah = ipoib_mcast_send_ah(mcast);

@@ -27,6 +27,7 @@ CASES=(
 	"ifupdown - ifupdown sets mode, MTU and address, and makes a child and takes it away"
 	"dhcp - systemd-networkd gets an IPv4 and an IPv6 address from dnsmasq"
 	"radvd - the kernel takes a prefix that radvd advertises"
+	"keepalived F72 a peer follows an IPv6 address that keepalived has moved at once"
 	"chrony - chronyd follows another by time stamps of the kernel of what it receives"
 	"ibacm - ibacm finds the path to an IP address, the SA's"
 	"modules - the list of modules that udev has systemd load for InfiniBand loads the driver"
@@ -313,6 +314,34 @@ radvd()
 	node_ip 1 link set ib0 up
 	check "address" slowwait 30 has_prefix fd0a::
 	background_stop
+}
+
+neighbour_is()
+{
+	node_ip 1 neigh show "$1" dev ib0 | grep -q "lladdr $2 "
+}
+
+# Node 1 has seen the address at another node.
+keepalived()
+{
+	local vip=fd09::7777 there
+
+	there=$(lladdr 2 | sed 's/../&:/g; s/:$//')
+	box_by_hand
+	node_ip 1 addr add fd09::1/64 dev ib0 nodad
+	node_ip 1 neigh replace "$vip" dev ib0 nud reachable lladdr "$(sed 's/..$/77/' <<< "$there")"
+	background 2 keepalived -n -l -P -f "$EXAMPLES/keepalived/keepalived.conf" \
+		-p "$TESTDIR/keepalived.pid" -r "$TESTDIR/vrrp.pid" > "$TESTDIR/keepalived.log" 2>&1
+	check "address" slowwait 30 node_ip_has 2 "$vip"
+	check "node 1 follows" within 5000 neighbour_is "$vip" "$there"
+	check "ping" ping_ok 1 "$vip"
+	background_stop
+	node_ip 1 neigh flush dev ib0
+}
+
+node_ip_has()
+{
+	node_ip "$1" -6 -o addr show dev ib0 | grep -q "$2"
 }
 
 chrony()

@@ -34,6 +34,10 @@ CASES=(
 	"elsewhere:ff12401b800100000000000001010102 F20,U8 nor to one of another partition"
 	"elsewhere:ff124242ffff00000000000001010103 F20,U5 nor to one that is neither IPv4 nor IPv6"
 	"elsewhere:ff02401bffff00000000000001010104 F20,U4 nor to one that is not transient"
+	"pkey_zero F72 P_Key 0 in the address of a group stands for the link's"
+	"by_ip:4 F72 what is sent to a group without listeners goes to the one that its IP address names"
+	"by_ip:6 F72 so does IPv6"
+	"by_ip_none F72,U49 and nowhere if that has none either"
 	"heard_elsewhere F20,U4,U5,U8 such groups are not joined for who listens to them either"
 	"reports U49,U57 IGMP and MLD reports go out though nobody listens"
 	"appears:239.20.2.1 U53,A6 a listener that appears gets what was sent to all, on a tree of its own"
@@ -97,6 +101,58 @@ elsewhere()
 	check_eq "dropped" "$(xstat 1 tx_drop_other_link)" $((dropped + 3))
 	check_not "a member" sa_knows "$1"
 	check_eq "known to the driver" "$(grep -c "$(sed 's/..../&:/g; s/:$//' <<< "$1")" "$(mcg_file 1)")" 0
+}
+
+# to_mgid MGID PROTO HEX: three frames of node 1
+to_mgid()
+{
+	capture_start to_mgid
+	check "send" in_node 1 raw_frame send ib0 "00ffffff$1" "$2" "$3" 3
+	check "the broadcast group" in_node 1 raw_frame send ib0 "$(lladdr_broadcast 1)" 0x88b5 cafe
+	capture_stop
+}
+
+went_to()
+{
+	check_eq "frames to $1" "$(frame_count op=64 "$(from 1)" "dgid=$1" "$2")" "$3"
+}
+
+pkey_zero()
+{
+	to_mgid ff12401b000000000000000000000001 0x88b5 cafe
+	went_to ff12:401b:ffff::1 type=88b5 3
+}
+
+# An address that no group of IP has, as keepalived sends to
+by_ip()
+{
+	if [ "$1" = 4 ]; then
+		to_mgid ff12401b00000000000000000fffff01 0x800 "$(ip4_hex e0000001)"
+		went_to ff12:401b:ffff::1 ip.dst=224.0.0.1 3
+	else
+		to_mgid ff12601b000000000000fffffffffff1 0x86dd "$(ip6_hex ff020000000000000000000000000001)"
+		went_to ff12:601b:ffff::1 ip6.dst=ff02::1 3
+	fi
+}
+
+by_ip_none()
+{
+	local dropped
+
+	dropped=$(xstat 1 tx_drop_no_listener)
+	to_mgid ff12601b000000000000fffffffffff2 0x86dd "$(ip6_hex ff020000000000000000000000004399)"
+	check "dropped" within 3000 xstat_is 1 tx_drop_no_listener -eq $((dropped + 3))
+}
+
+# ip4_hex DESTINATION, ip6_hex DESTINATION: a datagram that has no more than its header
+ip4_hex()
+{
+	printf '4500001400000000013b00000a090001%s' "$1"
+}
+
+ip6_hex()
+{
+	printf '6000000000003b01fd090000000000000000000000000001%s' "$1"
 }
 
 # mgid_short HEX: as inet_ntop writes it
