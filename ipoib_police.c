@@ -5,8 +5,9 @@
  * A frame of these makes the stack keep a neighbour, and the answer needs a path to the GID
  * that it names, so a node that names GIDs at will costs entries and queries. A frame is free
  * if each link-layer address in it has the GID that it came from. Any other takes a token of
- * its source, which is a LID, or on RoCE a GID, that the sender cannot choose. A frame that
- * names a multicast GID is dropped: the stack would send unicast to that group.
+ * its source, which is a LID, or on RoCE a GID: a sender chooses neither, but by raw Ethernet
+ * frames. A frame that names a multicast GID is dropped: the stack would send unicast to that
+ * group.
  */
 #include <linux/if_arp.h>
 #include <linux/jhash.h>
