@@ -768,6 +768,32 @@ int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame)
 	return flags;
 }
 
+/* ---- address handles ---- */
+
+/* rdmavt copies what a handle has when a send is posted; an HCA may read it until the send is done. */
+static void softib_ah_check(struct rvt_qp *qp, u64 ah)
+{
+	unsigned long flags;
+	u32 i;
+
+	if (qp->ibqp.qp_type != IB_QPT_UD || qp->ibqp.uobject)
+		return;
+	spin_lock_irqsave(&qp->s_hlock, flags);
+	spin_lock(&qp->s_lock);
+	for (i = qp->s_last; i != qp->s_head; i = i + 1 < qp->s_size ? i + 1 : 0)
+		WARN_ONCE((uintptr_t)rvt_get_swqe_ptr(qp, i)->ud_wr.wr.ah == ah,
+			  "softib: a send uses an address handle that is destroyed\n");
+	spin_unlock(&qp->s_lock);
+	spin_unlock_irqrestore(&qp->s_hlock, flags);
+}
+
+static int softib_destroy_ah(struct ib_ah *ah, u32 flags)
+{
+	if (!ah->uobject)
+		rvt_qp_iter(ib_to_rvt(ah->device), (uintptr_t)ah, softib_ah_check);
+	return softib_rvt.destroy_ah(ah, flags);
+}
+
 /* ---- queues in user space ---- */
 
 static void softib_vma_open(struct vm_area_struct *vma)
@@ -847,6 +873,7 @@ int softib_enable_driver(struct ib_device *ibdev)
 	ops->req_notify_cq = softib_notify_cq;
 	ops->get_dma_mr = softib_get_dma_mr;
 	ops->mmap = softib_mmap;
+	ops->destroy_ah = softib_destroy_ah;
 	/* Such a region would be registered by a work request, which there is not. */
 	ops->alloc_mr = NULL;
 	if (dev->node->model->moderation)

@@ -14,6 +14,8 @@
 
 : "${HCA:=mlx5}"
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
 
 OCTETS=1000000
 
@@ -22,6 +24,7 @@ CASES=(
 	"full B21 Datagrams that are sent faster than they leave wait, and all arrive in order"
 	"held B21 Where completions are held back the queue stops, and goes on when they come"
 	"down B21 An interface with a queue that stands still goes down and comes up"
+	"handles U13 An address handle stays until the sends that use it have left"
 	"removed B21 An HCA with a queue that stands still is pulled out, and another comes"
 	"queue_timeout B21 A queue that stands still for long is said to, and started anew"
 )
@@ -165,6 +168,25 @@ down()
 	let_go
 	check "up" node_ip 2 link set ib0 up
 	check "carrier" wait_carrier 2
+	check "ping" wait_ping 2 3
+}
+
+# After a restart of the SM each path has a new handle. The HCA has 16 sends to make then.
+handles()
+{
+	local before
+
+	check "ping" wait_ping 2 3
+	knob_set 2 latency_us 50000
+	background 2 ping -n -q -i 0.003 -s 1000 "$(ip4 3)" > /dev/null
+	for _ in 1 2 3; do
+		before=$(xstat 2 path_queries)
+		opensm_kill
+		opensm_start
+		check "a new record" slowwait 20 xstat_is 2 path_queries -gt "$before"
+	done
+	knob_set 2 latency_us 0
+	background_stop
 	check "ping" wait_ping 2 3
 }
 
