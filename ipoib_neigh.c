@@ -652,9 +652,11 @@ int ipoib_neigh_init(struct ipoib_dev *priv)
  */
 void ipoib_neigh_exit(struct ipoib_dev *priv)
 {
+	unsigned int kind;
+
 	WARN_ON_ONCE(!list_empty(&priv->neigh.list));
-	WARN_ON_ONCE(atomic_read(&priv->neigh.queued[IPOIB_WAIT_PATH]));
-	WARN_ON_ONCE(atomic_read(&priv->neigh.queued[IPOIB_WAIT_CONN]));
+	for (kind = 0; kind < IPOIB_WAIT_KINDS; kind++)
+		WARN_ON_ONCE(atomic_read(&priv->neigh.queued[kind]));
 	destroy_workqueue(priv->neigh.wq);
 	rhashtable_destroy(&priv->neigh.table);
 }
