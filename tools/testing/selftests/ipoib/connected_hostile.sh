@@ -23,6 +23,7 @@ CASES=(
 	"reserved:00 C12,C29 a request that is as it should be is granted"
 	"reserved:ff C29,C36 so is one with other bits in the reserved octet"
 	"alternate C37 one with an alternate path is granted, without that"
+	"limited U9,C35 so is one of a limited member of the partition"
 	"reads F86 so is one that asks for more RDMA reads than an HCA has"
 	"linux_sid C21 so is one to Linux' own service ID"
 	"huge C26,C28 a Receive MTU of 4 GB is not believed, but does no harm"
@@ -75,6 +76,7 @@ CASES=(
 	"dreq_storm C35 a storm of DREQs ends no connection"
 	"dreq_known C35 DREQs that end a connection end it once, and it is made anew"
 	"stale_request C14,C35 who is told that his QPN is stale asks again by another, once"
+	"service_ids C21 a peer that knows none is asked by the RFC's service ID and then by Linux' own, again and again"
 	"wrong_reply C15,C35 a REP with another QPN than was asked is refused"
 	"reply_reserved F22,C29 one with other bits in the reserved octet is not"
 	"patience C35 who is asked for patience for hours has some for seconds"
@@ -157,6 +159,13 @@ answered()
 reserved()
 {
 	forged "reserved$1" "private=${1}00424200010000"
+	check_num "REP" "$(answers "$CM_REP")" -ge 1
+	check_eq "REJ" "$(answers "$CM_REJ")" 0
+}
+
+limited()
+{
+	forged limited pkey=7fff
 	check_num "REP" "$(answers "$CM_REP")" -ge 1
 	check_eq "REJ" "$(answers "$CM_REJ")" 0
 }
@@ -1183,6 +1192,32 @@ stale_request()
 	check "asks no more" asked 424242 2
 	node_ip 2 neigh del 10.9.9.8 dev ib0
 	asked_nothing_more
+}
+
+# sids QPN: the service IDs of the requests for it, in their order
+sids()
+{
+	cm_messages "$CM_REQ" "$(from 2)" -f cm.sid | grep "$1\$" | tr '\n' ' '
+}
+
+sids_are()
+{
+	[[ $(sids "$1") == "$2"* ]]
+}
+
+# The CM of node 3 refuses, as no listener has that number. A peer pauses after two.
+service_ids()
+{
+	local both='0100000000424545 1000000000424545 '
+
+	capture_start service_ids
+	send_nobody 10.9.9.9 424545
+	check "both" busywait 3000 sids_are 424545 "$both"
+	nap 1
+	send_nobody 10.9.9.9 424545
+	check "both again" busywait 3000 sids_are 424545 "$both$both"
+	capture_stop
+	node_ip 2 neigh del 10.9.9.9 dev ib0
 }
 
 wrong_reply()

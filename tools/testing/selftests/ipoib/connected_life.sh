@@ -23,6 +23,7 @@ CASES=(
 	"short_refused C19 nor is one slow whose QP takes no send any more when it is stopped"
 	"returned C35,F4 a connection that ends leaves its place among those of its port to the next one"
 	"memory C13,C20 one receive is posted for each idle connection, and a margin; none without"
+	"counted B19 octets on connections are counted with the encapsulation header, at both ends"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"smaller_grants C27,C28 so it does if it is asked"
 	"no_srq C13 an HCA without shared receive queues has connections, too"
@@ -246,6 +247,23 @@ replug()
 }
 
 # Two SGEs: two pages.
+# Whatever else goes from node 1 to node 2 meanwhile counts at both, too.
+counted()
+{
+	local sent received
+
+	check "connection" connect 1 2
+	sent=$(counter 1 tx_bytes)
+	received=$(counter 2 rx_bytes)
+	check "ping" ping_lossless 1 "$(ip4 2)" 100 -s 1000
+	sent=$(($(counter 1 tx_bytes) - sent))
+	received=$(($(counter 2 rx_bytes) - received))
+	check_num "octets sent" "$sent" -ge $((100 * 1032))
+	check_num "octets sent" "$sent" -lt $((100 * 1036))
+	check_num "octets received" "$received" -ge $((100 * 1032))
+	check_num "octets received" "$received" -lt $((100 * 1036))
+}
+
 smaller()
 {
 	capture_start smaller

@@ -46,6 +46,7 @@ CASES=(
 	"idle C20 connections that nobody uses end, and give back what they had"
 	"backlog F67 no more than 4096 frames of an interface wait for room on connections, the others count"
 	"backlog_others F67 other peers do not notice, and in the end none waits"
+	"backlog_again F67 then as many may wait again"
 	"down C19 an interface with many goes down at once, and none is left"
 )
 
@@ -304,6 +305,16 @@ backlog_others()
 {
 	check "ping" ping_lossless 3 "$(ip4 2)" 20 -s 20000
 	check "ping" ping_lossless 2 "$(ip4 3)" 20 -s 20000
+	check "none waits" slowwait 60 waiting_is 0
+}
+
+# By other peers: those are not asked again at once.
+backlog_again()
+{
+	peers $((SILENT + 0x1000)) 20
+	in_node 2 "$LIB_DIR/gid_flood.py" ib0 $((SILENT + 0x1000)) 20 "$(port_gid_hex 1)" 300 ||
+		fail "cannot send"
+	check_num "frames that wait" "$(waiting)" -ge 1000
 	check "none waits" slowwait 60 waiting_is 0
 }
 

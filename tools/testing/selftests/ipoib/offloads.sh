@@ -32,6 +32,7 @@ CASES=(
 	"switched B23 TSO is switched off and on by ethtool"
 	"connected B23 In connected mode it is off, packets are sent whole, and the wish is kept"
 	"failed B23 Large sends that fail are counted, and the interface recovers"
+	"wrong_sum B23 A datagram with a wrong checksum is dropped by the stack, though the HCA computes checksums"
 )
 NEEDS=([cut]=offered:1 [wire]=offered:1 [counted]=offered:1 [lossy]=offered:1 [mtu]=offered:1
 	[ipv6]=offered:1 [switched]=offered:1 [connected]=offered:1 [failed]=offered:1)
@@ -176,6 +177,45 @@ failed()
 	check_eq "failed sends left" "$(knob_get 2 fail_send)" 0
 	check "errors" counter_is 2 tx_errors -gt 0
 	check "ping" slowwait 10 ping_ok 2 "$(ip4 3)"
+}
+
+# udp_field NODE NAME: of /proc/net/snmp
+udp_field()
+{
+	in_node "$1" awk -v name="$2" '/^Udp:/ && !n { for (i = 2; i <= NF; i++) if ($i == name) n = i; next }
+		/^Udp:/ { print $n }' /proc/net/snmp
+}
+
+wrong_sums_are()
+{
+	[ "$(udp_field 3 InCsumErrors)" -ge "$1" ]
+}
+
+# Twelve octets of UDP to port 9 of node 3: the first has the sum that is right, the others have not.
+wrong_sum()
+{
+	local before ip
+
+	check "ping" wait_ping 2 3
+	background 3 socat -u UDP4-RECV:9 "OPEN:$TESTDIR/wrong_sum,creat"
+	before=$(udp_field 3 InCsumErrors)
+	ip=$(ip_udp_hex "$(ip4 2)" "$(ip4 3)")
+	check "send" in_node 2 raw_frame send ib0 "$(lladdr 3)" 0x800 "${ip}ffff00000000" 5
+	check "dropped" within 3000 wrong_sums_are $((before + 5))
+	check_eq "received" "$(cat "$TESTDIR/wrong_sum" 2> /dev/null)" ""
+	background_stop
+}
+
+# ip_udp_hex FROM TO: the headers of IPv4 and UDP of a datagram of four octets but for the sum of UDP
+ip_udp_hex()
+{
+	python3 -c '
+import socket, struct, sys
+ip = bytearray(struct.pack(">BBHHHBBH4s4s", 0x45, 0, 32, 1, 0, 64, 17, 0,
+                           socket.inet_aton(sys.argv[1]), socket.inet_aton(sys.argv[2])))
+total = sum(struct.unpack(">10H", ip))
+struct.pack_into(">H", ip, 10, ~(total + (total >> 16)) & 0xffff)
+print((bytes(ip) + struct.pack(">HHH", 4391, 9, 12)).hex())' "$@"
 }
 
 ktap_main "$@"

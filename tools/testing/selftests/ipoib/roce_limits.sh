@@ -131,6 +131,9 @@ paths()
 		done
 		note "found after $(($(now_ms) - start)) ms"
 		check "a place" slowwait 30 newcomer fe8000000000000000009999000000ac
+		# none has been used for so long
+		nap 6
+		check "at once" within 2000 newcomer fe8000000000000000009999000000ad
 		check_eq "paths" "$(path_count 1)" "$PATHS"
 		;;
 	gone)

@@ -34,6 +34,7 @@ CASES=(
 	"new_child B27 a child made later has its parent's"
 	"alone B27 a child can have one of its own"
 	"back B27,B28 with the port's own GUID all is as before"
+	"released B27 the HCA goes, and no entry of its GID table is held"
 )
 
 # What the administrator chooses: two that no HCA here has
@@ -302,6 +303,19 @@ back()
 	check "child" slowwait 20 guid_is c0 "${ORIGINAL:24}"
 	check "ping" wait_ping 1 2
 	check "child's ping" slowwait 20 child_ping
+}
+
+released()
+{
+	klog_mark released
+	hca_remove 2
+	check "gone" slowwait 10 no_hca 2
+	check_not "an entry is held" klog_has 'GID entry ref leak'
+}
+
+no_hca()
+{
+	! rdma dev show "$(ibdev "$1")" > /dev/null 2>&1
 }
 
 ktap_main "$@"

@@ -38,6 +38,7 @@ CASES=(
 	"many_left U56,F31 of two hundred groups that are left at once the SA is told once each, one after the other, within seconds"
 	"misfit:q:Q_Key U55,U58 a listener does not join a group whose Q_Key is not the link's, and says so"
 	"misfit:m:MTU U55,U58 MTU"
+	"misfit:g:MTU U55,U58 a greater MTU than the link's"
 	"misfit:s:SL U55,U58 SL"
 	"misfit:h:hop U55,U58 hop limit"
 	"misfit:p:P_Key U55,U58 P_Key"
@@ -546,6 +547,7 @@ misfit_made()
 	case $1 in
 	q) n=1 qkey=00000b1c ;;
 	m) n=2 mtu=83 ;;
+	g) n=6 mtu=85 ;;
 	s) n=3 sl_hop=10000000 ;;
 	h) n=4 sl_hop=00000007 ;;
 	p) n=5 pkey=9234 ;;

@@ -24,6 +24,7 @@ CASES=(
 	"no_sm A14 without any subnet manager it can be unloaded"
 	"sm_dead A8 with the subnet manager dead it can be unloaded"
 	"sm_dead_joining U54 and with joins under way to a dead subnet manager"
+	"sm_dead_asking U20 and with queries for paths under way"
 	"sm_dead_softib A8 an HCA can go with the subnet manager dead, its interface at once"
 )
 
@@ -167,6 +168,20 @@ unload_joining()
 sm_dead_joining()
 {
 	takes_less "rmmod" "$LIMIT" unload_joining
+	opensm_start
+	back
+}
+
+unload_asking()
+{
+	sm_dies
+	in_node 1 "$LIB_DIR/gid_flood.py" ib0 0 100 || fail "cannot send"
+	unload
+}
+
+sm_dead_asking()
+{
+	takes_less "rmmod" "$LIMIT" unload_asking
 	opensm_start
 	back
 }
