@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The map of tools/testing/coverage: which tests reach which lines of the driver.
+
+It is a JSON file in the cache:
+
+	commit, date
+	tests	name: {seconds, bad: results that are bad}
+	files	name: {sha, lines: {line: [function, [test, ...]]}}
+
+Lines are those with the begin of a basic block. Those of init and exit code are reached by all
+tests that load the driver.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+
+REPO = pathlib.Path(__file__).resolve().parent.parent.parent.parent
+
+
+def map_file():
+    """Where the map is"""
+    return pathlib.Path(os.environ["IPOIB_VM_CACHE"]) / "coverage/map.json"
+
+
+def digest(file):
+    """The sha of a file of the repository, or nothing"""
+    path = REPO / file
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+class Map:
+    """What is in the file"""
+
+    def __init__(self, content):
+        self.content = content
+        self.commit, self.tests = content["commit"], content["tests"]
+        self.files = content["files"]
+        self.fresh = {file: of["sha"] == digest(file) for file, of in self.files.items()}
+
+    @classmethod
+    def load(cls):
+        """The map, or None if there is none"""
+        file = map_file()
+        return cls(json.loads(file.read_text())) if file.exists() else None
+
+    def lines(self, file):
+        """{line: (function, tests)}"""
+        of = self.files.get(file, {"lines": {}})
+        return {int(line): tuple(words) for line, words in of["lines"].items()}
+
+    def seconds(self, test):
+        """How long a test takes, or None"""
+        return self.tests.get(test, {}).get("seconds")
+
+    def at(self, file, first, last, function=""):
+        """Tests that reach the lines from first to last: those of the blocks that begin there,
+        or else of the one that begins last before, in the function if one is named"""
+        lines = {line: tests for line, (of, tests) in self.lines(file).items()
+                 if not function or of == function}
+        begun = [line for line in lines if first <= line <= last]
+        if not begun:
+            begun = sorted(line for line in lines if line < first)[-1:]
+        return set().union(*(lines[line] for line in begun)) if begun else None
+
+    def of_uses(self, name, depth=3):
+        """Tests that reach a line with the name of what has no block of its own: a macro, a
+        variable, a function that is part of its callers. Macros that use it count by their uses"""
+        found, word = set(), re.compile(rf"\b{re.escape(name)}\b")
+        for path in sorted(REPO.glob("*.[ch]")) + sorted(REPO.glob("*/*.[ch]")):
+            file = str(path.relative_to(REPO))
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if not word.search(line) or re.match(r"\s*(/?\*|//)", line):
+                    continue
+                macro = re.match(r"#\s*define\s+(\w+)", line)
+                if macro and macro[1] != name and depth:
+                    found |= self.of_uses(macro[1], depth - 1)
+                elif line[:1] in " \t" and self.fresh.get(file):
+                    found |= self.at(file, number, number) or set()
+        return found
+
+    def of_fault(self, fault):
+        """Tests that reach a fault; None if that is not known. Sets, the first of which are to
+        be preferred: those that reach a block that begins in the statement, and those that reach
+        the block before, in which the statement may begin. If the file has changed since, those
+        that reach the function. What has no blocks of its own counts by its uses, or else by
+        its file."""
+        file, function = fault["file"], fault["function"]
+        first, last = int(fault["first"]), int(fault["last"])
+        lines = self.lines(file)
+        own = [tests for of, tests in lines.values() if of == function]
+        if not own:
+            found = self.of_uses(function)
+            if found or not lines:
+                return [found] if found else None
+        if own and self.fresh[file] and first:
+            found = [self.at(file, first, last, function), self.at(file, first, first - 1, function)]
+            if found != [None, None]:
+                return [found[0] or set(), (found[1] or set()) - (found[0] or set())]
+        return [set().union(*(own or [tests for _, tests in lines.values()]))]
