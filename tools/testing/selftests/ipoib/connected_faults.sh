@@ -511,13 +511,6 @@ failed_sends()
 	check "one connection" slowwait 15 settled_after_ping
 }
 
-peer_failures()
-{
-	cm_view "$1" | awk -v gid="$(port_gid_hex "$2")" '
-		/^peer:/ { gsub(":", "", $3); on = $3 == gid }
-		/failures:/ && on { print $2 }'
-}
-
 # unanswered COUNT: of node 1 to node 2
 unanswered()
 {

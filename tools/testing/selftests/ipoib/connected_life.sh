@@ -24,6 +24,7 @@ CASES=(
 	"returned C35,F4 a connection that ends leaves its place among those of its port to the next one"
 	"memory C13,C20 one receive is posted for each idle connection, and a margin; none without"
 	"counted B19 octets on connections are counted with the encapsulation header, at both ends"
+	"burst F67 packets beyond the ring of a connection wait, and none is lost"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"smaller_grants C27,C28 so it does if it is asked"
 	"no_srq C13 an HCA without shared receive queues has connections, too"
@@ -262,6 +263,15 @@ counted()
 	check_num "octets sent" "$sent" -lt $((100 * 1036))
 	check_num "octets received" "$received" -ge $((100 * 1032))
 	check_num "octets received" "$received" -lt $((100 * 1036))
+}
+
+# 32 are in the ring while each takes 5 ms.
+burst()
+{
+	check "connection" connect 1 2
+	knob_set 2 delay_ms_rc 5
+	check "ping" ping_lossless 1 "$(ip4 2)" 100 -l 100 -s 20000
+	knob_set 2 delay_ms_rc 0
 }
 
 smaller()

@@ -148,6 +148,7 @@ full_own()
 {
 	check_eq "connections of node 2 to node 1" "$(conns 2 1)" ""
 	check_eq "all connections of node 2" "$(total)" 1
+	check_eq "failures of node 1" "$(peer_failures 2 1)" 0
 }
 
 # idle_for FIRST COUNT SECONDS: none of those has been used for so long

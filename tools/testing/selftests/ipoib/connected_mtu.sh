@@ -486,17 +486,22 @@ transports_change()
 # passing WHAT: while packets that no datagram takes go both ways
 passing()
 {
+	local start
+
 	in_connected
 	forget_pmtu
 	in_node 2 ip route flush cache
 	check "connection" connect 1 2
 	background 1 ping -n -q -i 0.02 -s 20000 -M 'do' "$(ip4 2)" > /dev/null
 	background 2 ping -n -q -i 0.02 -s 20000 -M 'do' "$(ip4 1)" > /dev/null
+	start=$(now_ms)
 	case $1 in
 	cq) cq_fails ;;
 	transport) transports_change ;;
 	esac
 	check "long ones" slowwait 15 ping_ok 1 "$(ip4 2)" -s 20000 -M 'do'
+	# not when what is lost has been waited for, half a minute
+	check_num "milliseconds" $(($(now_ms) - start)) -lt $((20000 * SLOW))
 	check "and back" slowwait 5 ping_ok 2 "$(ip4 1)" -s 20000 -M 'do'
 	check "no MTU of datagrams at node 1" no_pmtu 1 2
 	check "nor at node 2" no_pmtu 2 1

@@ -82,6 +82,14 @@ peer_state_is()
 	[ "$(peer_state "$1" "$2")" = "$3" ]
 }
 
+# peer_failures NODE TO
+peer_failures()
+{
+	cm_view "$1" | awk -v gid="$(port_gid_hex "$2")" '
+		/^peer:/ { gsub(":", "", $3); on = $3 == gid }
+		/failures:/ && on { print $2 }'
+}
+
 # receives NODE: how many of connections are posted
 receives()
 {

@@ -133,7 +133,9 @@ paths()
 		check "a place" slowwait 30 newcomer fe8000000000000000009999000000ac
 		# none has been used for so long
 		nap 6
+		# the first has the place of the one before, which was not found
 		check "at once" within 2000 newcomer fe8000000000000000009999000000ad
+		check "one more" within 1000 newcomer fe8000000000000000009999000000ae
 		check_eq "paths" "$(path_count 1)" "$PATHS"
 		;;
 	gone)

@@ -308,6 +308,8 @@ back()
 released()
 {
 	klog_mark released
+	down
+	check "set" set_address "$(with "${ORIGINAL:24}")"
 	hca_remove 2
 	check "gone" slowwait 10 no_hca 2
 	check_not "an entry is held" klog_has 'GID entry ref leak'
