@@ -164,7 +164,8 @@ static inline bool ipoib_sa_is_silent(int status)
 extern const struct ipoib_fabric_ops ipoib_sa_ops;
 extern struct ib_sa_client ipoib_sa_client;
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid);
-bool ipoib_sa_notice_on(struct ipoib_agent *agent);
+bool ipoib_sa_notice_on(const struct ipoib_agent *agent);
+void ipoib_sa_monitor(struct ipoib_agent *agent, bool on);
 int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid);
 int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast);
 int ipoib_sa_query_groups(struct ipoib_dev *priv);

@@ -262,7 +262,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 
 	/* After this no group is made. Each ends in its work, at once. */
 	spin_lock_bh(&priv->mcast.lock);
-	priv->mcast.routes &= IPOIB_ROUTES_ASKED;
+	ipoib_mcast_route_end(priv);
 	list_for_each_entry(mcast, &priv->mcast.list, list)
 		mod_delayed_work(priv->wq, &mcast->work, 0);
 	spin_unlock_bh(&priv->mcast.lock);

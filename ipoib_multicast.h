@@ -110,11 +110,15 @@ enum ipoib_mcast_state {
  * @asked_at: jiffies: when the fabric was asked last, or was to be
  * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
  *	IPOIB_MCAST_ABSENT, and after an invalidation, or to recheck a member; of
- *	a member that needs no recheck: since when it is known to be valid
+ *	a member that needs no recheck: since when it is known to be valid. Missing groups
+ *	and members that the SA reports are asked for later
  * @invalidated_at: jiffies: when a membership was given up because the SA does not
  *	know it; work only
  * @recheck_interval: jiffies after which a membership that does not keep its group
- *	is read again if the SA reports nothing; until then it is assumed valid
+ *	is set again; until then it is assumed valid
+ * @sample_at: jiffies: time of the next sample, of a group that is only sent to
+ * @samples: how many samples in a row have found frames. With IPOIB_MCAST_SAMPLES the group is
+ *	monitored: the port subscribes to the SA's reports. Under mcast.lock
  * @absences: how often in a row there was no such group
  * @backoff: milliseconds to the next try
  * @reason: why the last try failed, enum ipoib_check (mcast/mcast.h)
@@ -152,6 +156,8 @@ struct ipoib_mcast {
 	unsigned long retry_at;
 	unsigned long invalidated_at;
 	unsigned long recheck_interval;
+	unsigned long sample_at;
+	u8 samples;
 	unsigned int absences;
 	unsigned int backoff;
 	u8 reason;

@@ -423,30 +423,6 @@ void ipoib_neigh_all_stale(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_neigh_port_moved - the SA reports that a port has come or gone
- * @priv: the interface
- * @gid: GID of the port
- * @here: it is in service; else it is not
- *
- * What is known of a port that went is dropped. One that came may have another
- * LID: frames use the old handle until there is an answer.
- *
- * Context: any but hard interrupt
- */
-void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid, bool here)
-{
-	struct ipoib_neigh *neigh;
-
-	spin_lock_bh(&priv->neigh.lock);
-	neigh = ipoib_neigh_lookup(priv, gid->raw);
-	if (neigh && here)
-		ipoib_neigh_mark_stale(neigh);
-	else if (neigh)
-		ipoib_neigh_unlink(neigh, IPOIB_TX_NO_PATH);
-	spin_unlock_bh(&priv->neigh.lock);
-}
-
-/**
  * ipoib_neigh_mac_moved - the MAC address that has a GID is known
  * @priv: the interface
  * @gid: the GID

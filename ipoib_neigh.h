@@ -242,7 +242,6 @@ void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames);
 void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa_path_rec *rec);
 void ipoib_neigh_all_stale(struct ipoib_dev *priv);
-void ipoib_neigh_port_moved(struct ipoib_dev *priv, const union ib_gid *gid, bool here);
 void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, const u8 *mac);
 void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned long age);
 int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec);

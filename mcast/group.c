@@ -56,6 +56,23 @@ u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast)
 	return users ? IPOIB_JOIN_SEND : 0;
 }
 
+/**
+ * ipoib_mcast_group_set_samples - count the samples in a row that have found frames to a group
+ * @mcast: the group
+ * @samples: up to IPOIB_MCAST_SAMPLES, with which the group is monitored
+ *
+ * Context: mcast.lock held
+ */
+void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples)
+{
+	bool was = mcast->samples == IPOIB_MCAST_SAMPLES, is = samples == IPOIB_MCAST_SAMPLES;
+
+	lockdep_assert_held(&mcast->priv->mcast.lock);
+	mcast->samples = samples;
+	if (was != is)
+		ipoib_sa_monitor(mcast->priv->agent, is);
+}
+
 static bool ipoib_mcast_group_only_routes(u8 users)
 {
 	return users & IPOIB_USER_ROUTE && !(users & IPOIB_USER_LISTEN);
@@ -80,6 +97,8 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	priv->mcast.nroute -= ipoib_mcast_group_only_routes(mcast->users);
 	priv->mcast.nroute += ipoib_mcast_group_only_routes(users);
 	WRITE_ONCE(mcast->users, users);
+	mcast->sample_at = jiffies + ipoib_backoff_spread(IPOIB_MCAST_SAMPLE);
+	ipoib_mcast_group_set_samples(mcast, 0);
 	/* One that is granted would have the group left before its time. */
 	if (!users)
 		ipoib_credit_put(priv->neigh.limit, &mcast->credit);

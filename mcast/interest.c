@@ -22,8 +22,9 @@
 
 /* ---- routing ---- */
 
-/* Without reports the groups are listed from time to time. */
+/* How often the groups are listed: without reports, and with them so much later. */
 #define IPOIB_ROUTES_POLL	(10 * HZ)
+#define IPOIB_ROUTES_REPORTED	(300 * HZ)
 /* The first pause after a failure; the longest is as long as a poll's. */
 #define IPOIB_ROUTES_RETRY	(HZ / 2)
 
@@ -111,6 +112,21 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 	ipoib_mcast_resync(priv);
 }
 
+/**
+ * ipoib_mcast_route_end - multicast is not routed any more
+ * @priv: the interface
+ *
+ * Context: mcast.lock held
+ */
+void ipoib_mcast_route_end(struct ipoib_dev *priv)
+{
+	lockdep_assert_held(&priv->mcast.lock);
+	if (!(priv->mcast.routes & IPOIB_ROUTES_ON))
+		return;
+	priv->mcast.routes &= IPOIB_ROUTES_ASKED;
+	ipoib_sa_monitor(priv->agent, false);
+}
+
 /*
  * Follow the flags, and ask for the groups of the link if it is time to. There is one list at
  * a time: of two the first would be older than what has been reported before the second.
@@ -124,30 +140,33 @@ static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 	struct ipoib_groups *groups = &priv->mcast;
 	unsigned long delay = ULONG_MAX;
 	struct ipoib_mcast *mcast;
+	bool reported;
 	int err;
 
 	spin_lock_bh(&groups->lock);
 	if (!routing && groups->routes & IPOIB_ROUTES_ON) {
-		groups->routes &= IPOIB_ROUTES_ASKED;
+		ipoib_mcast_route_end(priv);
 		list_for_each_entry(mcast, &groups->list, list)
 			ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 	}
 	if (routing && !(groups->routes & IPOIB_ROUTES_ON) && ipoib_mcast_is_open(priv)) {
 		groups->routes |= IPOIB_ROUTES_ON;
 		groups->routes_pause = 0;
+		ipoib_sa_monitor(priv->agent, true);
 		ipoib_mcast_route_due(priv, 0);
 	}
 	if (!(groups->routes & IPOIB_ROUTES_ON) || groups->routes & IPOIB_ROUTES_ASKED ||
 	    !test_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		goto unlock;
-	/* Reports may stop without notification. */
-	delay = IPOIB_ROUTES_POLL;
-	if (groups->routes & IPOIB_ROUTES_DUE || !ipoib_sa_notice_on(priv->agent))
-		delay = ipoib_mcast_until(groups->routes_at);
-	if (delay)
+	/* Reports may stop without notification, and a subscription may be silent. */
+	reported = !(groups->routes & IPOIB_ROUTES_DUE) && ipoib_sa_notice_on(priv->agent);
+	delay = ipoib_mcast_until(groups->routes_at + (reported ? IPOIB_ROUTES_REPORTED : 0));
+	if (delay) {
+		delay = min(delay, IPOIB_ROUTES_POLL + 0ul);
 		goto unlock;
+	}
 	groups->routes = IPOIB_ROUTES_ON | IPOIB_ROUTES_ASKED;
-	groups->routes_at = jiffies + IPOIB_ROUTES_POLL;
+	groups->routes_at = jiffies + ipoib_backoff_spread(IPOIB_ROUTES_POLL);
 	spin_unlock_bh(&groups->lock);
 	err = ipoib_sa_query_groups(priv);
 	if (err)

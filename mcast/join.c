@@ -127,15 +127,15 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
-/* How long a group is assumed to be missing, without reports and with them. */
+/* How long a group is assumed to be missing. */
 #define IPOIB_ABSENT		(HZ / 2)
 #define IPOIB_ABSENT_MAX	(4 * HZ)
-#define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
 /* How long listeners may take to register with a new SM. */
 #define IPOIB_GRACE		(2 * HZ)
-/* The longest recheck interval of a membership if the SA reports nothing. */
-#define IPOIB_MCAST_RECHECK_MAX	(60 * HZ)
+/* The longest recheck interval of a membership, and half as much; so much later with reports. */
+#define IPOIB_MCAST_RECHECK_MAX	(40 * HZ)
+#define IPOIB_RECHECK_REPORTED	(300 * HZ)
 
 /* May the SA be asked for a group? The broadcast group goes first. */
 static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
@@ -265,7 +265,7 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	}
 	mcast->attached = receives;
 	mcast->rec = *rec;
-	WRITE_ONCE(mcast->recheck_interval, IPOIB_MCAST_RECHECK_MIN);
+	WRITE_ONCE(mcast->recheck_interval, ipoib_backoff_spread(IPOIB_MCAST_RECHECK_MIN));
 	WRITE_ONCE(mcast->absences, 0);
 	WRITE_ONCE(mcast->held, state);
 	if (moves)
@@ -319,20 +319,18 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned int n = READ_ONCE(mcast->absences);
-	unsigned long pause = IPOIB_ABSENT_REPORTED;
 
 	ipoib_mcast_member_invalidate(mcast);
 	if (grace)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	mcast->reason = IPOIB_CHECK_MISSING;
 	mcast->backoff = 0;
-	/* Until then no frame has the SA asked for the group again. */
-	if (!priv->agent || !ipoib_sa_notice_on(priv->agent)) {
-		pause = ipoib_backoff(n, IPOIB_ABSENT, IPOIB_ABSENT_MAX);
-		WRITE_ONCE(mcast->absences, n + 1);
-	}
-	/* First, or the next frame takes the pause to be over. */
-	WRITE_ONCE(mcast->retry_at, jiffies + pause);
+	WRITE_ONCE(mcast->absences, n + 1);
+	/*
+	 * Until then no frame has the SA asked for the group again. First, or the next frame
+	 * takes the pause to be over.
+	 */
+	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_backoff(n, IPOIB_ABSENT, IPOIB_ABSENT_MAX));
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
 	/* It has been made meanwhile, or routers have nothing here. */
@@ -734,33 +732,58 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 
 /*
  * Have a membership rechecked if that is due. A membership that does not keep its group
- * has to be rechecked from time to time without reports: the group may have been deleted,
- * or created anew. The interval doubles with each recheck, to limit the load that all
- * nodes together put on the SA.
+ * has to be rechecked from time to time: the group may have been deleted, or created anew. The
+ * interval doubles with each recheck, to limit the load that all nodes together put on the SA.
+ * With reports it is longer: a subscription may be silent. A group that is only sent to needs
+ * no recheck before the next frame.
  *
  * Return: jiffies until the next recheck, or ULONG_MAX
  */
 static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
-	unsigned long delay;
+	unsigned long delay, at;
+	bool reported;
 
 	if (!agent || mcast->state != IPOIB_MCAST_MEMBER ||
 	    mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK) ||
-	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)))
+	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)) ||
+	    (mcast->users == IPOIB_USER_SEND &&
+	     time_before_eq(READ_ONCE(mcast->used), mcast->retry_at)))
 		return ULONG_MAX;
+	reported = ipoib_sa_notice_on(agent);
+	at = mcast->retry_at + mcast->recheck_interval;
+	delay = ipoib_mcast_until(at + (reported ? IPOIB_RECHECK_REPORTED : 0));
 	/* Reports may stop without notification. */
-	if (ipoib_sa_notice_on(agent)) {
-		WRITE_ONCE(mcast->retry_at, jiffies);
-		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
-	}
-	delay = ipoib_mcast_until(mcast->retry_at + mcast->recheck_interval);
-	if (!delay) {
-		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
-		mcast->recheck_interval = min(mcast->recheck_interval * 2,
-					      IPOIB_MCAST_RECHECK_MAX + 0ul);
-	}
-	return delay;
+	if (delay)
+		return min(delay, IPOIB_MCAST_RECHECK_MIN + 0ul);
+	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
+	mcast->recheck_interval = ipoib_backoff_spread(min(mcast->recheck_interval * 2,
+							   IPOIB_MCAST_RECHECK_MAX + 0ul));
+	return 0;
+}
+
+/*
+ * Sample whether frames are sent to a group that has no other use here. RFC 4391 section 10: a
+ * sender monitors such a group by the SA's reports (U52).
+ *
+ * Return: jiffies until the next sample, or ULONG_MAX
+ */
+static unsigned long ipoib_mcast_sample(struct ipoib_mcast *mcast)
+{
+	unsigned long left = ipoib_mcast_until(mcast->sample_at);
+	u8 samples = 0;
+
+	if (!mcast->priv->agent || mcast->users != IPOIB_USER_SEND)
+		return ULONG_MAX;
+	if (left)
+		return left;
+	if (ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_MCAST_SAMPLE))
+		samples = min(mcast->samples + 1, IPOIB_MCAST_SAMPLES);
+	ipoib_mcast_group_set_samples(mcast, samples);
+	left = ipoib_backoff_spread(IPOIB_MCAST_SAMPLE);
+	mcast->sample_at = jiffies + left;
+	return left;
 }
 
 /*
@@ -780,7 +803,7 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
 		return;
 	left = ipoib_mcast_until(mcast->retry_at);
-	delay = ipoib_mcast_schedule_recheck(mcast);
+	delay = min(ipoib_mcast_sample(mcast), ipoib_mcast_schedule_recheck(mcast));
 	if (!mcast->settled && !ipoib_mcast_until(mcast->settled_at))
 		WRITE_ONCE(mcast->settled, true);
 	if (!mcast->settled)

@@ -17,14 +17,22 @@
 #define IPOIB_SEND_UNUSED	(60 * HZ)
 /* How long frames wait for an answer of the SA. */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
-/* The first recheck interval of a membership if the SA reports nothing. */
+/* The first recheck interval of a membership, and half as much. */
 #define IPOIB_MCAST_RECHECK_MIN	(10 * HZ)
+/*
+ * A sample finds frames of the last 3 s, the next one comes after 3 to 4.5 s, and four in a row
+ * that find some make a group monitored. Frames that the stack sends by itself do not: reports of
+ * listeners (IGMP, MLD) take some seconds, router solicitations have pauses of 4, 8, 16 s
+ * (RFC 7559).
+ */
+#define IPOIB_MCAST_SAMPLE	(3 * HZ)
+#define IPOIB_MCAST_SAMPLES	4
 /* Rejoin hold-off: how often to check whether ib_sa has left an invalidated group. */
 #define IPOIB_MCAST_HOLD_OFF	(HZ / 50)
 /* The longest hold-off. */
 #define IPOIB_MCAST_HOLD_OFF_MAX	HZ
 /* The longest pause, and more: nothing of a group is due later. */
-#define IPOIB_MCAST_AHEAD	(120 * HZ)
+#define IPOIB_MCAST_AHEAD	(600 * HZ)
 /* A join granted so soon after an invalidation is confirmed with the SA. */
 #define IPOIB_MCAST_CONFIRM	(2 * HZ)
 
@@ -167,10 +175,12 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state);
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
+void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples);
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state);
 
 /* mcast/interest.c */
 void ipoib_mcast_interest_work(struct work_struct *work);
+void ipoib_mcast_route_end(struct ipoib_dev *priv);
 void ipoib_mcast_route_due(struct ipoib_dev *priv, unsigned long delay);
 void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid);
 

@@ -59,17 +59,23 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 	}
 }
 
+/* A group that the SA would report is looked up so much later. */
+#define IPOIB_ABSENT_REPORTED	(30 * HZ)
+
 /* It was missing at the last question. Ask again, and go on meanwhile. */
 static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 {
+	struct ipoib_agent *agent = mcast->priv->agent;
+	bool reported = agent && ipoib_sa_notice_on(agent);
+
 	if (mcast->state != IPOIB_MCAST_ABSENT)
 		return false;
-	if (ipoib_mcast_until(mcast->retry_at))
+	if (mcast->events & IPOIB_MCAST_EV_ASK)
+		return false;
+	if (ipoib_mcast_until(mcast->retry_at + (reported ? IPOIB_ABSENT_REPORTED : 0)))
 		return true;
-	if (!(mcast->events & IPOIB_MCAST_EV_ASK)) {
-		mcast->asked_at = jiffies;
-		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
-	}
+	mcast->asked_at = jiffies;
+	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	return false;
 }
 

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The agent of a port: where the SA is, questions to it that ib_sa has no function for, and
- * what it reports: ports and groups that come and go.
+ * what it reports: groups that come and go.
  *
  * The interface of a port makes a &struct ipoib_agent, which its children share. It
  * keeps a list of the requests under way, and hands each answer to its caller,
  * exactly once: with the answer, or with an error when it timed out, was cancelled or
  * could not be sent.
  *
- * RFC 4391 section 10 has senders subscribe to the creation and deletion of
- * groups (traps 66 and 67, U52); traps 64 and 65 are about ports. A port
- * subscribes when its first interface comes up and ends that when the last one
- * goes down. The SA keeps subscriptions in memory: after a change of the SM
- * they are made anew, and whatever happened meanwhile is asked for.
+ * RFC 4391 section 10 has senders subscribe to the creation and deletion of groups (traps 66
+ * and 67, U52) to monitor groups, and section 11 routers (U57). OpenSM compares the GID of an
+ * InformInfo with the issuer of the trap, the SM: a subscription is for all groups of the
+ * subnet, and each of N subscribers costs the SM a report of each group. So a port subscribes
+ * while a group is monitored (&ipoib_mcast.samples), or multicast is routed, and no more if the
+ * reports exceed a budget. Without a subscription memberships and missing groups are polled.
  *
- * One work does it, one request at a time. Reports come as requests of the SA
- * to a MAD agent of their own, since another MAD agent of the port may have
- * claimed them already; then there are none for the driver, and what depends on
- * them asks the SA from time to time instead.
+ * One work makes and ends the subscription. The SA keeps it in memory: after a change of the SM
+ * it is made anew, and each group is looked up. Reports come as requests of the SA to a MAD
+ * agent of their own, since another MAD agent of the port may have claimed them already; then
+ * there are none for the driver.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -36,6 +37,11 @@
 #define IPOIB_SUB_TIMEOUT	500
 /* IBTA 13.4.6.2: response time 4.096 us * 2^18, about a second. */
 #define IPOIB_SUB_RESP_TIME	18
+/* The subscription ends so long after the last monitored group. */
+#define IPOIB_SUB_UNUSED	(20 * HZ)
+/* Reports in a minute; beyond that there is no subscription for this pause, and half as much. */
+#define IPOIB_SUB_BUDGET	300
+#define IPOIB_SUB_QUIET		(4 * 60 * HZ)
 
 /**
  * struct ipoib_sm_addr - where the SA is
@@ -52,15 +58,6 @@ struct ipoib_sm_addr {
 	u8 lmc;
 	u16 pkey_index;
 };
-
-static const char * const ipoib_trap_names[] = {
-	[IPOIB_TRAP_GID_IN - IPOIB_TRAP_GID_IN]		= "port in service",
-	[IPOIB_TRAP_GID_OUT - IPOIB_TRAP_GID_IN]	= "port out of service",
-	[IPOIB_TRAP_MGID_NEW - IPOIB_TRAP_GID_IN]	= "group created",
-	[IPOIB_TRAP_MGID_GONE - IPOIB_TRAP_GID_IN]	= "group deleted",
-};
-
-static_assert(ARRAY_SIZE(ipoib_trap_names) == IPOIB_NR_TRAPS);
 
 /**
  * struct ipoib_request - a question under way
@@ -252,7 +249,21 @@ void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner)
 	spin_unlock_bh(&agent->lock);
 }
 
-/* ---- subscriptions ---- */
+/* ---- the subscription ---- */
+
+static void ipoib_sa_sub_set_state(struct ipoib_agent *agent, enum ipoib_sub_state state)
+{
+	static const u8 next[IPOIB_NR_SUB_STATES] = {
+		[IPOIB_SUB_OFF]		= BIT(IPOIB_SUB_ASKING),
+		[IPOIB_SUB_ASKING]	= BIT(IPOIB_SUB_ON) | BIT(IPOIB_SUB_BACKOFF),
+		[IPOIB_SUB_ON]		= BIT(IPOIB_SUB_BACKOFF) | BIT(IPOIB_SUB_LEAVING),
+		[IPOIB_SUB_BACKOFF]	= BIT(IPOIB_SUB_ASKING) | BIT(IPOIB_SUB_LEAVING),
+		[IPOIB_SUB_LEAVING]	= BIT(IPOIB_SUB_OFF),
+	};
+
+	WARN_ON_ONCE(!(next[agent->sub_state] & BIT(state)));
+	WRITE_ONCE(agent->sub_state, state);
+}
 
 /* A work that is queued for an earlier time stays so. */
 static void ipoib_sa_sub_back_off(struct ipoib_agent *agent)
@@ -268,11 +279,10 @@ static void ipoib_sa_sub_back_off(struct ipoib_agent *agent)
 
 static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int err)
 {
-	if (READ_ONCE(agent->sub_warned))
+	if (agent->sub_warned)
 		return;
-	WRITE_ONCE(agent->sub_warned, true);
-	dev_warn(&agent->ca->dev,
-		 "port %u: %s: %d; no reports of groups and ports from the SA\n",
+	agent->sub_warned = true;
+	dev_warn(&agent->ca->dev, "port %u: %s: %d; no reports of groups from the SA\n",
 		 agent->port, what, err);
 }
 
@@ -281,62 +291,66 @@ static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int e
  * @agent: the agent
  *
  * Context: any
- * Return: true if the SM knows all subscriptions
+ * Return: true if the SM has granted the subscription
  */
-bool ipoib_sa_notice_on(struct ipoib_agent *agent)
+bool ipoib_sa_notice_on(const struct ipoib_agent *agent)
 {
-	return READ_ONCE(agent->sub_on) == IPOIB_NR_TRAPS;
+	return READ_ONCE(agent->sub_state) == IPOIB_SUB_ON;
 }
 
+/**
+ * ipoib_sa_monitor - count what needs reports of the SA
+ * @agent: the agent
+ * @on: a group is monitored, or an interface routes multicast, from now on; or no more
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_sa_monitor(struct ipoib_agent *agent, bool on)
+{
+	if (on && atomic_inc_return(&agent->monitors) == 1)
+		mod_delayed_work(system_unbound_wq, &agent->sub_work, ipoib_spread());
+	else if (!on && atomic_dec_and_test(&agent->monitors))
+		mod_delayed_work(system_unbound_wq, &agent->sub_work, IPOIB_SUB_UNUSED);
+}
+
+/* How long until a subscription is needed: jiffies; ULONG_MAX if nothing is monitored. */
+static unsigned long ipoib_sa_sub_until(const struct ipoib_agent *agent)
+{
+	unsigned long left = READ_ONCE(agent->quiet_until) - jiffies;
+
+	if (!atomic_read(&agent->monitors))
+		return ULONG_MAX;
+	/* Else it is long past: jiffies of 32 bits wrap. */
+	return left <= IPOIB_SUB_QUIET * 2 ? left : 0;
+}
+
+/* The last answer has the work run. */
 static void ipoib_sa_sub_answer(void *owner, int status, const struct ib_sa_mad *asked,
 				const struct ib_mad_recv_wc *answer)
 {
 	struct ipoib_agent *agent = owner;
-	struct ipoib_dev *priv;
-	bool leaving;
+	bool last;
 
 	if (READ_ONCE(agent->ends))
 		return;
 	spin_lock_bh(&agent->lock);
-	leaving = agent->sub_state == IPOIB_SUB_LEAVING;
-	if (agent->sub_state == IPOIB_SUB_ASKING && !status)
-		WRITE_ONCE(agent->sub_on, agent->sub_on + 1);
-	WRITE_ONCE(agent->sub_state, IPOIB_SUB_IDLE);
+	agent->sub_err = agent->sub_err ?: status;
+	last = !--agent->sub_pending;
 	spin_unlock_bh(&agent->lock);
-	if (!status || leaving) {
-		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
-		if (ipoib_sa_notice_on(agent)) {
-			WRITE_ONCE(agent->sub_warned, false);
-			/* What happened before that has to be asked for. */
-			spin_lock_bh(&agent->lock);
-			list_for_each_entry(priv, &agent->devs, agent_list)
-				ipoib_mcast_review(priv);
-			spin_unlock_bh(&agent->lock);
-		}
-		/* The next, or the end if the last interface has gone down. */
+	if (last)
 		mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
-		return;
-	}
-	/* The SM may be starting. */
-	if (!ipoib_sa_is_silent(status))
-		ipoib_sa_sub_warn(agent, "the SA refuses a subscription", status);
-	ipoib_sa_sub_back_off(agent);
 }
 
-/*
- * IPOIB_SUB_ASKING for the first trap that has not been granted, or IPOIB_SUB_LEAVING for the
- * last one that an SA may know of. To an SA that is silent the latter is not repeated.
- */
-static int ipoib_sa_sub_ask(struct ipoib_agent *agent, enum ipoib_sub_state state)
+/* Subscribe to both traps, or end that. */
+static void ipoib_sa_sub_ask(struct ipoib_agent *agent, bool subscribe)
 {
-	bool leaving = state == IPOIB_SUB_LEAVING;
 	struct ipoib_inform_info info = {
 		.lid_begin = cpu_to_be16(0xffff),
 		.generic = 1,
-		.subscribe = !leaving,
+		.subscribe = subscribe,
 		.type = cpu_to_be16(0xffff),
 		/* Ending it names the QP that reports go to: QP1. */
-		.qpn_resp = cpu_to_be32(leaving << 8 | IPOIB_SUB_RESP_TIME),
+		.qpn_resp = cpu_to_be32(!subscribe << 8 | IPOIB_SUB_RESP_TIME),
 		.producer = cpu_to_be32(IPOIB_PRODUCER_MANAGER),
 	};
 	struct ipoib_question question = {
@@ -345,34 +359,23 @@ static int ipoib_sa_sub_ask(struct ipoib_agent *agent, enum ipoib_sub_state stat
 		.data = &info,
 		.len = sizeof(info),
 		.timeout_ms = IPOIB_SUB_TIMEOUT,
-		.retries = !leaving,
+		.retries = 1,
 		.owner = agent,
 		.answer = ipoib_sa_sub_answer,
 	};
-	unsigned int known, n;
+	u16 trap;
 	int err;
 
 	spin_lock_bh(&agent->lock);
-	known = agent->sub_known;
-	n = leaving ? known - 1 : agent->sub_on;
-	/* The last may have been granted since the work looked. */
-	if (n == IPOIB_NR_TRAPS) {
-		spin_unlock_bh(&agent->lock);
-		return 0;
+	agent->sub_pending = IPOIB_TRAP_MGID_GONE - IPOIB_TRAP_MGID_NEW + 1;
+	agent->sub_err = 0;
+	spin_unlock_bh(&agent->lock);
+	for (trap = IPOIB_TRAP_MGID_NEW; trap <= IPOIB_TRAP_MGID_GONE; trap++) {
+		info.trap = cpu_to_be16(trap);
+		err = ipoib_sa_agent_ask(agent, &question);
+		if (err)
+			ipoib_sa_sub_answer(agent, err, NULL, NULL);
 	}
-	agent->sub_known = leaving ? n : max(known, n + 1);
-	WRITE_ONCE(agent->sub_on, min(agent->sub_on, n));
-	WRITE_ONCE(agent->sub_state, state);
-	spin_unlock_bh(&agent->lock);
-	info.trap = cpu_to_be16(IPOIB_TRAP_GID_IN + n);
-	err = ipoib_sa_agent_ask(agent, &question);
-	if (!err)
-		return 0;
-	spin_lock_bh(&agent->lock);
-	WRITE_ONCE(agent->sub_state, IPOIB_SUB_IDLE);
-	agent->sub_known = known;
-	spin_unlock_bh(&agent->lock);
-	return err;
 }
 
 /* ---- reports ---- */
@@ -426,24 +429,25 @@ static bool ipoib_sa_notice_is_genuine(const struct ib_mad_recv_wc *wc,
 
 static void ipoib_sa_notice_deliver(struct ipoib_dev *priv, const struct ipoib_notice *notice)
 {
-	u16 trap = be16_to_cpu(notice->trap);
+	bool created = notice->trap == cpu_to_be16(IPOIB_TRAP_MGID_NEW);
 	union ib_gid gid;
 
 	memcpy(gid.raw, notice->gid, sizeof(gid));
 	ipoib_stat_add(priv, IPOIB_NOTICES, 1);
-	trace_ipoib_notice(priv->netdev, gid.raw, ipoib_trap_names[trap - IPOIB_TRAP_GID_IN], 0);
-	switch (trap) {
-	case IPOIB_TRAP_GID_IN:
-	case IPOIB_TRAP_GID_OUT:
-		ipoib_neigh_port_moved(priv, &gid, trap == IPOIB_TRAP_GID_IN);
-		break;
-	case IPOIB_TRAP_MGID_NEW:
+	trace_ipoib_notice(priv->netdev, gid.raw, created ? "group created" : "group deleted", 0);
+	if (created)
 		ipoib_mcast_group_created(priv, &gid);
-		break;
-	case IPOIB_TRAP_MGID_GONE:
+	else
 		ipoib_mcast_group_deleted(priv, &gid);
-		break;
-	}
+}
+
+/* A storm of reports ends by itself: each port ends its subscription for some minutes. */
+static void ipoib_sa_notice_charge(struct ipoib_agent *agent)
+{
+	if (__ratelimit(&agent->budget))
+		return;
+	WRITE_ONCE(agent->quiet_until, jiffies + ipoib_backoff_spread(IPOIB_SUB_QUIET));
+	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 }
 
 static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
@@ -468,6 +472,7 @@ static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
 	spin_unlock_bh(&agent->lock);
 	if (good) {
 		WRITE_ONCE(agent->last_tid, mad->mad_hdr.tid);
+		ipoib_sa_notice_charge(agent);
 		ipoib_sa_notice_respond(reports, wc, sm);
 	} else {
 		ipoib_sa_sm_put(sm);
@@ -498,59 +503,100 @@ static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 						       &request, 0, ipoib_sa_notice_sent,
 						       ipoib_sa_notice_recv, agent, 0);
 	}
-	if (IS_ERR(agent->reports)) {
-		err = PTR_ERR(agent->reports);
-		agent->reports = NULL;
-		/* ib_mad says so if the method is in use. */
-		ipoib_sa_sub_warn(agent, err == -EINVAL ?
-				  "another program on this port takes its reports" :
-				  "cannot take reports", err);
-		ipoib_sa_sub_back_off(agent);
+	if (!IS_ERR(agent->reports)) {
+		ipoib_sa_sub_set_state(agent, IPOIB_SUB_ASKING);
+		ipoib_sa_sub_ask(agent, true);
 		return;
 	}
-	if (READ_ONCE(agent->sub_state) == IPOIB_SUB_IDLE && !ipoib_sa_notice_on(agent) &&
-	    ipoib_sa_sub_ask(agent, IPOIB_SUB_ASKING))
-		ipoib_sa_sub_back_off(agent);
+	err = PTR_ERR(agent->reports);
+	agent->reports = NULL;
+	/* ib_mad says so if the method is in use. */
+	ipoib_sa_sub_warn(agent, err == -EINVAL ?
+			  "another program on this port takes its reports" :
+			  "cannot take reports", err);
+	ipoib_sa_sub_back_off(agent);
 }
 
-/* Also those that the SA may have forgotten, or has not granted yet. */
-static void ipoib_sa_sub_unsubscribe(struct ipoib_agent *agent)
+static void ipoib_sa_sub_granted(struct ipoib_agent *agent)
 {
-	int err = 0;
+	struct ipoib_dev *priv;
 
-	if (READ_ONCE(agent->sub_state) != IPOIB_SUB_IDLE)
-		return;
-	if (agent->sub_known) {
-		err = ipoib_sa_sub_ask(agent, IPOIB_SUB_LEAVING);
-		if (!err)
-			return;
-	}
-	ipoib_sa_notice_unregister(agent);
-	/* There is no SM if it is -EAGAIN: it comes with an event. */
-	if (err && err != -EAGAIN)
+	ipoib_sa_sub_set_state(agent, IPOIB_SUB_ON);
+	agent->sub_warned = false;
+	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
+	/* What happened before that has to be asked for. */
+	spin_lock_bh(&agent->lock);
+	list_for_each_entry(priv, &agent->devs, agent_list)
+		ipoib_mcast_review(priv);
+	spin_unlock_bh(&agent->lock);
+}
+
+/*
+ * The next state, after all answers, or after a change of the SM: a grant of an SM before does
+ * not count. Returns false if the next step comes after a pause.
+ */
+static bool ipoib_sa_sub_follow(struct ipoib_agent *agent, int err, bool stale)
+{
+	switch (agent->sub_state) {
+	case IPOIB_SUB_ASKING:
+		if (!err && !stale) {
+			ipoib_sa_sub_granted(agent);
+			return true;
+		}
+		ipoib_sa_sub_set_state(agent, IPOIB_SUB_BACKOFF);
+		if (stale)
+			return true;
+		/* The SM may be starting. */
+		if (!ipoib_sa_is_silent(err) && err != -EAGAIN)
+			ipoib_sa_sub_warn(agent, "the SA refuses a subscription", err);
 		ipoib_sa_sub_back_off(agent);
+		return false;
+	case IPOIB_SUB_ON:
+		if (stale)
+			ipoib_sa_sub_set_state(agent, IPOIB_SUB_BACKOFF);
+		return true;
+	case IPOIB_SUB_LEAVING:
+		/* An SA that is silent is not asked again. */
+		ipoib_sa_notice_unregister(agent);
+		ipoib_sa_sub_set_state(agent, IPOIB_SUB_OFF);
+		return true;
+	default:
+		return true;
+	}
 }
 
 static void ipoib_sa_sub_work(struct work_struct *work)
 {
 	struct ipoib_agent *agent = container_of(to_delayed_work(work),
 						 struct ipoib_agent, sub_work);
+	unsigned long until;
+	bool pending, stale;
+	int err;
 
-	if (READ_ONCE(agent->ends))
+	spin_lock_bh(&agent->lock);
+	pending = agent->sub_pending;
+	err = agent->sub_err;
+	stale = agent->sub_stale;
+	agent->sub_stale &= pending;
+	spin_unlock_bh(&agent->lock);
+	if (READ_ONCE(agent->ends) || pending || !ipoib_sa_sub_follow(agent, err, stale))
 		return;
-	if (list_empty_careful(&agent->devs))
-		ipoib_sa_sub_unsubscribe(agent);
-	else
+	until = ipoib_sa_sub_until(agent);
+	if (!until && agent->sub_state != IPOIB_SUB_ON) {
 		ipoib_sa_sub_subscribe(agent);
+	} else if (until && agent->sub_state != IPOIB_SUB_OFF) {
+		ipoib_sa_sub_set_state(agent, IPOIB_SUB_LEAVING);
+		ipoib_sa_sub_ask(agent, false);
+	} else if (until && until != ULONG_MAX) {
+		queue_delayed_work(system_unbound_wq, &agent->sub_work, until);
+	}
 }
 
-/* Subscribe again, as the SM may have forgotten the subscriptions. */
+/* Subscribe again, as the SM may have forgotten the subscription. */
 static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 {
 	spin_lock_bh(&agent->lock);
-	WRITE_ONCE(agent->sub_on, 0);
-	if (agent->sub_state == IPOIB_SUB_ASKING)
-		WRITE_ONCE(agent->sub_state, IPOIB_SUB_STALE);
+	agent->sub_stale = true;
 	spin_unlock_bh(&agent->lock);
 	/* Another SM counts anew. */
 	WRITE_ONCE(agent->last_tid, 0);
@@ -559,7 +605,7 @@ static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 }
 
 /*
- * End what is left of the subscriptions of an agent that ends; no interface is up any more.
+ * End what is left of the subscription of an agent that ends; no interface is up any more.
  * The requests are on their way when the MAD agent goes. The answers are not needed, and
  * not waited for.
  */
@@ -570,9 +616,8 @@ static void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 	ipoib_sa_notice_unregister(agent);
 	/* One that is just being asked for is not to be asked again. */
 	ipoib_sa_agent_cancel(agent, agent);
-	while (agent->sub_known)
-		if (ipoib_sa_sub_ask(agent, IPOIB_SUB_LEAVING))
-			agent->sub_known--;
+	if (agent->sub_state != IPOIB_SUB_OFF)
+		ipoib_sa_sub_ask(agent, false);
 }
 
 /* ---- where the SA is ---- */
@@ -663,6 +708,10 @@ struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 	ipoib_limit_init(&agent->limit, IPOIB_QUERIES_MAX);
 	INIT_DELAYED_WORK(&agent->sub_work, ipoib_sa_sub_work);
 	agent->sub_backoff = IPOIB_SUB_BACKOFF_MIN;
+	ratelimit_state_init(&agent->budget, 60 * HZ, IPOIB_SUB_BUDGET);
+	/* Else it logs what is beyond the budget. */
+	ratelimit_set_flags(&agent->budget, RATELIMIT_MSG_ON_RELEASE);
+	agent->quiet_until = jiffies;
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL, IB_MGMT_RMPP_VERSION,
 					   ipoib_sa_agent_sent, ipoib_sa_agent_recv, agent, 0);
 	if (IS_ERR(agent->mad)) {
@@ -686,6 +735,7 @@ struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 void ipoib_sa_agent_free(struct ipoib_agent *agent)
 {
 	WRITE_ONCE(agent->ends, true);
+	WARN_ON_ONCE(atomic_read(&agent->monitors));
 	cancel_delayed_work_sync(&agent->sm_work);
 	ipoib_sa_notice_exit(agent);
 	ib_unregister_mad_agent(agent->mad);

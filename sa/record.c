@@ -74,24 +74,15 @@ unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step)
  * ipoib_sa_notice_is_sound - does a notice make sense?
  * @notice: the notice
  *
- * Return: true if it is one of those subscribed to, of a port or a group
+ * Return: true if it is one of those subscribed to, of a group
  */
 bool ipoib_sa_notice_is_sound(const struct ipoib_notice *notice)
 {
 	u32 type = be32_to_cpu(notice->type_producer);
+	u16 trap = be16_to_cpu(notice->trap);
 
-	if (!(type & IPOIB_NOTICE_GENERIC) ||
-	    (type & IPOIB_NOTICE_PRODUCER) != IPOIB_PRODUCER_MANAGER)
-		return false;
-	switch (be16_to_cpu(notice->trap)) {
-	case IPOIB_TRAP_GID_IN:
-	case IPOIB_TRAP_GID_OUT:
-		return notice->gid[0] != 0xff &&
-		       memchr_inv(notice->gid + 8, 0, 8);
-	case IPOIB_TRAP_MGID_NEW:
-	case IPOIB_TRAP_MGID_GONE:
-		return notice->gid[0] == 0xff;
-	default:
-		return false;
-	}
+	return type & IPOIB_NOTICE_GENERIC &&
+	       (type & IPOIB_NOTICE_PRODUCER) == IPOIB_PRODUCER_MANAGER &&
+	       (trap == IPOIB_TRAP_MGID_NEW || trap == IPOIB_TRAP_MGID_GONE) &&
+	       notice->gid[0] == 0xff;
 }

@@ -599,10 +599,9 @@ static void ipoib_sa_start(struct ipoib_dev *priv)
 	spin_unlock_bh(&agent->lock);
 	/* Events of the port before that may not have reached the agent. */
 	mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
-	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 }
 
-/* The SA's reports reach the interface no more. */
+/* The SA's reports reach the interface no more. Its groups have gone. */
 static void ipoib_sa_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_agent *agent = priv->agent;

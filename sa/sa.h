@@ -10,6 +10,8 @@
 #ifndef IPOIB_SA_H
 #define IPOIB_SA_H
 
+#include <linux/atomic.h>
+#include <linux/ratelimit.h>
 #include <linux/workqueue.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_sa.h>
@@ -17,11 +19,8 @@
 #include "ipoib_limit.h"
 
 /* IBTA tables 131 and 134: the reports that are subscribed to. */
-#define IPOIB_TRAP_GID_IN	64
-#define IPOIB_TRAP_GID_OUT	65
 #define IPOIB_TRAP_MGID_NEW	66
 #define IPOIB_TRAP_MGID_GONE	67
-#define IPOIB_NR_TRAPS		4
 
 /**
  * struct ipoib_member_record - MCMemberRecord on the wire, IBTA 15.2.5.17
@@ -84,13 +83,13 @@ struct ipoib_inform_info {
 };
 
 /**
- * struct ipoib_notice - Notice on the wire with the details of traps 64 to 67
+ * struct ipoib_notice - Notice on the wire with the details of traps 66 and 67
  * @type_producer: generic (bit 31), type (7 bits), producer (24 bits)
  * @trap: number of the trap
  * @issuer_lid: LID of its issuer
  * @toggle_count: not used by these traps
  * @reserved: not used
- * @gid: GID of the port, or MGID of the group, that came or went
+ * @gid: MGID of the group that was created or deleted
  * @unused: rest of the details
  * @issuer_gid: GID of its issuer
  */
@@ -150,17 +149,22 @@ struct ipoib_question {
 };
 
 /**
- * enum ipoib_sub_state - what the SA is being asked about subscriptions
- * @IPOIB_SUB_IDLE: nothing
- * @IPOIB_SUB_ASKING: to make one
- * @IPOIB_SUB_STALE: to make one, but that SM may have forgotten the port since
- * @IPOIB_SUB_LEAVING: to end one
+ * enum ipoib_sub_state - the subscription of a port to the reports of groups
+ * @IPOIB_SUB_OFF: the SA knows of none
+ * @IPOIB_SUB_ASKING: both traps have been requested
+ * @IPOIB_SUB_ON: the present SM has granted both
+ * @IPOIB_SUB_BACKOFF: not granted, or by an SM before; requested again after a pause. The SA may
+ *	know of it
+ * @IPOIB_SUB_LEAVING: the SA has been requested to end it
+ * @IPOIB_NR_SUB_STATES: number of states
  */
 enum ipoib_sub_state {
-	IPOIB_SUB_IDLE,
+	IPOIB_SUB_OFF,
 	IPOIB_SUB_ASKING,
-	IPOIB_SUB_STALE,
+	IPOIB_SUB_ON,
+	IPOIB_SUB_BACKOFF,
 	IPOIB_SUB_LEAVING,
+	IPOIB_NR_SUB_STATES,
 };
 
 /**
@@ -177,13 +181,18 @@ enum ipoib_sub_state {
  * @tid: of the last request; the first is random
  * @sm_work: looks for the SA
  * @limit: of outstanding queries
- * @reports: takes reports, NULL while not registered; notice work only
- * @sub_state: written under @lock, as the next two
- * @sub_on: how many traps, from the first on, the present SM has granted
- * @sub_known: how many, from the first on, an SA may know of
+ * @monitors: groups that are monitored, and interfaces that route multicast: with any of them
+ *	the port subscribes
+ * @reports: takes reports, NULL in IPOIB_SUB_OFF; subscription work only
+ * @sub_state: written by the subscription work only
+ * @sub_stale: event: the SM may have forgotten the port; consumed by the subscription work
+ * @sub_pending: answers to come, under @lock
+ * @sub_err: first error of the answers, under @lock
  * @sub_backoff: milliseconds to the next try; small again after an event
  * @sub_warned: it was logged that there is no subscription
- * @sub_work: notice work
+ * @sub_work: subscription work: makes each transition of @sub_state
+ * @budget: of reports
+ * @quiet_until: jiffies: no subscription until then, as there were too many reports
  * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
  */
 struct ipoib_agent {
@@ -201,13 +210,17 @@ struct ipoib_agent {
 
 	struct ipoib_limit limit;
 
+	atomic_t monitors;
 	struct ib_mad_agent *reports;
 	enum ipoib_sub_state sub_state;
-	unsigned int sub_on;
-	unsigned int sub_known;
+	bool sub_stale;
+	unsigned int sub_pending;
+	int sub_err;
 	unsigned int sub_backoff;
 	bool sub_warned;
 	struct delayed_work sub_work;
+	struct ratelimit_state budget;
+	unsigned long quiet_until;
 	__be64 last_tid;
 };
 
