@@ -39,7 +39,7 @@ TOOLS=${IPOIB_TOOLS:-$TESTDIR/tools}
 FABRIC_N=0
 PATH=$TOOLS:$PATH
 LC_ALL=C
-declare -a NODES_UP=() BACKGROUND=()
+declare -a NODES_UP=() BACKGROUND=() MONITORS=()
 
 # shellcheck source=lib_sm.sh
 . "$LIB_DIR/lib_sm.sh"
@@ -342,6 +342,7 @@ teardown()
 fabric_down()
 {
 	background_stop
+	monitors_stop
 	capture_kill
 	module_gone ib_ipoib || driver_unload
 	nodes_down
@@ -392,6 +393,18 @@ background_stop()
 		wait "$pid" 2> /dev/null
 	done
 	BACKGROUND=()
+}
+
+# monitors_stop: end what monitors of lib_mcast.sh has started
+monitors_stop()
+{
+	local pid
+
+	for pid in "${MONITORS[@]}"; do
+		kill "$pid" 2> /dev/null
+		wait "$pid" 2> /dev/null
+	done
+	MONITORS=()
 }
 
 # background_ready LOG: the last one has printed "ready" into its log

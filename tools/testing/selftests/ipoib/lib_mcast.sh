@@ -87,13 +87,13 @@ xstat_is()
 	test "$(xstat "$1" "$2")" "$3" "$4"
 }
 
-# subscribed NODE: the SA has our subscriptions to all four traps
+# subscribed NODE: the SA has our subscriptions to both traps, and no other
 subscribed()
 {
 	local n
 
 	n=$(sa_records 1 -I | grep -ci "SubscriberGID=$(port_gid "$1")")
-	[ "$n" -eq 4 ] && return
+	[ "$n" -eq 2 ] && return
 	echo "node $1 has $n subscriptions"
 	return 1
 }
@@ -101,6 +101,32 @@ subscribed()
 unsubscribed()
 {
 	! sa_records 1 -I | grep -qi "SubscriberGID=$(port_gid "$1")"
+}
+
+# routes NODE: it routes multicast, and so subscribes at once
+routes()
+{
+	node_ip "$1" link set ib0 allmulticast on
+	slowwait 20 subscribed "$1"
+}
+
+# routes_no_more NODE
+routes_no_more()
+{
+	node_ip "$1" link set ib0 allmulticast off
+}
+
+# monitors NODE: it sends to the group of Neighbour Solicitations for the next node without an
+# end, and so subscribes, in 18 s. monitors_stop and fabric_down end it; so does what takes the
+# interface down. Not in check, which is a subshell
+monitors()
+{
+	if [ -z "${MONITORS[$1]:-}" ] || ! kill -0 "${MONITORS[$1]}" 2> /dev/null; then
+		spawn "$1" udp_group send ib0 \
+			"ff02::$(solicited $(($1 % FABRIC_N + 1)))" 6990 100 1000000 500000 &
+		MONITORS[$1]=$!
+	fi
+	check "node $1 subscribes" slowwait 30 subscribed "$1"
 }
 
 # udp_to NODE GROUP PORT COUNT [INTERVAL_US]

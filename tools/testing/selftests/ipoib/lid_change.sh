@@ -3,7 +3,7 @@
 #
 # Ports get other LIDs while they are in use.
 #
-#	node1 <== RC ==> node2    node3 (told of nothing)
+#	node1 <== RC ==> node2    node3 (sees no event)
 #	  |                |        |
 #	+-+----------------+--------+-+
 #	|           switch            |
@@ -65,8 +65,7 @@ sm_with()
 	done
 }
 
-# The SM keeps its LID, and nobody is asked to register again: node 3 sees no event, and
-# its subscriptions have gone with the old SM.
+# The SM keeps its LID, and nobody is asked to register again: node 3 sees no event.
 unnoticed()
 {
 	local queries
@@ -89,8 +88,10 @@ unnoticed()
 
 subscribed_again()
 {
+	check "node 2 subscribes" routes 2
 	NO_REREG=TRUE sm_with "$(port_lid 1)" 66 "$(port_lid 3)"
 	check "node 2 has subscribed" slowwait 15 subscribed 2
+	routes_no_more 2
 }
 
 # The answers of the SA come late, so that frames are there before them.

@@ -317,6 +317,7 @@ sa_key()
 	local mgid i
 
 	i=$(pkey_index 2 0x7fff) || fail "no 0x7fff"
+	check "subscribed" routes 2
 	check "move" pkeys_set 2 "$i=0" 20=0x7fff
 	check "subscribed" slowwait 10 subscribed 2
 	check "reports" slowwait 10 report_comes
@@ -329,6 +330,7 @@ sa_key()
 	check "paths" wait_ping 2 3
 	check "move back" pkeys_set 2 "$i=0x7fff" 20=0
 	check "reports" slowwait 10 report_comes
+	routes_no_more 2
 }
 
 # A group on the link comes and goes, and node 2 is told.
