@@ -145,7 +145,7 @@
  * &ipoib_cm.rx_work (system_unbound_wq): what connections share. It does not wait behind the
  *	works of connections, and needs no RTNL, either.
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
- *	the SA, and the subscriptions to its reports.
+ *	the SA, and the subscription to its reports.
  * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before that is
  *	destroyed, under RTNL or &ipoib_cm.mutex, neither of which it takes.
  * &ipoib_ctl.work (system_unbound_wq): all that needs RTNL. Stopped only after the

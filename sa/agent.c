@@ -557,6 +557,7 @@ static bool ipoib_sa_sub_follow(struct ipoib_agent *agent, int err, bool stale)
 		return true;
 	case IPOIB_SUB_LEAVING:
 		/* An SA that is silent is not asked again. */
+		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
 		ipoib_sa_notice_unregister(agent);
 		ipoib_sa_sub_set_state(agent, IPOIB_SUB_OFF);
 		return true;

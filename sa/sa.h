@@ -185,7 +185,8 @@ enum ipoib_sub_state {
  *	the port subscribes
  * @reports: takes reports, NULL in IPOIB_SUB_OFF; subscription work only
  * @sub_state: written by the subscription work only
- * @sub_stale: event: the SM may have forgotten the port; consumed by the subscription work
+ * @sub_stale: event, under @lock: the SM may have forgotten the port; consumed by the
+ *	subscription work
  * @sub_pending: answers to come, under @lock
  * @sub_err: first error of the answers, under @lock
  * @sub_backoff: milliseconds to the next try; small again after an event
