@@ -593,11 +593,18 @@ static void ipoib_sa_sub_work(struct work_struct *work)
 	}
 }
 
-/* Subscribe again, as the SM may have forgotten the subscription. */
+/*
+ * Subscribe again, as the SM may have forgotten the subscription, and what it knows of groups:
+ * a sender that is no full member does not learn otherwise that its group is another one.
+ */
 static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 {
+	struct ipoib_dev *priv;
+
 	spin_lock_bh(&agent->lock);
 	agent->sub_stale = true;
+	list_for_each_entry(priv, &agent->devs, agent_list)
+		ipoib_mcast_review(priv);
 	spin_unlock_bh(&agent->lock);
 	/* Another SM counts anew. */
 	WRITE_ONCE(agent->last_tid, 0);
