@@ -575,12 +575,14 @@ given_back()
 # The SM's own node sends them, each the same: what they cost counts, not what they report.
 flood()
 {
-	local data reports=()
+	local data tid reports=()
 
 	check "subscribed" routes 3
-	data=$(report)
+	data=$(report tid:00000000deadbeef)
 	while [ ${#reports[@]} -lt 310 ]; do
-		reports+=("$data")
+		# umad takes no two of one number at a time
+		printf -v tid '%08x' $((0x56780000 + ${#reports[@]}))
+		reports+=("${data/deadbeef/$tid}")
 	done
 	check "sent" mad_send 1 3 1 0 "${reports[@]}"
 	check "ended" slowwait 10 unsubscribed 3
