@@ -26,7 +26,7 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN, ipoib_link_ops.setup);
 	if (!dev)
 		goto warn;
-	dev_net_set(dev, ipoib_ca_net(hca->ca));
+	dev_net_set(dev, read_pnet(&hca->ca->coredev.rdma_net));
 	priv = netdev_priv(dev);
 	priv->hca = hca;
 	priv->port = port;

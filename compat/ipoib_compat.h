@@ -64,17 +64,6 @@ typedef int ipoib_num_paths_t;
 #endif
 
 /*
- * The interface of a port is made in the network namespace of the RDMA device since 6.16. Before,
- * that was the initial one: CNI plug-ins and scripts for those kernels look for the interface
- * there, and move it.
- */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
-#define ipoib_ca_net(ca)	rdma_dev_net(ca)
-#else
-#define ipoib_ca_net(ca)	((void)(ca), &init_net)
-#endif
-
-/*
  * header_ops::parse() has the device as a parameter since 7.0, and in the stable kernels
  * that took the change, so its type is asked for and not the version.
  */
