@@ -465,10 +465,14 @@ switch_time()
 	done
 }
 
+# Sends of node 2 are under way then.
 cq_fails()
 {
+	knob_set 1 delay_ms_rc 200
+	nap 0.5
 	knob_set 2 cq_error 1
 	check "closed" slowwait 5 klog_has 'a queue of all connections has failed'
+	knob_set 1 delay_ms_rc 0
 }
 
 transports_change()

@@ -136,6 +136,7 @@ paths()
 		# the first has the place of the one before, which was not found
 		check "at once" within 2000 newcomer fe8000000000000000009999000000ad
 		check "one more" within 1000 newcomer fe8000000000000000009999000000ae
+		check "beside it" grep -q '9999:0000:00ad' "$(path_file 1)"
 		check_eq "paths" "$(path_count 1)" "$PATHS"
 		;;
 	gone)

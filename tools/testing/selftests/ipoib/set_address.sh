@@ -309,6 +309,8 @@ released()
 {
 	klog_mark released
 	down
+	# the present one would not get as far as the driver
+	check "another" set_address "$(with 0202030405060708)"
 	check "set" set_address "$(with "${ORIGINAL:24}")"
 	hca_remove 2
 	check "gone" slowwait 10 no_hca 2
