@@ -61,6 +61,7 @@
 #define SOFTIB_MAX_NODES	64
 #define SOFTIB_MAX_PORTS	2	/* per HCA; OpenSM refuses more on a CA */
 #define SOFTIB_MAX_SWPORTS	(SOFTIB_MAX_NODES * SOFTIB_MAX_PORTS)
+#define SOFTIB_MAX_VFS		8	/* virtual functions of an HCA */
 #define SOFTIB_NPKEYS		128	/* a multiple of the 32 of one PKeyTable block */
 #define SOFTIB_NGUIDS		8	/* one GUIDInfo block */
 #define SOFTIB_LFT_TOP		0xbfff	/* highest unicast LID */
@@ -372,6 +373,18 @@ struct softib_link {
 };
 
 /**
+ * struct softib_vf - what a port keeps of a virtual function
+ * @node_guid: node GUID, 0 until it is set
+ * @port_guid: port GUID, the same
+ * @state: IFLA_VF_LINK_STATE_*
+ */
+struct softib_vf {
+	u64 node_guid;
+	u64 port_guid;
+	int state;
+};
+
+/**
  * struct softib_port - one port of an HCA
  * @ibp: rdmavt's part
  * @dev: the HCA
@@ -392,6 +405,7 @@ struct softib_link {
  * @guids: GUID table, entry 0 fixed [F]
  * @trap: trap 144
  * @pma_base: PMA counters at their last clearing
+ * @vf: virtual functions
  */
 struct softib_port {
 	struct rvt_ibport ibp;
@@ -411,6 +425,7 @@ struct softib_port {
 	__be64 guids[SOFTIB_NGUIDS];
 	struct softib_trap trap;
 	struct softib_stats pma_base;
+	struct softib_vf vf[SOFTIB_MAX_VFS];
 };
 
 /**
@@ -535,7 +550,8 @@ struct softib_knob {
  * @index: from 0; node name is "softib" and this
  * @model: what its HCAs are like
  * @dev: the HCA, NULL while removed; under the fabric's mutex
- * @pdev: parent device of the HCA
+ * @pdev: parent device of the HCA, or of @pf
+ * @pf: parent device of an HCA that has virtual functions, else NULL
  * @dir: debugfs directory
  * @fault: fault knobs by traffic class
  * @fail_send: complete the next N UD sends in error
@@ -574,6 +590,9 @@ struct softib_knob {
  * @lose_last_wqe: the next N never do
  * @fail_error_send: refuse the next N sends to QPs of the kernel's users in the error state
  * @ack_times: QPs wait so many times as long for an ACK, 0: once
+ * @vfs: virtual functions of the HCA
+ * @fail_vf_set: refuse the next N changes of them
+ * @fail_vf_get: refuse the next N questions about them
  * @hold_cq: no completion handler is called, and no completion is to be seen
  * @latency_us: sends take at least so much longer; of connected QPs, the
  *	turns of the send engine do
@@ -588,6 +607,7 @@ struct softib_node {
 	const struct softib_model *model;
 	struct softib_dev *dev;
 	struct platform_device *pdev;
+	struct device *pf;
 	struct dentry *dir;
 	struct softib_fault fault[SOFTIB_CLASS_MAX];
 	u32 fail_send;
@@ -623,6 +643,9 @@ struct softib_node {
 	u32 lose_last_wqe;
 	u32 fail_error_send;
 	u32 ack_times;
+	u32 vfs;
+	u32 fail_vf_set;
+	u32 fail_vf_get;
 	u32 hold_cq;
 	u32 latency_us;
 	u32 dma_quiet;
@@ -700,6 +723,7 @@ struct softib_switch {
  * @mtu: MTU of all links, bytes
  * @mtu_enum: the same as enum ib_mtu
  * @guid_base: upper 40 bits of all GUIDs
+ * @has_vfs: HCAs have virtual functions
  * @node: the places
  * @sw: the switch
  */
@@ -714,6 +738,7 @@ struct softib_fabric {
 	u16 mtu;
 	u8 mtu_enum;
 	u64 guid_base;
+	bool has_vfs;
 	struct softib_node node[SOFTIB_MAX_NODES];
 	struct softib_switch sw;
 };
@@ -978,6 +1003,12 @@ void softib_trap_init_port(struct softib_trap *trap);
 void softib_trap_stop(struct softib_trap *trap);
 void softib_trap_repress(struct softib_trap *trap, __be64 tid);
 void softib_trap_raise(struct softib_trap *trap, u8 changes);
+
+/* softib_vf.c */
+int softib_vf_add(struct softib_dev *dev);
+void softib_vf_del(struct softib_node *node);
+int softib_vf_init(void);
+void softib_vf_exit(void);
 
 /* softib_fault.c */
 bool softib_fault_hit(u32 *knob);

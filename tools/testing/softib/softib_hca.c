@@ -382,6 +382,9 @@ int softib_hca_add(struct softib_node *node)
 		rvt_dealloc_device(rdi);
 		goto unregister_pdev;
 	}
+	ret = softib_vf_add(dev);
+	if (ret)
+		goto free_hca;
 	ret = rvt_register_device(rdi);
 	if (ret)
 		goto free_hca;
@@ -395,6 +398,7 @@ int softib_hca_add(struct softib_node *node)
 
 free_hca:
 	softib_hca_free(dev);
+	softib_vf_del(node);
 unregister_pdev:
 	softib_dma_exit(node);
 	platform_device_unregister(node->pdev);
@@ -503,6 +507,7 @@ void softib_hca_del(struct softib_node *node)
 	node->dev = NULL;
 	softib_hca_unregister(dev);
 	softib_hca_free(dev);
+	softib_vf_del(node);
 	softib_dma_exit(node);
 	platform_device_unregister(node->pdev);
 }

@@ -46,6 +46,8 @@
  * softibK/fail_error_send  refuse the next N sends to QPs in the error state
  * softibK/make_qp_ms  QPs take so long to make
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
+ * softibK/vfs        number of virtual functions; fail_vf_set, fail_vf_get: refuse the next N
+ *                    changes of them, or questions. Only with the module parameter vfs
  * softibK/ack_times  QPs wait so many times as long for an ACK
  * softibK/model      name of the model, as given to the module
  * softibK/hold_cq    1: completions of the kernel's users are held back, models with
@@ -621,6 +623,11 @@ static void softib_knobs_verbs(struct softib_node *node)
 	for (i = 0; i < ARRAY_SIZE(knobs); i++)
 		debugfs_create_u32(knobs[i].name, 0600, node->dir,
 				   knobs[i].value);
+	if (softib_fabric->has_vfs) {
+		debugfs_create_u32("vfs", 0600, node->dir, &node->vfs);
+		debugfs_create_u32("fail_vf_set", 0600, node->dir, &node->fail_vf_set);
+		debugfs_create_u32("fail_vf_get", 0600, node->dir, &node->fail_vf_get);
+	}
 	debugfs_create_file_unsafe("srq_error", 0200, node->dir, node,
 				   &softib_srq_error_fops);
 	debugfs_create_file_unsafe("cq_error", 0200, node->dir, node,

@@ -28,6 +28,10 @@ static char *hca = "generic";
 module_param(hca, charp, 0444);
 MODULE_PARM_DESC(hca, "models of the HCAs, by node; the last for all others (generic)");
 
+static int vfs;
+module_param(vfs, int, 0444);
+MODULE_PARM_DESC(vfs, "virtual functions of each HCA, 0 to 8 (0)");
+
 struct softib_fabric *softib_fabric;
 
 static int __init softib_check_params(void)
@@ -40,6 +44,10 @@ static int __init softib_check_params(void)
 	}
 	if (ports < 1 || ports > SOFTIB_MAX_PORTS) {
 		pr_err("softib: ports is 1 or 2\n");
+		return -EINVAL;
+	}
+	if (vfs < 0 || vfs > SOFTIB_MAX_VFS) {
+		pr_err("softib: vfs is 0 to %d\n", SOFTIB_MAX_VFS);
 		return -EINVAL;
 	}
 	if (mtu != ib_mtu_enum_to_int(ib_mtu_int_to_enum(mtu))) {
@@ -69,9 +77,11 @@ static struct softib_fabric *__init softib_fabric_alloc(void)
 	fabric->mtu = mtu;
 	fabric->mtu_enum = ib_mtu_int_to_enum(mtu);
 	fabric->guid_base = guid_base & ~0xffffffUL;
+	fabric->has_vfs = vfs;
 	for (i = 0; i < nodes; i++) {
 		fabric->node[i].index = i;
 		fabric->node[i].mcast_limit = SOFTIB_MAX_MCAST_GRP;
+		fabric->node[i].vfs = vfs;
 		fabric->node[i].model = softib_model_select(hca, i);
 		softib_model_knobs(&fabric->node[i]);
 	}
@@ -124,6 +134,9 @@ static int __init softib_init(void)
 		ret = -ENOMEM;
 		goto destroy_wq;
 	}
+	ret = softib_vf_init();
+	if (ret)
+		goto destroy_engine;
 	softib_fault_init();
 	softib_switch_init();
 	softib_knobs_init();
@@ -138,6 +151,8 @@ remove_knobs:
 	softib_knobs_exit();
 	softib_switch_exit();
 	softib_fault_exit();
+	softib_vf_exit();
+destroy_engine:
 	destroy_workqueue(softib_fabric->engine);
 destroy_wq:
 	destroy_workqueue(softib_fabric->wq);
@@ -153,6 +168,7 @@ static void __exit softib_exit(void)
 	softib_del_nodes();
 	softib_switch_exit();
 	softib_fault_exit();
+	softib_vf_exit();
 	destroy_workqueue(softib_fabric->engine);
 	destroy_workqueue(softib_fabric->wq);
 	/* Mappings are freed by RCU, and not by a function of this module. */
