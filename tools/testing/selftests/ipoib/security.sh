@@ -10,6 +10,8 @@
 #	+------------+
 
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_userns.sh
+. "$LIB_DIR/lib_userns.sh"
 
 CASES=(
 	"netlink:mtu_1500 U60,F31 root of another user namespace does not set the MTU, root does"
@@ -118,51 +120,6 @@ packet_socket()
 {
 	check_not "nobody sends" nobody raw_frame send ib0 "$(lladdr 2)" 0x88b5 00
 	check "root sends" in_node 1 raw_frame send ib0 "$(lladdr 2)" 0x88b5 00
-}
-
-# in_userns COMMAND...: as root of a user namespace, in a network namespace of its own that
-# has interfaces of node 1
-in_userns()
-{
-	ip netns exec userns nsenter --user -t "$USERNS" "$@"
-}
-
-# userns_start UID DEV...: its root is UID outside
-userns_start()
-{
-	local map dev
-
-	unshare --user --net sh -c 'echo ready; exec sleep 1000' > "$TESTDIR/userns" &
-	USERNS=$!
-	BACKGROUND+=("$USERNS")
-	busywait 5000 grep -q ready "$TESTDIR/userns" || fail "no user namespace"
-	for map in uid_map gid_map; do
-		echo "0 $1 1" > "/proc/$USERNS/$map" || fail "no $map"
-	done
-	ip netns attach userns "$USERNS" || fail "cannot name it"
-	for dev in "${@:2}"; do
-		node_ip 1 link set "$dev" netns "$USERNS" || fail "cannot move $dev"
-	done
-}
-
-# What is left of it after a case that failed
-userns_forget()
-{
-	[ -n "${USERNS:-}" ] || return 0
-	background_stop
-	ip netns del userns
-	USERNS=
-}
-
-# userns_end DEV...: back to node 1
-userns_end()
-{
-	local dev
-
-	for dev; do
-		ip -n userns link set "$dev" netns "/run/netns/node1" || fail "cannot move $dev back"
-	done
-	userns_forget
 }
 
 # owners DEV COMMAND...: of its files, where COMMAND leads
