@@ -502,6 +502,7 @@ extern struct ib_client ipoib_client;
 struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower);
 int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
 		   struct netlink_ext_ack *extack);
+bool ipoib_hca_capable(const struct ib_device *ca);
 
 /* ipoib_pmtu.c */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int mtu);
@@ -518,6 +519,14 @@ extern struct rtnl_link_ops ipoib_link_ops;
 extern const struct attribute_group ipoib_sysfs_port_group;
 extern const struct attribute_group ipoib_sysfs_roce_group;
 extern const struct attribute_group ipoib_sysfs_child_group;
+
+/* ipoib_vf.c */
+int ipoib_vf_set_link_state(struct net_device *dev, int vf, int state);
+int ipoib_vf_set_guid(struct net_device *dev, int vf, u64 guid, int type);
+int ipoib_vf_get_config(struct net_device *dev, int vf, struct ifla_vf_info *info);
+int ipoib_vf_get_stats(struct net_device *dev, int vf, struct ifla_vf_stats *stats);
+int ipoib_vf_get_guid(struct net_device *dev, int vf, struct ifla_vf_guid *node_guid,
+		      struct ifla_vf_guid *port_guid);
 
 /* ipoib_ethtool.c */
 extern const struct ethtool_ops ipoib_ethtool_ops;

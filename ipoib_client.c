@@ -77,6 +77,21 @@ static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower, u32 *por
 }
 
 /**
+ * ipoib_hca_capable - whether the caller may configure an HCA
+ * @ca: the HCA
+ *
+ * An interface may be in a namespace where the caller has rights over it, but not over the RDMA
+ * device.
+ *
+ * Context: process
+ * Return: true with CAP_NET_ADMIN in the user namespace of the RDMA device
+ */
+bool ipoib_hca_capable(const struct ib_device *ca)
+{
+	return ns_capable(read_pnet(&ca->coredev.rdma_net)->user_ns, CAP_NET_ADMIN);
+}
+
+/**
  * ipoib_hca_link - make an interface on a RoCE port
  * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails. Its MTU is the one
  *	that the administrator asks for, or 0
@@ -104,7 +119,7 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 				      "no RoCE port has a GID of %s", lower->name);
 		return -ENODEV;
 	}
-	if (!ns_capable(read_pnet(&hca->ca->coredev.rdma_net)->user_ns, CAP_NET_ADMIN)) {
+	if (!ipoib_hca_capable(hca->ca)) {
 		NL_SET_ERR_MSG(extack, "not permitted in the namespace of the RDMA device");
 		return -EPERM;
 	}

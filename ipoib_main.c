@@ -237,6 +237,11 @@ static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_tx_timeout = ipoib_tx_timeout,
 	.ndo_get_stats64 = ipoib_get_stats64,
 	.ndo_get_iflink = ipoib_get_iflink,
+	.ndo_set_vf_link_state = ipoib_vf_set_link_state,
+	.ndo_set_vf_guid = ipoib_vf_set_guid,
+	.ndo_get_vf_config = ipoib_vf_get_config,
+	.ndo_get_vf_stats = ipoib_vf_get_stats,
+	.ndo_get_vf_guid = ipoib_vf_get_guid,
 };
 
 /**
