@@ -25,7 +25,7 @@ programs_of()
 	esac
 	case $1 in
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
-		ipoib_top | multicast_ip | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits) echo python3 ;;
+		ipoib_top | multicast_ip | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits | vf) echo python3 ;;
 	esac
 	case $1 in connected_many | connected_stock | lladdr | rdma_netns | roce_link) echo rdma ;; esac
 	case $1 in
@@ -42,6 +42,7 @@ programs_of()
 	rdma_cm) echo rping ucmatose udaddy ;;
 	bonding | datagram_faults) echo nsenter ;;
 	security) echo nsenter setpriv unshare ;;
+	vf) echo nsenter unshare ;;
 	hca) echo ibv_devinfo ;;
 	ipoib_top) echo script setpriv ;;
 	subnet) echo ibnetdiscover ibstat ibv_devinfo perfquery smpquery ;;

@@ -21,6 +21,7 @@ CASES=(
 	"no_port B14 without a RoCE port none is made, with a message"
 	"pkey B14 a P_Key but 0xffff is refused with a message"
 	"child B14 a child is refused with a message"
+	"functions B26 no virtual function is set or shown"
 	"deleted B14 ip link del takes it away"
 	"attributes B14 mode, umcast and MTU can be given"
 	"other_netns B16 one can be made in another namespace"
@@ -39,6 +40,7 @@ CASES=(
 NEEDS=(
 	[second]=made
 	[child]=made
+	[functions]=made
 	[deleted]=made
 	[vlan_moved]=vlan_deleted
 )
@@ -116,6 +118,14 @@ pkey()
 	check "0x8001" refused "no P_Key but 0xffff" link roc2 name x type ipoib pkey 0x8001
 	check "0xffff" add link roc2 name x type ipoib pkey 0xffff
 	ip link del x
+}
+
+functions()
+{
+	check "state" grep "not supported" <<< "$(ip link set one vf 0 state enable 2>&1)"
+	check "GUID" grep "not supported" \
+		<<< "$(ip link set one vf 0 node_guid 00:11:22:33:44:55:66:77 2>&1)"
+	check_not "shown" grep '^ *vf [0-9]' <<< "$(ip -d link show dev one)"
 }
 
 child()
