@@ -225,6 +225,59 @@ static void ipoib_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 	ipoib_stats_link(sum, stats);
 }
 
+/* One queue of each direction has all frames, those on connections, too. */
+static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
+				     struct netdev_queue_stats_rx *stats)
+{
+	u64 sum[IPOIB_NR_STATS];
+
+	ipoib_stats_read(netdev_priv(dev), sum);
+	stats->packets = sum[IPOIB_RX_PACKETS];
+	stats->bytes = sum[IPOIB_RX_BYTES];
+	stats->alloc_fail = sum[IPOIB_RX_NOMEM];
+	stats->csum_unnecessary = sum[IPOIB_RX_CSUM];
+}
+
+static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
+				     struct netdev_queue_stats_tx *stats)
+{
+	u64 sum[IPOIB_NR_STATS];
+
+	ipoib_stats_read(netdev_priv(dev), sum);
+	stats->packets = sum[IPOIB_TX_PACKETS];
+	stats->bytes = sum[IPOIB_TX_BYTES];
+	stats->hw_gso_packets = sum[IPOIB_TX_GSO];
+	stats->hw_gso_bytes = sum[IPOIB_TX_GSO_BYTES];
+	stats->hw_gso_wire_packets = sum[IPOIB_TX_GSO_WIRE];
+	stats->hw_gso_wire_bytes = sum[IPOIB_TX_GSO_WIRE_BYTES];
+	stats->stop = sum[IPOIB_TX_STOPPED];
+	stats->wake = sum[IPOIB_TX_WOKEN];
+}
+
+/* Nothing is beside the queues; the fields that are set here are shown. */
+static void ipoib_get_base_stats(struct net_device *dev, struct netdev_queue_stats_rx *rx,
+				 struct netdev_queue_stats_tx *tx)
+{
+	rx->packets = 0;
+	rx->bytes = 0;
+	rx->alloc_fail = 0;
+	rx->csum_unnecessary = 0;
+	tx->packets = 0;
+	tx->bytes = 0;
+	tx->hw_gso_packets = 0;
+	tx->hw_gso_bytes = 0;
+	tx->hw_gso_wire_packets = 0;
+	tx->hw_gso_wire_bytes = 0;
+	tx->stop = 0;
+	tx->wake = 0;
+}
+
+static const struct netdev_stat_ops ipoib_stat_ops = {
+	.get_queue_stats_rx = ipoib_get_queue_stats_rx,
+	.get_queue_stats_tx = ipoib_get_queue_stats_tx,
+	.get_base_stats = ipoib_get_base_stats,
+};
+
 static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_open = ipoib_open,
 	.ndo_stop = ipoib_stop,
@@ -267,6 +320,7 @@ void ipoib_netdev_setup(struct net_device *dev)
 	dev->netdev_ops = &ipoib_netdev_ops;
 	dev->ethtool_ops = &ipoib_ethtool_ops;
 	dev->header_ops = &ipoib_header_ops;
+	ipoib_set_stat_ops(dev, &ipoib_stat_ops);
 	/* Its frames have interrupts off, and no pseudo header. */
 	dev->priv_flags |= IFF_DISABLE_NETPOLL;
 	dev->type = ARPHRD_INFINIBAND;

@@ -46,11 +46,11 @@ static void ipoib_stat_change(u64_stats_t *val, s64 n)
 /**
  * ipoib_stat_traffic - count frames and their octets
  * @priv: the interface
- * @packets: IPOIB_RX_PACKETS or IPOIB_TX_PACKETS
+ * @packets: IPOIB_RX_PACKETS, IPOIB_TX_PACKETS, IPOIB_TX_GSO or IPOIB_TX_GSO_WIRE
  * @npackets: number of frames; negative to take back
  * @nbytes: their octets
  *
- * Called once per poll or post, not per frame.
+ * Called once per poll, post or large frame, not per frame on the wire.
  *
  * Context: any
  */
@@ -66,7 +66,9 @@ void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets, s64 npa
 	put_cpu_ptr(priv->stats);
 }
 
-static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_BYTES - IPOIB_TX_PACKETS);
+static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_BYTES - IPOIB_TX_PACKETS &&
+	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_BYTES - IPOIB_TX_GSO &&
+	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_WIRE_BYTES - IPOIB_TX_GSO_WIRE);
 
 /**
  * ipoib_stats_read - sum the counters of all CPUs

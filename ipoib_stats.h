@@ -32,6 +32,7 @@ struct rtnl_link_stats64;
 	stat(IPOIB_RX_VLAN, "rx_drop_other_vlan") /* dropped: another VLAN of a RoCE port */ \
 	stat(IPOIB_RX_NEIGH, "rx_drop_neigh_rate") /* dropped: ARP or ND of a node, too often */ \
 	stat(IPOIB_RX_NOMEM, "rx_no_memory")	/* dropped: no memory */ \
+	stat(IPOIB_RX_CSUM, "rx_csum_unnecessary") /* checksums that the HCA found good */ \
 	stat(IPOIB_TX_ERROR, "tx_completion_errors") /* sends that failed */ \
 	stat(IPOIB_TX_POST, "tx_drop_post")	/* dropped: the QP refused the work request */ \
 	stat(IPOIB_TX_MAP, "tx_drop_map")	/* dropped: no memory or no DMA mapping */ \
@@ -39,7 +40,7 @@ struct rtnl_link_stats64;
 	stat(IPOIB_TX_TOO_LONG, "tx_drop_too_long") /* dropped: longer than the MTU of the link */ \
 	stat(IPOIB_TX_NO_PATH, "tx_drop_no_path") /* dropped: no path to the GID */ \
 	stat(IPOIB_TX_QUEUE_FULL, "tx_drop_queue_full") /* dropped: path or group queue is full */ \
-	stat(IPOIB_TX_FLUSHED, "tx_drop_flushed") /* dropped: waited when it went down, or passing */ \
+	stat(IPOIB_TX_FLUSHED, "tx_drop_flushed") /* dropped: waited at a down, or passing */ \
 	stat(IPOIB_TX_CM_FULL, "tx_drop_cm_queue_full") /* dropped: connection queue is full */ \
 	stat(IPOIB_TX_NO_GROUP, "tx_drop_no_listener") /* dropped: link-local, no listener */ \
 	stat(IPOIB_TX_OTHER_LINK, "tx_drop_other_link") /* dropped: to a group of another link */ \
@@ -50,6 +51,12 @@ struct rtnl_link_stats64;
 	stat(IPOIB_TX_TO_BROADCAST, "tx_via_broadcast") /* to the broadcast group instead */ \
 	stat(IPOIB_TX_TO_ROUTERS, "tx_via_all_routers") /* to the all-routers group instead */ \
 	stat(IPOIB_TX_TIMEOUT, "tx_timeouts")	/* the watchdog fired */ \
+	stat(IPOIB_TX_STOPPED, "tx_queue_stopped") /* the ring was full */ \
+	stat(IPOIB_TX_WOKEN, "tx_queue_woken")	/* it had room again */ \
+	stat(IPOIB_TX_GSO, "tx_gso_packets")	/* frames cut up by driver or HCA */ \
+	stat(IPOIB_TX_GSO_WIRE, "tx_gso_wire_packets") /* segments that these became */ \
+	stat(IPOIB_TX_GSO_BYTES, "tx_gso_bytes") /* octets of those frames */ \
+	stat(IPOIB_TX_GSO_WIRE_BYTES, "tx_gso_wire_bytes") /* octets of segments */ \
 	stat(IPOIB_MCAST_FAILED, "mcast_failures") /* failed multicast operations */ \
 	stat(IPOIB_MCAST_JOINS, "mcast_joins")	/* joins asked for */ \
 	stat(IPOIB_MCAST_READS, "mcast_record_reads") /* records of groups read, and lists */ \

@@ -315,8 +315,9 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoi
 {
 	struct ipoib_batch *batch = txq->batch;
 	const struct ipoib_tx_slot *slot;
+	unsigned int n = 1, packets = 0, bytes = 0;
 	struct ib_ud_wr *wr;
-	unsigned int n = 1;
+	unsigned int gso;
 	u32 i;
 
 	/* Of the whole frame: a local user may have the sum begin anywhere in it. */
@@ -326,7 +327,8 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoi
 		return;
 	}
 	skb_pull(skb, IPOIB_LLADDR_LEN);
-	if (skb_is_gso(skb) && ipoib_ud_cuts(txq))
+	gso = skb_is_gso(skb) ? skb->len : 0;
+	if (gso && ipoib_ud_cuts(txq))
 		n = ipoib_tso_segments(skb);
 	if (unlikely(ipoib_ring_room(&txq->ring) < n)) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_QUEUE_FULL);
@@ -348,16 +350,25 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoi
 		wr->ah = ah->ah;
 		wr->remote_qpn = qpn;
 		wr->remote_qkey = READ_ONCE(txq->priv->qkey);
-		batch->packets += slot->packets;
-		batch->bytes += slot->bytes;
+		packets += slot->packets;
+		bytes += slot->bytes;
 		netdev_tx_sent_queue(txq->nq, slot->bytes);
 	}
-	if (unlikely(ipoib_ring_room(&txq->ring) < txq->max_segs)) {
+	batch->packets += packets;
+	batch->bytes += bytes;
+	if (gso) {
+		ipoib_stat_traffic(txq->priv, IPOIB_TX_GSO, 1, gso);
+		ipoib_stat_traffic(txq->priv, IPOIB_TX_GSO_WIRE, packets, bytes);
+	}
+	if (unlikely(ipoib_ring_room(&txq->ring) < txq->max_segs) &&
+	    !netif_tx_queue_stopped(txq->nq)) {
 		netif_tx_stop_queue(txq->nq);
 		/* Pairs with ipoib_ud_tx_poll(): stopped before the tail is read again. */
 		smp_mb();
 		if (ipoib_ring_room(&txq->ring) >= txq->max_segs)
 			netif_tx_start_queue(txq->nq);
+		else
+			ipoib_stat_add(txq->priv, IPOIB_TX_STOPPED, 1);
 	}
 	if (batch->count >= IPOIB_BATCH)
 		ipoib_ud_post(txq);
@@ -395,8 +406,10 @@ static int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 		smp_mb();
 		if (unlikely(netif_tx_queue_stopped(txq->nq)) &&
 		    ipoib_ring_room(&txq->ring) >= txq->ring.mask / 4 + txq->max_segs &&
-		    test_bit(IPOIB_FLAG_UP, &priv->flags))
+		    test_bit(IPOIB_FLAG_UP, &priv->flags)) {
+			ipoib_stat_add(priv, IPOIB_TX_WOKEN, 1);
 			netif_tx_wake_queue(txq->nq);
+		}
 		if (unlikely(!list_empty(&priv->ah.fenced)))
 			queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
 	}
@@ -821,6 +834,8 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 	netdev_tx_reset_queue(txq->nq);
 	napi_enable(&txq->napi);
 	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
+	ipoib_queue_set_napi(priv->netdev, RX, &priv->rxq->napi);
+	ipoib_queue_set_napi(priv->netdev, TX, &txq->napi);
 	set_bit(IPOIB_FLAG_QP, &priv->flags);
 	return 0;
 
@@ -847,6 +862,8 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 
 	if (!test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
 		return;
+	ipoib_queue_set_napi(priv->netdev, RX, NULL);
+	ipoib_queue_set_napi(priv->netdev, TX, NULL);
 	napi_disable(&txq->napi);
 	napi_disable(&priv->rxq->napi);
 	/*

@@ -241,8 +241,9 @@ void ipoib_ah_reap(struct work_struct *work);
 /* ipoib_ud_rx.c */
 bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node);
 void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi, struct sk_buff *skb);
-struct page_pool *ipoib_pool_create(struct ib_device *ca, struct napi_struct *napi,
-				    unsigned int flags, unsigned int order, unsigned int size);
+struct page_pool *ipoib_pool_create(struct ib_device *ca, struct net_device *dev,
+				    struct napi_struct *napi, unsigned int flags,
+				    unsigned int order, unsigned int size);
 int ipoib_ud_rx_init(struct ipoib_dev *priv);
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq);
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq);

@@ -28,12 +28,14 @@ static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
  * @packets: frames for the stack
  * @bytes: their octets with the encapsulation header
  * @multicast: those that came from a multicast group
+ * @csum: those with a checksum that the HCA found good
  */
 struct ipoib_rx_tally {
 	struct ipoib_wc_port port;
 	unsigned int packets;
 	unsigned int bytes;
 	unsigned int multicast;
+	unsigned int csum;
 };
 
 static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq, const struct ipoib_rx_slot *slot)
@@ -209,6 +211,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	tally->packets++;
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	tally->multicast += skb->pkt_type != PACKET_HOST;
+	tally->csum += skb->ip_summed == CHECKSUM_UNNECESSARY;
 	ipoib_rx_deliver(priv, &rxq->napi, skb);
 }
 
@@ -287,6 +290,8 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 	}
 	if (tally.multicast)
 		ipoib_stat_add(rxq->priv, IPOIB_MULTICAST, tally.multicast);
+	if (tally.csum)
+		ipoib_stat_add(rxq->priv, IPOIB_RX_CSUM, tally.csum);
 	if (done < budget)
 		ipoib_moder_complete(&rxq->moder, done);
 	return done;
@@ -303,6 +308,8 @@ static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
 /**
  * ipoib_pool_create - make a pool of pages for received payload
  * @ca: device that writes to them
+ * @dev: interface that user space is shown as the pool's; it is not made after that is
+ *	unregistered. Or NULL
  * @napi: handler that alone allocates, or NULL
  * @flags: IPOIB_PP_FLAGS if pages are handed out in pieces, else 0
  * @order: log2 of the pages of a piece
@@ -311,8 +318,9 @@ static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
  * Context: may sleep
  * Return: the pool or ERR_PTR()
  */
-struct page_pool *ipoib_pool_create(struct ib_device *ca, struct napi_struct *napi,
-				    unsigned int flags, unsigned int order, unsigned int size)
+struct page_pool *ipoib_pool_create(struct ib_device *ca, struct net_device *dev,
+				    struct napi_struct *napi, unsigned int flags,
+				    unsigned int order, unsigned int size)
 {
 	struct page_pool_params params = {
 		.flags = flags,
@@ -324,6 +332,7 @@ struct page_pool *ipoib_pool_create(struct ib_device *ca, struct napi_struct *na
 	};
 
 	ipoib_pool_set_napi(&params, napi);
+	ipoib_pool_set_netdev(&params, dev);
 	if (!ib_uses_virt_dma(ca)) {
 		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 		params.dev = ca->dma_device;
@@ -412,7 +421,7 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	unsigned int i;
 
 	rxq->buf_size = min_t(unsigned int, PAGE_SIZE, roundup_pow_of_two(mtu));
-	pool = ipoib_pool_create(priv->ca, &rxq->napi, IPOIB_PP_FLAGS, 0,
+	pool = ipoib_pool_create(priv->ca, priv->netdev, &rxq->napi, IPOIB_PP_FLAGS, 0,
 				 DIV_ROUND_UP(rxq->size * rxq->buf_size, PAGE_SIZE));
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);

@@ -686,7 +686,8 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_
 				  rx->bufs.size * rx->npages) >> order;
 
 	/* With receives of their own connections allocate outside of the handler, too. */
-	return ipoib_pool_create(cm->priv->ca, rx->bufs.size ? &cm->rx_napi : NULL, 0, order, size);
+	return ipoib_pool_create(cm->priv->ca, NULL, rx->bufs.size ? &cm->rx_napi : NULL, 0,
+				 order, size);
 }
 
 /* If the HCA refuses one, try smaller ones, and then do without. */

@@ -49,6 +49,51 @@ static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
 #define ipoib_pool_set_napi(params, instance)	((void)(instance))
 #endif
 
+/* The interface of a pool, for user space, is 6.8, and so is the NAPI instance of a queue. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#define ipoib_pool_set_netdev(params, dev)	((params)->netdev = (dev))
+#define ipoib_queue_set_napi(dev, dir, napi)				\
+	netif_queue_set_napi(dev, 0, NETDEV_QUEUE_TYPE_##dir, napi)
+#else
+#define ipoib_pool_set_netdev(params, dev)	((void)(dev))
+#define ipoib_queue_set_napi(dev, dir, napi)	((void)(dev))
+#endif
+
+/* Statistics of queues are 6.9. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+#include <net/netdev_queues.h>
+#define ipoib_set_stat_ops(dev, ops)	((dev)->stat_ops = (ops))
+#else
+struct netdev_queue_stats_rx {
+	u64 bytes;
+	u64 packets;
+	u64 alloc_fail;
+	u64 csum_unnecessary;
+};
+
+struct netdev_queue_stats_tx {
+	u64 bytes;
+	u64 packets;
+	u64 hw_gso_packets;
+	u64 hw_gso_bytes;
+	u64 hw_gso_wire_packets;
+	u64 hw_gso_wire_bytes;
+	u64 stop;
+	u64 wake;
+};
+
+struct netdev_stat_ops {
+	void (*get_queue_stats_rx)(struct net_device *dev, int idx,
+				   struct netdev_queue_stats_rx *stats);
+	void (*get_queue_stats_tx)(struct net_device *dev, int idx,
+				   struct netdev_queue_stats_tx *stats);
+	void (*get_base_stats)(struct net_device *dev, struct netdev_queue_stats_rx *rx,
+			       struct netdev_queue_stats_tx *tx);
+};
+
+#define ipoib_set_stat_ops(dev, ops)	((void)(ops))
+#endif
+
 /* An event for a change of speed without one of the port is 7.0. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define ipoib_event_is_speed(event)	((event) == IB_EVENT_DEVICE_SPEED_CHANGE)
