@@ -20,16 +20,16 @@ programs_of()
 	case $1 in capture | frame_headers | hca_limits | multicast_send | offloads | roce | segments) echo tshark ;; esac
 	case $1 in
 	bench-guest | connected_faults | connected_life | connected_mtu | \
-		connected_rc | connected_stock | connected_uc | hca_limits | iperf | partitions | races | rdma_cm | \
+		connected_rc | connected_stock | connected_uc | hca_limits | iperf | napi | partitions | races | rdma_cm | \
 		ref_connected | roce_two_hosts | unload) echo iperf3 ;;
 	esac
 	case $1 in
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
-		ipoib_top | multicast_ip | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits | vf) echo python3 ;;
+		ipoib_top | multicast_ip | napi | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits | vf) echo python3 ;;
 	esac
 	case $1 in connected_many | connected_stock | lladdr | rdma_netns | roce_link) echo rdma ;; esac
 	case $1 in
-	connected_* | hca_limits | lladdr | multicast_* | offloads | partitions | races | segments | send_queue | \
+	connected_* | hca_limits | lladdr | multicast_* | napi | offloads | partitions | races | segments | send_queue | \
 		statistics) echo ethtool ;;
 	esac
 	case $1 in ref_connected | connected_rc | connected_uc) echo arping ;; esac
@@ -44,6 +44,7 @@ programs_of()
 	security) echo nsenter setpriv unshare ;;
 	vf) echo nsenter unshare ;;
 	hca) echo ibv_devinfo ;;
+	napi) echo ps ;;
 	ipoib_top) echo script setpriv ;;
 	subnet) echo ibnetdiscover ibstat ibv_devinfo perfquery smpquery ;;
 	switch) echo cc ;;
