@@ -117,6 +117,23 @@ void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
 		link->tx_dropped += sum[i];
 }
 
+/* What the kernel says of a drop, to drop monitors; 0: nothing fits. */
+static const enum skb_drop_reason ipoib_drop_reasons[IPOIB_NR_STATS] = {
+	[IPOIB_TX_MAP] = SKB_DROP_REASON_NOMEM,
+	[IPOIB_TX_HEADER] = SKB_DROP_REASON_DEV_HDR,
+	[IPOIB_TX_TOO_LONG] = SKB_DROP_REASON_PKT_TOO_BIG,
+	[IPOIB_TX_NO_PATH] = SKB_DROP_REASON_NEIGH_FAILED,
+	[IPOIB_TX_QUEUE_FULL] = SKB_DROP_REASON_NEIGH_QUEUEFULL,
+	[IPOIB_TX_FLUSHED] = SKB_DROP_REASON_DEV_READY,
+	[IPOIB_TX_CM_FULL] = SKB_DROP_REASON_FULL_RING,
+	[IPOIB_TX_NO_GROUP] = SKB_DROP_REASON_NEIGH_FAILED,
+	[IPOIB_TX_OTHER_LINK] = SKB_DROP_REASON_DEV_HDR,
+	[IPOIB_TX_GROUP_FAIL] = SKB_DROP_REASON_NEIGH_FAILED,
+	[IPOIB_TX_GROUP_CAP] = SKB_DROP_REASON_NEIGH_CREATEFAIL,
+	[IPOIB_TX_PATH_CAP] = SKB_DROP_REASON_NEIGH_CREATEFAIL,
+	[IPOIB_TX_NO_BROADCAST] = SKB_DROP_REASON_DEV_READY,
+};
+
 /**
  * ipoib_drop - drop a frame, count why and trace it
  * @priv: the interface
@@ -129,7 +146,7 @@ void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb, enum ipoib_stat why
 {
 	ipoib_stat_add(priv, why, 1);
 	trace_ipoib_drop(priv->netdev, skb->len, why);
-	dev_kfree_skb_any(skb);
+	dev_kfree_skb_any_reason(skb, ipoib_drop_reasons[why] ?: SKB_DROP_REASON_NOT_SPECIFIED);
 }
 
 /**

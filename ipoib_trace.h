@@ -15,6 +15,15 @@
 
 #include "ipoib.h"
 
+#undef IPOIB_STAT_ENUM
+#undef IPOIB_STAT_SYMBOL
+#define IPOIB_STAT_ENUM(stat, name)	TRACE_DEFINE_ENUM(stat);
+#define IPOIB_STAT_SYMBOL(stat, name)	{ stat, name },
+
+/* Programs read names out of the format: they have neither the enum nor a table of the module. */
+IPOIB_STATS(IPOIB_STAT_ENUM)
+TRACE_DEFINE_ENUM(IPOIB_NR_STATS);
+
 TRACE_EVENT(ipoib_drop,
 	TP_PROTO(const struct net_device *dev, unsigned int len, enum ipoib_stat why),
 	TP_ARGS(dev, len, why),
@@ -29,7 +38,8 @@ TRACE_EVENT(ipoib_drop,
 		__entry->why = why;
 	),
 	TP_printk("%s len=%u %s", __entry->name, __entry->len,
-		  ipoib_stat_names[__entry->why])
+		  __print_symbolic(__entry->why, IPOIB_STATS(IPOIB_STAT_SYMBOL)
+				   { IPOIB_NR_STATS, "none" }))
 );
 
 DECLARE_EVENT_CLASS(ipoib_gid_event,
@@ -38,17 +48,17 @@ DECLARE_EVENT_CLASS(ipoib_gid_event,
 	TP_STRUCT__entry(
 		__array(char, name, IFNAMSIZ)
 		__array(u8, gid, 16)
-		__field(const char *, what)
+		__string(what, what)
 		__field(int, status)
 	),
 	TP_fast_assign(
 		strscpy(__entry->name, dev->name, IFNAMSIZ);
 		memcpy(__entry->gid, gid, 16);
-		__entry->what = what;
+		ipoib_assign_str(what, what);
 		__entry->status = status;
 	),
 	TP_printk("%s %pI6 %s status=%d", __entry->name, __entry->gid,
-		  __entry->what, __entry->status)
+		  __get_str(what), __entry->status)
 );
 
 #define IPOIB_GID_EVENT(name)						\

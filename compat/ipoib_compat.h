@@ -94,6 +94,24 @@ struct netdev_stat_ops {
 #define ipoib_set_stat_ops(dev, ops)	((void)(ops))
 #endif
 
+/* Frames are freed with a reason, in any context, since 6.4; until then not with interrupts off. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_reason reason)
+{
+	if (in_hardirq() || irqs_disabled())
+		dev_kfree_skb_irq(skb);
+	else
+		kfree_skb_reason(skb, reason);
+}
+#endif
+
+/* A string of a tracepoint is given once since 6.10: __string() has it. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#define ipoib_assign_str(field, string)	__assign_str(field)
+#else
+#define ipoib_assign_str(field, string)	__assign_str(field, string)
+#endif
+
 /* An event for a change of speed without one of the port is 7.0. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define ipoib_event_is_speed(event)	((event) == IB_EVENT_DEVICE_SPEED_CHANGE)
