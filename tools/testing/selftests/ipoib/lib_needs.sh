@@ -45,6 +45,7 @@ programs_of()
 	vf) echo nsenter unshare ;;
 	hca) echo ibv_devinfo ;;
 	napi) echo ps ;;
+	trace) echo perf ;;
 	ipoib_top) echo script setpriv ;;
 	subnet) echo ibnetdiscover ibstat ibv_devinfo perfquery smpquery ;;
 	switch) echo cc ;;
