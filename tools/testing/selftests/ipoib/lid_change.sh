@@ -18,10 +18,10 @@
 LMC=0
 
 CASES=(
-	"unnoticed F9 a neighbour's new LID that nothing told of is learned when the stack finds it unreachable"
+	"unnoticed F9,B29,B35 a neighbour's new LID that nothing told of is learned when the stack finds it unreachable"
 	"subscribed_again U52 a port that gets another LID, and no other event, subscribes to reports again"
-	"record F8,F39 after all LIDs have changed, connections are requested with the new path record"
-	"lmc F4 after ports have got more LIDs, the first as before, connections count for their ports"
+	"record F8,F39,B29,B35 after all LIDs have changed, connections are requested with the new path record"
+	"lmc F4,B29 after ports have got more LIDs, the first as before, connections count for their ports"
 )
 
 setup()

@@ -18,7 +18,7 @@ CASES=(
 	"flags U36,U62 reserved bits of the flags octet are zero"
 	"qpn_is_ours U36,U37 the QPN of the address is that of a UD QP of the interface"
 	"unique U36 no two nodes have the same address"
-	"broadcast U6,U7,U9,U14 the broadcast address is the broadcast-GID, scope link-local, P_Key with bit 15"
+	"broadcast U6,U7,U9,U14,B7 the broadcast address is the broadcast-GID, scope link-local, P_Key with bit 15"
 	"linklocal U31,U32,U33,U34 the IPv6 link-local address is fe80::/64 and the port's EUI-64 with u = 1"
 	"linklocal_works U34 link-local addresses answer"
 	"stable:down U46 down and up keep the address"

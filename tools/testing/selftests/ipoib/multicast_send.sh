@@ -18,8 +18,8 @@ ROUTERS4=$(mgid4 224.0.0.2)
 ROUTERS6=$(mgid6 2)
 
 CASES=(
-	"state:239.20.0.1 U48,U50,A21 a sender to an IPv4 group with a listener is SendOnlyNonMember"
-	"state:ff05-2001 U48,U50,A21 to an IPv6 group, too"
+	"state:239.20.0.1 U48,U50,A21,B45 a sender to an IPv4 group with a listener is SendOnlyNonMember"
+	"state:ff05-2001 U48,U50,A21,B45 to an IPv6 group, too"
 	"no_create:239.20.1.1 U48,A4 sending to an IPv4 group without listeners makes no group"
 	"no_create:ff05-2011 U48,A4 nor to an IPv6 group"
 	"to_broadcast:239.20.1.2 U49,A22 with no router on the link it goes to the broadcast group, IPv4"

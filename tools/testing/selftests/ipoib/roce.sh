@@ -31,7 +31,7 @@ CASES=(
 	"no_address - without the port's link-local address there is no carrier, and a message why"
 	"global - a global address is not used, not even for want of another"
 	"announced U46,U47 with the port's address the link-layer address changes, peers that ask nobody know it at once"
-	"gid_changes U46,U47 with the port's address, and not before, the link-layer address changes, peers find it"
+	"gid_changes U46,U47,B28,B46 with the port's address, and not before, the link-layer address changes, peers find it"
 	"cached U51 fifty echoes to a known node ask for no path"
 	"neighbour_lost - a neighbour that does not answer any more is looked for anew"
 	"family - a GID of the other family is not on the link"

@@ -24,11 +24,11 @@ PATHS=16384
 FLOOD=0
 
 CASES=(
-	"paths:limited - an interface has 16384 paths; beyond that those that wait longest give way, and their frames count"
-	"paths:known - nodes that it knows do not notice"
-	"paths:room - paths that were not found give way to others"
-	"paths:found F66 nor do nodes that were found, and not sent to for seconds, keep others out"
-	"paths:gone - down forgets all of them"
+	"paths:limited B34 an interface has 16384 paths; beyond that those that wait longest give way, and their frames count"
+	"paths:known B34 nodes that it knows do not notice"
+	"paths:room B34 paths that were not found give way to others"
+	"paths:found F66,B34 nor do nodes that were found, and not sent to for seconds, keep others out"
+	"paths:gone B34 down forgets all of them"
 	"limit:default B2 a node has 128 connections by default"
 	"limit:refused C11,C16,C35 beyond the limit a request is refused with \"no resources\""
 	"limit:ud C11,C30 that peer is served over UD, both ways, and loses nothing"

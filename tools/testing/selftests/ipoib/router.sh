@@ -18,7 +18,7 @@ ROUTERS4=$(mgid4 224.0.0.2)
 ROUTERS6=$(mgid6 2)
 
 CASES=(
-	"lists U57,A25 all groups of the link are joined as NonMember"
+	"lists U57,A25,B44 all groups of the link are joined as NonMember"
 	"foreign U57,A25 groups of another scope, signature or partition are not"
 	"receives:239.40.0.1 U57 frames to an IPv4 group that the router has not joined reach it"
 	"receives:ff05-4001 U57 IPv6, too"
@@ -34,7 +34,7 @@ CASES=(
 	"remade:ff05-4081 U57,A26,F44 an IPv6 group, too"
 	"listens:239.40.3.1 A27,A3 an IPv4 group that the router itself listens to is a full membership, and NonMember after"
 	"listens:ff05-4031 A27,A3 and an IPv6 group"
-	"promisc U57 IFF_PROMISC does the same"
+	"promisc U57,B44 IFF_PROMISC does the same"
 	"new_sm U57 after a restart of the SM all groups are joined again"
 	"flag_goes U57,A33 without the flag only what is listened to stays"
 	"routed U57 smcroute routes from the fabric to a veth and back, for a listener that comes and goes"

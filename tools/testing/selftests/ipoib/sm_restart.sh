@@ -20,12 +20,12 @@ CASES=(
 	"dead U51 and go on to, without a loss, for as long as it is dead"
 	"new_peer U35 a node that is not known cannot be resolved, and harms nobody"
 	"dead_join U51 a node that comes up then says that the SA does not answer, not that it refuses"
-	"restart U17,U54 a restarted SM finds all members again"
+	"restart U17,U54,B29 a restarted SM finds all members again"
 	"resolved U35 and the new peer is reached"
-	"no_loss U51 a restart of the SM loses no packet between nodes that know each other"
+	"no_loss U51,B30 a restart of the SM loses no packet between nodes that know each other"
 	"storm U51 an SM that dies over and over, before it has answered, costs no carrier and no packet"
 	"no_leave A3,F31 a restarted SM is not told of groups left that it has not heard of"
-	"failover U17,U54 when the master dies the standby takes over, all members with it"
+	"failover U17,U54,B29 when the master dies the standby takes over, all members with it"
 	"new_lids U35,U39 nodes whose LIDs changed reach each other again"
 )
 
