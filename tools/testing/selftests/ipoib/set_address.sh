@@ -33,7 +33,9 @@ CASES=(
 	"child B27 a child that runs follows its parent"
 	"new_child B27 a child made later has its parent's"
 	"alone B27 a child can have one of its own"
+	"permanent B27 the permanent address is the port's own, whatever is chosen"
 	"back B27,B28 with the port's own GUID all is as before"
+	"prefix B28 the address follows the prefix of the subnet, and so does the permanent one"
 	"released B27 the HCA goes, and no entry of its GID table is held"
 )
 
@@ -291,6 +293,19 @@ alone()
 	check "child's ping" slowwait 20 child_ping
 }
 
+# permanent_address: of node 2, without colons
+permanent_address()
+{
+	in_node 2 ethtool -P ib0 | sed -n 's/^Permanent address: //p' | tr -d :
+}
+
+permanent()
+{
+	chosen "$OTHER"
+	check_eq "address" "$(lladdr 2)" "$(with "$OTHER")"
+	check_eq "permanent address" "$(permanent_address)" "$ORIGINAL"
+}
+
 back()
 {
 	chosen "$OTHER"
@@ -303,6 +318,39 @@ back()
 	check "child" slowwait 20 guid_is c0 "${ORIGINAL:24}"
 	check "ping" wait_ping 1 2
 	check "child's ping" slowwait 20 child_ping
+}
+
+# prefix_is PREFIX: that of node 2's address
+prefix_is()
+{
+	[[ $(lladdr 2) == ????????$1* ]]
+}
+
+# new_prefix PREFIX: an SM with another one takes over
+new_prefix()
+{
+	opensm_stop
+	OPENSM_CONF="subnet_prefix 0x$1"
+	opensm_start
+	OPENSM_CONF=
+	check "prefix" slowwait 20 prefix_is "$1"
+	check "carrier" wait_carrier 1 2
+	check_eq "permanent address" "$(permanent_address)" "$(lladdr 2)"
+	node_ip 1 neigh flush dev ib0
+	node_ip 2 neigh flush dev ib0
+	check "ping" wait_ping 1 2
+}
+
+prefix()
+{
+	down
+	check "set" set_address "$(with "${ORIGINAL:24}")"
+	up
+	wait_carrier 2
+	new_prefix fec0000000000077
+	check_eq "GUID" "$(guid_of ib0)" "${ORIGINAL:24}"
+	new_prefix fe80000000000000
+	check_eq "address" "$(lladdr 2)" "$ORIGINAL"
 }
 
 released()
