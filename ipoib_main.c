@@ -6,6 +6,7 @@
  * ports have an interface is decided in ipoib_client.c; what an interface consists of
  * is in ipoib_dev.c. Locking and lifetime are described in ipoib.h.
  */
+#include <linux/crash_dump.h>
 #include <linux/if_arp.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
@@ -24,6 +25,8 @@ MODULE_ALIAS_RTNL_LINK("ipoib");
 #define IPOIB_QUEUE_MAX		8192
 #define IPOIB_SENDQ_MIN		128
 #define IPOIB_RECVQ_MIN		IPOIB_BATCH
+/* Receives in a kernel that saves a crash dump: it has little memory, and one stream to send. */
+#define IPOIB_RECVQ_KDUMP	32
 #define IPOIB_WATCHDOG		(10 * HZ)
 
 int ipoib_sendq_size = 128;
@@ -425,6 +428,10 @@ static int __init ipoib_init(void)
 		return err;
 	ipoib_sendq_size = roundup_pow_of_two(clamp(ipoib_sendq_size, IPOIB_SENDQ_MIN,
 						    IPOIB_QUEUE_MAX));
+	if (is_kdump_kernel()) {
+		ipoib_sendq_size = IPOIB_SENDQ_MIN;
+		ipoib_recvq_size = min(ipoib_recvq_size, IPOIB_RECVQ_KDUMP);
+	}
 	ipoib_recvq_size = roundup_pow_of_two(clamp(ipoib_recvq_size, IPOIB_RECVQ_MIN,
 						    IPOIB_QUEUE_MAX));
 	ipoib_debugfs_init();

@@ -14,6 +14,7 @@
  *
  * The receive side is in ipoib_ud_rx.c.
  */
+#include <linux/crash_dump.h>
 #include <linux/iopoll.h>
 #include <linux/slab.h>
 
@@ -663,13 +664,14 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
+	int room = is_kdump_kernel() ? 0 : IPOIB_RECVQ_ROOM;
 	int limit = min(attrs->max_qp_wr, attrs->max_cqe);
 	unsigned int *longer;
 	int err;
 
 	limit = rounddown_pow_of_two(max(limit, IPOIB_QUEUE_MIN));
 	priv->sendq_size = min(ipoib_sendq_size, limit);
-	priv->recvq_size = min(max(ipoib_recvq_size, IPOIB_RECVQ_ROOM), limit);
+	priv->recvq_size = min(max(ipoib_recvq_size, room), limit);
 	for (;;) {
 		err = ipoib_ud_queues_init(priv);
 		longer = priv->recvq_size > priv->sendq_size ? &priv->recvq_size :
