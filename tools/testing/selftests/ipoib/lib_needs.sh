@@ -29,7 +29,7 @@ programs_of()
 	esac
 	case $1 in connected_many | connected_stock | lladdr | rdma_netns | roce_link) echo rdma ;; esac
 	case $1 in
-	connected_* | hca_limits | lladdr | multicast_* | napi | offloads | partitions | races | segments | send_queue | \
+	connected_* | hca_limits | lladdr | multicast_* | napi | offloads | partitions | ports | races | segments | send_queue | \
 		set_address | statistics) echo ethtool ;;
 	esac
 	case $1 in ref_connected | connected_rc | connected_uc) echo arping ;; esac
