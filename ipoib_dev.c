@@ -486,7 +486,6 @@ static int ipoib_dev_init(struct ipoib_dev *priv)
 	init_completion(&priv->queries_done);
 	spin_lock_init(&priv->ah.lock);
 	INIT_LIST_HEAD(&priv->ah.dead);
-	INIT_LIST_HEAD(&priv->ah.fenced);
 	INIT_DELAYED_WORK(&priv->ah.work, ipoib_ah_reap);
 	INIT_DELAYED_WORK(&priv->ctl.work, ipoib_ctl_work);
 	ipoib_pmtu_init(priv);

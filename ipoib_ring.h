@@ -16,6 +16,8 @@
 #include <linux/skbuff.h>
 #include <rdma/ib_verbs.h>
 
+struct ipoib_ah;
+
 /* In datagram mode a frame up to this long is copied and its skb freed at once. */
 #define IPOIB_TX_COPY		256
 /* Headers that an HCA puts in front of each segment: of IPoIB, IPv4, TCP, with all options. */
@@ -86,6 +88,7 @@ static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
  * struct ipoib_tx_slot - one frame in flight
  * @skb: the frame, or NULL if it was copied, or if this is a segment that is not the last
  *	of a frame which the driver cuts up
+ * @ah: address handle of the send, in datagram mode
  * @bytes: octets handed to the byte queue limit: those on the wire
  * @packets: frames on the wire: more than one if the HCA cuts it into segments, 0 if there
  *	is no frame
@@ -96,6 +99,7 @@ static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
  */
 struct ipoib_tx_slot {
 	struct sk_buff *skb;
+	struct ipoib_ah *ah;
 	u32 bytes;
 	u16 packets;
 	u8 head;

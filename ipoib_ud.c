@@ -188,7 +188,7 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	/* Is the completion of one of these sends waited for? */
 	txq->unsignalled += batch->count;
 	if (batch->awaited || txq->unsignalled >= IPOIB_TX_UNSIGNALLED ||
-	    netif_xmit_stopped(txq->nq) || !list_empty(&priv->ah.fenced)) {
+	    netif_xmit_stopped(txq->nq) || READ_ONCE(txq->retires)) {
 		last->wr.send_flags |= IB_SEND_SIGNALED;
 		txq->unsignalled = 0;
 		txq->signalled = txq->ring.head;
@@ -312,11 +312,11 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
  *
  * Context: transmit lock of the queue held, RCU read side
  */
-void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoib_ah *ah, u32 qpn)
+void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn)
 {
 	struct ipoib_batch *batch = txq->batch;
-	const struct ipoib_tx_slot *slot;
 	unsigned int n = 1, packets = 0, bytes = 0;
+	struct ipoib_tx_slot *slot;
 	struct ib_ud_wr *wr;
 	unsigned int gso;
 	u32 i;
@@ -346,6 +346,7 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoi
 	for (i = txq->ring.head - n; i != txq->ring.head; i++) {
 		slot = &txq->ring.slots[i & txq->ring.mask];
 		wr = &batch->wr[batch->count++];
+		slot->ah = ah;
 		wr->wr.wr_id = i;
 		wr->wr.next = &(wr + 1)->wr;
 		wr->ah = ah->ah;
@@ -401,8 +402,8 @@ static int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 	if (n > 0) {
 		netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
 		/*
-		 * The tail is written before the state of the queue and the list of handles
-		 * are read: pairs with ipoib_ud_xmit() and ipoib_ah_reap().
+		 * The tail is written before the state of the queue is read: pairs with
+		 * ipoib_ud_xmit() and ipoib_ah_in_flight().
 		 */
 		smp_mb();
 		if (unlikely(netif_tx_queue_stopped(txq->nq)) &&
@@ -411,7 +412,7 @@ static int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 			ipoib_stat_add(priv, IPOIB_TX_WOKEN, 1);
 			netif_tx_wake_queue(txq->nq);
 		}
-		if (unlikely(!list_empty(&priv->ah.fenced)))
+		if (unlikely(READ_ONCE(txq->retires)))
 			queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
 	}
 	if (n == IPOIB_POLL_WC)
@@ -739,7 +740,6 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 	synchronize_net();
 	/* One that could not be emptied may still use handles and buffers. */
 	WARN_ON_ONCE(ib_destroy_qp(priv->txq->qp));
-	list_splice_init(&priv->ah.fenced, &priv->ah.dead);
 	list_for_each_entry_safe(ah, tmp, &priv->ah.dead, list)
 		ipoib_ah_free(ah);
 	if (priv->rxq->pool)
@@ -982,13 +982,34 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
 	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
 }
 
+/*
+ * Find the handles that sends in flight use, and note it in them.
+ *
+ * The transmit lock keeps the head and the slots behind the tail as they are.
+ */
+static void ipoib_ah_in_flight(struct ipoib_txq *txq)
+{
+	struct ipoib_ring *ring = &txq->ring;
+	u32 i;
+
+	local_bh_disable();
+	__netif_tx_lock(txq->nq, smp_processor_id());
+	WRITE_ONCE(txq->retires, true);
+	/* Pairs with ipoib_ud_tx_poll(): sends in flight now start the work as they complete. */
+	smp_mb();
+	for (i = READ_ONCE(ring->tail); i != ring->head; i++)
+		ring->slots[i & ring->mask].ah->in_flight = true;
+	__netif_tx_unlock(txq->nq);
+	local_bh_enable();
+}
+
 /**
- * ipoib_ah_reap - destroy the retired address handles that are out of use
+ * ipoib_ah_reap - destroy the retired address handles that no send in flight uses
  * @work: &ipoib_ahs.work
  *
- * Sends that asked for no completion keep their slots until a later one is
- * completed. The handler of completions starts this again then; an idle interface
- * keeps what its last sends may still use.
+ * Sends that asked for no completion keep their slots until a later one is completed. The
+ * handler of completions starts this again then; an idle interface keeps the handles of its
+ * last sends.
  *
  * Context: process; waits for grace periods, so it has no place on the ordered
  * queue of the interface
@@ -998,27 +1019,25 @@ void ipoib_ah_reap(struct work_struct *work)
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ah.work);
 	struct ipoib_ah *ah, *tmp;
 	LIST_HEAD(dead);
-	LIST_HEAD(done);
 
 	spin_lock_bh(&priv->ah.lock);
 	list_splice_init(&priv->ah.dead, &dead);
 	spin_unlock_bh(&priv->ah.lock);
-	if (!list_empty(&dead)) {
-		/* After this, every sender that had read a pointer to one has posted. */
-		synchronize_net();
-		list_for_each_entry(ah, &dead, list)
-			ah->fence = READ_ONCE(priv->txq->ring.head);
-		spin_lock_bh(&priv->ah.lock);
-		list_splice_tail(&dead, &priv->ah.fenced);
-		spin_unlock_bh(&priv->ah.lock);
-		/* What is completed from now on sees the list, or has been and is seen here. */
-		smp_mb();
-	}
-	spin_lock_bh(&priv->ah.lock);
-	list_for_each_entry_safe(ah, tmp, &priv->ah.fenced, list)
-		if (ipoib_ring_passed(&priv->txq->ring, ah->fence))
-			list_move_tail(&ah->list, &done);
-	spin_unlock_bh(&priv->ah.lock);
-	list_for_each_entry_safe(ah, tmp, &done, list)
+	if (list_empty(&dead))
+		return;
+	/* After this, each sender that had read a pointer to one of them has filled its slot. */
+	synchronize_net();
+	list_for_each_entry(ah, &dead, list)
+		ah->in_flight = false;
+	ipoib_ah_in_flight(priv->txq);
+	list_for_each_entry_safe(ah, tmp, &dead, list) {
+		if (ah->in_flight)
+			continue;
+		list_del(&ah->list);
 		ipoib_ah_free(ah);
+	}
+	WRITE_ONCE(priv->txq->retires, !list_empty(&dead));
+	spin_lock_bh(&priv->ah.lock);
+	list_splice(&dead, &priv->ah.dead);
+	spin_unlock_bh(&priv->ah.lock);
 }

@@ -37,14 +37,14 @@ struct page_pool;
 /**
  * struct ipoib_ah - address handle
  * @ah: the handle
- * @list: in &ipoib_ahs.dead, or with @fence in &ipoib_ahs.fenced; under
- *	&ipoib_ahs.lock
- * @fence: head of the ring when the last sender had stopped using it
+ * @list: in &ipoib_ahs.dead
+ * @in_flight: a send in the ring uses it; written by ipoib_ah_reap(), and of no meaning before
+ *	the handle has been retired
  */
 struct ipoib_ah {
 	struct ib_ah *ah;
 	struct list_head list;
-	u32 fence;
+	bool in_flight;
 };
 
 /**
@@ -78,6 +78,8 @@ struct ipoib_batch {
  *	transmit lock
  * @signalled: head of the ring behind that last one, under the transmit lock
  * @max_segs: slots that a frame takes at most: segments that the driver makes of it, or 1
+ * @retires: sends in flight may use retired handles: each batch asks for a completion, which
+ *	starts ipoib_ah_reap(), the only writer
  * @ring: see ipoib_ring.h
  * @wc: scratch for polling
  * @napi: completion handler
@@ -93,6 +95,7 @@ struct ipoib_txq {
 	unsigned int unsignalled;
 	u32 signalled;
 	unsigned int max_segs;
+	bool retires;
 	struct ipoib_ring ring;
 	struct ib_wc wc[IPOIB_POLL_WC];
 	struct napi_struct napi;
@@ -152,19 +155,14 @@ struct ipoib_rxq {
 };
 
 /**
- * struct ipoib_ahs - address handles of an interface that wait to be destroyed
+ * struct ipoib_ahs - retired address handles of an interface
+ * @lock: protects @dead
+ * @dead: the handles
+ * @work: destroys each once no send in flight uses it
  */
 struct ipoib_ahs {
-	/** @lock: protects the lists */
 	spinlock_t lock;
-	/** @dead: those that have just been retired */
 	struct list_head dead;
-	/**
-	 * @fenced: those that wait for sends to complete; while there are any, each batch of
-	 * sends asks for a completion, and that starts @work
-	 */
-	struct list_head fenced;
-	/** @work: destroys them */
 	struct delayed_work work;
 };
 
@@ -230,7 +228,7 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
 void ipoib_ud_recover(struct ipoib_dev *priv);
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
-void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, const struct ipoib_ah *ah, u32 qpn);
+void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn);
 void ipoib_ud_post(struct ipoib_txq *txq);
 void ipoib_ud_send_begin(struct ipoib_dev *priv);
 void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames, ipoib_xmit_t xmit);
