@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Datagram mode: rings, address handles and completion handlers of the UD QP,
- * ipoib_ud.c and ipoib_ud_rx.c.
+ * Datagram mode: rings, address handles and completion handlers of the UD QP: ipoib_ud_qp.c,
+ * ipoib_ud.c, ipoib_ud_rx.c and ipoib_ah.c.
  */
 #ifndef IPOIB_UD_H
 #define IPOIB_UD_H
@@ -213,13 +213,22 @@ static inline struct sk_buff *ipoib_rx_alloc_skb(struct napi_struct *napi, unsig
 	return skb;
 }
 
-/* ipoib_ud.c */
+/**
+ * ipoib_ud_cuts - whether the driver makes segments and checksums of a queue
+ * @txq: the queue
+ *
+ * Return: true if so: the HCA does neither
+ */
+static inline bool ipoib_ud_cuts(const struct ipoib_txq *txq)
+{
+	return txq->max_segs > 1;
+}
+
+/* ipoib_ud_qp.c */
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);
-bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb);
 int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *setting);
-bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
 int ipoib_ud_restart(struct ipoib_dev *priv);
@@ -228,13 +237,21 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
 void ipoib_ud_recover(struct ipoib_dev *priv);
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
+
+/* ipoib_ud.c */
+bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb);
+bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
+int ipoib_ud_tx_poll(struct napi_struct *napi, int budget);
 void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn);
 void ipoib_ud_post(struct ipoib_txq *txq);
 void ipoib_ud_send_begin(struct ipoib_dev *priv);
 void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames, ipoib_xmit_t xmit);
+
+/* ipoib_ah.c */
 struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr);
 void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah);
 void ipoib_ah_reap(struct work_struct *work);
+void ipoib_ah_free_all(struct ipoib_dev *priv);
 
 /* ipoib_ud_rx.c */
 bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Address handles: a send in flight uses its handle, so a retired handle is destroyed only
+ * once no slot of the ring names it.
+ */
+#include <linux/slab.h>
+
+#include "ipoib.h"
+
+static void ipoib_ah_free(struct ipoib_ah *ah)
+{
+	rdma_destroy_ah(ah->ah, RDMA_DESTROY_AH_SLEEPABLE);
+	kfree(ah);
+}
+
+/**
+ * ipoib_ah_create - create an address handle
+ * @priv: the interface
+ * @attr: where to; consumed
+ *
+ * Context: may sleep
+ * Return: the handle, owned by the caller until it is published, or ERR_PTR()
+ */
+struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr)
+{
+	struct ipoib_ah *ah;
+	int err = -ENOMEM;
+
+	ah = kzalloc(sizeof(*ah), GFP_KERNEL);
+	if (!ah)
+		goto destroy_attr;
+	ah->ah = rdma_create_ah(priv->pd, attr, RDMA_CREATE_AH_SLEEPABLE);
+	if (IS_ERR(ah->ah)) {
+		err = PTR_ERR(ah->ah);
+		goto free_ah;
+	}
+	rdma_destroy_ah_attr(attr);
+	return ah;
+
+free_ah:
+	kfree(ah);
+destroy_attr:
+	rdma_destroy_ah_attr(attr);
+	return ERR_PTR(err);
+}
+
+/**
+ * ipoib_ah_retire - destroy an address handle once it is not used any more
+ * @priv: the interface
+ * @ah: handle that no new reader can find, or NULL
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
+{
+	if (!ah)
+		return;
+	spin_lock_bh(&priv->ah.lock);
+	list_add_tail(&ah->list, &priv->ah.dead);
+	spin_unlock_bh(&priv->ah.lock);
+	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
+}
+
+/*
+ * Find the handles that sends in flight use, and note it in them.
+ *
+ * The transmit lock keeps the head and the slots behind the tail as they are.
+ */
+static void ipoib_ah_in_flight(struct ipoib_txq *txq)
+{
+	struct ipoib_ring *ring = &txq->ring;
+	u32 i;
+
+	local_bh_disable();
+	__netif_tx_lock(txq->nq, smp_processor_id());
+	WRITE_ONCE(txq->retires, true);
+	/* Pairs with ipoib_ud_tx_poll(): sends in flight now start the work as they complete. */
+	smp_mb();
+	for (i = READ_ONCE(ring->tail); i != ring->head; i++)
+		ring->slots[i & ring->mask].ah->in_flight = true;
+	__netif_tx_unlock(txq->nq);
+	local_bh_enable();
+}
+
+/**
+ * ipoib_ah_reap - destroy the retired address handles that no send in flight uses
+ * @work: &ipoib_ahs.work
+ *
+ * Sends that asked for no completion keep their slots until a later one is completed. The
+ * handler of completions starts this again then; an idle interface keeps the handles of its
+ * last sends.
+ *
+ * Context: process; waits for grace periods, so it has no place on the ordered
+ * queue of the interface
+ */
+void ipoib_ah_reap(struct work_struct *work)
+{
+	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ah.work);
+	struct ipoib_ah *ah, *tmp;
+	LIST_HEAD(dead);
+
+	spin_lock_bh(&priv->ah.lock);
+	list_splice_init(&priv->ah.dead, &dead);
+	spin_unlock_bh(&priv->ah.lock);
+	if (list_empty(&dead))
+		return;
+	/* After this, each sender that had read a pointer to one of them has filled its slot. */
+	synchronize_net();
+	list_for_each_entry(ah, &dead, list)
+		ah->in_flight = false;
+	ipoib_ah_in_flight(priv->txq);
+	list_for_each_entry_safe(ah, tmp, &dead, list) {
+		if (ah->in_flight)
+			continue;
+		list_del(&ah->list);
+		ipoib_ah_free(ah);
+	}
+	WRITE_ONCE(priv->txq->retires, !list_empty(&dead));
+	spin_lock_bh(&priv->ah.lock);
+	list_splice(&dead, &priv->ah.dead);
+	spin_unlock_bh(&priv->ah.lock);
+}
+
+/**
+ * ipoib_ah_free_all - destroy all retired address handles
+ * @priv: an interface whose work of handles has been cancelled, and whose QP has gone
+ *
+ * Context: may sleep
+ */
+void ipoib_ah_free_all(struct ipoib_dev *priv)
+{
+	struct ipoib_ah *ah, *tmp;
+
+	list_for_each_entry_safe(ah, tmp, &priv->ah.dead, list)
+		ipoib_ah_free(ah);
+}

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Datagram mode: the UD QP with its CQs and rings, from their making to their end, and the
+ * states of the QP in between.
+ */
+#include <linux/crash_dump.h>
+#include <linux/iopoll.h>
+#include <linux/slab.h>
+
+#include "ipoib.h"
+#include "ipoib_tso.h"
+
+/* Microseconds that the HCA may take to give all work requests back. */
+#define IPOIB_DRAIN_TIME	100000
+/*
+ * A QP has room for so many receives, if more are posted one day: see ipoib_ud_resize(). Room
+ * takes a hundred octets each, a receive that is posted up to a page.
+ */
+#define IPOIB_RECVQ_ROOM	1024
+/*
+ * Microseconds between two tries to move a QP to ERR or RESET, or to detach it from a group, and
+ * for how long it is tried.
+ */
+#define IPOIB_MOVE_PAUSE	10000
+#define IPOIB_MOVE_TIME		500000
+
+/* Interfaces made so far, see ipoib_ud_vector(). */
+static atomic_t ipoib_ud_vectors;
+
+/* HCAs return these when they lack memory or time: the next try may succeed. */
+static bool ipoib_ud_is_passing(int err)
+{
+	return err == -ENOMEM || err == -EAGAIN || err == -EBUSY || err == -EINTR;
+}
+
+/* On the way down: an HCA that has no memory now has some a little later. */
+static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
+{
+	struct ib_qp_attr attr = { .qp_state = state };
+	int err;
+
+	read_poll_timeout(ib_modify_qp, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
+			  IPOIB_MOVE_TIME, false, priv->txq->qp, &attr, IB_QP_STATE);
+	if (err)
+		netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state, err);
+	return err;
+}
+
+/**
+ * ipoib_ud_set_qkey - change the Q_Key of the running QP
+ * @priv: the interface
+ * @qkey: Q_Key of the broadcast group, host byte order (U40)
+ *
+ * Context: work of the group; may sleep
+ * Return: 0 or negative error of the HCA, as for a QP that is just being reset
+ */
+int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
+{
+	struct ib_qp_attr attr = { .qkey = qkey };
+	u32 was = priv->qkey;
+	int err;
+
+	if (was == qkey)
+		return 0;
+	/* First, for a QP that is reset meanwhile gets this one. */
+	WRITE_ONCE(priv->qkey, qkey);
+	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_QKEY);
+	if (err)
+		WRITE_ONCE(priv->qkey, was);
+	return err;
+}
+
+/**
+ * ipoib_ud_attach - have the UD QP take the frames of a group
+ * @priv: the interface
+ * @gid: MGID; an IPv4 address on RoCE, for which all groups are one
+ * @lid: MLID, 0 on RoCE
+ *
+ * Context: work of the group; may sleep
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
+{
+	bool mapped = ipv6_addr_v4mapped((struct in6_addr *)gid->raw);
+	int err;
+
+	if (mapped && priv->txq->nmapped++)
+		return 0;
+	err = ib_attach_mcast(priv->txq->qp, gid, lid);
+	if (err && mapped)
+		priv->txq->nmapped--;
+	return err;
+}
+
+/**
+ * ipoib_ud_detach - have the UD QP take the frames of a group no more
+ * @priv: the interface
+ * @gid: MGID
+ * @lid: MLID
+ *
+ * A QP that is attached to a group cannot be destroyed: what fails is tried again.
+ *
+ * Context: work of the group; may sleep
+ * Return: 0 or negative error of the HCA
+ */
+int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
+{
+	int err;
+
+	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
+		return 0;
+	read_poll_timeout(ib_detach_mcast, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
+			  IPOIB_MOVE_TIME, false, priv->txq->qp, gid, lid);
+	return err;
+}
+
+/**
+ * ipoib_ud_recover - take the QP out of the error states
+ * @priv: the interface
+ *
+ * A send that fails on a UD QP stops the send queue only (state SQE); the
+ * sends behind it were flushed and receiving goes on. A receive that fails
+ * stops the QP, which is restarted.
+ *
+ * Context: RTNL held, interface up
+ */
+void ipoib_ud_recover(struct ipoib_dev *priv)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr now = {};
+	int err;
+
+	err = ib_query_qp(priv->txq->qp, &now, IB_QP_STATE, &init);
+	if (!err && now.qp_state == IB_QPS_RTS && READ_ONCE(priv->rxq->running))
+		return;
+	if (!err && now.qp_state == IB_QPS_SQE) {
+		attr.cur_qp_state = IB_QPS_SQE;
+		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
+		if (!err)
+			return;
+	}
+	netdev_warn(priv->netdev, "QP in state %d, resetting it\n", now.qp_state);
+	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+}
+
+static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
+{
+	struct ipoib_txq *txq = ctx;
+
+	ipoib_ud_schedule(&txq->napi);
+}
+
+static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
+{
+	struct ipoib_dev *priv = ctx;
+
+	netdev_warn(priv->netdev, "QP event %s\n", ib_event_msg(event->event));
+	if (event->event == IB_EVENT_QP_FATAL)
+		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+}
+
+/*
+ * Flags that the HCA says it knows and that help here. mlx5 computes checksums only for
+ * QPs with IB_QP_CREATE_IPOIB_UD_LSO. The offloads of IPoIB are for InfiniBand: on RoCE
+ * the packet lies behind headers that HCAs do not parse past.
+ */
+static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
+{
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+	u32 flags = 0;
+
+	if (attrs->kernel_cap_flags & IBK_BLOCK_MULTICAST_LOOPBACK)
+		flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
+	if (!rdma_protocol_ib(priv->ca, priv->port))
+		return flags;
+	if (attrs->kernel_cap_flags & IBK_UD_TSO)
+		flags |= IB_QP_CREATE_IPOIB_UD_LSO;
+	if (attrs->device_cap_flags & IB_DEVICE_MANAGED_FLOW_STEERING)
+		flags |= IB_QP_CREATE_NETIF_QP;
+	return flags;
+}
+
+/* HCAs refuse flags that they say they know: do without. */
+static int ipoib_ud_create_qp(struct ipoib_dev *priv, u32 flags)
+{
+	struct ib_qp_init_attr init = {
+		.event_handler = ipoib_ud_qp_event,
+		.qp_context = priv,
+		.send_cq = priv->txq->cq,
+		.recv_cq = priv->rxq->cq,
+		.cap.max_send_wr = priv->sendq_size,
+		.cap.max_recv_wr = priv->recvq_size,
+		.cap.max_send_sge = min_t(u32, priv->ca->attrs.max_send_sge, IPOIB_TX_SGE),
+		.cap.max_recv_sge = 2,
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_UD,
+		.create_flags = flags,
+	};
+	struct ib_qp *qp = ib_create_qp(priv->pd, &init);
+
+	while (IS_ERR(qp) && init.create_flags) {
+		/* There may be few QPs that steering knows. */
+		init.create_flags &= init.create_flags & IB_QP_CREATE_NETIF_QP ?
+				     ~IB_QP_CREATE_NETIF_QP : 0;
+		qp = ib_create_qp(priv->pd, &init);
+	}
+	if (!IS_ERR(qp) && init.create_flags != flags)
+		dev_info(&priv->ca->dev,
+			 "port %u: the HCA refuses QPs with flags %#x, doing without\n",
+			 priv->port, flags & ~init.create_flags);
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	priv->txq->qp_flags = init.create_flags;
+	priv->txq->qp = qp;
+	priv->rxq->qp = qp;
+	return 0;
+}
+
+/*
+ * That it says IB_DEVICE_UD_IP_CSUM does not do: mlx5 without the offloads that come with
+ * IBK_UD_TSO says so and computes none. A segment needs its checksum, so without these
+ * there is no TSO.
+ */
+static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
+{
+	return (priv->ca->attrs.device_cap_flags & IB_DEVICE_UD_IP_CSUM) &&
+	       (priv->txq->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO);
+}
+
+/**
+ * ipoib_ud_features - checksums and segments that the HCA or the driver makes
+ * @priv: the interface, with its QP
+ *
+ * HCAs parse IPv4 only. The driver computes the sums of segments while it builds them, so
+ * it offers to compute all.
+ *
+ * Return: NETIF_F_ flags
+ */
+netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
+{
+	if (ipoib_ud_hca_cuts(priv))
+		return NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
+	if (ipoib_ud_cuts(priv->txq))
+		return NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 |
+		       NETIF_F_TSO_ECN | NETIF_F_GSO_UDP_L4;
+	return 0;
+}
+
+/**
+ * ipoib_ud_moderate - have completions of datagrams reported later, and several at a time
+ * @priv: the interface
+ * @setting: how
+ *
+ * Context: RTNL held; may sleep
+ * Return: 0, or a negative error of the HCA, with nothing changed
+ */
+int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *setting)
+{
+	struct ipoib_moderation *now = &priv->rxq->moderation;
+	struct ipoib_moderation old = *now;
+	int err;
+
+	ASSERT_RTNL();
+	ipoib_moder_set(now, setting);
+	err = ipoib_moder_update(&priv->rxq->moder);
+	if (err)
+		ipoib_moder_set(now, &old);
+	return err;
+}
+
+static int ipoib_ud_tx_init(struct ipoib_dev *priv)
+{
+	struct ib_cq_init_attr attr = {
+		.cqe = priv->sendq_size,
+		.comp_vector = ipoib_ud_vector(priv, 1),
+	};
+	struct ipoib_txq *txq = kzalloc(sizeof(*txq), GFP_KERNEL);
+	unsigned int i;
+	int err;
+
+	if (!txq)
+		return -ENOMEM;
+	priv->txq = txq;
+	txq->priv = priv;
+	txq->nq = netdev_get_tx_queue(priv->netdev, 0);
+	txq->max_segs = 1;
+	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
+	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
+	if (!txq->batch)
+		return -ENOMEM;
+	for (i = 0; i < IPOIB_TX_BATCH; i++)
+		txq->batch->wr[i].wr.sg_list = txq->batch->sge[i];
+	err = ipoib_ring_init(&txq->ring, priv->pd, priv->sendq_size,
+			      priv->ca->attrs.max_send_sge, IPOIB_TX_COPY);
+	if (err)
+		return err;
+	txq->cq = ib_create_cq(priv->ca, ipoib_ud_tx_event, NULL, txq, &attr);
+	return PTR_ERR_OR_ZERO(txq->cq);
+}
+
+/* The queues without their QP, also if they were made in part. */
+static void ipoib_ud_queues_exit(struct ipoib_dev *priv)
+{
+	struct ipoib_txq *txq = priv->txq;
+
+	if (priv->rxq)
+		ipoib_ud_rx_exit(priv->rxq);
+	priv->rxq = NULL;
+	priv->txq = NULL;
+	if (!txq)
+		return;
+	netif_napi_del(&txq->napi);
+	if (!IS_ERR_OR_NULL(txq->cq))
+		ib_destroy_cq(txq->cq);
+	ipoib_ring_exit(&txq->ring);
+	kvfree(txq->batch);
+	kfree(txq);
+}
+
+/* A ring has room for four of the longest frames. */
+static unsigned int ipoib_ud_max_segs(unsigned int sends)
+{
+	return min_t(unsigned int, sends / 4, IPOIB_TX_BATCH);
+}
+
+static int ipoib_ud_queues_init(struct ipoib_dev *priv)
+{
+	int err;
+
+	err = ipoib_ud_tx_init(priv);
+	if (!err)
+		err = ipoib_ud_rx_init(priv);
+	if (!err)
+		err = ipoib_ud_create_qp(priv, ipoib_ud_qp_flags(priv));
+	if (err) {
+		ipoib_ud_queues_exit(priv);
+		return err;
+	}
+	/* A sum needs the address of each page. */
+	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
+	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
+		priv->txq->max_segs = ipoib_ud_max_segs(priv->sendq_size);
+	return 0;
+}
+
+/*
+ * The limits that an HCA reports need not hold for queues of this kind: what it has room for
+ * depends on the size of a work request, which only its driver knows.
+ */
+static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
+{
+	const struct ib_device_attr *attrs = &priv->ca->attrs;
+	int room = is_kdump_kernel() ? 0 : IPOIB_RECVQ_ROOM;
+	int limit = min(attrs->max_qp_wr, attrs->max_cqe);
+	unsigned int *longer;
+	int err;
+
+	limit = rounddown_pow_of_two(max(limit, IPOIB_QUEUE_MIN));
+	priv->sendq_size = min(ipoib_sendq_size, limit);
+	priv->recvq_size = min(max(ipoib_recvq_size, room), limit);
+	for (;;) {
+		err = ipoib_ud_queues_init(priv);
+		longer = priv->recvq_size > priv->sendq_size ? &priv->recvq_size :
+							       &priv->sendq_size;
+		if ((err != -ENOMEM && err != -EINVAL) || *longer <= IPOIB_QUEUE_MIN)
+			break;
+		*longer /= 2;
+	}
+	if (!err && (priv->sendq_size < ipoib_sendq_size || priv->recvq_size < ipoib_recvq_size))
+		dev_info(&priv->ca->dev,
+			 "port %u: the HCA takes no more than %u sends and %u receives\n",
+			 priv->port, priv->sendq_size, priv->recvq_size);
+	return err;
+}
+
+/**
+ * ipoib_ud_init - create QP, CQs and rings
+ * @priv: the interface
+ *
+ * The QP, and with it the QPN in the link-layer address, stays the same as
+ * long as the interface exists (U46).
+ *
+ * Context: may sleep
+ * Return: 0, or a negative error with nothing left allocated
+ */
+int ipoib_ud_init(struct ipoib_dev *priv)
+{
+	int err;
+
+	priv->vector = atomic_fetch_inc(&ipoib_ud_vectors) & INT_MAX;
+	priv->pd = ib_alloc_pd(priv->ca, 0);
+	if (IS_ERR(priv->pd))
+		return PTR_ERR(priv->pd);
+	err = ipoib_ud_queues_fit(priv);
+	if (err)
+		ib_dealloc_pd(priv->pd);
+	return err;
+}
+
+/* Free what the QP held, which it does not any more. */
+static void ipoib_ud_release(struct ipoib_dev *priv)
+{
+	priv->txq->unsignalled = 0;
+	ipoib_ring_flush(&priv->txq->ring);
+	ipoib_ud_rx_stop(priv->rxq);
+}
+
+/**
+ * ipoib_ud_exit - undo ipoib_ud_init()
+ * @priv: an interface that is down, without paths and groups
+ *
+ * Context: may sleep
+ */
+void ipoib_ud_exit(struct ipoib_dev *priv)
+{
+	cancel_delayed_work_sync(&priv->ah.work);
+	synchronize_net();
+	/* One that could not be emptied may still use handles and buffers. */
+	WARN_ON_ONCE(ib_destroy_qp(priv->txq->qp));
+	ipoib_ah_free_all(priv);
+	if (priv->rxq->pool)
+		ipoib_ud_release(priv);
+	ipoib_ud_queues_exit(priv);
+	ib_dealloc_pd(priv->pd);
+}
+
+/* Sends behind the last that asked for a completion may have none to come. */
+static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
+{
+	struct ipoib_tx_done done = {};
+	int i, n;
+
+	while ((n = ib_poll_cq(txq->cq, IPOIB_POLL_WC, txq->wc)) > 0)
+		for (i = 0; i < n; i++)
+			ipoib_ring_complete(&txq->ring, txq->wc[i].wr_id, 0, &done);
+	return ipoib_ring_passed(&txq->ring, txq->signalled);
+}
+
+static bool ipoib_ud_drain(struct ipoib_dev *priv)
+{
+	return ipoib_ud_rx_drain(priv->rxq) & ipoib_ud_tx_drain(priv->txq);
+}
+
+/*
+ * In the error state the HCA gives back every work request. RESET alone would do by the
+ * book (IBTA 10.3.1), but rdmavt keeps the receive queue across it. A QP that cannot be
+ * moved to RESET may still write to its buffers. They are kept, and the page pool with
+ * them, until it can, or has been destroyed.
+ */
+static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
+{
+	bool drained;
+	int err;
+
+	ipoib_ud_move(priv, IB_QPS_ERR);
+	/* What an HCA that has failed has not flushed yet it never will. */
+	if (read_poll_timeout(ipoib_ud_drain, drained,
+			      drained || test_bit(IPOIB_FLAG_DEAD, &priv->flags),
+			      100, IPOIB_DRAIN_TIME, false, priv))
+		netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
+			    ipoib_ring_used(&priv->txq->ring));
+	err = ipoib_ud_move(priv, IB_QPS_RESET);
+	if (err)
+		return err;
+	/* What was completed since the last poll is none of the QP's next life. */
+	ipoib_ud_drain(priv);
+	ipoib_ud_release(priv);
+	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
+	return 0;
+}
+
+/**
+ * ipoib_ud_start - bring the QP to RTS with all receives posted
+ * @priv: the interface; P_Key index, port and Q_Key are set
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with the QP in RESET
+ */
+int ipoib_ud_start(struct ipoib_dev *priv)
+{
+	struct ipoib_txq *txq = priv->txq;
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = priv->pkey_index,
+		.port_num = priv->port,
+	};
+	int err;
+
+	/* It could not be emptied when it was stopped. */
+	if (priv->rxq->pool) {
+		err = ipoib_ud_qp_empty(priv);
+		if (err)
+			return err;
+	}
+	/* It may have changed meanwhile, see ipoib_ud_set_qkey(). */
+	attr.qkey = priv->qkey;
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
+			   IB_QP_PORT | IB_QP_QKEY);
+	if (err)
+		return err;
+	err = ipoib_ud_rx_start(priv->rxq);
+	if (err)
+		goto reset_qp;
+	attr.qp_state = IB_QPS_RTR;
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE);
+	if (err)
+		goto stop_rx;
+	attr.qp_state = IB_QPS_RTS;
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+	if (err)
+		goto stop_rx;
+	netdev_tx_reset_queue(txq->nq);
+	napi_enable(&txq->napi);
+	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
+	ipoib_queue_set_napi(priv->netdev, RX, &priv->rxq->napi);
+	ipoib_queue_set_napi(priv->netdev, TX, &txq->napi);
+	set_bit(IPOIB_FLAG_QP, &priv->flags);
+	return 0;
+
+stop_rx:
+	napi_disable(&priv->rxq->napi);
+	ipoib_ud_qp_empty(priv);
+	return err;
+reset_qp:
+	ipoib_ud_move(priv, IB_QPS_RESET);
+	return err;
+}
+
+/**
+ * ipoib_ud_stop - reset the QP and free what it held
+ * @priv: the interface; its QP is started, or ipoib_ud_restart() has failed
+ *
+ * Transmit queues are stopped, too.
+ *
+ * Context: RTNL held; may sleep
+ */
+void ipoib_ud_stop(struct ipoib_dev *priv)
+{
+	struct ipoib_txq *txq = priv->txq;
+
+	if (!test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
+		return;
+	ipoib_queue_set_napi(priv->netdev, RX, NULL);
+	ipoib_queue_set_napi(priv->netdev, TX, NULL);
+	napi_disable(&txq->napi);
+	napi_disable(&priv->rxq->napi);
+	/*
+	 * Takes each transmit lock: after this no sender is under way. A last completion
+	 * may have started the queue again.
+	 */
+	netif_tx_disable(priv->netdev);
+	ipoib_ud_qp_empty(priv);
+}
+
+/**
+ * ipoib_ud_restart - reset the QP and start it again
+ * @priv: the interface, IPOIB_FLAG_UP set
+ *
+ * Frames that the QP held are lost. It stays attached to its groups, and its QPN is the
+ * same.
+ *
+ * Context: RTNL held; may sleep
+ * Return: 0, or a negative error with the QP and transmit queues stopped
+ */
+int ipoib_ud_restart(struct ipoib_dev *priv)
+{
+	int err;
+
+	ipoib_ud_stop(priv);
+	err = ipoib_ud_start(priv);
+	if (err)
+		return err;
+	netif_tx_wake_all_queues(priv->netdev);
+	return 0;
+}
+
+/**
+ * ipoib_ud_resize - use more or less of the queues of the QP
+ * @priv: the interface
+ * @sends: slots for sends, a power of 2, at most &ipoib_dev.sendq_size
+ * @receives: receives to post, at most &ipoib_dev.recvq_size
+ *
+ * The QP stays, as its number is part of the address. If it runs it is restarted, see
+ * ipoib_ud_restart().
+ *
+ * Context: RTNL held; may sleep
+ * Return: 0, or -EBUSY with nothing changed if the HCA does not give back what was posted
+ */
+int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int receives)
+{
+	bool on = test_bit(IPOIB_FLAG_QP, &priv->flags);
+	struct ipoib_txq *txq = priv->txq;
+	struct ipoib_rxq *rxq = priv->rxq;
+	int err = -EBUSY;
+
+	ASSERT_RTNL();
+	ipoib_ud_stop(priv);
+	if (!rxq->pool) {
+		txq->ring.mask = sends - 1;
+		if (ipoib_ud_cuts(txq))
+			txq->max_segs = ipoib_ud_max_segs(sends);
+		rxq->size = receives;
+		WRITE_ONCE(rxq->moder.most, receives / 4);
+		/* Completions may be put off for more than are posted now. */
+		ipoib_moder_update(&rxq->moder);
+		err = 0;
+	}
+	if (on && ipoib_ud_restart(priv))
+		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+	return err;
+}
