@@ -73,7 +73,7 @@
  *	which receives of connections are free and how many shall be posted, and
  *	allocation from their page pool. None is taken under it.
  * &ipoib_ahs.lock
- *	the lists of address handles that wait to be destroyed.
+ *	the list of retired address handles.
  *
  * All other spinlocks are taken with bottom halves off. In the transmit path they
  * are off already, hence the plain spin_lock() there.
@@ -89,10 +89,10 @@
  *	is owned by the one neighbour or group that points to it. Senders hold no
  *	reference: they read the pointer under RCU and post while they hold
  *	the transmit lock. ipoib_ah_retire() takes over a handle that has been
- *	unpublished; it is destroyed when a grace period has passed and after
- *	that every ring has completed what it then contained. So no frame in
- *	flight ever uses a destroyed handle, and no cache line is written for
- *	it per packet.
+ *	unpublished; it is destroyed when a grace period has passed and no slot
+ *	of a ring in flight names it. So no frame in
+ *	flight ever uses a destroyed handle, and no reference is counted for it
+ *	per packet.
  * &struct ipoib_conn
  *	is published with nothing and owned by its work (cm/conn.c), which makes
  *	what it needs. It has a reference of its life, which the work drops, and
@@ -261,8 +261,12 @@ struct ipoib_dev {
 	struct ib_device *ca;
 	/** @pd: protection domain */
 	struct ib_pd *pd;
-	/** @txq: transmit queue */
+	/** @txq: transmit queues; the first has the QP of the address */
 	struct ipoib_txq *txq;
+	/** @ntxq: how many are in use; written with RTNL held */
+	unsigned int ntxq;
+	/** @ntxq_made: how many have been made */
+	unsigned int ntxq_made;
 	/** @rxq: receive queue */
 	struct ipoib_rxq *rxq;
 	/** @stats: see ipoib_stats.h */

@@ -96,6 +96,7 @@ static void ipoib_ah_in_flight(struct ipoib_txq *txq)
 void ipoib_ah_reap(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ah.work);
+	unsigned int n = smp_load_acquire(&priv->ntxq_made), i;
 	struct ipoib_ah *ah, *tmp;
 	LIST_HEAD(dead);
 
@@ -108,14 +109,16 @@ void ipoib_ah_reap(struct work_struct *work)
 	synchronize_net();
 	list_for_each_entry(ah, &dead, list)
 		ah->in_flight = false;
-	ipoib_ah_in_flight(priv->txq);
+	for (i = 0; i < n; i++)
+		ipoib_ah_in_flight(&priv->txq[i]);
 	list_for_each_entry_safe(ah, tmp, &dead, list) {
 		if (ah->in_flight)
 			continue;
 		list_del(&ah->list);
 		ipoib_ah_free(ah);
 	}
-	WRITE_ONCE(priv->txq->retires, !list_empty(&dead));
+	for (i = 0; i < n; i++)
+		WRITE_ONCE(priv->txq[i].retires, !list_empty(&dead));
 	spin_lock_bh(&priv->ah.lock);
 	list_splice(&dead, &priv->ah.dead);
 	spin_unlock_bh(&priv->ah.lock);

@@ -64,6 +64,7 @@ static void ipoib_arp_work(struct work_struct *work)
 {
 	struct ipoib_neigh *neigh = container_of(to_delayed_work(work), struct ipoib_neigh, work);
 	struct ipoib_dev *priv = neigh->priv;
+	unsigned int n = READ_ONCE(priv->ntxq), i;
 	bool listed, known, asked, unreachable;
 	struct sk_buff_head frames;
 	struct sk_buff *skb;
@@ -79,12 +80,13 @@ static void ipoib_arp_work(struct work_struct *work)
 	if (!known && !asked)
 		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &neigh->queue, &frames);
 	spin_unlock_bh(&priv->neigh.lock);
-	if (known) {
-		ipoib_ud_send_begin(priv);
+	/* The first queue last: it has the frames of queues that are not in use any more. */
+	for (i = n; known && i--;) {
+		ipoib_ud_send_begin(&priv->txq[i]);
 		spin_lock(&priv->neigh.lock);
-		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &neigh->queue, &frames);
+		ipoib_neigh_unpark_txq(priv, &neigh->queue, i, n, &frames);
 		spin_unlock(&priv->neigh.lock);
-		ipoib_ud_send_end(priv, &frames, ipoib_arp_xmit);
+		ipoib_ud_send_end(&priv->txq[i], &frames, ipoib_arp_xmit);
 	}
 	if (ipoib_has_cm(priv) && (!listed || !asked))
 		ipoib_cm_path_read(neigh, !listed);
@@ -117,7 +119,8 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv, 
 		if (ipoib_neigh_is_due(neigh) && !ipoib_neigh_is_asked(neigh))
 			ipoib_neigh_ask(neigh);
 		known = rcu_access_pointer(neigh->ah);
-		if (!skb_queue_empty(&neigh->queue) || (!known && ipoib_neigh_is_asked(neigh))) {
+		if (ipoib_neigh_waits(priv, &neigh->queue, skb) ||
+		    (!known && ipoib_neigh_is_asked(neigh))) {
 			ipoib_neigh_park(priv, IPOIB_WAIT_PATH, &neigh->queue,
 					 known ? IPOIB_NEIGH_RESENT : IPOIB_NEIGH_QUEUE, skb);
 			spin_unlock(&priv->neigh.lock);

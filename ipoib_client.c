@@ -23,7 +23,8 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 	struct ipoib_dev *priv;
 	int err = -ENOMEM;
 
-	dev = alloc_netdev(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN, ipoib_link_ops.setup);
+	dev = alloc_netdev_mqs(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN, ipoib_link_ops.setup,
+			       IPOIB_TXQ_MAX, 1);
 	if (!dev)
 		goto warn;
 	dev_net_set(dev, read_pnet(&hca->ca->coredev.rdma_net));

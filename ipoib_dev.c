@@ -555,7 +555,7 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 		netif_set_tso_max_segs(dev, priv->txq->max_segs);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
-	/* There is one ring. rtnetlink makes as many queues as it is asked for. */
+	/* More are used once they are asked for. */
 	netif_set_real_num_queues(dev, 1, 1);
 	/* What is made by hand is virtual, and has the numbers of nothing. */
 	if (priv->lower)

@@ -113,10 +113,18 @@ static int ipoib_ethtool_set_rings(struct net_device *dev, struct ethtool_ringpa
 
 static void ipoib_ethtool_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
 	channels->max_rx = 1;
-	channels->max_tx = 1;
+	channels->max_tx = ipoib_ud_max_txqs(priv);
 	channels->rx_count = 1;
-	channels->tx_count = 1;
+	channels->tx_count = priv->ntxq;
+}
+
+/* The stack has refused more than there can be, and none. */
+static int ipoib_ethtool_set_channels(struct net_device *dev, struct ethtool_channels *channels)
+{
+	return ipoib_ud_set_queues(netdev_priv(dev), channels->tx_count);
 }
 
 static int ipoib_ethtool_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
@@ -172,6 +180,7 @@ const struct ethtool_ops ipoib_ethtool_ops = {
 	.get_ringparam = ipoib_ethtool_rings,
 	.set_ringparam = ipoib_ethtool_set_rings,
 	.get_channels = ipoib_ethtool_channels,
+	.set_channels = ipoib_ethtool_set_channels,
 	.get_ts_info = ethtool_op_get_ts_info,
 	.get_strings = ipoib_ethtool_strings,
 	.get_ethtool_stats = ipoib_ethtool_stats,

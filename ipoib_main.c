@@ -97,7 +97,7 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
 	unsigned int mtu = READ_ONCE(priv->mcast_mtu);
-	struct ipoib_txq *txq = priv->txq;
+	struct ipoib_txq *txq = &priv->txq[skb_get_queue_mapping(skb)];
 
 	rcu_read_lock();
 	if (unlikely(!test_bit(IPOIB_FLAG_UP, &priv->flags)))
@@ -115,6 +115,21 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 		ipoib_ud_post(txq);
 	rcu_read_unlock();
 	return NETDEV_TX_OK;
+}
+
+/*
+ * Groups and ARP go by the first queue, whose QP is that of the address: by its number the own
+ * echo of a group is known, and the answer to an ARP request shows it.
+ */
+static u16 ipoib_select_queue(struct net_device *dev, struct sk_buff *skb,
+			      struct net_device *sb_dev)
+{
+	const struct ipoib_header *header = (const void *)skb->data;
+
+	if (skb_headlen(skb) < IPOIB_HARD_LEN || ipoib_lladdr_is_mcast(&header->lladdr) ||
+	    (header->encap.proto != htons(ETH_P_IP) && header->encap.proto != htons(ETH_P_IPV6)))
+		return 0;
+	return netdev_pick_tx(dev, skb, sb_dev);
 }
 
 static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
@@ -209,7 +224,7 @@ static void ipoib_set_rx_mode(struct net_device *dev)
 static void ipoib_tx_timeout(struct net_device *dev, unsigned int queue)
 {
 	struct ipoib_dev *priv = netdev_priv(dev);
-	struct ipoib_txq *txq = priv->txq;
+	struct ipoib_txq *txq = &priv->txq[queue];
 
 	ipoib_stat_add(priv, IPOIB_TX_TIMEOUT, 1);
 	netdev_warn(dev, "transmit timeout: latency %d msecs\n",
@@ -217,6 +232,8 @@ static void ipoib_tx_timeout(struct net_device *dev, unsigned int queue)
 				     READ_ONCE(txq->nq->trans_start)));
 	netdev_warn(dev, "queue stopped %d, tx_head %u, tx_tail %u\n",
 		    netif_tx_queue_stopped(txq->nq), txq->ring.head, txq->ring.tail);
+	if (queue)
+		netdev_warn(dev, "queue %u\n", queue);
 	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
@@ -228,7 +245,7 @@ static void ipoib_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 	ipoib_stats_link(sum, stats);
 }
 
-/* One queue of each direction has all frames, those on connections, too. */
+/* The one receive queue has all frames, those on connections, too. */
 static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
 				     struct netdev_queue_stats_rx *stats)
 {
@@ -241,8 +258,7 @@ static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
 	stats->csum_unnecessary = sum[IPOIB_RX_CSUM];
 }
 
-static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
-				     struct netdev_queue_stats_tx *stats)
+static void ipoib_read_tx_stats(struct net_device *dev, struct netdev_queue_stats_tx *stats)
 {
 	u64 sum[IPOIB_NR_STATS];
 
@@ -257,14 +273,30 @@ static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
 	stats->wake = sum[IPOIB_TX_WOKEN];
 }
 
-/* Nothing is beside the queues; the fields that are set here are shown. */
+/* Of several queues no counters are kept: the sums are those of the interface. */
+static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
+				     struct netdev_queue_stats_tx *stats)
+{
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
+	if (priv->ntxq_made == 1)
+		ipoib_read_tx_stats(dev, stats);
+}
+
+/* What is not of the queues; the fields that are set here are shown. */
 static void ipoib_get_base_stats(struct net_device *dev, struct netdev_queue_stats_rx *rx,
 				 struct netdev_queue_stats_tx *tx)
 {
+	const struct ipoib_dev *priv = netdev_priv(dev);
+
 	rx->packets = 0;
 	rx->bytes = 0;
 	rx->alloc_fail = 0;
 	rx->csum_unnecessary = 0;
+	if (priv->ntxq_made > 1) {
+		ipoib_read_tx_stats(dev, tx);
+		return;
+	}
 	tx->packets = 0;
 	tx->bytes = 0;
 	tx->hw_gso_packets = 0;
@@ -285,6 +317,7 @@ static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_open = ipoib_open,
 	.ndo_stop = ipoib_stop,
 	.ndo_start_xmit = ipoib_start_xmit,
+	.ndo_select_queue = ipoib_select_queue,
 	.ndo_change_mtu = ipoib_change_mtu,
 	.ndo_fix_features = ipoib_fix_features,
 	.ndo_features_check = ipoib_features_check,

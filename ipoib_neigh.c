@@ -124,6 +124,55 @@ void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 	skb_queue_splice_tail_init(queue, frames);
 }
 
+/**
+ * ipoib_neigh_unpark_txq - take out the frames that wait for a path, of one transmit queue
+ * @priv: the interface
+ * @queue: of a neighbour
+ * @n: transmit queue
+ * @ntxq: transmit queues in use; the first has the frames of all others, too
+ * @frames: list of the caller that they are added to
+ *
+ * Context: lock of the queue held
+ */
+void ipoib_neigh_unpark_txq(struct ipoib_dev *priv, struct sk_buff_head *queue, unsigned int n,
+			    unsigned int ntxq, struct sk_buff_head *frames)
+{
+	struct sk_buff *skb, *tmp;
+
+	if (ntxq == 1) {
+		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, queue, frames);
+		return;
+	}
+	skb_queue_walk_safe(queue, skb, tmp) {
+		if (ipoib_txq_of(skb, ntxq) != n)
+			continue;
+		atomic_dec(&priv->neigh.queued[IPOIB_WAIT_PATH]);
+		__skb_unlink(skb, queue);
+		__skb_queue_tail(frames, skb);
+	}
+}
+
+/**
+ * ipoib_neigh_waits - whether frames of the same transmit queue wait
+ * @priv: the interface
+ * @queue: of a neighbour
+ * @skb: a frame that must not overtake them
+ *
+ * Context: lock of the queue held
+ * Return: true if so
+ */
+bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
+		       const struct sk_buff *skb)
+{
+	unsigned int ntxq = READ_ONCE(priv->ntxq);
+	const struct sk_buff *other;
+
+	skb_queue_walk(queue, other)
+		if (ipoib_txq_of(other, ntxq) == ipoib_txq_of(skb, ntxq))
+			return true;
+	return false;
+}
+
 /* ---- queries ---- */
 
 /* Run the work after @delay jiffies, or before if it is due then. */

@@ -239,6 +239,10 @@ void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_bu
 		      unsigned int most, struct sk_buff *skb);
 void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 			struct sk_buff_head *queue, struct sk_buff_head *frames);
+void ipoib_neigh_unpark_txq(struct ipoib_dev *priv, struct sk_buff_head *queue, unsigned int n,
+			    unsigned int ntxq, struct sk_buff_head *frames);
+bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
+		       const struct sk_buff *skb);
 void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames);
 void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa_path_rec *rec);
 void ipoib_neigh_all_stale(struct ipoib_dev *priv);

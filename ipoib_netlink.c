@@ -90,7 +90,9 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 		return err;
 	if (data && data[IFLA_IPOIB_UMCAST])
 		ipoib_mcast_set_umcast(priv, nla_get_u16(data[IFLA_IPOIB_UMCAST]));
-	if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags))
+	if (tb[IFLA_NUM_TX_QUEUES] && ipoib_ud_set_queues(priv, ipoib_ud_max_txqs(priv)))
+		NL_SET_ERR_MSG(extack, "the HCA has no room for more than one transmit queue");
+	else if (!test_bit(IPOIB_FLAG_PKEY, &priv->flags))
 		IPOIB_SET_ERR_MSG_FMT(extack, "the P_Key is not in the table of the port yet",
 				      "P_Key %#06x is not in the table of port %u yet",
 				      priv->pkey, priv->port);
@@ -165,6 +167,11 @@ static int ipoib_link_fill(struct sk_buff *skb, const struct net_device *dev)
 	return 0;
 }
 
+static unsigned int ipoib_link_txqs(void)
+{
+	return IPOIB_TXQ_MAX;
+}
+
 struct rtnl_link_ops ipoib_link_ops = {
 	.kind = "ipoib",
 	.netns_refund = true,
@@ -179,4 +186,5 @@ struct rtnl_link_ops ipoib_link_ops = {
 	.get_size = ipoib_link_size,
 	.fill_info = ipoib_link_fill,
 	.get_link_net = ipoib_link_net,
+	.get_num_tx_queues = ipoib_link_txqs,
 };

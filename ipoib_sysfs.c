@@ -139,7 +139,8 @@ static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 	if (child || parent->pkey == (pkey | IPOIB_PKEY_FULL))
 		return -ENOTUNIQ;
 	snprintf(name, sizeof(name), "%.10s.%04x", parent->netdev->name, pkey);
-	dev = alloc_netdev(sizeof(*child), name, NET_NAME_ENUM, ipoib_link_ops.setup);
+	dev = alloc_netdev_mqs(sizeof(*child), name, NET_NAME_ENUM, ipoib_link_ops.setup,
+			       IPOIB_TXQ_MAX, 1);
 	if (!dev)
 		return -ENOMEM;
 	dev_net_set(dev, dev_net(parent->netdev));

@@ -80,36 +80,37 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 
 /**
  * ipoib_ud_send_begin - take the transmit lock, for frames that have waited
- * @priv: the interface
+ * @txq: the queue that they go by
  *
  * No other frame can overtake those that are taken from where they wait now, provided that the
  * transmit path checks whether some still wait.
  *
  * Context: process
  */
-void ipoib_ud_send_begin(struct ipoib_dev *priv)
-	__acquires(&priv->txq->nq->_xmit_lock)
+void ipoib_ud_send_begin(struct ipoib_txq *txq)
+	__acquires(&txq->nq->_xmit_lock)
 	__acquires(RCU)
 {
 	local_bh_disable();
-	__netif_tx_lock(priv->txq->nq, smp_processor_id());
+	__netif_tx_lock(txq->nq, smp_processor_id());
 	rcu_read_lock();
 }
 
 /**
  * ipoib_ud_send_end - send frames that have waited, and release the transmit lock
- * @priv: the interface
+ * @txq: the queue
  * @frames: whole with their &struct ipoib_header; consumed. They are dropped while the QP is
  *	stopped or reset.
  * @xmit: sends one of them
  */
-void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames, ipoib_xmit_t xmit)
+void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib_xmit_t xmit)
 	__releases(RCU)
-	__releases(&priv->txq->nq->_xmit_lock)
+	__releases(&txq->nq->_xmit_lock)
 {
+	struct ipoib_dev *priv = txq->priv;
 	bool on = test_bit(IPOIB_FLAG_UP, &priv->flags) &&
-		  test_bit(IPOIB_FLAG_QP, &priv->flags);
-	struct ipoib_txq *txq = priv->txq;
+		  test_bit(IPOIB_FLAG_QP, &priv->flags) &&
+		  txq < priv->txq + READ_ONCE(priv->ntxq);
 	struct sk_buff *skb;
 
 	while ((skb = __skb_dequeue(frames))) {

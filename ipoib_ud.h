@@ -21,6 +21,8 @@ struct page_pool;
 #define IPOIB_BATCH		16
 /* The smallest queue that is tried where the HCA refuses larger ones. */
 #define IPOIB_QUEUE_MIN		(2 * IPOIB_BATCH)
+/* Transmit queues that an interface has at most: with 128 slots each takes 140 KB. */
+#define IPOIB_TXQ_MAX		8
 /* Segments that the driver makes of a frame, at most: with MTU 2044 one of 64 KB. */
 #define IPOIB_TX_BATCH		32
 /* Completions read from a CQ in one go. */
@@ -78,6 +80,7 @@ struct ipoib_batch {
  *	transmit lock
  * @signalled: head of the ring behind that last one, under the transmit lock
  * @max_segs: slots that a frame takes at most: segments that the driver makes of it, or 1
+ * @on: its QP is not in RESET; RTNL held
  * @retires: sends in flight may use retired handles: each batch asks for a completion, which
  *	starts ipoib_ah_reap(), the only writer
  * @ring: see ipoib_ring.h
@@ -95,6 +98,7 @@ struct ipoib_txq {
 	unsigned int unsignalled;
 	u32 signalled;
 	unsigned int max_segs;
+	bool on;
 	bool retires;
 	struct ipoib_ring ring;
 	struct ib_wc wc[IPOIB_POLL_WC];
@@ -224,6 +228,20 @@ static inline bool ipoib_ud_cuts(const struct ipoib_txq *txq)
 	return txq->max_segs > 1;
 }
 
+/**
+ * ipoib_txq_of - transmit queue of a frame
+ * @skb: the frame
+ * @ntxq: transmit queues in use: there may have been more when the stack chose one
+ *
+ * Return: its number
+ */
+static inline unsigned int ipoib_txq_of(const struct sk_buff *skb, unsigned int ntxq)
+{
+	unsigned int n = skb_get_queue_mapping(skb);
+
+	return n < ntxq ? n : 0;
+}
+
 /* ipoib_ud_qp.c */
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
@@ -233,6 +251,8 @@ int ipoib_ud_start(struct ipoib_dev *priv);
 void ipoib_ud_stop(struct ipoib_dev *priv);
 int ipoib_ud_restart(struct ipoib_dev *priv);
 int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int receives);
+unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv);
+int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n);
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey);
 void ipoib_ud_recover(struct ipoib_dev *priv);
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid);
@@ -244,8 +264,8 @@ bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu);
 int ipoib_ud_tx_poll(struct napi_struct *napi, int budget);
 void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn);
 void ipoib_ud_post(struct ipoib_txq *txq);
-void ipoib_ud_send_begin(struct ipoib_dev *priv);
-void ipoib_ud_send_end(struct ipoib_dev *priv, struct sk_buff_head *frames, ipoib_xmit_t xmit);
+void ipoib_ud_send_begin(struct ipoib_txq *txq);
+void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib_xmit_t xmit);
 
 /* ipoib_ah.c */
 struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr);

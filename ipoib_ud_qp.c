@@ -34,20 +34,20 @@ static bool ipoib_ud_is_passing(int err)
 }
 
 /* On the way down: an HCA that has no memory now has some a little later. */
-static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
+static int ipoib_ud_move(struct ipoib_txq *txq, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
 	int err;
 
 	read_poll_timeout(ib_modify_qp, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
-			  IPOIB_MOVE_TIME, false, priv->txq->qp, &attr, IB_QP_STATE);
+			  IPOIB_MOVE_TIME, false, txq->qp, &attr, IB_QP_STATE);
 	if (err)
-		netdev_warn(priv->netdev, "cannot move QP to state %d: %d\n", state, err);
+		netdev_warn(txq->priv->netdev, "cannot move QP to state %d: %d\n", state, err);
 	return err;
 }
 
 /**
- * ipoib_ud_set_qkey - change the Q_Key of the running QP
+ * ipoib_ud_set_qkey - change the Q_Key of the running QPs
  * @priv: the interface
  * @qkey: Q_Key of the broadcast group, host byte order (U40)
  *
@@ -56,17 +56,23 @@ static int ipoib_ud_move(struct ipoib_dev *priv, enum ib_qp_state state)
  */
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 {
+	unsigned int n = READ_ONCE(priv->ntxq), i;
 	struct ib_qp_attr attr = { .qkey = qkey };
 	u32 was = priv->qkey;
-	int err;
+	int err = 0;
 
 	if (was == qkey)
 		return 0;
 	/* First, for a QP that is reset meanwhile gets this one. */
 	WRITE_ONCE(priv->qkey, qkey);
-	err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_QKEY);
-	if (err)
-		WRITE_ONCE(priv->qkey, was);
+	for (i = 0; i < n && !err; i++)
+		err = ib_modify_qp(priv->txq[i].qp, &attr, IB_QP_QKEY);
+	if (!err)
+		return 0;
+	WRITE_ONCE(priv->qkey, was);
+	attr.qkey = was;
+	while (--i)
+		ib_modify_qp(priv->txq[i - 1].qp, &attr, IB_QP_QKEY);
 	return err;
 }
 
@@ -114,8 +120,27 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	return err;
 }
 
+/* Returns whether the QP sends again. */
+static bool ipoib_ud_txq_recover(struct ipoib_txq *txq)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS, .cur_qp_state = IB_QPS_SQE };
+	struct ib_qp_init_attr init;
+	struct ib_qp_attr now = {};
+	int err;
+
+	err = ib_query_qp(txq->qp, &now, IB_QP_STATE, &init);
+	if (!err && now.qp_state == IB_QPS_RTS)
+		return true;
+	if (!err && now.qp_state == IB_QPS_SQE)
+		err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
+	if (!err && now.qp_state == IB_QPS_SQE)
+		return true;
+	netdev_warn(txq->priv->netdev, "QP in state %d, resetting it\n", now.qp_state);
+	return false;
+}
+
 /**
- * ipoib_ud_recover - take the QP out of the error states
+ * ipoib_ud_recover - take QPs out of the error states
  * @priv: the interface
  *
  * A send that fails on a UD QP stops the send queue only (state SQE); the
@@ -126,22 +151,13 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
  */
 void ipoib_ud_recover(struct ipoib_dev *priv)
 {
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS };
-	struct ib_qp_init_attr init;
-	struct ib_qp_attr now = {};
-	int err;
+	bool good = true;
+	unsigned int i;
 
-	err = ib_query_qp(priv->txq->qp, &now, IB_QP_STATE, &init);
-	if (!err && now.qp_state == IB_QPS_RTS && READ_ONCE(priv->rxq->running))
-		return;
-	if (!err && now.qp_state == IB_QPS_SQE) {
-		attr.cur_qp_state = IB_QPS_SQE;
-		err = ib_modify_qp(priv->txq->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
-		if (!err)
-			return;
-	}
-	netdev_warn(priv->netdev, "QP in state %d, resetting it\n", now.qp_state);
-	ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+	for (i = 0; i < priv->ntxq; i++)
+		good &= ipoib_ud_txq_recover(&priv->txq[i]);
+	if (!good || !READ_ONCE(priv->rxq->running))
+		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
 static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
@@ -181,16 +197,19 @@ static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 	return flags;
 }
 
-/* HCAs refuse flags that they say they know: do without. */
-static int ipoib_ud_create_qp(struct ipoib_dev *priv, u32 flags)
+/*
+ * HCAs refuse flags that they say they know: do without. Only the first queue receives.
+ */
+static int ipoib_ud_create_qp(struct ipoib_txq *txq, u32 flags)
 {
+	struct ipoib_dev *priv = txq->priv;
 	struct ib_qp_init_attr init = {
 		.event_handler = ipoib_ud_qp_event,
 		.qp_context = priv,
-		.send_cq = priv->txq->cq,
+		.send_cq = txq->cq,
 		.recv_cq = priv->rxq->cq,
 		.cap.max_send_wr = priv->sendq_size,
-		.cap.max_recv_wr = priv->recvq_size,
+		.cap.max_recv_wr = txq == priv->txq ? priv->recvq_size : 1,
 		.cap.max_send_sge = min_t(u32, priv->ca->attrs.max_send_sge, IPOIB_TX_SGE),
 		.cap.max_recv_sge = 2,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -211,9 +230,8 @@ static int ipoib_ud_create_qp(struct ipoib_dev *priv, u32 flags)
 			 priv->port, flags & ~init.create_flags);
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
-	priv->txq->qp_flags = init.create_flags;
-	priv->txq->qp = qp;
-	priv->rxq->qp = qp;
+	txq->qp_flags = init.create_flags;
+	txq->qp = qp;
 	return 0;
 }
 
@@ -269,21 +287,43 @@ int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *set
 	return err;
 }
 
-static int ipoib_ud_tx_init(struct ipoib_dev *priv)
+/**
+ * ipoib_ud_max_txqs - transmit queues that an interface can have
+ * @priv: the interface
+ *
+ * Return: how many: as many as the stack has, in reason
+ */
+unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv)
+{
+	return min_t(unsigned int, priv->netdev->num_tx_queues, IPOIB_TXQ_MAX);
+}
+
+/* Free a queue, also if it was made in part. Its QP is in RESET, or holds no frames. */
+static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
+{
+	if (!txq->priv)
+		return;
+	netif_napi_del(&txq->napi);
+	if (!IS_ERR_OR_NULL(txq->cq))
+		ib_destroy_cq(txq->cq);
+	ipoib_ring_exit(&txq->ring);
+	kvfree(txq->batch);
+	memset(txq, 0, sizeof(*txq));
+}
+
+/* A queue without its QP */
+static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 {
 	struct ib_cq_init_attr attr = {
 		.cqe = priv->sendq_size,
-		.comp_vector = ipoib_ud_vector(priv, 1),
+		.comp_vector = ipoib_ud_vector(priv, 1 + n),
 	};
-	struct ipoib_txq *txq = kzalloc(sizeof(*txq), GFP_KERNEL);
+	struct ipoib_txq *txq = &priv->txq[n];
 	unsigned int i;
 	int err;
 
-	if (!txq)
-		return -ENOMEM;
-	priv->txq = txq;
 	txq->priv = priv;
-	txq->nq = netdev_get_tx_queue(priv->netdev, 0);
+	txq->nq = netdev_get_tx_queue(priv->netdev, n);
 	txq->max_segs = 1;
 	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
 	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
@@ -299,23 +339,18 @@ static int ipoib_ud_tx_init(struct ipoib_dev *priv)
 	return PTR_ERR_OR_ZERO(txq->cq);
 }
 
-/* The queues without their QP, also if they were made in part. */
+/* The queues without their QPs, also if they were made in part. */
 static void ipoib_ud_queues_exit(struct ipoib_dev *priv)
 {
-	struct ipoib_txq *txq = priv->txq;
+	unsigned int i;
 
 	if (priv->rxq)
 		ipoib_ud_rx_exit(priv->rxq);
 	priv->rxq = NULL;
+	for (i = 0; priv->txq && i < ipoib_ud_max_txqs(priv); i++)
+		ipoib_ud_txq_exit(&priv->txq[i]);
+	kvfree(priv->txq);
 	priv->txq = NULL;
-	if (!txq)
-		return;
-	netif_napi_del(&txq->napi);
-	if (!IS_ERR_OR_NULL(txq->cq))
-		ib_destroy_cq(txq->cq);
-	ipoib_ring_exit(&txq->ring);
-	kvfree(txq->batch);
-	kfree(txq);
 }
 
 /* A ring has room for four of the longest frames. */
@@ -326,21 +361,26 @@ static unsigned int ipoib_ud_max_segs(unsigned int sends)
 
 static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 {
-	int err;
+	int err = -ENOMEM;
 
-	err = ipoib_ud_tx_init(priv);
+	priv->txq = kvcalloc(ipoib_ud_max_txqs(priv), sizeof(*priv->txq), GFP_KERNEL);
+	if (priv->txq)
+		err = ipoib_ud_txq_init(priv, 0);
 	if (!err)
 		err = ipoib_ud_rx_init(priv);
 	if (!err)
-		err = ipoib_ud_create_qp(priv, ipoib_ud_qp_flags(priv));
+		err = ipoib_ud_create_qp(priv->txq, ipoib_ud_qp_flags(priv));
 	if (err) {
 		ipoib_ud_queues_exit(priv);
 		return err;
 	}
+	priv->rxq->qp = priv->txq->qp;
 	/* A sum needs the address of each page. */
 	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
 	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
 		priv->txq->max_segs = ipoib_ud_max_segs(priv->sendq_size);
+	priv->ntxq_made = 1;
+	priv->ntxq = 1;
 	return 0;
 }
 
@@ -398,12 +438,12 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 	return err;
 }
 
-/* Free what the QP held, which it does not any more. */
-static void ipoib_ud_release(struct ipoib_dev *priv)
+/* Free what the send queue of a QP held, which it does not any more. */
+static void ipoib_ud_txq_release(struct ipoib_txq *txq)
 {
-	priv->txq->unsignalled = 0;
-	ipoib_ring_flush(&priv->txq->ring);
-	ipoib_ud_rx_stop(priv->rxq);
+	txq->unsignalled = 0;
+	txq->on = false;
+	ipoib_ring_flush(&txq->ring);
 }
 
 /**
@@ -414,13 +454,18 @@ static void ipoib_ud_release(struct ipoib_dev *priv)
  */
 void ipoib_ud_exit(struct ipoib_dev *priv)
 {
+	unsigned int i;
+
 	cancel_delayed_work_sync(&priv->ah.work);
 	synchronize_net();
 	/* One that could not be emptied may still use handles and buffers. */
-	WARN_ON_ONCE(ib_destroy_qp(priv->txq->qp));
+	for (i = 0; i < priv->ntxq_made; i++)
+		WARN_ON_ONCE(ib_destroy_qp(priv->txq[i].qp));
 	ipoib_ah_free_all(priv);
+	for (i = 0; i < priv->ntxq_made; i++)
+		ipoib_ud_txq_release(&priv->txq[i]);
 	if (priv->rxq->pool)
-		ipoib_ud_release(priv);
+		ipoib_ud_rx_stop(priv->rxq);
 	ipoib_ud_queues_exit(priv);
 	ib_dealloc_pd(priv->pd);
 }
@@ -437,99 +482,173 @@ static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 	return ipoib_ring_passed(&txq->ring, txq->signalled);
 }
 
-static bool ipoib_ud_drain(struct ipoib_dev *priv)
+static bool ipoib_ud_drain(struct ipoib_dev *priv, unsigned int first)
 {
-	return ipoib_ud_rx_drain(priv->rxq) & ipoib_ud_tx_drain(priv->txq);
+	bool drained = first || ipoib_ud_rx_drain(priv->rxq);
+	unsigned int i;
+
+	for (i = first; i < priv->ntxq_made; i++)
+		drained &= !priv->txq[i].on || ipoib_ud_tx_drain(&priv->txq[i]);
+	return drained;
+}
+
+/* A QP has not given back what was posted to it. */
+static bool ipoib_ud_is_posted(const struct ipoib_dev *priv)
+{
+	unsigned int i;
+
+	for (i = 0; i < priv->ntxq_made; i++)
+		if (priv->txq[i].on)
+			return true;
+	return false;
 }
 
 /*
+ * Have QPs give back what was posted to them, from the queue @first on, and move them to RESET.
+ * The receives are those of the first.
+ *
  * In the error state the HCA gives back every work request. RESET alone would do by the
  * book (IBTA 10.3.1), but rdmavt keeps the receive queue across it. A QP that cannot be
  * moved to RESET may still write to its buffers. They are kept, and the page pool with
  * them, until it can, or has been destroyed.
  */
-static int ipoib_ud_qp_empty(struct ipoib_dev *priv)
+static int ipoib_ud_empty(struct ipoib_dev *priv, unsigned int first)
 {
+	struct ipoib_txq *txq;
+	unsigned int i;
 	bool drained;
-	int err;
+	int err = 0;
+	int moved;
 
-	ipoib_ud_move(priv, IB_QPS_ERR);
+	for (i = first; i < priv->ntxq_made; i++)
+		if (priv->txq[i].on)
+			ipoib_ud_move(&priv->txq[i], IB_QPS_ERR);
 	/* What an HCA that has failed has not flushed yet it never will. */
-	if (read_poll_timeout(ipoib_ud_drain, drained,
-			      drained || test_bit(IPOIB_FLAG_DEAD, &priv->flags),
-			      100, IPOIB_DRAIN_TIME, false, priv))
-		netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
-			    ipoib_ring_used(&priv->txq->ring));
-	err = ipoib_ud_move(priv, IB_QPS_RESET);
-	if (err)
-		return err;
-	/* What was completed since the last poll is none of the QP's next life. */
-	ipoib_ud_drain(priv);
-	ipoib_ud_release(priv);
+	read_poll_timeout(ipoib_ud_drain, drained,
+			  drained || test_bit(IPOIB_FLAG_DEAD, &priv->flags),
+			  100, IPOIB_DRAIN_TIME, false, priv, first);
+	for (i = first; i < priv->ntxq_made; i++) {
+		txq = &priv->txq[i];
+		if (!txq->on)
+			continue;
+		if (!drained)
+			netdev_warn(priv->netdev, "timing out; %u sends not completed\n",
+				    ipoib_ring_used(&txq->ring));
+		moved = ipoib_ud_move(txq, IB_QPS_RESET);
+		err = err ?: moved;
+		if (moved)
+			continue;
+		/* What was completed since the last poll is none of the QP's next life. */
+		ipoib_ud_tx_drain(txq);
+		ipoib_ud_txq_release(txq);
+		if (i)
+			continue;
+		ipoib_ud_rx_drain(priv->rxq);
+		ipoib_ud_rx_stop(priv->rxq);
+	}
 	queue_delayed_work(system_unbound_wq, &priv->ah.work, 0);
-	return 0;
+	return err;
 }
 
-/**
- * ipoib_ud_start - bring the QP to RTS with all receives posted
- * @priv: the interface; P_Key index, port and Q_Key are set
- *
- * Context: RTNL held
- * Return: 0, or a negative error with the QP in RESET
- */
-int ipoib_ud_start(struct ipoib_dev *priv)
+static int ipoib_ud_txq_to_init(struct ipoib_txq *txq)
 {
-	struct ipoib_txq *txq = priv->txq;
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
-		.pkey_index = priv->pkey_index,
-		.port_num = priv->port,
+		.pkey_index = txq->priv->pkey_index,
+		.port_num = txq->priv->port,
+		/* It may have changed meanwhile, see ipoib_ud_set_qkey(). */
+		.qkey = READ_ONCE(txq->priv->qkey),
 	};
 	int err;
 
-	/* It could not be emptied when it was stopped. */
-	if (priv->rxq->pool) {
-		err = ipoib_ud_qp_empty(priv);
-		if (err)
-			return err;
-	}
-	/* It may have changed meanwhile, see ipoib_ud_set_qkey(). */
-	attr.qkey = priv->qkey;
-	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX |
-			   IB_QP_PORT | IB_QP_QKEY);
-	if (err)
-		return err;
-	err = ipoib_ud_rx_start(priv->rxq);
-	if (err)
-		goto reset_qp;
-	attr.qp_state = IB_QPS_RTR;
-	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE);
-	if (err)
-		goto stop_rx;
-	attr.qp_state = IB_QPS_RTS;
-	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
-	if (err)
-		goto stop_rx;
-	netdev_tx_reset_queue(txq->nq);
-	napi_enable(&txq->napi);
-	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
-	ipoib_queue_set_napi(priv->netdev, RX, &priv->rxq->napi);
-	ipoib_queue_set_napi(priv->netdev, TX, &txq->napi);
-	set_bit(IPOIB_FLAG_QP, &priv->flags);
-	return 0;
-
-stop_rx:
-	napi_disable(&priv->rxq->napi);
-	ipoib_ud_qp_empty(priv);
-	return err;
-reset_qp:
-	ipoib_ud_move(priv, IB_QPS_RESET);
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+			   IB_QP_QKEY);
+	txq->on = !err;
 	return err;
 }
 
+static int ipoib_ud_txq_to_rts(struct ipoib_txq *txq)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTR };
+	int err;
+
+	err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE);
+	if (err)
+		return err;
+	attr.qp_state = IB_QPS_RTS;
+	return ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_SQ_PSN);
+}
+
+static void ipoib_ud_txq_enable(struct ipoib_txq *txq)
+{
+	netdev_tx_reset_queue(txq->nq);
+	napi_enable(&txq->napi);
+	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
+	ipoib_queue_set_napi(txq->priv->netdev, txq - txq->priv->txq, TX, &txq->napi);
+}
+
+static void ipoib_ud_txq_disable(struct ipoib_txq *txq)
+{
+	ipoib_queue_set_napi(txq->priv->netdev, txq - txq->priv->txq, TX, NULL);
+	napi_disable(&txq->napi);
+}
+
+/* Bring the QPs of queues to RTS, those from @first on to before @end; all receives are posted. */
+static int ipoib_ud_start_queues(struct ipoib_dev *priv, unsigned int first, unsigned int end)
+{
+	unsigned int i;
+	int err = 0;
+
+	/* Some could not be emptied when they were stopped. */
+	for (i = first; i < end && !err; i++)
+		if (priv->txq[i].on)
+			err = ipoib_ud_empty(priv, first);
+	if (err)
+		return err;
+	for (i = first; i < end && !err; i++)
+		err = ipoib_ud_txq_to_init(&priv->txq[i]);
+	if (!err && !first)
+		err = ipoib_ud_rx_start(priv->rxq);
+	if (err) {
+		for (i = first; i < end; i++)
+			if (priv->txq[i].on && !ipoib_ud_move(&priv->txq[i], IB_QPS_RESET))
+				priv->txq[i].on = false;
+		return err;
+	}
+	for (i = first; i < end && !err; i++)
+		err = ipoib_ud_txq_to_rts(&priv->txq[i]);
+	if (err) {
+		if (!first)
+			napi_disable(&priv->rxq->napi);
+		ipoib_ud_empty(priv, first);
+		return err;
+	}
+	for (i = first; i < end; i++)
+		ipoib_ud_txq_enable(&priv->txq[i]);
+	return 0;
+}
+
 /**
- * ipoib_ud_stop - reset the QP and free what it held
- * @priv: the interface; its QP is started, or ipoib_ud_restart() has failed
+ * ipoib_ud_start - bring the QPs to RTS with all receives posted
+ * @priv: the interface; P_Key index, port and Q_Key are set
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with the QPs in RESET
+ */
+int ipoib_ud_start(struct ipoib_dev *priv)
+{
+	int err = ipoib_ud_start_queues(priv, 0, priv->ntxq);
+
+	if (err)
+		return err;
+	ipoib_queue_set_napi(priv->netdev, 0, RX, &priv->rxq->napi);
+	set_bit(IPOIB_FLAG_QP, &priv->flags);
+	return 0;
+}
+
+/**
+ * ipoib_ud_stop - reset the QPs and free what they held
+ * @priv: the interface; its QPs are started, or ipoib_ud_restart() has failed
  *
  * Transmit queues are stopped, too.
  *
@@ -537,20 +656,20 @@ reset_qp:
  */
 void ipoib_ud_stop(struct ipoib_dev *priv)
 {
-	struct ipoib_txq *txq = priv->txq;
+	unsigned int i;
 
 	if (!test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
 		return;
-	ipoib_queue_set_napi(priv->netdev, RX, NULL);
-	ipoib_queue_set_napi(priv->netdev, TX, NULL);
-	napi_disable(&txq->napi);
+	ipoib_queue_set_napi(priv->netdev, 0, RX, NULL);
+	for (i = 0; i < priv->ntxq; i++)
+		ipoib_ud_txq_disable(&priv->txq[i]);
 	napi_disable(&priv->rxq->napi);
 	/*
 	 * Takes each transmit lock: after this no sender is under way. A last completion
 	 * may have started the queue again.
 	 */
 	netif_tx_disable(priv->netdev);
-	ipoib_ud_qp_empty(priv);
+	ipoib_ud_empty(priv, 0);
 }
 
 /**
@@ -575,6 +694,13 @@ int ipoib_ud_restart(struct ipoib_dev *priv)
 	return 0;
 }
 
+static void ipoib_ud_txq_size(struct ipoib_txq *txq, unsigned int sends)
+{
+	txq->ring.mask = sends - 1;
+	if (ipoib_ud_cuts(txq))
+		txq->max_segs = ipoib_ud_max_segs(sends);
+}
+
 /**
  * ipoib_ud_resize - use more or less of the queues of the QP
  * @priv: the interface
@@ -590,16 +716,15 @@ int ipoib_ud_restart(struct ipoib_dev *priv)
 int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int receives)
 {
 	bool on = test_bit(IPOIB_FLAG_QP, &priv->flags);
-	struct ipoib_txq *txq = priv->txq;
 	struct ipoib_rxq *rxq = priv->rxq;
 	int err = -EBUSY;
+	unsigned int i;
 
 	ASSERT_RTNL();
 	ipoib_ud_stop(priv);
-	if (!rxq->pool) {
-		txq->ring.mask = sends - 1;
-		if (ipoib_ud_cuts(txq))
-			txq->max_segs = ipoib_ud_max_segs(sends);
+	if (!ipoib_ud_is_posted(priv)) {
+		for (i = 0; i < priv->ntxq_made; i++)
+			ipoib_ud_txq_size(&priv->txq[i], sends);
 		rxq->size = receives;
 		WRITE_ONCE(rxq->moder.most, receives / 4);
 		/* Completions may be put off for more than are posted now. */
@@ -608,5 +733,83 @@ int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int rec
 	}
 	if (on && ipoib_ud_restart(priv))
 		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
+	return err;
+}
+
+/* One more queue, stopped: as long as the others, whose frames it takes. */
+static int ipoib_ud_txq_make(struct ipoib_dev *priv)
+{
+	const struct ipoib_txq *first = priv->txq;
+	unsigned int n = priv->ntxq_made;
+	struct ipoib_txq *txq = &priv->txq[n];
+	int err;
+
+	err = ipoib_ud_txq_init(priv, n);
+	if (!err)
+		err = ipoib_ud_create_qp(txq, first->qp_flags & ~IB_QP_CREATE_NETIF_QP);
+	if (!err && (first->qp_flags & ~txq->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO)) {
+		ib_destroy_qp(txq->qp);
+		err = -EOPNOTSUPP;
+	}
+	if (err) {
+		ipoib_ud_txq_exit(txq);
+		return err;
+	}
+	txq->max_segs = first->max_segs;
+	txq->ring.mask = first->ring.mask;
+	/* Whole before ipoib_ah_reap() finds it. */
+	smp_store_release(&priv->ntxq_made, n + 1);
+	return 0;
+}
+
+/* Stop queues that are not in use any more, from @first on to before @end. */
+static void ipoib_ud_stop_queues(struct ipoib_dev *priv, unsigned int first, unsigned int end)
+{
+	struct ipoib_txq *txq;
+	unsigned int i;
+
+	/* After this no sender has chosen one of them. */
+	synchronize_net();
+	for (i = first; i < end; i++) {
+		txq = &priv->txq[i];
+		ipoib_ud_txq_disable(txq);
+		/* After this ipoib_ud_send_end() drops. The watchdog looks at all queues. */
+		__netif_tx_lock_bh(txq->nq);
+		netif_tx_start_queue(txq->nq);
+		__netif_tx_unlock_bh(txq->nq);
+	}
+	ipoib_ud_empty(priv, first);
+}
+
+/**
+ * ipoib_ud_set_queues - send by more or fewer queues
+ * @priv: the interface, registered or not
+ * @n: how many, 1 to ipoib_ud_max_txqs()
+ *
+ * Queues that stay lose nothing, and the receives and the address are those of the first.
+ * Queues that were made once stay until the interface goes.
+ *
+ * Context: RTNL held; may sleep
+ * Return: 0, or a negative error with as many in use as before
+ */
+int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
+{
+	bool on = test_bit(IPOIB_FLAG_QP, &priv->flags);
+	unsigned int was = priv->ntxq;
+	int err = 0;
+
+	ASSERT_RTNL();
+	while (priv->ntxq_made < n && !err)
+		err = ipoib_ud_txq_make(priv);
+	if (!err && n > was && on)
+		err = ipoib_ud_start_queues(priv, was, n);
+	if (err)
+		return err;
+	WRITE_ONCE(priv->ntxq, n);
+	err = netif_set_real_num_tx_queues(priv->netdev, n);
+	if (err)
+		WRITE_ONCE(priv->ntxq, was);
+	if (on && priv->ntxq < max(n, was))
+		ipoib_ud_stop_queues(priv, priv->ntxq, max(n, was));
 	return err;
 }

@@ -52,11 +52,11 @@ static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
 /* The interface of a pool, for user space, is 6.8, and so is the NAPI instance of a queue. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
 #define ipoib_pool_set_netdev(params, dev)	((params)->netdev = (dev))
-#define ipoib_queue_set_napi(dev, dir, napi)				\
-	netif_queue_set_napi(dev, 0, NETDEV_QUEUE_TYPE_##dir, napi)
+#define ipoib_queue_set_napi(dev, n, dir, napi)				\
+	netif_queue_set_napi(dev, n, NETDEV_QUEUE_TYPE_##dir, napi)
 #else
 #define ipoib_pool_set_netdev(params, dev)	((void)(dev))
-#define ipoib_queue_set_napi(dev, dir, napi)	((void)(dev))
+#define ipoib_queue_set_napi(dev, n, dir, napi)	((void)(dev))
 #endif
 
 /* Statistics of queues are 6.9. */

@@ -303,10 +303,10 @@ void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 	struct sk_buff_head frames;
 
 	__skb_queue_head_init(&frames);
-	ipoib_ud_send_begin(priv);
+	ipoib_ud_send_begin(priv->txq);
 	spin_lock(&priv->mcast.lock);
 	priv->mcast.nqueued -= skb_queue_len(&mcast->queue);
 	skb_queue_splice_tail_init(&mcast->queue, &frames);
 	spin_unlock(&priv->mcast.lock);
-	ipoib_ud_send_end(priv, &frames, ipoib_mcast_xmit);
+	ipoib_ud_send_end(priv->txq, &frames, ipoib_mcast_xmit);
 }

@@ -464,7 +464,6 @@ static void softib_show_hca(struct seq_file *seq, struct softib_node *node)
 	seq_printf(seq, "hca.interrupts %d\n", atomic_read(&dev->interrupts));
 	seq_printf(seq, "hca.doorbells %d\n", atomic_read(&dev->doorbells));
 	seq_printf(seq, "hca.dma_faults %u\n", softib_dma_faults(node));
-	seq_printf(seq, "hca.ahs %d\n", dev->rdi.n_ahs_allocated);
 }
 
 static int softib_counters_show(struct seq_file *seq, void *unused)

@@ -166,26 +166,6 @@ own_frames()
 	check "ping" wait_ping 1 2 20
 }
 
-has_path()
-{
-	grep -qi "$(port_gid_hex "$2" | sed 's/..../&:/g; s/:$//')" "$(path_file "$1")"
-}
-
-has_no_path()
-{
-	! has_path "$@"
-}
-
-ahs()
-{
-	sed -n "s/^$(ibdev "$1"):.* \([0-9]*\) AHs.*/\1/p" "$DEBUGFS/summary"
-}
-
-ahs_are()
-{
-	test "$(ahs "$1")" "$2" "$3"
-}
-
 # The last frame before the handle goes is one whose completion nobody asked for.
 handles()
 {
@@ -212,22 +192,6 @@ handles()
 	check "a handle less" busywait 3000 ahs_are 2 -lt "$before"
 	link_up 3
 	check "ping" wait_ping 1 3 30
-}
-
-# paths_forget: node 2 knows no path, and asks the SA for one when something is sent to node 3
-paths_forget()
-{
-	check "down" node_ip 2 link set ib0 down
-	check "up" node_ip 2 link set ib0 up
-	check "carrier" wait_carrier 2
-	check "neighbour" permanent 2 3
-	check "no path" has_no_path 2 3
-}
-
-# waiting_for_path NODE: so many frames do
-waiting_for_path()
-{
-	awk '$1 == "queuelen:" { sum += $2 } END { print sum + 0 }' "$(path_file "$1")"
 }
 
 # An answer after a second is none, and a machine may be slow for a while.

@@ -318,13 +318,19 @@ wait_carrier()
 	done
 }
 
-# fabric_up N [PARAM...]: see fabric_load
+# fabric_up N [PARAM...]: see fabric_load. IPOIB_TXQS=N: interfaces with so many transmit queues
 fabric_up()
 {
+	local node
+
 	fabric_load "$@"
 	subnet_start
 	driver_load
 	nodes_up
+	for ((node = 1; node <= FABRIC_N && ${IPOIB_TXQS:-0}; node++)); do
+		is_stock || in_node "$node" ethtool -L ib0 tx "$IPOIB_TXQS" ||
+			ktap_bail "node $node has not that many queues"
+	done
 	wait_carrier || ktap_bail "no carrier on some node"
 }
 

@@ -51,6 +51,32 @@ path_file()
 	echo "/sys/kernel/debug/ipoib/ib0.$(stat -L -c %i "/run/netns/node$1")_path"
 }
 
+has_path()
+{
+	grep -qi "$(port_gid_hex "$2" | sed 's/..../&:/g; s/:$//')" "$(path_file "$1")"
+}
+
+has_no_path()
+{
+	! has_path "$@"
+}
+
+# waiting_for_path NODE: so many frames do
+waiting_for_path()
+{
+	awk '$1 == "queuelen:" { sum += $2 } END { print sum + 0 }' "$(path_file "$1")"
+}
+
+# paths_forget: node 2 knows no path, and asks the SA for one when something is sent to node 3
+paths_forget()
+{
+	check "down" node_ip 2 link set ib0 down
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	check "neighbour" permanent 2 3
+	check "no path" has_no_path 2 3
+}
+
 # mcg NODE MGID KEY: a line of that group's entry; nothing if there is none
 mcg()
 {

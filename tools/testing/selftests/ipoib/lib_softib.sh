@@ -162,6 +162,17 @@ cm_delay()
 	echo "$2" > "$DEBUGFS/softib$(($1 - 1))/delay_ms_mad"
 }
 
+# ahs NODE: address handles of its HCA, with those of the core
+ahs()
+{
+	sed -n "s/^$(ibdev "$1"):.* \([0-9]*\) AHs.*/\1/p" "$DEBUGFS/summary"
+}
+
+ahs_are()
+{
+	test "$(ahs "$1")" "$2" "$3"
+}
+
 # drops NODE REASON: frames for that node that the fabric threw away
 drops()
 {

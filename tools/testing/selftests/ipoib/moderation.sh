@@ -36,7 +36,6 @@ CASES=(
 	"rings:down - what is set while the interface is down holds when it is up"
 	"rings:refused - more than the QP was made for is refused, and so is too little; nothing changes"
 	"time_stamps - ethtool -T tells of the time stamps of what is sent"
-	"channels - ethtool -l tells of one queue each way, and another number is refused"
 )
 
 setup()
@@ -391,13 +390,6 @@ rings_refused()
 time_stamps()
 {
 	check "of what is sent" grep -q software-transmit <(in_node 2 ethtool -T ib0)
-}
-
-channels()
-{
-	check_eq "receive, send" "$(in_node 2 ethtool -l ib0 | sed -n 's/^[RT]X:[\t ]*//p' | xargs)" "1 1 1 1"
-	check_not "two" in_node 2 ethtool -L ib0 rx 2
-	check "ping" ping_lossless 1 "$(ip4 2)" 5
 }
 
 ktap_main "$@"

@@ -32,7 +32,7 @@ CASES=(
 	"link_umcast B8,U54,F46 with umcast it joins groups that another one of the partition has joined"
 	"link_refused B14,F58 what cannot be made is refused with the reason"
 	"link_del B14 ip link del takes a child away, and a parent not"
-	"queues B14,F55 one made with several queues uses one, and carries parallel streams"
+	"queues B14,F55 one made with several transmit queues uses them, and carries parallel streams"
 	"link_address B14,F58 an address that is given is not used, which is reported"
 	"changelink B14 mode and umcast can be changed, the P_Key cannot"
 	"missing B43,U21,A17 a P_Key that the port does not have is waited for"
@@ -427,7 +427,7 @@ queues()
 	for node in 1 2; do
 		check "added" node_ip "$node" link add link ib0 name four numtxqueues 4 numrxqueues 4 \
 			type ipoib pkey 0x8001
-		check_eq "queues" "$(queues_of "$node" four)" "rx-0 tx-0" || return
+		check_eq "queues" "$(queues_of "$node" four)" "rx-0 tx-0 tx-1 tx-2 tx-3" || return
 		child_up "$node" four 8
 	done
 	check "carrier" slowwait 10 has_carrier 1 four

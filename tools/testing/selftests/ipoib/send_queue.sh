@@ -172,18 +172,12 @@ down()
 }
 
 # After a restart of the SM each path has a new handle. The HCA has 16 sends to make then.
-# ahs_at_most NODE N: address handles of its HCA, with those of the core
-ahs_at_most()
-{
-	[ "$(sed -n 's/^hca\.ahs //p' "$DEBUGFS/$(ibdev "$1")/counters")" -le "$2" ]
-}
-
 handles()
 {
 	local before ahs
 
 	check "ping" wait_ping 2 3
-	ahs=$(sed -n 's/^hca\.ahs //p' "$DEBUGFS/$(ibdev 2)/counters")
+	ahs=$(ahs 2)
 	knob_set 2 latency_us 50000
 	background 2 ping -n -q -i 0.003 -s 1000 "$(ip4 3)" > /dev/null
 	for _ in 1 2 3; do
@@ -192,7 +186,7 @@ handles()
 		opensm_start
 		check "a new record" slowwait 20 xstat_is 2 path_queries -gt "$before"
 	done
-	check "the old ones go" slowwait 20 ahs_at_most 2 "$ahs"
+	check "the old ones go" slowwait 20 ahs_are 2 -le "$ahs"
 	knob_set 2 latency_us 0
 	background_stop
 	check "ping" wait_ping 2 3

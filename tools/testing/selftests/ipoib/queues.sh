@@ -1,0 +1,230 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Several transmit queues: each has a QP, a ring and a CQ of its own. The first has the QP of
+# the address.
+#
+#	 node1     node2 ======> node3
+#	OpenSM    four queues      |
+#	   |         |             |
+#	+--+---------+-------------+-+
+#	|           switch           |
+#	+----------------------------+
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+
+OCTETS=1000000
+GROUP=239.7.7.7
+
+CASES=(
+	"default - One transmit queue is used, of eight, and the address stays when there are more"
+	"spread - Datagrams of many sockets leave by as many QPs as there are queues"
+	"first B42 Groups and ARP leave by the QP of the address, and the own echo is known"
+	"order B36 Frames that wait for a path leave by their queues, in order"
+	"change - A change of the number loses nothing on the first queue, and streams go on"
+	"down - All queues work after the interface was down, and after ethtool -G"
+	"recovers B38 A send that fails stops one QP, which sends again"
+	"refused - More than eight, and none, are refused"
+)
+
+setup()
+{
+	fabric_up 3
+}
+
+diagnose()
+{
+	note "$(in_node 2 ethtool -S ib0 | tr -s ' \n' ' ')"
+	note "$(in_node 2 ethtool -l ib0 2>&1 | tr -s ' \n' ' ')"
+	note "$(klog | tail -n 10)"
+}
+
+# channels: RX and TX at most, and now
+channels()
+{
+	in_node 2 ethtool -l ib0 | sed -n 's/^[RT]X:[\t ]*//p' | xargs
+}
+
+queues()
+{
+	check "$1 queues" in_node 2 ethtool -L ib0 tx "$1"
+}
+
+# flows N COUNT: node 2 sends COUNT numbered datagrams from each of N sockets, in turn, to
+# port 7100 and up of node 3
+flows()
+{
+	in_node 2 timeout $((60 * SLOW)) python3 -c '
+import socket, struct, sys
+n, count = int(sys.argv[2]), int(sys.argv[3])
+socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(n)]
+for number in range(count):
+	for i, sock in enumerate(socks):
+		sock.sendto(struct.pack("!I", number) + bytes(96), (sys.argv[1], 7100 + i))
+' "$(ip4 3)" "$1" "$2"
+}
+
+# qpns PORT CONDITION...: numbers of the QPs that sent those frames, each once
+qpns()
+{
+	frames -f sqp "$@" | sort -u | xargs
+}
+
+default()
+{
+	local address
+
+	address=$(lladdr 2)
+	check_eq "at most, and now" "$(channels)" "1 8 1 1"
+	queues 4
+	check_eq "at most, and now" "$(channels)" "1 8 1 4"
+	check_eq "address" "$(lladdr 2)" "$address"
+	check "ping" wait_ping 2 3
+}
+
+spread()
+{
+	queues 4
+	check "ping" wait_ping 2 3
+	capture_start spread
+	check "send" flows 32 2
+	busywait 5000 frame_seen dport=7131 number=1
+	capture_stop
+	check_num "QPs" "$(qpns "$(from 2)" ip.proto=17 | wc -w)" -eq 4
+	check_num "datagrams" "$(frame_count "$(from 2)" ip.proto=17 ip.len=128)" -eq 64
+}
+
+first()
+{
+	local qpn echoes
+
+	queues 4
+	qpn=$(lladdr_qpn 2)
+	echoes=$(xstat 2 rx_own_echo)
+	node_ip 2 neigh flush dev ib0
+	capture_start first
+	check "send" udp_to 2 "$GROUP" 9 20
+	check "ping" wait_ping 2 3
+	capture_stop
+	check_eq "QPs of groups" "$(qpns "$(from 2)" dport=9)" "$qpn"
+	check_eq "QPs of ARP" "$(qpns "$(from 2)" arp.op=1)" "$qpn"
+	check_num "own echoes" $(($(xstat 2 rx_own_echo) - echoes)) -ge 20
+}
+
+# An answer after a second is none, and a machine may be slow for a while.
+order()
+{
+	local i port waited
+
+	queues 4
+	for ((i = 0; i < 5; i++)); do
+		paths_forget
+		capture_start order
+		knob_set 2 delay_ms_mad 500
+		check "send" flows 8 3
+		waited=$(waiting_for_path 2)
+		busywait 5000 frame_seen dport=7107 number=2
+		knob_set 2 delay_ms_mad 0
+		capture_stop
+		[ "$waited" -ne 24 ] || break
+	done
+	check_eq "that waited" "$waited" 24
+	check_num "QPs" "$(qpns "$(from 2)" ip.proto=17 | wc -w)" -ge 2
+	for ((port = 7100; port < 7108; port++)); do
+		check_eq "sent to $port" "$(frames "dport=$port" -f number | xargs)" "0 1 2"
+	done
+	node_ip 2 neigh del "$(ip4 3)" dev ib0
+	check "ping" wait_ping 2 3
+}
+
+# change_queues: while something is sent
+change_queues()
+{
+	local n
+
+	for n in 4 1 8 2 1 3; do
+		queues "$n"
+		nap 0.3
+	done
+}
+
+change()
+{
+	group_join 3 "$GROUP"
+	udp_to 2 "$GROUP" 9 1
+	check "member" slowwait 5 is_sender 2 "$(mgid4 "$GROUP")"
+	udp_listen 3 "$GROUP" 9 1000 20000
+	background 2 udp_group send ib0 "$GROUP" 9 100 1000 4000 > /dev/null
+	change_queues
+	wait "$LISTENER"
+	check "all arrive" test $? -eq 0
+	background_stop
+	group_leave
+	background 2 ping -q -i 0.02 "$(ip4 3)" > "$TESTDIR/change_ping"
+	transfer 2 3 "$(ip4 3)" &
+	change_queues
+	wait $!
+	check "the stream ends" test $? -eq 0
+	background_stop
+	check "ping" wait_ping 2 3
+}
+
+# all_queues_send
+all_queues_send()
+{
+	capture_start all
+	check "send" flows 32 1
+	busywait 5000 frame_seen dport=7131
+	capture_stop
+	check_num "QPs" "$(qpns "$(from 2)" ip.proto=17 | wc -w)" -eq 4
+	check_num "datagrams" "$(frame_count "$(from 2)" ip.proto=17 ip.len=128)" -eq 32
+}
+
+down()
+{
+	queues 4
+	check "down" node_ip 2 link set ib0 down
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 2 3
+	all_queues_send
+	check "rings" in_node 2 ethtool -G ib0 tx 64
+	check "ping" wait_ping 2 3
+	all_queues_send
+	check "rings" in_node 2 ethtool -G ib0 tx 128
+	check "down" node_ip 2 link set ib0 down
+	queues 2
+	queues 4
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 2 3
+	all_queues_send
+}
+
+recovers()
+{
+	local failed
+
+	queues 4
+	check "ping" wait_ping 2 3
+	failed=$(xstat 2 tx_completion_errors)
+	knob_set 2 fail_send 1
+	check "send" flows 32 1
+	check "a send has failed" busywait 5000 knob_is 2 fail_send 0
+	check "and is counted" busywait 5000 xstat_is 2 tx_completion_errors -gt "$failed"
+	check "ping" wait_ping 2 3
+	all_queues_send
+}
+
+refused()
+{
+	check_not "nine" in_node 2 ethtool -L ib0 tx 9
+	check_not "none" in_node 2 ethtool -L ib0 tx 0
+	check_not "two that receive" in_node 2 ethtool -L ib0 rx 2
+	check "ping" wait_ping 2 3
+	queues 1
+}
+
+ktap_main "$@"
