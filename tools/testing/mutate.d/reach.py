@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 
@@ -23,6 +24,13 @@ REPO = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 def map_file():
     """Where the map is"""
     return pathlib.Path(os.environ["IPOIB_VM_CACHE"]) / "coverage/map.json"
+
+
+def git(*command):
+    """The output of git in the repository, or nothing"""
+    done = subprocess.run(["git", "-c", "safe.directory=*", "-C", REPO, *command],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def digest(file):

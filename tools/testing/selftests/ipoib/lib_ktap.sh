@@ -18,7 +18,7 @@
 # before it leaves. "FILE --list" names the cases.
 #
 # IPOIB_FAIL=PATTERN makes those cases fail, and leave nodes without a driver: to show
-# that others do not mind.
+# that others do not mind. IPOIB_FIRST_FAIL=1 ends the file at the first check that fails.
 #
 # With IPOIB_DRIVER=stock a case listed in stock-known-failures is expected to
 # fail: it is XFAIL, and a pass of one listed as "always" is XPASS, a failure. One
@@ -44,6 +44,8 @@ declare -A KTAP_SEEN NEEDS
 # The case whose state this is, for the one that needs it; whether it is not setup's
 KTAP_LAST=setup
 KTAP_DIRTY=
+# The line of the case that runs, while its checks count
+KTAP_COUNTS=
 RET=0
 SKIP_REASON=
 
@@ -89,6 +91,17 @@ fail()
 {
 	RET=1
 	note "$*"
+	[ -z "${IPOIB_FIRST_FAIL:-}" ] || [ -z "$KTAP_COUNTS" ] || [ "$BASH_SUBSHELL" -ne 0 ] ||
+		ktap_first_fail
+}
+
+# ktap_first_fail: the case that runs has failed, and the file ends with it
+ktap_first_fail()
+{
+	ktap_line "not ok" "$KTAP_COUNTS" "the first that fails"
+	KTAP_FAIL=$((KTAP_FAIL + 1))
+	ktap_totals
+	exit $KSFT_FAIL
 }
 
 # check MESSAGE COMMAND...: the command succeeds
@@ -426,9 +439,11 @@ ktap_case()
 	SKIP_REASON=
 	klog_mark "$name"
 	start=$(now_ms)
+	known_failure "$name" > /dev/null || KTAP_COUNTS="$name [$ids] $claim"
 	ktap_call "$name"
 	CASE_MS=$(($(now_ms) - start))
 	findings=$(klog_findings) && fail "the kernel log has: $findings"
+	KTAP_COUNTS=
 	# shellcheck disable=SC2053 # a pattern it is
 	if [[ -n ${IPOIB_FAIL:-} && $name == $IPOIB_FAIL ]]; then
 		fail "made to fail, and leaves no driver"
