@@ -3,7 +3,7 @@
 """Prints, in hex, a message of the CM as nobody should send it.
 
 	cm_forge.py req|dreq|sidr [count=N] [KEY=VALUE]...
-	cm_forge.py rtu|rep|rej|mra [KEY=VALUE]... < "REMOTE COMM" of each message answered
+	cm_forge.py rtu|rep|rej|mra [requests=FILE] [KEY=VALUE]... < "REMOTE COMM" of each message answered
 
 For ud_verbs to send it to QP 1. Values are hexadecimal. REQ: comm (communication
 ID), sid (service ID), guid (of the HCA), qpn, service (0 RC, 1 UC, 2 RD), pkey,
@@ -15,7 +15,8 @@ count=N, decimal, N messages, each with its own communication IDs and, in the pr
 data, QPN. The others answer messages that are given by the communication ID of their
 sender and ours, both in hex, each once and as soon as it is there. RTU: to a REP, with the
 private data of the REQ: comm and private are those of the first REQ; with count=N only to
-those of N REQs. REP: qpn, guid, private. REJ, of a REQ, or with message=1 of a REP: reason. MRA, of a REQ: wait.
+those of N REQs; with requests=FILE its lines are printed, too: eight first, and one after each
+RTU. REP: qpn, guid, private. REJ, of a REQ, or with message=1 of a REP: reason. MRA, of a REQ: wait.
 """
 
 import struct
@@ -134,16 +135,29 @@ def show(kind, tid, body):
     print((HEADER.pack(1, 7, 2, 3, 0, 0, tid, ATTRIBUTE[kind], 0, 0) + body).hex(), flush=True)
 
 
+def show_next(requests):
+    """Print a message that was forged before, if one is left."""
+    if requests:
+        print(requests.pop(0), flush=True)
+
+
 def answer(kind, arg):
     """Print the answers to the messages of standard input."""
     count = int(arg.text("count", "0"))
     seen = set()
+    requests = []
+    if arg.text("requests", ""):
+        with open(arg.text("requests", ""), encoding="ascii") as file:
+            requests = file.read().split()
+    for _ in range(8):
+        show_next(requests)
     for line in sys.stdin:
         remote, comm = (int(word, 16) for word in line.split())
         if (remote, comm) in seen or count and not 0 <= comm - arg("comm") < count:
             continue
         seen.add((remote, comm))
         show(kind, comm, ANSWERS[kind](arg, comm, remote))
+        show_next(requests)
 
 
 def main():

@@ -48,6 +48,7 @@ CASES=(
 	"backlog_others F67 other peers do not notice, and in the end none waits"
 	"backlog_again F67 then as many may wait again"
 	"down C19 an interface with many goes down at once, and none is left"
+	"comeback C14,C33 clients that die within messages on all receives and come back have traffic within 10 s"
 )
 
 NEEDS=(
@@ -333,6 +334,59 @@ down()
 	check_num "milliseconds" "$ms" -lt $((10000 * SLOW))
 	check "none is left" slowwait 60 all_gone 2
 	note "nothing is left after $(($(now_ms) - begin)) ms"
+}
+
+# Two on each of nine ports, and 16 receives
+CLIENTS=(1 4 5 6 7 8 9 10 11)
+
+# clients COMM: each of them has connections, by new QPs
+clients()
+{
+	local node
+
+	for node in "${CLIENTS[@]}"; do
+		make_up $((FIRST + 16 * node)) 2 "$node" $(($1 + 16 * node)) || return
+		capture_stop
+		rm "$CAPTURE"
+	done
+}
+
+long_ping()
+{
+	ping_ok "$1" "$(ip4 "$2")" -M 'do' -s 20000
+}
+
+# A new connection of a client takes the place of its old one, which gives back its receive.
+# Nothing arrives on the old ones, and nothing is sent on them.
+comeback()
+{
+	local node
+
+	fabric_down > /dev/null 2>&1
+	fabric_load 11
+	subnet_start
+	driver_load recv_queue_size=16
+	nodes_up 1 2 3
+	check "carrier" wait_carrier
+	check "connected mode" in_mode connected rc 2 3
+	check "connection" connect 3 2
+	clients "$FIRST"
+	check "connections" busywait 5000 made_up_are "$FIRST" 1024 18
+	for node in "${CLIENTS[@]}"; do
+		knob_set 2 half_lid "$(port_lid "$node")"
+	done
+	long_ping 3 2 || note "all receives are held"
+	clients "$LAST"
+	check "traffic" within 10000 long_ping 3 2
+	check "nothing lost" ping_lossless 3 "$(ip4 2)" 20 -s 20000
+	check "the old ones end" slowwait 10 established_are 19
+	check_eq "connections of the clients" "$(made_up "$FIRST" 1024)" 18
+}
+
+# established_are COUNT: so many connections of node 2
+established_are()
+{
+	[ "$(conn_count 2)" -eq "$1" ]
 }
 
 ktap_main "$@"

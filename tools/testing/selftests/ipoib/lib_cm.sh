@@ -222,20 +222,25 @@ granted()
 	[ "$(reps | wc -l)" -ge "$1" ]
 }
 
-# make_up FIRST COUNT: so many peers, all at node 1, with QPNs from there on, have a connection
-# to node 2. The capture goes on.
+# make_up FIRST COUNT [NODE [COMM]]: so many peers, all at NODE (1), with QPNs from there on,
+# have a connection to node 2. The capture goes on. COMM is the first communication ID and QPN of
+# the connections (FIRST). Few wait for their RTU at a time.
 make_up()
 {
-	local first args
+	local first comm node=${3:-1} args
 
 	printf -v first '%06x' "$1"
-	args=("count=$2" "comm=$first" "private=00${first}00010000")
-	capture_start "peers$first"
-	"$LIB_DIR/cm_forge.py" req "${args[@]}" "qpn=$first" \
+	printf -v comm '%06x' "${4:-$1}"
+	args=("count=$2" "comm=$comm" "private=00${first}00010000")
+	capture_start "peers$comm"
+	"$LIB_DIR/cm_forge.py" req "${args[@]}" "qpn=$comm" \
 		wait=15 retries=f "sid=0100000000$(lladdr_qpn 2)" \
-		"slid=$(lid_hex 1)" "dlid=$(lid_hex 2)" \
-		"sgid=$(port_gid_hex 1)" "dgid=$(port_gid_hex 2)" > "$TESTDIR/forged"
-	ready_at_once 1 "${args[@]}"
+		"slid=$(lid_hex "$node")" "dlid=$(lid_hex 2)" \
+		"sgid=$(port_gid_hex "$node")" "dgid=$(port_gid_hex 2)" > "$TESTDIR/forged"
+	cm_messages "$CM_REP" "$(from 2)" -f cm.comm -f cm.remote -F "$CAPTURE_PID" |
+		"$LIB_DIR/cm_forge.py" rtu "${args[@]}" "requests=$TESTDIR/forged" |
+		to_qp1 "$node" &
+	FOLLOWERS+=($!)
 	busywait 20000 granted "$2" && return
 	fail "$(reps | wc -l) of $2 requests were granted"
 	return 1
