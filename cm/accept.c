@@ -110,8 +110,7 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 /*
  * Grant a request, if it may be now: from here on the peer has the connection, beside what it
  * had, and the connection's work has the identifier. Nothing is sent to a port that the peer is
- * known not to be on; the record may be out of date. Nor is it on more connections of a port than
- * it may have addresses for: each takes a send queue.
+ * known not to be on; the record may be out of date.
  *
  * Returns 0, and the connection is published; the reason to refuse it; or -EAGAIN if there will be
  * room soon.
@@ -151,7 +150,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	if (rfc && !refuted) {
 		/* If the other one was noted, that was before the peer listened to both. */
 		peer->sid = IPOIB_SID_RFC;
-		conn->duplex = ipoib_cm_share(cm, conn->port)->nconns < IPOIB_CM_SHARE_SENDS;
+		conn->duplex = true;
 	}
 	conn->id = id;
 	id->context = conn;

@@ -5,7 +5,7 @@
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
  *	conn.c		the work of a connection: its making, its events and deadlines, its end;
- *			what connections share is checked, and goes
+ *			the end of what connections share
  *	connect.c	requesting connections
  *	accept.c	granting connections that peers request
  *	share.c		how many connections there may be, of a port and of all
@@ -40,8 +40,6 @@
 #define IPOIB_CM_CQS		512
 /* Shares of an interface: ports of the fabric are hashed to them. */
 #define IPOIB_CM_SHARES		256
-/* Connections of a port, requested by its peers, that have a send queue. */
-#define IPOIB_CM_SHARE_SENDS	64
 /* Of the hash table of peers, in which nothing is searched for a frame that has a connection. */
 #define IPOIB_CM_PEER_BITS	8
 /* A connection not used for so long goes if there is need for room, or another one. */
@@ -61,20 +59,19 @@
 /* Receive buffers of a connection on an HCA without SRQ. */
 #define IPOIB_CM_OWN_BUFS	16
 /*
- * Receives of an SRQ that are posted beyond one for each connection, at first, and those
- * that are not. The first connection waits for the margin to be posted.
+ * Receives of an SRQ that are posted beyond one for each connection, at first. The first
+ * connection waits for the margin to be posted.
  */
 #define IPOIB_CM_MARGIN		8
-#define IPOIB_CM_RESERVE	32
-/* Receives posted together: half of those. */
-#define IPOIB_CM_BATCH		(IPOIB_CM_RESERVE / 2)
+/* Receives posted together */
+#define IPOIB_CM_BATCH		16
+/* An SRQ that the HCA refuses is tried with half as many receives, but no fewer than that. */
+#define IPOIB_CM_SRQ_MIN	32
 /*
  * An RTU that has not come for so long will not come any more. Nor will a REP, unless
  * the peer has asked for patience (MRA): of that it may ask for hours.
  */
 #define IPOIB_CM_LATE		(6 * HZ)
-/* When to check whether receives come back after an SRQ has run low, and again. */
-#define IPOIB_CM_RX_RECHECK		HZ
 /* Pages kept for the next receives. */
 #define IPOIB_CM_POOL_RING	1024
 /* A lost packet of RC is sent again after 67 ms, at least, see IPOIB_RC_RETRY. */
@@ -110,7 +107,6 @@ struct ipoib_cm_choice {
  * @nconns: connections that are not closing
  * @npending: of those, the ones that are not established yet
  * @nclosing: connections that are closing, until they are freed
- * @banned: seconds of boot time; until then the port gets no connection
  *
  * Connections count here whichever end requested them. Under &ipoib_cm.lock.
  */
@@ -119,7 +115,6 @@ struct ipoib_cm_share {
 	unsigned int nconns;
 	unsigned int npending;
 	unsigned int nclosing;
-	time64_t banned;
 };
 
 /* Failover Accepted of a REP (IBTA 12.6.8) whose REQ has an alternate path; 0 without one */
@@ -280,7 +275,6 @@ struct ipoib_cm_slot {
  * @free: stack of slot numbers that are not posted
  * @nfree: how many
  * @size: number of slots
- * @full: how many may be posted
  * @lost: how many may have been taken by QPs that are gone
  * @srq: what they are posted to, or
  * @qp: this
@@ -292,7 +286,6 @@ struct ipoib_cm_bufs {
 	u16 *free;
 	unsigned int nfree;
 	unsigned int size;
-	unsigned int full;
 	unsigned int lost;
 	struct ib_srq *srq;
 	struct ib_qp *qp;
@@ -379,22 +372,12 @@ struct ipoib_conn {
 };
 
 /**
- * enum ipoib_srq_state - what is known of the SRQ of an interface
- * @IPOIB_SRQ_RUNS: there is none, or one with its reserve complete
- * @IPOIB_SRQ_ARMED: as there are many connections, the HCA is to report it when few of its
- *	receives are free
- * @IPOIB_SRQ_LOW: the HCA has
- * @IPOIB_SRQ_BLIND: the HCA refuses to; there are only so few connections, then, that they
- *	cannot hold all receives
- * @IPOIB_SRQ_FAILED: it has failed: connections end, none is made, and when none is left
- *	it is given back
+ * enum ipoib_cm_flag - bits of &ipoib_cm.flags
+ * @IPOIB_CM_SRQ_FAILED: the SRQ or a CQ has failed: connections end, none is made, and with the
+ *	last one @rx and @tx_cq are given back. Set by ipoib_cm_srq_fail() only
  */
-enum ipoib_srq_state {
-	IPOIB_SRQ_RUNS,
-	IPOIB_SRQ_ARMED,
-	IPOIB_SRQ_LOW,
-	IPOIB_SRQ_BLIND,
-	IPOIB_SRQ_FAILED,
+enum ipoib_cm_flag {
+	IPOIB_CM_SRQ_FAILED,
 };
 
 /**
@@ -455,8 +438,7 @@ struct ipoib_cm_tx_cq {
  * @gone: woken when there is none, closing or not
  * @mutex: protects @rx and @tx_cq: what all connections share
  * @rx: receiving
- * @srq_state: written with @mutex held, but for IPOIB_SRQ_LOW and IPOIB_SRQ_FAILED, which
- *	come with events of an SRQ that runs
+ * @flags: see &enum ipoib_cm_flag
  * @srq_size: receives of the SRQ that runs, or of that which will be tried; 0 where connections
  *	have receives of their own, as the HCA has none, or has refused it
  * @srq_logged: it was logged that none could be made; with @mutex held
@@ -470,7 +452,7 @@ struct ipoib_cm_tx_cq {
  * @listen: for requests to the service ID of the RFC, and of Linux
  * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
  *	wait for these
- * @rx_work: checks whether receives come back, and gives @rx back if there is no connection
+ * @rx_work: gives @rx back if there is no connection, or ends all where the SRQ has failed
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
@@ -491,7 +473,7 @@ struct ipoib_cm {
 
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
-	enum ipoib_srq_state srq_state;
+	unsigned long flags;
 	unsigned int srq_size;
 	bool srq_logged;
 	struct napi_struct rx_napi;
@@ -506,6 +488,11 @@ struct ipoib_cm {
 	struct workqueue_struct *wq;
 	struct delayed_work rx_work;
 };
+
+static inline bool ipoib_cm_srq_has_failed(const struct ipoib_cm *cm)
+{
+	return test_bit(IPOIB_CM_SRQ_FAILED, &cm->flags);
+}
 
 static inline enum ib_qp_type
 ipoib_conn_qp_type(const struct ipoib_conn *conn)
@@ -683,7 +670,6 @@ void ipoib_conn_prove(struct ipoib_conn *conn);
 /* share.c */
 void ipoib_cm_share_move(struct ipoib_conn *conn, u64 port);
 int ipoib_cm_admit(struct ipoib_cm *cm, u64 port);
-void ipoib_cm_share_ban(struct ipoib_cm *cm);
 
 /* qp.c */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
@@ -735,9 +721,6 @@ unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
-bool ipoib_cm_rx_is_crowded(const struct ipoib_cm *cm);
-bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm);
-bool ipoib_cm_rx_probe(struct ipoib_cm *cm);
 void ipoib_cm_rx_fence(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);

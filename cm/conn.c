@@ -287,7 +287,7 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 	if ((received && !sends) || test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
 		return 0;
 	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags) || !late ||
-	    READ_ONCE(conn->cm->srq_state) == IPOIB_SRQ_FAILED)
+	    ipoib_cm_srq_has_failed(conn->cm))
 		left -= IPOIB_CM_DRAIN_MORE;
 	if (left > 0)
 		return left;
@@ -458,33 +458,8 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 	spin_unlock_bh(&cm->lock);
 }
 
-/*
- * The SRQ has run low, or connections have become many. If the reserve is not complete by now,
- * nothing has been posted since fewer receives than the limit were free, and after
- * IPOIB_CM_RX_RECHECK fewer than the reserve have come back: messages that last longer hold the
- * others. That does not depend on when the event came. What has been flushed has come back,
- * too. Returns when to check again, or 0.
- */
-static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
-{
-	/* What has come back is not held. */
-	ipoib_cm_rx_fence(cm);
-	if (ipoib_cm_rx_is_dry(cm)) {
-		spin_lock_bh(&cm->lock);
-		if (ipoib_cm_rx_is_crowded(cm))
-			ipoib_cm_share_ban(cm);
-		spin_unlock_bh(&cm->lock);
-		return IPOIB_CM_RX_RECHECK;
-	}
-	/* Before connections are counted: ipoib_cm_rx_add() starts the work in this state. */
-	cmpxchg(&cm->srq_state, IPOIB_SRQ_LOW, IPOIB_SRQ_RUNS);
-	if (!ipoib_cm_rx_is_crowded(cm) || ipoib_cm_rx_probe(cm))
-		return 0;
-	return IPOIB_CM_RX_RECHECK;
-}
-
 /**
- * ipoib_cm_rx_work - check whether receives come back, and give back what is not needed
+ * ipoib_cm_rx_work - give back what connections share, or end them as it has failed
  * @work: &ipoib_cm.rx_work
  *
  * Context: process
@@ -492,19 +467,12 @@ static unsigned long ipoib_cm_rx_recheck(struct ipoib_cm *cm)
 void ipoib_cm_rx_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
-	enum ipoib_srq_state state;
-	unsigned long wait = 0;
 
 	mutex_lock(&cm->mutex);
-	state = READ_ONCE(cm->srq_state);
 	/* One may be counted now, but it has to come by the mutex to use what is released. */
 	if (!READ_ONCE(cm->nconns))
 		ipoib_cm_rx_release(cm);
-	else if (state == IPOIB_SRQ_FAILED)
+	else if (ipoib_cm_srq_has_failed(cm))
 		ipoib_cm_rx_close_all(cm);
-	else if (cm->rx && (state == IPOIB_SRQ_RUNS || state == IPOIB_SRQ_LOW))
-		wait = ipoib_cm_rx_recheck(cm);
 	mutex_unlock(&cm->mutex);
-	if (wait)
-		queue_delayed_work(system_unbound_wq, &cm->rx_work, wait);
 }

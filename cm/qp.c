@@ -360,10 +360,9 @@ void ipoib_conn_release(struct kref *ref)
 	ipoib_cm_share(cm, conn->port)->nclosing--;
 	cm->nconns--;
 	if (!cm->nconns) {
-		/* One that is due earlier, as the SRQ has run low, stays so. */
 		queue_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RELEASE);
 		/* Read after that: where it fails later the work is brought forward, too. */
-		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
+		if (ipoib_cm_srq_has_failed(cm))
 			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 		wake_up(&cm->gone);
 	}

@@ -11,7 +11,8 @@
  *
  * The memory comes with the first connection and goes when there has been none
  * for a while. A receive takes 64 KB, so only as many are posted as there are
- * connections, and a margin, see ipoib_cm_bufs_missing().
+ * connections, and a margin, see ipoib_cm_bufs_missing(). The quota of a port
+ * (share.c) leaves most of them to others.
  *
  * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
  * is replaced, with all connections: they have receives in it.
@@ -50,24 +51,16 @@ struct ipoib_cm_tally {
  * was being put into when its QP stops, and does not report everywhere that a QP is done with its
  * SRQ. With receives of its own a QP gives all of them back.
  *
- * Return: how many, each of which has a place in the CQ, with the reserve; 0 without SRQ
+ * Return: how many, each of which has a place in the CQ; 0 without SRQ
  */
 unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 {
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
-	u32 size = ipoib_recvq_size;
 
 	if (attrs->max_srq <= 0 || attrs->max_srq_wr <= 0 || attrs->max_srq_sge <= 1 ||
 	    priv->ca->ops.driver_id == RDMA_DRIVER_RXE)
 		return 0;
-	size += min_t(u32, IPOIB_CM_RESERVE, size / 4);
-	return min3(size, (u32)attrs->max_srq_wr, (u32)attrs->max_cqe);
-}
-
-/* How many of so many may be posted: all but the reserve. */
-static unsigned int ipoib_cm_srq_full(unsigned int size)
-{
-	return size - min_t(unsigned int, IPOIB_CM_RESERVE, size / 5);
+	return min3((u32)ipoib_recvq_size, (u32)attrs->max_srq_wr, (u32)attrs->max_cqe);
 }
 
 /**
@@ -78,9 +71,7 @@ static unsigned int ipoib_cm_srq_full(unsigned int size)
  */
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 {
-	unsigned int size = READ_ONCE(cm->srq_size);
-
-	return size ? ipoib_cm_srq_full(size) : ipoib_recvq_size;
+	return READ_ONCE(cm->srq_size) ?: ipoib_recvq_size;
 }
 
 /**
@@ -99,9 +90,6 @@ unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 		limit = min(limit, room ? (room - 1) * 16 / 17 : 0);
 		return min(limit, ipoib_cm_max_own);
 	}
-	/* The reserve is a quarter of all receives at most: there are more than connections. */
-	if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_BLIND)
-		limit = min(limit, ipoib_cm_rx_full(cm) / 2);
 	return min(limit, READ_ONCE(ipoib_cm_max_conns));
 }
 
@@ -138,12 +126,6 @@ static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 	return away - min(away, READ_ONCE(bufs->lost));
 }
 
-/* Most that may be posted, but by ipoib_cm_rx_probe(): the reserve stays free. */
-static unsigned int ipoib_cm_bufs_full(const struct ipoib_cm_bufs *bufs)
-{
-	return bufs->full - min(bufs->full, READ_ONCE(bufs->lost));
-}
-
 /*
  * How many more shall be posted; there are as many that are free. A QP takes a receive of the SRQ
  * with the first packet of a message, and no other one before that message has ended, if it ever
@@ -153,7 +135,7 @@ static unsigned int ipoib_cm_bufs_full(const struct ipoib_cm_bufs *bufs)
 static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 					  const struct ipoib_cm_bufs *bufs)
 {
-	unsigned int target = ipoib_cm_bufs_full(bufs);
+	unsigned int target = bufs->size - min(bufs->size, READ_ONCE(bufs->lost));
 	unsigned int posted = ipoib_cm_bufs_posted(bufs);
 
 	if (bufs->srq && !(READ_ONCE(cm->offers) & IPOIB_LLADDR_UC))
@@ -303,7 +285,7 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 	}
 }
 
-/* ---- receives that do not come back ---- */
+/* ---- failure of the SRQ ---- */
 
 /**
  * ipoib_cm_srq_fail - have all that connections share made anew, as the SRQ or a CQ has failed
@@ -315,125 +297,18 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
  */
 void ipoib_cm_srq_fail(struct ipoib_cm *cm)
 {
-	if (xchg(&cm->srq_state, IPOIB_SRQ_FAILED) != IPOIB_SRQ_FAILED)
+	if (!test_and_set_bit(IPOIB_CM_SRQ_FAILED, &cm->flags))
 		mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
-}
-
-static unsigned int ipoib_cm_bufs_reserve(const struct ipoib_cm_bufs *bufs)
-{
-	return bufs->size - bufs->full;
-}
-
-/**
- * ipoib_cm_rx_is_crowded - whether connections may soon be able to hold all receives
- * @cm: connected mode of the interface, with at least one connection or &ipoib_cm.mutex held
- *
- * While so many more may be posted as the reserve has, as many receives are free. The SRQ is
- * watched from twice as many on.
- *
- * Return: true if so; false without SRQ
- */
-bool ipoib_cm_rx_is_crowded(const struct ipoib_cm *cm)
-{
-	const struct ipoib_cm_bufs *bufs = &cm->rx->bufs;
-
-	return bufs->srq && READ_ONCE(cm->nconns) + 2 * ipoib_cm_bufs_reserve(bufs) >
-			    ipoib_cm_bufs_full(bufs);
-}
-
-/**
- * ipoib_cm_rx_is_dry - whether the reserve is not complete
- * @cm: connected mode of the interface, with an SRQ
- *
- * Only ipoib_cm_rx_probe() posts of the reserve, and nothing is posted until receives that
- * come back have completed it.
- *
- * Context: &ipoib_cm.mutex held, after a fence of the handler
- * Return: true if so
- */
-bool ipoib_cm_rx_is_dry(const struct ipoib_cm *cm)
-{
-	const struct ipoib_cm_bufs *bufs = &cm->rx->bufs;
-
-	lockdep_assert_held(&cm->mutex);
-	return READ_ONCE(bufs->nfree) < ipoib_cm_bufs_reserve(bufs);
-}
-
-/**
- * ipoib_cm_rx_probe - post the reserve, and have few free receives reported
- * @cm: connected mode of the interface, whose SRQ is in IPOIB_SRQ_RUNS and not dry
- *
- * HCAs differ in what they do if the limit event is armed with fewer receives free than that:
- * some report at once, others with the next receive that is taken, so never if there is none.
- * So half of the reserve, which is twice the limit, is posted before that, and the other half
- * after that. When the event comes, fewer than the limit were free after it was armed. Both are
- * taken off the stack before, with their pages: no post can fail for lack of memory.
- *
- * Context: &ipoib_cm.mutex held; may sleep
- * Return: false if there was no memory for it, and nothing has changed
- */
-bool ipoib_cm_rx_probe(struct ipoib_cm *cm)
-{
-	struct ipoib_cm_rx *rx = cm->rx;
-	struct ipoib_cm_bufs *bufs = &rx->bufs;
-	unsigned int half = ipoib_cm_bufs_reserve(bufs) / 2;
-	struct ib_srq_attr attr = { .srq_limit = half / 2 };
-	u16 second[IPOIB_CM_BATCH];
-	const u16 *top;
-	bool drawn;
-	int err;
-
-	lockdep_assert_held(&cm->mutex);
-	/* Where the handler runs pages go back to the pool without a lock. */
-	napi_disable(&cm->rx_napi);
-	spin_lock_bh(&rx->lock);
-	drawn = ipoib_cm_bufs_fill(cm, bufs, 2 * half) == 2 * half;
-	if (drawn) {
-		WRITE_ONCE(bufs->nfree, bufs->nfree - 2 * half);
-		top = bufs->free + bufs->nfree;
-		memcpy(second, top, half * sizeof(*second));
-		if (ipoib_cm_rx_post(cm, bufs, top + half, half) < half)
-			ipoib_cm_srq_fail(cm);
-	}
-	spin_unlock_bh(&rx->lock);
-	napi_enable(&cm->rx_napi);
-	ipoib_ud_schedule(&cm->rx_napi);
-	if (!drawn)
-		return false;
-	/* The event may come from here on; the SRQ may have failed. */
-	cmpxchg(&cm->srq_state, IPOIB_SRQ_RUNS, IPOIB_SRQ_ARMED);
-	err = ib_modify_srq(rx->bufs.srq, &attr, IB_SRQ_LIMIT);
-	/* Until the SRQ is made anew, when there has been no connection for a while. */
-	if (err && cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_BLIND) == IPOIB_SRQ_ARMED)
-		netdev_warn(cm->priv->netdev,
-			    "the HCA cannot report few receives: %d; %u connections at most\n",
-			    err, ipoib_cm_limit(cm));
-	spin_lock_bh(&rx->lock);
-	if (ipoib_cm_rx_post(cm, bufs, second, half) < half)
-		ipoib_cm_srq_fail(cm);
-	spin_unlock_bh(&rx->lock);
-	return true;
 }
 
 static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 {
-	struct ipoib_cm *cm = ctx;
-
-	/* No lock may be taken here, and no SRQ be read; a work does the rest. */
-	switch (event->event) {
-	case IB_EVENT_SRQ_LIMIT_REACHED:
-		if (cmpxchg(&cm->srq_state, IPOIB_SRQ_ARMED, IPOIB_SRQ_LOW) == IPOIB_SRQ_ARMED)
-			mod_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RX_RECHECK);
-		break;
-	case IB_EVENT_SRQ_ERR:
-		ipoib_cm_srq_fail(cm);
-		break;
-	default:
-		break;
-	}
+	/* No lock may be taken here, and no SRQ be read. */
+	if (event->event == IB_EVENT_SRQ_ERR)
+		ipoib_cm_srq_fail(ctx);
 }
 
-static int ipoib_cm_bufs_init(struct ipoib_cm_bufs *bufs, unsigned int size, unsigned int full)
+static int ipoib_cm_bufs_init(struct ipoib_cm_bufs *bufs, unsigned int size)
 {
 	unsigned int i;
 
@@ -448,7 +323,6 @@ static int ipoib_cm_bufs_init(struct ipoib_cm_bufs *bufs, unsigned int size, uns
 	/* Of these ipoib_cm_bufs_exit() reads the pages. */
 	bufs->size = size;
 	bufs->nfree = size;
-	bufs->full = full;
 	return 0;
 }
 
@@ -607,8 +481,8 @@ static int ipoib_cm_rx_reap(struct ipoib_cm *cm, int budget)
 	 * only the beginning of the next burst meets with RNR NAKs.
 	 */
 	rx->since += done;
-	if (rx->since >= rx->margin / 2 && rx->margin < rx->bufs.full)
-		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.full));
+	if (rx->since >= rx->margin / 2 && rx->margin < rx->bufs.size)
+		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.size));
 	ipoib_cm_srq_refill(rx, cm, 1);
 	if (tally.packets) {
 		ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally.packets, tally.bytes);
@@ -709,7 +583,7 @@ static void ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		if (!IS_ERR(srq))
 			rx->bufs.srq = srq;
 		else
-			WRITE_ONCE(cm->srq_size, half < IPOIB_CM_RESERVE ? 0 : half);
+			WRITE_ONCE(cm->srq_size, half < IPOIB_CM_SRQ_MIN ? 0 : half);
 	}
 	if (!IS_ERR(srq) || cm->srq_logged)
 		return;
@@ -729,7 +603,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	/* How long a receive may be depends on whether there is one. */
 	ipoib_cm_srq_create(cm, rx);
 	rx->npages = ipoib_cm_rx_npages(cm->priv);
-	err = ipoib_cm_bufs_init(&rx->bufs, cm->srq_size, ipoib_cm_srq_full(cm->srq_size));
+	err = ipoib_cm_bufs_init(&rx->bufs, cm->srq_size);
 	if (err)
 		return err;
 	pool = ipoib_cm_pool_create(cm, rx, 0);
@@ -757,12 +631,13 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	if (rx->bufs.srq)
 		ib_destroy_srq(rx->bufs.srq);
-	WRITE_ONCE(cm->srq_state, IPOIB_SRQ_RUNS);
 	WRITE_ONCE(cm->srq_size, ipoib_cm_srq_size(cm->priv));
 	if (rx->cq) {
 		ipoib_moder_exit(&rx->moder);
 		ib_destroy_cq(rx->cq);
 	}
+	/* No event comes any more. */
+	clear_bit(IPOIB_CM_SRQ_FAILED, &cm->flags);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	page_pool_destroy(rx->large);
 	page_pool_destroy(rx->pool);
@@ -784,7 +659,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
-	if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
+	if (ipoib_cm_srq_has_failed(cm))
 		return -EAGAIN;
 	if (cm->rx)
 		return 0;
@@ -873,8 +748,6 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	if (cm->rx->bufs.srq) {
 		/* It posts one more for this one. */
 		ipoib_ud_schedule(&cm->rx_napi);
-		if (READ_ONCE(cm->srq_state) == IPOIB_SRQ_RUNS && ipoib_cm_rx_is_crowded(cm))
-			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 		return 0;
 	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */
@@ -883,7 +756,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)
 		return -ENOMEM;
-	err = ipoib_cm_bufs_init(bufs, IPOIB_CM_OWN_BUFS, IPOIB_CM_OWN_BUFS);
+	err = ipoib_cm_bufs_init(bufs, IPOIB_CM_OWN_BUFS);
 	bufs->qp = conn->qp;
 	/* Pairs with ipoib_cm_rx_show(). */
 	smp_store_release(&conn->bufs, bufs);
@@ -921,7 +794,7 @@ bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
 {
 	return ipoib_cm_rx_returned(conn) ||
-	       (!conn->bufs && READ_ONCE(conn->cm->srq_state) == IPOIB_SRQ_FAILED);
+	       (!conn->bufs && ipoib_cm_srq_has_failed(conn->cm));
 }
 
 /**

@@ -19,15 +19,11 @@
 #define IPOIB_CM_PENDING_ALL	1024
 /* How many connections of a share are scanned for the least recently used. */
 #define IPOIB_CM_SCAN_MAX	64
-/* How many connections of the port with most are closed if all receives are held. */
-#define IPOIB_CM_HOLDERS	64
-/* Seconds that it then gets none. */
-#define IPOIB_CM_BAN		10
 
 static unsigned int ipoib_cm_max_port;
 module_param_named(cm_max_per_port, ipoib_cm_max_port, uint, 0644);
 MODULE_PARM_DESC(cm_max_per_port,
-		 "Most connections with peers on one port of the fabric (0: a quarter of the receives, half of all connections at most)");
+		 "Most connections with peers on one port of the fabric, if that is less than a quarter of the receives and half of all connections (0: no other bound)");
 
 /*
  * Close the least recently used connection of a share, if it is idle or @used ones may go. The
@@ -64,32 +60,6 @@ static struct ipoib_cm_share *ipoib_cm_share_largest(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_cm_share_ban - close connections of the port with most, and have it get none for a while
- * @cm: connected mode of the interface, whose receives are held by messages that do not end
- *
- * Whether they are in use or not: a message that is under way is not to be seen. The QP of one
- * that waits for its RTU takes messages, too.
- *
- * Context: &ipoib_cm.lock held
- */
-void ipoib_cm_share_ban(struct ipoib_cm *cm)
-{
-	struct ipoib_cm_share *share = ipoib_cm_share_largest(cm);
-	unsigned int n = IPOIB_CM_HOLDERS;
-	struct ipoib_conn *conn, *tmp;
-
-	lockdep_assert_held(&cm->lock);
-	share->banned = ktime_get_boottime_seconds() + IPOIB_CM_BAN;
-	list_for_each_entry_safe(conn, tmp, &cm->conns, list) {
-		if (ipoib_cm_share(cm, conn->port) != share)
-			continue;
-		if (!n--)
-			break;
-		ipoib_conn_close_for(conn, "holding", IPOIB_CM_REAPED);
-	}
-}
-
-/**
  * ipoib_cm_share_move - have a connection count for another port
  * @conn: the connection, not established yet
  * @port: number of the port that its path record leads to now
@@ -111,6 +81,17 @@ void ipoib_cm_share_move(struct ipoib_conn *conn, u64 port)
 	share->npending++;
 }
 
+/*
+ * The most connections of a port. Each holds one receive of the SRQ at most, by a message that does
+ * not end, so three quarters of the receives are left to others.
+ */
+static unsigned int ipoib_cm_quota(const struct ipoib_cm *cm, unsigned int limit)
+{
+	unsigned int quota = max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
+
+	return min(quota, READ_ONCE(ipoib_cm_max_port) ?: quota);
+}
+
 /**
  * ipoib_cm_admit - check whether there may be one more connection, and make room for it
  * @cm: connected mode of the interface
@@ -119,33 +100,26 @@ void ipoib_cm_share_move(struct ipoib_conn *conn, u64 port)
  * The caller publishes the connection before it releases the lock.
  *
  * Context: &ipoib_cm.lock held
- * Return: 0; -EAGAIN if there will be room soon, -EDQUOT if the port has its share or is banned,
- * -ENOSPC if all have theirs
+ * Return: 0; -EAGAIN if there will be room soon, -EDQUOT if the port has its share, -ENOSPC if all
+ * have theirs
  */
 int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 {
 	struct ipoib_cm_share *share = ipoib_cm_share(cm, port), *largest;
 	unsigned int limit = ipoib_cm_limit(cm);
-	/*
-	 * A connection holds one receive of the SRQ at most, so the peers on one port never
-	 * hold more than a quarter of all.
-	 */
-	unsigned int own = READ_ONCE(ipoib_cm_max_port) ?:
-			   max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
+	unsigned int own = ipoib_cm_quota(cm, limit);
 
 	lockdep_assert_held(&cm->lock);
 	/* What is admitted while the SRQ has failed keeps it from being made anew. */
-	if (!READ_ONCE(cm->up) || READ_ONCE(cm->srq_state) == IPOIB_SRQ_FAILED)
+	if (!READ_ONCE(cm->up) || ipoib_cm_srq_has_failed(cm))
 		return -EAGAIN;
-	if (share->banned > ktime_get_boottime_seconds())
-		return -EDQUOT;
 	if (cm->npending >= IPOIB_CM_PENDING_ALL || cm->nconns >= ipoib_cm_slack(limit))
 		return -EAGAIN;
 	/*
 	 * After an event that closes all connections they are made anew before the old ones
 	 * are freed, so there may be as many again that close.
 	 */
-	if (share->npending >= (READ_ONCE(ipoib_cm_max_port) ?: IPOIB_CM_PENDING) ||
+	if (share->npending >= IPOIB_CM_PENDING ||
 	    share->nclosing > own)
 		return -EAGAIN;
 	if (share->nconns >= own)

@@ -584,7 +584,6 @@ struct softib_knob {
  * @fail_attach: refuse the next N attachments to groups
  * @fail_detach: refuse the next N detachments
  * @fail_srq: refuse the next N shared receive queues
- * @fail_srq_limit: refuse the next N changes of such
  * @make_qp_ms: QPs take so long to make
  * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
  * @lose_last_wqe: the next N never do
@@ -637,7 +636,6 @@ struct softib_node {
 	u32 fail_attach;
 	u32 fail_detach;
 	u32 fail_srq;
-	u32 fail_srq_limit;
 	u32 make_qp_ms;
 	u32 last_wqe_ms;
 	u32 lose_last_wqe;

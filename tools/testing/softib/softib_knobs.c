@@ -42,7 +42,6 @@
  * softibK/csum_free  1: checksums cost nothing, and are right whatever they are
  * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
- * softibK/fail_srq_limit  refuse the next N changes of shared receive queues
  * softibK/fail_error_send  refuse the next N sends to QPs in the error state
  * softibK/make_qp_ms  QPs take so long to make
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
@@ -609,7 +608,6 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "fail_attach", &node->fail_attach },
 		{ "fail_detach", &node->fail_detach },
 		{ "fail_srq", &node->fail_srq },
-		{ "fail_srq_limit", &node->fail_srq_limit },
 		{ "make_qp_ms", &node->make_qp_ms },
 		{ "last_wqe_ms", &node->last_wqe_ms },
 		{ "lose_last_wqe", &node->lose_last_wqe },

@@ -524,14 +524,6 @@ static int softib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *attr
 	return 0;
 }
 
-static int softib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
-			     enum ib_srq_attr_mask mask, struct ib_udata *udata)
-{
-	if (softib_fault_hit(&ib_to_softib(ibsrq->device)->node->fail_srq_limit))
-		return -EINVAL;
-	return softib_rvt.modify_srq(ibsrq, attr, mask, udata);
-}
-
 static int softib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct softib_dev *dev = ib_to_softib(ibsrq->device);
@@ -881,7 +873,6 @@ int softib_enable_driver(struct ib_device *ibdev)
 	if (dev->node->model->dma)
 		ibdev->dma_device = &dev->node->pdev->dev;
 	ops->create_srq = softib_create_srq;
-	ops->modify_srq = softib_modify_srq;
 	ops->destroy_srq = softib_destroy_srq;
 	ops->post_srq_recv = softib_post_srq_recv;
 	if (dev->node->no_mcast) {
