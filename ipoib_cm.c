@@ -408,7 +408,6 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 {
 	const struct ipoib_cm_choice *choice = ipoib_cm_find_choice(ipoib_cm_transport);
 	struct ipoib_cm *cm;
-	unsigned int i;
 
 	if (!rdma_cap_ib_cm(priv->ca, priv->port))
 		return 0;
@@ -434,8 +433,6 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 	init_waitqueue_head(&cm->gone);
 	cm->seed = get_random_u32();
 	cm->srq_size = ipoib_cm_srq_size(priv);
-	for (i = 0; i < IPOIB_CM_SHARES; i++)
-		INIT_LIST_HEAD(&cm->shares[i].conns);
 	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
 	netif_napi_add(priv->netdev, &cm->rx_napi, ipoib_cm_rx_poll);
 	netif_napi_add_tx(priv->netdev, &cm->tx_napi, ipoib_cm_tx_poll);
@@ -501,7 +498,7 @@ static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 	lockdep_assert_held(&cm->lock);
 	list_for_each_entry_safe(conn, tmp, &peer->conns, peer_list)
-		if (ipoib_conn_is_evictable(conn))
+		if (ipoib_conn_is_unused(conn))
 			ipoib_conn_close_for(conn, "idle", IPOIB_CM_REAPED);
 	if (!hlist_unhashed(&peer->neigh_list))
 		ipoib_peer_detach(cm, peer);

@@ -42,8 +42,8 @@
 #define IPOIB_CM_SHARES		256
 /* Of the hash table of peers, in which nothing is searched for a frame that has a connection. */
 #define IPOIB_CM_PEER_BITS	8
-/* A connection not used for so long goes if there is need for room, or another one. */
-#define IPOIB_CM_EVICT_IDLE	(5 * HZ)
+/* A connection unused for so long ends with its neighbour, or after a newer one replaced it. */
+#define IPOIB_CM_UNUSED		(5 * HZ)
 /*
  * How long frames too long for UD wait for a connection. Two messages of the CM may
  * be lost in that time; a peer that never answers is given up on after 4.6 s.
@@ -102,19 +102,14 @@ struct ipoib_cm_choice {
 
 /**
  * struct ipoib_cm_share - what the peers on a port of the fabric have, see ipoib_cm_share()
- * @conns: established connections by &ipoib_conn.share_list, least recently used first, as
- *	far as their works have found
- * @nconns: connections that are not closing
+ * @nconns: connections, until they are freed
  * @npending: of those, the ones that are not established yet
- * @nclosing: connections that are closing, until they are freed
  *
  * Connections count here whichever end requested them. Under &ipoib_cm.lock.
  */
 struct ipoib_cm_share {
-	struct list_head conns;
 	unsigned int nconns;
 	unsigned int npending;
-	unsigned int nclosing;
 };
 
 /* Failover Accepted of a REP (IBTA 12.6.8) whose REQ has an alternate path; 0 without one */
@@ -328,7 +323,6 @@ struct ipoib_cm_bufs {
  * @bufs: own receive buffers, on an HCA without SRQ
  * @tx_cq: the CQ for sends, NULL before it has what connections share
  * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
- * @share_list: in &ipoib_cm_share.conns while established
  * @peer_list: in &ipoib_peer.conns
  */
 struct ipoib_conn {
@@ -367,7 +361,6 @@ struct ipoib_conn {
 	struct ipoib_cm_bufs *bufs;
 	struct ipoib_cm_tx_cq *tx_cq;
 	struct list_head list;
-	struct list_head share_list;
 	struct list_head peer_list;
 };
 
@@ -584,27 +577,11 @@ static inline struct ipoib_cm_share *ipoib_cm_share(struct ipoib_cm *cm, u64 por
 	return &cm->shares[jhash_2words(port, port >> 32, cm->seed) % IPOIB_CM_SHARES];
 }
 
-/**
- * ipoib_cm_slack - a limit, with those that are made while others still close
- * @limit: the limit
- *
- * Return: the most there may be for a moment
- */
-static inline unsigned int ipoib_cm_slack(unsigned int limit)
-{
-	return limit + limit / 16 + 1;
-}
-
-/**
- * ipoib_conn_is_evictable - whether a connection has not been used for a while
- * @conn: the connection
- *
- * Return: true if it may go where there is need for room
- */
-static inline bool ipoib_conn_is_evictable(const struct ipoib_conn *conn)
+/* Established, and not used for a while. */
+static inline bool ipoib_conn_is_unused(const struct ipoib_conn *conn)
 {
 	return conn->state == IPOIB_CONN_ESTABLISHED &&
-	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_EVICT_IDLE);
+	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_UNUSED);
 }
 
 /* From then on it is not published, and what finds that under &ipoib_conn.tx_lock sends nothing. */
@@ -668,7 +645,6 @@ void ipoib_conn_use(struct ipoib_conn *conn);
 void ipoib_conn_prove(struct ipoib_conn *conn);
 
 /* share.c */
-void ipoib_cm_share_move(struct ipoib_conn *conn, u64 port);
 int ipoib_cm_admit(struct ipoib_cm *cm, u64 port);
 
 /* qp.c */

@@ -100,7 +100,7 @@ static long ipoib_conn_idle_left(const struct ipoib_conn *conn)
 	if (!conn->active)
 		idle *= 4;
 	if (test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
-		idle = IPOIB_CM_EVICT_IDLE;
+		idle = IPOIB_CM_UNUSED;
 	/* @used has a resolution of a second. */
 	return READ_ONCE(conn->used) + idle + HZ - jiffies;
 }
@@ -176,9 +176,6 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 		ipoib_conn_close_for(conn, "idle", IPOIB_CM_REAPED);
 		return 0;
 	}
-	/* The share has them in order of use, which is that of eviction. */
-	if (time_after(READ_ONCE(conn->used) + IPOIB_CM_CHECK, jiffies))
-		list_move_tail(&conn->share_list, &ipoib_cm_share(conn->cm, conn->port)->conns);
 	return min(idle, send);
 }
 

@@ -92,7 +92,6 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 off
 		return -EAGAIN;
 	conn->transport = both & cm->choice->prefer ?: both;
 	conn->port = ipoib_cm_port_of(cm, &rec);
-	/* Last: another one may have to make room. */
 	err = ipoib_cm_admit(cm, conn->port);
 	if (err) {
 		kfree(conn);
@@ -135,7 +134,6 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 			ipoib_peer_no_room(cm, peer);
 		return;
 	}
-	/* Not before: one of the peer may have had to make room. */
 	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
 	WRITE_ONCE(peer->until, jiffies + IPOIB_CM_SETUP_MAX);
 	ipoib_peer_settle(cm, peer);
@@ -148,6 +146,9 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
  * peer would get an old LID of this one. So a request waits until the record has been read
  * anew, but not for ever: that the SA does not answer need not mean anything. The change closes
  * a connection whose work has read the record before.
+ *
+ * A connection counts for the port of the record that it was made from. If the new record leads to
+ * another port, a new connection takes its place.
  *
  * Returns how long to wait for the record; 0 if it was read; or an error, also if there is
  * another connection meanwhile.
@@ -168,8 +169,14 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 		return -ECANCELED;
 	if (err == -ENOENT)
 		return -ENETUNREACH;
-	ipoib_cm_share_move(conn, ipoib_cm_port_of(cm, rec));
-	return 0;
+	if (ipoib_cm_port_of(cm, rec) == conn->port)
+		return 0;
+	if (peer->state != IPOIB_PEER_CONNECTING)
+		return -ECANCELED;
+	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+	__ipoib_conn_close(conn);
+	ipoib_peer_connect(cm, peer, conn->transport, false);
+	return -ECANCELED;
 }
 
 /**

@@ -254,7 +254,6 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 	INIT_DELAYED_WORK(&conn->work, ipoib_conn_work);
 	spin_lock_init(&conn->tx_lock);
 	__skb_queue_head_init(&conn->backlog);
-	INIT_LIST_HEAD(&conn->share_list);
 	return conn;
 }
 
@@ -270,25 +269,18 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 {
 	struct ipoib_cm *cm = conn->cm;
-	struct ipoib_cm_share *share = ipoib_cm_share(cm, conn->port);
 
 	lockdep_assert_held(&cm->lock);
 	WARN_ON_ONCE(state != conn->state + 1 &&
 		     (state != IPOIB_CONN_CLOSING || conn->state != IPOIB_CONN_PENDING));
 	if (conn->state == IPOIB_CONN_PENDING) {
 		cm->npending--;
-		share->npending--;
+		ipoib_cm_share(cm, conn->port)->npending--;
 	}
-	if (state == IPOIB_CONN_ESTABLISHED) {
-		list_add_tail(&conn->share_list, &share->conns);
-	} else if (state == IPOIB_CONN_CLOSING) {
-		share->nconns--;
-		share->nclosing++;
-		list_del_init(&conn->share_list);
+	if (state == IPOIB_CONN_CLOSING)
 		list_move_tail(&conn->list, &cm->closing);
-	} else if (state == IPOIB_CONN_DEAD) {
+	else if (state == IPOIB_CONN_DEAD)
 		list_del(&conn->list);
-	}
 	WRITE_ONCE(conn->state, state);
 }
 
@@ -357,7 +349,7 @@ void ipoib_conn_release(struct kref *ref)
 
 	spin_lock_bh(&cm->lock);
 	ipoib_peer_put(cm, conn->peer);
-	ipoib_cm_share(cm, conn->port)->nclosing--;
+	ipoib_cm_share(cm, conn->port)->nconns--;
 	cm->nconns--;
 	if (!cm->nconns) {
 		queue_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RELEASE);
@@ -465,7 +457,7 @@ void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_s
  * is known to be on, or from that of the other one. For one direction the port has to be the same.
  *
  * RFC 4755 leaves a second connection to the receiver (C14), and a peer may use one for IPv4
- * and one for IPv6. So they end when they are not used for IPOIB_CM_EVICT_IDLE, as those of
+ * and one for IPv6. So they end when they are not used for IPOIB_CM_UNUSED, as those of
  * a peer that has been booted anew.
  *
  * A request alone does not do that: it can be forged by a user of the peer's host, and where

@@ -86,9 +86,8 @@ unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
 
 	if (!READ_ONCE(cm->srq_size)) {
-		/* Each connection's receives have places of their own in the CQ, with slack. */
-		limit = min(limit, room ? (room - 1) * 16 / 17 : 0);
-		return min(limit, ipoib_cm_max_own);
+		/* Each connection's receives have places of their own in the CQ. */
+		return min3(limit, room, ipoib_cm_max_own);
 	}
 	return min(limit, READ_ONCE(ipoib_cm_max_conns));
 }
@@ -616,7 +615,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		if (!IS_ERR(pool))
 			rx->large = pool;
 	}
-	attr.cqe = cm->srq_size ?: ipoib_cm_slack(ipoib_cm_limit(cm)) * IPOIB_CM_OWN_BUFS;
+	attr.cqe = cm->srq_size ?: ipoib_cm_limit(cm) * IPOIB_CM_OWN_BUFS;
 	cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, ipoib_cm_rx_cq_error, cm, &attr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
@@ -751,7 +750,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 		return 0;
 	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */
-	if (READ_ONCE(cm->nconns) > ipoib_cm_slack(ipoib_cm_limit(cm)))
+	if (READ_ONCE(cm->nconns) > ipoib_cm_limit(cm))
 		return -ENOSPC;
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)

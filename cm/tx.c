@@ -357,11 +357,11 @@ static unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
  * ipoib_cm_tx_conns - connections whose sends have room in all CQs
  * @priv: the interface
  *
- * Return: how many, with ipoib_cm_slack()
+ * Return: how many
  */
 unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv)
 {
-	return IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(priv) * 9 / 10;
+	return IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(priv);
 }
 
 /**

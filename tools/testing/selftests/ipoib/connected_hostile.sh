@@ -66,8 +66,6 @@ CASES=(
 	"port_flood C35,F4 while a port floods with requests a peer keeps its connection and its rate"
 	"port_flood_new C35,F4 and a new peer gets one"
 	"port_share C35,F4 a port has no more than its share of the connections"
-	"evict_own C35,F4 at the limit a port gives one of its own, before one of another that was used less recently"
-	"evict_greedy C35,F4 and if all are in use, one of the port that has the most"
 	"half C33,F3,F36 messages that do not end, on all connections that a port may have, stall no other peer"
 	"dreq_storm C35 a storm of DREQs ends no connection"
 	"dreq_known C35 DREQs that end a connection end it once, and it is made anew"
@@ -873,80 +871,6 @@ port_share()
 	check_num "refused, and counted" "$(cm_stat 2 cm_rejected_port_full)" -gt "$full"
 	echo 12000 > "$PARAM/cm_max_connections"
 	echo 0 > "$PARAM/cm_max_per_port"
-}
-
-# evict_setup LIMIT: a connection of node 3 to node 2, and room for so many. Sets OLD.
-evict_setup()
-{
-	check "no connection" in_mode connected rc 2 3
-	check "nothing is left" slowwait 30 all_gone 2
-	check "connection" connect 3 2
-	check "one connection" slowwait 15 conn_count_is 2 3 1
-	OLD=$(conns 2 3 | grep -o 'qp=0x[0-9a-f]*')
-	echo "$1" > "$PARAM/cm_max_connections"
-	echo 12000 > "$PARAM/cm_max_per_port"
-}
-
-evict_done()
-{
-	echo 12000 > "$PARAM/cm_max_connections"
-	echo 0 > "$PARAM/cm_max_per_port"
-}
-
-# idle_for SECONDS: all connections of node 2 are
-idle_for()
-{
-	cm_view 2 | awk -v least="$1" '
-		/connection: established/ && match($0, /idle=[0-9]+/) {
-			n++
-			if (substr($0, RSTART + 5, RLENGTH - 5) + 0 < least)
-				busy = 1
-		}
-		END { exit !n || busy }'
-}
-
-# Node 3's is the oldest, and node 1 has the most.
-evict_own()
-{
-	evict_setup 4
-	take own 3 060000
-	check "connections" busywait 5000 taken_are -eq 3
-	check "idle" slowwait 30 idle_for 6
-	take next 1 070000
-	check "granted" busywait 5000 conns_of_are 070000 "established passive both"
-	check "one of them made room" busywait 5000 taken_are -eq 3
-	check "node 3's is there" listed "$OLD"
-	check "idle" slowwait 30 idle_for 6
-	FORGER=3
-	peer_connects own_next 00c4c4 0000c4c400010000
-	capture_stop
-	check "granted" busywait 5000 conns_of_are 00c4c4 "established passive both"
-	check "node 3's made room" busywait 5000 not_listed "$OLD"
-	check_num "node 1's are there" "$(taken)" -eq 3
-	"$LIB_DIR/cm_forge.py" dreq "comm=$(printf %x "$COMM")" "remote=$REP" "qpn=$REP_QPN" | to_qp1 3
-	FORGER=1
-	evict_done
-}
-
-evict_greedy()
-{
-	local ping
-
-	evict_setup 8
-	take greedy 7 060000
-	check "connections" busywait 5000 taken_are -eq 7
-	background 3 ping -q -n -i 0.2 -w 60 "$(ip4 2)" > /dev/null
-	ping=${BACKGROUND[-1]}
-	FORGER=3
-	peer_connects greedy_next 00c3c3 0000c3c300010000
-	capture_stop
-	check "granted" busywait 5000 conns_of_are 00c3c3 "established passive both"
-	check "one of node 1's made room" busywait 5000 taken_are -eq 6
-	check "node 3's is there" listed "$OLD"
-	"$LIB_DIR/cm_forge.py" dreq "comm=$(printf %x "$COMM")" "remote=$REP" "qpn=$REP_QPN" | to_qp1 3
-	FORGER=1
-	kill "$ping"
-	evict_done
 }
 
 # take_all COUNT: so many, 16 at a time, and there are no others

@@ -26,9 +26,7 @@ BATCH=$((64 / SLOW))
 # The QPNs made up
 FIRST=$((0x100000))
 LAST=$((0x300000))
-LRU_OLD=$((0x200000))
-LRU_NEW=$((0x200100))
-LRU_MORE=$((0x200200))
+IDLE=$((0x200000))
 SILENT=$((0x280000))
 # Of all that a connection needs, the software HCA's share included
 MOST_BYTES=65536
@@ -38,8 +36,8 @@ CASES=(
 	"full C11,C16,C35 beyond the limit a request is refused with \"no resources\" and private data"
 	"full_ud C11,C30,C35 that peer is served over UD, both ways, and loses nothing"
 	"full_own C11,C35 nor does the node ask for connections of its own"
-	"lru C13,C20 at the limit the connections longest not used make room"
-	"lru_real C20,C35 then the peer that was refused has one, too"
+	"room C13,C20 at the limit others are refused until connections that are not used end"
+	"room_real C20,C35 then the peer that was refused has one, too"
 	"many C13,C35 five hundred idle peers have connections"
 	"many_cost C13,C35 each costs little memory"
 	"many_others C35 other peers do not notice"
@@ -54,8 +52,8 @@ CASES=(
 NEEDS=(
 	[full_ud]=full
 	[full_own]=full_ud
-	[lru]=full_own
-	[lru_real]=lru
+	[room]=full_own
+	[room_real]=room
 	[many_cost]=many
 	[many_others]=many_cost
 	[idle]=many_others
@@ -108,7 +106,7 @@ made_up_are()
 	[ "$(made_up "$1" "$2")" -eq "$3" ]
 }
 
-# peers FIRST COUNT: so many that are made up, with QPNs from there on
+# peers FIRST COUNT [NODE]: so many that are made up, with QPNs from there on
 peers()
 {
 	make_up "$@"
@@ -155,18 +153,6 @@ full_own()
 	check_eq "failures of node 1" "$(peer_failures 2 1)" 0
 }
 
-# idle_for FIRST COUNT SECONDS: none of those has been used for so long
-idle_for()
-{
-	cm_view 2 | awk -v first="$(printf '0x%06x' "$1")" -v end="$(printf '0x%06x' $(($1 + $2)))" -v least="$3" '
-		/^peer:/ { on = $2 >= first && $2 < end }
-		/connection:/ && on {
-			match($0, /idle=[0-9]+/)
-			if (substr($0, RSTART + 5, RLENGTH - 5) + 0 < least)
-				exit 1
-		}'
-}
-
 # answers NODE ARG...: as ping_lossless, but what it prints is short
 answers()
 {
@@ -177,36 +163,39 @@ answers()
 	return 1
 }
 
-# 20 is the limit, with two more while others close.
-lru()
+# refused_again BEFORE: node 1, which has been refused as often
+refused_again()
 {
-	local before
+	ping_ok 1 "$(ip4 2)"
+	cm_stat_is 2 cm_rejected -gt "$1"
+}
+
+# Half of the connections are of each port. Node 3 uses its connection all the time. The peers that
+# are made up have requested theirs, which end after four times as long as those of node 2.
+room()
+{
+	local reaped
 
 	limit 20
-	peers "$LRU_OLD" 10
-	check "not used for a while" slowwait 30 idle_for "$LRU_OLD" 10 6
-	peers "$LRU_NEW" 9
+	peers "$IDLE" 10
+	peers $((IDLE + 0x100)) 9 3
 	check_eq "connections" "$(total)" 20
-	before=$(cm_stat 2 cm_reaped)
-	peers "$LRU_MORE" 2
-	check_eq "closed to make room" $(($(cm_stat 2 cm_reaped) - before)) 2
-	check_eq "of the old ones there are" "$(made_up "$LRU_OLD" 10)" 8
-	check_eq "of the others" "$(made_up "$LRU_NEW" 9)" 9
+	reaped=$(cm_stat 2 cm_reaped)
+	check "node 1 is refused" slowwait 60 refused_again "$(cm_stat 2 cm_rejected)"
+	check_eq "closed" $(($(cm_stat 2 cm_reaped) - reaped)) 0
+	check_eq "connections" "$(total)" 20
+	echo 3 > "$PARAM/cm_idle_seconds"
+	check "those that are not used end" slowwait 60 made_up_are "$IDLE" 512 0
+	echo 120 > "$PARAM/cm_idle_seconds"
 	check_eq "node 3's" "$(conn_count 2 3)" 1
-	check "no more than the limit" slowwait 20 total_is 20
 }
 
-total_is()
-{
-	[ "$(total)" -eq "$1" ]
-}
-
-lru_real()
+room_real()
 {
 	check "connection" slowwait 60 connect_try 1 2
 	check "ping" answers 1 "$(ip4 2)" 20 -s 3000
 	check_eq "node 3's" "$(conn_count 2 3)" 1
-	check_num "all" "$(total)" -le 22
+	check_num "all" "$(total)" -le 20
 	background_stop
 }
 

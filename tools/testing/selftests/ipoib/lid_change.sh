@@ -104,6 +104,8 @@ record()
 	knob_set 1 delay_ms_mad 150
 	sm_with "$(port_lid 1)" 88 "$(port_lid 3)"
 	check "connection" slowwait 20 conn_count_is 1 2 1
+	OLD=none
+	check "the port that it counts for" leads_to "0x$(lid_hex 2)"
 	knob_set 1 delay_ms_mad 0
 	background_stop
 	capture_stop

@@ -33,7 +33,7 @@ CASES=(
 	"limit:refused C11,C16,C35 beyond the limit a request is refused with \"no resources\""
 	"limit:ud C11,C30 that peer is served over UD, both ways, and loses nothing"
 	"limit:own C11,C35 nor does the node ask for a connection of its own"
-	"limit:room C20,C35 the connection that is not used any more makes room"
+	"limit:room C20,C35 when the connection ends, as it is not used, that peer has one"
 )
 
 setup()
@@ -172,15 +172,6 @@ limited_to()
 	background 3 ping -n -q -i 0.2 "$(ip4 2)" > /dev/null
 }
 
-# idle_for NODE SECONDS: none of its connections has been used for so long
-idle_for()
-{
-	conns "$1" | awk -v least="$2" '
-		{ match($0, /idle=[0-9]+/) }
-		substr($0, RSTART + 5, RLENGTH - 5) + 0 < least { busy = 1 }
-		END { exit busy }'
-}
-
 limit()
 {
 	local before
@@ -212,11 +203,13 @@ limit()
 		;;
 	room)
 		background_stop
-		check "not used for a while" slowwait 20 idle_for 2 6
+		echo 1 > "$PARAM/cm_idle_seconds"
+		check "not used" slowwait 30 all_gone 2
+		echo 120 > "$PARAM/cm_idle_seconds"
 		# and forget that it was refused
 		check "connected" in_mode connected rc 1
 		check "connection" connect 1 2
-		check_num "all of node 2" "$(cm_view 2 | sed -n 's/^connections: //p')" -le 2
+		check_eq "all of node 2" "$(cm_view 2 | sed -n 's/^connections: //p')" 1
 		check "ping" ping_lossless 1 "$(ip4 2)" 10 -s 3000
 		;;
 	esac
