@@ -207,10 +207,6 @@ struct ipoib_pmtu {
 	struct sk_buff_head queue;
 	/** @work: answers them */
 	struct work_struct work;
-	/** @since: jiffies, start of the span that @answers counts in */
-	unsigned long since;
-	/** @answers: senders that got an ICMP error since @since */
-	unsigned int answers;
 };
 
 /**

@@ -6,8 +6,8 @@
  * destinations take: peers without a connection, or with small buffers, and all
  * groups (RFC 4755 section 7.2). A packet that is too long for its destination
  * is dropped, the route to it gets the smaller MTU, and its sender gets an error by
- * ICMP or ICMPv6, sent by a work and without delay. Senders that go on all the same get
- * a few hundred a second at most.
+ * ICMP or ICMPv6, sent by a work and without delay. The stack does not limit the rate of
+ * these errors; frames that the work does not keep up with are dropped without.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -16,9 +16,6 @@
 
 #include "ipoib.h"
 
-/* No more than this many answers in each span of time. */
-#define IPOIB_PMTU_WINDOW	(HZ / 10)
-#define IPOIB_PMTU_BURST	32
 /* Frames that wait for the work. */
 #define IPOIB_PMTU_QUEUE	64
 
@@ -46,13 +43,6 @@ static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb, unsig
 	if (!v4)
 		mtu = max_t(unsigned int, mtu, IPV6_MIN_MTU);
 	skb_dst_update_pmtu_no_confirm(skb, mtu);
-	/* The first span begins at 0, which 32-bit jiffies reach five minutes after the boot. */
-	if (jiffies - priv->pmtu.since > IPOIB_PMTU_WINDOW) {
-		priv->pmtu.since = jiffies;
-		priv->pmtu.answers = 0;
-	}
-	if (priv->pmtu.answers++ >= IPOIB_PMTU_BURST)
-		goto drop;
 	ipoib_stat_add(priv, IPOIB_PMTU_ANSWERS, 1);
 	if (v4)
 		icmp_ndo_send(skb, ICMP_DEST_UNREACH, ICMP_FRAG_NEEDED, htonl(mtu));
