@@ -170,6 +170,7 @@ enum {
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
 	IPOIB_FLAG_DEAD,	/* the HCA has failed, all that is left is to go */
 	IPOIB_FLAG_SYSFS,	/* a child that the file create_child has made */
+	IPOIB_FLAG_ANNOUNCE,	/* the address is new to neighbours; under RTNL */
 };
 
 /* Bits of &ipoib_ctl.events: what the control work has to do. */
@@ -193,10 +194,6 @@ struct ipoib_ctl {
 	unsigned int pause;
 	/** @restarted: jiffies, when the QP was reset last; under RTNL */
 	unsigned long restarted;
-	/** @announcements: how often the address is still to be announced; under RTNL */
-	unsigned int announcements;
-	/** @announce_at: jiffies: not before; under RTNL */
-	unsigned long announce_at;
 };
 
 /**

@@ -7,48 +7,14 @@
  * home, and no completion or answer of the fabric ever needs RTNL.
  */
 #include <linux/rtnetlink.h>
-#include <net/sch_generic.h>
 
 #include "ipoib.h"
 
 /* Pause of the control work after the first failure, and the longest, in ms. */
 #define IPOIB_CTL_PAUSE_MIN	100
 #define IPOIB_CTL_PAUSE_MAX	8000
-/* How often a new address is announced to neighbours, and how far apart in jiffies. */
-#define IPOIB_ANNOUNCEMENTS	3
-#define IPOIB_ANNOUNCE_PAUSE	(HZ / 3)
 /* The QP is reset no sooner than so many jiffies after the last time. */
 #define IPOIB_RESTART_PAUSE	(HZ / 10)
-/* Checks whether the stack has noticed the carrier. */
-#define IPOIB_ANNOUNCE_POLL	(HZ / 50)
-
-/* ---- a new link-layer address ---- */
-
-/*
- * Neighbours go on to send to the old address until their entry of it becomes stale,
- * half a minute or more. Have ARP and ND announce the address once the link is there.
- * Repeat that, because the switches may not forward the first announcement yet.
- */
-static void ipoib_ctl_announce(struct ipoib_dev *priv)
-{
-	unsigned long now = jiffies, delay = IPOIB_ANNOUNCE_PAUSE;
-	struct net_device *dev = priv->netdev;
-
-	if (!priv->ctl.announcements || !netif_carrier_ok(dev))
-		return;
-	if (time_before(now, priv->ctl.announce_at)) {
-		delay = priv->ctl.announce_at - now;
-	} else if (qdisc_tx_is_noop(dev)) {
-		/* the stack would drop it */
-		delay = IPOIB_ANNOUNCE_POLL;
-	} else {
-		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev);
-		priv->ctl.announcements--;
-	}
-	priv->ctl.announce_at = now + delay;
-	if (priv->ctl.announcements)
-		queue_delayed_work(system_unbound_wq, &priv->ctl.work, delay);
-}
 
 /* ---- the control work ---- */
 
@@ -73,10 +39,8 @@ static int ipoib_ctl_port(struct ipoib_dev *priv, const struct ipoib_port *port)
 	if (ipoib_port_changed(priv, port))
 		ipoib_dev_down(priv);
 	ipoib_port_take(priv, port);
-	if (gid_changed && netif_running(priv->netdev)) {
-		priv->ctl.announcements = IPOIB_ANNOUNCEMENTS;
-		priv->ctl.announce_at = jiffies;
-	}
+	if (gid_changed && netif_running(priv->netdev))
+		set_bit(IPOIB_FLAG_ANNOUNCE, &priv->flags);
 	if (gid_changed || pkey != priv->pkey)
 		ipoib_dev_change_address(priv);
 	if (netif_running(priv->netdev) &&
@@ -178,7 +142,6 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
 	err_link = ipoib_ctl_link(priv);
 	err_listen = ipoib_has_cm(priv) ? ipoib_cm_listen(priv) : 0;
-	ipoib_ctl_announce(priv);
 	return err ?: err_link ?: err_listen;
 }
 

@@ -371,6 +371,19 @@ void ipoib_netdev_setup(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
+/*
+ * Neighbours go on to send to an old address until their entry of it becomes stale, half a minute
+ * or more. Have ARP and ND announce the new address once: the stack has noticed the carrier, and
+ * the queueing discipline is in place.
+ */
+static void ipoib_announce(struct net_device *dev)
+{
+	struct ipoib_dev *priv = netdev_priv(dev);
+
+	if (netif_carrier_ok(dev) && test_and_clear_bit(IPOIB_FLAG_ANNOUNCE, &priv->flags))
+		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev);
+}
+
 static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
@@ -387,6 +400,9 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, vo
 	case NETDEV_CHANGENAME:
 	case NETDEV_UNREGISTER:
 		ipoib_debugfs_event(netdev_priv(dev), event);
+		break;
+	case NETDEV_CHANGE:
+		ipoib_announce(dev);
 		break;
 	case NETDEV_CHANGEADDR:
 		/* The administrator has chosen the scope. */
