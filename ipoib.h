@@ -35,8 +35,6 @@
  *	that makes, removes, starts, stops or changes an interface.
  *	Never taken in a completion, an answer of the fabric or a
  *	work of groups or neighbours, so ndo_stop() may wait for all of those.
- * ipoib_debug_lock
- *	which tracepoints are logged. Taken by writers of the module parameters.
  * &ipoib_cm.mutex
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
  *	the works of connected mode, readers of debugfs, and under RTNL where
@@ -527,10 +525,6 @@ int ipoib_vf_get_guid(struct net_device *dev, int vf, struct ifla_vf_guid *node_
 
 /* ipoib_ethtool.c */
 extern const struct ethtool_ops ipoib_ethtool_ops;
-
-/* ipoib_debug.c, of a driver with CONFIG_INFINIBAND_IPOIB_DEBUG */
-void ipoib_debug_register(void);
-void ipoib_debug_unregister(void);
 
 /* ipoib_debugfs.c */
 void ipoib_debugfs_init(void);

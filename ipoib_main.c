@@ -484,8 +484,6 @@ static int __init ipoib_init(void)
 	ipoib_recvq_size = roundup_pow_of_two(clamp(ipoib_recvq_size, IPOIB_RECVQ_MIN,
 						    IPOIB_QUEUE_MAX));
 	ipoib_debugfs_init();
-	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
-		ipoib_debug_register();
 	ib_sa_register_client(&ipoib_sa_client);
 	err = ipoib_roce_register();
 	if (err)
@@ -516,8 +514,6 @@ unregister_notifiers:
 	ipoib_roce_unregister();
 unregister_sa:
 	ib_sa_unregister_client(&ipoib_sa_client);
-	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
-		ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	return err;
 }
@@ -530,8 +526,6 @@ static void __exit ipoib_exit(void)
 	ipoib_notifiers_unregister();
 	ipoib_roce_unregister();
 	ib_sa_unregister_client(&ipoib_sa_client);
-	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_DEBUG))
-		ipoib_debug_unregister();
 	ipoib_debugfs_exit();
 	/* Paths and groups that wait for their grace period. */
 	rcu_barrier();
