@@ -7,7 +7,6 @@
  * and connections comes and goes with the interface, up and down; the life of each
  * connection is in cm/conn.c.
  */
-#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
@@ -15,11 +14,6 @@
 #include "ipoib.h"
 #include "ipoib_police.h"
 #include "cm/cm.h"
-
-static char *ipoib_cm_transport = "rc";
-module_param_named(cm_transport, ipoib_cm_transport, charp, 0444);
-MODULE_PARM_DESC(cm_transport,
-		 "Transports of connected mode: none, rc, uc, rc,uc or uc,rc; the first is preferred");
 
 static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 	{ "none", 0, IPOIB_LLADDR_RC },
@@ -322,7 +316,7 @@ ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 /**
  * ipoib_cm_transport_set - choose the transports offered
  * @priv: the interface
- * @word: as cm_transport has it
+ * @word: none, rc, uc, rc,uc or uc,rc; the first transport is preferred
  *
  * Connections are closed, and made anew as they are needed.
  *
@@ -406,7 +400,6 @@ int ipoib_cm_show(struct seq_file *file, void *unused)
  */
 int ipoib_cm_init(struct ipoib_dev *priv)
 {
-	const struct ipoib_cm_choice *choice = ipoib_cm_find_choice(ipoib_cm_transport);
 	struct ipoib_cm *cm;
 
 	if (!rdma_cap_ib_cm(priv->ca, priv->port))
@@ -420,12 +413,8 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 		return -ENOMEM;
 	}
 	cm->priv = priv;
-	if (choice->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv)) {
-		dev_info(&priv->ca->dev, "port %u: the HCA has no UC\n", priv->port);
-		choice = ipoib_cm_find_choice(choice->offers & IPOIB_LLADDR_RC ? "rc" : "none");
-	}
-	cm->offers = choice->offers;
-	cm->choice = choice;
+	cm->choice = ipoib_cm_find_choice("rc");
+	cm->offers = cm->choice->offers;
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);
@@ -552,17 +541,4 @@ void ipoib_cm_neigh_gone(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 	if (peer)
 		ipoib_peer_end(cm, peer);
 	spin_unlock_bh(&cm->lock);
-}
-
-/**
- * ipoib_cm_params_check - check the parameters of the module
- *
- * Return: 0 or -EINVAL
- */
-int ipoib_cm_params_check(void)
-{
-	if (ipoib_cm_find_choice(ipoib_cm_transport))
-		return 0;
-	pr_warn("ipoib: cm_transport is none, rc, uc, rc,uc or uc,rc\n");
-	return -EINVAL;
 }

@@ -16,7 +16,6 @@ struct ipoib_dev;
 struct ipoib_neigh;
 
 /* What is called in a driver with connected mode only, see ipoib_has_cm() */
-int ipoib_cm_params_check(void);
 int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);

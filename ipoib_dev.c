@@ -7,15 +7,10 @@
  * ib_client (ipoib_client.c) and the control work (ipoib_ctl.c) call these functions,
  * under RTNL. An interface is taken apart without it.
  */
-#include <linux/module.h>
 #include <linux/rtnetlink.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
-
-static int ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
-module_param_named(scope, ipoib_scope, int, 0444);
-MODULE_PARM_DESC(scope, "Scope of the broadcast group: 1 to 14 (default 2)");
 
 /* Takes interfaces apart. */
 static struct workqueue_struct *ipoib_dev_wq;
@@ -54,7 +49,7 @@ static void ipoib_dev_set_address(struct ipoib_dev *priv)
 	ipoib_dev_set_lladdr(priv);
 	/* The scope stays once there is one. */
 	ipoib_mgid_broadcast(&priv->broadcast_mgid,
-			     mgid->flags_scope & 0xf ?: ipoib_scope, priv->pkey);
+			     mgid->flags_scope & 0xf ?: IPOIB_SCOPE_LINK_LOCAL, priv->pkey);
 	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
 	memcpy(dev->broadcast, &addr, sizeof(addr));
 }
@@ -698,14 +693,12 @@ void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
 }
 
 /**
- * ipoib_dev_register - make what interfaces are taken apart with; correct the scope
+ * ipoib_dev_register - make what interfaces are taken apart with
  *
  * Return: 0 or -ENOMEM
  */
 int ipoib_dev_register(void)
 {
-	if (ipoib_scope < 1 || ipoib_scope > 14)
-		ipoib_scope = IPOIB_SCOPE_LINK_LOCAL;
 	ipoib_dev_wq = alloc_workqueue("ipoib_dev", WQ_UNBOUND, 0);
 	return ipoib_dev_wq ? 0 : -ENOMEM;
 }

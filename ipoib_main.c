@@ -472,9 +472,6 @@ static int __init ipoib_init(void)
 {
 	int err;
 
-	err = IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) ? ipoib_cm_params_check() : 0;
-	if (err)
-		return err;
 	ipoib_sendq_size = roundup_pow_of_two(clamp(ipoib_sendq_size, IPOIB_SENDQ_MIN,
 						    IPOIB_QUEUE_MAX));
 	if (is_kdump_kernel()) {

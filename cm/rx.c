@@ -26,12 +26,12 @@
 
 static unsigned int ipoib_cm_max_conns = 12000;
 module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
-MODULE_PARM_DESC(cm_max_connections,
-		 "Most connections of an interface (HCAs with shared receive queues)");
+MODULE_PARM_DESC(cm_max_connections, "Most connections of an interface");
 
 static unsigned int ipoib_cm_max_own = 128;
 module_param_named(max_nonsrq_conn_qp, ipoib_cm_max_own, uint, 0444);
-MODULE_PARM_DESC(max_nonsrq_conn_qp, "Most connections of an interface (HCAs without)");
+MODULE_PARM_DESC(max_nonsrq_conn_qp,
+		 "The same on an HCA without shared receive queues, if that is less");
 
 /**
  * struct ipoib_cm_tally - what one poll received
@@ -74,6 +74,16 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 	return READ_ONCE(cm->srq_size) ?: ipoib_recvq_size;
 }
 
+/* The most connections that CQs have room for; without SRQ each has receives of its own. */
+static unsigned int ipoib_cm_room(const struct ipoib_cm *cm)
+{
+	unsigned int own = min_t(unsigned int, ipoib_cm_max_own,
+				 cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS);
+	unsigned int room = ipoib_cm_tx_conns(cm->priv);
+
+	return READ_ONCE(cm->srq_size) ? room : min(room, own);
+}
+
 /**
  * ipoib_cm_limit - the most connections of an interface
  * @cm: connected mode of the interface
@@ -82,14 +92,7 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
  */
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
-	unsigned int limit = ipoib_cm_tx_conns(cm->priv);
-	unsigned int room = cm->priv->ca->attrs.max_cqe / IPOIB_CM_OWN_BUFS;
-
-	if (!READ_ONCE(cm->srq_size)) {
-		/* Each connection's receives have places of their own in the CQ. */
-		return min3(limit, room, ipoib_cm_max_own);
-	}
-	return min(limit, READ_ONCE(ipoib_cm_max_conns));
+	return min(ipoib_cm_room(cm), READ_ONCE(ipoib_cm_max_conns));
 }
 
 /* Pages of a receive: each may need an SGE of its own. */
@@ -615,7 +618,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		if (!IS_ERR(pool))
 			rx->large = pool;
 	}
-	attr.cqe = cm->srq_size ?: ipoib_cm_limit(cm) * IPOIB_CM_OWN_BUFS;
+	attr.cqe = cm->srq_size ?: ipoib_cm_room(cm) * IPOIB_CM_OWN_BUFS;
 	cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, ipoib_cm_rx_cq_error, cm, &attr);
 	if (IS_ERR(cq))
 		return PTR_ERR(cq);
@@ -750,7 +753,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 		return 0;
 	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */
-	if (READ_ONCE(cm->nconns) > ipoib_cm_limit(cm))
+	if (READ_ONCE(cm->nconns) > ipoib_cm_room(cm))
 		return -ENOSPC;
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
 	if (!bufs)

@@ -9,8 +9,6 @@
  * requested it, and no port has more than its share of connections and of requests that are
  * under way. The peers on other ports keep connected mode.
  */
-#include <linux/module.h>
-
 #include "ipoib.h"
 #include "cm/cm.h"
 
@@ -18,20 +16,13 @@
 #define IPOIB_CM_PENDING	16
 #define IPOIB_CM_PENDING_ALL	1024
 
-static unsigned int ipoib_cm_max_port;
-module_param_named(cm_max_per_port, ipoib_cm_max_port, uint, 0644);
-MODULE_PARM_DESC(cm_max_per_port,
-		 "Most connections with peers on one port of the fabric, if that is less than a quarter of the receives and half of all connections (0: no other bound)");
-
 /*
  * The most connections of a port. Each holds one receive of the SRQ at most, by a message that does
  * not end, so three quarters of the receives are left to others.
  */
 static unsigned int ipoib_cm_quota(const struct ipoib_cm *cm, unsigned int limit)
 {
-	unsigned int quota = max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
-
-	return min(quota, READ_ONCE(ipoib_cm_max_port) ?: quota);
+	return max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
 }
 
 /**

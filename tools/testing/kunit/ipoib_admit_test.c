@@ -41,7 +41,6 @@ static struct admit_fixture *admit_begin(struct kunit *test)
 	fix->cm.up = true;
 	spin_lock_init(&fix->cm.lock);
 	INIT_LIST_HEAD(&fix->cm.closing);
-	ipoib_cm_max_port = 0;
 	admit_limit = 12000;
 	admit_full = 256;
 	return fix;
@@ -49,7 +48,6 @@ static struct admit_fixture *admit_begin(struct kunit *test)
 
 static void admit_end(struct admit_fixture *fix)
 {
-	ipoib_cm_max_port = 0;
 	kvfree(fix);
 }
 
@@ -92,9 +90,6 @@ static void admit_pending(struct kunit *test)
 	fix->cm.shares[1].npending = 16;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, admit(fix, 2), 0);
-	ipoib_cm_max_port = 17;
-	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
-	ipoib_cm_max_port = 0;
 	for (i = 0; i < 64; i++) {
 		KUNIT_EXPECT_EQ(test, admit(fix, 100), 0);
 		fix->cm.npending += 16;
@@ -128,11 +123,6 @@ static void admit_share(struct kunit *test)
 	admit_full = 1;
 	KUNIT_EXPECT_EQ(test, admit_count(fix, 3), 1u);
 	admit_full = 256;
-	ipoib_cm_max_port = 7;
-	KUNIT_EXPECT_EQ(test, admit_count(fix, 4), 7u);
-	ipoib_cm_max_port = 1000;
-	KUNIT_EXPECT_EQ(test, admit_count(fix, 5), 64u);
-	ipoib_cm_max_port = 0;
 	fix->cm.nconns = 0;
 	admit_limit = 100;
 	KUNIT_EXPECT_EQ(test, admit_count(fix, 6), 50u);

@@ -845,24 +845,14 @@ taken_are()
 	test "$(taken)" "$1" "$2"
 }
 
-# Half of 32, which is less than a quarter of the receives. The parameter does not raise that.
-share()
-{
-	if [ "$FABRIC" = softib ]; then
-		echo 32 > "$PARAM/cm_max_connections"
-		echo 12000 > "$PARAM/cm_max_per_port"
-	else
-		echo 16 > "$PARAM/cm_max_per_port"
-	fi
-}
-
+# Half of 32, which is less than a quarter of the receives.
 port_share()
 {
 	local full i
 
 	check "no connection" in_mode connected rc 2 3
 	check "nothing is left" slowwait 20 all_gone 2
-	share
+	echo 32 > "$PARAM/cm_max_connections"
 	full=$(cm_stat 2 cm_rejected_port_full)
 	for i in 06 07 08; do
 		take "share$i" 20 "${i}0000"
@@ -870,7 +860,6 @@ port_share()
 	check "connections" busywait 5000 taken_are -eq 16
 	check_num "refused, and counted" "$(cm_stat 2 cm_rejected_port_full)" -gt "$full"
 	echo 12000 > "$PARAM/cm_max_connections"
-	echo 0 > "$PARAM/cm_max_per_port"
 }
 
 # take_all COUNT: so many, 16 at a time, and there are no others

@@ -186,17 +186,17 @@ short_refused()
 	check "connection" connect 1 2
 }
 
-# A port may have two, and two of its requests may be under way, or close: crossing ones.
+# A port may have two, half of all: crossing ones, or one that closes.
 returned()
 {
-	local i param=/sys/module/ib_ipoib/parameters/cm_max_per_port
+	local i param=/sys/module/ib_ipoib/parameters/cm_max_connections
 
-	echo 2 > "$param"
+	echo 4 > "$param"
 	for i in {1..6}; do
 		check "nothing is left" in_mode connected rc 1 2
 		check "connection $i" connect 1 2 || break
 	done
-	echo 0 > "$param"
+	echo 12000 > "$param"
 }
 
 # posted COUNT: nodes 1 and 2 have so many receives. What is above that, as requests may

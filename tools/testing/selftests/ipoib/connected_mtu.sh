@@ -45,7 +45,6 @@ CASES=(
 	"switch_time B5,B6 and takes less than a second"
 	"passing:cq F70,F87 a CQ of connections that fails is replaced, and no sender gets the MTU of datagrams for that"
 	"passing:transport F68 nor for a change of transports at either end"
-	"param C8 the module's cm_transport is what interfaces begin with, if it is such a word"
 )
 
 NEEDS=([switch_time]=switching)
@@ -498,22 +497,6 @@ passing()
 	check "no MTU of datagrams at node 1" no_pmtu 1 2
 	check "nor at node 2" no_pmtu 2 1
 	background_stop
-}
-
-param()
-{
-	local word
-
-	driver_unload
-	for word in ud rc,rc RC; do
-		check_not "'$word'" modprobe ib_ipoib "cm_transport=$word"
-		check "not loaded" module_gone ib_ipoib
-	done
-	check "a message" grep -q 'ipoib.*cm_transport' <<< "$(klog)"
-	driver_load cm_transport=uc,rc
-	nodes_up 1
-	check_eq "reads" "$(net_file 1 cm_transport)" uc,rc
-	check_eq "flags" "$(lladdr 1 | cut -c 1-2)" c0
 }
 
 ktap_main "$@"

@@ -125,12 +125,6 @@ other_subnet()
 	node_ip 1 neigh del 10.9.0.77 dev ib0
 }
 
-broadcast_scope()
-{
-	node_ip "$1" link set ib0 broadcast \
-		"00:ff:ff:ff:ff:1$2:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff"
-}
-
 joins_of()
 {
 	frames -f mc.mgid mad.class=03 mad.method=02 mad.attr=0038 "slid=$(lid_hex "$1")" |

@@ -269,6 +269,26 @@ nodes_up()
 	done
 }
 
+# broadcast_scope NODE SCOPE: a hex digit, for the interface
+broadcast_scope()
+{
+	node_ip "$1" link set ib0 broadcast \
+		"00:ff:ff:ff:ff:1$2:40:1b:ff:ff:00:00:00:00:00:00:ff:ff:ff:ff"
+}
+
+# nodes_up_in SCOPE: all, with broadcast addresses of that
+nodes_up_in()
+{
+	local node
+
+	quiet_ipv6
+	for ((node = 1; node <= FABRIC_N; node++)); do
+		node_move "$node"
+		broadcast_scope "$node" "$1" || ktap_bail "no broadcast address"
+		node_config "$node"
+	done
+}
+
 nodes_down()
 {
 	local node

@@ -59,8 +59,8 @@ prefix_routes_file $TESTDIR/prefix-routes"
 	fabric_load 3 router=2 guid_base=0x0050530000000000
 	subnet_start
 	capture_start all
-	driver_load scope=$SCOPE
-	nodes_up
+	driver_load
+	nodes_up_in "$SCOPE"
 	wait_carrier || ktap_bail "no carrier"
 	# IPv6 needs groups that the driver makes: a case
 	slowwait 10 ping_ok 1 "$(ip4 2)" || ktap_bail "no ping"

@@ -721,19 +721,18 @@ well_known()
 	monitors_stop
 }
 
-# driver_again PARAMETER...: with a partition whose group has another scope
+# driver_again SCOPE: with a partition whose group has that
 driver_again()
 {
 	local scope=$1
 
-	shift
 	driver_unload
 	# OpenSM knows scopes of single groups only; it puts the P_Key into the MGID
-	partitions "Default=0x7fff :" "mgid=ff1${scope#0x}:401b::ffff:ffff,mtu=4,rate=3,scope=$scope" "ALL=full;"
+	partitions "Default=0x7fff :" "mgid=ff1$scope:401b::ffff:ffff,mtu=4,rate=3,scope=0x$scope" "ALL=full;"
 	opensm_kill
 	opensm_start
-	driver_load "$@"
-	nodes_up
+	driver_load
+	nodes_up_in "$scope"
 }
 
 scope_works()
@@ -748,7 +747,7 @@ scope_works()
 
 scope_given()
 {
-	driver_again "0x$1" scope="0x$1"
+	driver_again "$1"
 	scope_works "$1"
 }
 

@@ -59,7 +59,7 @@ loaded()
 {
 	local kind=stock
 
-	[ ! -e /sys/module/ib_ipoib/parameters/cm_transport ] || kind=ours
+	[ ! -e /sys/module/ib_ipoib/parameters/cm_idle_seconds ] || kind=ours
 	[ -e /sys/module/ib_ipoib ] && [ "$kind" = "$1" ]
 }
 

@@ -77,7 +77,7 @@ CASES=(
 	"share:share_turns F41 what waits for a credit gets one in its turn, unless it has given up"
 	"share:share_paths - however many groups wait for credits, paths that wait get some"
 	"admit:admit_pending F4,F38 a port has 16 connections that are not established yet, and all ports have 1024; none while the SRQ has failed"
-	"admit:admit_share F4 it has no more than its share of connections, which a parameter does not raise; while some close it is not refused"
+	"admit:admit_share F4 it has no more than its share of connections; while some close it is not refused"
 	"admit:admit_all F4 at the limit of all a port is refused, but not while connections close"
 	"tso:tso_ipv4 B23 segments of the driver are those of the kernel, octet by octet"
 	"tso:tso_ipv6 B23 so they are of IPv6"
