@@ -15,6 +15,7 @@
 #include "ipoib_multicast.h"
 #include "ipoib_neigh.h"
 #include "ipoib_police.h"
+#include "ipoib_roce.h"
 #include "ipoib_stats.h"
 #include "ipoib_ud.h"
 #include "ipoib_wire.h"
@@ -418,6 +419,19 @@ static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 static inline bool ipoib_has_cm(const struct ipoib_dev *priv)
 {
 	return IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) && priv->cm;
+}
+
+/**
+ * ipoib_has_roce - whether an interface is on a RoCE port
+ * @priv: the interface
+ *
+ * A driver without CONFIG_INFINIBAND_IPOIB_ROCE has no code behind it.
+ *
+ * Return: true if it is
+ */
+static inline bool ipoib_has_roce(const struct ipoib_dev *priv)
+{
+	return IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE) && priv->roce;
 }
 
 /**

@@ -41,6 +41,8 @@ warn:
 	dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n", port, err);
 }
 
+#if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE)
+
 /**
  * ipoib_hca_find_on - find the interface on the net_device of a RoCE port
  * @lower: any net_device
@@ -55,7 +57,7 @@ struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
 
 	list_for_each_entry_rcu(hca, &ipoib_hcas, list, lockdep_rtnl_is_held())
 		list_for_each_entry_rcu(priv, &hca->devs, list, lockdep_rtnl_is_held())
-			if (priv->roce && priv->lower == lower)
+			if (ipoib_has_roce(priv) && priv->lower == lower)
 				return priv;
 	return NULL;
 }
@@ -133,6 +135,8 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 	priv->lower = lower;
 	return ipoib_dev_add(priv, connected, extack);
 }
+
+#endif
 
 static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 {

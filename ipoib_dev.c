@@ -115,7 +115,7 @@ int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
 	union ib_gid gid;
 
 	ASSERT_RTNL();
-	if (priv->roce)
+	if (ipoib_has_roce(priv))
 		return -EOPNOTSUPP;
 	memcpy(&gid, addr->gid, sizeof(gid));
 	if (addr->flags_qpn != old->flags_qpn || !gid.global.interface_id ||
@@ -540,7 +540,7 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 
 	dev->rtnl_link_ops = &ipoib_link_ops;
 	dev->sysfs_groups[0] = &ipoib_sysfs_port_group;
-	if (priv->roce)
+	if (ipoib_has_roce(priv))
 		dev->sysfs_groups[0] = &ipoib_sysfs_roce_group;
 	if (priv->parent)
 		dev->sysfs_groups[0] = &ipoib_sysfs_child_group;
@@ -606,7 +606,9 @@ int ipoib_dev_add(struct ipoib_dev *priv, bool connected, struct netlink_ext_ack
 
 	ASSERT_RTNL();
 	priv->ca = priv->hca->ca;
-	priv->fabric = rdma_protocol_ib(priv->ca, priv->port) ? &ipoib_sa_ops : &ipoib_roce_ops;
+	priv->fabric = &ipoib_sa_ops;
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE) && !rdma_protocol_ib(priv->ca, priv->port))
+		priv->fabric = &ipoib_roce_ops;
 	err = ipoib_dev_init(priv);
 	if (err)
 		return err;

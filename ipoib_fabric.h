@@ -171,15 +171,4 @@ int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast);
 int ipoib_sa_query_groups(struct ipoib_dev *priv);
 void ipoib_sa_query_cancel(struct ipoib_dev *priv);
 
-/* roce/ */
-#define IPOIB_ROCE_PKEY		0xffff
-
-extern const struct ipoib_fabric_ops ipoib_roce_ops;
-int ipoib_roce_register(void);
-void ipoib_roce_unregister(void);
-bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev);
-void ipoib_roce_netdev_event(struct ipoib_dev *priv, unsigned long event);
-void ipoib_roce_addr_event(struct ipoib_dev *priv, unsigned long event);
-void ipoib_roce_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh);
-
 #endif /* IPOIB_FABRIC_H */

@@ -10,7 +10,6 @@
 #include <linux/if_arp.h>
 #include <linux/module.h>
 #include <linux/rtnetlink.h>
-#include <net/addrconf.h>
 #include <net/neighbour.h>
 #include <net/netevent.h>
 
@@ -387,14 +386,9 @@ static void ipoib_announce(struct net_device *dev)
 static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
-	struct ipoib_dev *priv;
 
-	if (!ipoib_dev_is_ours(dev)) {
-		priv = ipoib_hca_find_on(dev);
-		if (priv)
-			ipoib_roce_netdev_event(priv, event);
+	if (!ipoib_dev_is_ours(dev))
 		return NOTIFY_DONE;
-	}
 	switch (event) {
 	case NETDEV_REGISTER:
 	case NETDEV_CHANGENAME:
@@ -413,29 +407,17 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, vo
 	return NOTIFY_DONE;
 }
 
-/* After the drivers of RoCE ports, whichever was loaded first: see ipoib_roce_netdev_event(). */
 static struct notifier_block ipoib_netdev_notifier = {
 	.notifier_call = ipoib_netdev_event,
-	.priority = -1,
 };
 
 /* An interface does not go before its neighbours. */
 static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct neighbour *neigh = ptr;
-	struct ipoib_dev *priv;
 
-	if (event != NETEVENT_NEIGH_UPDATE)
-		return NOTIFY_DONE;
-	if (ipoib_dev_is_ours(neigh->dev)) {
+	if (event == NETEVENT_NEIGH_UPDATE && ipoib_dev_is_ours(neigh->dev))
 		ipoib_arp_neigh_event(netdev_priv(neigh->dev), neigh);
-		return NOTIFY_DONE;
-	}
-	rcu_read_lock();
-	priv = ipoib_hca_find_on(neigh->dev);
-	if (priv)
-		ipoib_roce_neigh_event(priv, neigh);
-	rcu_read_unlock();
 	return NOTIFY_DONE;
 }
 
@@ -443,28 +425,10 @@ static struct notifier_block ipoib_netevent_notifier = {
 	.notifier_call = ipoib_netevent,
 };
 
-static int ipoib_inet6_event(struct notifier_block *nb, unsigned long event, void *ptr)
-{
-	const struct inet6_ifaddr *ifa = ptr;
-	struct ipoib_dev *priv;
-
-	rcu_read_lock();
-	priv = ipoib_hca_find_on(ifa->idev->dev);
-	if (priv)
-		ipoib_roce_addr_event(priv, event);
-	rcu_read_unlock();
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block ipoib_inet6_notifier = {
-	.notifier_call = ipoib_inet6_event,
-};
-
 /* Some, or none, may not be registered. */
 static void ipoib_notifiers_unregister(void)
 {
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
-	unregister_inet6addr_notifier(&ipoib_inet6_notifier);
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
 }
 
@@ -486,8 +450,6 @@ static int __init ipoib_init(void)
 	if (err)
 		goto unregister_sa;
 	err = register_netevent_notifier(&ipoib_netevent_notifier);
-	if (!err)
-		err = register_inet6addr_notifier(&ipoib_inet6_notifier);
 	if (!err)
 		err = register_netdevice_notifier(&ipoib_netdev_notifier);
 	if (!err)

@@ -37,7 +37,7 @@ static int ipoib_link_add_child(struct net_device *dev, struct ipoib_dev *parent
 		NL_SET_ERR_MSG(extack, "the parent is itself a child");
 		return -EINVAL;
 	}
-	if (parent->roce) {
+	if (ipoib_has_roce(parent)) {
 		NL_SET_ERR_MSG(extack, "RoCE ports have no partitions");
 		return -EOPNOTSUPP;
 	}
@@ -84,8 +84,10 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 		    nla_get_u16(data[IFLA_IPOIB_MODE]) == IPOIB_MODE_CONNECTED;
 	if (ipoib_dev_is_ours(lower))
 		err = ipoib_link_add_child(dev, netdev_priv(lower), data, connected, extack);
-	else
+	else if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE))
 		err = ipoib_link_add_roce(dev, lower, data, connected, extack);
+	else
+		err = -EOPNOTSUPP;
 	if (err)
 		return err;
 	if (data && data[IFLA_IPOIB_UMCAST])

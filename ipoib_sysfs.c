@@ -208,5 +208,7 @@ static DEVICE_ATTR_RO(parent);
 	}
 
 IPOIB_SYSFS_GROUP(port, &dev_attr_create_child.attr, &dev_attr_delete_child.attr);
+#if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE)
 IPOIB_SYSFS_GROUP(roce);
+#endif
 IPOIB_SYSFS_GROUP(child, &dev_attr_parent.attr);

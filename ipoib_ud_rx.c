@@ -259,7 +259,7 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 	/* Fields that other contexts change are read once for a poll. */
 	struct ipoib_rx_tally tally = {
 		.port = {
-			.roce = priv->roce,
+			.roce = ipoib_has_roce(priv),
 			.lmc = READ_ONCE(priv->lmc),
 			.lid = READ_ONCE(priv->local_lid),
 			.qpn = priv->txq->qp->qp_num,
@@ -416,7 +416,7 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 {
 	struct ipoib_dev *priv = rxq->priv;
-	unsigned int mtu = priv->roce ? priv->max_mtu : priv->port_mtu;
+	unsigned int mtu = ipoib_has_roce(priv) ? priv->max_mtu : priv->port_mtu;
 	struct page_pool *pool;
 	unsigned int i;
 

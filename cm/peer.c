@@ -399,7 +399,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_pe
 	seq_printf(file, "  failures: %u\n", peer->failures);
 	list_for_each_entry(conn, &peer->conns, peer_list) {
 		qp = READ_ONCE(conn->qp);
-		lid = priv->roce ? 0 : conn->port << READ_ONCE(priv->lmc);
+		lid = ipoib_has_roce(priv) ? 0 : conn->port << READ_ONCE(priv->lmc);
 		seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u dlid=0x%04x\n",
 			   conn->state == IPOIB_CONN_ESTABLISHED ? "established" :
 			   conn->active ? "connecting" : "accepting",

@@ -32,6 +32,7 @@
 #include <net/addrconf.h>
 #include <net/ip.h>
 #include <net/neighbour.h>
+#include <net/netevent.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
@@ -819,16 +820,12 @@ static void ipoib_roce_let_go(struct ipoib_dev *priv)
 	flush_delayed_work(&priv->ah.work);
 }
 
-/**
- * ipoib_roce_netdev_event - what is below an interface has changed
- * @priv: the interface
- * @event: of a notifier that comes after the one of the port's driver, which updates by the same
- *	events what is read here, and sends no event when it has
- *
- * Context: RTNL held
- */
-void ipoib_roce_netdev_event(struct ipoib_dev *priv, unsigned long event)
+static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
+	struct ipoib_dev *priv = ipoib_hca_find_on(netdev_notifier_info_to_dev(ptr));
+
+	if (!priv)
+		return NOTIFY_DONE;
 	switch (event) {
 	case NETDEV_UP:
 	case NETDEV_CHANGEMTU:
@@ -854,35 +851,47 @@ void ipoib_roce_netdev_event(struct ipoib_dev *priv, unsigned long event)
 		ipoib_ctl_post(priv, IPOIB_CTL_DELETE);
 		break;
 	}
+	return NOTIFY_DONE;
 }
 
-/**
- * ipoib_roce_addr_event - an IPv6 address came or went: it may be that of the GID
- * @priv: the interface above
- * @event: NETDEV_UP or NETDEV_DOWN
- *
- * Soft-RoCE must not be asked for anything by a GID that is about to go
- * (ipoib_roce_is_soft()). The RDMA core says when it has gone; the GID that is made of the MAC
- * address stays in the table, though.
- *
- * Context: any but hard interrupt, RCU read side
+/*
+ * After that of the port's driver, whichever was loaded first. The driver updates by the same
+ * events what is read here, and sends no event when it has.
  */
-void ipoib_roce_addr_event(struct ipoib_dev *priv, unsigned long event)
+static struct notifier_block ipoib_roce_netdev_notifier = {
+	.notifier_call = ipoib_roce_netdev_event,
+	.priority = -1,
+};
+
+/*
+ * An IPv6 address came or went: it may be that of the GID. Soft-RoCE must not be asked for
+ * anything by a GID that is about to go (ipoib_roce_is_soft()). The RDMA core reports when it
+ * has gone; the GID that is made of the MAC address stays in the table, though.
+ */
+static int ipoib_roce_addr_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
-	if (event == NETDEV_DOWN && ipoib_roce_is_soft(priv))
+	const struct inet6_ifaddr *ifa = ptr;
+	struct ipoib_dev *priv;
+
+	rcu_read_lock();
+	priv = ipoib_hca_find_on(ifa->idev->dev);
+	if (priv && event == NETDEV_DOWN && ipoib_roce_is_soft(priv))
 		ipoib_ctl_post_later(priv, IPOIB_CTL_PORT, IPOIB_ROCE_GID_PAUSE);
-	else
+	else if (priv)
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
+	rcu_read_unlock();
+	return NOTIFY_DONE;
 }
 
-/**
- * ipoib_roce_neigh_event - a neighbour of the stack on the Ethernet port has changed
- * @priv: the interface above
- * @neigh: the neighbour
- *
- * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
+static struct notifier_block ipoib_roce_addr_notifier = {
+	.notifier_call = ipoib_roce_addr_event,
+};
+
+/*
+ * A neighbour of the stack on the Ethernet port has changed. RCU read side; the lock of the
+ * neighbour table may be held.
  */
-void ipoib_roce_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
+static void ipoib_roce_neigh_changed(struct ipoib_dev *priv, struct neighbour *neigh)
 {
 	char mac[MAX_ADDR_LEN];
 	union ib_gid gid;
@@ -904,22 +913,58 @@ void ipoib_roce_neigh_event(struct ipoib_dev *priv, struct neighbour *neigh)
 	ipoib_neigh_mac_moved(priv, &gid, valid ? mac : NULL);
 }
 
+static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct neighbour *neigh = ptr;
+	struct ipoib_dev *priv;
+
+	if (event != NETEVENT_NEIGH_UPDATE)
+		return NOTIFY_DONE;
+	rcu_read_lock();
+	priv = ipoib_hca_find_on(neigh->dev);
+	if (priv)
+		ipoib_roce_neigh_changed(priv, neigh);
+	rcu_read_unlock();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ipoib_roce_netevent_notifier = {
+	.notifier_call = ipoib_roce_netevent,
+};
+
 /**
- * ipoib_roce_register - get ready for queries for paths
+ * ipoib_roce_register - get ready for queries for paths, and for what changes on Ethernet ports
  *
- * Return: 0 or -ENOMEM
+ * Context: process, before there are interfaces
+ * Return: 0 or a negative error, with nothing registered
  */
 int ipoib_roce_register(void)
 {
+	int err;
+
 	ipoib_limit_init(&ipoib_roce_limit, IPOIB_ROCE_QUERIES_MAX);
 	ipoib_roce_wq = alloc_workqueue("ipoib_roce", WQ_UNBOUND, 0);
-	return ipoib_roce_wq ? 0 : -ENOMEM;
+	if (!ipoib_roce_wq)
+		return -ENOMEM;
+	err = register_netevent_notifier(&ipoib_roce_netevent_notifier);
+	if (!err)
+		err = register_inet6addr_notifier(&ipoib_roce_addr_notifier);
+	if (!err)
+		err = register_netdevice_notifier(&ipoib_roce_netdev_notifier);
+	if (err)
+		ipoib_roce_unregister();
+	return err;
 }
 
 /**
- * ipoib_roce_unregister - undo ipoib_roce_register()
+ * ipoib_roce_unregister - undo ipoib_roce_register(), as far as it has come
+ *
+ * Context: process; there is no interface any more
  */
 void ipoib_roce_unregister(void)
 {
+	unregister_netdevice_notifier(&ipoib_roce_netdev_notifier);
+	unregister_inet6addr_notifier(&ipoib_roce_addr_notifier);
+	unregister_netevent_notifier(&ipoib_roce_netevent_notifier);
 	destroy_workqueue(ipoib_roce_wq);
 }
