@@ -71,7 +71,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, s
 		taken = ipoib_conn_xmit(conn, skb);
 	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
 		   time_before(jiffies, peer->until)) {
-		ipoib_neigh_park(cm->priv, IPOIB_WAIT_CONN, &peer->queue, IPOIB_NEIGH_QUEUE, skb);
+		ipoib_neigh_park(cm->priv, IPOIB_WAIT_PATH, &peer->queue, IPOIB_NEIGH_QUEUE, skb);
 		taken = true;
 	} else if (ipoib_peer_is_passing(peer)) {
 		taken = ipoib_cm_drop_long(cm->priv, skb);
@@ -173,7 +173,7 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 	__skb_queue_head_init(&dropped);
 	spin_lock_bh(&cm->lock);
 	hash_for_each(cm->peers, i, peer, hash) {
-		ipoib_neigh_unpark(priv, IPOIB_WAIT_CONN, &peer->queue, &dropped);
+		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &peer->queue, &dropped);
 		RCU_INIT_POINTER(peer->tx, NULL);
 		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
 		peer->sid = IPOIB_SID_RFC;

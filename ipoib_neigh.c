@@ -74,16 +74,12 @@ static struct ipoib_neigh *ipoib_neigh_lookup(struct ipoib_dev *priv, const u8 *
 
 /* ---- frames that wait ---- */
 
-/* In all queues of an interface. Those for connections and on them have up to 64 KB each. */
-static const int ipoib_neigh_queued[IPOIB_WAIT_KINDS] = {
-	[IPOIB_WAIT_PATH]	= 4096,
-	[IPOIB_WAIT_CONN]	= 512,
-	[IPOIB_WAIT_RING]	= 4096,
-};
+/* Frames of a kind in all queues of an interface, of up to 64 KB each in connected mode */
+#define IPOIB_NEIGH_QUEUED	4096
 
 static int ipoib_neigh_room(struct ipoib_dev *priv, enum ipoib_wait kind)
 {
-	return ipoib_neigh_queued[kind] - atomic_read(&priv->neigh.queued[kind]);
+	return IPOIB_NEIGH_QUEUED - atomic_read(&priv->neigh.queued[kind]);
 }
 
 /**

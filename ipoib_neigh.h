@@ -120,14 +120,12 @@ static inline bool ipoib_neigh_fits(unsigned int len, unsigned int most, int roo
 
 /**
  * enum ipoib_wait - what frames wait for; neither kind takes the room of the other
- * @IPOIB_WAIT_PATH: a path, or the work of a neighbour
- * @IPOIB_WAIT_CONN: a connection
- * @IPOIB_WAIT_RING: room in the ring of one
+ * @IPOIB_WAIT_PATH: a path, the work of a neighbour, or a connection
+ * @IPOIB_WAIT_RING: room in the ring of a connection, for as long as its peer reads nothing
  * @IPOIB_WAIT_KINDS: how many kinds there are
  */
 enum ipoib_wait {
 	IPOIB_WAIT_PATH,
-	IPOIB_WAIT_CONN,
 	IPOIB_WAIT_RING,
 	IPOIB_WAIT_KINDS,
 };

@@ -208,7 +208,7 @@ void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipo
 
 	lockdep_assert_held(&cm->lock);
 	__skb_queue_head_init(&frames);
-	ipoib_neigh_unpark(cm->priv, IPOIB_WAIT_CONN, &peer->queue, &frames);
+	ipoib_neigh_unpark(cm->priv, IPOIB_WAIT_PATH, &peer->queue, &frames);
 	while ((skb = __skb_dequeue(&frames))) {
 		if (conn && ipoib_conn_xmit(conn, skb))
 			continue;

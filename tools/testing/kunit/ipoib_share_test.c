@@ -137,10 +137,10 @@ static void share_queues(struct kunit *test)
 {
 	/* One alone has all that it may have. */
 	KUNIT_EXPECT_EQ(test, share_fill(1, 256, 4096), 4096 - 256);
-	KUNIT_EXPECT_EQ(test, share_fill(1, 32, 512), 512 - 32);
-	/* Twenty leave another one some fifty, sixteen requests a dozen. */
+	KUNIT_EXPECT_EQ(test, share_fill(1, 32, 4096), 4096 - 32);
+	/* Twenty of 256 leave another one some fifty, a hundred of 32 all that it may have. */
 	KUNIT_EXPECT_TRUE(test, ipoib_neigh_fits(50, 256, share_fill(20, 256, 4096)));
-	KUNIT_EXPECT_TRUE(test, ipoib_neigh_fits(11, 32, share_fill(16, 32, 512)));
+	KUNIT_EXPECT_TRUE(test, ipoib_neigh_fits(31, 32, share_fill(100, 32, 4096)));
 	/* Any number takes no more than there is. */
 	KUNIT_EXPECT_TRUE(test, share_fill(1000, 256, 4096) > 0);
 	KUNIT_EXPECT_FALSE(test, ipoib_neigh_fits(0, 256, -1));
