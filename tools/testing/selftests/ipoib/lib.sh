@@ -141,12 +141,18 @@ port_gid()
 	printf 'fe80::%x:%x:%x:%x\n' "0x${guid:0:4}" "0x${guid:4:4}" "0x${guid:8:4}" "0x${guid:12:4}"
 }
 
+# link_line NODE DEV: of ip link, without virtual functions
+link_line()
+{
+	node_ip "$1" -o link show dev "$2" | sed 's/\\ *vf [0-9].*//'
+}
+
 # lladdr NODE [DEV]: 40 hex digits, no colons
 lladdr()
 {
 	local addr
 
-	addr=$(node_ip "$1" -o link show dev "${2:-ib0}" | sed -n 's/.*link\/infiniband \([0-9a-f:]*\).*/\1/p')
+	addr=$(link_line "$1" "${2:-ib0}" | sed -n 's/.*link\/infiniband \([0-9a-f:]*\).*/\1/p')
 	echo "${addr//:/}"
 }
 
@@ -154,7 +160,7 @@ lladdr_broadcast()
 {
 	local addr
 
-	addr=$(node_ip "$1" -o link show dev "${2:-ib0}" | sed -n 's/.* brd \([0-9a-f:]*\).*/\1/p')
+	addr=$(link_line "$1" "${2:-ib0}" | sed -n 's/.* brd \([0-9a-f:]*\).*/\1/p')
 	echo "${addr//:/}"
 }
 
