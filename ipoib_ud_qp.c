@@ -325,7 +325,7 @@ static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 	txq->priv = priv;
 	txq->nq = netdev_get_tx_queue(priv->netdev, n);
 	txq->max_segs = 1;
-	netif_napi_add_tx(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
+	netif_napi_add(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
 	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
 	if (!txq->batch)
 		return -ENOMEM;
