@@ -123,7 +123,7 @@ reason()
 		check "connected" node_ip 1 link set ib0 type ipoib mode connected
 		check "carrier" wait_carrier 1
 		;;
-	queue_full) opensm_stop ;;
+	queue_full) knob_set 1 delay_ms_mad 500 ;;
 	esac
 	echo > "$TRACING/trace"
 	echo 1 > "$TRACING/events/skb/kfree_skb/enable"
@@ -137,8 +137,7 @@ reason()
 		check "datagram" node_ip 1 link set ib0 type ipoib mode datagram
 		;;
 	queue_full)
-		opensm_start
-		check "carrier" wait_carrier 1
+		knob_set 1 delay_ms_mad 0
 		;;
 	esac
 }
