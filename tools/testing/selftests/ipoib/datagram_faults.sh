@@ -178,6 +178,7 @@ handles()
 	link_down 3
 	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 "$(zeros 400)"
 	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
+	check "probe" node_ip 2 neigh change "$(ip4 3)" dev ib0 nud probe
 	check "the path is gone" slowwait 30 has_no_path 2 3
 	echo 'function == "ipoib_ah_reap"' > "$tracing/events/workqueue/workqueue_execute_start/filter" ||
 		echo 0 > "$tracing/events/workqueue/workqueue_execute_start/filter"
