@@ -164,10 +164,21 @@ joins_more_than()
 	[ "$(joins "$1")" -gt "$2" ]
 }
 
+# joins_rest: neither interface has joined for two seconds
+joins_rest()
+{
+	local before
+
+	before="$(joins ib0) $(joins ib1)"
+	nap 2
+	[ "$(joins ib0) $(joins ib1)" = "$before" ]
+}
+
 others()
 {
 	local own=ib$(($1 - 1)) other=ib$((2 - $1)) before mine
 
+	check "no joins" slowwait 20 joins_rest
 	before=$(joins "$other")
 	mine=$(joins "$own")
 	cable "$1" down
