@@ -41,6 +41,21 @@ warn:
 	dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n", port, err);
 }
 
+/**
+ * ipoib_hca_capable - whether the caller may configure an HCA
+ * @ca: the HCA
+ *
+ * An interface may be in a namespace where the caller has rights over it, but not over the RDMA
+ * device.
+ *
+ * Context: process
+ * Return: true with CAP_NET_ADMIN in the user namespace of the RDMA device
+ */
+bool ipoib_hca_capable(const struct ib_device *ca)
+{
+	return ns_capable(read_pnet(&ca->coredev.rdma_net)->user_ns, CAP_NET_ADMIN);
+}
+
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE)
 
 /**
@@ -77,21 +92,6 @@ static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower, u32 *por
 		}
 	}
 	return NULL;
-}
-
-/**
- * ipoib_hca_capable - whether the caller may configure an HCA
- * @ca: the HCA
- *
- * An interface may be in a namespace where the caller has rights over it, but not over the RDMA
- * device.
- *
- * Context: process
- * Return: true with CAP_NET_ADMIN in the user namespace of the RDMA device
- */
-bool ipoib_hca_capable(const struct ib_device *ca)
-{
-	return ns_capable(read_pnet(&ca->coredev.rdma_net)->user_ns, CAP_NET_ADMIN);
 }
 
 /**
