@@ -558,7 +558,8 @@ struct softib_knob {
  * @fail_recv: complete the next N UD receives in error
  * @fail_ah: refuse the next N address handles
  * @fail_qp: refuse the next N QPs
- * @fail_modify: refuse the next N changes of QPs
+ * @fail_modify: refuse the next N changes of QPs, or those in @modify_states
+ * @modify_states: bits of IB_QPS_, states that these change to; 0: any change
  * @rnr_next: find no receive for the next N messages of connections
  * @long_next: find the receives of the next N too short
  * @cut_next: send a few octets only of the next N that fit in a packet
@@ -588,6 +589,7 @@ struct softib_knob {
  * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
  * @lose_last_wqe: the next N never do
  * @fail_error_send: refuse the next N sends to QPs of the kernel's users in the error state
+ * @fail_post: refuse the next N posts of sends to its other QPs, by class
  * @ack_times: QPs wait so many times as long for an ACK, 0: once
  * @vfs: virtual functions of the HCA
  * @fail_vf_set: refuse the next N changes of them
@@ -614,6 +616,7 @@ struct softib_node {
 	u32 fail_ah;
 	u32 fail_qp;
 	u32 fail_modify;
+	u32 modify_states;
 	u32 rnr_next;
 	u32 long_next;
 	u32 cut_next;
@@ -640,6 +643,7 @@ struct softib_node {
 	u32 last_wqe_ms;
 	u32 lose_last_wqe;
 	u32 fail_error_send;
+	u32 fail_post[SOFTIB_CLASS_MAX];
 	u32 ack_times;
 	u32 vfs;
 	u32 fail_vf_set;
@@ -859,6 +863,7 @@ void softib_disassociate_ucontext(struct ib_ucontext *context);
 int softib_enable_driver(struct ib_device *ibdev);
 void softib_qp_hold(struct rvt_qp *qp);
 void softib_srqs_die(struct softib_dev *dev);
+void softib_qps_report(struct softib_dev *dev, enum ib_event_type event);
 void softib_cqs_die(struct softib_dev *dev);
 void softib_hca_die(struct softib_dev *dev);
 void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props);

@@ -18,7 +18,9 @@
  * softibK/fail_ah    refuse the next N address handles, also those of RC and
  *                    UC connections
  * softibK/fail_qp    refuse the next N QPs
- * softibK/fail_modify  refuse the next N changes of the state of QPs, with refuse_error
+ * softibK/fail_modify  refuse the next N changes of QPs, with refuse_error
+ * softibK/modify_states  those to these states only: bits of IB_QPS_, 128 for a change of
+ *                    something else; 0: all
  * softibK/rnr_next   find no receive for the next N messages of connections; for
  *                    RC these are as many RNR NAKs
  * softibK/long_next  find the receives of the next N messages too short
@@ -43,6 +45,8 @@
  * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
  * softibK/fail_error_send  refuse the next N sends to QPs in the error state
+ * softibK/fail_post_C  refuse the next N posts of sends by the kernel's users: whole lists
+ * softibK/qp_event   write E: its UD QPs have event E, an IB_EVENT_, and go on as before
  * softibK/make_qp_ms  QPs take so long to make
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
  * softibK/vfs        number of virtual functions; fail_vf_set, fail_vf_get: refuse the next N
@@ -200,6 +204,24 @@ static int softib_cq_error_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(softib_cq_error_fops, softib_zero_get,
 			 softib_cq_error_set, "%llu\n");
+
+static int softib_qp_event_set(void *data, u64 value)
+{
+	struct softib_node *node = data;
+	int ret = 0;
+
+	if (value > IB_EVENT_WQ_FATAL)
+		return -EINVAL;
+	mutex_lock(&softib_fabric->mutex);
+	if (node->dev)
+		softib_qps_report(node->dev, value);
+	else
+		ret = -ENODEV;
+	mutex_unlock(&softib_fabric->mutex);
+	return ret;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(softib_qp_event_fops, softib_zero_get,
+			 softib_qp_event_set, "%llu\n");
 
 static int softib_fatal_set(void *data, u64 value)
 {
@@ -612,6 +634,10 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "last_wqe_ms", &node->last_wqe_ms },
 		{ "lose_last_wqe", &node->lose_last_wqe },
 		{ "fail_error_send", &node->fail_error_send },
+		{ "fail_post_ud", &node->fail_post[SOFTIB_CLASS_UD] },
+		{ "fail_post_rc", &node->fail_post[SOFTIB_CLASS_RC] },
+		{ "fail_post_mad", &node->fail_post[SOFTIB_CLASS_MAD] },
+		{ "modify_states", &node->modify_states },
 		{ "ack_times", &node->ack_times },
 		{ "latency_us", &node->latency_us },
 		{ "dma_quiet", &node->dma_quiet },
@@ -630,6 +656,8 @@ static void softib_knobs_verbs(struct softib_node *node)
 				   &softib_srq_error_fops);
 	debugfs_create_file_unsafe("cq_error", 0200, node->dir, node,
 				   &softib_cq_error_fops);
+	debugfs_create_file_unsafe("qp_event", 0200, node->dir, node,
+				   &softib_qp_event_fops);
 	debugfs_create_file_unsafe("fatal", 0200, node->dir, node,
 				   &softib_fatal_fops);
 	debugfs_create_file_unsafe("hold_cq", 0600, node->dir, node,

@@ -220,6 +220,18 @@ static void softib_qp_quiet(struct ib_qp *ibqp)
 		softib_cq_quiet(ibqp->recv_cq);
 }
 
+/* Is it a change that fail_modify is after? */
+static bool softib_modify_fails(struct softib_node *node, const struct ib_qp *ibqp,
+				const struct ib_qp_attr *attr, int mask)
+{
+	u32 states = READ_ONCE(node->modify_states);
+	u32 to = mask & IB_QP_STATE ? attr->qp_state : IB_QPS_ERR + 1;
+
+	if (ibqp->qp_type == IB_QPT_SMI || ibqp->qp_type == IB_QPT_GSI)
+		return false;
+	return (!states || states & BIT(to)) && softib_fault_hit(&node->fail_modify);
+}
+
 static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 			    int mask, struct ib_udata *udata)
 {
@@ -236,8 +248,7 @@ static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 	    !(mask & IB_QP_STATE && (attr->qp_state == IB_QPS_ERR ||
 				     attr->qp_state == IB_QPS_RESET)))
 		return -EIO;
-	if (ibqp->qp_type != IB_QPT_SMI && ibqp->qp_type != IB_QPT_GSI &&
-	    softib_fault_hit(&node->fail_modify))
+	if (softib_modify_fails(node, ibqp, attr, mask))
 		return err ? -err : -ENOMEM;
 	if (mask & IB_QP_STATE && attr->qp_state == IB_QPS_ERR)
 		softib_qp_quiet(ibqp);
@@ -413,6 +424,21 @@ static struct ib_mr *softib_get_dma_mr(struct ib_pd *ibpd, int access)
 	return mr;
 }
 
+/* SMPs are spared, or the subnet would be down and not a user of QP 1. */
+static bool softib_post_fails(struct ib_qp *ibqp)
+{
+	struct softib_node *node = ib_to_softib(ibqp->device)->node;
+	enum softib_class class = SOFTIB_CLASS_RC;
+
+	if (ibqp->uobject || ibqp->qp_type == IB_QPT_SMI)
+		return false;
+	if (ibqp->qp_type == IB_QPT_GSI)
+		class = SOFTIB_CLASS_MAD;
+	else if (ibqp->qp_type == IB_QPT_UD)
+		class = SOFTIB_CLASS_UD;
+	return softib_fault_hit(&node->fail_post[class]);
+}
+
 static int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 			    const struct ib_send_wr **bad)
 {
@@ -424,6 +450,10 @@ static int softib_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	    softib_fault_hit(&ib_to_softib(ibqp->device)->node->fail_error_send)) {
 		*bad = wr;
 		return -EINVAL;
+	}
+	if (unlikely(softib_post_fails(ibqp))) {
+		*bad = wr;
+		return -ENOMEM;
 	}
 	if (!ibqp->uobject)
 		atomic_inc(&ib_to_softib(ibqp->device)->doorbells);
@@ -588,6 +618,32 @@ void softib_srqs_die(struct softib_dev *dev)
 	list_for_each_entry(srq, &dev->srqs, list)
 		softib_srq_die(srq);
 	mutex_unlock(&dev->srq_mutex);
+}
+
+/* ---- events of QPs ---- */
+
+static void softib_qp_report(struct rvt_qp *qp, u64 event)
+{
+	struct ib_event report = {
+		.device = qp->ibqp.device,
+		.event = event,
+		.element.qp = &qp->ibqp,
+	};
+
+	if (qp->ibqp.qp_type == IB_QPT_UD && !qp->ibqp.uobject && qp->ibqp.event_handler)
+		qp->ibqp.event_handler(&report, qp->ibqp.qp_context);
+}
+
+/**
+ * softib_qps_report() - the UD QPs of the kernel's users have an event
+ * @dev: the HCA
+ * @event: which; nothing else happens to them
+ *
+ * Context: sleeps.
+ */
+void softib_qps_report(struct softib_dev *dev, enum ib_event_type event)
+{
+	rvt_qp_iter(&dev->rdi, event, softib_qp_report);
 }
 
 /* ---- the end of an HCA ---- */
