@@ -25,11 +25,11 @@ programs_of()
 	esac
 	case $1 in
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
-		ipoib_top | multicast_ip | napi | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits | vf) echo python3 ;;
+		hca_errors | ipoib_top | multicast_ip | napi | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits | vf) echo python3 ;;
 	esac
 	case $1 in connected_many | connected_stock | lladdr | rdma_netns | roce_link) echo rdma ;; esac
 	case $1 in
-	connected_* | hca_limits | lladdr | multicast_* | napi | offloads | partitions | ports | races | segments | send_queue | \
+	connected_* | hca_errors | hca_limits | lladdr | multicast_* | napi | offloads | partitions | ports | races | segments | send_queue | \
 		set_address | statistics) echo ethtool ;;
 	esac
 	case $1 in ref_connected | connected_rc | connected_uc) echo arping ;; esac

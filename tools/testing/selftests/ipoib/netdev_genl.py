@@ -4,8 +4,8 @@
 
 	netdev_genl.py queue-get|napi-get|page-pool-get|qstats-get|qstats-queues DEV
 
-Numbers are those of include/uapi/linux/netdev.h. Exit status 4 if the kernel does not have the
-family or the command.
+Page pools whose interface has gone are those of lo. Numbers are those of
+include/uapi/linux/netdev.h. Exit status 4 if the kernel does not have the family or the command.
 """
 
 import errno
@@ -19,6 +19,7 @@ REQUEST, DUMP = 1, 0x300
 ERROR, DONE = 2, 3
 SCOPE, SCOPE_QUEUE = 4, 1
 MISSING = 4
+LOOPBACK = 1
 
 QSTATS = {
     1: "ifindex", 2: "type", 3: "id", 8: "rx-packets", 9: "rx-bytes", 10: "tx-packets",
@@ -83,7 +84,7 @@ def main():
         data = attr(SCOPE, struct.pack("=I", SCOPE_QUEUE)) if sys.argv[1] == "qstats-queues" else b""
         for answer in ask(sock, family, DUMP, command, data):
             values = {keys[kind]: number(value) for kind, value in attrs(answer) if kind in keys}
-            if values.get("ifindex") == index:
+            if values.get("ifindex", LOOPBACK) == index:
                 print(*(f"{key}={value}" for key, value in values.items()))
 
 
