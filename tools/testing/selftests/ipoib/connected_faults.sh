@@ -38,6 +38,10 @@ CASES=(
 	"stalled_later C33 nor has it one for long that it reads nothing from after a pause"
 	"stalled_order C33 what waits for one that is given up goes over UD in the order in which it came"
 	"failed_sends B19 what fails on a connection counts as an error, and not as sent"
+	"post:50 C33,B19 a packet that the HCA refuses to send on a connection counts as dropped, and the connection is replaced"
+	"post:8000 C33,B19 so it is with one that is not copied"
+	"post_message:request C35 a request that the HCA refuses to send is made again"
+	"post_message:grant C35 and a grant that it refuses is a refusal, at once"
 	"distrusted C33 while what is sent on connections to a peer is lost, one that the peer requests is not sent on, either"
 	"last_wqe:late C33,F27 a QP whose HCA says late that it needs no receive any more is kept until then"
 	"last_wqe:lost C33,F27 and for half a minute if it never does; its receive is replaced"
@@ -492,6 +496,51 @@ stalled_order()
 	knob_set 2 rnr_next 0
 	check "back again" slowwait 20 on_connection
 	check "one connection" slowwait 15 settled
+}
+
+# post OCTETS
+post()
+{
+	local errors dropped
+
+	permanent 1 2
+	check "connection" connect 1 2
+	errors=$(cm_stat 1 cm_errors)
+	dropped=$(cm_stat 1 tx_drop_post)
+	knob_set 1 fail_post_rc 1
+	datagrams "$(ip4 2)" "$1" 1 1
+	check "refused" busywait 2000 knob_is 1 fail_post_rc 0
+	check_eq "dropped" $(($(cm_stat 1 tx_drop_post) - dropped)) 1
+	check "closed" busywait 5000 cm_stat_is 1 cm_errors -gt "$errors"
+	check "back again" slowwait 20 on_connection
+	check "one connection" slowwait 15 settled
+	node_ip 1 neigh del "$(ip4 2)" dev ib0
+}
+
+# post_message KIND: node 3 knows the path, so it is the first message of its QP 1
+post_message()
+{
+	local -A node=([request]=3 [grant]=2)
+	local refuses=${node[$1]}
+
+	check "nothing is left" in_mode connected rc 1 2 3
+	permanent 3 2
+	permanent 2 3
+	check "path" in_node 3 raw_frame send ib0 "$(lladdr 2)" 0x88b5 cafe
+	nap 0.5
+	# it would request one itself
+	in_node 2 sysctl -qw net.ipv4.icmp_echo_ignore_all=1
+	knob_set "$refuses" fail_post_mad 1
+	unanswered 3 "$(ip4 2)"
+	check "refused" busywait 3000 knob_is "$refuses" fail_post_mad 0
+	# a REQ that is not answered is repeated for 4.6 s
+	check "its end" within 2500 all_gone 3
+	in_node 2 sysctl -qw net.ipv4.icmp_echo_ignore_all=0
+	check "connection" slowwait 30 connect_try 3 2
+	check "one connection" slowwait 15 conn_count_is 2 3 1
+	check "nothing is left" in_mode connected rc 2 3
+	node_ip 3 neigh del "$(ip4 2)" dev ib0
+	node_ip 2 neigh del "$(ip4 3)" dev ib0
 }
 
 # Nothing that node 2 sends on connections arrives, so it acknowledges nothing.

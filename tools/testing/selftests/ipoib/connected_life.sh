@@ -25,6 +25,7 @@ CASES=(
 	"memory C13,C20 one receive is posted for each idle connection, and a margin; none without"
 	"counted B19 octets on connections are counted with the encapsulation header, at both ends"
 	"burst F67 packets beyond the ring of a connection wait, and none is lost"
+	"burst_again F67 nor of many bursts that follow each other, more in sum than may wait at a time"
 	"smaller C25,C26,C27,C28 who takes less says so, and gets no more"
 	"smaller_grants C27,C28 so it does if it is asked"
 	"no_srq C13 an HCA without shared receive queues has connections, too"
@@ -272,6 +273,28 @@ burst()
 	knob_set 2 delay_ms_rc 5
 	check "ping" ping_lossless 1 "$(ip4 2)" 100 -l 100 -s 500
 	knob_set 2 delay_ms_rc 0
+}
+
+none_waits()
+{
+	! cm_view 1 | grep -q 'waiting=[1-9]'
+}
+
+# 4096 may wait; 32 of each burst are in the ring, and some leave while it lasts.
+burst_again()
+{
+	local before i
+
+	check "connection" connect 1 2
+	before=$(cm_stat 1 tx_drop_cm_queue_full)
+	knob_set 2 delay_ms_rc 20
+	for ((i = 0; i < 25; i++)); do
+		in_node 1 udp_group send ib0 "$(ip4 2)" 9 500 250 0 || fail "cannot send"
+		check "none waits" slowwait 10 none_waits
+	done
+	knob_set 2 delay_ms_rc 0
+	check_eq "dropped" "$(cm_stat 1 tx_drop_cm_queue_full)" "$before"
+	check "ping" ping_lossless 1 "$(ip4 2)" 20
 }
 
 smaller()
