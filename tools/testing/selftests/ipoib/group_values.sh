@@ -18,6 +18,7 @@ CASES=(
 	"values:0x00000b1b:0 U13,U18,U40 the SM's defaults: Q_Key 0xb1b, SL 0"
 	"values:0x80005a5a:0 U10,U18,U40,U61 a controlled Q_Key, given while the driver runs"
 	"values:0x00001234:3 U13,U18,U40,U42 another Q_Key and SL 3, given while the driver runs"
+	"qkey_refused U40 a Q_Key that the HCA refuses is tried again"
 	"groups_follow U40,U55 a multicast group that was joined before has the new values too"
 	"path_mtu U28 a path that takes less than the link is told of, once"
 	"other_subnet A12 what goes to another subnet has a GRH with the whole GID, and goes to the router"
@@ -69,6 +70,20 @@ values()
 	check "SL" frames_all sl "$sl" op=64 dqp!=000000 dqp!=000001 dqp!=fefefe
 	check "multicast was among them" frame_seen dqp=ffffff dport=9
 	check "unicast was among them" frame_seen icmp.type=8
+}
+
+# modify_states 128: a change that is none of the QP's state
+qkey_refused()
+{
+	knob_set 2 modify_states 128
+	knob_set 2 fail_modify 1
+	new_sm "Default=0x7fff, ipoib, Q_Key=0x00004321 : ALL=full;"
+	check "refused" slowwait 15 knob_is 2 fail_modify 0
+	check "a message" busywait 3000 klog_has "join failed for $(mgid_full "$BROADCAST_MGID"),.*the HCA refuses"
+	check "carrier" wait_carrier
+	check "ping" wait_ping 1 2
+	check "and back" wait_ping 2 1
+	knob_set 2 modify_states 0
 }
 
 groups_follow()

@@ -161,8 +161,9 @@ udp_to()
 	in_node "$1" udp_group send ib0 "$2" "$3" 100 "$4" "${5:-1000}"
 }
 
-# group_remade NODE MGID: the group that a program on node 3 has made with group_create goes,
-# and comes again with its MLID. What NODE asks the SA, it asks after both.
+# group_remade NODE MGID [QKEY [SLFLOWHOP]]: the group that a program on node 3 has made with
+# group_create goes, and comes again with its MLID, and with these values. What NODE asks the
+# SA, it asks after both.
 group_remade()
 {
 	local hex mlid
@@ -171,7 +172,7 @@ group_remade()
 	mlid=$(sa_field "$2" mlid)
 	knob_set "$1" delay_ms_mad 1000
 	check "deleted" group_delete 3 "$hex"
-	check "made anew" group_create 3 "$hex" 00000b1b 84 00000000
+	check "made anew" group_create 3 "$hex" "${3:-00000b1b}" 84 "${4:-00000000}"
 	knob_set "$1" delay_ms_mad 0
 	check_eq "MLID" "$(sa_field "$2" mlid)" "$mlid"
 }

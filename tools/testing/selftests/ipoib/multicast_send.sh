@@ -48,6 +48,11 @@ CASES=(
 	"other_mlid:ff05-2041:ff05-2042 A26 and an IPv6 group"
 	"remade:239.20.5.1 U50,A26,F44 of an IPv4 group made anew with the same MLID the sender becomes a member again"
 	"remade:ff05-2051 U50,A26,F44 and of an IPv6 group"
+	"remade_refused U50,A26 nor does it cost the membership that the HCA refuses to ask for it"
+	"remade_local:239.20.5.3 U50,U13 one made anew with another SL is sent to by that, also if the HCA has no address handle for it at first"
+	"remade_misfit:239.20.5.4 U55,A35 nothing is sent any more to one made anew with another Q_Key"
+	"unasked:send U51 a group that is missing is taken for missing, also if the HCA refuses to ask why a join was refused"
+	"unasked:listen U55,U58 and one that does not fit is asked for again"
 	"first_packet:4:40 U50 the first packet to an IPv4 group with a listener arrives 39 times of 40"
 	"first_packet:6:20 U50 and to an IPv6 group 19 times of 20"
 	"order:239.22.0.1 U50 what is sent while the group is being joined arrives once, in order and without delay"
@@ -381,6 +386,98 @@ remade()
 	check "driver's state" busywait 5000 mcg_is 2 "$mgid" state member
 	check "deleted" group_delete 3 "$hex"
 	check "given up" within 8000 mcg_is 2 "$mgid" state absent
+}
+
+# remade_begin GROUP: node 2 sends to one that node 3 has made, and subscribes. Sets MGID and HEX
+remade_begin()
+{
+	MGID=$(mgid_of "$1")
+	HEX=$(mgid_full "$MGID" | tr -d :)
+	monitors 2
+	check "made" group_create 3 "$HEX" 00000b1b 84 00000000
+	udp_to 2 "$1" 7011 1
+	check "a sender" busywait 5000 join_state_is 2 "$MGID" 0x4
+	check "driver's state" busywait 5000 mcg_is 2 "$MGID" state member
+}
+
+# The answers to both reports, and the questions that they lead to. The SA repeats the reports,
+# which are not acted on again.
+remade_refused()
+{
+	local MGID HEX
+
+	remade_begin 239.20.5.2
+	knob_set 2 fail_post_mad 9
+	group_remade 2 "$MGID"
+	check "refused" busywait 15000 knob_is 2 fail_post_mad 0
+	check "a sender again" busywait 20000 join_state_is 2 "$MGID" 0x4
+	check "driver's state" busywait 5000 mcg_is 2 "$MGID" state member
+	check "deleted" group_delete 3 "$HEX"
+}
+
+remade_local()
+{
+	local MGID HEX
+
+	remade_begin "$1"
+	klog_mark remade_local
+	knob_set 2 fail_ah 1
+	group_remade 2 "$MGID" 00000b1b 10000000
+	check "refused" busywait 10000 knob_is 2 fail_ah 0
+	check "a message" busywait 3000 klog_has "renewal failed for $(mgid_full "$MGID"),.*the HCA refuses"
+	check "a sender again" busywait 20000 join_state_is 2 "$MGID" 0x4
+	nap 1
+	capture_start remade_local
+	udp_to 2 "$1" 7012 5
+	capture_stop
+	check "SL" frames_all sl 1 dport=7012
+	check "deleted" group_delete 3 "$HEX"
+}
+
+remade_misfit()
+{
+	local MGID HEX
+
+	remade_begin "$1"
+	klog_mark remade_misfit
+	group_remade 2 "$MGID" 00000b1c
+	check "given up" slowwait 10 mcg_is 2 "$MGID" state backoff
+	check "a message" klog_has "failed for $(mgid_full "$MGID"),.*has not the Q_Key"
+	check "no sender" slowwait 5 sa_is_no_member 2 "$MGID"
+	check "deleted" group_delete 3 "$HEX"
+}
+
+# unasked USER: the answer to node 2's join comes after two seconds, and the next message that it
+# sends is refused; so are those for the reports of a listener.
+unasked()
+{
+	local mgid group=239.20.5.5 refusals=1 reason='the SA refuses'
+
+	[ "$1" = send ] || group=239.20.5.6 refusals=4
+	mgid=$(mgid4 "$group")
+	[ "$1" = send ] ||
+		check "made" group_create 1 "$(mgid_full "$mgid" | tr -d :)" 00000b1c 84 00000000
+	monitors_stop
+	klog_mark unasked
+	knob_set 1 delay_ms_mad 2000
+	if [ "$1" = send ]; then
+		udp_to 2 "$group" 7013 1
+	else
+		group_join 2 "$group"
+	fi
+	check "joining" busywait 1000 mcg_is 2 "$mgid" state joining
+	knob_set 2 fail_post_mad "$refusals"
+	check "refused" busywait 5000 knob_is 2 fail_post_mad 0
+	knob_set 1 delay_ms_mad 0
+	if [ "$1" = send ]; then
+		check "driver's state" busywait 1000 mcg_is 2 "$mgid" state absent
+		check_not "a message" klog_has "failed for $(mgid_full "$mgid"),.*$reason"
+	else
+		check "a message" busywait 3000 klog_has "failed for $(mgid_full "$mgid"),.*$reason"
+		check "asked again" slowwait 10 \
+			klog_has "failed for $(mgid_full "$mgid"),.*has not the Q_Key"
+		group_leave
+	fi
 }
 
 # first_group FAMILY I: each time another one
