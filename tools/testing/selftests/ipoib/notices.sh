@@ -46,6 +46,9 @@ CASES=(
 	"up U52 and comes back with it"
 	"lost U52 a subscription that does not reach the SM is asked for again"
 	"refused U52,U58 nor does a refusal, or silence, end it; the refusal is told once"
+	"post:subscription U52 one that the HCA refuses to send is asked for again"
+	"post:response U52 nor does anything stay of an answer to a report that it refuses"
+	"no_handle U52 where the HCA has no address handle for the SA at first it has one later"
 	"new_sm U52 a restarted SM is subscribed to again"
 	"changing U52 what was asked of an SM before another one took over is asked again, though it was granted"
 	"sm_dead U52 with a dead SM down takes less than a second, and up works when it is back"
@@ -383,6 +386,47 @@ refused()
 	check "subscribed" slowwait 30 subscribed 2
 	check "told once" refusals 1
 	check "carrier" wait_carrier 2
+}
+
+# post KIND: node 2's HCA refuses to send what its QP 1 is given
+post()
+{
+	check "subscribed" routes 2
+	case $1 in
+	subscription)
+		node_ip 2 link set ib0 down
+		check "ended" slowwait 5 unsubscribed 2
+		node_ip 2 link set ib0 allmulticast off
+		node_ip 2 link set ib0 up
+		check "its own groups" slowwait 20 sa_is_full_member 2 "$(mgid6 "$(solicited 2)")"
+		# the list of groups, and both traps
+		knob_set 2 fail_post_mad 3
+		check "subscribed" routes 2
+		check_eq "to be refused" "$(knob_get 2 fail_post_mad)" 0
+		check "carrier" wait_carrier 2
+		;;
+	response)
+		knob_set 2 fail_post_mad 1
+		check_not "answered" mad_send 1 2 1 1000 "$(report tid:0000000012345681)"
+		check_eq "to be refused" "$(knob_get 2 fail_post_mad)" 0
+		check "the next is" mad_send 1 2 1 10000 "$(report tid:0000000012345682)"
+		;;
+	esac
+}
+
+# One is made when the driver is loaded, and another one when the interface comes up.
+no_handle()
+{
+	driver_unload
+	knob_set 2 fail_ah 1
+	driver_load
+	check "refused" busywait 5000 knob_is 2 fail_ah 0
+	knob_set 2 fail_ah 1
+	nodes_up
+	check "carrier" wait_carrier
+	check "refused" busywait 5000 knob_is 2 fail_ah 0
+	check "subscribed" routes 2
+	check "ping" wait_ping 2 3
 }
 
 new_sm()

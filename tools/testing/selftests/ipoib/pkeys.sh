@@ -26,8 +26,10 @@ CASES=(
 	"moved A16,U21,B29 when the P_Key moves and another takes its place, the link is that of the other one"
 	"former U56,A24 and the SA has the ports in no group of the former link any more"
 	"moved_back A16,U21 and the former one when it is back in its place"
+	"former_many U56,A24,F31 nor in any of many former groups, of which it is asked for some at a time"
 	"flips U17,U56,B29 back and forth without a rest: a member where it ends, and nowhere else"
 	"sa_key U52,U48 the P_Key that the SA is spoken to with may move, too"
+	"former_removed U56,A8 the driver is unloaded soon, though an SA that is silent has the port in many former groups"
 )
 
 NEEDS=(
@@ -291,6 +293,51 @@ moved_back()
 	moves_to 9234
 	check "ping" wait_ping 2 1
 	check "no member of the other link" slowwait 5 sa_is_no_member 2 "$(mgid4 255.255.255.255 8777)"
+}
+
+# mgids_of_61 COUNT: so many of those groups are there, on the link of 0x9234
+mgids_of_61()
+{
+	[ "$(sa_mgids | grep -c '^ff12:401b:9234::f3d:')" -eq "$1" ]
+}
+
+# joins_many: node 2 does, and nobody else
+joins_many()
+{
+	in_node 2 sysctl -q net.ipv4.igmp_max_memberships=300
+	group_join 2 239.61.0.{1..60}
+	check "joined" slowwait 60 mgids_of_61 60
+}
+
+former_many()
+{
+	joins_many
+	check "swap" swap 2
+	check "follows" within 20000 link_is 2 8777
+	check "none is left" slowwait 20 mgids_of_61 0
+	group_leave
+	check "swap" swap 2
+	check "follows" within 20000 link_is 2 9234
+	check "ping" wait_ping 2 1
+}
+
+# It has asked for some when it is unloaded, for three seconds; the others do not wait for these.
+former_removed()
+{
+	local start
+
+	joins_many
+	kill -STOP "${OPENSM_PID[1]}"
+	check "swap" swap 2
+	nap 2
+	group_leave
+	start=$(now_ms)
+	check "unload" driver_unload
+	note "after $(($(now_ms) - start)) ms"
+	check_num "milliseconds" $(($(now_ms) - start)) -lt $((7000 * SLOW))
+	kill -CONT "${OPENSM_PID[1]}"
+	driver_load
+	nodes_up
 }
 
 # What the driver does about one change is under way when the next one comes.
