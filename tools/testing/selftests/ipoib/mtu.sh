@@ -21,6 +21,7 @@ CASES=(
 	"admin_limits B33 the least MTU is 72, the largest the port's less 4"
 	"admin_beyond_group U28,B33 more than the group allows is not used"
 	"mixed U30 nodes of different MTU speak up to the smaller"
+	"refused U28,B33 one that another interface minds stays, which is said once, and follows when none does"
 	"link:4096:4092 U18,U28,U30 a 4096 group gives 4092"
 	"exact:4:4092 U30 a packet of 4092 octets passes, one of 4093 does not"
 	"exact:6:4092 U30 and so for IPv6"
@@ -140,6 +141,28 @@ mixed()
 	check "large to small, in fragments that are too long for the way back" \
 		ping_lossless 2 "$(ip4 1)" 5 -s 1900
 	check "back" no_limit 1
+}
+
+# A port of a team
+refused()
+{
+	group_is 2048
+	node_ip 2 link add team0 type team || { check_skip "the kernel has no team"; return; }
+	check "down" node_ip 2 link set ib0 down
+	check "a port of it" node_ip 2 link set ib0 master team0
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	FIXTURE=1024
+	group_mtu_set 1024
+	check "MTU of node 1" slowwait 15 mtu_is 1 1020
+	check "a message" slowwait 15 klog_has 'cannot change the MTU'
+	check "MTU of node 2" stays 1500 mtu_is 2 2044
+	check_eq "messages" "$(klog | grep -c 'cannot change the MTU')" 1
+	check "no port" node_ip 2 link set ib0 nomaster
+	node_ip 2 link del team0
+	check "up" node_ip 2 link set ib0 up
+	check "MTU of node 2" slowwait 20 mtu_is 2 1020
+	group_is 2048
 }
 
 ktap_main "$@"
