@@ -590,6 +590,8 @@ struct softib_knob {
  * @lose_last_wqe: the next N never do
  * @fail_error_send: refuse the next N sends to QPs of the kernel's users in the error state
  * @fail_post: refuse the next N posts of sends to its other QPs, by class
+ * @fail_post_recv: refuse the next N posts of receives to its UD QPs
+ * @fail_moderation: refuse the Nth change of the moderation of a CQ from now on
  * @ack_times: QPs wait so many times as long for an ACK, 0: once
  * @vfs: virtual functions of the HCA
  * @fail_vf_set: refuse the next N changes of them
@@ -644,6 +646,8 @@ struct softib_node {
 	u32 lose_last_wqe;
 	u32 fail_error_send;
 	u32 fail_post[SOFTIB_CLASS_MAX];
+	u32 fail_post_recv;
+	u32 fail_moderation;
 	u32 ack_times;
 	u32 vfs;
 	u32 fail_vf_set;

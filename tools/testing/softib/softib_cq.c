@@ -207,12 +207,16 @@ void softib_cqs_die(struct softib_dev *dev)
  * @count: so many completions are reported at once; 0: no matter how many
  * @usecs: a report comes so long after the first of them at the latest; 0: at once
  *
- * Return: 0
+ * Return: 0, or -EINVAL if it is refused
  */
 int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs)
 {
+	struct softib_node *node = ib_to_softib(ibcq->device)->node;
 	struct softib_cq *cq = ib_to_softib_cq(ibcq);
+	u32 left = READ_ONCE(node->fail_moderation);
 
+	if (softib_fault_hit(&node->fail_moderation) && left == 1)
+		return -EINVAL;
 	WRITE_ONCE(cq->count, count);
 	WRITE_ONCE(cq->usecs, usecs);
 	return 0;

@@ -46,6 +46,8 @@
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
  * softibK/fail_error_send  refuse the next N sends to QPs in the error state
  * softibK/fail_post_C  refuse the next N posts of sends by the kernel's users: whole lists
+ * softibK/fail_post_recv  refuse the next N posts of receives to its UD QPs, likewise
+ * softibK/fail_moderation  refuse the Nth change from now on of how a CQ is moderated
  * softibK/qp_event   write E: its UD QPs have event E, an IB_EVENT_, and go on as before
  * softibK/make_qp_ms  QPs take so long to make
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
@@ -637,6 +639,8 @@ static void softib_knobs_verbs(struct softib_node *node)
 		{ "fail_post_ud", &node->fail_post[SOFTIB_CLASS_UD] },
 		{ "fail_post_rc", &node->fail_post[SOFTIB_CLASS_RC] },
 		{ "fail_post_mad", &node->fail_post[SOFTIB_CLASS_MAD] },
+		{ "fail_post_recv", &node->fail_post_recv },
+		{ "fail_moderation", &node->fail_moderation },
 		{ "modify_states", &node->modify_states },
 		{ "ack_times", &node->ack_times },
 		{ "latency_us", &node->latency_us },

@@ -469,6 +469,11 @@ static int softib_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		*bad = wr;
 		return -EIO;
 	}
+	if (!ibqp->uobject && ibqp->qp_type == IB_QPT_UD &&
+	    softib_fault_hit(&ib_to_softib(ibqp->device)->node->fail_post_recv)) {
+		*bad = wr;
+		return -ENOMEM;
+	}
 	if (ib_to_softib(ibqp->device)->node->model->dma && !ibqp->uobject)
 		return softib_dma_post_recv(ib_to_softib(ibqp->device), ibqp, wr,
 					    bad, softib_rvt_post_recv);
