@@ -32,6 +32,7 @@ CASES=(
 	"start:init F51 a QP that cannot be initialized leaves the interface down, which goes up later"
 	"start:rtr F51 so does one that cannot be made ready to receive"
 	"start:rts F51 or to send"
+	"post_receives F7 receives that the HCA refuses, all that there are, are posted a little later"
 	"post:1 F7,B38 a datagram that the HCA refuses counts as dropped and not as sent, and the QP is restarted at once"
 	"post:10 F7,B38 so do all that are posted with it"
 	"post_path U35 a question for a path that the HCA refuses is one that failed, and is asked again"
@@ -171,6 +172,17 @@ start()
 	check "up" node_ip 1 link set ib0 up
 	check "carrier" wait_carrier 1
 	check "ping" wait_ping 1 2
+}
+
+# Those of the start, and of two tries after it
+post_receives()
+{
+	node_ip 1 link set ib0 down
+	knob_set 1 fail_post_recv 3
+	check "up" node_ip 1 link set ib0 up
+	check "refused" busywait 5000 knob_is 1 fail_post_recv 0
+	check "carrier" wait_carrier 1
+	check "ping" wait_ping 2 1
 }
 
 # restart_awaited: node 1's QP will not go to the error state at once, which a restart begins with

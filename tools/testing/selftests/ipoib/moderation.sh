@@ -24,6 +24,8 @@ CASES=(
 	"fewer B18 a stream takes fewer interrupts with moderation"
 	"kept B18 what was set is shown, and holds when the interface has been down"
 	"refused B18 what does not fit is refused, with the cause, and changes nothing"
+	"refused_hca B18 nor does what the HCA refuses"
+	"refused_cm B18 what it refuses for connections only holds for datagrams, and is logged"
 	"connected:before B18 it holds for connections that are made later"
 	"connected:after B18 and for those that there are"
 	"unmoderated B18 where the HCA does not moderate ethtool -C is refused, with the cause"
@@ -190,6 +192,32 @@ refused()
 	check_eq "values" "$(coalesce 2)" "7 8"
 	check "the most" moderate 2 65535 65535
 	check "back" moderate 2 0 0
+}
+
+refused_hca()
+{
+	check "set" moderate 2 7 8
+	knob_set 2 fail_moderation 1
+	check_not "taken" in_node 2 ethtool -C ib0 rx-usecs 100
+	check_eq "to be refused" "$(knob_get 2 fail_moderation)" 0
+	check_eq "values" "$(coalesce 2)" "7 8"
+	check "back" moderate 2 0 0
+}
+
+# The CQ of datagrams comes first.
+refused_cm()
+{
+	check "mode" in_mode connected rc 1 2
+	check "connection" connect 1 2
+	check "set" moderate 2 7 8
+	klog_mark refused_cm
+	knob_set 2 fail_moderation 2
+	check "taken" moderate 2 9 10
+	check_eq "to be refused" "$(knob_get 2 fail_moderation)" 0
+	check "a message" klog_has 'cannot moderate completions of connections'
+	check "mode" in_mode datagram rc 1 2
+	check "back" moderate 2 0 0
+	check "ping" wait_ping 1 2
 }
 
 connected()
