@@ -20,6 +20,7 @@ CASES=(
 	"full_again U9 full membership is back, and with it everybody"
 	"gone U21,A16,B43 without a P_Key at index 0 there is no carrier, and the log says so"
 	"back U21,A16,B29 when it is there again the interface comes up by itself at once"
+	"gone_up U21,A16,B43,B14 the driver is loaded without one, too, and no child is made of none"
 	"elsewhere U21,A16,B43 with index 0 empty there is no carrier though the P_Key stands elsewhere, and the log says so"
 	"elsewhere_back U21,A16,B29 when it is at index 0 again the interface comes up by itself at once"
 	"scope_meanwhile U8,U15 a scope that the link gets while there is no P_Key is that of its groups, too"
@@ -186,6 +187,25 @@ back()
 	check "carrier" within 8000 has_carrier 2
 	check "ping" wait_ping 1 2
 	check "ping" wait_ping 3 2
+}
+
+gone_up()
+{
+	local out
+
+	driver_unload
+	check "take it" pkeys_set 2 0=0
+	check "none" slowwait 5 pkey_is 2 0 0x0000
+	driver_load
+	nodes_up
+	check "a message" busywait 5000 klog_has 'ib0: waiting for a P_Key'
+	check "no carrier" no_carrier 2
+	out=$(node_ip 2 link add link ib0 name c0 type ipoib 2>&1) && fail "a child is made"
+	check "why" grep -q 'the parent has no P_Key yet' <<< "$out"
+	check "give it" pkeys_set 2 0=0x9234
+	check "carrier" wait_carrier
+	check "ping" wait_ping 1 2
+	check "ping" wait_ping 2 3
 }
 
 elsewhere()
