@@ -35,6 +35,7 @@ CASES=(
 	"queues B14,F55 one made with several transmit queues uses them, and carries parallel streams"
 	"link_address B14,F58 an address that is given is not used, which is reported"
 	"changelink B14 mode and umcast can be changed, the P_Key cannot"
+	"link_mode B14,F58 a mode that there is not cannot be set"
 	"missing B43,U21,A17 a P_Key that the port does not have is waited for"
 	"moved U21 one that moves in the table takes the child along"
 	"goes U21 and one that goes the carrier"
@@ -451,6 +452,29 @@ link_fails()
 	shift
 	! out=$(node_ip 1 link add "$@" 2>&1) || { echo "$* was made"; return 1; }
 	[[ $out == *"$text"* ]] || { echo "$out"; return 1; }
+}
+
+# ip(8) sends no such mode: RTM_NEWLINK with IFLA_IPOIB_MODE 2, which is to be -EINVAL
+SET_MODE='
+import socket, struct, sys
+
+def attr(kind, data):
+    return struct.pack("=HH", 4 + len(data), kind) + data + bytes(-len(data) % 4)
+
+data = attr(2, attr(2, struct.pack("=H", int(sys.argv[2]))))
+info = attr(18, attr(1, b"ipoib\0") + data)
+body = struct.pack("=BxHiII", 0, 0, socket.if_nametoindex(sys.argv[1]), 0, 0) + info
+with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE) as sock:
+    sock.send(struct.pack("=IHHII", 16 + len(body), 16, 5, 1, 0) + body)
+    answer = sock.recv(4096)
+print(-struct.unpack_from("=i", answer, 16)[0])
+'
+
+link_mode()
+{
+	check_eq "mode 0" "$(in_node 1 python3 -c "$SET_MODE" ib0 0)" 0
+	check_eq "mode 2" "$(in_node 1 python3 -c "$SET_MODE" ib0 2)" 22
+	check_eq "mode" "$(in_node 1 cat /sys/class/net/ib0/mode)" datagram
 }
 
 link_refused()
