@@ -44,6 +44,7 @@ CASES=(
 	"tshark_nd U3,U45 tshark decodes the ND exchange"
 	"tshark_ip U3,U25 tshark decodes the IPv4 and the IPv6 echoes"
 	"tshark_ib U3,U40 tshark sees the same InfiniBand headers"
+	"no_address - a packet socket that sends without an address gets an error"
 	"tap U25,U26 tcpdump writes what an interface sends and receives, and tshark decodes it"
 )
 
@@ -308,6 +309,22 @@ tshark_ib()
 tap_has()
 {
 	tshark -r "$TESTDIR/tap.pcap" -Y "$1" 2> /dev/null | grep -q .
+}
+
+SEND_NOWHERE='
+import errno, socket, sys
+sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM)
+sock.bind(("ib0", 0x88b5))
+try:
+    sock.send(bytes(100))
+except OSError as error:
+    sys.exit(error.errno != errno.EINVAL)
+sys.exit("it is sent")
+'
+
+no_address()
+{
+	check "invalid" in_node 2 python3 -c "$SEND_NOWHERE"
 }
 
 tap()

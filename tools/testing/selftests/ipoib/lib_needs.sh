@@ -25,7 +25,7 @@ programs_of()
 	esac
 	case $1 in
 	bench-guest | capture | connected_faults | connected_hostile | connected_many | connected_rc | connected_stock | \
-		hca_errors | ipoib_top | multicast_ip | napi | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits | vf) echo python3 ;;
+		frame_headers | hca_errors | ipoib_top | multicast_ip | napi | offloads | partitions | rdma_cm | roce | segments | send_queue | roce_connected | roce_limits | vf) echo python3 ;;
 	esac
 	case $1 in connected_many | connected_stock | lladdr | rdma_netns | roce_link) echo rdma ;; esac
 	case $1 in

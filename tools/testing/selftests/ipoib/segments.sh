@@ -15,6 +15,8 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
 
 # Octets of a transfer
 OCTETS=2000000
@@ -35,6 +37,7 @@ CASES=(
 	"udp:4 B23 A large packet of UDP leaves as the kernel would cut it, and arrives as datagrams"
 	"udp:6 B23 so does one of IPv6"
 	"udp_group B23 One to a group is left to the stack, and arrives"
+	"waited B23 Two that have waited for a path, of 15 and 20 segments, leave whole"
 	"many B23 What has more segments than the driver makes is left to the stack, and is the same"
 	"counted B23 Packets and octets are counted as they are on the wire"
 	"stream:4 B23 A stream leaves in large packets, with right checksums, and arrives"
@@ -48,7 +51,7 @@ CASES=(
 	"sum_start F74 A local user may have a checksum begin anywhere in a frame: it is sent, and nothing is logged"
 	"dma B23 None of this read or wrote what was not mapped"
 )
-NEEDS=([same]=offered [many]=offered [udp]=offered
+NEEDS=([same]=offered [many]=offered [udp]=offered [waited]=offered
 	[udp_group]=offered [counted]=offered [stream]=offered [switched]=offered
 	[sendfile]=offered [full]=offered [failed]=offered [down]=offered [connected]=offered)
 
@@ -473,6 +476,42 @@ sum_start()
 dma()
 {
 	check_eq "DMA faults" "$(knob_get 2 counters | sed -n 's/^hca\.dma_faults //p')" 0
+}
+
+# The driver posts up to 32 segments at once.
+SEND_TWO='
+import socket, sys
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.setsockopt(socket.IPPROTO_UDP, 103, 100)  # UDP_SEGMENT
+for segments in (15, 20):
+    sender.sendto(bytes(100 * segments), (sys.argv[1], 9))
+'
+
+segments_seen()
+{
+	[ "$(frame_count op=64 dport=9)" -ge "$1" ]
+}
+
+# An answer after a second is none, and a machine may be slow for a while.
+waited()
+{
+	local i waiting
+
+	for ((i = 0; i < 5; i++)); do
+		paths_forget
+		capture_start waited
+		knob_set 2 delay_ms_mad 500
+		check "send" in_node 2 python3 -c "$SEND_TWO" "$(ip4 3)"
+		waiting=$(waiting_for_path 2)
+		busywait 5000 segments_seen 35
+		knob_set 2 delay_ms_mad 0
+		capture_stop
+		[ "$waiting" -ne 2 ] || break
+	done
+	check_eq "that waited" "$waiting" 2
+	check_eq "segments" "$(frame_count op=64 dport=9)" 35
+	node_ip 2 neigh del "$(ip4 3)" dev ib0
+	check "ping" wait_ping 2 3
 }
 
 ktap_main "$@"
