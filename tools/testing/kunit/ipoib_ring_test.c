@@ -348,6 +348,28 @@ static void copies_apart(struct kunit *test)
 }
 
 /* What was not posted is as if it had never been filled. */
+/* What an HCA makes up: the slot behind the last one, the one before the first, and others. */
+static void complete_outside(struct kunit *test)
+{
+	static const int behind[] = { 0, 1, RING_SIZE, -3 };
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_tx_done done = {};
+	struct ipoib_ring *ring;
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(ring_starts); i++) {
+		for (j = 0; j < ARRAY_SIZE(behind); j++) {
+			ring = ring_at(test, ring_starts[i]);
+			ipoib_ring_fill(ring, ring_frame(10, 0), 0, fixture->sge);
+			ipoib_ring_fill(ring, ring_frame(10, 0), 0, fixture->sge);
+			ipoib_ring_complete(ring, ring->head + behind[j], 0, &done);
+			KUNIT_EXPECT_EQ(test, ring->tail, ring_starts[i]);
+			KUNIT_EXPECT_EQ(test, done.packets, 0u);
+		}
+	}
+	ring_at(test, 0);
+}
+
 static void take_back(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -398,6 +420,7 @@ static struct kunit_case ipoib_ring_cases[] = {
 	KUNIT_CASE(fill_gathers),
 	KUNIT_CASE(fill_complete_wrap),
 	KUNIT_CASE(copies_apart),
+	KUNIT_CASE(complete_outside),
 	KUNIT_CASE(take_back),
 	KUNIT_CASE(flush),
 	{}

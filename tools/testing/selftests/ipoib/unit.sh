@@ -43,6 +43,7 @@ CASES=(
 	"ring:fill_gathers F60 a frame of too many fragments is copied into as few as the QP takes"
 	"ring:fill_complete_wrap - a ring fills to the last slot and empties in parts, across the wrap"
 	"ring:copies_apart - copies of frames in flight do not overlap"
+	"ring:complete_outside - a completion of a send that is not in flight is ignored"
 	"ring:take_back - a frame that was not posted is taken out again"
 	"ring:flush - a flush frees all frames"
 	"record:pack U54 a group's record has all its fields in their octets"
