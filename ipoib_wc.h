@@ -144,10 +144,9 @@ static inline void ipoib_wc_read(const struct ipoib_wc_port *port, const struct 
 		dgid = hdr->ibgrh.dgid;
 		break;
 	case IPOIB_WC_NET_IPV4:
-		if (!ib_get_gids_from_rdma_hdr(hdr, RDMA_NETWORK_IPV4, &info->sgid, &dgid))
-			break;
-		info->net = IPOIB_WC_NET_NONE;
-		fallthrough;
+		/* It knows IPv4, and does not fail then. */
+		ib_get_gids_from_rdma_hdr(hdr, RDMA_NETWORK_IPV4, &info->sgid, &dgid);
+		break;
 	case IPOIB_WC_NET_NONE:
 		memset(&info->sgid, 0, sizeof(info->sgid));
 		break;
