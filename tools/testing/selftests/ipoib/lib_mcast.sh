@@ -177,6 +177,26 @@ group_remade()
 	check_eq "MLID" "$(sa_field "$2" mlid)" "$mlid"
 }
 
+# report [FIELD:VALUE]...: a MAD in hex, a report of a group that has been made but for
+# what is said otherwise
+report()
+{
+	local -A is=([class]=03 [version]=02 [method]=06 [status]=0000 [attribute]=0002
+		[modifier]=00000000 [tid]=0000000012345678
+		[rmpp]=$(zeros 12) [type]=84000004 [trap]=0042
+		[gid]=ff12401bffff000000000000ef1e0001)
+	local word
+
+	for word; do
+		is[${word%%:*}]=${word#*:}
+	done
+	printf '01%s%s%s%s0000' "${is[class]}" "${is[version]}" "${is[method]}" "${is[status]}"
+	printf '%s%s0000%s' "${is[tid]}" "${is[attribute]}" "${is[modifier]}"
+	# RMPP header, the rest of the SA's; type, trap, LID of the issuer
+	printf '%s%s%s%s0001%s' "${is[rmpp]}" "$(zeros 20)" "${is[type]}" "${is[trap]}" "$(zeros 8)"
+	printf '%s%s\n' "${is[gid]}" "$(zeros 168)"
+}
+
 # by_own_tree NODE GROUP: ten datagrams go to the group itself, none by the broadcast group
 by_own_tree()
 {

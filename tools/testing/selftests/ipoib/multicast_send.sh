@@ -51,6 +51,7 @@ CASES=(
 	"remade_refused U50,A26 nor does it cost the membership that the HCA refuses to ask for it"
 	"remade_local:239.20.5.3 U50,U13 one made anew with another SL is sent to by that, also if the HCA has no address handle for it at first"
 	"remade_misfit:239.20.5.4 U55,A35 nothing is sent any more to one made anew with another Q_Key"
+	"deleted_joining U50,A26 a sender that hears of the end of a group while it joins it asks once more"
 	"unasked:send U51 a group that is missing is taken for missing, also if the HCA refuses to ask why a join was refused"
 	"unasked:listen U55,U58 and one that does not fit is asked for again"
 	"first_packet:4:40 U50 the first packet to an IPv4 group with a listener arrives 39 times of 40"
@@ -445,6 +446,40 @@ remade_misfit()
 	check "a message" klog_has "failed for $(mgid_full "$MGID"),.*has not the Q_Key"
 	check "no sender" slowwait 5 sa_is_no_member 2 "$MGID"
 	check "deleted" group_delete 3 "$HEX"
+}
+
+# asked_for MGID: how often node 2 has asked to join it
+asked_for()
+{
+	frames -f mad.tid mad.class=03 mad.method=02 mad.attr=0038 "mc.mgid=$1" "$(from 2)" |
+		sort -u | wc -l
+}
+
+asked_again()
+{
+	[ "$(asked_for "$1")" -ge 2 ]
+}
+
+# The join leaves node 2 after the report has come.
+deleted_joining()
+{
+	local mgid hex
+
+	mgid=$(mgid4 239.20.5.7)
+	hex=$(mgid_full "$mgid" | tr -d :)
+	monitors 2
+	check "made" group_create 3 "$hex" 00000b1b 84 00000000
+	capture_start deleted_joining
+	knob_set 2 delay_ms_mad 1500
+	udp_to 2 239.20.5.7 7014 1
+	check "joining" busywait 1000 mcg_is 2 "$mgid" state joining
+	mad_send 1 2 1 0 "$(report trap:0043 "gid:$hex" tid:0000000012345683)"
+	check "a sender" busywait 5000 join_state_is 2 "$mgid" 0x4
+	knob_set 2 delay_ms_mad 0
+	check "asked again" busywait 5000 asked_again "$mgid"
+	check "driver's state" busywait 5000 mcg_is 2 "$mgid" state member
+	capture_stop
+	check "deleted" group_delete 3 "$hex"
 }
 
 # unasked USER: the answer to node 2's join comes after two seconds, and the next message that it
