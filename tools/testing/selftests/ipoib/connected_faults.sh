@@ -41,7 +41,7 @@ CASES=(
 	"post:50 C33,B19 a packet that the HCA refuses to send on a connection counts as dropped, and the connection is replaced"
 	"post:8000 C33,B19 so it is with one that is not copied"
 	"post_message:request C35 a request that the HCA refuses to send is made again"
-	"post_message:grant C35 and a grant that it refuses is a refusal, at once"
+	"post_message:grant C34,C35 and a grant that it refuses is a refusal, at once, which answers packets too long for UD"
 	"distrusted C33 while what is sent on connections to a peer is lost, one that the peer requests is not sent on, either"
 	"last_wqe:late C33,F27 a QP whose HCA says late that it needs no receive any more is kept until then"
 	"last_wqe:lost C33,F27 and for half a minute if it never does; its receive is replaced"
@@ -132,9 +132,10 @@ silence_end()
 	check "one connection" slowwait 20 settled_after_ping
 }
 
+# too_long_is_answered [NODE]: what it sends to node 2
 too_long_is_answered()
 {
-	in_node 1 ping -n -c 1 -W 1 -M 'do' -s 4000 "$(ip4 2)" 2>&1 | grep -qi 'mtu *[=:] *2044'
+	in_node "${1:-1}" ping -n -c 1 -W 1 -M 'do' -s 4000 "$(ip4 2)" 2>&1 | grep -qi 'mtu *[=:] *2044'
 }
 
 silent_long()
@@ -531,13 +532,18 @@ post_message()
 	# it would request one itself
 	in_node 2 sysctl -qw net.ipv4.icmp_echo_ignore_all=1
 	knob_set "$refuses" fail_post_mad 1
-	unanswered 3 "$(ip4 2)"
+	if [ "$1" = request ]; then
+		unanswered 3 "$(ip4 2)"
+	else
+		check "what UD takes" too_long_is_answered 3
+	fi
 	check "refused" busywait 3000 knob_is "$refuses" fail_post_mad 0
 	# a REQ that is not answered is repeated for 4.6 s
 	check "its end" within 2500 all_gone 3
 	in_node 2 sysctl -qw net.ipv4.icmp_echo_ignore_all=0
 	check "connection" slowwait 30 connect_try 3 2
 	check "one connection" slowwait 15 conn_count_is 2 3 1
+	node_ip 3 route flush cache
 	check "nothing is left" in_mode connected rc 2 3
 	node_ip 3 neigh del "$(ip4 2)" dev ib0
 	node_ip 2 neigh del "$(ip4 3)" dev ib0
