@@ -50,8 +50,6 @@ CASES=(
 	"silent_refused U20,U54 also if the HCA refuses to send such a question"
 	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
 	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
-	"scope_wrong:0 U15 a scope that there is not is taken for link-local: 0"
-	"scope_wrong:15 U15 and 15"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
 	"scope_given:e U15,U8 so is one of scope 14"
 )
@@ -761,16 +759,6 @@ scope_works()
 	check "ping" wait_ping 2 3
 	check "broadcast group" sa_is_full_member 3 "$(mgid4 255.255.255.255 ffff "$scope")"
 	check "others follow" slowwait 10 sa_is_full_member 3 "$(mgid4 224.0.0.1 ffff "$scope")"
-}
-
-scope_wrong()
-{
-	with_group
-	driver_unload
-	driver_load scope="$1"
-	nodes_up
-	check_eq "scope of the broadcast address" "$(lladdr_broadcast 3 | cut -c 9-12)" ff12
-	check "carrier" wait_carrier
 }
 
 scope_given()
