@@ -56,16 +56,16 @@ static int ipoib_ud_move(struct ipoib_txq *txq, enum ib_qp_state state)
  */
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 {
-	unsigned int n = READ_ONCE(priv->ntxq), i;
 	struct ib_qp_attr attr = { .qkey = qkey };
 	u32 was = priv->qkey;
+	unsigned int i;
 	int err = 0;
 
 	if (was == qkey)
 		return 0;
-	/* First, for a QP that is reset meanwhile gets this one. */
-	WRITE_ONCE(priv->qkey, qkey);
-	for (i = 0; i < n && !err; i++)
+	/* First: a QP that is reset meanwhile gets this one. Pairs with ipoib_ud_set_queues(). */
+	smp_store_mb(priv->qkey, qkey);
+	for (i = 0; i < READ_ONCE(priv->ntxq) && !err; i++)
 		err = ib_modify_qp(priv->txq[i].qp, &attr, IB_QP_QKEY);
 	if (!err)
 		return 0;
@@ -796,6 +796,7 @@ int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 {
 	bool on = test_bit(IPOIB_FLAG_QP, &priv->flags);
 	unsigned int was = priv->ntxq;
+	u32 qkey = READ_ONCE(priv->qkey);
 	int err = 0;
 
 	ASSERT_RTNL();
@@ -805,7 +806,10 @@ int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 		err = ipoib_ud_start_queues(priv, was, n);
 	if (err)
 		return err;
-	WRITE_ONCE(priv->ntxq, n);
+	smp_store_mb(priv->ntxq, n);
+	/* Queues that have just been started were not among those that got a new Q_Key. */
+	if (READ_ONCE(priv->qkey) != qkey)
+		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 	err = netif_set_real_num_tx_queues(priv->netdev, n);
 	if (err)
 		WRITE_ONCE(priv->ntxq, was);
