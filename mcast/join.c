@@ -367,12 +367,20 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 /* By the SA, or by ib_sa. */
 static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
+	struct ipoib_agent *agent = mcast->priv->agent;
+	bool sends = mcast->asked & IPOIB_JOIN_SEND;
+	bool first = sends && !READ_ONCE(mcast->absences) &&
+		     !(agent && ipoib_sa_notice_on(agent));
+
 	mcast->reason = IPOIB_CHECK_REFUSED;
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
-	if (!ipoib_sa_query_group(mcast->priv, &mcast->mgid))
+	/*
+	 * The group of a sender is mostly missing: its record is read at the second refusal. With
+	 * reports that is 30 s later, too long for a group that does not fit.
+	 */
+	if (!first && !ipoib_sa_query_group(mcast->priv, &mcast->mgid))
 		return;
-	/* Most refusals of a sender mean just that. */
-	if (mcast->asked & IPOIB_JOIN_SEND)
+	if (sends)
 		ipoib_mcast_member_set_absent(mcast, false);
 	else
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, -EINVAL);
