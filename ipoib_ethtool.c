@@ -152,11 +152,6 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev, struct ethtool_coa
 	const struct ipoib_moderation *old = &priv->rxq->moderation;
 	int err;
 
-	if (!priv->ca->ops.modify_cq) {
-		NL_SET_ERR_MSG(extack,
-			       "the HCA does not moderate completions; napi_defer_hard_irqs does");
-		return -EOPNOTSUPP;
-	}
 	if (coalesce->rx_coalesce_usecs > U16_MAX || coalesce->rx_max_coalesced_frames > U16_MAX) {
 		NL_SET_ERR_MSG(extack, "rx-usecs and rx-frames are at most 65535");
 		return -EINVAL;
@@ -164,6 +159,9 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev, struct ethtool_coa
 	if (setting.adaptive && (setting.usecs != old->usecs || setting.frames != old->frames))
 		NL_SET_ERR_MSG(extack,
 			       "rx-usecs and rx-frames have no effect while adaptive-rx is on");
+	if (setting.frames != old->frames && !priv->ca->ops.modify_cq)
+		NL_SET_ERR_MSG(extack,
+			       "the HCA does not moderate completions, so rx-frames has no effect");
 	err = ipoib_ud_moderate(priv, &setting);
 	if (!err && ipoib_has_cm(priv))
 		ipoib_cm_moderate(priv);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Moderation of receive completions: they are reported later, and several at a time, as the
- * administrator has set it, or by the rate of what is received (lib/dim). The HCA does that.
- * NAPI puts interrupts off on any HCA, see napi_complete_done().
+ * administrator has set it, or by the rate of what is received (lib/dim). The HCA does that, or,
+ * where it cannot, a timer: a handler that has found something looks again after a while and
+ * arms the CQ when it finds nothing.
  */
 #include <rdma/ib_verbs.h>
 
@@ -11,21 +12,36 @@
 /* Microseconds, the longest time that lib/dim may choose, by its own profiles as well. */
 #define IPOIB_MODER_MAX	256
 
+/*
+ * What lib/dim chooses among where a timer moderates, in microseconds. A first step below the
+ * distance of packets would change nothing, and end the search.
+ */
+static const u16 ipoib_moder_usecs[NET_DIM_PARAMS_NUM_PROFILES] = {
+	0, 64, 128, 192, IPOIB_MODER_MAX,
+};
+
 /* As it is set, or as lib/dim has chosen. */
 static int ipoib_moder_apply(struct ipoib_moder *moder)
 {
 	const struct ipoib_moderation *setting = moder->setting;
 	u8 choice = READ_ONCE(moder->dim.profile_ix);
+	bool adaptive = READ_ONCE(setting->adaptive);
+	u16 usecs = READ_ONCE(setting->usecs);
 	struct dim_cq_moder profile = {
-		.usec = READ_ONCE(setting->usecs),
+		.usec = usecs,
 		.pkts = READ_ONCE(setting->frames),
 	};
+	int err;
 
-	if (READ_ONCE(setting->adaptive)) {
+	if (adaptive) {
 		profile = net_dim_get_rx_moderation(DIM_CQ_PERIOD_MODE_START_FROM_EQE, choice);
 		profile.pkts = min_t(unsigned int, profile.pkts, READ_ONCE(moder->most));
 	}
-	return rdma_set_cq_moderation(moder->cq, profile.pkts, profile.usec);
+	err = rdma_set_cq_moderation(moder->cq, profile.pkts, profile.usec);
+	if (err != -EOPNOTSUPP)
+		return err;
+	WRITE_ONCE(moder->usecs, adaptive ? ipoib_moder_usecs[choice] : usecs);
+	return 0;
 }
 
 static void ipoib_moder_work(struct work_struct *work)
@@ -69,6 +85,7 @@ static enum hrtimer_restart ipoib_moder_timeout(struct hrtimer *timer)
 {
 	struct ipoib_moder *moder = container_of(timer, struct ipoib_moder, timer);
 
+	ipoib_moder_event(moder);
 	napi_schedule(moder->napi);
 	return HRTIMER_NORESTART;
 }
@@ -78,18 +95,23 @@ static enum hrtimer_restart ipoib_moder_timeout(struct hrtimer *timer)
  * @moder: of the CQ
  * @done: as for napi_complete_done()
  *
- * It is called again with the next completion, or when NAPI looks again
- * (napi_defer_hard_irqs).
+ * It is called again with the next completion, or some time later.
  *
  * Context: NAPI; last in it
  */
 void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 {
+	unsigned int usecs = READ_ONCE(moder->usecs);
+	unsigned int run = moder->run;
+
+	moder->run = 0;
 	if (READ_ONCE(moder->setting->adaptive))
 		ipoib_moder_measure(moder);
 	if (!napi_complete_done(moder->napi, done))
 		return;
-	if (ib_req_notify_cq(moder->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
+	if (usecs && run && run <= moder->most)
+		ipoib_moder_again(moder, usecs);
+	else if (ib_req_notify_cq(moder->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
 		napi_schedule(moder->napi);
 }
 

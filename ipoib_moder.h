@@ -11,12 +11,14 @@
 struct ib_cq;
 struct napi_struct;
 
+/* Microseconds until a handler runs again if there was no memory for any receive. */
+#define IPOIB_RX_AGAIN		(20 * USEC_PER_MSEC)
+
 /**
  * struct ipoib_moderation - when an HCA reports completions of a CQ
  * @usecs: microseconds after the first of them, at the latest
  * @frames: as soon as there are so many
- * @adaptive: @usecs and @frames do not count: what is received decides. False where the HCA
- *	does not moderate
+ * @adaptive: @usecs and @frames do not count: what is received decides
  *
  * @usecs and @frames both 0: as the HCA has it without being asked. Written with RTNL held,
  * read also without.
@@ -34,11 +36,13 @@ struct ipoib_moderation {
  * @napi: its handler
  * @dim: measures and chooses a profile; its work applies that. Its state is written by NAPI
  *	and, while the work is due, by the work.
- * @timer: has NAPI run again when memory ran out
+ * @timer: has NAPI look again where the HCA does not moderate, or when memory ran out
+ * @usecs: after so many microseconds; 0 if the CQ is armed at once
  * @most: packets of one report, at most: with more the receives that are posted might not last
+ * @run: packets since the last of these waits; NAPI only
  * @packets: packets received in all; NAPI only
  * @bytes: octets of them; NAPI only
- * @events: completion events, modulo 65536
+ * @events: completion events and timeouts, modulo 65536
  */
 struct ipoib_moder {
 	const struct ipoib_moderation *setting;
@@ -46,7 +50,9 @@ struct ipoib_moder {
 	struct napi_struct *napi;
 	struct dim dim;
 	struct hrtimer timer;
+	unsigned int usecs;
 	unsigned int most;
+	unsigned int run;
 	u64 packets;
 	u64 bytes;
 	u16 events;
@@ -66,10 +72,10 @@ static inline void ipoib_moder_set(struct ipoib_moderation *setting,
 	WRITE_ONCE(setting->adaptive, to->adaptive);
 }
 
-/* No memory for any receive: have the handler run again. Context: bottom halves off. */
-static inline void ipoib_moder_again(struct ipoib_moder *moder)
+/* Have the handler run again after @usecs microseconds. Context: bottom halves off. */
+static inline void ipoib_moder_again(struct ipoib_moder *moder, unsigned int usecs)
 {
-	hrtimer_start(&moder->timer, ms_to_ktime(20), HRTIMER_MODE_REL_PINNED);
+	hrtimer_start(&moder->timer, ns_to_ktime(usecs * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED);
 }
 
 /* Count an event of the CQ. Context: its event handler. */
@@ -82,6 +88,7 @@ static inline void ipoib_moder_event(struct ipoib_moder *moder)
 static inline void ipoib_moder_received(struct ipoib_moder *moder,
 					unsigned int packets, unsigned int bytes)
 {
+	moder->run += packets;
 	moder->packets += packets;
 	moder->bytes += bytes;
 }

@@ -92,7 +92,7 @@ static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 			continue;
 		/* With no receive posted no completion would run this again. */
 		if (rxq->nfree == rxq->size)
-			ipoib_moder_again(&rxq->moder);
+			ipoib_moder_again(&rxq->moder, IPOIB_RX_AGAIN);
 		return;
 	}
 }
@@ -381,7 +381,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 	rxq->cq = ib_create_cq(priv->ca, ipoib_ud_rx_event, NULL, rxq, &attr);
 	if (IS_ERR(rxq->cq))
 		return PTR_ERR(rxq->cq);
-	rxq->moderation.adaptive = priv->ca->ops.modify_cq;
+	rxq->moderation.adaptive = true;
 	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &rxq->moderation, rxq->size / 4);
 	return 0;
 }

@@ -376,7 +376,7 @@ enum ipoib_cm_flag {
 /**
  * struct ipoib_cm_rx - receiving, exists while there are connections
  * @cq: completions of all receives
- * @moder: moderates them; its timer has the handler run again after memory ran out
+ * @moder: moderates them; its timer has the handler try again after memory ran out
  * @bufs: receives of all connections, without SRQ if the HCA has none
  * @pool: single pages
  * @large: pieces of order IPOIB_CM_ORDER, NULL if they are not used

@@ -279,7 +279,7 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		/* Connections may hold all that is posted: then no completion leads here. */
 		if (bufs->srq && ipoib_cm_bufs_posted(bufs) <= READ_ONCE(cm->nconns))
-			ipoib_moder_again(&cm->rx->moder);
+			ipoib_moder_again(&cm->rx->moder, IPOIB_RX_AGAIN);
 		/* The next connection has receives. */
 		if (bufs->qp && !ipoib_cm_bufs_posted(bufs))
 			ipoib_conn_note(bufs->qp->qp_context, IPOIB_CONN_EV_FAILED);
@@ -728,7 +728,7 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 		return;
 	napi_disable(&cm->rx_napi);
 	napi_disable(&cm->tx_napi);
-	/* A handler that has completed arms the CQ after that. */
+	/* A handler that has completed arms the CQ, or a timer, after that. */
 	synchronize_net();
 	ipoib_cm_tx_release(cm);
 	ipoib_cm_rx_free(cm, rx);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # ethtool -c and -C: completions of receives are reported as late, or as many at once, as
-# the administrator says, or as the traffic needs it. What the latter gains bench --count
-# shows. Where the HCA does not moderate NAPI puts interrupts off.
+# the administrator says, by the HCA or by a timer, or as the traffic needs it. What the latter
+# gains bench --count shows.
 #
 #	 node1        node2        node3
 #	OpenSM, mlx5   mlx5         mthca: no moderation
@@ -28,8 +28,9 @@ CASES=(
 	"refused_cm B18 what it refuses for connections only holds for datagrams, and is logged"
 	"connected:before B18 it holds for connections that are made later"
 	"connected:after B18 and for those that there are"
-	"unmoderated B18 where the HCA does not moderate ethtool -C is refused, with the cause"
-	"napi_fewer B18 there a stream takes fewer interrupts with napi_defer_hard_irqs and gro_flush_timeout"
+	"timer B18 where the HCA does not moderate, the next frame within rx-usecs waits for a timer"
+	"timer_fewer B18 and a stream takes fewer interrupts"
+	"timer_frames B18 rx-frames has no effect there, and ethtool says so"
 	"adaptive_kept B18 rx-usecs set meanwhile has no effect, ethtool says so, and counts later"
 	"rings:receives - ethtool -G has fewer receives posted, and more; address and connections stay"
 	"rings:reports B18 a report has a quarter of the receives at most, or what was set, with each number of them"
@@ -107,8 +108,12 @@ not_put_off()
 
 default()
 {
-	check_eq "values" "$(coalesce 2)" "0 0"
-	check_eq "adaptive" "$(adaptive_of 2)" on
+	local node
+
+	for node in 2 3; do
+		check_eq "values" "$(coalesce "$node")" "0 0"
+		check_eq "adaptive" "$(adaptive_of "$node")" on
+	done
 	not_put_off
 }
 
@@ -143,23 +148,18 @@ interrupts_of()
 	echo $(($(interrupts "$1") - before))
 }
 
-# fewer_with NODE COMMAND VALUE VALUE: interrupts are fewer after COMMAND NODE VALUE VALUE
-fewer_with()
-{
-	local without with
-
-	check "none" "$2" "$1" 0 0
-	without=$(interrupts_of "$1" 500)
-	check "set" "$2" "$1" "${@:3}"
-	with=$(interrupts_of "$1" 500)
-	check "back" "$2" "$1" 0 0
-	note "interrupts: $without without, $with with moderation"
-	check_num "with moderation" "$((with * 2))" -lt "$without"
-}
-
+# fewer [NODE]
 fewer()
 {
-	fewer_with 2 moderate 60000 1000
+	local node=${1:-2} without with
+
+	check "none" moderate "$node" 0 0
+	without=$(interrupts_of "$node" 500)
+	check "set" moderate "$node" 60000 1000
+	with=$(interrupts_of "$node" 500)
+	check "back" moderate "$node" 0 0
+	note "interrupts: $without without, $with with moderation"
+	check_num "with moderation" "$((with * 2))" -lt "$without"
 }
 
 kept()
@@ -239,29 +239,39 @@ connected()
 	check "mode" in_mode datagram rc 1 2
 }
 
-unmoderated()
+# The mean of fifty round trips to node 3, one begun each 10 ms, in microseconds
+quick_trips()
+{
+	in_node 1 ping -n -q -c 50 -i 0.01 -w $((20 * SLOW)) "$(ip4 3)" |
+		sed -n 's|^rtt [^=]*= [0-9.]*/\([0-9]*\)\.\([0-9]*\)/.*|\1\2|p'
+}
+
+# The first frame is reported at once, those of the next 40 ms with the end of these.
+timer()
+{
+	local us
+
+	check "set" moderate 3 40000 0
+	check_eq "values" "$(coalesce 3)" "40000 0"
+	us=$(quick_trips)
+	check "back" moderate 3 0 0
+	check_num "microseconds" "$us" -ge 10000
+}
+
+timer_fewer()
+{
+	fewer 3
+}
+
+timer_frames()
 {
 	local out
 
-	check_eq "adaptive" "$(adaptive_of 3)" off
-	check_eq "values" "$(coalesce 3)" "0 0"
-	out=$(in_node 3 ethtool -C ib0 rx-usecs 40 2>&1) && fail "taken"
-	[[ $out == *"the HCA does not moderate"* ]] || fail "says: $out"
-	check_eq "values" "$(coalesce 3)" "0 0"
-}
-
-# defer NODE ROUNDS NANOSECONDS: NAPI arms the CQ after so many rounds without work, one each
-# NANOSECONDS
-defer()
-{
-	in_node "$1" sh -c "cd /sys/class/net/ib0 && echo $2 > napi_defer_hard_irqs &&
-		echo $3 > gro_flush_timeout"
-}
-
-napi_fewer()
-{
-	fewer_with 3 defer 2 60000000
+	out=$(in_node 3 ethtool -C ib0 rx-frames 50 2>&1) || fail "refused: $out"
+	[[ $out == *"rx-frames has no effect"* ]] || fail "says: $out"
+	check_eq "values" "$(coalesce 3)" "0 50"
 	check "ping" ping_lossless 1 "$(ip4 3)" 20
+	check "back" moderate 3 0 0
 }
 
 adaptive_kept()
