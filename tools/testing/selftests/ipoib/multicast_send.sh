@@ -52,8 +52,6 @@ CASES=(
 	"remade_local:239.20.5.3 U50,U13 one made anew with another SL is sent to by that, also if the HCA has no address handle for it at first"
 	"remade_misfit:239.20.5.4 U55,A35 nothing is sent any more to one made anew with another Q_Key"
 	"deleted_joining U50,A26 a sender that hears of the end of a group while it joins it asks once more"
-	"unasked:send U51 a group that is missing is taken for missing, also if the HCA refuses to ask why a join was refused"
-	"unasked:listen U55,U58 and one that does not fit is asked for again"
 	"first_packet:4:40 U50 the first packet to an IPv4 group with a listener arrives 39 times of 40"
 	"first_packet:6:20 U50 and to an IPv6 group 19 times of 20"
 	"order:239.22.0.1 U50 what is sent while the group is being joined arrives once, in order and without delay"
@@ -480,39 +478,6 @@ deleted_joining()
 	check "driver's state" busywait 5000 mcg_is 2 "$mgid" state member
 	capture_stop
 	check "deleted" group_delete 3 "$hex"
-}
-
-# unasked USER: the answer to node 2's join comes after two seconds, and the next message that it
-# sends is refused; so are those for the reports of a listener.
-unasked()
-{
-	local mgid group=239.20.5.5 refusals=1 reason='the SA refuses'
-
-	[ "$1" = send ] || group=239.20.5.6 refusals=4
-	mgid=$(mgid4 "$group")
-	[ "$1" = send ] ||
-		check "made" group_create 1 "$(mgid_full "$mgid" | tr -d :)" 00000b1c 84 00000000
-	monitors_stop
-	klog_mark unasked
-	knob_set 1 delay_ms_mad 2000
-	if [ "$1" = send ]; then
-		udp_to 2 "$group" 7013 1
-	else
-		group_join 2 "$group"
-	fi
-	check "joining" busywait 1000 mcg_is 2 "$mgid" state joining
-	knob_set 2 fail_post_mad "$refusals"
-	check "refused" busywait 5000 knob_is 2 fail_post_mad 0
-	knob_set 1 delay_ms_mad 0
-	if [ "$1" = send ]; then
-		check "driver's state" busywait 1000 mcg_is 2 "$mgid" state absent
-		check_not "a message" klog_has "failed for $(mgid_full "$mgid"),.*$reason"
-	else
-		check "a message" busywait 3000 klog_has "failed for $(mgid_full "$mgid"),.*$reason"
-		check "asked again" slowwait 10 \
-			klog_has "failed for $(mgid_full "$mgid"),.*has not the Q_Key"
-		group_leave
-	fi
 }
 
 # first_group FAMILY I: each time another one
