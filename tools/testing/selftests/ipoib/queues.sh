@@ -21,9 +21,11 @@ GROUP=239.7.7.7
 CASES=(
 	"default - One transmit queue is used, of eight, and the address stays when there are more"
 	"spread - Datagrams of many sockets leave by as many QPs as there are queues"
-	"first B42 Groups and ARP leave by the QP of the address, and the own echo is known"
+	"by_xps - All that may goes by the queue that XPS names"
+	"first B42 Groups and ARP leave by the QP of the address all the same, and the own echo is known"
 	"order B36 Frames that wait for a path leave by their queues, in order"
 	"change - A change of the number loses nothing on the first queue, and streams go on"
+	"stopped - QPs of queues that are not in use do not run"
 	"down - All queues work after the interface was down, and after ethtool -G"
 	"recovers B38 A send that fails stops one QP, which sends again"
 	"refused - More than eight, and none, are refused"
@@ -50,6 +52,24 @@ channels()
 queues()
 {
 	check "$1 queues" in_node 2 ethtool -L ib0 tx "$1"
+}
+
+# xps QUEUE CPUS: processors, a mask in hex, whose frames that queue takes, of those that any may
+xps()
+{
+	check "XPS" in_node 2 sh -c "echo $2 > /sys/class/net/ib0/queues/tx-$1/xps_cpus"
+}
+
+# all_cpus: the mask of all processors
+all_cpus()
+{
+	printf '%x\n' $(((1 << $(nproc)) - 1))
+}
+
+# running: QPs of node 2 that send
+running()
+{
+	rdma res show qp link "$(ibdev 2)/1" | grep -c 'type UD state RTS'
 }
 
 # flows N COUNT: node 2 sends COUNT numbered datagrams from each of N sockets, in turn, to
@@ -96,20 +116,44 @@ spread()
 	check_num "datagrams" "$(frame_count "$(from 2)" ip.proto=17 ip.len=128)" -eq 64
 }
 
+by_xps()
+{
+	local qpn
+
+	queues 4
+	qpn=$(lladdr_qpn 2)
+	check "ping" wait_ping 2 3
+	xps 3 "$(all_cpus)"
+	capture_start xps
+	check "send" flows 32 1
+	busywait 5000 frame_seen dport=7131
+	capture_stop
+	xps 3 0
+	check_num "QPs" "$(qpns "$(from 2)" ip.proto=17 | wc -w)" -eq 1
+	check_num "not that of the address" "$(qpns "$(from 2)" ip.proto=17)" -ne "$qpn"
+}
+
+# XPS would have all by another queue.
 first()
 {
 	local qpn echoes
 
 	queues 4
+	xps 3 "$(all_cpus)"
 	qpn=$(lladdr_qpn 2)
 	echoes=$(xstat 2 rx_own_echo)
 	node_ip 2 neigh flush dev ib0
 	capture_start first
 	check "send" udp_to 2 "$GROUP" 9 20
 	check "ping" wait_ping 2 3
+	# the answer to ARP is for one address
+	node_ip 3 neigh flush dev ib0
+	check "ping" wait_ping 3 2
 	capture_stop
+	xps 3 0
 	check_eq "QPs of groups" "$(qpns "$(from 2)" dport=9)" "$qpn"
-	check_eq "QPs of ARP" "$(qpns "$(from 2)" arp.op=1)" "$qpn"
+	check_eq "QPs of ARP requests" "$(qpns "$(from 2)" arp.op=1)" "$qpn"
+	check_eq "QPs of ARP replies" "$(qpns "$(from 2)" arp.op=2)" "$qpn"
 	check_num "own echoes" $(($(xstat 2 rx_own_echo) - echoes)) -ge 20
 }
 
@@ -171,6 +215,16 @@ change()
 	check "ping" wait_ping 2 3
 }
 
+stopped()
+{
+	queues 4
+	check_eq "of four" "$(running)" 4
+	queues 2
+	check_eq "of two" "$(running)" 2
+	queues 1
+	check_eq "of one" "$(running)" 1
+}
+
 # all_queues_send
 all_queues_send()
 {
@@ -210,9 +264,11 @@ recovers()
 	queues 4
 	check "ping" wait_ping 2 3
 	failed=$(xstat 2 tx_completion_errors)
+	xps 3 "$(all_cpus)"
 	knob_set 2 fail_send 1
-	check "send" flows 32 1
+	check "send" flows 8 1
 	check "a send has failed" busywait 5000 knob_is 2 fail_send 0
+	xps 3 0
 	check "and is counted" busywait 5000 xstat_is 2 tx_completion_errors -gt "$failed"
 	check "ping" wait_ping 2 3
 	all_queues_send
