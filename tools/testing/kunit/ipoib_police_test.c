@@ -169,6 +169,10 @@ static void police_short(struct kunit *test)
 	skb_put_zero(skb, 39);
 	KUNIT_EXPECT_FALSE(test, ipoib_police_is_for(skb));
 	kfree_skb(skb);
+	skb = arp_new(OWN, OTHER);
+	if (skb)
+		skb_trim(skb, IPOIB_HARD_LEN + sizeof(struct arphdr) + IPOIB_LLADDR_LEN - 1);
+	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_SENDER);
 	/* an option of length 0, and one that is cut off */
 	skb = ns_new(OWN, 0, false);
 	if (skb)

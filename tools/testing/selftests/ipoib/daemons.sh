@@ -329,7 +329,7 @@ keepalived()
 	there=$(lladdr 2 | sed 's/../&:/g; s/:$//')
 	box_by_hand
 	node_ip 1 addr add fd09::1/64 dev ib0 nodad
-	node_ip 1 neigh replace "$vip" dev ib0 nud reachable lladdr "$(sed 's/..$/77/' <<< "$there")"
+	node_ip 1 neigh replace "$vip" dev ib0 nud reachable lladdr "${there%??}77"
 	background 2 keepalived -n -l -P -f "$EXAMPLES/keepalived/keepalived.conf" \
 		-p "$TESTDIR/keepalived.pid" -r "$TESTDIR/vrrp.pid" > "$TESTDIR/keepalived.log" 2>&1
 	check "address" slowwait 30 node_ip_has 2 "$vip"

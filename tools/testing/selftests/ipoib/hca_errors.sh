@@ -178,7 +178,7 @@ start()
 post_receives()
 {
 	node_ip 1 link set ib0 down
-	knob_set 1 fail_post_recv 3
+	knob_set 1 fail_post_recv 41
 	check "up" node_ip 1 link set ib0 up
 	check "refused" busywait 5000 knob_is 1 fail_post_recv 0
 	check "carrier" wait_carrier 1

@@ -40,6 +40,7 @@ CASES=(
 	"by_ip_none F72,U49 and nowhere if that has none either"
 	"heard_elsewhere F20,U4,U5,U8 such groups are not joined for who listens to them either"
 	"reports U49,U57 IGMP and MLD reports go out though nobody listens"
+	"router_alert U49 of ICMPv6 with a hop-by-hop header only the messages of MLD do"
 	"appears:239.20.2.1 U53,A6 a listener that appears gets what was sent to all, on a tree of its own"
 	"appears:ff05-2021 U53,A6 the IPv6 one, too"
 	"disappears:239.20.3.1 A6,A32 when the last listener goes, so do the sender's state and the group"
@@ -292,6 +293,31 @@ reports_seen()
 		frame_seen "${where[@]}" icmp6.type=143 mld.group=ff05::2099
 }
 
+# An ICMPv6 message of each type to the group, behind a hop-by-hop header with a router alert
+SEND_ALERTS='
+import socket, sys
+sock = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+sock.setsockopt(socket.IPPROTO_IPV6, 54, bytes([0, 0, 5, 2, 0, 0, 1, 0]))
+for number in sys.argv[2:]:
+    sock.sendto(bytes([int(number)]) + bytes(23),
+                (sys.argv[1], 0, 0, socket.if_nametoindex("ib0")))
+'
+
+router_alert()
+{
+	local before
+
+	udp_to 1 ff02::2078 7005 1
+	check "driver's state" busywait 5000 mcg_is 1 "$(mgid6 2078)" state absent
+	before=$(xstat 1 tx_drop_no_listener)
+	capture_start alerts
+	check "send" in_node 1 python3 -c "$SEND_ALERTS" ff02::2078 128 129 130 131 132 133 142 144
+	check "dropped and counted" busywait 3000 xstat_is 1 tx_drop_no_listener -ge $((before + 5))
+	capture_stop
+	check_eq "sent" "$(frames "$(from 1)" ip6.dst=ff02::2078 -f icmp6.type -f dgid)" \
+		"$(printf "%d $BROADCAST_MGID\n" 130 131 132)"
+}
+
 # in_order PORT: the capture has all datagrams to it from number 0 on, once each
 in_order()
 {
@@ -399,19 +425,30 @@ remade_begin()
 	check "driver's state" busywait 5000 mcg_is 2 "$MGID" state member
 }
 
-# The answers to both reports, and the questions that they lead to. The SA repeats the reports,
-# which are not acted on again.
+# The answers to both reports are refused, and the questions that follow. Without an answer the SA
+# repeats the reports, for less than 5 s; after that only the pause of the driver leads to a question.
 remade_refused()
 {
 	local MGID HEX
 
 	remade_begin 239.20.5.2
-	knob_set 2 fail_post_mad 9
+	knob_set 2 fail_post_mad 1000
 	group_remade 2 "$MGID"
-	check "refused" busywait 15000 knob_is 2 fail_post_mad 0
+	nap 5
+	check_num "refused" "$(knob_get 2 fail_post_mad)" -lt 998
+	knob_set 2 fail_post_mad 0
 	check "a sender again" busywait 20000 join_state_is 2 "$MGID" 0x4
 	check "driver's state" busywait 5000 mcg_is 2 "$MGID" state member
 	check "deleted" group_delete 3 "$HEX"
+}
+
+# sends_by_sl NODE GROUP MGID SL
+sends_by_sl()
+{
+	capture_start by_sl
+	udp_to "$1" "$2" 7012 1
+	capture_stop
+	frame_seen "dgid=$3" "sl=$4" dport=7012
 }
 
 remade_local()
@@ -420,12 +457,14 @@ remade_local()
 
 	remade_begin "$1"
 	klog_mark remade_local
-	knob_set 2 fail_ah 1
+	knob_set 2 fail_ah 1000
 	group_remade 2 "$MGID" 00000b1b 10000000
-	check "refused" busywait 10000 knob_is 2 fail_ah 0
-	check "a message" busywait 3000 klog_has "renewal failed for $(mgid_full "$MGID"),.*the HCA refuses"
+	check "a message" busywait 10000 klog_has "renewal failed for $(mgid_full "$MGID"),.*the HCA refuses"
+	# as above
+	nap 5
+	knob_set 2 fail_ah 0
 	check "a sender again" busywait 20000 join_state_is 2 "$MGID" 0x4
-	nap 1
+	check "asked again" slowwait 20 sends_by_sl 2 "$1" "$MGID" 1
 	capture_start remade_local
 	udp_to 2 "$1" 7012 5
 	capture_stop

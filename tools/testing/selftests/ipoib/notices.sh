@@ -398,7 +398,7 @@ post()
 no_handle()
 {
 	driver_unload
-	knob_set 2 fail_ah 1
+	knob_set 2 fail_ah 3
 	driver_load
 	check "refused" busywait 5000 knob_is 2 fail_ah 0
 	knob_set 2 fail_ah 1

@@ -182,6 +182,7 @@ failed()
 # udp_field NODE NAME: of /proc/net/snmp
 udp_field()
 {
+	# shellcheck disable=SC2016 # of awk
 	in_node "$1" awk -v name="$2" '/^Udp:/ && !n { for (i = 2; i <= NF; i++) if ($i == name) n = i; next }
 		/^Udp:/ { print $n }' /proc/net/snmp
 }
