@@ -151,7 +151,7 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	const struct ipoib_lladdr *to = (const void *)skb->data;
 	struct ipoib_dev *priv = txq->priv;
 	struct ipoib_neigh *neigh;
-	unsigned int mtu;
+	unsigned int mtu, most;
 
 	neigh = ipoib_neigh_find(&priv->neigh, to->gid);
 	if (likely(neigh))
@@ -162,11 +162,12 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		if (!neigh)
 			return;
 	}
-	if (ipoib_cm_is_on(priv) && ipoib_cm_xmit(priv, neigh, skb))
-		return;
 	mtu = READ_ONCE(priv->mcast_mtu);
+	most = ipoib_cm_is_on(priv) ? ipoib_cm_xmit(priv, neigh, skb) : mtu;
+	if (!most)
+		return;
 	if (unlikely(ipoib_ud_too_long(skb, mtu))) {
-		ipoib_pmtu_reject(priv, skb, mtu);
+		ipoib_pmtu_reject(priv, skb, most);
 		return;
 	}
 	/* Its data may have moved. */

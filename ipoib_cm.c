@@ -39,12 +39,14 @@ static bool ipoib_cm_drop_long(struct ipoib_dev *priv, struct sk_buff *skb)
 
 /*
  * There was no connection. The peer hangs on @neigh from now on, and has one made.
- * Returns whether the frame was taken: it is if there is a connection now, or if there may be
+ * Returns as ipoib_cm_xmit(). The frame is taken if there is a connection now, or if there may be
  * one soon and the frame is too long for UD.
  */
-static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, struct sk_buff *skb)
+static unsigned int ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
+				       struct sk_buff *skb)
 {
-	bool fits = !ipoib_ud_too_long(skb, READ_ONCE(cm->priv->mcast_mtu));
+	unsigned int mtu = READ_ONCE(cm->priv->mcast_mtu);
+	bool fits = !ipoib_ud_too_long(skb, mtu);
 	struct ipoib_lladdr to = *(const struct ipoib_lladdr *)skb->data;
 	u8 offers = ipoib_lladdr_flags(&to);
 	struct ipoib_peer *peer = NULL;
@@ -69,6 +71,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, s
 	conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
 	if (conn) {
 		taken = ipoib_conn_xmit(conn, skb);
+		mtu = max(mtu, conn->mtu);
 	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
 		   time_before(jiffies, peer->until)) {
 		ipoib_neigh_park(cm->priv, IPOIB_WAIT_PATH, &peer->queue, IPOIB_NEIGH_QUEUE, skb);
@@ -79,7 +82,7 @@ static bool ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh, s
 	ipoib_peer_put(cm, peer);
 unlock:
 	spin_unlock(&cm->lock);
-	return taken;
+	return taken ? 0 : mtu;
 }
 
 /*
@@ -124,11 +127,14 @@ static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
  * @skb: frame with its &struct ipoib_header; its data may have moved if it is left to UD
  *
  * Context: transmit lock of the queue held, RCU read side
- * Return: true if the frame was taken; false if it is left to UD
+ * Return: 0 if the frame was taken. Else it is left to UD, and this is the longest packet that the
+ * peer takes, over UD or on its connection: the limit for the sender of a packet that is too long
+ * for both (C28).
  */
-bool ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb)
+unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
 	const struct ipoib_lladdr *to = (const void *)skb->data;
+	unsigned int mtu = READ_ONCE(priv->mcast_mtu);
 	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_conn *conn;
 	struct ipoib_peer *peer;
@@ -136,19 +142,19 @@ bool ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_
 
 	offers = ipoib_lladdr_flags(to);
 	if (!(offers & READ_ONCE(cm->offers)) || !ipoib_cm_carries(skb))
-		return false;
+		return mtu;
 	peer = ipoib_cm_peer(neigh, to);
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
 	if (likely(conn)) {
 		if (likely(ipoib_conn_xmit(conn, skb)))
-			return true;
+			return 0;
 		/* What it does not take is for UD, unless it has just been closed. */
 		if (!ipoib_conn_is_closing(conn))
-			return false;
+			return max(mtu, conn->mtu);
 	}
 	/* With no connection, and none to come for now, not even the lock is taken. */
 	if (peer && ipoib_peer_pauses(peer))
-		return ipoib_peer_is_passing(peer) && ipoib_cm_drop_long(priv, skb);
+		return ipoib_peer_is_passing(peer) && ipoib_cm_drop_long(priv, skb) ? 0 : mtu;
 	return ipoib_cm_xmit_slow(cm, neigh, skb);
 }
 
@@ -175,7 +181,7 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 	hash_for_each(cm->peers, i, peer, hash) {
 		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &peer->queue, &dropped);
 		RCU_INIT_POINTER(peer->tx, NULL);
-		WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+		ipoib_peer_set_state(peer, IPOIB_PEER_IDLE);
 		peer->sid = IPOIB_SID_RFC;
 		peer->failures = 0;
 		peer->unverified = false;

@@ -27,7 +27,7 @@ void ipoib_cm_flush(struct ipoib_dev *priv);
 void ipoib_cm_let_go(struct ipoib_dev *priv);
 void ipoib_cm_lose_gid(struct ipoib_dev *priv);
 void ipoib_cm_moderate(struct ipoib_dev *priv);
-bool ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb);
+unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb);
 int ipoib_cm_show(struct seq_file *file, void *unused);
 
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM)

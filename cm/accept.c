@@ -192,8 +192,9 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
  * The CM drops the repetitions of its REQ until the REP is sent.
  *
  * Context: its work
+ * Return: 0; or a negative error, the request is refused, and the caller closes the connection
  */
-void ipoib_conn_grant(struct ipoib_conn *conn)
+int ipoib_conn_grant(struct ipoib_conn *conn)
 {
 	enum ib_cm_rej_reason reason = IB_CM_REJ_NO_QP;
 	struct ipoib_cm *cm = conn->cm;
@@ -202,16 +203,15 @@ void ipoib_conn_grant(struct ipoib_conn *conn)
 	err = ipoib_conn_make(conn);
 	/* It may have been closed meanwhile, and is refused then. */
 	if (ipoib_conn_is_closing(conn))
-		return;
+		return 0;
 	if (!err) {
 		reason = IB_CM_REJ_NO_RESOURCES;
 		err = ipoib_conn_send_rep(conn);
 	}
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "accept", err);
-	if (!err)
-		return;
-	ipoib_conn_reject(conn->id, cm, reason);
-	ipoib_conn_close(conn);
+	if (err)
+		ipoib_conn_reject(conn->id, cm, reason);
+	return err;
 }
 
 /*

@@ -4,8 +4,7 @@
  * only; what has happened to a connection is noted for its work, see ipoib_conn_note():
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
- *	conn.c		the work of a connection: its making, its events and deadlines, its end;
- *			the end of what connections share
+ *	conn.c		the work of a connection: its making, its events and deadlines, its end
  *	connect.c	requesting connections
  *	accept.c	granting connections that peers request
  *	share.c		how many connections there may be, of a port and of all
@@ -201,7 +200,7 @@ enum ipoib_peer_state {
  *	until its neighbour ends, here or in the stack; else it is there for its connections
  * @addr: key, flags zero
  * @tx: connection to send on
- * @state: UP with @tx; written under &ipoib_cm.lock
+ * @state: UP with @tx; written by ipoib_peer_set_state()
  * @sid: first octet of the service ID to ask it by: that it took or asked by, if it
  *	has done either; the other one is tried if it does not know that any more
  * @until: jiffies: end of the pause after a refusal; in IPOIB_PEER_CONNECTING, until then
@@ -634,6 +633,7 @@ struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_neigh *neigh);
+void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state);
 void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
@@ -668,7 +668,6 @@ void ipoib_conn_unmake(struct ipoib_conn *conn);
 /* conn.c */
 void ipoib_conn_work(struct work_struct *work);
 void ipoib_cm_hurry(struct ipoib_cm *cm);
-void ipoib_cm_rx_work(struct work_struct *work);
 
 /* connect.c */
 void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again);
@@ -677,7 +676,7 @@ void ipoib_conn_replied(struct ipoib_conn *conn);
 void ipoib_conn_rejected(struct ipoib_conn *conn);
 
 /* accept.c */
-void ipoib_conn_grant(struct ipoib_conn *conn);
+int ipoib_conn_grant(struct ipoib_conn *conn);
 void ipoib_conn_accepted(struct ipoib_conn *conn);
 void ipoib_cm_unlisten(struct ipoib_cm *cm);
 
@@ -699,6 +698,7 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
 void ipoib_cm_rx_fence(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
+void ipoib_cm_rx_work(struct work_struct *work);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
 bool ipoib_cm_rx_done(const struct ipoib_conn *conn);
 bool ipoib_cm_rx_returned(const struct ipoib_conn *conn);

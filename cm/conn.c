@@ -358,11 +358,11 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 
 	switch (state) {
 	case IPOIB_CONN_PENDING:
-		if (!conn->qp && conn->active)
-			wait = ipoib_conn_request(conn);
-		else if (!conn->qp)
-			ipoib_conn_grant(conn);
-		return wait ?: ipoib_conn_treat(conn);
+		if (!conn->qp)
+			wait = conn->active ? ipoib_conn_request(conn) : ipoib_conn_grant(conn);
+		if (wait < 0)
+			ipoib_conn_close(conn);
+		return wait > 0 ? wait : ipoib_conn_treat(conn);
 	case IPOIB_CONN_ESTABLISHED:
 		return ipoib_conn_treat(conn);
 	case IPOIB_CONN_CLOSING:
@@ -434,42 +434,4 @@ void ipoib_cm_let_go(struct ipoib_dev *priv)
 	/* The last one is released with the lock held. */
 	spin_lock_bh(&cm->lock);
 	spin_unlock_bh(&cm->lock);
-}
-
-/* ---- what connections share ---- */
-
-/* With its SRQ, which has failed. */
-static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
-{
-	struct ipoib_conn *conn;
-
-	spin_lock_bh(&cm->lock);
-	if (!list_empty(&cm->conns))
-		netdev_warn(cm->priv->netdev,
-			    "a queue of all connections has failed, closing them\n");
-	list_for_each_entry(conn, &cm->conns, list)
-		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
-	/* No receive of it is waited for. */
-	list_for_each_entry(conn, &cm->closing, list)
-		ipoib_conn_kick(conn);
-	spin_unlock_bh(&cm->lock);
-}
-
-/**
- * ipoib_cm_rx_work - give back what connections share, or end them as it has failed
- * @work: &ipoib_cm.rx_work
- *
- * Context: process
- */
-void ipoib_cm_rx_work(struct work_struct *work)
-{
-	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
-
-	mutex_lock(&cm->mutex);
-	/* One may be counted now, but it has to come by the mutex to use what is released. */
-	if (!READ_ONCE(cm->nconns))
-		ipoib_cm_rx_release(cm);
-	else if (ipoib_cm_srq_has_failed(cm))
-		ipoib_cm_rx_close_all(cm);
-	mutex_unlock(&cm->mutex);
 }

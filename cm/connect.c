@@ -134,7 +134,7 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 			ipoib_peer_no_room(cm, peer);
 		return;
 	}
-	WRITE_ONCE(peer->state, IPOIB_PEER_CONNECTING);
+	ipoib_peer_set_state(peer, IPOIB_PEER_CONNECTING);
 	WRITE_ONCE(peer->until, jiffies + IPOIB_CM_SETUP_MAX);
 	ipoib_peer_settle(cm, peer);
 }
@@ -173,7 +173,7 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 		return 0;
 	if (peer->state != IPOIB_PEER_CONNECTING)
 		return -ECANCELED;
-	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+	ipoib_peer_set_state(peer, IPOIB_PEER_IDLE);
 	__ipoib_conn_close(conn);
 	ipoib_peer_connect(cm, peer, conn->transport, false);
 	return -ECANCELED;
@@ -184,7 +184,8 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
  * @conn: the connection, without QP
  *
  * Context: its work
- * Return: how many jiffies to wait, at most, until it is called again, or 0
+ * Return: how many jiffies to wait, at most, until it is called again; 0; or a negative error, and
+ * the caller closes the connection
  */
 long ipoib_conn_request(struct ipoib_conn *conn)
 {
@@ -199,11 +200,11 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	if (ret > 0)
 		return ret;
 	if (ret)
-		goto close;
+		goto trace;
 	id = ib_create_cm_id(cm->priv->ca, ipoib_conn_event, conn);
 	ret = PTR_ERR_OR_ZERO(id);
 	if (ret)
-		goto close;
+		goto trace;
 	WRITE_ONCE(conn->id, id);
 	ret = ipoib_conn_make(conn);
 	/* That takes long for the first one: it may have been closed, or the peer was faster. */
@@ -213,11 +214,9 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 	spin_unlock_bh(&cm->lock);
 	if (!ret)
 		ret = ipoib_conn_ask(conn, &rec);
-close:
+trace:
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "request", ret);
-	if (ret)
-		ipoib_conn_close(conn);
-	return 0;
+	return ret;
 }
 
 /* ---- what the peer answers ---- */
@@ -302,7 +301,7 @@ static void ipoib_conn_refused(struct ipoib_conn *conn)
 		return;
 	}
 	/* That is no failure of the peer. */
-	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+	ipoib_peer_set_state(peer, IPOIB_PEER_IDLE);
 	__ipoib_conn_close(conn);
 	ipoib_peer_connect(cm, peer, conn->transport, true);
 }

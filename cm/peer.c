@@ -193,30 +193,51 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoi
 /* ---- how one is sent to ---- */
 
 /**
- * ipoib_peer_release - end the waiting of frames for a connection
+ * ipoib_peer_set_state - change how a peer is sent to
+ * @peer: the peer
+ * @state: new state; a state that cannot follow the present one is warned of
+ *
+ * Context: &ipoib_cm.lock held
+ */
+void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state)
+{
+	static const u8 follow[] = {
+		[IPOIB_PEER_IDLE]	= BIT(IPOIB_PEER_IDLE) | BIT(IPOIB_PEER_CONNECTING) |
+					  BIT(IPOIB_PEER_UP) | BIT(IPOIB_PEER_REFUSED),
+		[IPOIB_PEER_CONNECTING]	= BIT(IPOIB_PEER_IDLE) | BIT(IPOIB_PEER_UP) |
+					  BIT(IPOIB_PEER_REFUSED),
+		[IPOIB_PEER_UP]		= BIT(IPOIB_PEER_IDLE) | BIT(IPOIB_PEER_UP),
+		[IPOIB_PEER_REFUSED]	= BIT(IPOIB_PEER_IDLE) | BIT(IPOIB_PEER_CONNECTING) |
+					  BIT(IPOIB_PEER_UP) | BIT(IPOIB_PEER_REFUSED),
+	};
+
+	WARN_ON_ONCE(!(follow[peer->state] & BIT(state)));
+	WRITE_ONCE(peer->state, state);
+}
+
+/**
+ * ipoib_peer_release - send the frames that wait for a connection, or judge them anew without
  * @cm: connected mode of the interface
  * @peer: the peer they are for
- * @conn: what they go on, or NULL. The senders of those that are too long for that get an error,
- *	but for a reason that may pass
+ * @conn: the connection that takes them, or NULL. The rest goes back to the work of the neighbour,
+ *	which drops it or has its senders get an error
  *
  * Context: &ipoib_cm.lock held
  */
 void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn)
 {
-	struct sk_buff_head frames;
+	struct sk_buff_head frames, left;
 	struct sk_buff *skb;
 
 	lockdep_assert_held(&cm->lock);
 	__skb_queue_head_init(&frames);
+	__skb_queue_head_init(&left);
 	ipoib_neigh_unpark(cm->priv, IPOIB_WAIT_PATH, &peer->queue, &frames);
-	while ((skb = __skb_dequeue(&frames))) {
-		if (conn && ipoib_conn_xmit(conn, skb))
-			continue;
-		if (conn || !ipoib_peer_is_passing(peer))
-			ipoib_pmtu_reject(cm->priv, skb, READ_ONCE(cm->priv->mcast_mtu));
-		else
-			ipoib_drop(cm->priv, skb, IPOIB_TX_FLUSHED);
-	}
+	while ((skb = __skb_dequeue(&frames)))
+		if (!conn || !ipoib_conn_xmit(conn, skb))
+			__skb_queue_tail(&left, skb);
+	if (!skb_queue_empty(&left))
+		ipoib_neigh_resend(cm->priv, peer->addr.gid, &left);
 }
 
 /**
@@ -233,7 +254,7 @@ void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	WRITE_ONCE(peer->until, jiffies +
 		   ipoib_backoff(peer->failures, IPOIB_CM_RETRY_MIN,
 				 IPOIB_CM_RETRY_MAX));
-	WRITE_ONCE(peer->state, IPOIB_PEER_REFUSED);
+	ipoib_peer_set_state(peer, IPOIB_PEER_REFUSED);
 	ipoib_peer_release(cm, peer, NULL);
 }
 
@@ -265,7 +286,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	conn->asked_at = jiffies;
 	ipoib_touch(&conn->used);
 	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
-	WRITE_ONCE(peer->state, IPOIB_PEER_UP);
+	ipoib_peer_set_state(peer, IPOIB_PEER_UP);
 	/* What comes finds the connection, and goes behind these. */
 	ipoib_peer_release(cm, peer, conn);
 	rcu_assign_pointer(peer->tx, conn);
@@ -365,7 +386,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_
 	ipoib_conn_prove(conn);
 	flags = READ_ONCE(conn->flags);
 	RCU_INIT_POINTER(peer->tx, NULL);
-	WRITE_ONCE(peer->state, IPOIB_PEER_IDLE);
+	ipoib_peer_set_state(peer, IPOIB_PEER_IDLE);
 	if (!peer->failures)
 		WRITE_ONCE(peer->passing_until, jiffies + IPOIB_CM_PASSING);
 	peer->unverified = !(flags & BIT(IPOIB_CONN_EV_PROVEN)) &&

@@ -151,26 +151,18 @@ static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
  * @conn: the connection, read under RCU
  * @skb: frame with its &struct ipoib_header
  *
- * If it fits neither the connection nor UD, the sender gets the greater of both in an ICMP error,
- * which is what the peer takes (C28).
- *
  * Context: bottom halves off, RCU read side
- * Return: true if the frame was taken; false if the connection has just been closed, or if the
- * frame is too long for it and left to UD
+ * Return: true if the frame was taken; false if it is longer than the connection takes, or if the
+ * connection has just been closed
  */
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 {
 	struct sk_buff_head *backlog = &conn->backlog;
 	struct ipoib_dev *priv = conn->cm->priv;
-	unsigned int mtu = READ_ONCE(priv->mcast_mtu);
 	bool shut;
 
-	if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN)) {
-		if (conn->mtu <= mtu || !ipoib_ud_too_long(skb, mtu))
-			return false;
-		ipoib_pmtu_reject(priv, skb, conn->mtu);
-		return true;
-	}
+	if (unlikely(skb->len > conn->mtu + IPOIB_HARD_LEN))
+		return false;
 	ipoib_touch(&conn->used);
 	if (unlikely(!ipoib_conn_checksum(skb))) {
 		ipoib_drop(priv, skb, IPOIB_TX_MAP);
