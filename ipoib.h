@@ -93,7 +93,7 @@
  *	flight ever uses a destroyed handle, and no reference is counted for it
  *	per packet.
  * &struct ipoib_conn
- *	is published with nothing and owned by its work (cm/conn.c), which makes
+ *	is published with nothing and owned by its work (cm/work.c), which makes
  *	what it needs. It has a reference of its life, which the work drops, and
  *	one of each queueing of the work. Senders find it under RCU in
  *	&ipoib_peer.tx; callbacks of the CM have it as their context; the

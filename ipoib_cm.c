@@ -5,7 +5,7 @@
  * What is sent to a peer (cm/peer.c) takes its connection if there is one, and
  * else UD, while a connection is being made (cm/connect.c). What there is of peers
  * and connections comes and goes with the interface, up and down; the life of each
- * connection is in cm/conn.c.
+ * connection is in cm/conn.c and cm/work.c.
  */
 #include <linux/random.h>
 #include <linux/rtnetlink.h>

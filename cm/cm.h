@@ -4,11 +4,12 @@
  * only; what has happened to a connection is noted for its work, see ipoib_conn_note():
  *
  *	ipoib_cm.c	which frames go on connections; mode and transport
- *	conn.c		the work of a connection: its making, its events and deadlines, its end
+ *	work.c		the work of a connection: its making, its events and deadlines, its end
  *	connect.c	requesting connections
  *	accept.c	granting connections that peers request
  *	share.c		how many connections there may be, of a port and of all
- *	qp.c		a connection, its QP and its identifier; what the CM reports
+ *	conn.c		a connection: its state, which other connections it replaces, its close
+ *	qp.c		the QP of a connection, and messages of the CM
  *	peer.c		peers, their ports, and what is sent on
  *	rx.c		receiving
  *	tx.c		sending
@@ -83,7 +84,7 @@
  * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
  * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
  * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog detects connections that are stuck (conn.c).
+ * watchdog detects connections that are stuck (work.c).
  */
 #define IPOIB_RC_RETRY		7
 
@@ -651,21 +652,23 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port);
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs);
-struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp);
-void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
-void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer);
 int ipoib_conn_make(struct ipoib_conn *conn);
-void ipoib_conn_supersede(struct ipoib_conn *conn);
-void ipoib_conn_settle(struct ipoib_conn *conn);
+void ipoib_conn_unmake(struct ipoib_conn *conn);
 int ipoib_conn_qp_run(struct ipoib_conn *conn);
 void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_reason reason);
 int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event);
+
+/* conn.c */
+struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp);
+void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
+void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer);
+void ipoib_conn_supersede(struct ipoib_conn *conn);
+void ipoib_conn_settle(struct ipoib_conn *conn);
 void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
-void ipoib_conn_unmake(struct ipoib_conn *conn);
 
-/* conn.c */
+/* work.c */
 void ipoib_conn_work(struct work_struct *work);
 void ipoib_cm_hurry(struct ipoib_cm *cm);
 

@@ -216,7 +216,7 @@ void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state)
 }
 
 /**
- * ipoib_peer_release - send the frames that wait for a connection, or judge them anew without
+ * ipoib_peer_release - send the frames that wait for a connection, or check them anew without
  * @cm: connected mode of the interface
  * @peer: the peer they are for
  * @conn: the connection that takes them, or NULL. The rest goes back to the work of the neighbour,
