@@ -429,7 +429,7 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 	cm->seed = get_random_u32();
 	cm->srq_size = ipoib_cm_srq_size(priv);
 	INIT_DELAYED_WORK(&cm->rx_work, ipoib_cm_rx_work);
-	netif_napi_add(priv->netdev, &cm->rx_napi, ipoib_cm_rx_poll);
+	ipoib_cm_rx_init(cm);
 	netif_napi_add_tx(priv->netdev, &cm->tx_napi, ipoib_cm_tx_poll);
 	priv->cm = cm;
 	return 0;
@@ -473,7 +473,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	/* There is no SRQ any more whose events start it. */
 	cancel_delayed_work_sync(&cm->rx_work);
 	netif_napi_del(&cm->tx_napi);
-	netif_napi_del(&cm->rx_napi);
+	ipoib_cm_rx_exit(cm);
 	WARN_ON_ONCE(cm->npeers);
 	destroy_workqueue(cm->wq);
 	priv->cm = NULL;

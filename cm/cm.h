@@ -38,6 +38,8 @@
  */
 #define IPOIB_CM_CQ_CONNS	32
 #define IPOIB_CM_CQS		512
+/* Receive queues of an interface, which spread connections over CPUs, at most. */
+#define IPOIB_CM_RXQS		4
 /* Shares of an interface: ports of the fabric are hashed to them. */
 #define IPOIB_CM_SHARES		256
 /* Of the hash table of peers, in which nothing is searched for a frame that has a connection. */
@@ -321,7 +323,8 @@ struct ipoib_cm_bufs {
  * @deadline: jiffies; until then it may take to become established, or to close; for its work
  * @asked_at: jiffies when its work last found that all that was sent may have been answered
  * @bufs: own receive buffers, on an HCA without SRQ
- * @tx_cq: the CQ for sends, NULL before it has what connections share
+ * @rxq: its receives complete there; NULL before it has what connections share
+ * @tx_cq: the CQ for sends, NULL until then, too
  * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
  * @peer_list: in &ipoib_peer.conns
  */
@@ -359,6 +362,7 @@ struct ipoib_conn {
 	unsigned long deadline;
 	unsigned long asked_at;
 	struct ipoib_cm_bufs *bufs;
+	struct ipoib_cm_rxq *rxq;
 	struct ipoib_cm_tx_cq *tx_cq;
 	struct list_head list;
 	struct list_head peer_list;
@@ -374,30 +378,45 @@ enum ipoib_cm_flag {
 };
 
 /**
+ * struct ipoib_cm_rxq - a receive queue: a CQ and its handler
+ * @cm: connected mode of the interface
+ * @cq: completions of receives; there while &ipoib_cm.rx is
+ * @napi: handler
+ * @moder: moderates completions. The timer of the first queue has receives posted again after
+ *	memory ran out.
+ * @wc: scratch for polling
+ * @since: completions since the CQ was last empty; handler only
+ * @rounds: times that the handler has been through the whole CQ
+ * @conns: connections whose receives complete here, under &ipoib_cm.mutex
+ */
+struct ipoib_cm_rxq {
+	struct ipoib_cm *cm;
+	struct ib_cq *cq;
+	struct napi_struct napi;
+	struct ipoib_moder moder;
+	struct ib_wc wc[16];
+	unsigned int since;
+	unsigned int rounds;
+	unsigned int conns;
+};
+
+/**
  * struct ipoib_cm_rx - receiving, exists while there are connections
- * @cq: completions of all receives
- * @moder: moderates them; its timer has the handler try again after memory ran out
  * @bufs: receives of all connections, without SRQ if the HCA has none
  * @pool: single pages
  * @large: pieces of order IPOIB_CM_ORDER, NULL if they are not used
  * @npages: of a receive
- * @lock: protects the pool's side of allocation, @wr and what is free
+ * @lock: protects the allocation of pages, @wr, @margin and the free slots
  * @wr: scratch for a chain of receives
- * @wc: scratch for polling
- * @since: completions since the last round of the handler
- * @margin: receives posted beyond one for each connection; handler only
+ * @margin: receives posted beyond one for each connection
  */
 struct ipoib_cm_rx {
-	struct ib_cq *cq;
-	struct ipoib_moder moder;
 	struct ipoib_cm_bufs bufs;
 	struct page_pool *pool;
 	struct page_pool *large;
 	unsigned int npages;
 	spinlock_t lock; /* see above */
 	struct ib_recv_wr wr[IPOIB_CM_BATCH];
-	struct ib_wc wc[16];
-	unsigned int since;
 	unsigned int margin;
 };
 
@@ -429,14 +448,14 @@ struct ipoib_cm_tx_cq {
  * @seed: of the hash that assigns ports to shares
  * @closing: those that are, until they are dead
  * @gone: woken when there is none, closing or not
- * @mutex: protects @rx and @tx_cq: what all connections share
+ * @mutex: protects @rx, @rxq and @tx_cq: what all connections share
  * @rx: receiving
+ * @rxq: receive queues
+ * @nrxq: how many; does not change
  * @flags: see &enum ipoib_cm_flag
  * @srq_size: receives of the SRQ that runs, or of that which will be tried; 0 where connections
  *	have receives of their own, as the HCA has none, or has refused it
  * @srq_logged: it was logged that none could be made; with @mutex held
- * @rx_napi: handler of receives
- * @rx_rounds: times it has been through all that there was
  * @tx_napi: handler of sends
  * @tx_cq: CQs for sends
  * @tx_ready: CQs that have something, set by their events
@@ -466,11 +485,11 @@ struct ipoib_cm {
 
 	struct mutex mutex; /* what connections share */
 	struct ipoib_cm_rx *rx;
+	struct ipoib_cm_rxq rxq[IPOIB_CM_RXQS];
+	unsigned int nrxq;
 	unsigned long flags;
 	unsigned int srq_size;
 	bool srq_logged;
-	struct napi_struct rx_napi;
-	unsigned int rx_rounds;
 	struct napi_struct tx_napi;
 	struct ipoib_cm_tx_cq tx_cq[IPOIB_CM_CQS];
 	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
@@ -699,7 +718,10 @@ unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
-void ipoib_cm_rx_fence(struct ipoib_cm *cm);
+void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq);
+void ipoib_cm_rx_deal(struct ipoib_conn *conn);
+void ipoib_cm_rx_init(struct ipoib_cm *cm);
+void ipoib_cm_rx_exit(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 void ipoib_cm_rx_work(struct work_struct *work);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
@@ -708,7 +730,6 @@ bool ipoib_cm_rx_returned(const struct ipoib_conn *conn);
 void ipoib_cm_rx_lost(struct ipoib_conn *conn);
 void ipoib_cm_rx_remove(struct ipoib_conn *conn);
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file);
-int ipoib_cm_rx_poll(struct napi_struct *napi, int budget);
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv);
 
 #endif /* IPOIB_CM_PRIVATE_H */

@@ -411,6 +411,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_pe
 {
 	const struct ipoib_conn *conn;
 	struct ipoib_dev *priv = cm->priv;
+	const struct ipoib_cm_rxq *rxq;
 	const struct ib_qp *qp;
 	u32 lid;
 
@@ -421,7 +422,8 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_pe
 	list_for_each_entry(conn, &peer->conns, peer_list) {
 		qp = READ_ONCE(conn->qp);
 		lid = ipoib_has_roce(priv) ? 0 : conn->port << READ_ONCE(priv->lmc);
-		seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u dlid=0x%04x\n",
+		rxq = READ_ONCE(conn->rxq);
+		seq_printf(file, "  connection: %s %s %s %s mtu=%u qp=0x%06x idle=%us used=%u waiting=%u dlid=0x%04x rx=%d\n",
 			   conn->state == IPOIB_CONN_ESTABLISHED ? "established" :
 			   conn->active ? "connecting" : "accepting",
 			   conn->transport == IPOIB_LLADDR_UC ? "uc" : "rc",
@@ -429,6 +431,7 @@ void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_pe
 			   conn->duplex ? "both" : "one", conn->mtu, qp ? qp->qp_num : 0,
 			   jiffies_to_msecs(jiffies - READ_ONCE(conn->used)) / 1000,
 			   conn->ring.slots ? ipoib_ring_used(&conn->ring) : 0,
-			   skb_queue_len_lockless(&conn->backlog), lid);
+			   skb_queue_len_lockless(&conn->backlog), lid,
+			   rxq ? (int)(rxq - cm->rxq) : -1);
 	}
 }

@@ -159,7 +159,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 		.event_handler = ipoib_conn_qp_event,
 		.qp_context = conn,
 		.send_cq = conn->tx_cq->cq,
-		.recv_cq = cm->rx->cq,
+		.recv_cq = conn->rxq->cq,
 		.srq = cm->rx->bufs.srq,
 		.cap.max_send_wr = conn->ring.slots ? IPOIB_CM_RING : 1,
 		.cap.max_send_sge = conn->ring.slots ? conn->ring.max_sge : 1,
@@ -242,6 +242,8 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 	err = ipoib_cm_rx_get(cm);
 	if (!err)
 		err = ipoib_cm_tx_get_cq(conn);
+	if (!err)
+		ipoib_cm_rx_deal(conn);
 	mutex_unlock(&cm->mutex);
 	if (!err && (conn->active || conn->duplex))
 		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,
@@ -272,6 +274,7 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 	if (!conn->tx_cq)
 		return;
 	mutex_lock(&cm->mutex);
+	conn->rxq->conns--;
 	conn->tx_cq->conns--;
 	mutex_unlock(&cm->mutex);
 }

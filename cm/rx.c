@@ -2,9 +2,9 @@
 /*
  * Connected mode, receive side.
  *
- * All connections of an interface take their receives from one SRQ, and all
- * complete into one CQ. On an HCA without SRQ each connection has a few
- * receives of its own. A receive is a
+ * All connections of an interface take their receives from one SRQ. They are dealt out to a few
+ * receive queues, each with a CQ, a vector and a handler, so peers are spread over CPUs. On an HCA
+ * without SRQ each connection has a few receives of its own. A receive is a
  * page, and for what is longer pieces of four pages; of a message shorter than a buffer
  * only those that hold it go up the stack. Where there is no memory in pieces of four
  * pages single ones do.
@@ -279,7 +279,7 @@ static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		/* Connections may hold all that is posted: then no completion leads here. */
 		if (bufs->srq && ipoib_cm_bufs_posted(bufs) <= READ_ONCE(cm->nconns))
-			ipoib_moder_again(&cm->rx->moder, IPOIB_RX_AGAIN);
+			ipoib_moder_again(&cm->rxq[0].moder, IPOIB_RX_AGAIN);
 		/* The next connection has receives. */
 		if (bufs->qp && !ipoib_cm_bufs_posted(bufs))
 			ipoib_conn_note(bufs->qp->qp_context, IPOIB_CONN_EV_FAILED);
@@ -345,15 +345,16 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
  * A short message is copied and its page stays in the slot. The pages of a long one become
  * fragments, behind its encapsulation header, and the slot needs new ones.
  */
-static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm, struct ipoib_cm_slot *slot,
+static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm_rxq *rxq, struct ipoib_cm_slot *slot,
 				       unsigned int len)
 {
+	struct ib_device *ca = rxq->cm->priv->ca;
 	bool copy = len <= IPOIB_ENCAP_LEN + IPOIB_CM_RX_COPY;
 	unsigned int head = copy ? len : IPOIB_ENCAP_LEN;
 	unsigned int i, part, size;
 	struct sk_buff *skb;
 
-	skb = ipoib_rx_alloc_skb(&cm->rx_napi,
+	skb = ipoib_rx_alloc_skb(&rxq->napi,
 				 IPOIB_LLADDR_LEN + head + (copy ? 0 : IPOIB_RX_LINEAR));
 	if (unlikely(!skb))
 		return NULL;
@@ -361,8 +362,7 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm *cm, struct ipoib_cm_slot
 	for (i = 0; len; i++, len -= part) {
 		size = ipoib_cm_slot_size(slot, i);
 		part = min(len, size);
-		ib_dma_sync_single_for_cpu(cm->priv->ca, slot->sge[i].addr,
-					   part, DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_cpu(ca, slot->sge[i].addr, part, DMA_FROM_DEVICE);
 		if (!i)
 			skb_put_data(skb, page_address(slot->page[0]), head);
 		if (copy)
@@ -383,7 +383,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	struct ipoib_header *header;
 	struct sk_buff *skb;
 
-	skb = ipoib_cm_rx_skb(cm, &bufs->slots[wc->wr_id], wc->byte_len);
+	skb = ipoib_cm_rx_skb(conn->rxq, &bufs->slots[wc->wr_id], wc->byte_len);
 	if (unlikely(!skb)) {
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		return;
@@ -407,7 +407,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 			ipoib_touch(&conn->peer->last_rx);
 		ipoib_conn_note_proof(conn);
 	}
-	ipoib_rx_deliver(cm->priv, &cm->rx_napi, skb);
+	ipoib_rx_deliver(cm->priv, &conn->rxq->napi, skb);
 }
 
 static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
@@ -459,97 +459,123 @@ static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm, uns
 	spin_unlock(&rx->lock);
 }
 
+/*
+ * So many completions have been found since the CQ was last empty, and as many receives may have
+ * been used up before the handler ran. If that is half of the margin, double it, so only the
+ * beginning of the next burst meets with RNR NAKs.
+ */
+static void ipoib_cm_rx_widen(struct ipoib_cm_rx *rx, unsigned int since)
+{
+	if (likely(since < READ_ONCE(rx->margin) / 2) || READ_ONCE(rx->margin) >= rx->bufs.size)
+		return;
+	spin_lock(&rx->lock);
+	if (since >= rx->margin / 2)
+		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.size));
+	spin_unlock(&rx->lock);
+}
+
 /* Returns how many completions were worked on. */
-static int ipoib_cm_rx_reap(struct ipoib_cm *cm, int budget)
+static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 {
 	struct ipoib_cm_tally tally = {};
+	struct ipoib_cm *cm = rxq->cm;
 	struct ipoib_cm_rx *rx = cm->rx;
 	int done = 0, want, i, n;
 
 	while (done < budget) {
-		want = min_t(int, budget - done, ARRAY_SIZE(rx->wc));
-		n = ib_poll_cq(rx->cq, want, rx->wc);
+		want = min_t(int, budget - done, ARRAY_SIZE(rxq->wc));
+		n = ib_poll_cq(rxq->cq, want, rxq->wc);
 		for (i = 0; i < n; i++)
-			ipoib_cm_rx_complete(cm, &rx->wc[i], &tally);
+			ipoib_cm_rx_complete(cm, &rxq->wc[i], &tally);
 		ipoib_cm_srq_refill(rx, cm, IPOIB_CM_BATCH);
 		if (n > 0)
 			done += n;
 		if (n < want)
 			break;
 	}
-	/*
-	 * So many completions have been found since the CQ was last empty, and as many receives
-	 * may have been used up before this ran. If that is half of the margin, double it, so
-	 * only the beginning of the next burst meets with RNR NAKs.
-	 */
-	rx->since += done;
-	if (rx->since >= rx->margin / 2 && rx->margin < rx->bufs.size)
-		WRITE_ONCE(rx->margin, min(2 * rx->margin, rx->bufs.size));
+	rxq->since += done;
+	ipoib_cm_rx_widen(rx, rxq->since);
 	ipoib_cm_srq_refill(rx, cm, 1);
 	if (tally.packets) {
 		ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally.packets, tally.bytes);
 		ipoib_stat_add(cm->priv, IPOIB_CM_RX, tally.packets);
-		ipoib_moder_received(&rx->moder, tally.packets, tally.bytes);
+		ipoib_moder_received(&rxq->moder, tally.packets, tally.bytes);
 	}
 	return done;
 }
 
-/**
- * ipoib_cm_rx_poll - completion handler of receives
- * @napi: &ipoib_cm.rx_napi
- * @budget: as NAPI has it
- *
- * Return: as NAPI wants it
- */
-int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
+/* Completion handler of receives, &ipoib_cm_rxq.napi */
+static int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 {
-	struct ipoib_cm *cm = container_of(napi, struct ipoib_cm, rx_napi);
-	int done = ipoib_cm_rx_reap(cm, budget);
+	struct ipoib_cm_rxq *rxq = container_of(napi, struct ipoib_cm_rxq, napi);
+	int done = ipoib_cm_rx_reap(rxq, budget);
 
 	/* If it is never empty, as many as it holds are all that it held. */
-	if (done < budget || cm->rx->since > cm->rx->cq->cqe) {
-		cm->rx->since = 0;
+	if (done < budget || rxq->since > rxq->cq->cqe) {
+		rxq->since = 0;
 		/* Pairs with ipoib_cm_rx_fence(): receives are looked at no more. */
-		smp_store_release(&cm->rx_rounds, cm->rx_rounds + 1);
+		smp_store_release(&rxq->rounds, rxq->rounds + 1);
 	}
 	if (done >= budget)
 		return budget;
-	ipoib_moder_complete(&cm->rx->moder, done);
+	ipoib_moder_complete(&rxq->moder, done);
 	return done;
 }
 
 /**
  * ipoib_cm_rx_fence - wait until the handler has seen all there was
- * @cm: connected mode of the interface, with at least one connection or &ipoib_cm.mutex held
+ * @rxq: the queue, of at least one connection
  *
  * Completions that were in the CQ before the call have been worked on when it
  * returns: the round after the next began after the call.
  *
  * Context: process
  */
-void ipoib_cm_rx_fence(struct ipoib_cm *cm)
+void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq)
 {
-	unsigned int start = READ_ONCE(cm->rx_rounds);
+	unsigned int start = READ_ONCE(rxq->rounds);
 
 	do {
-		ipoib_ud_schedule(&cm->rx_napi);
+		ipoib_ud_schedule(&rxq->napi);
 		schedule_timeout_uninterruptible(1);
 		/* Pairs with ipoib_cm_rx_poll(). */
-	} while (smp_load_acquire(&cm->rx_rounds) - start < 2);
+	} while (smp_load_acquire(&rxq->rounds) - start < 2);
 }
 
 /* IB_EVENT_CQ_ERR, the only event of a CQ. */
 static void ipoib_cm_rx_cq_error(struct ib_event *event, void *ctx)
 {
-	ipoib_cm_srq_fail(ctx);
+	struct ipoib_cm_rxq *rxq = ctx;
+
+	ipoib_cm_srq_fail(rxq->cm);
 }
 
 static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 {
-	struct ipoib_cm *cm = ctx;
+	struct ipoib_cm_rxq *rxq = ctx;
 
-	ipoib_moder_event(&cm->rx->moder);
-	ipoib_ud_schedule(&cm->rx_napi);
+	ipoib_moder_event(&rxq->moder);
+	ipoib_ud_schedule(&rxq->napi);
+}
+
+/**
+ * ipoib_cm_rx_deal - choose the receive queue of a connection
+ * @conn: the connection, which counts for &ipoib_conn.rxq after that: the one with the fewest
+ *
+ * Context: &ipoib_cm.mutex held
+ */
+void ipoib_cm_rx_deal(struct ipoib_conn *conn)
+{
+	struct ipoib_cm *cm = conn->cm;
+	struct ipoib_cm_rxq *rxq = cm->rxq;
+	unsigned int i;
+
+	lockdep_assert_held(&cm->mutex);
+	for (i = 1; i < cm->nrxq; i++)
+		if (cm->rxq[i].conns < rxq->conns)
+			rxq = &cm->rxq[i];
+	rxq->conns++;
+	WRITE_ONCE(conn->rxq, rxq);
 }
 
 /* ---- what connections share ---- */
@@ -561,9 +587,11 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_
 	unsigned int size = min_t(unsigned int, IPOIB_CM_POOL_RING,
 				  rx->bufs.size * rx->npages) >> order;
 
+	bool one = rx->bufs.size && cm->nrxq == 1;
+
 	/* With receives of their own connections allocate outside of the handler, too. */
-	return ipoib_pool_create(cm->priv->ca, NULL, rx->bufs.size ? &cm->rx_napi : NULL, 0,
-				 order, size);
+	return ipoib_pool_create(cm->priv->ca, NULL, one ? &cm->rxq[0].napi : NULL, 0, order,
+				 size);
 }
 
 /* If the HCA refuses one, try smaller ones, and then do without. */
@@ -595,11 +623,39 @@ static void ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	cm->srq_logged = true;
 }
 
+static int ipoib_cm_rxq_create(struct ipoib_cm_rxq *rxq)
+{
+	struct ipoib_cm *cm = rxq->cm;
+	struct ib_cq_init_attr attr = {
+		.comp_vector = ipoib_ud_vector(cm->priv, rxq - cm->rxq),
+		.cqe = cm->srq_size ?: ipoib_cm_room(cm) * IPOIB_CM_OWN_BUFS,
+	};
+	struct ib_cq *cq;
+
+	cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, ipoib_cm_rx_cq_error, rxq, &attr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	rxq->cq = cq;
+	rxq->since = 0;
+	ipoib_moder_init(&rxq->moder, cq, &rxq->napi, &cm->priv->rxq->moderation,
+			 IPOIB_CM_MARGIN);
+	return 0;
+}
+
+static void ipoib_cm_rxq_free(struct ipoib_cm_rxq *rxq)
+{
+	if (!rxq->cq)
+		return;
+	WARN_ON_ONCE(rxq->conns);
+	ipoib_moder_exit(&rxq->moder);
+	ib_destroy_cq(rxq->cq);
+	rxq->cq = NULL;
+}
+
 static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
-	struct ib_cq_init_attr attr = { .comp_vector = ipoib_ud_vector(cm->priv, 0) };
 	struct page_pool *pool;
-	struct ib_cq *cq;
+	unsigned int i;
 	int err;
 
 	/* How long a receive may be depends on whether there is one. */
@@ -618,26 +674,21 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		if (!IS_ERR(pool))
 			rx->large = pool;
 	}
-	attr.cqe = cm->srq_size ?: ipoib_cm_room(cm) * IPOIB_CM_OWN_BUFS;
-	cq = ib_create_cq(cm->priv->ca, ipoib_cm_rx_event, ipoib_cm_rx_cq_error, cm, &attr);
-	if (IS_ERR(cq))
-		return PTR_ERR(cq);
-	rx->cq = cq;
-	ipoib_moder_init(&rx->moder, rx->cq, &cm->rx_napi,
-			 &cm->priv->rxq->moderation, IPOIB_CM_MARGIN);
-	return 0;
+	for (i = 0; i < cm->nrxq && !err; i++)
+		err = ipoib_cm_rxq_create(&cm->rxq[i]);
+	return err;
 }
 
 /* As far as it was made. The next SRQ is tried in its full size. */
 static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
+	unsigned int i;
+
 	if (rx->bufs.srq)
 		ib_destroy_srq(rx->bufs.srq);
 	WRITE_ONCE(cm->srq_size, ipoib_cm_srq_size(cm->priv));
-	if (rx->cq) {
-		ipoib_moder_exit(&rx->moder);
-		ib_destroy_cq(rx->cq);
-	}
+	for (i = 0; i < cm->nrxq; i++)
+		ipoib_cm_rxq_free(&cm->rxq[i]);
 	/* No event comes any more. */
 	clear_bit(IPOIB_CM_SRQ_FAILED, &cm->flags);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
@@ -657,7 +708,7 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 int ipoib_cm_rx_get(struct ipoib_cm *cm)
 {
 	struct ipoib_cm_rx *rx;
-	unsigned int n;
+	unsigned int i, n;
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
@@ -686,10 +737,12 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 		spin_unlock_bh(&rx->lock);
 		cond_resched();
 	} while (n);
-	napi_enable(&cm->rx_napi);
 	napi_enable(&cm->tx_napi);
-	ib_req_notify_cq(rx->cq, IB_CQ_NEXT_COMP);
-	ipoib_ud_schedule(&cm->rx_napi);
+	for (i = 0; i < cm->nrxq; i++) {
+		napi_enable(&cm->rxq[i].napi);
+		ib_req_notify_cq(cm->rxq[i].cq, IB_CQ_NEXT_COMP);
+	}
+	ipoib_ud_schedule(&cm->rxq[0].napi);
 	return 0;
 }
 
@@ -702,11 +755,12 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 void ipoib_cm_moderate(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
+	unsigned int i;
 	int err = 0;
 
 	mutex_lock(&cm->mutex);
-	if (cm->rx)
-		err = ipoib_moder_update(&cm->rx->moder);
+	for (i = 0; cm->rx && i < cm->nrxq && !err; i++)
+		err = ipoib_moder_update(&cm->rxq[i].moder);
 	mutex_unlock(&cm->mutex);
 	/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
 	if (err)
@@ -722,11 +776,13 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 void ipoib_cm_rx_release(struct ipoib_cm *cm)
 {
 	struct ipoib_cm_rx *rx = cm->rx;
+	unsigned int i;
 
 	lockdep_assert_held(&cm->mutex);
 	if (!rx)
 		return;
-	napi_disable(&cm->rx_napi);
+	for (i = 0; i < cm->nrxq; i++)
+		napi_disable(&cm->rxq[i].napi);
 	napi_disable(&cm->tx_napi);
 	/* A handler that has completed arms the CQ, or a timer, after that. */
 	synchronize_net();
@@ -785,7 +841,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 
 	if (cm->rx->bufs.srq) {
 		/* It posts one more for this one. */
-		ipoib_ud_schedule(&cm->rx_napi);
+		ipoib_ud_schedule(&conn->rxq->napi);
 		return 0;
 	}
 	/* Counted when there still seemed to be an SRQ, and a greater limit. */
@@ -856,7 +912,7 @@ void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 	spin_unlock_bh(&rx->lock);
 	if (READ_ONCE(rx->bufs.lost) > rx->bufs.size / 4)
 		ipoib_cm_srq_fail(conn->cm);
-	ipoib_ud_schedule(&conn->cm->rx_napi);
+	ipoib_ud_schedule(&conn->rxq->napi);
 }
 
 /**
@@ -870,6 +926,37 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 	ipoib_cm_bufs_exit(conn->cm, conn->bufs);
 	kfree(conn->bufs);
 	conn->bufs = NULL;
+}
+
+/**
+ * ipoib_cm_rx_init - make the receive queues of an interface: one for each vector, four at most
+ * @cm: connected mode of the interface, zeroed but for &ipoib_cm.priv
+ *
+ * Context: process
+ */
+void ipoib_cm_rx_init(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	cm->nrxq = clamp(cm->priv->ca->num_comp_vectors, 1, IPOIB_CM_RXQS);
+	for (i = 0; i < cm->nrxq; i++) {
+		cm->rxq[i].cm = cm;
+		netif_napi_add(cm->priv->netdev, &cm->rxq[i].napi, ipoib_cm_rx_poll);
+	}
+}
+
+/**
+ * ipoib_cm_rx_exit - undo ipoib_cm_rx_init()
+ * @cm: connected mode of the interface, of which nothing is left that connections share
+ *
+ * Context: process
+ */
+void ipoib_cm_rx_exit(struct ipoib_cm *cm)
+{
+	unsigned int i;
+
+	for (i = 0; i < cm->nrxq; i++)
+		netif_napi_del(&cm->rxq[i].napi);
 }
 
 /**

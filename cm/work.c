@@ -304,18 +304,19 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
  */
 static void ipoib_conn_destroy_late(struct ipoib_conn *conn)
 {
+	struct napi_struct *rx_napi = &conn->rxq->napi;
 	struct ipoib_cm *cm = conn->cm;
 
 	mutex_lock(&cm->mutex);
 	napi_disable(&cm->tx_napi);
-	napi_disable(&cm->rx_napi);
+	napi_disable(rx_napi);
 	ipoib_cm_tx_flush(conn);
 	ib_destroy_qp(conn->qp);
 	conn->qp = NULL;
-	napi_enable(&cm->rx_napi);
+	napi_enable(rx_napi);
 	napi_enable(&cm->tx_napi);
 	mutex_unlock(&cm->mutex);
-	ipoib_ud_schedule(&cm->rx_napi);
+	ipoib_ud_schedule(rx_napi);
 	ipoib_ud_schedule(&cm->tx_napi);
 }
 
@@ -337,7 +338,7 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 		left = ipoib_conn_drain_left(conn);
 		if (left)
 			return left;
-		ipoib_cm_rx_fence(cm);
+		ipoib_cm_rx_fence(conn->rxq);
 		if (ipoib_ring_used(&conn->ring) || !ipoib_cm_rx_returned(conn))
 			ipoib_conn_destroy_late(conn);
 	}

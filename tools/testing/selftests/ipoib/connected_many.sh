@@ -33,6 +33,7 @@ MOST_BYTES=65536
 PARAM=/sys/module/ib_ipoib/parameters
 
 CASES=(
+	"spread - receives of two peers complete on two CQs, each with a handler of its own"
 	"full C11,C16,C35 beyond the limit a request is refused with \"no resources\" and private data"
 	"full_ud C11,C30,C35 that peer is served over UD, both ways, and loses nothing"
 	"full_own C11,C35 nor does the node ask for connections of its own"
@@ -72,6 +73,66 @@ setup()
 	wait_ping 3 2 || ktap_bail "no ping"
 	in_mode connected rc 1 2 3 || ktap_bail "no connected mode"
 	connect 3 2 || ktap_bail "no connection"
+	node_ip 2 neigh flush dev ib0
+}
+
+TRACING=/sys/kernel/tracing/instances/ipoib-many
+
+teardown()
+{
+	[ ! -d "$TRACING" ] || rmdir "$TRACING"
+}
+
+# rx_queue PEER: number of the receive queue of node 2's connection to that node
+rx_queue()
+{
+	conns 2 "$1" | sed -n 's/.* rx=//p'
+}
+
+# handlers LEAST: how many NAPI instances of interfaces have received so many packets
+handlers()
+{
+	awk -v least="$1" '
+		/napi_poll: .* for device ib0 / {
+			for (i = 1; i < NF; i++) {
+				if ($i == "struct")
+					napi = $(i + 1)
+				if ($i == "work")
+					work[napi] += $(i + 1)
+			}
+		}
+		END { for (napi in work) n += work[napi] >= least; print n + 0 }' "$TRACING/trace"
+}
+
+is_single()
+{
+	[ "$(awk '/^connections:/ { print $2 }' <<< "$(cm_view 2)")" = 1 ]
+}
+
+# node 1's connection ends: the freed one counts no more
+disconnect()
+{
+	set_mode 1 datagram
+	check "one connection" slowwait 20 is_single
+	set_mode 1 connected
+}
+
+# Of the four, two are node 2's, and one is that of each peer.
+spread()
+{
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+	mkdir -p "$TRACING"
+	check "connection" connect 1 2
+	check_eq "queues" "$( (rx_queue 1; rx_queue 3) | sort | xargs)" "0 1"
+	echo 1 > "$TRACING/events/napi/napi_poll/enable"
+	check "pings" ping_lossless 1 "$(ip4 2)" 100
+	check "pings" ping_lossless 3 "$(ip4 2)" 100
+	echo 0 > "$TRACING/events/napi/napi_poll/enable"
+	check_eq "handlers" "$(handlers 80)" 4
+	disconnect
+	check "connection" connect 1 2
+	check_eq "queues after the end of one" "$( (rx_queue 1; rx_queue 3) | sort | xargs)" "0 1"
+	disconnect
 	node_ip 2 neigh flush dev ib0
 }
 
