@@ -28,8 +28,25 @@ static unsigned int ipoib_cm_max_conns = 12000;
 module_param_named(cm_max_connections, ipoib_cm_max_conns, uint, 0644);
 MODULE_PARM_DESC(cm_max_connections, "Most connections of an interface");
 
-static unsigned int ipoib_cm_max_own = 128;
-module_param_named(max_nonsrq_conn_qp, ipoib_cm_max_own, uint, 0444);
+static int ipoib_cm_max_own = 128;
+
+/* Signed, as configurations of modprobe have it; out of range it is the nearest in range. */
+static int ipoib_cm_set_max_own(const char *value, const struct kernel_param *kp)
+{
+	int err = param_set_int(value, kp);
+
+	if (!err)
+		ipoib_cm_max_own = clamp(ipoib_cm_max_own, 0, IPOIB_CM_CQS * IPOIB_CM_CQ_CONNS);
+	return err;
+}
+
+static const struct kernel_param_ops ipoib_cm_max_own_ops = {
+	.set = ipoib_cm_set_max_own,
+	.get = param_get_int,
+};
+
+module_param_cb(max_nonsrq_conn_qp, &ipoib_cm_max_own_ops, &ipoib_cm_max_own, 0444);
+__MODULE_PARM_TYPE(max_nonsrq_conn_qp, "int");
 MODULE_PARM_DESC(max_nonsrq_conn_qp,
 		 "The same on an HCA without shared receive queues, if that is less");
 

@@ -30,6 +30,8 @@ CASES=(
 	"paths:found F66,B34 nor do nodes that were found, and not sent to for seconds, keep others out"
 	"paths:gone B34 down forgets all of them"
 	"limit:default B2 a node has 128 connections by default"
+	"limit:clamped B2 a limit out of range, 0 to 16384, is the nearest in range; no number is refused"
+	"limit:none B2,C11 with a limit below 0 there is no connection, and UD loses nothing"
 	"limit:refused C11,C16,C35 beyond the limit a request is refused with \"no resources\""
 	"limit:ud C11,C30 that peer is served over UD, both ways, and loses nothing"
 	"limit:own C11,C35 nor does the node ask for a connection of its own"
@@ -172,12 +174,42 @@ limited_to()
 	background 3 ping -n -q -i 0.2 "$(ip4 2)" > /dev/null
 }
 
+# clamped_to GIVEN VALUE: the parameter's; no driver is loaded before and after
+clamped_to()
+{
+	check "$1 is taken" modprobe ib_ipoib max_nonsrq_conn_qp="$1"
+	check_eq "limit of $1" "$(< "$PARAM/max_nonsrq_conn_qp")" "$2"
+	driver_unload
+}
+
 limit()
 {
 	local before
 
 	case $1 in
 	default) check_eq "limit" "$(< "$PARAM/max_nonsrq_conn_qp")" 128 ;;
+	clamped)
+		driver_unload
+		clamped_to -2147483648 0
+		clamped_to 0 0
+		clamped_to 16384 16384
+		clamped_to 2147483647 16384
+		check_not "no number" modprobe ib_ipoib max_nonsrq_conn_qp=1x
+		check_not "no int" modprobe ib_ipoib max_nonsrq_conn_qp=2147483648
+		driver_load
+		nodes_up
+		;;
+	none)
+		driver_unload
+		driver_load max_nonsrq_conn_qp=-1
+		nodes_up
+		wait_carrier || fail "no carrier"
+		check "connected" in_mode connected rc 1 2
+		check "ping" ping_lossless 1 "$(ip4 2)" 20
+		check "ping back" ping_lossless 2 "$(ip6 1)" 20
+		check_eq "connections of node 1" "$(conn_count 1)" 0
+		check_eq "connections of node 2" "$(conn_count 2)" 0
+		;;
 	refused)
 		limited_to 1
 		before=$(cm_stat 2 cm_rejected)
