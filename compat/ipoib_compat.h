@@ -2,9 +2,11 @@
 /*
  * Everything that differs between the supported kernels, 6.1 to 7.3.
  *
- * This header is force-included before each file of the driver. It is the
- * only place where the kernel version is asked for: the driver itself is
- * written against the newest interface, and older kernels get it from here.
+ * This header is force-included before each file of the driver, which is written against the
+ * newest interface; older kernels get it from here. Distributions keep the version of a kernel
+ * and take interfaces from newer ones, so each interface is asked for: by its macro or type, or
+ * by Makefile.probe beside this file (IPOIB_HAS_*). The versions in comments are those of
+ * kernel.org.
  */
 #ifndef IPOIB_COMPAT_H
 #define IPOIB_COMPAT_H
@@ -19,12 +21,12 @@
 #include <rdma/ib_sa.h>
 
 /* GSO left linux/netdevice.h in 6.5. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#ifdef IPOIB_HAS_GSO_H
 #include <net/gso.h>
 #endif
 
 /* The page pool left its single header in 6.6. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#ifdef IPOIB_HAS_POOL_HELPERS_H
 #include <net/page_pool/helpers.h>
 #else
 #include <net/page_pool.h>
@@ -34,7 +36,7 @@
  * Until 6.7 a pool whose pages are handed out in pieces had to say so, and there was
  * none on machines of 32 bits with longer DMA addresses (PAE, LPAE).
  */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#ifdef PP_FLAG_PAGE_FRAG
 #define IPOIB_PP_FLAGS	PP_FLAG_PAGE_FRAG
 static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
 	      "ib_ipoib needs Linux 6.7 on this machine");
@@ -43,24 +45,29 @@ static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
 #endif
 
 /* The NAPI instance of a pool, which lets pages return without a lock, is 6.4. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#ifdef IPOIB_HAS_POOL_NAPI
 #define ipoib_pool_set_napi(params, instance)	((params)->napi = (instance))
 #else
 #define ipoib_pool_set_napi(params, instance)	((void)(instance))
 #endif
 
-/* The interface of a pool, for user space, is 6.8, and so is the NAPI instance of a queue. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+/* The interface of a pool, for user space, is 6.8. */
+#ifdef IPOIB_HAS_POOL_NETDEV
 #define ipoib_pool_set_netdev(params, dev)	((params)->netdev = (dev))
+#else
+#define ipoib_pool_set_netdev(params, dev)	((void)(dev))
+#endif
+
+/* The NAPI instance of a queue is 6.8, too. */
+#ifdef IPOIB_HAS_QUEUE_NAPI
 #define ipoib_queue_set_napi(dev, n, dir, napi)				\
 	netif_queue_set_napi(dev, n, NETDEV_QUEUE_TYPE_##dir, napi)
 #else
-#define ipoib_pool_set_netdev(params, dev)	((void)(dev))
 #define ipoib_queue_set_napi(dev, n, dir, napi)	((void)(dev))
 #endif
 
-/* Statistics of queues are 6.9. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 9, 0)
+/* Statistics of queues are 6.9, and those of checksums, segments and stops 6.10. */
+#ifdef IPOIB_HAS_QUEUE_STATS
 #include <net/netdev_queues.h>
 #define ipoib_set_stat_ops(dev, ops)	((dev)->stat_ops = (ops))
 #else
@@ -95,7 +102,7 @@ struct netdev_stat_ops {
 #endif
 
 /* Frames are freed with a reason, in any context, since 6.4; until then not with interrupts off. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+#ifndef IPOIB_HAS_FREE_REASON
 static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_reason reason)
 {
 	if (in_hardirq() || irqs_disabled())
@@ -106,25 +113,28 @@ static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_r
 #endif
 
 /* A string of a tracepoint is given once since 6.10: __string() has it. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0)
+#ifdef IPOIB_HAS_ASSIGN_STR
 #define ipoib_assign_str(field, string)	__assign_str(field)
 #else
 #define ipoib_assign_str(field, string)	__assign_str(field, string)
 #endif
 
 /* An event for a change of speed without one of the port is 7.0. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#ifdef IPOIB_HAS_EVENT_SPEED
 #define ipoib_event_is_speed(event)	((event) == IB_EVENT_DEVICE_SPEED_CHANGE)
 #else
 #define ipoib_event_is_speed(event)	false
 #endif
 
 /* The number of path records in an SA answer became unsigned in 6.3. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
-typedef unsigned int ipoib_num_paths_t;
-#else
-typedef int ipoib_num_paths_t;
-#endif
+#define IPOIB_PATHS_WERE_SIGNED						\
+	__builtin_types_compatible_p(typeof(ib_sa_path_rec_get),	\
+		int (struct ib_sa_client *, struct ib_device *, u32,	\
+		     struct sa_path_rec *, ib_sa_comp_mask,		\
+		     unsigned long, gfp_t,				\
+		     void (*)(int, struct sa_path_rec *, int, void *),	\
+		     void *, struct ib_sa_query **))
+typedef typeof(__builtin_choose_expr(IPOIB_PATHS_WERE_SIGNED, 0, 0U)) ipoib_num_paths_t;
 
 /*
  * header_ops::parse() has the device as a parameter since 7.0, and in the stable kernels
@@ -147,7 +157,7 @@ typedef int ipoib_num_paths_t;
  * rtnl_link_ops::newlink() takes its arguments in a structure since 6.15. @func gets the
  * namespace in which IFLA_LINK is an interface.
  */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 15, 0)
+#ifdef IPOIB_HAS_NEWLINK_PARAMS
 #define IPOIB_NEWLINK(name, func)					\
 	static int name(struct net_device *dev,				\
 			struct rtnl_newlink_params *params,		\
@@ -177,19 +187,27 @@ typedef int ipoib_num_paths_t;
 #endif
 
 /* The number of profiles of lib/dim is in a header since 6.10. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#include <linux/dim.h>
+#ifndef NET_DIM_PARAMS_NUM_PROFILES
 #define NET_DIM_PARAMS_NUM_PROFILES	5
 #endif
 
 /* net_dim() takes the sample by its address since 6.13. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#define ipoib_net_dim(dim, sample)	net_dim(dim, sample)
-#else
-#define ipoib_net_dim(dim, sample)	net_dim(dim, *(sample))
-#endif
+static inline void ipoib_net_dim_copy(struct dim *dim, const struct dim_sample *sample)
+{
+	void (*func)(struct dim *dim, struct dim_sample sample) = (void *)net_dim;
+
+	func(dim, *sample);
+}
+
+#define ipoib_net_dim(dim, sample)					\
+	__builtin_choose_expr(						\
+		__builtin_types_compatible_p(typeof(net_dim),		\
+			void (struct dim *, const struct dim_sample *)),\
+		net_dim, ipoib_net_dim_copy)(dim, sample)
 
 /* hrtimer_setup() is 6.13. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#ifndef IPOIB_HAS_HRTIMER_SETUP
 #define hrtimer_setup(timer, func, clock, mode)				\
 	do {								\
 		hrtimer_init(timer, clock, mode);			\
@@ -198,7 +216,8 @@ typedef int ipoib_num_paths_t;
 #endif
 
 /* ethtool_puts() is 6.8. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 8, 0)
+#include <linux/ethtool.h>
+#ifndef IPOIB_HAS_ETHTOOL_PUTS
 #define ethtool_puts(data, str)	ethtool_sprintf(data, "%s", str)
 #endif
 
