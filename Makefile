@@ -7,6 +7,8 @@
 #	make uninstall [INSTALL_MOD_PATH=DIR] [PREFIX=/usr/local]
 #	make deb	ib-ipoib-dkms_VERSION_all.deb, which has the driver compiled for each
 #			kernel of a Debian or Ubuntu system (needs debhelper and dh-dkms)
+#	make rpm	ib-ipoib-dkms-VERSION-1.noarch.rpm, the same for RHEL, its clones and
+#			SLES (needs rpmbuild)
 #
 # For those who change it, with a Debian root file system as tools/testing/vm
 # makes them (SUITE=trixie, bookworm or trixie-backports):
@@ -28,6 +30,12 @@ manual = $(INSTALL_MOD_PATH)$(PREFIX)/share/man/man8/ipoib-top.8
 
 all: modules
 
+modules: rdma-stack
+
+# Another RDMA stack than the kernel's ends it.
+rdma-stack:
+	@compat/rdma-stack '$(release)' $(INSTALL_MOD_PATH)
+
 modules modules_install clean:
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
@@ -43,14 +51,39 @@ uninstall:
 	rm -f $(INSTALL_MOD_PATH)/lib/modules/$(release)/updates/ib_ipoib.ko* $(program) $(manual)
 	$(depmod)
 
+version = $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"/\1/p' dkms.conf)
+sources = Kbuild Makefile LICENSE compat cm mcast roce sa *.c *.h
+staged = $(DESTDIR)/usr/src/ib_ipoib-$(version)
+
+# What both packages have, but for dkms.conf, manual pages and documents.
+stage:
+	install -d $(staged) $(DESTDIR)/usr/sbin
+	cp -r $(sources) $(staged)
+	find $(staged) \( -name '*.o' -o -name '*.mod*' -o -name '.*.cmd' \) -delete
+	chmod -R u=rwX,go=rX $(staged)
+	install tools/install/ib-ipoib-swap tools/ipoib-top $(DESTDIR)/usr/sbin
+
 # In a copy: nothing is left of it but the package.
+copy_to = rm -rf .package && mkdir -p .package/src && \
+	cp -r --parents $(sources) dkms.conf debian Documentation tools/install tools/ipoib-top .package/src
+
 deb:
-	rm -rf .deb
-	mkdir -p .deb/src
-	cp -r Kbuild LICENSE Makefile dkms.conf *.c *.h compat cm mcast roce sa debian Documentation tools/install tools/ipoib-top .deb/src
-	cd .deb/src && dpkg-buildpackage -b -us -uc
-	mv .deb/*.deb .
-	rm -rf .deb
+	$(copy_to)
+	cd .package/src && dpkg-buildpackage -b -us -uc
+	mv .package/*.deb .
+	rm -rf .package
+
+# Scripts of the Debian package; the lines for DKMS, which debhelper adds there, are these.
+rpm:
+	$(copy_to)
+	(echo 'set -- configure' && sed -e '/^#!/d' -e \
+		's|^#DEBHELPER#|/usr/lib/dkms/common.postinst ib_ipoib $(version) /usr/share/ib-ipoib-dkms "" ""|' \
+		debian/ib-ipoib-dkms.postinst) > .package/src/posttrans
+	echo 'dkms remove -m ib_ipoib -v $(version) --all || :' > .package/src/preun
+	rpmbuild -bb --define '_topdir $(CURDIR)/.package' --define 'ipoib_version $(version)' \
+		--define 'ipoib_source $(CURDIR)/.package/src' tools/install/ib-ipoib.spec
+	mv .package/RPMS/noarch/*.rpm .
+	rm -rf .package
 
 lint:
 	tools/lint/lint $(if $(SUITE),--suite $(SUITE))
@@ -59,4 +92,4 @@ metrics:
 	tools/lint/metrics
 	tools/lint/layout
 
-.PHONY: all modules modules_install install uninstall clean deb lint metrics
+.PHONY: all rdma-stack modules modules_install install uninstall clean stage deb rpm lint metrics
