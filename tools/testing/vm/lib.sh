@@ -7,6 +7,7 @@
 # The cache (IPOIB_VM_CACHE) holds, per suite:
 #	HASH/root/	the root file system made by ./rootfs from the recipe HASH
 #	HASH/boot/	what boots it, made by ./initramfs
+#	HASH/cross-ARCH/	what compiles for another architecture, made by ./cross
 #	build/KEY/	the scratch build directory of a worktree, for ./build
 #	kernel/FLAVOUR-HASH/	a kernel made by ./kernel, trixie only
 #	kernel/tree-NAME/	one made of a source tree of the user's
@@ -20,6 +21,8 @@ VM_QEMU_SUITE=trixie
 # Kernels: the suite's own, or of our making out of one suite's source.
 VM_KERNELS="stock debug kcsan"
 VM_KERNEL_SUITE=trixie
+# Architectures and flavours of the suite's own kernel; all but amd64 are compiled for by ./cross.
+VM_ARCHS="amd64 arm64 arm64-16k ppc64le ppc64le-64k s390x"
 
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 VM_REPO=$(cd "$VM_DIR/../../.." && pwd -P)
@@ -61,6 +64,44 @@ check_suite()
 	case " $VM_SUITES " in
 	*" $1 "*) ;;
 	*) die "unknown suite '$1' (there are: $VM_SUITES)" ;;
+	esac
+}
+
+check_arch()
+{
+	case " $VM_ARCHS " in
+	*" $1 "*) ;;
+	*) die "unknown architecture '$1' (there are: $VM_ARCHS)" ;;
+	esac
+}
+
+# arch_debian ARCH: Debian's name of the architecture
+arch_debian()
+{
+	case $1 in
+	ppc64le*) echo ppc64el ;;
+	*) echo "${1%%-*}" ;;
+	esac
+}
+
+# arch_triplet ARCH: of its compiler
+arch_triplet()
+{
+	case $1 in
+	amd64) echo x86_64-linux-gnu ;;
+	arm64*) echo aarch64-linux-gnu ;;
+	ppc64le*) echo powerpc64le-linux-gnu ;;
+	s390x) echo s390x-linux-gnu ;;
+	esac
+}
+
+# arch_emulator ARCH: the package of QEMU
+arch_emulator()
+{
+	case $1 in
+	amd64) echo qemu-system-x86 ;;
+	arm64*) echo qemu-system-arm ;;
+	ppc64le*) echo qemu-system-ppc ;;
 	esac
 }
 
@@ -216,17 +257,32 @@ take_slots()
 	exec {queue}>&-
 }
 
-# Sets the array qemu to the command that runs QEMU out of a root file system,
-# without a chroot, so that it sees the host's files, and to a bare machine.
+# arch_console ARCH: the guest's
+arch_console()
+{
+	case $1 in
+	amd64) echo ttyS0 ;;
+	arm64*) echo ttyAMA0 ;;
+	ppc64le*) echo hvc0 ;;
+	esac
+}
+
+# qemu_base ROOT [ARCH]: sets the array qemu to the command that runs QEMU out of a root file
+# system, without a chroot, so that it sees the host's files, and to a bare machine.
 qemu_base()
 {
-	local root=$1 lib=$1/usr/lib/x86_64-linux-gnu
+	local root=$1 lib=$1/usr/lib/x86_64-linux-gnu program=x86_64 machine=(-machine q35)
+
+	case ${2:-amd64} in
+	arm64*) program=aarch64 machine=(-machine "virt,gic-version=3" -cpu "max,pauth-impdef=on") ;;
+	ppc64le*) program=ppc64 machine=(-machine "pseries,cap-cfpc=broken,cap-sbbc=broken,cap-ibs=broken" -cpu POWER9) ;;
+	esac
 
 	export QEMU_MODULE_DIR=$lib/qemu
 	qemu=("$root/lib64/ld-linux-x86-64.so.2"
 		--library-path "$lib:$lib/pulseaudio:$lib/ceph"
-		"$root/usr/bin/qemu-system-x86_64"
+		"$root/usr/bin/qemu-system-$program"
 		-L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
 		-nodefaults -no-user-config -display none -no-reboot -nic none
-		-machine q35)
+		"${machine[@]}")
 }
