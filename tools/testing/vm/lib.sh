@@ -8,6 +8,7 @@
 #	HASH/root/	the root file system made by ./rootfs from the recipe HASH
 #	HASH/boot/	what boots it, made by ./initramfs
 #	HASH/cross-ARCH/	what compiles for another architecture, made by ./cross
+#	HASH/foreign-ARCH/	what boots there, made by ./foreign
 #	build/KEY/	the scratch build directory of a worktree, for ./build
 #	kernel/FLAVOUR-HASH/	a kernel made by ./kernel, trixie only
 #	kernel/tree-NAME/	one made of a source tree of the user's
@@ -95,13 +96,13 @@ arch_triplet()
 	esac
 }
 
-# arch_emulator ARCH: the package of QEMU
+# arch_emulator ARCH: packages of QEMU
 arch_emulator()
 {
 	case $1 in
 	amd64) echo qemu-system-x86 ;;
 	arm64*) echo qemu-system-arm ;;
-	ppc64le*) echo qemu-system-ppc ;;
+	ppc64le*) echo "qemu-system-ppc qemu-slof" ;;
 	esac
 }
 
@@ -282,7 +283,7 @@ qemu_base()
 	qemu=("$root/lib64/ld-linux-x86-64.so.2"
 		--library-path "$lib:$lib/pulseaudio:$lib/ceph"
 		"$root/usr/bin/qemu-system-$program"
-		-L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
+		-L "$root/usr/share/qemu" -L "$root/usr/share/seabios" -L "$root/usr/share/slof"
 		-nodefaults -no-user-config -display none -no-reboot -nic none
 		"${machine[@]}")
 }
