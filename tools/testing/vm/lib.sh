@@ -96,13 +96,13 @@ arch_triplet()
 	esac
 }
 
-# arch_emulator ARCH: packages of QEMU
+# arch_emulator ARCH: the package of QEMU
 arch_emulator()
 {
 	case $1 in
 	amd64) echo qemu-system-x86 ;;
 	arm64*) echo qemu-system-arm ;;
-	ppc64le*) echo "qemu-system-ppc qemu-slof" ;;
+	ppc64le*) echo qemu-system-ppc ;;
 	esac
 }
 
@@ -283,7 +283,7 @@ qemu_base()
 	qemu=("$root/lib64/ld-linux-x86-64.so.2"
 		--library-path "$lib:$lib/pulseaudio:$lib/ceph"
 		"$root/usr/bin/qemu-system-$program"
-		-L "$root/usr/share/qemu" -L "$root/usr/share/seabios" -L "$root/usr/share/slof"
+		-L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
 		-nodefaults -no-user-config -display none -no-reboot -nic none
 		"${machine[@]}")
 }
