@@ -6,8 +6,15 @@
 #ifndef SOFTIB_COMPAT_H
 #define SOFTIB_COMPAT_H
 
+#include <linux/net_tstamp.h>
+#include <linux/uaccess.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
+
+/* GSO left linux/netdevice.h in 6.5. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
 
 struct ib_udata;
 struct uverbs_attr_bundle;
@@ -53,6 +60,76 @@ typedef struct uverbs_attr_bundle softib_cq_udata;
 #define SOFTIB_DMA_MAP_PAGE(name, map)
 #define SOFTIB_DMA_OPS(page, phys, unmap)				\
 	.map_phys = (phys), .unmap_phys = (unmap)
+#endif
+
+/*
+ * The statistics of hfi1's net device: the core allocates and reads them since 6.10, and the
+ * driver did both before.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define SOFTIB_TSTATS_OP	.ndo_get_stats64 = dev_get_tstats64,
+#define softib_tstats_init(netdev)					\
+	(((netdev)->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats)) ? \
+	 0 : -ENOMEM)
+#define softib_tstats_free(netdev)	free_percpu((netdev)->tstats)
+#else
+#define SOFTIB_TSTATS_OP
+#define softib_tstats_init(netdev)					\
+	((netdev)->pcpu_stat_type = NETDEV_PCPU_STAT_TSTATS, 0)
+#define softib_tstats_free(netdev)
+#endif
+
+/*
+ * mlx5 sets time stamps by the ioctls until 6.18, and by operations of their own since.
+ * @find: gives the &struct softib_stamp of a net device
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+#define SOFTIB_HWTSTAMP(name, find)					\
+	static int name##_ioctl(struct net_device *netdev,		\
+				struct ifreq *ifr, int cmd)		\
+	{								\
+		struct softib_stamp *stamp = find(netdev);		\
+		struct hwtstamp_config config = {			\
+			.tx_type = stamp->tx_type,			\
+			.rx_filter = stamp->rx_filter,			\
+		};							\
+									\
+		if (cmd != SIOCSHWTSTAMP && cmd != SIOCGHWTSTAMP)	\
+			return -EOPNOTSUPP;				\
+		if (cmd == SIOCSHWTSTAMP &&				\
+		    copy_from_user(&config, ifr->ifr_data, sizeof(config))) \
+			return -EFAULT;					\
+		stamp->tx_type = config.tx_type;			\
+		stamp->rx_filter = config.rx_filter;			\
+		stamp->on = config.rx_filter != HWTSTAMP_FILTER_NONE;	\
+		return copy_to_user(ifr->ifr_data, &config,		\
+				    sizeof(config)) ? -EFAULT : 0;	\
+	}
+#define SOFTIB_HWTSTAMP_OPS(name)	.ndo_eth_ioctl = name##_ioctl,
+#else
+#define SOFTIB_HWTSTAMP(name, find)					\
+	static int name##_get(struct net_device *netdev,		\
+			      struct kernel_hwtstamp_config *config)	\
+	{								\
+		struct softib_stamp *stamp = find(netdev);		\
+									\
+		config->tx_type = stamp->tx_type;			\
+		config->rx_filter = stamp->rx_filter;			\
+		return 0;						\
+	}								\
+	static int name##_set(struct net_device *netdev,		\
+			      struct kernel_hwtstamp_config *config,	\
+			      struct netlink_ext_ack *extack)		\
+	{								\
+		struct softib_stamp *stamp = find(netdev);		\
+									\
+		stamp->tx_type = config->tx_type;			\
+		stamp->rx_filter = config->rx_filter;			\
+		stamp->on = config->rx_filter != HWTSTAMP_FILTER_NONE;	\
+		return 0;						\
+	}
+#define SOFTIB_HWTSTAMP_OPS(name)					\
+	.ndo_hwtstamp_get = name##_get, .ndo_hwtstamp_set = name##_set,
 #endif
 
 #endif /* SOFTIB_COMPAT_H */

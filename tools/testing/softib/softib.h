@@ -23,6 +23,7 @@
 #include <linux/types.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 #include <rdma/ib_hdrs.h>
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pack.h>
@@ -269,6 +270,18 @@ enum softib_csum {
 	SOFTIB_CSUM_CLAIMED,
 };
 
+/**
+ * enum softib_rn_style - the net devices of its own that an HCA has for IPoIB
+ * @SOFTIB_RN_NONE: none
+ * @SOFTIB_RN_HFI1: as hfi1, beside a UD QP of the client
+ * @SOFTIB_RN_MLX5: as mlx5
+ */
+enum softib_rn_style {
+	SOFTIB_RN_NONE,
+	SOFTIB_RN_HFI1,
+	SOFTIB_RN_MLX5,
+};
+
 /* Octets of the header of a send with IB_WR_LSO, at most. */
 #define SOFTIB_LSO_HEAD		128
 
@@ -406,6 +419,7 @@ struct softib_vf {
  * @trap: trap 144
  * @pma_base: PMA counters at their last clearing
  * @vf: virtual functions
+ * @netdev: net device of the port's own whose queues its others use, see softib_rn.c; RTNL
  */
 struct softib_port {
 	struct rvt_ibport ibp;
@@ -426,6 +440,7 @@ struct softib_port {
 	struct softib_trap trap;
 	struct softib_stats pma_base;
 	struct softib_vf vf[SOFTIB_MAX_VFS];
+	struct net_device *netdev;
 };
 
 /**
@@ -442,6 +457,9 @@ struct softib_port {
  * @lso: sends that it has cut into segments
  * @interrupts: completion handlers called in hard interrupt context
  * @doorbells: calls of ib_post_send() by the kernel's users
+ * @netdev_sends: frames that net devices of its own were given
+ * @netdev_doorbells: how often they rang for these
+ * @netdevs: those, by QPN
  * @cq_mutex: guards @cqs
  * @cqs: CQs whose handlers are called so
  */
@@ -458,6 +476,9 @@ struct softib_dev {
 	atomic_t lso;
 	atomic_t interrupts;
 	atomic_t doorbells;
+	atomic_t netdev_sends;
+	atomic_t netdev_doorbells;
+	struct xarray netdevs;
 	struct mutex cq_mutex;	/* cqs */
 	struct list_head cqs;
 };
@@ -549,6 +570,7 @@ struct softib_knob {
  * struct softib_node - a place for an HCA; survives its removal
  * @index: from 0; node name is "softib" and this
  * @model: what its HCAs are like
+ * @rn: of &enum softib_rn_style
  * @dev: the HCA, NULL while removed; under the fabric's mutex
  * @pdev: parent device of the HCA, or of @pf
  * @pf: parent device of an HCA that has virtual functions, else NULL
@@ -596,6 +618,7 @@ struct softib_knob {
  * @vfs: virtual functions of the HCA
  * @fail_vf_set: refuse the next N changes of them
  * @fail_vf_get: refuse the next N questions about them
+ * @fail_netdev: refuse the next N net devices of its own
  * @hold_cq: no completion handler is called, and no completion is to be seen
  * @latency_us: sends take at least so much longer; of connected QPs, the
  *	turns of the send engine do
@@ -608,6 +631,7 @@ struct softib_knob {
 struct softib_node {
 	int index;
 	const struct softib_model *model;
+	int rn;
 	struct softib_dev *dev;
 	struct platform_device *pdev;
 	struct device *pf;
@@ -652,6 +676,7 @@ struct softib_node {
 	u32 vfs;
 	u32 fail_vf_set;
 	u32 fail_vf_get;
+	u32 fail_netdev;
 	u32 hold_cq;
 	u32 latency_us;
 	u32 dma_quiet;
@@ -838,6 +863,7 @@ void softib_hca_del(struct softib_node *node);
 /* softib_model.c */
 const struct softib_model *softib_model_select(const char *names, int index);
 void softib_model_knobs(struct softib_node *node);
+const char *softib_model_word(const char *names, int index, size_t *len);
 
 struct seq_file;
 
@@ -1016,6 +1042,12 @@ int softib_vf_add(struct softib_dev *dev);
 void softib_vf_del(struct softib_node *node);
 int softib_vf_init(void);
 void softib_vf_exit(void);
+
+/* softib_rn.c */
+void softib_rn_add(struct softib_dev *dev);
+int softib_rn_select(const char *names, int index);
+void softib_rn_release(struct softib_dev *dev);
+bool softib_rn_rx(struct softib_port *port, struct rvt_qp *qp, struct softib_frame *frame);
 
 /* softib_fault.c */
 bool softib_fault_hit(u32 *knob);

@@ -323,6 +323,7 @@ static int softib_hca_set_up(struct softib_dev *dev)
 	softib_hca_props(dev);
 	softib_hca_params(dev);
 	ib_set_device_ops(ibdev, &softib_ops);
+	softib_rn_add(dev);
 	for (i = 1; i <= dev->nports; i++) {
 		ret = softib_port_init(dev, i);
 		if (ret)
@@ -375,6 +376,7 @@ int softib_hca_add(struct softib_node *node)
 	dev->nports = softib_fabric->nports;
 	mutex_init(&dev->srq_mutex);
 	mutex_init(&dev->cq_mutex);
+	xa_init(&dev->netdevs);
 	INIT_LIST_HEAD(&dev->cqs);
 	INIT_LIST_HEAD(&dev->srqs);
 	ret = softib_hca_set_up(dev);

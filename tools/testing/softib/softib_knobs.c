@@ -53,10 +53,11 @@
  * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
  * softibK/vfs        number of virtual functions; fail_vf_set, fail_vf_get: refuse the next N
  *                    changes of them, or questions. Only with the module parameter vfs
+ * softibK/fail_netdev  refuse the next N net devices of its own. Only with rdma_netdev
  * softibK/ack_times  QPs wait so many times as long for an ACK
  * softibK/model      name of the model, as given to the module
  * softibK/hold_cq    1: completions of the kernel's users are held back, models with
- *                    interrupts only
+ *                    interrupts only, and what net devices of its own send and receive
  * softibK/latency_us  sends take so much longer, models that send later only
  * softibK/dma_probe  make a mistake with device addresses; dma_quiet: only count it and
  *                    others (hca.dma_faults)
@@ -244,8 +245,10 @@ static int softib_hold_set(void *data, u64 value)
 
 	mutex_lock(&softib_fabric->mutex);
 	WRITE_ONCE(node->hold_cq, !!value);
-	if (node->dev && !value)
+	if (node->dev && !value) {
 		softib_cq_release(node->dev);
+		softib_rn_release(node->dev);
+	}
 	mutex_unlock(&softib_fabric->mutex);
 	return 0;
 }
@@ -486,6 +489,8 @@ static void softib_show_hca(struct seq_file *seq, struct softib_node *node)
 	seq_printf(seq, "hca.lso %d\n", atomic_read(&dev->lso));
 	seq_printf(seq, "hca.interrupts %d\n", atomic_read(&dev->interrupts));
 	seq_printf(seq, "hca.doorbells %d\n", atomic_read(&dev->doorbells));
+	seq_printf(seq, "hca.netdev_sends %d\n", atomic_read(&dev->netdev_sends));
+	seq_printf(seq, "hca.netdev_doorbells %d\n", atomic_read(&dev->netdev_doorbells));
 	seq_printf(seq, "hca.dma_faults %u\n", softib_dma_faults(node));
 }
 
@@ -656,6 +661,8 @@ static void softib_knobs_verbs(struct softib_node *node)
 		debugfs_create_u32("fail_vf_set", 0600, node->dir, &node->fail_vf_set);
 		debugfs_create_u32("fail_vf_get", 0600, node->dir, &node->fail_vf_get);
 	}
+	if (node->rn != SOFTIB_RN_NONE)
+		debugfs_create_u32("fail_netdev", 0600, node->dir, &node->fail_netdev);
 	debugfs_create_file_unsafe("srq_error", 0200, node->dir, node,
 				   &softib_srq_error_fops);
 	debugfs_create_file_unsafe("cq_error", 0200, node->dir, node,

@@ -32,6 +32,10 @@ static int vfs;
 module_param(vfs, int, 0444);
 MODULE_PARM_DESC(vfs, "virtual functions of each HCA, 0 to 8 (0)");
 
+static char *rdma_netdev = "none";
+module_param(rdma_netdev, charp, 0444);
+MODULE_PARM_DESC(rdma_netdev, "net devices of the HCAs' own: none, hfi1 or mlx5, by node; the last for all others (none)");
+
 struct softib_fabric *softib_fabric;
 
 static int __init softib_check_params(void)
@@ -55,10 +59,14 @@ static int __init softib_check_params(void)
 		return -EINVAL;
 	}
 	for (i = 0; i < nodes; i++) {
-		if (softib_model_select(hca, i))
-			continue;
-		pr_err("softib: hca=%s: no such model\n", hca);
-		return -EINVAL;
+		if (!softib_model_select(hca, i)) {
+			pr_err("softib: hca=%s: no such model\n", hca);
+			return -EINVAL;
+		}
+		if (softib_rn_select(rdma_netdev, i) < 0) {
+			pr_err("softib: rdma_netdev is none, hfi1 or mlx5\n");
+			return -EINVAL;
+		}
 	}
 	return 0;
 }
@@ -83,6 +91,7 @@ static struct softib_fabric *__init softib_fabric_alloc(void)
 		fabric->node[i].mcast_limit = SOFTIB_MAX_MCAST_GRP;
 		fabric->node[i].vfs = vfs;
 		fabric->node[i].model = softib_model_select(hca, i);
+		fabric->node[i].rn = softib_rn_select(rdma_netdev, i);
 		softib_model_knobs(&fabric->node[i]);
 	}
 	return fabric;

@@ -107,6 +107,29 @@ static const struct softib_model *softib_model_find(const char *name,
 }
 
 /**
+ * softib_model_word() - find the word for a node in a list
+ * @names: words with commas in between, in the order of the nodes; the last goes for all
+ *	that follow
+ * @index: which node, from 0
+ * @len: set to the length of the word
+ *
+ * Return: where it begins
+ */
+const char *softib_model_word(const char *names, int index, size_t *len)
+{
+	const char *end;
+
+	for (;;) {
+		end = strchrnul(names, ',');
+		if (!index-- || !*end)
+			break;
+		names = end + 1;
+	}
+	*len = end - names;
+	return names;
+}
+
+/**
  * softib_model_select() - find the model of a node
  * @names: names of models with commas in between, in the order of the nodes; the last
  *	goes for all that follow
@@ -116,14 +139,10 @@ static const struct softib_model *softib_model_find(const char *name,
  */
 const struct softib_model *softib_model_select(const char *names, int index)
 {
-	const char *end;
+	size_t len;
 
-	for (;;) {
-		end = strchrnul(names, ',');
-		if (!index-- || !*end)
-			return softib_model_find(names, end - names);
-		names = end + 1;
-	}
+	names = softib_model_word(names, index, &len);
+	return softib_model_find(names, len);
 }
 
 /**

@@ -80,10 +80,10 @@ static void softib_qp_rx(struct softib_port *port, struct rvt_qp *qp,
 		port->ibp.pkey_violations++;
 		return;
 	}
-	if (transport == IB_OPCODE_UD)
-		softib_ud_rx(port, qp, frame);
-	else
+	if (transport != IB_OPCODE_UD)
 		softib_rc_rx(port, qp, frame);
+	else if (xa_empty(&port->dev->netdevs) || !softib_rn_rx(port, qp, frame))
+		softib_ud_rx(port, qp, frame);
 }
 
 /* Does a QP not want what it sends to a group itself? */

@@ -87,13 +87,14 @@ fabric_most()
 
 # fabric_load N [PARAM...]: the nodes, and no interface yet; mtu=M is a parameter
 # that every fabric knows. HCA of the environment: the models of the HCAs, as softib's
-# parameter of that name
+# parameter of that name; RDMA_NETDEV: the net devices of their own, as its rdma_netdev
 fabric_load()
 {
 	FABRIC_N=$1
 	shift
 	modprobe -a ib_umad ib_uverbs || ktap_bail "cannot load ib_umad and ib_uverbs"
-	modprobe softib nodes="$FABRIC_N" hca="${HCA:-generic}" "$@" || ktap_bail "cannot load softib"
+	modprobe softib nodes="$FABRIC_N" hca="${HCA:-generic}" \
+		rdma_netdev="${RDMA_NETDEV:-none}" "$@" || ktap_bail "cannot load softib"
 }
 
 # subnet_start: what it takes for the ports to become active
