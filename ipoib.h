@@ -23,7 +23,7 @@
 /**
  * DOC: Locking and lifetime
  *
- * One &struct ipoib_dev per interface, in the private area of its net_device.
+ * One &struct ipoib_dev per interface, see ipoib_priv().
  * It is created when the HCA (or the module) comes, or by rtnetlink, and freed
  * after it was unregistered; everything below belongs to it.
  *
@@ -251,6 +251,8 @@ struct ipoib_dev {
 	struct net_device *netdev;
 	/** @ca: HCA */
 	struct ib_device *ca;
+	/** @rn_ops: net_device_ops of the transport: &ipoib_ud_netdev_ops */
+	const struct net_device_ops *rn_ops;
 	/** @pd: protection domain */
 	struct ib_pd *pd;
 	/** @txq: transmit queues; the first has the QP of the address */
@@ -356,6 +358,30 @@ struct ipoib_dev {
 	/** @police: limit of received ARP and ND; large, so last */
 	struct ipoib_police police;
 };
+
+/**
+ * struct ipoib_netdev - private area of a net_device without a data path of the HCA's own
+ * @rn: so that ipoib_priv() is the same for all; only &rdma_netdev.clnt_priv is used
+ * @priv: the interface
+ */
+struct ipoib_netdev {
+	struct rdma_netdev rn;
+	struct ipoib_dev priv;
+};
+
+/**
+ * ipoib_priv - the interface that a net_device is
+ * @dev: a net_device of this driver; its private area begins with &struct rdma_netdev, for it may
+ *	be the HCA's
+ *
+ * Return: the interface
+ */
+static inline struct ipoib_dev *ipoib_priv(const struct net_device *dev)
+{
+	const struct rdma_netdev *rn = netdev_priv(dev);
+
+	return rn->clnt_priv;
+}
 
 /**
  * ipoib_ctl_post - have the control work do something

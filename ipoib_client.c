@@ -23,12 +23,12 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 	struct ipoib_dev *priv;
 	int err = -ENOMEM;
 
-	dev = alloc_netdev_mqs(sizeof(*priv), "ib%d", NET_NAME_UNKNOWN, ipoib_link_ops.setup,
+	dev = alloc_netdev_mqs(sizeof(struct ipoib_netdev), "ib%d", NET_NAME_UNKNOWN, ipoib_link_ops.setup,
 			       IPOIB_TXQ_MAX, 1);
 	if (!dev)
 		goto warn;
 	dev_net_set(dev, read_pnet(&hca->ca->coredev.rdma_net));
-	priv = netdev_priv(dev);
+	priv = ipoib_priv(dev);
 	priv->hca = hca;
 	priv->port = port;
 	rtnl_lock();
@@ -113,7 +113,7 @@ static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower, u32 *por
 int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connected,
 		   struct netlink_ext_ack *extack)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	struct ipoib_hca *hca;
 
 	hca = ipoib_hca_find_below(lower, &priv->port);

@@ -581,7 +581,7 @@ static void ipoib_dev_free(struct work_struct *work)
  */
 static void ipoib_dev_gone(struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	queue_work(ipoib_dev_wq, &priv->free_work);
 }
@@ -664,7 +664,7 @@ exit:
 int ipoib_dev_add_child(struct ipoib_dev *parent, struct net_device *dev, u16 pkey,
 			bool connected, struct netlink_ext_ack *extack)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	ASSERT_RTNL();
 	if (test_bit(IPOIB_FLAG_DEAD, &parent->flags)) {

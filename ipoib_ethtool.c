@@ -40,7 +40,7 @@ static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *st
 	struct rtnl_link_stats64 link = {};
 	u64 sum[IPOIB_NR_STATS];
 
-	ipoib_stats_read(netdev_priv(dev), sum);
+	ipoib_stats_read(ipoib_priv(dev), sum);
 	ipoib_stats_link(sum, &link);
 	*data++ = link.rx_packets;
 	*data++ = link.tx_packets;
@@ -55,7 +55,7 @@ static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *st
 
 static void ipoib_ethtool_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	strscpy(info->driver, "ib_ipoib", sizeof(info->driver));
 	ib_get_device_fw_str(priv->ca, info->fw_version);
@@ -66,7 +66,7 @@ static void ipoib_ethtool_drvinfo(struct net_device *dev, struct ethtool_drvinfo
 
 static int ipoib_ethtool_link(struct net_device *dev, struct ethtool_link_ksettings *cmd)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	cmd->base.speed = SPEED_UNKNOWN;
 	cmd->base.duplex = DUPLEX_UNKNOWN;
@@ -84,7 +84,7 @@ static void ipoib_ethtool_rings(struct net_device *dev, struct ethtool_ringparam
 				struct kernel_ethtool_ringparam *kernel_ring,
 				struct netlink_ext_ack *extack)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	ring->rx_max_pending = priv->recvq_size;
 	ring->tx_max_pending = priv->sendq_size;
@@ -97,7 +97,7 @@ static int ipoib_ethtool_set_rings(struct net_device *dev, struct ethtool_ringpa
 				   struct kernel_ethtool_ringparam *kernel_ring,
 				   struct netlink_ext_ack *extack)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	unsigned int sends = ring->tx_pending, receives = ring->rx_pending;
 	int err;
 
@@ -113,7 +113,7 @@ static int ipoib_ethtool_set_rings(struct net_device *dev, struct ethtool_ringpa
 
 static void ipoib_ethtool_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	channels->max_rx = 1;
 	channels->max_tx = ipoib_ud_max_txqs(priv);
@@ -124,14 +124,14 @@ static void ipoib_ethtool_channels(struct net_device *dev, struct ethtool_channe
 /* The stack has refused more than there can be, and none. */
 static int ipoib_ethtool_set_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
-	return ipoib_ud_set_queues(netdev_priv(dev), channels->tx_count);
+	return ipoib_ud_set_queues(ipoib_priv(dev), channels->tx_count);
 }
 
 static int ipoib_ethtool_coalesce(struct net_device *dev, struct ethtool_coalesce *coalesce,
 				  struct kernel_ethtool_coalesce *kernel_coalesce,
 				  struct netlink_ext_ack *extack)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	coalesce->rx_coalesce_usecs = priv->rxq->moderation.usecs;
 	coalesce->rx_max_coalesced_frames = priv->rxq->moderation.frames;
@@ -148,7 +148,7 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev, struct ethtool_coa
 		.frames = coalesce->rx_max_coalesced_frames,
 		.adaptive = coalesce->use_adaptive_rx_coalesce,
 	};
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	const struct ipoib_moderation *old = &priv->rxq->moderation;
 	int err;
 

@@ -36,9 +36,19 @@ int ipoib_recvq_size = 256;
 module_param_named(recv_queue_size, ipoib_recvq_size, int, 0444);
 MODULE_PARM_DESC(recv_queue_size, "Number of descriptors in receive queue");
 
+static int ipoib_dev_ndo_init(struct net_device *dev)
+{
+	return ipoib_priv(dev)->rn_ops->ndo_init(dev);
+}
+
+static void ipoib_dev_ndo_uninit(struct net_device *dev)
+{
+	ipoib_priv(dev)->rn_ops->ndo_uninit(dev);
+}
+
 static int ipoib_open(struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev), *child;
+	struct ipoib_dev *priv = ipoib_priv(dev), *child;
 	int err;
 
 	netif_carrier_off(dev);
@@ -54,7 +64,7 @@ static int ipoib_open(struct net_device *dev)
 
 static int ipoib_stop(struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev), *child;
+	struct ipoib_dev *priv = ipoib_priv(dev), *child;
 
 	list_for_each_entry(child, &priv->hca->devs, list)
 		if (child->parent == priv)
@@ -65,7 +75,7 @@ static int ipoib_stop(struct net_device *dev)
 
 static int ipoib_get_iflink(const struct net_device *dev)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	return READ_ONCE((priv->lower ?: priv->netdev)->ifindex);
 }
@@ -76,7 +86,7 @@ static int ipoib_get_iflink(const struct net_device *dev)
  */
 static netdev_features_t ipoib_fix_features(struct net_device *dev, netdev_features_t features)
 {
-	if (ipoib_cm_is_on(netdev_priv(dev)))
+	if (ipoib_cm_is_on(ipoib_priv(dev)))
 		features &= ~(NETIF_F_ALL_TSO | NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM);
 	return features;
 }
@@ -86,7 +96,7 @@ static netdev_features_t ipoib_features_check(struct sk_buff *skb, struct net_de
 					      netdev_features_t features)
 {
 	if (skb_is_gso(skb) &&
-	    (!ipoib_ud_cut_check(netdev_priv(dev), skb) ||
+	    (!ipoib_ud_cut_check(ipoib_priv(dev), skb) ||
 	     ipoib_lladdr_is_mcast((const void *)skb->data)))
 		features &= ~NETIF_F_GSO_MASK;
 	return features;
@@ -94,7 +104,7 @@ static netdev_features_t ipoib_features_check(struct sk_buff *skb, struct net_de
 
 static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	unsigned int mtu = READ_ONCE(priv->mcast_mtu);
 	struct ipoib_txq *txq = &priv->txq[skb_get_queue_mapping(skb)];
 
@@ -183,7 +193,7 @@ static const struct header_ops ipoib_header_ops = {
 
 static int ipoib_change_mtu(struct net_device *dev, int mtu)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	/* The broadcast group may change it meanwhile, and then corrects the MTU. */
 	unsigned int link_mtu = READ_ONCE(priv->mcast_mtu);
 
@@ -212,17 +222,17 @@ static int ipoib_set_mac_address(struct net_device *dev, void *addr)
 	if (netif_running(dev))
 		return -EBUSY;
 	memcpy(&lladdr, ss->__data, sizeof(lladdr));
-	return ipoib_dev_set_guid(netdev_priv(dev), &lladdr);
+	return ipoib_dev_set_guid(ipoib_priv(dev), &lladdr);
 }
 
 static void ipoib_set_rx_mode(struct net_device *dev)
 {
-	ipoib_mcast_resync(netdev_priv(dev));
+	ipoib_mcast_resync(ipoib_priv(dev));
 }
 
 static void ipoib_tx_timeout(struct net_device *dev, unsigned int queue)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	struct ipoib_txq *txq = &priv->txq[queue];
 
 	ipoib_stat_add(priv, IPOIB_TX_TIMEOUT, 1);
@@ -240,7 +250,7 @@ static void ipoib_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 {
 	u64 sum[IPOIB_NR_STATS];
 
-	ipoib_stats_read(netdev_priv(dev), sum);
+	ipoib_stats_read(ipoib_priv(dev), sum);
 	ipoib_stats_link(sum, stats);
 }
 
@@ -250,7 +260,7 @@ static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
 {
 	u64 sum[IPOIB_NR_STATS];
 
-	ipoib_stats_read(netdev_priv(dev), sum);
+	ipoib_stats_read(ipoib_priv(dev), sum);
 	stats->packets = sum[IPOIB_RX_PACKETS];
 	stats->bytes = sum[IPOIB_RX_BYTES];
 	stats->alloc_fail = sum[IPOIB_RX_NOMEM];
@@ -261,7 +271,7 @@ static void ipoib_read_tx_stats(struct net_device *dev, struct netdev_queue_stat
 {
 	u64 sum[IPOIB_NR_STATS];
 
-	ipoib_stats_read(netdev_priv(dev), sum);
+	ipoib_stats_read(ipoib_priv(dev), sum);
 	stats->packets = sum[IPOIB_TX_PACKETS];
 	stats->bytes = sum[IPOIB_TX_BYTES];
 	stats->hw_gso_packets = sum[IPOIB_TX_GSO];
@@ -276,7 +286,7 @@ static void ipoib_read_tx_stats(struct net_device *dev, struct netdev_queue_stat
 static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
 				     struct netdev_queue_stats_tx *stats)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	if (priv->ntxq_made == 1)
 		ipoib_read_tx_stats(dev, stats);
@@ -286,7 +296,7 @@ static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
 static void ipoib_get_base_stats(struct net_device *dev, struct netdev_queue_stats_rx *rx,
 				 struct netdev_queue_stats_tx *tx)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	rx->packets = 0;
 	rx->bytes = 0;
@@ -313,6 +323,8 @@ static const struct netdev_stat_ops ipoib_stat_ops = {
 };
 
 static const struct net_device_ops ipoib_netdev_ops = {
+	.ndo_init = ipoib_dev_ndo_init,
+	.ndo_uninit = ipoib_dev_ndo_uninit,
 	.ndo_open = ipoib_open,
 	.ndo_stop = ipoib_stop,
 	.ndo_start_xmit = ipoib_start_xmit,
@@ -345,13 +357,16 @@ bool ipoib_dev_is_ours(const struct net_device *dev)
 
 /**
  * ipoib_netdev_setup - the part of an interface that is the same for all
- * @dev: fresh interface
+ * @dev: fresh net_device, whose private area is a &struct ipoib_netdev
  */
 void ipoib_netdev_setup(struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_netdev *area = netdev_priv(dev);
+	struct ipoib_dev *priv = &area->priv;
 
+	area->rn.clnt_priv = priv;
 	priv->netdev = dev;
+	priv->rn_ops = &ipoib_ud_netdev_ops;
 	dev->netdev_ops = &ipoib_netdev_ops;
 	dev->ethtool_ops = &ipoib_ethtool_ops;
 	dev->header_ops = &ipoib_header_ops;
@@ -377,7 +392,7 @@ void ipoib_netdev_setup(struct net_device *dev)
  */
 static void ipoib_announce(struct net_device *dev)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	if (netif_carrier_ok(dev) && test_and_clear_bit(IPOIB_FLAG_ANNOUNCE, &priv->flags))
 		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev);
@@ -393,15 +408,15 @@ static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, vo
 	case NETDEV_REGISTER:
 	case NETDEV_CHANGENAME:
 	case NETDEV_UNREGISTER:
-		ipoib_debugfs_event(netdev_priv(dev), event);
+		ipoib_debugfs_event(ipoib_priv(dev), event);
 		break;
 	case NETDEV_CHANGE:
 		ipoib_announce(dev);
 		break;
 	case NETDEV_CHANGEADDR:
 		/* The administrator has chosen the scope. */
-		if (ipoib_dev_address_moved(netdev_priv(dev)))
-			ipoib_ctl_post(netdev_priv(dev), IPOIB_CTL_RESTART);
+		if (ipoib_dev_address_moved(ipoib_priv(dev)))
+			ipoib_ctl_post(ipoib_priv(dev), IPOIB_CTL_RESTART);
 		break;
 	}
 	return NOTIFY_DONE;
@@ -417,7 +432,7 @@ static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *
 	struct neighbour *neigh = ptr;
 
 	if (event == NETEVENT_NEIGH_UPDATE && ipoib_dev_is_ours(neigh->dev))
-		ipoib_arp_neigh_event(netdev_priv(neigh->dev), neigh);
+		ipoib_arp_neigh_event(ipoib_priv(neigh->dev), neigh);
 	return NOTIFY_DONE;
 }
 

@@ -68,7 +68,7 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 			  struct nlattr *tb[], struct nlattr *data[],
 			  struct netlink_ext_ack *extack)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	struct net_device *lower;
 	bool connected;
 	int err;
@@ -83,7 +83,7 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 	connected = data && data[IFLA_IPOIB_MODE] &&
 		    nla_get_u16(data[IFLA_IPOIB_MODE]) == IPOIB_MODE_CONNECTED;
 	if (ipoib_dev_is_ours(lower))
-		err = ipoib_link_add_child(dev, netdev_priv(lower), data, connected, extack);
+		err = ipoib_link_add_child(dev, ipoib_priv(lower), data, connected, extack);
 	else if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE))
 		err = ipoib_link_add_roce(dev, lower, data, connected, extack);
 	else
@@ -109,7 +109,7 @@ IPOIB_NEWLINK(ipoib_link_new, ipoib_link_add)
 static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[], struct nlattr *data[],
 			     struct netlink_ext_ack *extack)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	bool connected;
 	int err = 0;
 
@@ -138,7 +138,7 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[], struct
 /* The interface of an InfiniBand port stays as long as the port: nothing to delete. */
 static void ipoib_link_del(struct net_device *dev, struct list_head *head)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	if (priv->lower)
 		ipoib_dev_del(priv, head);
@@ -146,7 +146,7 @@ static void ipoib_link_del(struct net_device *dev, struct list_head *head)
 
 static struct net *ipoib_link_net(const struct net_device *dev)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	return dev_net(priv->lower ?: priv->netdev);
 }
@@ -158,7 +158,7 @@ static size_t ipoib_link_size(const struct net_device *dev)
 
 static int ipoib_link_fill(struct sk_buff *skb, const struct net_device *dev)
 {
-	const struct ipoib_dev *priv = netdev_priv(dev);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 
 	if (nla_put_u16(skb, IFLA_IPOIB_PKEY, priv->pkey) ||
 	    nla_put_u16(skb, IFLA_IPOIB_MODE,
@@ -179,7 +179,7 @@ struct rtnl_link_ops ipoib_link_ops = {
 	.netns_refund = true,
 	.maxtype = IFLA_IPOIB_MAX,
 	.policy = ipoib_link_policy,
-	.priv_size = sizeof(struct ipoib_dev),
+	.priv_size = sizeof(struct ipoib_netdev),
 	.setup = ipoib_netdev_setup,
 	.validate = ipoib_link_validate,
 	.newlink = ipoib_link_new,

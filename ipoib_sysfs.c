@@ -23,7 +23,7 @@ static ssize_t ipoib_sysfs_store(struct device *d, const char *buf, size_t count
 		return -EPERM;
 	if (!rtnl_trylock())
 		return restart_syscall();
-	err = set(netdev_priv(dev), buf);
+	err = set(ipoib_priv(dev), buf);
 	rtnl_unlock();
 	return err ?: count;
 }
@@ -37,7 +37,7 @@ static ssize_t ipoib_sysfs_store(struct device *d, const char *buf, size_t count
 
 static ssize_t mode_show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+	const struct ipoib_dev *priv = ipoib_priv(to_net_dev(d));
 
 	return sysfs_emit(buf, ipoib_cm_is_on(priv) ? "connected\n" : "datagram\n");
 }
@@ -54,7 +54,7 @@ static DEVICE_ATTR_RW(mode);
 
 static ssize_t cm_transport_show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	return ipoib_cm_transport_show(netdev_priv(to_net_dev(d)), buf);
+	return ipoib_cm_transport_show(ipoib_priv(to_net_dev(d)), buf);
 }
 
 IPOIB_SYSFS_STORE(cm_transport, ipoib_dev_set_transport)
@@ -62,7 +62,7 @@ static DEVICE_ATTR_RW(cm_transport);
 
 static ssize_t pkey_show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+	const struct ipoib_dev *priv = ipoib_priv(to_net_dev(d));
 
 	return sysfs_emit(buf, "0x%04x\n", READ_ONCE(priv->pkey));
 }
@@ -71,7 +71,7 @@ static DEVICE_ATTR_RO(pkey);
 
 static ssize_t umcast_show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+	const struct ipoib_dev *priv = ipoib_priv(to_net_dev(d));
 
 	return sysfs_emit(buf, "%d\n", READ_ONCE(priv->mcast.umcast));
 }
@@ -139,12 +139,12 @@ static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 	if (child || parent->pkey == (pkey | IPOIB_PKEY_FULL))
 		return -ENOTUNIQ;
 	snprintf(name, sizeof(name), "%.10s.%04x", parent->netdev->name, pkey);
-	dev = alloc_netdev_mqs(sizeof(*child), name, NET_NAME_ENUM, ipoib_link_ops.setup,
-			       IPOIB_TXQ_MAX, 1);
+	dev = alloc_netdev_mqs(sizeof(struct ipoib_netdev), name, NET_NAME_ENUM,
+			       ipoib_link_ops.setup, IPOIB_TXQ_MAX, 1);
 	if (!dev)
 		return -ENOMEM;
 	dev_net_set(dev, dev_net(parent->netdev));
-	child = netdev_priv(dev);
+	child = ipoib_priv(dev);
 	set_bit(IPOIB_FLAG_SYSFS, &child->flags);
 	err = ipoib_dev_add_child(parent, dev, pkey, false, NULL);
 	if (err)
@@ -181,7 +181,7 @@ static DEVICE_ATTR_WO(delete_child);
 
 static ssize_t parent_show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	const struct ipoib_dev *priv = netdev_priv(to_net_dev(d));
+	const struct ipoib_dev *priv = ipoib_priv(to_net_dev(d));
 	ssize_t len;
 
 	/* As in ipoib_sysfs_store(); the name changes under RTNL. */

@@ -243,6 +243,7 @@ static inline unsigned int ipoib_txq_of(const struct sk_buff *skb, unsigned int 
 }
 
 /* ipoib_ud_qp.c */
+extern const struct net_device_ops ipoib_ud_netdev_ops;
 int ipoib_ud_init(struct ipoib_dev *priv);
 void ipoib_ud_exit(struct ipoib_dev *priv);
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv);

@@ -628,39 +628,35 @@ static int ipoib_ud_start_queues(struct ipoib_dev *priv, unsigned int first, uns
 	return 0;
 }
 
-/**
- * ipoib_ud_start - bring the QPs to RTS with all receives posted
- * @priv: the interface; P_Key index, port and Q_Key are set
- *
- * Context: RTNL held
- * Return: 0, or a negative error with the QPs in RESET
- */
-int ipoib_ud_start(struct ipoib_dev *priv)
+/* ipoib_ud_init() has made all that there is before the net_device was registered. */
+static int ipoib_ud_dev_init(struct net_device *dev)
 {
-	int err = ipoib_ud_start_queues(priv, 0, priv->ntxq);
-
-	if (err)
-		return err;
-	ipoib_queue_set_napi(priv->netdev, 0, RX, &priv->rxq->napi);
-	set_bit(IPOIB_FLAG_QP, &priv->flags);
 	return 0;
 }
 
-/**
- * ipoib_ud_stop - reset the QPs and free what they held
- * @priv: the interface; its QPs are started, or ipoib_ud_restart() has failed
- *
- * Transmit queues are stopped, too.
- *
- * Context: RTNL held; may sleep
- */
-void ipoib_ud_stop(struct ipoib_dev *priv)
+/* ipoib_ud_exit() comes later: queries for paths may still use it. */
+static void ipoib_ud_dev_uninit(struct net_device *dev)
 {
+}
+
+/* Bring the QPs to RTS with all receives posted. */
+static int ipoib_ud_open(struct net_device *dev)
+{
+	struct ipoib_dev *priv = ipoib_priv(dev);
+	int err = ipoib_ud_start_queues(priv, 0, priv->ntxq);
+
+	if (!err)
+		ipoib_queue_set_napi(dev, 0, RX, &priv->rxq->napi);
+	return err;
+}
+
+/* Reset the QPs and free what they held. */
+static int ipoib_ud_close(struct net_device *dev)
+{
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	unsigned int i;
 
-	if (!test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
-		return;
-	ipoib_queue_set_napi(priv->netdev, 0, RX, NULL);
+	ipoib_queue_set_napi(dev, 0, RX, NULL);
 	for (i = 0; i < priv->ntxq; i++)
 		ipoib_ud_txq_disable(&priv->txq[i]);
 	napi_disable(&priv->rxq->napi);
@@ -668,8 +664,47 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 	 * Takes each transmit lock: after this no sender is under way. A last completion
 	 * may have started the queue again.
 	 */
-	netif_tx_disable(priv->netdev);
+	netif_tx_disable(dev);
 	ipoib_ud_empty(priv, 0);
+	return 0;
+}
+
+/* The transport over verbs. A net device of the HCA's own may call it, so none is NULL. */
+const struct net_device_ops ipoib_ud_netdev_ops = {
+	.ndo_init = ipoib_ud_dev_init,
+	.ndo_uninit = ipoib_ud_dev_uninit,
+	.ndo_open = ipoib_ud_open,
+	.ndo_stop = ipoib_ud_close,
+};
+
+/**
+ * ipoib_ud_start - start the transport: QPs are in RTS, with all receives posted
+ * @priv: the interface; P_Key index, port and Q_Key are set
+ *
+ * Context: RTNL held
+ * Return: 0, or a negative error with the QPs in RESET
+ */
+int ipoib_ud_start(struct ipoib_dev *priv)
+{
+	int err = priv->rn_ops->ndo_open(priv->netdev);
+
+	if (!err)
+		set_bit(IPOIB_FLAG_QP, &priv->flags);
+	return err;
+}
+
+/**
+ * ipoib_ud_stop - stop the transport: QPs are in RESET, and what they held is freed
+ * @priv: the interface; its transport is started, or ipoib_ud_restart() has failed
+ *
+ * Transmit queues are stopped, too.
+ *
+ * Context: RTNL held; may sleep
+ */
+void ipoib_ud_stop(struct ipoib_dev *priv)
+{
+	if (test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
+		priv->rn_ops->ndo_stop(priv->netdev);
 }
 
 /**

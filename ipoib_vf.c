@@ -34,7 +34,7 @@ static int ipoib_vf_check_set(const struct ipoib_dev *priv, int vf)
  */
 int ipoib_vf_set_link_state(struct net_device *dev, int vf, int state)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	return ipoib_vf_check_set(priv, vf) ?:
 	       ib_set_vf_link_state(priv->ca, vf, priv->port, state);
@@ -52,7 +52,7 @@ int ipoib_vf_set_link_state(struct net_device *dev, int vf, int state)
  */
 int ipoib_vf_set_guid(struct net_device *dev, int vf, u64 guid, int type)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	return ipoib_vf_check_set(priv, vf) ?:
 	       ib_set_vf_guid(priv->ca, vf, priv->port, guid, type);
@@ -69,7 +69,7 @@ int ipoib_vf_set_guid(struct net_device *dev, int vf, u64 guid, int type)
  */
 int ipoib_vf_get_config(struct net_device *dev, int vf, struct ifla_vf_info *info)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 	int err;
 
 	err = ib_get_vf_config(priv->ca, vf, priv->port, info);
@@ -89,7 +89,7 @@ int ipoib_vf_get_config(struct net_device *dev, int vf, struct ifla_vf_info *inf
  */
 int ipoib_vf_get_stats(struct net_device *dev, int vf, struct ifla_vf_stats *stats)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	return ib_get_vf_stats(priv->ca, vf, priv->port, stats);
 }
@@ -107,7 +107,7 @@ int ipoib_vf_get_stats(struct net_device *dev, int vf, struct ifla_vf_stats *sta
 int ipoib_vf_get_guid(struct net_device *dev, int vf, struct ifla_vf_guid *node_guid,
 		      struct ifla_vf_guid *port_guid)
 {
-	struct ipoib_dev *priv = netdev_priv(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
 
 	return ib_get_vf_guid(priv->ca, vf, priv->port, node_guid, port_guid);
 }
