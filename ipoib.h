@@ -117,7 +117,8 @@
  *	belongs to the interface of a port, whose children share it: these are freed before
  *	that.
  * &struct ipoib_dev
- *	is in the list of its HCA, a child behind its parent. A parent is unregistered
+ *	is part of the private area of its net_device, or, if that is the HCA's own, has its
+ *	memory from ipoib_rn_alloc() to ipoib_rn_free(). It is in the list of its HCA, a child behind its parent. A parent is unregistered
  *	with its HCA, and with it its children; one on RoCE before that if its Ethernet port
  *	is unregistered, and this and children by rtnetlink, or by their own control work.
  *	&ipoib_dev.free_work takes an interface apart, without RTNL, when its net_device
@@ -251,13 +252,18 @@ struct ipoib_dev {
 	struct net_device *netdev;
 	/** @ca: HCA */
 	struct ib_device *ca;
-	/** @rn_ops: net_device_ops of the transport: &ipoib_ud_netdev_ops */
+	/** @rn: the HCA's own net device, which sends; NULL: verbs do, see ipoib_rn.c */
+	struct rdma_netdev *rn;
+	/** @rn_ops: net_device_ops of @rn, else &ipoib_ud_netdev_ops */
 	const struct net_device_ops *rn_ops;
 	/** @pd: protection domain */
 	struct ib_pd *pd;
-	/** @txq: transmit queues; the first has the QP of the address */
+	/**
+	 * @txq: transmit queues, see ipoib_ud_max_txqs(); the first has the QP of the address. With
+	 *	@rn the others have neither QP nor ring
+	 */
 	struct ipoib_txq *txq;
-	/** @ntxq: how many are in use; written with RTNL held */
+	/** @ntxq: how many with a QP are in use; written with RTNL held */
 	unsigned int ntxq;
 	/** @ntxq_made: how many have been made */
 	unsigned int ntxq_made;
@@ -335,6 +341,8 @@ struct ipoib_dev {
 	struct ipoib_dev *parent;
 	/** @lower: net_device of the parent, on RoCE that of the port, held; or NULL */
 	struct net_device *lower;
+	/** @rn_destructor: &net_device.priv_destructor of @rn */
+	void (*rn_destructor)(struct net_device *dev);
 	/** @free_work: takes it apart, on a queue of ipoib_dev.c */
 	struct work_struct free_work;
 
@@ -487,6 +495,17 @@ static inline void ipoib_touch(unsigned long *used)
 }
 
 /**
+ * ipoib_txqs - transmit queues that the stack sends by
+ * @priv: the interface
+ *
+ * Return: how many
+ */
+static inline unsigned int ipoib_txqs(const struct ipoib_dev *priv)
+{
+	return priv->rn ? READ_ONCE(priv->netdev->real_num_tx_queues) : READ_ONCE(priv->ntxq);
+}
+
+/**
  * ipoib_ud_vector - completion vector for a CQ of an interface
  * @priv: the interface
  * @n: 0 for receives, from 1 on for sends
@@ -508,6 +527,8 @@ static inline int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n)
 /* ipoib_main.c */
 extern int ipoib_sendq_size;
 extern int ipoib_recvq_size;
+extern bool ipoib_enhanced;
+void ipoib_netdev_setup_rn(struct net_device *dev);
 void ipoib_netdev_setup(struct net_device *dev);
 bool ipoib_dev_is_ours(const struct net_device *dev);
 

@@ -64,7 +64,7 @@ static void ipoib_arp_work(struct work_struct *work)
 {
 	struct ipoib_neigh *neigh = container_of(to_delayed_work(work), struct ipoib_neigh, work);
 	struct ipoib_dev *priv = neigh->priv;
-	unsigned int n = READ_ONCE(priv->ntxq), i;
+	unsigned int n = ipoib_txqs(priv), i;
 	bool listed, known, asked, unreachable;
 	struct sk_buff_head frames;
 	struct sk_buff *skb;

@@ -17,16 +17,20 @@
 /* Read under RCU, changed under RTNL */
 static LIST_HEAD(ipoib_hcas);
 
-static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
+static int ipoib_hca_try_port(struct ipoib_hca *hca, u32 port, bool enhanced)
 {
 	struct net_device *dev;
 	struct ipoib_dev *priv;
-	int err = -ENOMEM;
+	int err;
 
-	dev = alloc_netdev_mqs(sizeof(struct ipoib_netdev), "ib%d", NET_NAME_UNKNOWN, ipoib_link_ops.setup,
-			       IPOIB_TXQ_MAX, 1);
-	if (!dev)
-		goto warn;
+	if (enhanced)
+		dev = ipoib_rn_alloc(hca->ca, port, "ib%d", NET_NAME_UNKNOWN,
+				     ipoib_netdev_setup_rn);
+	else
+		dev = alloc_netdev_mqs(sizeof(struct ipoib_netdev), "ib%d", NET_NAME_UNKNOWN,
+				       ipoib_link_ops.setup, IPOIB_TXQ_MAX, 1);
+	if (IS_ERR_OR_NULL(dev))
+		return dev ? PTR_ERR(dev) : -ENOMEM;
 	dev_net_set(dev, read_pnet(&hca->ca->coredev.rdma_net));
 	priv = ipoib_priv(dev);
 	priv->hca = hca;
@@ -34,11 +38,25 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 	rtnl_lock();
 	err = ipoib_dev_add(priv, false, NULL);
 	rtnl_unlock();
-	if (!err)
-		return;
-	free_netdev(dev);
-warn:
-	dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n", port, err);
+	if (err)
+		ipoib_rn_free(priv);
+	return err;
+}
+
+static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
+{
+	int err = -EOPNOTSUPP;
+
+	if (READ_ONCE(ipoib_enhanced))
+		err = ipoib_hca_try_port(hca, port, true);
+	if (err && err != -EOPNOTSUPP)
+		dev_warn(&hca->ca->dev,
+			 "port %u: no interface by the HCA's own net device: %d, using verbs\n",
+			 port, err);
+	if (err)
+		err = ipoib_hca_try_port(hca, port, false);
+	if (err)
+		dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n", port, err);
 }
 
 /**

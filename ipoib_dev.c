@@ -267,6 +267,9 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 	if (lmc_changed && ipoib_has_cm(priv))
 		ipoib_cm_flush(priv);
 	priv->max_mtu = port->max_mtu;
+	/* The length of frames is checked against the MTU of the link, which is no more. */
+	if (priv->rn)
+		WRITE_ONCE(priv->rn->mtu, priv->max_mtu);
 	WRITE_ONCE(priv->link_mbps, port->mbps);
 	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
 	/* NAPI compares with it, and is off if it changes */
@@ -550,8 +553,9 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 		netif_set_tso_max_segs(dev, priv->txq->max_segs);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
-	/* More are used once they are asked for. */
-	netif_set_real_num_queues(dev, 1, 1);
+	/* More are used once they are asked for. The HCA's own net device has set how many. */
+	if (!priv->rn)
+		netif_set_real_num_queues(dev, 1, 1);
 	/* What is made by hand is virtual, and has the numbers of nothing. */
 	if (priv->lower)
 		return;
@@ -567,7 +571,7 @@ static void ipoib_dev_free(struct work_struct *work)
 	atomic_t *users = &priv->hca->users;
 
 	ipoib_dev_exit(priv);
-	free_netdev(priv->netdev);
+	ipoib_rn_free(priv);
 	/* Now the parent, or the HCA, may go. */
 	if (parent)
 		ipoib_dev_put_query(parent);
@@ -629,6 +633,8 @@ int ipoib_dev_add(struct ipoib_dev *priv, bool connected, struct netlink_ext_ack
 	err = register_netdevice(dev);
 	if (err)
 		goto exit;
+	if (priv->rn)
+		netdev_info(dev, "sends by the HCA's own net device (ipoib_enhanced=0: by verbs)\n");
 	if (!priv->ca->ops.attach_mcast)
 		netdev_warn(dev, "the HCA has no multicast: there will be no carrier\n");
 	if (priv->parent)

@@ -40,6 +40,7 @@ static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *st
 	struct rtnl_link_stats64 link = {};
 	u64 sum[IPOIB_NR_STATS];
 
+	ipoib_rn_stats(ipoib_priv(dev), &link);
 	ipoib_stats_read(ipoib_priv(dev), sum);
 	ipoib_stats_link(sum, &link);
 	*data++ = link.rx_packets;
@@ -118,7 +119,7 @@ static void ipoib_ethtool_channels(struct net_device *dev, struct ethtool_channe
 	channels->max_rx = 1;
 	channels->max_tx = ipoib_ud_max_txqs(priv);
 	channels->rx_count = 1;
-	channels->tx_count = priv->ntxq;
+	channels->tx_count = ipoib_txqs(priv);
 }
 
 /* The stack has refused more than there can be, and none. */

@@ -36,6 +36,10 @@ int ipoib_recvq_size = 256;
 module_param_named(recv_queue_size, ipoib_recvq_size, int, 0444);
 MODULE_PARM_DESC(recv_queue_size, "Number of descriptors in receive queue");
 
+bool ipoib_enhanced = true;
+module_param(ipoib_enhanced, bool, 0644);
+MODULE_PARM_DESC(ipoib_enhanced, "Send by the net device of the HCA's own where there is one (1)");
+
 static int ipoib_dev_ndo_init(struct net_device *dev)
 {
 	return ipoib_priv(dev)->rn_ops->ndo_init(dev);
@@ -166,7 +170,8 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
  * Not all of the address: nfnetlink_log and nfnetlink_queue have 8 octets for it,
  * on their stacks, and so has the ring of a packet socket, where the frame itself
  * comes next. The last 8 of the GID are the GUID of the sending port. Of a
- * frame without GRH that is not known.
+ * frame without GRH that is not known. The HCA's own net device has it of no frame, and may
+ * leave the octets unwritten.
  */
 static int ipoib_header_parse(const struct sk_buff *skb, const struct net_device *dev,
 			      unsigned char *haddr)
@@ -177,6 +182,8 @@ static int ipoib_header_parse(const struct sk_buff *skb, const struct net_device
 
 	if (skb->pkt_type == PACKET_OUTGOING)
 		lladdr = dev->dev_addr;
+	else if (ipoib_priv(dev)->rn)
+		return 0;
 	guid = lladdr + IPOIB_LLADDR_LEN - IPOIB_PARSE_LEN;
 	if (!memchr_inv(guid, 0, IPOIB_PARSE_LEN))
 		return 0;
@@ -236,6 +243,8 @@ static void ipoib_tx_timeout(struct net_device *dev, unsigned int queue)
 	struct ipoib_txq *txq = &priv->txq[queue];
 
 	ipoib_stat_add(priv, IPOIB_TX_TIMEOUT, 1);
+	if (priv->rn && priv->rn->tx_timeout)
+		priv->rn->tx_timeout(dev, queue);
 	netdev_warn(dev, "transmit timeout: latency %d msecs\n",
 		    jiffies_to_msecs(jiffies -
 				     READ_ONCE(txq->nq->trans_start)));
@@ -250,6 +259,7 @@ static void ipoib_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 {
 	u64 sum[IPOIB_NR_STATS];
 
+	ipoib_rn_stats(ipoib_priv(dev), stats);
 	ipoib_stats_read(ipoib_priv(dev), sum);
 	ipoib_stats_link(sum, stats);
 }
@@ -356,21 +366,14 @@ bool ipoib_dev_is_ours(const struct net_device *dev)
 }
 
 /**
- * ipoib_netdev_setup - the part of an interface that is the same for all
- * @dev: fresh net_device, whose private area is a &struct ipoib_netdev
+ * ipoib_netdev_setup_rn - the part of an interface that is the same for all
+ * @dev: fresh net_device, whose private area may be the HCA's
  */
-void ipoib_netdev_setup(struct net_device *dev)
+void ipoib_netdev_setup_rn(struct net_device *dev)
 {
-	struct ipoib_netdev *area = netdev_priv(dev);
-	struct ipoib_dev *priv = &area->priv;
-
-	area->rn.clnt_priv = priv;
-	priv->netdev = dev;
-	priv->rn_ops = &ipoib_ud_netdev_ops;
 	dev->netdev_ops = &ipoib_netdev_ops;
 	dev->ethtool_ops = &ipoib_ethtool_ops;
 	dev->header_ops = &ipoib_header_ops;
-	ipoib_set_stat_ops(dev, &ipoib_stat_ops);
 	/* Its frames have interrupts off, and no pseudo header. */
 	dev->priv_flags |= IFF_DISABLE_NETPOLL;
 	dev->type = ARPHRD_INFINIBAND;
@@ -383,6 +386,22 @@ void ipoib_netdev_setup(struct net_device *dev)
 	dev->min_mtu = IPOIB_MTU_MIN;
 	dev->max_mtu = IPOIB_MTU_MAX;
 	netif_keep_dst(dev);
+}
+
+/**
+ * ipoib_netdev_setup - the same, and what only an interface over verbs has
+ * @dev: fresh net_device, whose private area is a &struct ipoib_netdev
+ */
+void ipoib_netdev_setup(struct net_device *dev)
+{
+	struct ipoib_netdev *area = netdev_priv(dev);
+	struct ipoib_dev *priv = &area->priv;
+
+	area->rn.clnt_priv = priv;
+	priv->netdev = dev;
+	priv->rn_ops = &ipoib_ud_netdev_ops;
+	ipoib_set_stat_ops(dev, &ipoib_stat_ops);
+	ipoib_netdev_setup_rn(dev);
 }
 
 /*

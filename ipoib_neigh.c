@@ -160,7 +160,7 @@ void ipoib_neigh_unpark_txq(struct ipoib_dev *priv, struct sk_buff_head *queue, 
 bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
 		       const struct sk_buff *skb)
 {
-	unsigned int ntxq = READ_ONCE(priv->ntxq);
+	unsigned int ntxq = ipoib_txqs(priv);
 	const struct sk_buff *other;
 
 	skb_queue_walk(queue, other)

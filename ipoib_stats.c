@@ -96,23 +96,23 @@ void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
 }
 
 /**
- * ipoib_stats_link - the counters in the form of rtnetlink
+ * ipoib_stats_link - add the counters in the form of rtnetlink
  * @sum: from ipoib_stats_read()
- * @link: filled
+ * @link: they are added to that
  */
 void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
 {
 	unsigned int i;
 
-	link->rx_packets = sum[IPOIB_RX_PACKETS];
-	link->tx_packets = sum[IPOIB_TX_PACKETS];
-	link->rx_bytes = sum[IPOIB_RX_BYTES];
-	link->tx_bytes = sum[IPOIB_TX_BYTES];
-	link->multicast = sum[IPOIB_MULTICAST];
-	link->rx_length_errors = sum[IPOIB_RX_SHORT];
-	link->rx_errors = sum[IPOIB_RX_SHORT] + sum[IPOIB_RX_ERROR];
-	link->rx_dropped = sum[IPOIB_RX_NEIGH] + sum[IPOIB_RX_NOMEM];
-	link->tx_errors = sum[IPOIB_TX_ERROR] + sum[IPOIB_TX_POST];
+	link->rx_packets += sum[IPOIB_RX_PACKETS];
+	link->tx_packets += sum[IPOIB_TX_PACKETS];
+	link->rx_bytes += sum[IPOIB_RX_BYTES];
+	link->tx_bytes += sum[IPOIB_TX_BYTES];
+	link->multicast += sum[IPOIB_MULTICAST];
+	link->rx_length_errors += sum[IPOIB_RX_SHORT];
+	link->rx_errors += sum[IPOIB_RX_SHORT] + sum[IPOIB_RX_ERROR];
+	link->rx_dropped += sum[IPOIB_RX_NEIGH] + sum[IPOIB_RX_NOMEM];
+	link->tx_errors += sum[IPOIB_TX_ERROR] + sum[IPOIB_TX_POST];
 	for (i = IPOIB_TX_MAP; i <= IPOIB_TX_NO_BROADCAST; i++)
 		link->tx_dropped += sum[i];
 }

@@ -36,14 +36,13 @@ static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot, enum ipoib_stat wh
 void ipoib_ud_post(struct ipoib_txq *txq)
 {
 	struct ipoib_batch *batch = txq->batch;
-	/* Some providers refuse the first and do not say so. */
-	const struct ib_send_wr *bad = &batch->wr[0].wr;
 	struct ipoib_dev *priv = txq->priv;
 	u32 signalled = txq->signalled;
+	const struct ib_send_wr *bad;
 	struct ib_ud_wr *last;
 	int err;
 
-	if (!batch->count)
+	if (!batch || !batch->count)
 		return;
 	last = &batch->wr[batch->count - 1];
 	last->wr.next = NULL;
@@ -57,6 +56,8 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	}
 	/* Now, as what fails is taken back, perhaps before the call returns. */
 	ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, batch->packets, batch->bytes);
+	/* Some providers refuse the first and do not say so. */
+	bad = &batch->wr[0].wr;
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
 	if (unlikely(err)) {
 		/*
@@ -110,7 +111,7 @@ void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib
 	struct ipoib_dev *priv = txq->priv;
 	bool on = test_bit(IPOIB_FLAG_UP, &priv->flags) &&
 		  test_bit(IPOIB_FLAG_QP, &priv->flags) &&
-		  txq < priv->txq + READ_ONCE(priv->ntxq);
+		  txq < priv->txq + ipoib_txqs(priv);
 	struct sk_buff *skb;
 
 	while ((skb = __skb_dequeue(frames))) {
@@ -178,6 +179,10 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 	unsigned int gso;
 	u32 i;
 
+	if (txq->priv->rn) {
+		ipoib_rn_xmit(txq, skb, ah, qpn);
+		return;
+	}
 	/* Of the whole frame: a local user may have the sum begin anywhere in it. */
 	if (skb->ip_summed == CHECKSUM_PARTIAL && !skb_is_gso(skb) && ipoib_ud_cuts(txq) &&
 	    unlikely(skb_checksum_help(skb))) {
@@ -314,6 +319,9 @@ bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
 {
 	const struct ipoib_txq *txq = priv->txq;
 
+	/* The HCA's own net device has said what it takes by its features. */
+	if (priv->rn)
+		return true;
 	if (ipoib_ud_cuts(txq))
 		return ipoib_tso_takes(&txq->ring, skb, txq->max_segs);
 	/* What act_mirred redirects from an Ethernet device has its network header elsewhere. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Datagram mode: rings, address handles and completion handlers of the UD QP: ipoib_ud_qp.c,
- * ipoib_ud.c, ipoib_ud_rx.c and ipoib_ah.c.
+ * ipoib_ud.c, ipoib_ud_rx.c and ipoib_ah.c; and the HCA's own net device: ipoib_rn.c.
  */
 #ifndef IPOIB_UD_H
 #define IPOIB_UD_H
@@ -75,7 +75,7 @@ struct ipoib_batch {
  * @nmapped: groups that share the attachment to the MGID of IPv4 on RoCE
  * @cq: CQ of its sends
  * @nq: the stack's side of the queue
- * @batch: under the transmit lock of @nq
+ * @batch: under the transmit lock of @nq; NULL if it has no QP
  * @unsignalled: sends since the last that asked for a completion, under the
  *	transmit lock
  * @signalled: head of the ring behind that last one, under the transmit lock
@@ -267,6 +267,14 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 void ipoib_ud_post(struct ipoib_txq *txq);
 void ipoib_ud_send_begin(struct ipoib_txq *txq);
 void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib_xmit_t xmit);
+
+/* ipoib_rn.c */
+struct net_device *ipoib_rn_alloc(struct ib_device *ca, u32 port, const char *name,
+				  unsigned char name_assign_type,
+				  void (*setup)(struct net_device *dev));
+void ipoib_rn_free(struct ipoib_dev *priv);
+void ipoib_rn_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn);
+void ipoib_rn_stats(const struct ipoib_dev *priv, struct rtnl_link_stats64 *stats);
 
 /* ipoib_ah.c */
 struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr);

@@ -78,7 +78,7 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 
 /**
  * ipoib_ud_attach - have the UD QP take the frames of a group
- * @priv: the interface
+ * @priv: the interface, whose Q_Key is known
  * @gid: MGID; an IPv4 address on RoCE, for which all groups are one
  * @lid: MLID, 0 on RoCE
  *
@@ -88,14 +88,27 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
 	bool mapped = ipv6_addr_v4mapped((struct in6_addr *)gid->raw);
+	struct rdma_netdev *rn = priv->rn;
 	int err;
 
+	if (rn)
+		return rn->attach_mcast(priv->netdev, priv->ca, gid, lid, true,
+					READ_ONCE(priv->qkey));
 	if (mapped && priv->txq->nmapped++)
 		return 0;
 	err = ib_attach_mcast(priv->txq->qp, gid, lid);
 	if (err && mapped)
 		priv->txq->nmapped--;
 	return err;
+}
+
+static int ipoib_ud_detach_once(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
+{
+	struct rdma_netdev *rn = priv->rn;
+
+	if (rn)
+		return rn->detach_mcast(priv->netdev, priv->ca, gid, lid);
+	return ib_detach_mcast(priv->txq->qp, gid, lid);
 }
 
 /**
@@ -115,8 +128,8 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 
 	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
-	read_poll_timeout(ib_detach_mcast, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
-			  IPOIB_MOVE_TIME, false, priv->txq->qp, gid, lid);
+	read_poll_timeout(ipoib_ud_detach_once, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
+			  IPOIB_MOVE_TIME, false, priv, gid, lid);
 	return err;
 }
 
@@ -178,7 +191,8 @@ static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
 
 /*
  * Flags that the HCA says it knows and that help here. mlx5 computes checksums only for
- * QPs with IB_QP_CREATE_IPOIB_UD_LSO. The offloads of IPoIB are for InfiniBand: on RoCE
+ * QPs with IB_QP_CREATE_IPOIB_UD_LSO. hfi1 finds the QP of its net device by the number that
+ * IB_QP_CREATE_NETDEV_USE gives it. The offloads of IPoIB are for InfiniBand: on RoCE
  * the packet lies behind headers that HCAs do not parse past.
  */
 static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
@@ -186,6 +200,8 @@ static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 	const struct ib_device_attr *attrs = &priv->ca->attrs;
 	u32 flags = 0;
 
+	if (priv->rn)
+		return IB_QP_CREATE_NETDEV_USE;
 	if (attrs->kernel_cap_flags & IBK_BLOCK_MULTICAST_LOOPBACK)
 		flags |= IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK;
 	if (!rdma_protocol_ib(priv->ca, priv->port))
@@ -218,7 +234,7 @@ static int ipoib_ud_create_qp(struct ipoib_txq *txq, u32 flags)
 	};
 	struct ib_qp *qp = ib_create_qp(priv->pd, &init);
 
-	while (IS_ERR(qp) && init.create_flags) {
+	while (IS_ERR(qp) && init.create_flags & ~IB_QP_CREATE_NETDEV_USE) {
 		/* There may be few QPs that steering knows. */
 		init.create_flags &= init.create_flags & IB_QP_CREATE_NETIF_QP ?
 				     ~IB_QP_CREATE_NETIF_QP : 0;
@@ -257,6 +273,8 @@ static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
  */
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 {
+	if (priv->rn)
+		return priv->netdev->hw_features;
 	if (ipoib_ud_hca_cuts(priv))
 		return NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
 	if (ipoib_ud_cuts(priv->txq))
@@ -291,10 +309,12 @@ int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *set
  * ipoib_ud_max_txqs - transmit queues that an interface can have
  * @priv: the interface
  *
- * Return: how many: as many as the stack has, in reason
+ * Return: how many: as many as the stack has, in reason, or as the HCA's own net device has
  */
 unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv)
 {
+	if (priv->rn)
+		return priv->netdev->num_tx_queues;
 	return min_t(unsigned int, priv->netdev->num_tx_queues, IPOIB_TXQ_MAX);
 }
 
@@ -347,7 +367,7 @@ static void ipoib_ud_queues_exit(struct ipoib_dev *priv)
 	if (priv->rxq)
 		ipoib_ud_rx_exit(priv->rxq);
 	priv->rxq = NULL;
-	for (i = 0; priv->txq && i < ipoib_ud_max_txqs(priv); i++)
+	for (i = 0; priv->txq && i < max(priv->ntxq_made, 1u); i++)
 		ipoib_ud_txq_exit(&priv->txq[i]);
 	kvfree(priv->txq);
 	priv->txq = NULL;
@@ -359,11 +379,25 @@ static unsigned int ipoib_ud_max_segs(unsigned int sends)
 	return min_t(unsigned int, sends / 4, IPOIB_TX_BATCH);
 }
 
+static struct ipoib_txq *ipoib_ud_txqs_alloc(struct ipoib_dev *priv)
+{
+	unsigned int n = ipoib_ud_max_txqs(priv), i;
+	struct ipoib_txq *txqs = kvcalloc(n, sizeof(*txqs), GFP_KERNEL);
+
+	/* What frames are handed to the HCA's own net device with. */
+	for (i = 0; priv->rn && txqs && i < n; i++) {
+		txqs[i].priv = priv;
+		txqs[i].nq = netdev_get_tx_queue(priv->netdev, i);
+		txqs[i].max_segs = 1;
+	}
+	return txqs;
+}
+
 static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 {
 	int err = -ENOMEM;
 
-	priv->txq = kvcalloc(ipoib_ud_max_txqs(priv), sizeof(*priv->txq), GFP_KERNEL);
+	priv->txq = ipoib_ud_txqs_alloc(priv);
 	if (priv->txq)
 		err = ipoib_ud_txq_init(priv, 0);
 	if (!err)
@@ -376,7 +410,7 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 	}
 	priv->rxq->qp = priv->txq->qp;
 	/* A sum needs the address of each page. */
-	if (!ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
+	if (!priv->rn && !ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
 	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
 		priv->txq->max_segs = ipoib_ud_max_segs(priv->sendq_size);
 	priv->ntxq_made = 1;
@@ -584,12 +618,14 @@ static void ipoib_ud_txq_enable(struct ipoib_txq *txq)
 	netdev_tx_reset_queue(txq->nq);
 	napi_enable(&txq->napi);
 	ib_req_notify_cq(txq->cq, IB_CQ_NEXT_COMP);
-	ipoib_queue_set_napi(txq->priv->netdev, txq - txq->priv->txq, TX, &txq->napi);
+	if (!txq->priv->rn)
+		ipoib_queue_set_napi(txq->priv->netdev, txq - txq->priv->txq, TX, &txq->napi);
 }
 
 static void ipoib_ud_txq_disable(struct ipoib_txq *txq)
 {
-	ipoib_queue_set_napi(txq->priv->netdev, txq - txq->priv->txq, TX, NULL);
+	if (!txq->priv->rn)
+		ipoib_queue_set_napi(txq->priv->netdev, txq - txq->priv->txq, TX, NULL);
 	napi_disable(&txq->napi);
 }
 
@@ -686,8 +722,11 @@ const struct net_device_ops ipoib_ud_netdev_ops = {
  */
 int ipoib_ud_start(struct ipoib_dev *priv)
 {
-	int err = priv->rn_ops->ndo_open(priv->netdev);
+	int err;
 
+	if (priv->rn)
+		priv->rn->set_id(priv->netdev, priv->pkey_index);
+	err = priv->rn_ops->ndo_open(priv->netdev);
 	if (!err)
 		set_bit(IPOIB_FLAG_QP, &priv->flags);
 	return err;
@@ -703,8 +742,12 @@ int ipoib_ud_start(struct ipoib_dev *priv)
  */
 void ipoib_ud_stop(struct ipoib_dev *priv)
 {
-	if (test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
-		priv->rn_ops->ndo_stop(priv->netdev);
+	if (!test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
+		return;
+	/* After this ipoib_rn_xmit() hands the HCA no frame. */
+	if (priv->rn)
+		netif_tx_disable(priv->netdev);
+	priv->rn_ops->ndo_stop(priv->netdev);
 }
 
 /**
@@ -835,6 +878,8 @@ int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 	int err = 0;
 
 	ASSERT_RTNL();
+	if (priv->rn)
+		return netif_set_real_num_tx_queues(priv->netdev, n);
 	while (priv->ntxq_made < n && !err)
 		err = ipoib_ud_txq_make(priv);
 	if (!err && n > was && on)

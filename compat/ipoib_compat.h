@@ -101,6 +101,14 @@ struct netdev_stat_ops {
 #define ipoib_set_stat_ops(dev, ops)	((void)(ops))
 #endif
 
+/* Until 6.11 the stack set by itself that more frames follow. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+static inline void netdev_xmit_set_more(bool more)
+{
+	__this_cpu_write(softnet_data.xmit.more, more);
+}
+#endif
+
 /* Frames are freed with a reason, in any context, since 6.4; until then not with interrupts off. */
 #ifndef IPOIB_HAS_FREE_REASON
 static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_reason reason)

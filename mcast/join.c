@@ -236,6 +236,8 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	bool receives = state & IPOIB_JOIN_RECEIVES;
 	int mtu = ipoib_mtu_from_ib(rec->mtu);
 	struct ipoib_dev *priv = mcast->priv;
+	/* The HCA's own net device learns of the Q_Key when it is attached to a group. */
+	bool rekeyed = priv->rn && mcast->rec.qkey != rec->qkey;
 	struct rdma_ah_attr attr;
 	struct ipoib_ah *ah;
 	int err;
@@ -255,7 +257,7 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	ah = ipoib_ah_create(priv, &attr);
 	if (IS_ERR(ah))
 		return PTR_ERR(ah);
-	if (!receives || mcast->rec.mlid != rec->mlid)
+	if (!receives || mcast->rec.mlid != rec->mlid || rekeyed)
 		ipoib_mcast_member_detach(mcast);
 	if (receives && !mcast->attached)
 		err = ipoib_ud_attach(priv, &rec->mgid, be16_to_cpu(rec->mlid));

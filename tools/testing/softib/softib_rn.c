@@ -323,7 +323,7 @@ static int softib_rn_send(struct net_device *netdev, struct sk_buff *skb, struct
 	txq = &rn->txq[queue];
 	WARN_ONCE(READ_ONCE(txq->nq->xmit_lock_owner) != smp_processor_id(),
 		  "softib: sent without the transmit lock of queue %u\n", queue);
-	/* mlx5 has no queue then; hfi1 calls the client's ndo_stop last, which may stop its senders. */
+	/* mlx5 has no queue then; hfi1 calls the client's ndo_stop last, so its senders may run. */
 	if (!READ_ONCE(rn->receiving)) {
 		WARN_ONCE(softib_rn_is_mlx5(rn), "softib: sent by a net device that is down\n");
 		return softib_rn_drop(txq, skb);
