@@ -922,7 +922,6 @@ static int softib_rn5_open(struct net_device *netdev)
 		softib_rn5_move(rn, IB_QPS_RESET);
 		return ret;
 	}
-	WRITE_ONCE(rn->mtu, netdev->mtu);
 	softib_rn_queues_start(rn);
 	netif_tx_start_all_queues(netdev);
 	return 0;
@@ -945,11 +944,14 @@ static int softib_rn5_stop(struct net_device *netdev)
 static int softib_rn5_change_mtu(struct net_device *netdev, int mtu)
 {
 	struct softib_rn *rn = netdev_priv(netdev);
+	bool reopens = rn->receiving && !rn->is_child;
 
-	if (rn->receiving && !rn->is_child) {
+	if (reopens) {
 		netif_tx_disable(netdev);
 		softib_rn_queues_stop(rn);
-		WRITE_ONCE(rn->mtu, mtu);
+	}
+	WRITE_ONCE(rn->mtu, mtu);
+	if (reopens) {
 		softib_rn_queues_start(rn);
 		netif_tx_start_all_queues(netdev);
 	}
@@ -1176,6 +1178,7 @@ static int softib_rn5_setup(struct softib_rn *rn)
 		return ret;
 	}
 	softib_rn5_profile(netdev, rn->is_child);
+	rn->mtu = netdev->mtu;
 	rn->rn.attach_mcast = softib_rn5_attach;
 	rn->rn.detach_mcast = softib_rn5_detach;
 	rn->rn.set_id = softib_rn5_set_id;

@@ -1,0 +1,347 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# The HCA's own net device for IPoIB (struct rdma_netdev). RDMA_NETDEV of the environment is its
+# style: hfi1, or another that softib has.
+#
+#	 node1     node2     node3
+#	OpenSM   HCAs with a net device of their own
+#	   |         |         |
+#	+--+---------+---------+--+
+#	|          switch         |
+#	+-------------------------+
+
+: "${RDMA_NETDEV:=hfi1}"
+
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
+# shellcheck source=lib_cm.sh
+. "$LIB_DIR/lib_cm.sh"
+
+GROUP=239.9.9.9
+PARAMETER=/sys/module/ib_ipoib/parameters/ipoib_enhanced
+
+CASES=(
+	"uses B25 Frames leave by the HCA's own net device, and the log says so"
+	"address B25,U36 They have the QPN of the address, whichever queue they leave by"
+	"longest B25 The longest packet of the link arrives, and none that is longer is sent"
+	"groups B25 Groups are reached, and their frames received once"
+	"waits B25,B36 Frames that wait for a path are sent, in order, by their queues"
+	"doorbell B25 A frame is not held back until another follows"
+	"full B25 A queue that is full is stopped, and goes on"
+	"stream:4 B25 A stream of TCP runs over IPv4"
+	"stream:6 B25 and over IPv6"
+	"counted B25 What the net device sends and receives is in the statistics of the interface"
+	"down B25,U46 After a down the address is the same, and all works"
+	"link B25 So it is after the link was down"
+	"channels B25 Fewer queues are used if ethtool -L asks for them"
+	"mode B25 Connected mode works beside it, and datagram mode after that"
+	"child B25 A child reaches its like, and the parent goes on"
+	"moves B25 In another network namespace it works, too"
+	"plugged B25 An HCA that goes leaves nothing behind, and one that comes is used"
+	"falls_back B25 If the HCA cannot make the net device verbs do, which is logged"
+	"off B25 With ipoib_enhanced=0 verbs do"
+	"unload B25 The module can be unloaded, and loaded again"
+)
+
+setup()
+{
+	fabric_up 3
+	wait_ping 2 3 || ktap_bail "no ping"
+}
+
+diagnose()
+{
+	note "$(in_node 2 ethtool -S ib0 | tr -s ' \n' ' ')"
+	note "$(grep hca "$DEBUGFS/$(ibdev 2)/counters" | xargs)"
+	note "$(klog | tail -n 10)"
+}
+
+# rn_count NODE NAME: of what the net device did, netdev_sends or netdev_doorbells
+rn_count()
+{
+	sed -n "s/^hca\.$2 //p" "$DEBUGFS/$(ibdev "$1")/counters"
+}
+
+# rn_used COMMAND...: in it the net device of node 2 sends
+rn_used()
+{
+	local sends
+
+	sends=$(rn_count 2 netdev_sends)
+	"$@" || return 1
+	[ "$(rn_count 2 netdev_sends)" -gt "$sends" ] && return
+	echo "the net device has sent nothing"
+	return 1
+}
+
+# rn_idle COMMAND...: in it the net device of node 2 does not send
+rn_idle()
+{
+	local sends
+
+	sends=$(rn_count 2 netdev_sends)
+	"$@" || return 1
+	[ "$(rn_count 2 netdev_sends)" -eq "$sends" ] && return
+	echo "the net device has sent"
+	return 1
+}
+
+# replug NODE: the HCA goes and comes
+replug()
+{
+	hca_remove "$1"
+	check "gone" slowwait 10 no_interface "$1"
+	hca_add "$1"
+	nodes_up "$1"
+	check "carrier" wait_carrier "$1"
+}
+
+# flows N COUNT: node 2 sends COUNT numbered datagrams from each of N sockets, in turn, to
+# port 7100 and up of node 3
+flows()
+{
+	in_node 2 timeout $((60 * SLOW)) python3 -c '
+import socket, struct, sys
+n, count = int(sys.argv[2]), int(sys.argv[3])
+socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(n)]
+for number in range(count):
+	for i, sock in enumerate(socks):
+		sock.sendto(struct.pack("!I", number) + bytes(96), (sys.argv[1], 7100 + i))
+' "$(ip4 3)" "$1" "$2"
+}
+
+uses()
+{
+	check "ping" rn_used wait_ping 2 3
+	is_stock || check "said" grep -q "sends by the HCA's own net device" <<< "$(dmesg)"
+}
+
+address()
+{
+	node_ip 2 neigh flush dev ib0
+	capture_start address
+	check "send" flows 32 2
+	check "ping" wait_ping 2 3
+	busywait 5000 frame_seen dport=7131 number=1
+	capture_stop
+	check_eq "QPs" "$(frames -f sqp "$(from 2)" ip.proto=17 ip.len=128 | sort -u)" "$(lladdr_qpn 2)"
+	check_eq "QPs of ARP" "$(frames -f sqp "$(from 2)" arp.op=1 | sort -u)" "$(lladdr_qpn 2)"
+}
+
+longest()
+{
+	local mtu
+
+	mtu=$(link_mtu 2)
+	check "whole" rn_used ping_once 2 "$(ip4 3)" -M "do" -s $((mtu - 28))
+	check_not "longer" ping_ok 2 "$(ip4 3)" -M "do" -s $((mtu - 27))
+	check "in fragments" ping_once 2 "$(ip4 3)" -s $((3 * mtu))
+}
+
+groups()
+{
+	group_join 3 "$GROUP"
+	udp_to 2 "$GROUP" 9 1
+	check "member" slowwait 5 is_sender 2 "$(mgid4 "$GROUP")"
+	udp_listen 3 "$GROUP" 9 100 20000
+	check "send" rn_used in_node 2 udp_group send ib0 "$GROUP" 9 100 100 1000
+	wait "$LISTENER"
+	check "all arrive" test $? -eq 0
+	group_leave
+	check "broadcast" rn_used in_node 2 udp_group send ib0 255.255.255.255 9 32 3
+}
+
+waits()
+{
+	local waited i
+
+	for ((i = 0; i < 5; i++)); do
+		paths_forget
+		capture_start waits
+		knob_set 2 delay_ms_mad 500
+		check "send" rn_used flows 8 3
+		waited=$(waiting_for_path 2)
+		busywait 5000 frame_seen dport=7107 number=2
+		knob_set 2 delay_ms_mad 0
+		capture_stop
+		[ "$waited" -ne 24 ] || break
+	done
+	check_eq "datagrams" "$(frame_count "$(from 2)" ip.proto=17 ip.len=128)" 24
+	for ((i = 7100; i < 7108; i++)); do
+		check_eq "order" "$(frames -f number "$(from 2)" "dport=$i" | xargs)" "0 1 2"
+	done
+}
+
+doorbell()
+{
+	local bells sends
+
+	bells=$(rn_count 2 netdev_doorbells)
+	sends=$(rn_count 2 netdev_sends)
+	check "send" flows 8 50
+	check_eq "frames that rang" $(($(rn_count 2 netdev_doorbells) - bells)) \
+		$(($(rn_count 2 netdev_sends) - sends))
+}
+
+full()
+{
+	check "ping" wait_ping 2 3
+	knob_set 2 hold_cq 1
+	background 2 udp_group send ib0 "$(ip4 3)" 9 100 2000 0 > /dev/null
+	nap 0.5
+	check_not "ping while it is full" ping_ok 2 "$(ip4 3)"
+	knob_set 2 hold_cq 0
+	check "ping" wait_ping 2 3
+	background_stop
+	check "stream" transfer 2 3 "$(ip4 3)"
+}
+
+stream()
+{
+	tcp_stream 2 3 "$("ip$1" 3)"
+	tcp_stream 3 2 "$("ip$1" 2)"
+}
+
+counted()
+{
+	local rx tx
+
+	check "ping" wait_ping 2 3
+	rx=$(counter 2 rx_packets)
+	tx=$(counter 2 tx_packets)
+	check "pings" rn_used ping_lossless 2 "$(ip4 3)" 50
+	check_num "sent" $(($(counter 2 tx_packets) - tx)) -ge 50
+	check_num "and no more than twice" $(($(counter 2 tx_packets) - tx)) -lt 100
+	check_num "received" $(($(counter 2 rx_packets) - rx)) -ge 50
+	check_num "and no more than twice" $(($(counter 2 rx_packets) - rx)) -lt 100
+	check_num "in ethtool" "$(xstat 2 tx_packets)" -ge "$tx"
+}
+
+down()
+{
+	local before
+
+	before=$(lladdr 2)
+	check "down" node_ip 2 link set ib0 down
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	check_eq "address" "$(lladdr 2)" "$before"
+	check "ping" rn_used wait_ping 2 3
+}
+
+link()
+{
+	link_down 2
+	check "no carrier" slowwait 10 no_carrier 2
+	link_up 2
+	check "carrier" wait_carrier 2
+	check "ping" rn_used wait_ping 2 3
+}
+
+channels()
+{
+	local what=tx
+
+	[ "$RDMA_NETDEV" = hfi1 ] || what=combined
+	check "two" in_node 2 ethtool -L ib0 "$what" 2
+	check "ping" rn_used wait_ping 2 3
+	capture_start channels
+	check "send" flows 32 1
+	busywait 5000 frame_seen dport=7131
+	capture_stop
+	check_num "datagrams" "$(frame_count "$(from 2)" ip.proto=17 ip.len=128)" -eq 32
+	check_not "none" in_node 2 ethtool -L ib0 "$what" 0
+	check "all" in_node 2 ethtool -L ib0 "$what" 4
+	check "ping" rn_used wait_ping 2 3
+}
+
+mode()
+{
+	local node
+
+	for node in 2 3; do
+		check "connected" set_mode "$node" connected
+	done
+	check_eq "MTU" "$(link_mtu 2)" 65520
+	check "long ping" slowwait 10 ping_ok 2 "$(ip4 3)" -M "do" -s 60000
+	check "broadcast" rn_used in_node 2 udp_group send ib0 255.255.255.255 9 32 3
+	for node in 2 3; do
+		check "datagram" set_mode "$node" datagram
+	done
+	check "ping" rn_used wait_ping 2 3
+	check "longest" ping_once 2 "$(ip4 3)" -M "do" -s $(($(link_mtu 2) - 28))
+}
+
+child()
+{
+	local node
+
+	for node in 2 3; do
+		check "made" node_ip "$node" link add link ib0 name ib0.c type ipoib
+		check "address" node_ip "$node" address add "10.10.0.$node/16" dev ib0.c
+		check "up" node_ip "$node" link set ib0.c up
+	done
+	check "carrier" slowwait 20 has_carrier 2 ib0.c
+	check "ping" slowwait 10 in_node 2 ping -n -c 1 -W 1 10.10.0.3
+	check "parent" rn_used wait_ping 2 3
+	for node in 2 3; do
+		check "deleted" node_ip "$node" link delete ib0.c
+	done
+	check "parent" rn_used wait_ping 2 3
+}
+
+moves()
+{
+	ip netns add elsewhere || fail "no namespace"
+	check "moved" node_ip 2 link set ib0 netns elsewhere
+	check "address" ip -n elsewhere address add 10.9.0.20/16 dev ib0
+	check "up" ip -n elsewhere link set ib0 up
+	check "ping" rn_used slowwait 20 ip netns exec elsewhere ping -n -c 1 -W 1 "$(ip4 3)"
+	check "moved back" ip -n elsewhere link set ib0 netns node2
+	ip netns del elsewhere
+	node_config 2
+	check "carrier" wait_carrier 2
+	check "ping" wait_ping 2 3
+}
+
+plugged()
+{
+	replug 2
+	check "ping" rn_used wait_ping 2 3
+	check_not "left behind" klog_has "leaked"
+}
+
+falls_back()
+{
+	knob_set 2 fail_netdev 1
+	replug 2
+	check_eq "used up" "$(knob_get 2 fail_netdev)" 0
+	check "said" klog_has "no interface by the HCA's own net device: -12, using verbs"
+	check "ping over verbs" rn_idle wait_ping 2 3
+	replug 2
+	check "ping" rn_used wait_ping 2 3
+}
+
+off()
+{
+	echo 0 > "$PARAMETER" || fail "cannot be changed"
+	replug 2
+	check "ping over verbs" rn_idle wait_ping 2 3
+	echo 1 > "$PARAMETER"
+	replug 2
+	check "ping" rn_used wait_ping 2 3
+}
+
+unload()
+{
+	check "unload" driver_unload
+	nodes_down
+	driver_load
+	nodes_up
+	check "carrier" wait_carrier
+	check "ping" rn_used wait_ping 2 3
+}
+
+ktap_main "$@"
