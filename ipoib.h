@@ -117,8 +117,10 @@
  *	belongs to the interface of a port, whose children share it: these are freed before
  *	that.
  * &struct ipoib_dev
- *	is part of the private area of its net_device, or, if that is the HCA's own, has its
- *	memory from ipoib_rn_alloc() to ipoib_rn_free(). It is in the list of its HCA, a child behind its parent. A parent is unregistered
+ *	is part of the private area of its net_device, or, if that is the HCA's own, has
+ *	its memory from ipoib_rn_alloc() to ipoib_rn_free().
+ *	It is in the list of its HCA, a child behind its parent. A parent is
+ *	unregistered
  *	with its HCA, and with it its children; one on RoCE before that if its Ethernet port
  *	is unregistered, and this and children by rtnetlink, or by their own control work.
  *	&ipoib_dev.free_work takes an interface apart, without RTNL, when its net_device
