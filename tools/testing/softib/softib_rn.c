@@ -748,8 +748,11 @@ static int softib_rn1_attach(struct net_device *netdev, struct ib_device *ibdev,
 
 	if (!qp)
 		return -EINVAL;
-	if (set_qkey)
+	if (set_qkey) {
 		WRITE_ONCE(rn->qkey, qkey);
+		/* The kernel's client leaves the Q_Key of its QP as it was made. */
+		WRITE_ONCE(qp->qkey, qkey);
+	}
 	ret = ib_attach_mcast(&qp->ibqp, gid, mlid);
 	rvt_put_qp(qp);
 	return ret;
