@@ -131,7 +131,7 @@ int ipoib_moder_update(struct ipoib_moder *moder)
 
 /**
  * ipoib_moder_init - moderate a new CQ as it is set
- * @moder: zeroed
+ * @moder: filled in
  * @cq: the CQ
  * @napi: its handler
  * @setting: is there until ipoib_moder_exit()
@@ -144,6 +144,7 @@ int ipoib_moder_update(struct ipoib_moder *moder)
 void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq, struct napi_struct *napi,
 		      const struct ipoib_moderation *setting, unsigned int most)
 {
+	memset(moder, 0, sizeof(*moder));
 	moder->setting = setting;
 	moder->cq = cq;
 	moder->napi = napi;

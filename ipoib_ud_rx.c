@@ -336,6 +336,7 @@ struct page_pool *ipoib_pool_create(struct ib_device *ca, struct net_device *dev
 	if (!ib_uses_virt_dma(ca)) {
 		params.flags |= PP_FLAG_DMA_MAP | PP_FLAG_DMA_SYNC_DEV;
 		params.dev = ca->dma_device;
+		params.nid = dev_to_node(ca->dma_device);
 	}
 	return page_pool_create(&params);
 }

@@ -380,10 +380,9 @@ enum ipoib_cm_flag {
 /**
  * struct ipoib_cm_rxq - a receive queue: a CQ and its handler
  * @cm: connected mode of the interface
- * @cq: completions of receives; there while &ipoib_cm.rx is
+ * @cq: completions of receives; there while &ipoib_cm.rx is, but for HCAs that refuse more CQs
  * @napi: handler
- * @moder: moderates completions. The timer of the first queue has receives posted again after
- *	memory ran out.
+ * @moder: moderates completions; its timer has receives posted again after memory ran out
  * @wc: scratch for polling
  * @since: completions since the CQ was last empty; handler only
  * @rounds: times that the handler has been through the whole CQ

@@ -288,15 +288,17 @@ static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_c
 	return n;
 }
 
-static void ipoib_cm_rx_refill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
+static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *bufs)
 {
+	struct ipoib_cm *cm = rxq->cm;
+
 	while (ipoib_cm_bufs_missing(cm, bufs)) {
 		if (likely(ipoib_cm_rx_post_missing(cm, bufs)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		/* Connections may hold all that is posted: then no completion leads here. */
 		if (bufs->srq && ipoib_cm_bufs_posted(bufs) <= READ_ONCE(cm->nconns))
-			ipoib_moder_again(&cm->rxq[0].moder, IPOIB_RX_AGAIN);
+			ipoib_moder_again(&rxq->moder, IPOIB_RX_AGAIN);
 		/* The next connection has receives. */
 		if (bufs->qp && !ipoib_cm_bufs_posted(bufs))
 			ipoib_conn_note(bufs->qp->qp_context, IPOIB_CONN_EV_FAILED);
@@ -460,19 +462,21 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 	if (unlikely(!ipoib_cm_bufs_missing(cm, bufs)))
 		ipoib_cm_slot_empty(cm->rx, &bufs->slots[wc->wr_id]);
 	if (conn->bufs && !ipoib_conn_is_closing(conn))
-		ipoib_cm_rx_refill(cm, bufs);
+		ipoib_cm_rx_refill(conn->rxq, bufs);
 	spin_unlock(&cm->rx->lock);
 	/* It may have been the last one. */
 	if (conn->bufs && ipoib_conn_is_closing(conn) && ipoib_cm_rx_done(conn))
 		ipoib_conn_kick(conn);
 }
 
-static void ipoib_cm_srq_refill(struct ipoib_cm_rx *rx, struct ipoib_cm *cm, unsigned int least)
+static void ipoib_cm_srq_refill(struct ipoib_cm_rxq *rxq, unsigned int least)
 {
-	if (ipoib_cm_bufs_missing(cm, &rx->bufs) < least)
+	struct ipoib_cm_rx *rx = rxq->cm->rx;
+
+	if (ipoib_cm_bufs_missing(rxq->cm, &rx->bufs) < least)
 		return;
 	spin_lock(&rx->lock);
-	ipoib_cm_rx_refill(cm, &rx->bufs);
+	ipoib_cm_rx_refill(rxq, &rx->bufs);
 	spin_unlock(&rx->lock);
 }
 
@@ -496,7 +500,6 @@ static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 {
 	struct ipoib_cm_tally tally = {};
 	struct ipoib_cm *cm = rxq->cm;
-	struct ipoib_cm_rx *rx = cm->rx;
 	int done = 0, want, i, n;
 
 	while (done < budget) {
@@ -504,15 +507,15 @@ static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 		n = ib_poll_cq(rxq->cq, want, rxq->wc);
 		for (i = 0; i < n; i++)
 			ipoib_cm_rx_complete(cm, &rxq->wc[i], &tally);
-		ipoib_cm_srq_refill(rx, cm, IPOIB_CM_BATCH);
+		ipoib_cm_srq_refill(rxq, IPOIB_CM_BATCH);
 		if (n > 0)
 			done += n;
 		if (n < want)
 			break;
 	}
 	rxq->since += done;
-	ipoib_cm_rx_widen(rx, rxq->since);
-	ipoib_cm_srq_refill(rx, cm, 1);
+	ipoib_cm_rx_widen(cm->rx, rxq->since);
+	ipoib_cm_srq_refill(rxq, 1);
 	if (tally.packets) {
 		ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally.packets, tally.bytes);
 		ipoib_stat_add(cm->priv, IPOIB_CM_RX, tally.packets);
@@ -589,7 +592,7 @@ void ipoib_cm_rx_deal(struct ipoib_conn *conn)
 
 	lockdep_assert_held(&cm->mutex);
 	for (i = 1; i < cm->nrxq; i++)
-		if (cm->rxq[i].conns < rxq->conns)
+		if (cm->rxq[i].cq && cm->rxq[i].conns < rxq->conns)
 			rxq = &cm->rxq[i];
 	rxq->conns++;
 	WRITE_ONCE(conn->rxq, rxq);
@@ -691,9 +694,10 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 		if (!IS_ERR(pool))
 			rx->large = pool;
 	}
+	/* An HCA that has no more CQs has fewer queues. */
 	for (i = 0; i < cm->nrxq && !err; i++)
 		err = ipoib_cm_rxq_create(&cm->rxq[i]);
-	return err;
+	return cm->rxq[0].cq ? 0 : err;
 }
 
 /* As far as it was made. The next SRQ is tried in its full size. */
@@ -757,7 +761,8 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	napi_enable(&cm->tx_napi);
 	for (i = 0; i < cm->nrxq; i++) {
 		napi_enable(&cm->rxq[i].napi);
-		ib_req_notify_cq(cm->rxq[i].cq, IB_CQ_NEXT_COMP);
+		if (cm->rxq[i].cq)
+			ib_req_notify_cq(cm->rxq[i].cq, IB_CQ_NEXT_COMP);
 	}
 	ipoib_ud_schedule(&cm->rxq[0].napi);
 	return 0;
@@ -776,7 +781,7 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 	int err = 0;
 
 	mutex_lock(&cm->mutex);
-	for (i = 0; cm->rx && i < cm->nrxq && !err; i++)
+	for (i = 0; i < cm->nrxq && cm->rxq[i].cq && !err; i++)
 		err = ipoib_moder_update(&cm->rxq[i].moder);
 	mutex_unlock(&cm->mutex);
 	/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
@@ -874,7 +879,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	if (err)
 		return err;
 	spin_lock_bh(&cm->rx->lock);
-	ipoib_cm_rx_refill(cm, bufs);
+	ipoib_cm_rx_refill(conn->rxq, bufs);
 	spin_unlock_bh(&cm->rx->lock);
 	return ipoib_cm_bufs_posted(bufs) ? 0 : -ENOMEM;
 }
