@@ -104,8 +104,8 @@ void ipoib_rn_free(struct ipoib_dev *priv)
  * @ah: where to, read under RCU; the HCA copies what it needs of it
  * @qpn: the peer's QPN, or IPOIB_MCAST_QPN
  *
- * The HCA stops the queue when it is full. Frames that have waited are sent all the same, and by
- * the queue whose lock is held.
+ * The HCA stops the queue when it is full. The works that send frames which have waited do not look
+ * at that: their frames are dropped here.
  *
  * Context: transmit lock of the queue held, RCU read side
  */

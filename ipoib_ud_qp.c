@@ -102,22 +102,14 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	return err;
 }
 
-static int ipoib_ud_detach_once(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
-{
-	struct rdma_netdev *rn = priv->rn;
-
-	if (rn)
-		return rn->detach_mcast(priv->netdev, priv->ca, gid, lid);
-	return ib_detach_mcast(priv->txq->qp, gid, lid);
-}
-
 /**
  * ipoib_ud_detach - have the UD QP take the frames of a group no more
  * @priv: the interface
  * @gid: MGID
  * @lid: MLID
  *
- * A QP that is attached to a group cannot be destroyed: what fails is tried again.
+ * A QP that is attached to a group cannot be destroyed: what fails is tried again. The HCA's own
+ * net device attaches this QP, and would not find it in the RESET state.
  *
  * Context: work of the group; may sleep
  * Return: 0 or negative error of the HCA
@@ -128,8 +120,8 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 
 	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
-	read_poll_timeout(ipoib_ud_detach_once, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
-			  IPOIB_MOVE_TIME, false, priv, gid, lid);
+	read_poll_timeout(ib_detach_mcast, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
+			  IPOIB_MOVE_TIME, false, priv->txq->qp, gid, lid);
 	return err;
 }
 

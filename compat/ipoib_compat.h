@@ -102,7 +102,7 @@ struct netdev_stat_ops {
 #endif
 
 /* Until 6.11 the stack set by itself that more frames follow. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#ifndef IPOIB_HAS_XMIT_SET_MORE
 static inline void netdev_xmit_set_more(bool more)
 {
 	__this_cpu_write(softnet_data.xmit.more, more);

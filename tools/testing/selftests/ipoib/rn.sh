@@ -35,6 +35,7 @@ CASES=(
 	"counted B25 What the net device sends and receives is in the statistics of the interface"
 	"down B25,U46 After a down the address is the same, and all works"
 	"link B25 So it is after the link was down"
+	"restart B25,F7 So it is after the QP was restarted, which failed at first, and groups were left meanwhile"
 	"channels B25 Fewer queues are used if ethtool -L asks for them"
 	"mode B25 Connected mode works beside it, and datagram mode after that"
 	"child B25 A child reaches its like, and the parent goes on"
@@ -136,8 +137,11 @@ longest()
 
 	mtu=$(link_mtu 2)
 	check "whole" rn_used ping_once 2 "$(ip4 3)" -M "do" -s $((mtu - 28))
-	check_not "longer" ping_ok 2 "$(ip4 3)" -M "do" -s $((mtu - 27))
+	capture_start longer
+	in_node 2 raw_frame send ib0 "$(lladdr 3)" 0x88b5 "$(zeros $((2 * mtu + 2)))"
 	check "in fragments" ping_once 2 "$(ip4 3)" -s $((3 * mtu))
+	capture_stop
+	check_eq "longer frames" "$(frame_count encap=88b5)" 0
 }
 
 groups()
@@ -161,7 +165,7 @@ waits()
 		paths_forget
 		capture_start waits
 		knob_set 2 delay_ms_mad 500
-		check "send" rn_used flows 8 3
+		check "send" flows 8 3
 		waited=$(waiting_for_path 2)
 		busywait 5000 frame_seen dport=7107 number=2
 		knob_set 2 delay_ms_mad 0
@@ -200,8 +204,8 @@ full()
 
 stream()
 {
-	tcp_stream 2 3 "$("ip$1" 3)"
-	tcp_stream 3 2 "$("ip$1" 2)"
+	tcp_stream 2 3 "ip$1"
+	tcp_stream 3 2 "ip$1"
 }
 
 counted()
@@ -236,6 +240,19 @@ link()
 	link_down 2
 	check "no carrier" slowwait 10 no_carrier 2
 	link_up 2
+	check "carrier" wait_carrier 2
+	check "ping" rn_used wait_ping 2 3
+}
+
+# The QP is in the RESET state when the interface goes down for that, and leaves its groups.
+restart()
+{
+	[ "$RDMA_NETDEV" = hfi1 ] || { check_skip "the QP is the HCA's"; return; }
+	knob_set 2 modify_states 2
+	knob_set 2 fail_modify 5
+	in_node 2 ethtool -G ib0 rx 64
+	check "refused" busywait 10000 knob_is 2 fail_modify 0
+	knob_set 2 modify_states 0
 	check "carrier" wait_carrier 2
 	check "ping" rn_used wait_ping 2 3
 }
