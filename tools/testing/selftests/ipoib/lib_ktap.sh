@@ -381,6 +381,7 @@ ktap_call()
 
 	IFS=: read -r func args <<< "$1"
 	IFS=: read -ra args <<< "$args"
+	declare -F "$func" > /dev/null || { fail "there is no function $func"; return; }
 	"$func" "${args[@]}"
 }
 

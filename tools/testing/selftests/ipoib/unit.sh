@@ -142,6 +142,11 @@ wc()
 	check_eq "result" "$(result wc "$1")" "ok $1"
 }
 
+group()
+{
+	check_eq "result" "$(result group "$1")" "ok $1"
+}
+
 police()
 {
 	check_eq "result" "$(result police "$1")" "ok $1"
