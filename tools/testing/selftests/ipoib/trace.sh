@@ -91,7 +91,11 @@ printed()
 		-e ipoib:ipoib_path -- ip netns exec node1 sh -c '
 			raw_frame send ib0 "$0" "$2" cafe
 			raw_frame send ib0 "$1" "$2" cafe
-			sleep 1' "$OTHER_LINK" "$(unknown 39321)" "$ETHERTYPE"
+			for i in $(seq 50); do
+				n=$(ethtool -S ib0 | sed -n "s/^ *tx_drop_no_path: //p")
+				[ "$n" -eq "$3" ] || exit 0
+				sleep 0.1
+			done' "$OTHER_LINK" "$(unknown 39321)" "$ETHERTYPE" "$(xstat 1 tx_drop_no_path)"
 	perf script -i "$data" > "$text" 2> "$text.errors"
 	note "$(head -n 5 "$text")"
 	check "as it is meant" grep -q "${line[$1]}" "$text"
