@@ -453,7 +453,7 @@ struct softib_port {
  * @fatal: it has failed as a whole
  * @srq_mutex: guards @srqs
  * @srqs: shared receive queues
- * @vector_cqs: CQs that the kernel's users have made, by completion vector
+ * @vector_cqs: CQs that the kernel's users have, by completion vector
  * @lso: sends that it has cut into segments
  * @interrupts: completion handlers called in hard interrupt context
  * @doorbells: calls of ib_post_send() by the kernel's users
@@ -490,6 +490,7 @@ struct softib_dev {
  * @handler: the consumer's completion handler, NULL if rdmavt calls it
  * @timer: calls it
  * @closing: the timer is started no more
+ * @vector: its completion vector, if it is counted in &softib_dev.vector_cqs; else -1
  * @quiet_until: time in ns before which there is nothing to be seen
  * @due: time in ns when the next report comes at the latest, if the CQ is moderated
  * @usecs: moderation: microseconds until that; 0: none
@@ -501,6 +502,7 @@ struct softib_cq {
 	ib_comp_handler handler;
 	struct hrtimer timer;
 	bool closing;
+	int vector;
 	u64 quiet_until;
 	u64 due;
 	u16 usecs;
@@ -868,7 +870,7 @@ const char *softib_model_word(const char *names, int index, size_t *len);
 struct seq_file;
 
 /* softib_cq.c */
-void softib_cq_init(struct ib_cq *ibcq, bool user);
+void softib_cq_init(struct ib_cq *ibcq, int vector);
 void softib_cq_exit(struct ib_cq *ibcq);
 void softib_cq_release(struct softib_dev *dev);
 int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs);

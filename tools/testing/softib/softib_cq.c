@@ -104,15 +104,18 @@ static void softib_cq_event(struct ib_cq *ibcq, void *context)
 /**
  * softib_cq_init() - take over the completion handler of a CQ
  * @ibcq: the CQ, just made by rdmavt
- * @user: it is user space's
+ * @vector: its completion vector; -1: it is user space's
  */
-void softib_cq_init(struct ib_cq *ibcq, bool user)
+void softib_cq_init(struct ib_cq *ibcq, int vector)
 {
 	struct softib_dev *dev = ib_to_softib(ibcq->device);
 	struct softib_cq *cq = ib_to_softib_cq(ibcq);
 
 	INIT_LIST_HEAD(&cq->list);
-	if (user || !ibcq->comp_handler || !dev->node->model->irq)
+	cq->vector = vector < SOFTIB_VECTORS_SHOWN ? vector : -1;
+	if (cq->vector >= 0)
+		atomic_inc(&dev->vector_cqs[cq->vector]);
+	if (vector < 0 || !ibcq->comp_handler || !dev->node->model->irq)
 		return;
 	cq->handler = ibcq->comp_handler;
 	softib_hrtimer_setup(&cq->timer, softib_cq_fire,
@@ -132,6 +135,8 @@ void softib_cq_exit(struct ib_cq *ibcq)
 	struct softib_dev *dev = ib_to_softib(ibcq->device);
 	struct softib_cq *cq = ib_to_softib_cq(ibcq);
 
+	if (cq->vector >= 0)
+		atomic_dec(&dev->vector_cqs[cq->vector]);
 	if (!cq->handler)
 		return;
 	mutex_lock(&dev->cq_mutex);

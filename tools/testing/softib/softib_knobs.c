@@ -65,7 +65,7 @@
  * softibK/cq_error   write 1: all CQs of the kernel's users die that have a handler for it;
  *                    models with interrupts only
  * softibK/fatal      write 1: the HCA dies, until it is pulled out
- * softibK/cq_vectors  how many CQs the kernel's users have made, by completion vector
+ * softibK/cq_vectors  how many CQs the kernel's users have, by completion vector
  * softibK/cq_moderation  completions and microseconds of a report, a CQ of the kernel's
  *                    users each; models with interrupts only
  *

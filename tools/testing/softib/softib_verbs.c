@@ -513,11 +513,9 @@ static int softib_create_cq(struct ib_cq *ibcq,
 
 	if (READ_ONCE(dev->fatal))
 		return -EIO;
-	if (!udata && attr->comp_vector < SOFTIB_VECTORS_SHOWN)
-		atomic_inc(&dev->vector_cqs[attr->comp_vector]);
 	ret = softib_rvt.create_cq(ibcq, attr, udata);
 	if (!ret)
-		softib_cq_init(ibcq, udata);
+		softib_cq_init(ibcq, udata ? -1 : (int)attr->comp_vector);
 	return ret;
 }
 
