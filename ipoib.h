@@ -271,6 +271,10 @@ struct ipoib_dev {
 	unsigned int ntxq_made;
 	/** @rxq: receive queue */
 	struct ipoib_rxq *rxq;
+	/** @moderation: how completions of receives are moderated, those of connections, too */
+	struct ipoib_moderation moderation;
+	/** @qpn: QPN of the address */
+	u32 qpn;
 	/** @stats: see ipoib_stats.h */
 	struct ipoib_pcpu_stats __percpu *stats;
 	/** @cm: connected mode, NULL if the port has none */

@@ -277,9 +277,8 @@ int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 /* No HCA says whether it has UC: see whether it makes such a QP. */
 static bool ipoib_cm_has_uc(const struct ipoib_dev *priv)
 {
+	struct ib_cq_init_attr attr = { .cqe = 2 };
 	struct ib_qp_init_attr init = {
-		.send_cq = priv->txq->cq,
-		.recv_cq = priv->rxq->cq,
 		.cap = {
 			.max_send_wr = 1,
 			.max_recv_wr = 1,
@@ -289,12 +288,19 @@ static bool ipoib_cm_has_uc(const struct ipoib_dev *priv)
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
 		.qp_type = IB_QPT_UC,
 	};
-	struct ib_qp *qp = ib_create_qp(priv->pd, &init);
+	struct ib_qp *qp;
+	int err;
 
-	if (IS_ERR(qp))
-		return PTR_ERR(qp) == -ENOMEM;
-	ib_destroy_qp(qp);
-	return true;
+	init.send_cq = ib_create_cq(priv->ca, NULL, NULL, NULL, &attr);
+	if (IS_ERR(init.send_cq))
+		return PTR_ERR(init.send_cq) == -ENOMEM;
+	init.recv_cq = init.send_cq;
+	qp = ib_create_qp(priv->pd, &init);
+	err = PTR_ERR_OR_ZERO(qp);
+	if (!err)
+		ib_destroy_qp(qp);
+	ib_destroy_cq(init.send_cq);
+	return !err || err == -ENOMEM;
 }
 
 static const struct ipoib_cm_choice *ipoib_cm_find_choice(const char *word)

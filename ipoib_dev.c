@@ -23,7 +23,7 @@ static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
 	struct ipoib_lladdr addr;
 
 	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
-	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->txq->qp->qp_num, &priv->local_gid);
+	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->qpn, &priv->local_gid);
 	dev_addr_set(priv->netdev, (const u8 *)&addr);
 	/* The core copies it once, at registration; the prefix of the port's GID may change. */
 	if (!priv->admin_guid)

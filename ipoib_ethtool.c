@@ -134,9 +134,9 @@ static int ipoib_ethtool_coalesce(struct net_device *dev, struct ethtool_coalesc
 {
 	const struct ipoib_dev *priv = ipoib_priv(dev);
 
-	coalesce->rx_coalesce_usecs = priv->rxq->moderation.usecs;
-	coalesce->rx_max_coalesced_frames = priv->rxq->moderation.frames;
-	coalesce->use_adaptive_rx_coalesce = priv->rxq->moderation.adaptive;
+	coalesce->rx_coalesce_usecs = priv->moderation.usecs;
+	coalesce->rx_max_coalesced_frames = priv->moderation.frames;
+	coalesce->use_adaptive_rx_coalesce = priv->moderation.adaptive;
 	return 0;
 }
 
@@ -150,7 +150,7 @@ static int ipoib_ethtool_set_coalesce(struct net_device *dev, struct ethtool_coa
 		.adaptive = coalesce->use_adaptive_rx_coalesce,
 	};
 	struct ipoib_dev *priv = ipoib_priv(dev);
-	const struct ipoib_moderation *old = &priv->rxq->moderation;
+	const struct ipoib_moderation *old = &priv->moderation;
 	int err;
 
 	if (coalesce->rx_coalesce_usecs > U16_MAX || coalesce->rx_max_coalesced_frames > U16_MAX) {

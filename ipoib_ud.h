@@ -131,7 +131,6 @@ struct ipoib_rx_slot {
  * @running: what is completed is posted again: from the start on until receives are flushed,
  *	so the QP is in the error state. Written by NAPI, or by start and stop while NAPI is
  *	disabled
- * @moderation: how completions of @cq, and of what connections receive, are moderated
  * @moder: moderates @cq
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists: head and payload
@@ -150,7 +149,6 @@ struct ipoib_rxq {
 	u16 *free;
 	unsigned int nfree;
 	bool running;
-	struct ipoib_moderation moderation;
 	struct ipoib_moder moder;
 	struct ib_recv_wr wr[IPOIB_BATCH];
 	struct ib_sge sge[IPOIB_BATCH][2];

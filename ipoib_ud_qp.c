@@ -285,7 +285,7 @@ netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
  */
 int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *setting)
 {
-	struct ipoib_moderation *now = &priv->rxq->moderation;
+	struct ipoib_moderation *now = &priv->moderation;
 	struct ipoib_moderation old = *now;
 	int err;
 
@@ -455,13 +455,17 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 	int err;
 
 	priv->vector = atomic_fetch_inc(&ipoib_ud_vectors) & INT_MAX;
+	priv->moderation.adaptive = true;
 	priv->pd = ib_alloc_pd(priv->ca, 0);
 	if (IS_ERR(priv->pd))
 		return PTR_ERR(priv->pd);
 	err = ipoib_ud_queues_fit(priv);
-	if (err)
+	if (err) {
 		ib_dealloc_pd(priv->pd);
-	return err;
+		return err;
+	}
+	priv->qpn = priv->txq->qp->qp_num;
+	return 0;
 }
 
 /* Free what the send queue of a QP held, which it does not any more. */

@@ -262,7 +262,7 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 			.roce = ipoib_has_roce(priv),
 			.lmc = READ_ONCE(priv->lmc),
 			.lid = READ_ONCE(priv->local_lid),
-			.qpn = priv->txq->qp->qp_num,
+			.qpn = priv->qpn,
 			.gid = priv->local_gid,
 			.broadcast_mgid = priv->broadcast_mgid,
 		},
@@ -382,8 +382,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 	rxq->cq = ib_create_cq(priv->ca, ipoib_ud_rx_event, NULL, rxq, &attr);
 	if (IS_ERR(rxq->cq))
 		return PTR_ERR(rxq->cq);
-	rxq->moderation.adaptive = true;
-	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &rxq->moderation, rxq->size / 4);
+	ipoib_moder_init(&rxq->moder, rxq->cq, &rxq->napi, &priv->moderation, rxq->size / 4);
 	return 0;
 }
 

@@ -300,7 +300,6 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 int ipoib_cm_listen(struct ipoib_dev *priv)
 {
 	static const u8 first[] = { IPOIB_SID_RFC, IPOIB_SID_LINUX };
-	u32 qpn = priv->txq->qp->qp_num;
 	struct ipoib_cm *cm = priv->cm;
 	struct ib_cm_id *id;
 	unsigned int i;
@@ -315,7 +314,7 @@ int ipoib_cm_listen(struct ipoib_dev *priv)
 		if (err)
 			goto unlisten;
 		cm->listen[i] = id;
-		err = ib_cm_listen(id, ipoib_service_id(first[i], qpn));
+		err = ib_cm_listen(id, ipoib_service_id(first[i], priv->qpn));
 		if (err)
 			goto unlisten;
 	}

@@ -24,7 +24,7 @@
  */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
 {
-	data->qpn = cpu_to_be32(cm->priv->txq->qp->qp_num & IPOIB_QPN_MASK);
+	data->qpn = cpu_to_be32(cm->priv->qpn & IPOIB_QPN_MASK);
 	data->mtu = cpu_to_be32(ipoib_cm_rx_mtu(cm->priv));
 }
 
@@ -35,7 +35,7 @@ void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
  */
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
 {
-	ipoib_lladdr_set(addr, 0, cm->priv->txq->qp->qp_num, &cm->priv->local_gid);
+	ipoib_lladdr_set(addr, 0, cm->priv->qpn, &cm->priv->local_gid);
 }
 
 /**

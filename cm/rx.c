@@ -657,7 +657,7 @@ static int ipoib_cm_rxq_create(struct ipoib_cm_rxq *rxq)
 		return PTR_ERR(cq);
 	rxq->cq = cq;
 	rxq->since = 0;
-	ipoib_moder_init(&rxq->moder, cq, &rxq->napi, &cm->priv->rxq->moderation,
+	ipoib_moder_init(&rxq->moder, cq, &rxq->napi, &cm->priv->moderation,
 			 IPOIB_CM_MARGIN);
 	return 0;
 }
@@ -770,7 +770,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 
 /**
  * ipoib_cm_moderate - completions of what connections receive are to be moderated otherwise
- * @priv: the interface; &ipoib_rxq.moderation says how
+ * @priv: the interface; &ipoib_dev.moderation says how
  *
  * Context: RTNL held; may sleep
  */
