@@ -132,4 +132,18 @@ typedef struct uverbs_attr_bundle softib_cq_udata;
 	.ndo_hwtstamp_get = name##_get, .ndo_hwtstamp_set = name##_set,
 #endif
 
+/* mlx5 has the operations of its net devices called with their lock held since 6.16. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define softib_request_lock(netdev)	((void)(netdev))
+#define softib_assert_locked(netdev)	((void)(netdev))
+#define softib_napi_enable(napi)	napi_enable(napi)
+#define softib_napi_disable(napi)	napi_disable(napi)
+#else
+#include <net/netdev_lock.h>
+#define softib_request_lock(netdev)	((netdev)->request_ops_lock = true)
+#define softib_assert_locked(netdev)	netdev_assert_locked(netdev)
+#define softib_napi_enable(napi)	napi_enable_locked(napi)
+#define softib_napi_disable(napi)	napi_disable_locked(napi)
+#endif
+
 #endif /* SOFTIB_COMPAT_H */

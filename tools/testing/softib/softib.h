@@ -459,6 +459,7 @@ struct softib_port {
  * @doorbells: calls of ib_post_send() by the kernel's users
  * @netdev_sends: frames that net devices of its own were given
  * @netdev_doorbells: how often they rang for these
+ * @netdev_mtus: how often their MTU was changed
  * @netdevs: those, by QPN
  * @cq_mutex: guards @cqs
  * @cqs: CQs whose handlers are called so
@@ -478,6 +479,7 @@ struct softib_dev {
 	atomic_t doorbells;
 	atomic_t netdev_sends;
 	atomic_t netdev_doorbells;
+	atomic_t netdev_mtus;
 	struct xarray netdevs;
 	struct mutex cq_mutex;	/* cqs */
 	struct list_head cqs;

@@ -491,6 +491,7 @@ static void softib_show_hca(struct seq_file *seq, struct softib_node *node)
 	seq_printf(seq, "hca.doorbells %d\n", atomic_read(&dev->doorbells));
 	seq_printf(seq, "hca.netdev_sends %d\n", atomic_read(&dev->netdev_sends));
 	seq_printf(seq, "hca.netdev_doorbells %d\n", atomic_read(&dev->netdev_doorbells));
+	seq_printf(seq, "hca.netdev_mtus %d\n", atomic_read(&dev->netdev_mtus));
 	seq_printf(seq, "hca.dma_faults %u\n", softib_dma_faults(node));
 }
 

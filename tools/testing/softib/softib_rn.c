@@ -606,13 +606,29 @@ static int softib_rn_queues_init(struct softib_rn *rn)
 	return -ENOMEM;
 }
 
+static void softib_rn_enable(struct softib_rn *rn, struct napi_struct *napi)
+{
+	if (softib_rn_is_mlx5(rn))
+		softib_napi_enable(napi);
+	else
+		napi_enable(napi);
+}
+
+static void softib_rn_disable(struct softib_rn *rn, struct napi_struct *napi)
+{
+	if (softib_rn_is_mlx5(rn))
+		softib_napi_disable(napi);
+	else
+		napi_disable(napi);
+}
+
 static void softib_rn_queues_start(struct softib_rn *rn)
 {
 	int i;
 
 	for (i = 0; i < SOFTIB_RN_QUEUES; i++) {
-		napi_enable(&rn->txq[i].napi);
-		napi_enable(&rn->rxq[i].napi);
+		softib_rn_enable(rn, &rn->txq[i].napi);
+		softib_rn_enable(rn, &rn->rxq[i].napi);
 	}
 	WRITE_ONCE(rn->receiving, true);
 }
@@ -626,8 +642,8 @@ static void softib_rn_queues_stop(struct softib_rn *rn)
 	/* Frames that are received have been put into a queue. */
 	synchronize_net();
 	for (i = 0; i < SOFTIB_RN_QUEUES; i++) {
-		napi_disable(&rn->txq[i].napi);
-		napi_disable(&rn->rxq[i].napi);
+		softib_rn_disable(rn, &rn->txq[i].napi);
+		softib_rn_disable(rn, &rn->rxq[i].napi);
 		softib_rn_flush(&rn->txq[i]);
 		skb_queue_purge(&rn->rxq[i].frames);
 	}
@@ -916,6 +932,7 @@ static int softib_rn5_open(struct net_device *netdev)
 	struct softib_rn *rn = netdev_priv(netdev);
 	int ret;
 
+	softib_assert_locked(netdev);
 	ret = softib_rn5_move(rn, IB_QPS_INIT);
 	if (!ret)
 		ret = softib_rn5_move(rn, IB_QPS_RTR);
@@ -934,6 +951,7 @@ static int softib_rn5_stop(struct net_device *netdev)
 {
 	struct softib_rn *rn = netdev_priv(netdev);
 
+	softib_assert_locked(netdev);
 	if (!rn->receiving)
 		return 0;
 	netif_carrier_off(netdev);
@@ -949,6 +967,10 @@ static int softib_rn5_change_mtu(struct net_device *netdev, int mtu)
 	struct softib_rn *rn = netdev_priv(netdev);
 	bool reopens = rn->receiving && !rn->is_child;
 
+	WARN_ONCE(mtu > (int)softib_fabric->mtu - SOFTIB_RN_ENCAP,
+		  "softib: MTU %d is more than the link takes\n", mtu);
+	softib_assert_locked(netdev);
+	atomic_inc(&rn->port->dev->netdev_mtus);
 	if (reopens) {
 		netif_tx_disable(netdev);
 		softib_rn_queues_stop(rn);
@@ -1161,6 +1183,7 @@ static void softib_rn5_profile(struct net_device *netdev, bool is_child)
 	netdev->netdev_ops = &softib_rn5_ops;
 	netdev->ethtool_ops = is_child ? &softib_rn5_child_ethtool_ops : &softib_rn5_ethtool_ops;
 	netif_carrier_off(netdev);
+	softib_request_lock(netdev);
 }
 
 static int softib_rn5_setup(struct softib_rn *rn)
