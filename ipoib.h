@@ -40,6 +40,11 @@
  *	what the connections of an interface share: SRQ, CQs, pages. Taken by
  *	the works of connected mode, readers of debugfs, and under RTNL where
  *	completions are moderated. RTNL is not taken under it.
+ * lock of the net_device (netdev_lock(), Linux 6.14 and later)
+ *	taken by the stack where a NAPI instance is enabled or disabled. The HCA's
+ *	own net device may ask for it around its operations (netdev_lock_ops()):
+ *	the stack holds it then where it calls those of the interface, which take
+ *	no &ipoib_cm.mutex, and ipoib_ctl.c where it opens and stops it, with RTNL.
  * addr_list_lock of the net_device
  *	only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
@@ -262,18 +267,18 @@ struct ipoib_dev {
 	struct ib_pd *pd;
 	/**
 	 * @txq: transmit queues, see ipoib_ud_max_txqs(); the first has the QP of the address. With
-	 *	@rn the others have neither QP nor ring
+	 *	@rn the others have neither QP nor ring, nor has the first without @rxq
 	 */
 	struct ipoib_txq *txq;
 	/** @ntxq: how many with a QP are in use; written with RTNL held */
 	unsigned int ntxq;
 	/** @ntxq_made: how many have been made */
 	unsigned int ntxq_made;
-	/** @rxq: receive queue */
+	/** @rxq: receive queue; NULL: the HCA's own net device has the QP of the address */
 	struct ipoib_rxq *rxq;
 	/** @moderation: how completions of receives are moderated, those of connections, too */
 	struct ipoib_moderation moderation;
-	/** @qpn: QPN of the address */
+	/** @qpn: QPN of the address; without @rxq 0 until ndo_init() */
 	u32 qpn;
 	/** @stats: see ipoib_stats.h */
 	struct ipoib_pcpu_stats __percpu *stats;
@@ -349,6 +354,10 @@ struct ipoib_dev {
 	struct net_device *lower;
 	/** @rn_destructor: &net_device.priv_destructor of @rn */
 	void (*rn_destructor)(struct net_device *dev);
+	/** @rn_ethtool_ops: ethtool_ops of @rn; NULL if it has none */
+	const struct ethtool_ops *rn_ethtool_ops;
+	/** @rn_mtu: MTU that @rn has buffers for, if it has an ndo_change_mtu() */
+	unsigned int rn_mtu;
 	/** @free_work: takes it apart, on a queue of ipoib_dev.c */
 	struct work_struct free_work;
 
@@ -498,6 +507,17 @@ static inline void ipoib_touch(unsigned long *used)
 
 	if (now - READ_ONCE(*used) >= HZ)
 		WRITE_ONCE(*used, now);
+}
+
+/**
+ * ipoib_has_qp - whether the QP of the address is one over verbs
+ * @priv: the interface
+ *
+ * Return: false if the HCA's own net device has it
+ */
+static inline bool ipoib_has_qp(const struct ipoib_dev *priv)
+{
+	return priv->rxq;
 }
 
 /**

@@ -18,15 +18,28 @@
 
 /* ---- the control work ---- */
 
+/* The HCA's own net device may ask for its lock to be held where it is opened and stopped. */
+static void ipoib_ctl_down(struct ipoib_dev *priv)
+{
+	netdev_lock_ops(priv->netdev);
+	ipoib_dev_down(priv);
+	netdev_unlock_ops(priv->netdev);
+}
+
 /*
  * Start an interface that is running: the stack has groups, with addresses of the
  * scope that the link had. It may have been given another at any time since.
  */
 static int ipoib_ctl_up(struct ipoib_dev *priv)
 {
+	int err;
+
 	if (ipoib_dev_address_moved(priv))
 		ipoib_dev_change_address(priv);
-	return ipoib_dev_up(priv);
+	netdev_lock_ops(priv->netdev);
+	err = ipoib_dev_up(priv);
+	netdev_unlock_ops(priv->netdev);
+	return err;
 }
 
 /* Read the port again; what changed may need a restart, or a new name. */
@@ -37,7 +50,7 @@ static int ipoib_ctl_port(struct ipoib_dev *priv, const struct ipoib_port *port)
 	int err = 0;
 
 	if (ipoib_port_changed(priv, port))
-		ipoib_dev_down(priv);
+		ipoib_ctl_down(priv);
 	ipoib_port_take(priv, port);
 	if (gid_changed && netif_running(priv->netdev))
 		set_bit(IPOIB_FLAG_ANNOUNCE, &priv->flags);
@@ -80,6 +93,7 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port)
 static int ipoib_ctl_restart(struct ipoib_dev *priv)
 {
 	unsigned long since = jiffies - priv->ctl.restarted;
+	int err;
 
 	if (!test_bit(IPOIB_FLAG_UP, &priv->flags))
 		return 0;
@@ -88,10 +102,26 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 		return 0;
 	}
 	priv->ctl.restarted = jiffies;
-	if (!ipoib_dev_address_moved(priv) && !ipoib_ud_restart(priv))
-		return 0;
-	ipoib_dev_down(priv);
+	if (!ipoib_dev_address_moved(priv)) {
+		netdev_lock_ops(priv->netdev);
+		err = ipoib_ud_restart(priv);
+		netdev_unlock_ops(priv->netdev);
+		if (!err)
+			return 0;
+	}
+	ipoib_ctl_down(priv);
 	return ipoib_ctl_up(priv);
+}
+
+/* The MTU follows the mode and the link, and the buffers of the HCA's net device the link. */
+static int ipoib_ctl_mtu(struct ipoib_dev *priv)
+{
+	int err;
+
+	netdev_lock_ops(priv->netdev);
+	err = ipoib_rn_set_mtu(priv, READ_ONCE(priv->mcast_mtu));
+	netdev_unlock_ops(priv->netdev);
+	return err ?: ipoib_dev_fit_mtu(priv);
 }
 
 /* Carrier: the QP runs, the port is active and the broadcast group joined. */
@@ -102,7 +132,7 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags) &&
 	    test_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags) &&
 	    test_bit(IPOIB_FLAG_JOINED, &priv->flags)) {
-		err = ipoib_dev_fit_mtu(priv);
+		err = ipoib_ctl_mtu(priv);
 		if (err && !priv->ctl.pause)
 			netdev_warn(priv->netdev, "cannot change the MTU: %d\n", err);
 		netif_carrier_on(priv->netdev);
@@ -124,7 +154,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	 */
 	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
 		priv->ctl.events = 0;
-		ipoib_dev_down(priv);
+		ipoib_ctl_down(priv);
 		netif_carrier_off(priv->netdev);
 		return 0;
 	}

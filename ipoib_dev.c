@@ -391,7 +391,9 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 		ipoib_cm_set_on(priv, was);
 		return err;
 	}
+	netdev_lock_ops(priv->netdev);
 	netdev_update_features(priv->netdev);
+	netdev_unlock_ops(priv->netdev);
 	if (on && priv->netdev->mtu > READ_ONCE(priv->mcast_mtu))
 		netdev_warn(priv->netdev, "enabling connected mode will cause multicast packet drops\n");
 	if (on && priv->admin_mtu < IPOIB_MTU_MAX)

@@ -18,15 +18,30 @@ static const char * const ipoib_ethtool_names[] = {
 #define IPOIB_ETHTOOL_NR	ARRAY_SIZE(ipoib_ethtool_names)
 #define IPOIB_ETHTOOL_MORE	(IPOIB_NR_STATS - IPOIB_ETHTOOL_FIRST)
 
+/* Strings of a set that the HCA's own net device has; they come first. */
+static int ipoib_ethtool_count_rn(struct net_device *dev, int set)
+{
+	const struct ethtool_ops *ops = ipoib_priv(dev)->rn_ethtool_ops;
+
+	return ops && ops->get_sset_count ? ops->get_sset_count(dev, set) : -EOPNOTSUPP;
+}
+
 static int ipoib_ethtool_count(struct net_device *dev, int set)
 {
-	return set == ETH_SS_STATS ? IPOIB_ETHTOOL_NR + IPOIB_ETHTOOL_MORE : -EOPNOTSUPP;
+	int n = ipoib_ethtool_count_rn(dev, set);
+
+	return set == ETH_SS_STATS ? max(n, 0) + IPOIB_ETHTOOL_NR + IPOIB_ETHTOOL_MORE : n;
 }
 
 static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
 {
+	int n = ipoib_ethtool_count_rn(dev, set);
 	unsigned int i;
 
+	if (n > 0) {
+		ipoib_priv(dev)->rn_ethtool_ops->get_strings(dev, set, data);
+		data += n * ETH_GSTRING_LEN;
+	}
 	if (set != ETH_SS_STATS)
 		return;
 	for (i = 0; i < IPOIB_ETHTOOL_NR; i++)
@@ -37,9 +52,14 @@ static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
 
 static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data)
 {
+	int n = ipoib_ethtool_count_rn(dev, ETH_SS_STATS);
 	struct rtnl_link_stats64 link = {};
 	u64 sum[IPOIB_NR_STATS];
 
+	if (n > 0) {
+		ipoib_priv(dev)->rn_ethtool_ops->get_ethtool_stats(dev, stats, data);
+		data += n;
+	}
 	ipoib_rn_stats(ipoib_priv(dev), &link);
 	ipoib_stats_read(ipoib_priv(dev), sum);
 	ipoib_stats_link(sum, &link);

@@ -42,7 +42,13 @@ MODULE_PARM_DESC(ipoib_enhanced, "Send by the net device of the HCA's own where 
 
 static int ipoib_dev_ndo_init(struct net_device *dev)
 {
-	return ipoib_priv(dev)->rn_ops->ndo_init(dev);
+	struct ipoib_dev *priv = ipoib_priv(dev);
+	int err = priv->rn_ops->ndo_init(dev);
+
+	/* The HCA's own net device may have put the number of its QP there. */
+	if (!err)
+		priv->qpn = ipoib_lladdr_qpn((const void *)dev->dev_addr);
+	return err;
 }
 
 static void ipoib_dev_ndo_uninit(struct net_device *dev)
@@ -264,6 +270,21 @@ static void ipoib_get_stats64(struct net_device *dev, struct rtnl_link_stats64 *
 	ipoib_stats_link(sum, stats);
 }
 
+static const struct net_device_ops *ipoib_rn_ops(const struct net_device *dev)
+{
+	return ipoib_priv(dev)->rn_ops;
+}
+
+/* Time stamps, and what else the HCA's own net device has */
+static int ipoib_eth_ioctl(struct net_device *dev, struct ifreq *ifr, int cmd)
+{
+	const struct net_device_ops *ops = ipoib_rn_ops(dev);
+
+	return ops->ndo_eth_ioctl ? ops->ndo_eth_ioctl(dev, ifr, cmd) : -EOPNOTSUPP;
+}
+
+IPOIB_HWTSTAMP(ipoib_hwtstamp, ipoib_rn_ops)
+
 /* The one receive queue has all frames, those on connections, too. */
 static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
 				     struct netdev_queue_stats_rx *stats)
@@ -346,6 +367,8 @@ static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_set_rx_mode = ipoib_set_rx_mode,
 	.ndo_tx_timeout = ipoib_tx_timeout,
 	.ndo_get_stats64 = ipoib_get_stats64,
+	.ndo_eth_ioctl = ipoib_eth_ioctl,
+	IPOIB_HWTSTAMP_OPS(ipoib_hwtstamp)
 	.ndo_get_iflink = ipoib_get_iflink,
 	.ndo_set_vf_link_state = ipoib_vf_set_link_state,
 	.ndo_set_vf_guid = ipoib_vf_set_guid,

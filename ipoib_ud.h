@@ -272,6 +272,7 @@ struct net_device *ipoib_rn_alloc(struct ib_device *ca, u32 port, const char *na
 				  void (*setup)(struct net_device *dev));
 void ipoib_rn_free(struct ipoib_dev *priv);
 void ipoib_rn_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn);
+int ipoib_rn_set_mtu(struct ipoib_dev *priv, unsigned int mtu);
 void ipoib_rn_stats(const struct ipoib_dev *priv, struct rtnl_link_stats64 *stats);
 
 /* ipoib_ah.c */

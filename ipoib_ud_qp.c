@@ -108,8 +108,8 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
  * @gid: MGID
  * @lid: MLID
  *
- * A QP that is attached to a group cannot be destroyed: what fails is tried again. The HCA's own
- * net device attaches this QP, and would not find it in the RESET state.
+ * A QP that is attached to a group cannot be destroyed: what fails is tried again. A net device of
+ * the HCA's own that attaches this QP would not find it in the RESET state.
  *
  * Context: work of the group; may sleep
  * Return: 0 or negative error of the HCA
@@ -118,6 +118,8 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
 	int err;
 
+	if (!ipoib_has_qp(priv))
+		return priv->rn->detach_mcast(priv->netdev, priv->ca, gid, lid);
 	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
 	read_poll_timeout(ib_detach_mcast, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
@@ -313,7 +315,7 @@ unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv)
 /* Free a queue, also if it was made in part. Its QP is in RESET, or holds no frames. */
 static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
 {
-	if (!txq->priv)
+	if (!txq->napi.dev)
 		return;
 	netif_napi_del(&txq->napi);
 	if (!IS_ERR_OR_NULL(txq->cq))
@@ -371,26 +373,28 @@ static unsigned int ipoib_ud_max_segs(unsigned int sends)
 	return min_t(unsigned int, sends / 4, IPOIB_TX_BATCH);
 }
 
-static struct ipoib_txq *ipoib_ud_txqs_alloc(struct ipoib_dev *priv)
+static int ipoib_ud_txqs_alloc(struct ipoib_dev *priv)
 {
 	unsigned int n = ipoib_ud_max_txqs(priv), i;
-	struct ipoib_txq *txqs = kvcalloc(n, sizeof(*txqs), GFP_KERNEL);
 
+	priv->txq = kvcalloc(n, sizeof(*priv->txq), GFP_KERNEL);
+	if (!priv->txq)
+		return -ENOMEM;
 	/* What frames are handed to the HCA's own net device with. */
-	for (i = 0; priv->rn && txqs && i < n; i++) {
-		txqs[i].priv = priv;
-		txqs[i].nq = netdev_get_tx_queue(priv->netdev, i);
-		txqs[i].max_segs = 1;
+	for (i = 0; priv->rn && i < n; i++) {
+		priv->txq[i].priv = priv;
+		priv->txq[i].nq = netdev_get_tx_queue(priv->netdev, i);
+		priv->txq[i].max_segs = 1;
 	}
-	return txqs;
+	return 0;
 }
 
 static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 {
-	int err = -ENOMEM;
+	int err;
 
-	priv->txq = ipoib_ud_txqs_alloc(priv);
-	if (priv->txq)
+	err = ipoib_ud_txqs_alloc(priv);
+	if (!err)
 		err = ipoib_ud_txq_init(priv, 0);
 	if (!err)
 		err = ipoib_ud_rx_init(priv);
@@ -401,6 +405,7 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 		return err;
 	}
 	priv->rxq->qp = priv->txq->qp;
+	priv->qpn = priv->txq->qp->qp_num;
 	/* A sum needs the address of each page. */
 	if (!priv->rn && !ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
 	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
@@ -440,12 +445,18 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 	return err;
 }
 
+/* The net device of Omni-Path receives by a QP over verbs, and others by one of their own. */
+static bool ipoib_ud_needs_qp(const struct ipoib_dev *priv)
+{
+	return !priv->rn || priv->ca->attrs.kernel_cap_flags & IBK_RDMA_NETDEV_OPA;
+}
+
 /**
  * ipoib_ud_init - create QP, CQs and rings
  * @priv: the interface
  *
  * The QP, and with it the QPN in the link-layer address, stays the same as
- * long as the interface exists (U46).
+ * long as the interface exists (U46), also if the HCA's own net device has it.
  *
  * Context: may sleep
  * Return: 0, or a negative error with nothing left allocated
@@ -459,13 +470,10 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 	priv->pd = ib_alloc_pd(priv->ca, 0);
 	if (IS_ERR(priv->pd))
 		return PTR_ERR(priv->pd);
-	err = ipoib_ud_queues_fit(priv);
-	if (err) {
+	err = ipoib_ud_needs_qp(priv) ? ipoib_ud_queues_fit(priv) : ipoib_ud_txqs_alloc(priv);
+	if (err)
 		ib_dealloc_pd(priv->pd);
-		return err;
-	}
-	priv->qpn = priv->txq->qp->qp_num;
-	return 0;
+	return err;
 }
 
 /* Free what the send queue of a QP held, which it does not any more. */
@@ -494,7 +502,7 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 	ipoib_ah_free_all(priv);
 	for (i = 0; i < priv->ntxq_made; i++)
 		ipoib_ud_txq_release(&priv->txq[i]);
-	if (priv->rxq->pool)
+	if (ipoib_has_qp(priv) && priv->rxq->pool)
 		ipoib_ud_rx_stop(priv->rxq);
 	ipoib_ud_queues_exit(priv);
 	ib_dealloc_pd(priv->pd);

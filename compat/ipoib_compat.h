@@ -101,6 +101,64 @@ struct netdev_stat_ops {
 #define ipoib_set_stat_ops(dev, ops)	((void)(ops))
 #endif
 
+/*
+ * Operations for time stamps are 6.6. Drivers take them up one by one, and have the ioctl until
+ * then: functions of @name call one of those that @find gives of a net_device.
+ */
+#ifdef IPOIB_HAS_HWTSTAMP
+#include <linux/net_tstamp.h>
+
+static inline int ipoib_hwtstamp_ioctl(const struct net_device_ops *ops, struct net_device *dev,
+				       struct kernel_hwtstamp_config *config, int cmd)
+{
+	int err = -EOPNOTSUPP;
+
+	if (ops->ndo_eth_ioctl && config->ifr)
+		err = ops->ndo_eth_ioctl(dev, config->ifr, cmd);
+	config->copied_to_user = !err;
+	return err;
+}
+
+#define IPOIB_HWTSTAMP(name, find)					\
+	static int name##_get(struct net_device *dev,			\
+			      struct kernel_hwtstamp_config *config)	\
+	{								\
+		const struct net_device_ops *ops = find(dev);		\
+									\
+		if (ops->ndo_hwtstamp_get)				\
+			return ops->ndo_hwtstamp_get(dev, config);	\
+		return ipoib_hwtstamp_ioctl(ops, dev, config, SIOCGHWTSTAMP); \
+	}								\
+	static int name##_set(struct net_device *dev,			\
+			      struct kernel_hwtstamp_config *config,	\
+			      struct netlink_ext_ack *extack)		\
+	{								\
+		const struct net_device_ops *ops = find(dev);		\
+									\
+		if (ops->ndo_hwtstamp_set)				\
+			return ops->ndo_hwtstamp_set(dev, config, extack); \
+		return ipoib_hwtstamp_ioctl(ops, dev, config, SIOCSHWTSTAMP); \
+	}
+#define IPOIB_HWTSTAMP_OPS(name)					\
+	.ndo_hwtstamp_get = name##_get, .ndo_hwtstamp_set = name##_set,
+#else
+#define IPOIB_HWTSTAMP(name, find)
+#define IPOIB_HWTSTAMP_OPS(name)
+#endif
+
+/* Net devices that ask for their lock around their operations are 6.15. */
+#ifdef IPOIB_HAS_LOCK_OPS
+#include <net/netdev_lock.h>
+#else
+static inline void netdev_lock_ops(struct net_device *dev)
+{
+}
+
+static inline void netdev_unlock_ops(struct net_device *dev)
+{
+}
+#endif
+
 /* Until 6.11 the stack set by itself that more frames follow. */
 #ifndef IPOIB_HAS_XMIT_SET_MORE
 static inline void netdev_xmit_set_more(bool more)

@@ -18,6 +18,8 @@
 . "$LIB_DIR/lib_mcast.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
+# shellcheck source=lib_rn.sh
+. "$LIB_DIR/lib_rn.sh"
 
 GROUP=239.9.9.9
 PARAMETER=/sys/module/ib_ipoib/parameters/ipoib_enhanced
@@ -57,60 +59,6 @@ diagnose()
 	note "$(in_node 2 ethtool -S ib0 | tr -s ' \n' ' ')"
 	note "$(grep hca "$DEBUGFS/$(ibdev 2)/counters" | xargs)"
 	note "$(klog | tail -n 10)"
-}
-
-# rn_count NODE NAME: of what the net device did, netdev_sends or netdev_doorbells
-rn_count()
-{
-	sed -n "s/^hca\.$2 //p" "$DEBUGFS/$(ibdev "$1")/counters"
-}
-
-# rn_used COMMAND...: in it the net device of node 2 sends
-rn_used()
-{
-	local sends
-
-	sends=$(rn_count 2 netdev_sends)
-	"$@" || return 1
-	[ "$(rn_count 2 netdev_sends)" -gt "$sends" ] && return
-	echo "the net device has sent nothing"
-	return 1
-}
-
-# rn_idle COMMAND...: in it the net device of node 2 does not send
-rn_idle()
-{
-	local sends
-
-	sends=$(rn_count 2 netdev_sends)
-	"$@" || return 1
-	[ "$(rn_count 2 netdev_sends)" -eq "$sends" ] && return
-	echo "the net device has sent"
-	return 1
-}
-
-# replug NODE: the HCA goes and comes
-replug()
-{
-	hca_remove "$1"
-	check "gone" slowwait 10 no_interface "$1"
-	hca_add "$1"
-	nodes_up "$1"
-	check "carrier" wait_carrier "$1"
-}
-
-# flows N COUNT: node 2 sends COUNT numbered datagrams from each of N sockets, in turn, to
-# port 7100 and up of node 3
-flows()
-{
-	in_node 2 timeout $((60 * SLOW)) python3 -c '
-import socket, struct, sys
-n, count = int(sys.argv[2]), int(sys.argv[3])
-socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(n)]
-for number in range(count):
-	for i, sock in enumerate(socks):
-		sock.sendto(struct.pack("!I", number) + bytes(96), (sys.argv[1], 7100 + i))
-' "$(ip4 3)" "$1" "$2"
 }
 
 uses()
