@@ -22,7 +22,6 @@ CASES=(
 	"receive:storm F7 ten such failures one after the other do no harm"
 	"overlong F52 a datagram that the HCA reports as longer than its receive is counted, and no more"
 	"own_frames F17 own multicast frames are known by their GID when the port has another LID since"
-	"handles F17 an idle interface with address handles that are not used any more wakes nobody up"
 	"waiting_order B36 what waits for a path goes out in the order in which it came"
 	"queued F11 frames that are queued while the QP is restarted are sent though none comes after them"
 )
@@ -164,37 +163,6 @@ own_frames()
 	opensm_reread
 	check "its LID again" slowwait 20 lid_is 2 "$was"
 	check "ping" wait_ping 1 2 20
-}
-
-# A frame of this length is copied, and no completion is asked for: its slot names the handle of the
-# group until a later send completes. The group is made anew with another SL meanwhile.
-handles()
-{
-	local tracing=/sys/kernel/tracing before mgid hex
-
-	mgid=$(mgid_of 239.55.1.1)
-	hex=$(mgid_full "$mgid" | tr -d :)
-	mountpoint -q "$tracing" || mount -t tracefs tracefs "$tracing"
-	monitors 2
-	check "made" group_create 3 "$hex" 00000b1b 84 00000000
-	udp_to 2 239.55.1.1 7011 1
-	check "a sender" busywait 5000 join_state_is 2 "$mgid" 0x4
-	check "driver's state" busywait 5000 mcg_is 2 "$mgid" state member
-	before=$(ahs 2)
-	echo 'function == "ipoib_ah_reap"' > "$tracing/events/workqueue/workqueue_execute_start/filter" ||
-		echo 0 > "$tracing/events/workqueue/workqueue_execute_start/filter"
-	echo > "$tracing/trace"
-	echo 1 > "$tracing/events/workqueue/workqueue_execute_start/enable"
-	check "send" in_node 2 raw_frame send ib0 "00ffffff$hex" 0x88b5 "$(zeros 400)"
-	group_remade 2 "$mgid" 00000b1b 10000000
-	check "another handle" busywait 10000 ahs_are 2 -eq $((before + 1))
-	nap 3.5
-	echo 0 > "$tracing/events/workqueue/workqueue_execute_start/enable"
-	check_eq "runs of the work" "$(grep -c ipoib_ah_reap "$tracing/trace")" 1
-	check "both are there" ahs_are 2 -eq $((before + 1))
-	check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x88b5 cafe
-	check "one goes" busywait 3000 ahs_are 2 -eq "$before"
-	check "deleted" group_delete 3 "$hex"
 }
 
 # An answer after a second is none, and a machine may be slow for a while.
