@@ -7,6 +7,7 @@
  * and connections comes and goes with the interface, up and down; the life of each
  * connection is in cm/conn.c and cm/work.c.
  */
+#include <linux/delay.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
@@ -371,16 +372,25 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
  * @unused: of seq_file
  *
  * Context: may sleep
- * Return: 0
+ * Return: 0, or -EBUSY if a work has held what connections share for 5 s
  */
 int ipoib_cm_show(struct seq_file *file, void *unused)
 {
 	struct ipoib_dev *priv = file->private;
 	struct ipoib_cm *cm = priv->cm;
+	unsigned int tries = 500;
 	struct ipoib_peer *peer;
 	unsigned int i;
 
-	mutex_lock(&cm->mutex);
+	/*
+	 * The removal of the file waits for its readers, also for a change of the name with the lock
+	 * of the net_device held, which works with the mutex may wait for.
+	 */
+	while (!mutex_trylock(&cm->mutex)) {
+		if (!tries--)
+			return -EBUSY;
+		msleep(10);
+	}
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_rx_show(cm, file);
 	seq_printf(file, "connections: %u\npeers: %u\nreceive_mtu: %u\nbytes_per_connection: %zu\n",

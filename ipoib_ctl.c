@@ -116,12 +116,14 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 /* The MTU follows the mode and the link, and the buffers of the HCA's net device the link. */
 static int ipoib_ctl_mtu(struct ipoib_dev *priv)
 {
-	int err;
+	int err, fit;
 
 	netdev_lock_ops(priv->netdev);
 	err = ipoib_rn_set_mtu(priv, READ_ONCE(priv->mcast_mtu));
 	netdev_unlock_ops(priv->netdev);
-	return err ?: ipoib_dev_fit_mtu(priv);
+	/* Buffers that are too large, as they could not be changed, take what is shorter. */
+	fit = ipoib_dev_fit_mtu(priv);
+	return err ?: fit;
 }
 
 /* Carrier: the QP runs, the port is active and the broadcast group joined. */

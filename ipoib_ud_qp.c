@@ -24,6 +24,9 @@
 #define IPOIB_MOVE_PAUSE	10000
 #define IPOIB_MOVE_TIME		500000
 
+/* The Q_Key of the QP of mlx5's net device, whatever the link has. */
+#define IPOIB_RN_QKEY		0xb1b
+
 /* Interfaces made so far, see ipoib_ud_vector(). */
 static atomic_t ipoib_ud_vectors;
 
@@ -65,6 +68,10 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 		return 0;
 	/* First: a QP that is reset meanwhile gets this one. Pairs with ipoib_ud_set_queues(). */
 	smp_store_mb(priv->qkey, qkey);
+	if (!ipoib_has_qp(priv) && qkey != IPOIB_RN_QKEY)
+		netdev_warn(priv->netdev,
+			    "the HCA's net device receives with the Q_Key 0x%x only, the link has 0x%x; ipoib_enhanced=0 uses verbs\n",
+			    IPOIB_RN_QKEY, qkey);
 	for (i = 0; i < READ_ONCE(priv->ntxq) && !err; i++)
 		err = ib_modify_qp(priv->txq[i].qp, &attr, IB_QP_QKEY);
 	if (!err)
@@ -102,6 +109,13 @@ int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	return err;
 }
 
+static int ipoib_ud_detach_once(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
+{
+	if (ipoib_has_qp(priv))
+		return ib_detach_mcast(priv->txq->qp, gid, lid);
+	return priv->rn->detach_mcast(priv->netdev, priv->ca, gid, lid);
+}
+
 /**
  * ipoib_ud_detach - have the UD QP take the frames of a group no more
  * @priv: the interface
@@ -118,12 +132,10 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
 	int err;
 
-	if (!ipoib_has_qp(priv))
-		return priv->rn->detach_mcast(priv->netdev, priv->ca, gid, lid);
 	if (ipv6_addr_v4mapped((struct in6_addr *)gid->raw) && --priv->txq->nmapped)
 		return 0;
-	read_poll_timeout(ib_detach_mcast, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
-			  IPOIB_MOVE_TIME, false, priv->txq->qp, gid, lid);
+	read_poll_timeout(ipoib_ud_detach_once, err, !ipoib_ud_is_passing(err), IPOIB_MOVE_PAUSE,
+			  IPOIB_MOVE_TIME, false, priv, gid, lid);
 	return err;
 }
 
