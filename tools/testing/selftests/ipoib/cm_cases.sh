@@ -164,7 +164,7 @@ one_connection()
 	check_eq "connections of node 1" "$(conn_count 1 2)" 1
 	check_eq "connections of node 2" "$(conn_count 2 1)" 1
 	check "used both ways" grep -q ' both ' <<< "$(conns 2 1)"
-	check_eq "UD QPs of node 1" "$(rdma res show qp link "$(ibdev 1)/1" | grep -c 'type UD')" 1
+	check_eq "UD QPs of node 1" "$(rdma res show qp link "$(ibdev 1)/1" | grep -c 'type UD')" "${IPOIB_TXQS:-1}"
 	check_eq "QPs of node 1" "$(rdma res show qp link "$(ibdev 1)/1" | grep -cE 'type (RC|UC)')" 1
 }
 
