@@ -243,6 +243,8 @@ static void ipoib_set_rx_mode(struct net_device *dev)
 	ipoib_mcast_resync(ipoib_priv(dev));
 }
 
+IPOIB_RX_MODE(ipoib_set_rx_mode)
+
 static void ipoib_tx_timeout(struct net_device *dev, unsigned int queue)
 {
 	struct ipoib_dev *priv = ipoib_priv(dev);
@@ -364,7 +366,7 @@ static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_fix_features = ipoib_fix_features,
 	.ndo_features_check = ipoib_features_check,
 	.ndo_set_mac_address = ipoib_set_mac_address,
-	.ndo_set_rx_mode = ipoib_set_rx_mode,
+	IPOIB_RX_MODE_OPS(ipoib_set_rx_mode)
 	.ndo_tx_timeout = ipoib_tx_timeout,
 	.ndo_get_stats64 = ipoib_get_stats64,
 	.ndo_eth_ioctl = ipoib_eth_ioctl,

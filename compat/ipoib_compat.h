@@ -102,6 +102,25 @@ struct netdev_stat_ops {
 #endif
 
 /*
+ * Changes of the addresses are reported in a process, with the instance lock, by newer kernels. A
+ * net_device that has that lock must take them so.
+ */
+#ifdef IPOIB_HAS_RX_MODE_ASYNC
+#define IPOIB_RX_MODE(name)						\
+static int name##_async(struct net_device *dev,				\
+			struct netdev_hw_addr_list *uc,			\
+			struct netdev_hw_addr_list *mc)			\
+{									\
+	name(dev);							\
+	return 0;							\
+}
+#define IPOIB_RX_MODE_OPS(name)	.ndo_set_rx_mode_async = name##_async,
+#else
+#define IPOIB_RX_MODE(name)
+#define IPOIB_RX_MODE_OPS(name)	.ndo_set_rx_mode = name,
+#endif
+
+/*
  * Operations for time stamps are 6.6. Drivers take them up one by one, and have the ioctl until
  * then: functions of @name call one of those that @find gives of a net_device.
  */
