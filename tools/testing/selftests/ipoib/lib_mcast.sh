@@ -83,6 +83,43 @@ paths_forget()
 	fail "node 2 knows the path"
 }
 
+# flows N COUNT: node 2 sends COUNT numbered datagrams from each of N sockets, in turn, to
+# port 7100 and up of node 3
+flows()
+{
+	in_node 2 timeout $((60 * SLOW)) python3 -c '
+import socket, struct, sys
+n, count = int(sys.argv[2]), int(sys.argv[3])
+socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(n)]
+for number in range(count):
+	for i, sock in enumerate(socks):
+		sock.sendto(struct.pack("!I", number) + bytes(96), (sys.argv[1], 7100 + i))
+' "$(ip4 3)" "$1" "$2"
+}
+
+# flows_wait: frames of eight flows wait for a path, and each flow leaves in order. An answer after a
+# second is none, and a machine may be slow for a while.
+flows_wait()
+{
+	local i port waited
+
+	for ((i = 0; i < 5; i++)); do
+		paths_forget
+		capture_start flows_wait
+		knob_set 2 delay_ms_mad 500
+		check "send" flows 8 3
+		waited=$(waiting_for_path 2)
+		busywait 5000 frame_seen dport=7107 number=2
+		knob_set 2 delay_ms_mad 0
+		capture_stop
+		[ "$waited" -ne 24 ] || break
+	done
+	check_eq "that waited" "$waited" 24
+	for ((port = 7100; port < 7108; port++)); do
+		check_eq "sent to $port" "$(frames -f number "$(from 2)" "dport=$port" | xargs)" "0 1 2"
+	done
+}
+
 # mcg NODE MGID KEY: a line of that group's entry; nothing if there is none
 mcg()
 {

@@ -43,17 +43,3 @@ replug()
 	nodes_up "$1"
 	check "carrier" wait_carrier "$1"
 }
-
-# flows N COUNT: node 2 sends COUNT numbered datagrams from each of N sockets, in turn, to
-# port 7100 and up of node 3
-flows()
-{
-	in_node 2 timeout $((60 * SLOW)) python3 -c '
-import socket, struct, sys
-n, count = int(sys.argv[2]), int(sys.argv[3])
-socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(n)]
-for number in range(count):
-	for i, sock in enumerate(socks):
-		sock.sendto(struct.pack("!I", number) + bytes(96), (sys.argv[1], 7100 + i))
-' "$(ip4 3)" "$1" "$2"
-}
