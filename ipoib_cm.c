@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode, RFC 4755: which frames go on connections, mode and transport.
+ * Connected mode, RFC 4755: choice of connection or UD for a frame, mode and transports.
  *
- * What is sent to a peer (cm/peer.c) takes its connection if there is one, and
- * else UD, while a connection is being made (cm/connect.c). What there is of peers
- * and connections comes and goes with the interface, up and down; the life of each
- * connection is in cm/conn.c and cm/work.c.
+ * A frame takes the connection of its peer (cm/peer.c) or, without one and while one is set up
+ * (cm/connect.c), UD. Peers and connections last while the interface is up; cm/conn.c and
+ * cm/work.c have the life of a connection.
  */
 #include <linux/delay.h>
 #include <linux/random.h>
@@ -27,8 +26,8 @@ static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 /* ---- sending ---- */
 
 /*
- * There is no connection, for a reason that may pass: a frame that is too long for UD is dropped.
- * Returns whether it was; else it is left to UD.
+ * Drop a frame too long for UD while the lack of a connection is transient. Returns false if the
+ * frame fits UD, and is left to the caller.
  */
 static bool ipoib_cm_drop_long(struct ipoib_dev *priv, struct sk_buff *skb)
 {
@@ -39,9 +38,9 @@ static bool ipoib_cm_drop_long(struct ipoib_dev *priv, struct sk_buff *skb)
 }
 
 /*
- * There was no connection. The peer hangs on @neigh from now on, and has one made.
- * Returns as ipoib_cm_xmit(). The frame is taken if there is a connection now, or if there may be
- * one soon and the frame is too long for UD.
+ * Send a frame to a peer without a connection: attach the peer to @neigh and request a connection.
+ * Returns as ipoib_cm_xmit(). Takes the frame if there is a connection by now, or if the frame is
+ * too long for UD and a connection may follow.
  */
 static unsigned int ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *neigh,
 				       struct sk_buff *skb)
@@ -54,13 +53,13 @@ static unsigned int ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *
 	struct ipoib_conn *conn;
 	bool taken = false;
 
-	/* The key is an address without flags (C18). */
+	/* The key is the address without flags (C18). */
 	to.flags_qpn &= cpu_to_be32(IPOIB_QPN_MASK);
 	spin_lock(&cm->lock);
 	if (READ_ONCE(cm->up))
 		peer = ipoib_peer_get(cm, &to);
 	if (!peer) {
-		/* The transports are just being changed, or there is no memory. */
+		/* A change of transports, or no memory: transient */
 		taken = ipoib_cm_drop_long(cm->priv, skb);
 		goto unlock;
 	}
@@ -87,9 +86,8 @@ unlock:
 }
 
 /*
- * Only IP goes on connections (C22), and of that no Neighbour Discovery: answers
- * to it must use UD (C32), and what asks had better use the same way. A large packet of UDP
- * that was made in datagram mode would arrive as one datagram.
+ * Connections carry IP only (C22), without Neighbour Discovery: answers must use UD (C32), so
+ * questions do, too. A UDP GSO frame of datagram mode would arrive as a single datagram.
  */
 static bool ipoib_cm_carries(const struct sk_buff *skb)
 {
@@ -108,7 +106,7 @@ static bool ipoib_cm_carries(const struct sk_buff *skb)
 	}
 }
 
-/* A neighbour has few of them, mostly one. RCU read side. */
+/* A neighbour has few peers, mostly one. RCU read side. */
 static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
 					const struct ipoib_lladdr *to)
 {
@@ -122,15 +120,14 @@ static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
 }
 
 /**
- * ipoib_cm_xmit - send a frame on a connection, if it can be
+ * ipoib_cm_xmit - send a frame on a connection, if possible
  * @priv: the interface, in connected mode
- * @neigh: its neighbour, whose path is known
- * @skb: frame with its &struct ipoib_header; its data may have moved if it is left to UD
+ * @neigh: its neighbour, with a path
+ * @skb: frame with its &struct ipoib_header; taken, or left to UD with its data perhaps moved
  *
  * Context: transmit lock of the queue held, RCU read side
- * Return: 0 if the frame was taken. Else it is left to UD, and this is the longest packet that the
- * peer takes, over UD or on its connection: the limit for the sender of a packet that is too long
- * for both (C28).
+ * Return: 0 if the frame was taken. Otherwise the longest packet that the peer takes, over UD or on
+ * its connection: the MTU to report if the packet is too long for both (C28).
  */
 unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
@@ -149,11 +146,11 @@ unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, st
 	if (likely(conn)) {
 		if (likely(ipoib_conn_xmit(conn, skb)))
 			return 0;
-		/* What it does not take is for UD, unless it has just been closed. */
+		/* A frame that an open connection refuses is for UD. */
 		if (!ipoib_conn_is_closing(conn))
 			return max(mtu, conn->mtu);
 	}
-	/* With no connection, and none to come for now, not even the lock is taken. */
+	/* No connection, and none to request: no lock. */
 	if (peer && ipoib_peer_pauses(peer))
 		return ipoib_peer_is_passing(peer) && ipoib_cm_drop_long(priv, skb) ? 0 : mtu;
 	return ipoib_cm_xmit_slow(cm, neigh, skb);
@@ -162,10 +159,10 @@ unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, st
 /* ---- up and down ---- */
 
 /**
- * ipoib_cm_flush - close all connections
+ * ipoib_cm_flush - close all connections and reset all peers
  * @priv: the interface
  *
- * Those still needed are made anew: nothing is known of peers any more.
+ * The next frames request new connections.
  *
  * Context: any but hard interrupt
  */
@@ -194,8 +191,8 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_start - take requests, and make some if the mode is connected
- * @priv: the interface, its UD QP running; there is nothing to do if no transport is offered
+ * ipoib_cm_start - accept requests and, in connected mode, send them
+ * @priv: the interface, its UD QP running; nothing happens if no transport is offered
  *
  * Context: RTNL held
  */
@@ -203,7 +200,7 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 {
 	int err;
 
-	/* Before there are listeners: a request that comes at once is granted. */
+	/* Before the listeners: their first request is granted. */
 	WRITE_ONCE(priv->cm->up, priv->cm->offers);
 	err = ipoib_cm_listen(priv);
 	if (err) {
@@ -213,10 +210,10 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_stop - close all connections and take no more
+ * ipoib_cm_stop - close all connections and accept no more
  * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
  *
- * Their works take them apart later, without RTNL.
+ * The works of connections take them apart later, without RTNL.
  *
  * Context: RTNL held
  */
@@ -224,11 +221,11 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	/* What is made until the flush goes with it. */
+	/* The flush closes connections that are made until then. */
 	WRITE_ONCE(cm->up, false);
 	ipoib_cm_unlisten(cm);
 	ipoib_cm_flush(priv);
-	/* An HCA that has failed gives nothing back. */
+	/* An HCA that has failed returns no work request. */
 	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags))
 		ipoib_cm_hurry(cm);
 }
@@ -236,11 +233,11 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 /* ---- mode and transport ---- */
 
 /**
- * ipoib_cm_flags - flags of the interface's own link-layer address
+ * ipoib_cm_flags - flags of the own link-layer address
  * @priv: the interface
  *
- * What is accepted is offered, whatever the mode: RFC 4755 has a node take
- * unicast on every transport it supports (C30).
+ * They name the transports that are accepted, whatever the mode: RFC 4755 has a node accept unicast
+ * on every transport that it supports (C30).
  *
  * Return: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC, both or none
  */
@@ -252,13 +249,12 @@ u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 /**
  * ipoib_cm_set_on - turn connected mode on or off
  * @priv: the interface
- * @on: which
+ * @on: new mode
  *
- * Nothing is waited for: connections are closed when it is turned off, and
- * taken apart by their works.
+ * Turning off closes connections, and does not wait for their teardown.
  *
  * Context: RTNL held
- * Return: 0, or -EOPNOTSUPP if there are no connections here
+ * Return: 0, or -EOPNOTSUPP if the interface has no connections
  */
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 {
@@ -275,7 +271,7 @@ int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 	return 0;
 }
 
-/* No HCA says whether it has UC: see whether it makes such a QP. */
+/* No capability shows UC: try to create a QP. */
 static bool ipoib_cm_has_uc(const struct ipoib_dev *priv)
 {
 	struct ib_cq_init_attr attr = { .cqe = 2 };
@@ -314,24 +310,18 @@ static const struct ipoib_cm_choice *ipoib_cm_find_choice(const char *word)
 	return NULL;
 }
 
-/**
- * ipoib_cm_transport_show - name of the transports offered
- * @priv: the interface
- * @buf: a page, for the word and a newline
- *
- * Return: its length
- */
+/* Print the value of cm_transport into a page. Returns its length. */
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", priv->cm ? priv->cm->choice->word : "none");
 }
 
 /**
- * ipoib_cm_transport_set - choose the transports offered
+ * ipoib_cm_transport_set - set cm_transport
  * @priv: the interface
  * @word: none, rc, uc, rc,uc or uc,rc; the first transport is preferred
  *
- * Connections are closed, and made anew as they are needed.
+ * Closes all connections; the next frames request new ones.
  *
  * Context: RTNL held
  * Return: 0; -EINVAL for another word, -EOPNOTSUPP if the port has no CM or the HCA no UC,
@@ -354,7 +344,7 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 		return -EOPNOTSUPP;
 	up = test_bit(IPOIB_FLAG_UP, &priv->flags);
 	ipoib_cm_stop(priv);
-	/* A sender that sees &ipoib_cm.up under the lock sees these. */
+	/* Senders that see &ipoib_cm.up under the lock see these, too. */
 	spin_lock_bh(&cm->lock);
 	WRITE_ONCE(cm->offers, choice->offers);
 	cm->choice = choice;
@@ -367,12 +357,12 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 /* ---- debugfs ---- */
 
 /**
- * ipoib_cm_show - receives, peers and their connections, for debugfs
- * @file: where to; its private data is the interface, which does not go before the file
+ * ipoib_cm_show - print receives, peers and their connections, for debugfs
+ * @file: output; its private data is the interface, which outlives the file
  * @unused: of seq_file
  *
  * Context: may sleep
- * Return: 0, or -EBUSY if a work has held what connections share for 5 s
+ * Return: 0, or -EBUSY if &ipoib_cm.mutex was not free for 5 s
  */
 int ipoib_cm_show(struct seq_file *file, void *unused)
 {
@@ -383,8 +373,8 @@ int ipoib_cm_show(struct seq_file *file, void *unused)
 	unsigned int i;
 
 	/*
-	 * The removal of the file waits for its readers, also for a change of the name with the lock
-	 * of the net_device held, which works with the mutex may wait for.
+	 * The removal of the file waits for its readers, for a change of the name with the lock of
+	 * the net_device held, and works that hold the mutex may wait for that lock.
 	 */
 	while (!mutex_trylock(&cm->mutex)) {
 		if (!tries--)
@@ -409,13 +399,13 @@ int ipoib_cm_show(struct seq_file *file, void *unused)
 	return 0;
 }
 
-/* ---- interface comes and goes ---- */
+/* ---- creation and end of an interface ---- */
 
 /**
- * ipoib_cm_init - connected mode for an interface
+ * ipoib_cm_init - set up connected mode for an interface
  * @priv: the interface, with its UD QP, before registration
  *
- * Only what is small: the rest comes with the first connection.
+ * Little memory is needed before the first connection.
  *
  * Context: may sleep
  * Return: 0 or -ENOMEM
@@ -452,11 +442,10 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_lose_gid - close all connections, as the port has lost their GID
+ * ipoib_cm_lose_gid - close all connections after the loss of their GID
  * @priv: the interface
  *
- * The CM cannot send by that GID any more, but goes on to repeat what it has sent. So
- * nothing is waited for.
+ * The CM cannot send by that GID any more, but goes on repeating its messages: do not wait for it.
  *
  * Context: any but hard interrupt
  */
@@ -486,7 +475,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 	mutex_lock(&cm->mutex);
 	ipoib_cm_rx_release(cm);
 	mutex_unlock(&cm->mutex);
-	/* There is no SRQ any more whose events start it. */
+	/* No SRQ, so no event that queues it */
 	cancel_delayed_work_sync(&cm->rx_work);
 	netif_napi_del(&cm->tx_napi);
 	ipoib_cm_rx_exit(cm);
@@ -499,9 +488,9 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 /* ---- neighbours ---- */
 
 /*
- * Close what is not in use (C20). What is stays: several IP addresses may have one link-layer
- * address (C5), and it ends by its own times. The peer goes with the last, if no frame is sent
- * to it before.
+ * Close idle connections (C20). Others stay, as several IP addresses may have one link-layer
+ * address (C5), and time out by themselves. The last connection takes the peer along, unless a
+ * frame attaches it again.
  */
 static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -516,12 +505,12 @@ static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_cm_path_read - the path record of a neighbour has been read, or not, or it ends
+ * ipoib_cm_path_read - handle a new path record, or the end of a neighbour
  * @neigh: the neighbour
  * @gone: it has been unlinked
  *
- * Requests of its peers that have waited for the record go on, and other connections are
- * compared with it. Where it has been unlinked they wait for that of the next one of its GID.
+ * Requests that wait for the record go on, and connections are compared with it. Requests of an
+ * unlinked neighbour wait for the record of the next neighbour of the GID.
  *
  * Context: process
  */
@@ -546,9 +535,9 @@ void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 }
 
 /**
- * ipoib_cm_neigh_gone - the stack gives up a neighbour, or forgets it
+ * ipoib_cm_neigh_gone - close idle connections to a neighbour that the stack forgets
  * @cm: connected mode of the interface
- * @addr: link-layer address of the neighbour; connections to it that are not in use end
+ * @addr: link-layer address of the neighbour
  *
  * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
  */

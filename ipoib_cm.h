@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Connected mode, RFC 4755, as the rest of the driver sees it. What its files share is in
- * cm/cm.h. A driver built without CONFIG_INFINIBAND_IPOIB_CM offers UD alone (C9).
+ * Connected mode, RFC 4755: its interface to the rest of the driver; cm/cm.h is the private header.
+ * Without CONFIG_INFINIBAND_IPOIB_CM the driver offers UD alone (C9).
  */
 #ifndef IPOIB_CM_H
 #define IPOIB_CM_H
@@ -15,7 +15,7 @@ struct ipoib_cm;
 struct ipoib_dev;
 struct ipoib_neigh;
 
-/* What is called in a driver with connected mode only, see ipoib_has_cm() */
+/* To be called if ipoib_has_cm() */
 int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
 void ipoib_cm_start(struct ipoib_dev *priv);

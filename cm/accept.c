@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: granting the connections that peers request.
+ * Connected mode, passive side: REQs of peers.
  *
- * A request is trusted only as far as it has been checked: nothing is sent on its connection
- * before it is known to have come from the port of the peer's path record. Of two requests
- * that cross one gives way (RFC 4755 section 3.3).
+ * Nothing is sent on a connection before its REQ is known to come from the port of the peer's path
+ * record. Of two crossing REQs one gives way (RFC 4755 section 3.3).
  *
- * The callback of the listeners runs in process context, one at a time on each CPU for all HCAs,
- * and takes &ipoib_cm.lock only: it decides about the request, and the work of the connection
- * makes the QP and sends the REP.
+ * The callback of the listeners runs in process context, one at a time on each CPU for all HCAs. It
+ * takes &ipoib_cm.lock only, and accepts or refuses the REQ; the work of the connection creates the
+ * QP and sends the REP.
  */
 #include <rdma/ib_addr.h>
 
@@ -16,12 +15,11 @@
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
-/* ---- requests ---- */
+/* ---- REQ ---- */
 
 /*
- * The connection has to lead to the port that the request has come from. On InfiniBand the
- * request says where to: with the right LID and any QPN it would have all that is sent thrown
- * away.
+ * Compare the port that the REQ came from with the end of its path. On InfiniBand the REQ names
+ * that end: a right LID and a wrong QPN would have all sent frames lost.
  */
 static int ipoib_cm_check_port(const struct ipoib_cm *cm, struct ib_cm_id *id, u64 port)
 {
@@ -37,10 +35,7 @@ static int ipoib_cm_check_port(const struct ipoib_cm *cm, struct ib_cm_id *id, u
 	return IB_CM_REJ_INVALID_LID;
 }
 
-/*
- * Understand a request: its path ends at this port, on its link. Returns 0 or the reason to
- * refuse it.
- */
+/* Parse a REQ; its path must end at this port, on its link. Returns 0 or the reason of the REJ. */
 static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 			    const struct ib_cm_event *event, struct ipoib_lladdr *addr)
 {
@@ -62,8 +57,8 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 	if (req->port != priv->port || (pkey | IPOIB_PKEY_FULL) != priv->pkey)
 		return IB_CM_REJ_CONSUMER_DEFINED;
 	/*
-	 * A request in the name of this port or of a group is refused. So is one with a GID that
-	 * is made of a LID (Omni-Path): the CM then has the LID from there, not from the packet.
+	 * Refuse the GID of this port and of groups. Refuse GIDs that are made of a LID
+	 * (Omni-Path): the CM takes the LID from these, not from the packet.
 	 */
 	if (sa_path_is_opa(req->primary_path) ||
 	    memcmp(&path->sgid, &priv->local_gid, sizeof(path->sgid)) ||
@@ -78,7 +73,7 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 		ipoib_stat_add(priv, IPOIB_CM_BAD_DATA, 1);
 		return IB_CM_REJ_CONSUMER_DEFINED;
 	}
-	/* RFC 4755 section 3.3: the address is formed of these two. */
+	/* RFC 4755 section 3.3: QPN and GID form the address. */
 	ipoib_lladdr_set(addr, 0, qpn, &path->dgid);
 	conn->port = ipoib_cm_port_of(cm, req->primary_path);
 	conn->failover = req->alternate_path ? IPOIB_FAILOVER_UNSUPPORTED : 0;
@@ -86,10 +81,9 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 }
 
 /*
- * Whether a request has to give way to an own one: of two by the RFC's service ID that cross,
- * that of the numerically greater address is taken (RFC 4755 section 3.3, C17). Linux' own
- * service ID is for a connection of one direction, beside that of the other one. An own request
- * that waits for the path record has not crossed anything.
+ * Whether a REQ gives way to an own one: of two crossing REQs with the RFC's service ID that of the
+ * greater address wins (RFC 4755 section 3.3, C17). REQs with Linux' service ID are for connections
+ * in one direction each, and do not cross. An own REQ that waits for a path record is not sent yet.
  */
 static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -108,12 +102,11 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /*
- * Grant a request, if it may be now: from here on the peer has the connection, beside what it
- * had, and the connection's work has the identifier. Nothing is sent to a port that the peer is
- * known not to be on; the record may be out of date.
+ * Accept a REQ, within the limits, and publish the connection, which owns the identifier. It stands
+ * beside older connections of the peer. A REQ from another port than that of the path record is
+ * accepted, as the record may be stale, but nothing is sent on its connection.
  *
- * Returns 0, and the connection is published; the reason to refuse it; or -EAGAIN if there will be
- * room soon.
+ * Returns 0, the reason of the REJ, or -EAGAIN for a transient reason.
  */
 static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id,
 				    const struct ipoib_lladdr *addr)
@@ -148,7 +141,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	}
 	reason = 0;
 	if (rfc && !refuted) {
-		/* If the other one was noted, that was before the peer listened to both. */
+		/* The peer listens to the service ID of the RFC by now. */
 		peer->sid = IPOIB_SID_RFC;
 		conn->duplex = true;
 	}
@@ -186,13 +179,13 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_grant - grant a connection
+ * ipoib_conn_grant - create the QP of a passive connection and send the REP
  * @conn: the connection, without QP
  *
- * The CM drops the repetitions of its REQ until the REP is sent.
+ * The CM drops repetitions of the REQ until then.
  *
  * Context: its work
- * Return: 0; or a negative error, the request is refused, and the caller closes the connection
+ * Return: 0; or a negative error, the REQ is rejected, and the caller closes the connection
  */
 int ipoib_conn_grant(struct ipoib_conn *conn)
 {
@@ -201,7 +194,7 @@ int ipoib_conn_grant(struct ipoib_conn *conn)
 	int err;
 
 	err = ipoib_conn_make(conn);
-	/* It may have been closed meanwhile, and is refused then. */
+	/* A connection that was closed meanwhile gets a REJ. */
 	if (ipoib_conn_is_closing(conn))
 		return 0;
 	if (!err) {
@@ -215,12 +208,11 @@ int ipoib_conn_grant(struct ipoib_conn *conn)
 }
 
 /*
- * A listener also gets the service ID resolution requests (SIDR_REQ) for its service
- * ID, each with an identifier of its own. An error has the CM refuse the request and
- * destroy that identifier; zero would leave it to the driver.
+ * Callback of the listeners. SIDR_REQs for the service ID arrive here, too, each with an
+ * identifier: an error has the CM refuse it and destroy the identifier.
  *
- * A request that cannot be granted for a reason that passes is not answered: -ENOMEM has the CM
- * forget it. The peer repeats it, and its senders do not get a smaller MTU.
+ * -ENOMEM has the CM forget a REQ without an answer, for a transient reason: the peer repeats it,
+ * and its senders do not get a smaller MTU.
  */
 static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
@@ -255,7 +247,7 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *
 }
 
 /**
- * ipoib_conn_accepted - the peer is ready to use a connection that it asked for
+ * ipoib_conn_accepted - handle an RTU
  * @conn: the connection, with the private data of the RTU
  *
  * Context: process
@@ -269,11 +261,11 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 	spin_lock_bh(&cm->lock);
 	if (conn->state == IPOIB_CONN_PENDING)
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
-	/* Also if it was established without. */
+	/* Established before, without an RTU */
 	if (conn->state == IPOIB_CONN_ESTABLISHED) {
 		/*
-		 * Without the private data of the RFC nothing shows that the peer follows it,
-		 * and its connection is not sent on, though it has slots for that (C15).
+		 * Without private data the peer does not follow the RFC: do not send on this
+		 * connection, although it has a ring (C15).
 		 */
 		conn->duplex = conn->ring.slots && ipoib_cm_data_qpn(&conn->theirs) ==
 						   ipoib_lladdr_qpn(&peer->addr);
@@ -288,11 +280,11 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 /* ---- listening ---- */
 
 /**
- * ipoib_cm_listen - take requests, if none are taken and connections may be made
+ * ipoib_cm_listen - create the listeners, if &ipoib_cm.up and there are none
  * @priv: the interface
  *
- * To the service ID of the RFC and to that of Linux (C21). Where it fails, the own address offers
- * what is refused until it is called again.
+ * They have the service IDs of the RFC and of Linux (C21). After a failure the own address offers
+ * connections that are refused, until the next call.
  *
  * Context: RTNL held
  * Return: 0 or a negative error
@@ -326,10 +318,10 @@ unlisten:
 }
 
 /**
- * ipoib_cm_unlisten - take no more requests
+ * ipoib_cm_unlisten - destroy the listeners
  * @cm: connected mode of the interface
  *
- * Those being taken are waited for; that is a matter of milliseconds.
+ * Waits for their callbacks, some milliseconds.
  *
  * Context: may sleep
  */

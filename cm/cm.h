@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files of connected mode share among themselves, each calling those below it
- * only; what has happened to a connection is noted for its work, see ipoib_conn_note():
+ * Private header of connected mode. Files in the order of their calls, which go down only;
+ * whatever goes up is an event for the work of a connection, see ipoib_conn_note():
  *
- *	ipoib_cm.c	which frames go on connections; mode and transport
- *	work.c		the work of a connection: its making, its events and deadlines, its end
- *	connect.c	requesting connections
- *	accept.c	granting connections that peers request
- *	share.c		how many connections there may be, of a port and of all
- *	conn.c		a connection: its state, which other connections it replaces, its close
- *	qp.c		the QP of a connection, and messages of the CM
- *	peer.c		peers, their ports, and what is sent on
- *	rx.c		receiving
- *	tx.c		sending
+ *	ipoib_cm.c	choice of connection or UD for a frame; mode and transport
+ *	work.c		work of a connection: creation, events, deadlines, teardown
+ *	connect.c	active side: requests
+ *	accept.c	passive side: grants
+ *	share.c		limits: connections of a port and of the interface
+ *	conn.c		the connection: state, lists, replacement of older connections
+ *	qp.c		QP of a connection, messages of the CM
+ *	peer.c		peers: their ports, and the connection to send on
+ *	rx.c		receive side, SRQ
+ *	tx.c		send side
+ *
+ * (C1) to (C38) are rows of Documentation/rfc-compliance.rst.
  */
 #ifndef IPOIB_CM_PRIVATE_H
 #define IPOIB_CM_PRIVATE_H
@@ -23,78 +25,74 @@
 
 #include "ipoib.h"
 
-/* Sends under way on a connection, and frames that wait for one to complete. */
+/* Slots of the send ring of a connection; frames that may wait for a slot */
 #define IPOIB_CM_RING		32
 #define IPOIB_CM_BACKLOG	256
 /*
- * A frame up to this long is copied, and its send need not complete: one in so many does.
- * A page holds the copies of a connection; where pages are large there are none.
+ * Frames up to this length are copied, and only one send in IPOIB_CM_TX_SIGNAL is signalled. The
+ * copies of a connection fill a page; no copies where pages are large.
  */
 #define IPOIB_CM_TX_COPY	(PAGE_SHIFT > 14 ? 0 : 128)
 #define IPOIB_CM_TX_SIGNAL	(IPOIB_CM_RING / 4)
 /*
- * Connections whose sends complete into one CQ at most, and how many such CQs. The first
- * connection waits for one to be made.
+ * Connections for each send CQ, and send CQs of an interface. A larger CQ delays the first
+ * connection, which creates it.
  */
 #define IPOIB_CM_CQ_CONNS	32
 #define IPOIB_CM_CQS		512
-/* Receive queues of an interface, which spread connections over CPUs, at most. */
+/* Receive queues of an interface, at most; they distribute connections over CPUs. */
 #define IPOIB_CM_RXQS		4
-/* Shares of an interface: ports of the fabric are hashed to them. */
+/* Quota counters of an interface; ports of the fabric hash to them. */
 #define IPOIB_CM_SHARES		256
-/* Of the hash table of peers, in which nothing is searched for a frame that has a connection. */
+/* Buckets of the peer table, log2. Frames on a connection need no lookup. */
 #define IPOIB_CM_PEER_BITS	8
-/* A connection unused for so long ends with its neighbour, or after a newer one replaced it. */
+/* Idle time after which a connection ends with its neighbour, or once a newer one replaced it */
 #define IPOIB_CM_UNUSED		(5 * HZ)
 /*
- * How long frames too long for UD wait for a connection. Two messages of the CM may
- * be lost in that time; a peer that never answers is given up on after 4.6 s.
+ * Time that frames too long for UD wait for a connection: long enough for two lost CM messages.
+ * A peer that never answers counts as unreachable after 4.6 s.
  */
 #define IPOIB_CM_SETUP_MAX	(HZ + HZ / 2)
 /* Pages of a receive buffer: a packet of 65520 octets and its encapsulation header. */
 #define IPOIB_CM_PAGES		DIV_ROUND_UP(IPOIB_ENCAP_LEN + IPOIB_MTU_MAX, PAGE_SIZE)
 /*
- * A received message up to this long is copied. The first page of a longer one counts whole in
- * its socket: 16 times its length at most, so a socket takes messages also where pages are large.
+ * Longest received message that is copied. A longer message charges its whole first page to the
+ * socket: at most 16 times its length, so sockets accept messages where pages are large, too.
  */
 #define IPOIB_CM_RX_COPY	max_t(unsigned int, IPOIB_RX_COPY, PAGE_SIZE / 16)
-/* Receive buffers of a connection on an HCA without SRQ. */
+/* Receives of a connection on an HCA without SRQ */
 #define IPOIB_CM_OWN_BUFS	16
 /*
- * Receives of an SRQ that are posted beyond one for each connection, at first. The first
- * connection waits for the margin to be posted.
+ * Initial margin: receives posted to the SRQ beyond one for each connection. The first connection
+ * waits until they are posted.
  */
 #define IPOIB_CM_MARGIN		8
 /* Receives posted together */
 #define IPOIB_CM_BATCH		16
-/* An SRQ that the HCA refuses is tried with half as many receives, but no fewer than that. */
+/* Smallest SRQ. If the HCA refuses a size, half of it is tried. */
 #define IPOIB_CM_SRQ_MIN	32
-/*
- * An RTU that has not come for so long will not come any more. Nor will a REP, unless
- * the peer has asked for patience (MRA): of that it may ask for hours.
- */
+/* Deadline of a REP or RTU, whatever time the peer asks for by MRA (up to hours) */
 #define IPOIB_CM_LATE		(6 * HZ)
-/* Pages kept for the next receives. */
+/* Pages that a pool caches for the next receives */
 #define IPOIB_CM_POOL_RING	1024
-/* A lost packet of RC is sent again after 67 ms, at least, see IPOIB_RC_RETRY. */
+/* Local ACK Timeout: 67 ms, see IPOIB_RC_RETRY */
 #define IPOIB_RC_TIMEOUT	14
-/* A peer without buffers is asked again for ever, see IPOIB_RC_RETRY. */
+/* RNR retry count: unlimited, see IPOIB_RC_RETRY */
 #define IPOIB_RC_RNR_RETRY	7
 
 /*
- * Times on the wire are 4.096 us * 2^N. A lost packet is sent again after 67 ms
- * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in
- * all. A receiver without buffers asks for 1.28 ms of patience; ib_cm would have
- * it ask for 655 ms. Patience has no end on the side of the sender, whose
- * watchdog detects connections that are stuck (work.c).
+ * Retry count of RC. Timers are 4.096 us * 2^N. A lost packet is repeated after 67 ms
+ * (IPOIB_RC_TIMEOUT), well before TCP would (RFC 4755 section 7.1), eight times in all. RNR NAKs
+ * ask for a pause of 1.28 ms, in place of ib_cm's 655 ms. RNR retries are unlimited; the watchdog
+ * (work.c) detects connections that are stuck.
  */
 #define IPOIB_RC_RETRY		7
 
 /**
  * struct ipoib_cm_choice - a value of cm_transport
- * @word: what is written
+ * @word: the value
  * @offers: flags of the link-layer address
- * @prefer: that of the transport asked for first
+ * @prefer: flag of the preferred transport
  */
 struct ipoib_cm_choice {
 	const char *word;
@@ -103,11 +101,11 @@ struct ipoib_cm_choice {
 };
 
 /**
- * struct ipoib_cm_share - what the peers on a port of the fabric have, see ipoib_cm_share()
+ * struct ipoib_cm_share - quota counters of a port of the fabric, see ipoib_cm_share()
  * @nconns: connections, until they are freed
- * @npending: of those, the ones that are not established yet
+ * @npending: connections in IPOIB_CONN_PENDING
  *
- * Connections count here whichever end requested them. Under &ipoib_cm.lock.
+ * Both directions count: own requests and requests of peers. Under &ipoib_cm.lock.
  */
 struct ipoib_cm_share {
 	unsigned int nconns;
@@ -118,16 +116,15 @@ struct ipoib_cm_share {
 #define IPOIB_FAILOVER_UNSUPPORTED	1
 
 /**
- * enum ipoib_conn_state - where a connection stands
- * @IPOIB_CONN_PENDING: requested or granted, or to be by its work: there is no REP, or no RTU
+ * enum ipoib_conn_state - state of a connection
+ * @IPOIB_CONN_PENDING: being requested or granted; no REP, or no RTU, yet
  * @IPOIB_CONN_ESTABLISHED: in use
- * @IPOIB_CONN_CLOSING: out of use; to be disconnected
- * @IPOIB_CONN_DRAINING: the CM may have its identifier in timewait; then the HCA gives back
- *	what it had
- * @IPOIB_CONN_DEAD: nothing but memory
+ * @IPOIB_CONN_CLOSING: out of use, not disconnected yet
+ * @IPOIB_CONN_DRAINING: disconnected; the CM may be in timewait, the HCA returns sends and receives
+ * @IPOIB_CONN_DEAD: only its memory is left
  *
- * Its work makes what it needs, and takes it apart from IPOIB_CONN_CLOSING on. Each state follows
- * the one before, and IPOIB_CONN_CLOSING both.
+ * A state follows the state before it; IPOIB_CONN_CLOSING also follows IPOIB_CONN_PENDING. From
+ * IPOIB_CONN_CLOSING on only the work of the connection changes it.
  */
 enum ipoib_conn_state {
 	IPOIB_CONN_PENDING,
@@ -139,26 +136,25 @@ enum ipoib_conn_state {
 
 /**
  * enum ipoib_conn_flag - bits of &ipoib_conn.flags
- * @IPOIB_CONN_EV_REPLIED: a REP has come, with @theirs
- * @IPOIB_CONN_EV_READY: an RTU has come, with @theirs
- * @IPOIB_CONN_EV_REFUSED: a REJ has come, for @reason
- * @IPOIB_CONN_EV_UNREACHED: the REQ or REP has not been answered
- * @IPOIB_CONN_EV_LEFT: a DREQ has come
- * @IPOIB_CONN_EV_ENDED: a DREQ of the CM is over
- * @IPOIB_CONN_EV_EXPIRED: the CM has no identifier of it in timewait any more
- * @IPOIB_CONN_EV_LAST_WQE: the SRQ is done with the QP
- * @IPOIB_CONN_EV_FAILED: it has failed, or its QP has: nothing is posted any more
- * @IPOIB_CONN_EV_PROVEN: something has arrived at the peer, as far as is known
- * @IPOIB_CONN_EV_NOW: something waits until it is gone, or the CM can send nothing for it
- * @IPOIB_CONN_IS_AGAIN: it repeats a request that was refused, and is not repeated itself
- * @IPOIB_CONN_IS_RUN: the QP may have taken receives from the SRQ; where the peer has
- *	requested the connection, the REP was sent after that
- * @IPOIB_CONN_IS_OLD: another one has taken its place, and it is not sent on; under
- *	&ipoib_cm.lock
- * @IPOIB_CONN_IS_LAZY: no send is to complete, and the next one has the work run, which else
- *	would look again late; under &ipoib_conn.tx_lock
+ * @IPOIB_CONN_EV_REPLIED: REP received, with @theirs
+ * @IPOIB_CONN_EV_READY: RTU received, with @theirs
+ * @IPOIB_CONN_EV_REFUSED: REJ received, with @reason
+ * @IPOIB_CONN_EV_UNREACHED: no answer to the REQ or REP
+ * @IPOIB_CONN_EV_LEFT: DREQ received
+ * @IPOIB_CONN_EV_ENDED: a DREQ of the CM was answered, or timed out
+ * @IPOIB_CONN_EV_EXPIRED: end of timewait
+ * @IPOIB_CONN_EV_LAST_WQE: the QP takes no more receives from the SRQ
+ * @IPOIB_CONN_EV_FAILED: the connection or its QP has failed: nothing is posted any more
+ * @IPOIB_CONN_EV_PROVEN: proof of arrival: a send on RC has completed, a frame has come on UC
+ * @IPOIB_CONN_EV_NOW: do not wait for the CM: the interface goes, or its GID has gone
+ * @IPOIB_CONN_IS_AGAIN: second request after a refusal; there is no third
+ * @IPOIB_CONN_IS_RUN: the QP is in RTR or RTS, so it may have taken receives from the SRQ; on the
+ *	passive side the REP follows
+ * @IPOIB_CONN_IS_OLD: replaced by a newer connection, and not sent on; under &ipoib_cm.lock
+ * @IPOIB_CONN_IS_LAZY: no signalled send is outstanding, so the watchdog runs late; the next
+ *	send kicks the work; under &ipoib_conn.tx_lock
  *
- * The first ones are events, set in any context by ipoib_conn_note().
+ * EV: events, set in any context by ipoib_conn_note(). IS: facts.
  */
 enum ipoib_conn_flag {
 	IPOIB_CONN_EV_REPLIED,
@@ -178,17 +174,16 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_IS_LAZY,
 };
 
-/* The CM has its identifier in timewait, or has had it there. */
+/* The CM is in timewait, or has left it. */
 #define IPOIB_CONN_IN_TIMEWAIT	(BIT(IPOIB_CONN_EV_LEFT) | BIT(IPOIB_CONN_EV_ENDED) | \
 				 BIT(IPOIB_CONN_EV_EXPIRED))
 
 /**
- * enum ipoib_peer_state - how a peer is sent to
- * @IPOIB_PEER_IDLE: over UD, a connection is tried with the next frame
- * @IPOIB_PEER_CONNECTING: over UD, a connection is being made; frames too long
- *	for UD wait
- * @IPOIB_PEER_UP: on a connection
- * @IPOIB_PEER_REFUSED: over UD until &ipoib_peer.until
+ * enum ipoib_peer_state - path of frames to a peer
+ * @IPOIB_PEER_IDLE: UD; the next frame requests a connection
+ * @IPOIB_PEER_CONNECTING: UD, while a connection is being set up; frames too long for UD wait
+ * @IPOIB_PEER_UP: connection @tx
+ * @IPOIB_PEER_REFUSED: UD until &ipoib_peer.until
  */
 enum ipoib_peer_state {
 	IPOIB_PEER_IDLE,
@@ -198,29 +193,26 @@ enum ipoib_peer_state {
 };
 
 /**
- * struct ipoib_peer - a link-layer address that has, or would have, connections
- * @neigh_list: in &ipoib_neigh.peers since there was a frame for it that had no connection,
- *	until its neighbour ends, here or in the stack; else it is there for its connections
+ * struct ipoib_peer - a link-layer address to which connections are made
+ * @neigh_list: in &ipoib_neigh.peers from the first frame without a connection until the end of
+ *	the neighbour. A peer that is in no list lives until its last connection is freed.
  * @addr: key, flags zero
  * @tx: connection to send on
  * @state: UP with @tx; written by ipoib_peer_set_state()
- * @sid: first octet of the service ID to ask it by: that it took or asked by, if it
- *	has done either; the other one is tried if it does not know that any more
- * @until: jiffies: end of the pause after a refusal; in IPOIB_PEER_CONNECTING, until then
- *	frames too long for UD wait
- * @passing_until: jiffies: until then frames that are too long for UD are dropped, as the reason
- *	why there is no connection may pass; then their senders get the MTU of UD
- * @failures: failed attempts in a row; a connection that was never verified is one
- * @unverified: nothing arrived on the last connection sent on, nor on one since: in
- *	IPOIB_PEER_REFUSED one that the peer makes is not relied upon before @until either
- * @queue: frames too long for UD that wait, whole with their &struct ipoib_header; in
- *	IPOIB_PEER_CONNECTING
+ * @sid: first octet of the service ID of the next request: the last one that the peer accepted or
+ *	used; the other one after "invalid service ID"
+ * @until: jiffies: end of the pause in IPOIB_PEER_REFUSED; in IPOIB_PEER_CONNECTING the end of the
+ *	wait of frames too long for UD
+ * @passing_until: jiffies: the lack of a connection counts as transient until then, and frames too
+ *	long for UD are dropped; later their senders get the MTU of UD
+ * @failures: failed attempts in a row, connections without proof of arrival included
+ * @unverified: nothing has arrived on any connection since the last failure: until @until no
+ *	passive connection is sent on either
+ * @queue: frames too long for UD in IPOIB_PEER_CONNECTING, with their &struct ipoib_header
  * @conns: its connections, by &ipoib_conn.peer_list
  * @hash: in &ipoib_cm.peers
- * @users: it is freed without: connections not freed, @neigh_list, callers of
- *	ipoib_peer_get()
- * @last_rx: jiffies, with a resolution of a second, of the last frame that has come on an
- *	unreliable connection
+ * @users: references: connections until they are freed, @neigh_list, ipoib_peer_get()
+ * @last_rx: jiffies, in steps of a second, of the last frame received on UC
  * @rcu: frees it
  *
  * All but @tx and @last_rx under &ipoib_cm.lock.
@@ -244,19 +236,19 @@ struct ipoib_peer {
 };
 
 /*
- * Order of the large pieces of a receive: four and a single page hold 64 KB, where single pages
- * are 16. The latter do where there are no large ones. 0: the pages of the architecture are
+ * Page order of the large pieces of a receive. A single page and four of these hold 64 KB, in place
+ * of 17 single pages, which serve where memory is fragmented. 0: pages of the architecture are
  * large.
  */
 #define IPOIB_CM_ORDER		(PAGE_SHIFT == 12 ? 2 : 0)
 
 /**
- * struct ipoib_cm_slot - buffer of one posted receive
- * @order: of its pieces but the first, which is a single page
- * @npieces: how many the HCA needs
- * @npages: how many of them it has: the last ones
- * @page: the pieces, of the pools
- * @sge: scatter list: the same
+ * struct ipoib_cm_slot - buffer of one receive
+ * @order: of all pieces but the first, which is a single page
+ * @npieces: pieces of a full buffer
+ * @npages: pieces present: the last ones of @page
+ * @page: pieces, from the pools
+ * @sge: scatter list of @page
  */
 struct ipoib_cm_slot {
 	u8 order;
@@ -267,14 +259,14 @@ struct ipoib_cm_slot {
 };
 
 /**
- * struct ipoib_cm_bufs - receive buffers of an SRQ, or of one QP without
- * @slots: @size of them
- * @free: stack of slot numbers that are not posted
- * @nfree: how many
+ * struct ipoib_cm_bufs - receives of the SRQ, or of a QP on an HCA without SRQ
+ * @slots: buffers
+ * @free: stack of the numbers of slots that are not posted
+ * @nfree: depth of the stack
  * @size: number of slots
- * @lost: how many may have been taken by QPs that are gone
- * @srq: what they are posted to, or
- * @qp: this
+ * @lost: receives that destroyed QPs may have taken along
+ * @srq: the SRQ, or NULL
+ * @qp: the QP if there is no SRQ
  *
  * @free, @nfree and @lost under &ipoib_cm_rx.lock.
  */
@@ -290,46 +282,44 @@ struct ipoib_cm_bufs {
 
 /**
  * struct ipoib_conn - a connection
- * @cm: of the interface
- * @peer: other end; does not change once published
- * @qp: QP, NULL before it is made
+ * @cm: connected mode of the interface
+ * @peer: other end; constant after publication
+ * @qp: NULL before it is created
  * @mtu: longest IP packet that both ends take (C28)
  * @state: written by ipoib_conn_set_state()
- * @used: jiffies, with a resolution of a second, of the last frame
+ * @used: jiffies, in steps of a second, of the last frame
  * @flags: see &enum ipoib_conn_flag
- * @tx_lock: protects @ring's head and @backlog
- * @backlog: frames that wait for room in @ring, with their encapsulation header
- * @ring: sends; there are no slots on a connection that is not sent on
- * @signalled: number of the slot after the last send that completes; under @tx_lock
- * @progress: jiffies when a send last completed, or was posted while none was to complete;
- *	written before @signalled and the tail of @ring are
- * @ref: references: one of its life, from the allocation to IPOIB_CONN_DEAD, and one of each
- *	queueing of @work
- * @work: makes it, treats the events in @flags, and takes it apart
+ * @tx_lock: protects the head of @ring, and @backlog
+ * @backlog: frames that wait for a slot of @ring, with their encapsulation header
+ * @ring: sends; without slots on a connection that only the peer sends on
+ * @signalled: slot number behind the last signalled send; under @tx_lock
+ * @progress: jiffies of the last completion, or of a post while no signalled send was outstanding;
+ *	written before @signalled and the tail of @ring
+ * @ref: one reference from the allocation to IPOIB_CONN_DEAD, and one for each queueing of @work
+ * @work: see work.c
  * @rcu: frees it
- * @transport: IPOIB_LLADDR_RC or IPOIB_LLADDR_UC, on which a message that misses a packet is lost
- * @active: requested here
+ * @transport: IPOIB_LLADDR_RC or IPOIB_LLADDR_UC
+ * @active: requested by this end
  * @duplex: both ends may send on it
- * @confirmed: @port was that of the peer's path record, or without one that of the connection
- *	that is sent on, when they were compared
- * @id: identifier of the CM; NULL until a request waits for its QP only, and when it is destroyed
- * @theirs: private data of the peer's REP or RTU
- * @reason: of its REJ
- * @failover: what the REP says of the alternate path of the REQ
- * @port: number of the port at the other end when the connection was made or requested, see
- *	ipoib_cm_port(), in whose share it is counted: of that of the path record, or of that
- *	which the peer's request has come from
- * @psn: first PSN of the packets that are received
- * @deadline: jiffies; until then it may take to become established, or to close; for its work
- * @asked_at: jiffies when its work last found that all that was sent may have been answered
- * @bufs: own receive buffers, on an HCA without SRQ
- * @rxq: its receives complete there; NULL before it has what connections share
- * @tx_cq: the CQ for sends, NULL until then, too
+ * @confirmed: @port is that of the path record of the peer, or without a record that of the
+ *	connection in use; see ipoib_conn_compare()
+ * @id: identifier of the CM; NULL before an own request creates it, and after its destruction
+ * @theirs: private data of the REP or RTU
+ * @reason: of the REJ
+ * @failover: Failover Accepted of the REP
+ * @port: port of the peer, see ipoib_cm_port(): from the path record of an own request, from the
+ *	address of the peer's request. The quota of that port counts the connection.
+ * @psn: first PSN to receive
+ * @deadline: jiffies: end of the setup, or of the teardown; for its work
+ * @asked_at: jiffies: last time at which the peer may have answered all that was sent; for its work
+ * @bufs: own receives, on an HCA without SRQ
+ * @rxq: receive queue; NULL before ipoib_conn_make()
+ * @tx_cq: send CQ; NULL before ipoib_conn_make()
  * @list: in &ipoib_cm.conns, or in &ipoib_cm.closing
  * @peer_list: in &ipoib_peer.conns
  */
 struct ipoib_conn {
-	/* read by every frame */
+	/* read for each frame */
 	struct ipoib_cm *cm;
 	struct ipoib_peer *peer;
 	struct ib_qp *qp;
@@ -370,22 +360,22 @@ struct ipoib_conn {
 
 /**
  * enum ipoib_cm_flag - bits of &ipoib_cm.flags
- * @IPOIB_CM_SRQ_FAILED: the SRQ or a CQ has failed: connections end, none is made, and with the
- *	last one @rx and @tx_cq are given back. Set by ipoib_cm_srq_fail() only
+ * @IPOIB_CM_SRQ_FAILED: the SRQ or a CQ has failed. All connections close, none is made, and with
+ *	the last one @rx and @tx_cq are freed. Set by ipoib_cm_srq_fail() only.
  */
 enum ipoib_cm_flag {
 	IPOIB_CM_SRQ_FAILED,
 };
 
 /**
- * struct ipoib_cm_rxq - a receive queue: a CQ and its handler
+ * struct ipoib_cm_rxq - a receive queue: a CQ and its NAPI instance
  * @cm: connected mode of the interface
- * @cq: completions of receives; there while &ipoib_cm.rx is, but for HCAs that refuse more CQs
+ * @cq: completions of receives; lives as long as &ipoib_cm.rx. NULL if the HCA refused a further CQ
  * @napi: handler
- * @moder: moderates completions; its timer has receives posted again after memory ran out
- * @wc: scratch for polling
+ * @moder: interrupt moderation; its timer retries to post after a lack of memory
+ * @wc: scratch of the handler
  * @since: completions since the CQ was last empty; handler only
- * @rounds: times that the handler has been through the whole CQ
+ * @rounds: times that the handler has read all of the CQ
  * @conns: connections whose receives complete here, under &ipoib_cm.mutex
  */
 struct ipoib_cm_rxq {
@@ -400,12 +390,12 @@ struct ipoib_cm_rxq {
 };
 
 /**
- * struct ipoib_cm_rx - receiving, exists while there are connections
- * @bufs: receives of all connections, without SRQ if the HCA has none
+ * struct ipoib_cm_rx - receive side; exists while there are connections
+ * @bufs: receives of the SRQ; empty without SRQ
  * @pool: single pages
- * @large: pieces of order IPOIB_CM_ORDER, NULL if they are not used
- * @npages: of a receive
- * @lock: protects the allocation of pages, @wr, @margin and the free slots
+ * @large: pieces of order IPOIB_CM_ORDER, or NULL
+ * @npages: length of a receive in pages
+ * @lock: protects page allocation, @wr, @margin and the stacks of free slots
  * @wr: scratch for a chain of receives
  * @margin: receives posted beyond one for each connection
  */
@@ -420,10 +410,10 @@ struct ipoib_cm_rx {
 };
 
 /**
- * struct ipoib_cm_tx_cq - a CQ for sends
+ * struct ipoib_cm_tx_cq - a send CQ
  * @cm: connected mode of the interface
- * @cq: the CQ, NULL until the first connection takes it
- * @conns: connections that use it
+ * @cq: NULL until a connection needs it
+ * @conns: connections whose sends complete here
  */
 struct ipoib_cm_tx_cq {
 	struct ipoib_cm *cm;
@@ -436,34 +426,33 @@ struct ipoib_cm_tx_cq {
  * @priv: the interface
  * @up: connections may be made
  * @offers: transports offered: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC
- * @choice: the value of cm_transport that this is
- * @lock: protects peers and the state of connections
+ * @choice: value of cm_transport
+ * @lock: protects peers, and states and lists of connections
  * @peers: &struct ipoib_peer by address
- * @npeers: how many
- * @conns: connections that are not closing
- * @nconns: how many there are, closing ones included
- * @npending: how many are not established yet
- * @shares: of the ports of the fabric
- * @seed: of the hash that assigns ports to shares
- * @closing: those that are, until they are dead
- * @gone: woken when there is none, closing or not
- * @mutex: protects @rx, @rxq and @tx_cq: what all connections share
- * @rx: receiving
+ * @npeers: number of peers
+ * @conns: connections before IPOIB_CONN_CLOSING
+ * @nconns: all connections, until they are freed
+ * @npending: connections in IPOIB_CONN_PENDING
+ * @shares: quota counters of ports
+ * @seed: of the hash of ports
+ * @closing: connections from IPOIB_CONN_CLOSING until IPOIB_CONN_DEAD
+ * @gone: woken when @nconns is 0
+ * @mutex: protects @rx, @rxq and @tx_cq
+ * @rx: receive side, common to all connections
  * @rxq: receive queues
- * @nrxq: how many; does not change
+ * @nrxq: number of receive queues; constant
  * @flags: see &enum ipoib_cm_flag
- * @srq_size: receives of the SRQ that runs, or of that which will be tried; 0 where connections
- *	have receives of their own, as the HCA has none, or has refused it
- * @srq_logged: it was logged that none could be made; with @mutex held
+ * @srq_size: size of the SRQ, or of the next SRQ to be tried; 0: connections have own receives, as
+ *	the HCA has no SRQ, or has refused it
+ * @srq_logged: the refusal is in the log; under @mutex
  * @tx_napi: handler of sends
- * @tx_cq: CQs for sends
- * @tx_ready: CQs that have something, set by their events
- * @tx_next_cq: CQ to be polled next, handler of sends only
- * @tx_wc: scratch for polling: of the handler, or while it is disabled of ipoib_cm_tx_flush()
- * @listen: for requests to the service ID of the RFC, and of Linux
- * @wq: of the works of connections, which wait for the HCA and the CM; no other work is to
- *	wait for these
- * @rx_work: gives @rx back if there is no connection, or ends all where the SRQ has failed
+ * @tx_cq: send CQs
+ * @tx_ready: send CQs with completions, set by their events
+ * @tx_next_cq: next CQ to poll; handler of sends only
+ * @tx_wc: scratch of the handler of sends, and of ipoib_cm_tx_flush() while that is disabled
+ * @listen: listeners on the service IDs of the RFC and of Linux
+ * @wq: works of connections, which wait for the HCA and the CM. No other work may wait for them.
+ * @rx_work: frees @rx without connections, or closes all if the SRQ has failed
  */
 struct ipoib_cm {
 	struct ipoib_dev *priv;
@@ -482,7 +471,7 @@ struct ipoib_cm {
 	struct list_head closing;
 	wait_queue_head_t gone;
 
-	struct mutex mutex; /* what connections share */
+	struct mutex mutex; /* @rx, @rxq, @tx_cq */
 	struct ipoib_cm_rx *rx;
 	struct ipoib_cm_rxq rxq[IPOIB_CM_RXQS];
 	unsigned int nrxq;
@@ -517,23 +506,23 @@ static inline u32 ipoib_cm_data_qpn(const struct ipoib_cm_data *data)
 	return be32_to_cpu(data->qpn) & IPOIB_QPN_MASK;
 }
 
-/* Whether a connection is that which is sent on. Context: &ipoib_cm.lock held. */
+/* Context: &ipoib_cm.lock held. */
 static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
 {
 	return rcu_access_pointer(conn->peer->tx) == conn;
 }
 
-/* The longest pause after failed attempts. */
+/* Longest pause after failed attempts */
 #define IPOIB_CM_RETRY_MAX	(60 * HZ)
 
 /**
- * ipoib_peer_pauses - whether a peer was refused a connection, and the pause is not over
+ * ipoib_peer_pauses - check for a pause after a refusal
  * @peer: the peer
  *
- * A pause that ended long ago does not begin again where jiffies have 32 bits.
+ * The comparison is safe against a wrap of jiffies of 32 bits.
  *
  * Context: any
- * Return: true if so
+ * Return: true until the end of the pause
  */
 static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 {
@@ -542,19 +531,19 @@ static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 }
 
 /*
- * The longest passing state of either end: an SRQ that is replaced, a change of transports, no
- * memory, as many pending requests as there may be. A route keeps a smaller MTU for ten minutes.
+ * Longest transient reason at either end: replacement of an SRQ, change of transports, lack of
+ * memory, limit of pending requests. A route keeps a smaller MTU for ten minutes.
  */
 #define IPOIB_CM_PASSING	(4 * HZ)
 
 /**
- * ipoib_peer_is_passing - whether the reason why a peer has no connection may pass
- * @peer: the peer, without a connection to send on
+ * ipoib_peer_is_passing - check whether the lack of a connection is transient
+ * @peer: a peer without a connection to send on
  *
- * A time that ended long ago does not begin again where jiffies have 32 bits.
+ * The comparison is safe against a wrap of jiffies of 32 bits.
  *
  * Context: any
- * Return: true if so: no sender gets the MTU of UD
+ * Return: true if so: senders do not get the MTU of UD yet
  */
 static inline bool ipoib_peer_is_passing(const struct ipoib_peer *peer)
 {
@@ -562,47 +551,49 @@ static inline bool ipoib_peer_is_passing(const struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_cm_port - number of a port, by which what its peers have is counted
+ * ipoib_cm_port - key of a port of the fabric for quotas
  * @cm: connected mode of the interface
  * @lid: LID of the port
  * @mac: MAC address, NULL on InfiniBand
  *
- * Return: of InfiniBand the LID without the LMC, as ipoib_police_pass() has it, else the MAC
- * address
+ * Return: the LID without the LMC bits, as for ipoib_police_pass(), or the MAC address
  */
 static inline u64 ipoib_cm_port(const struct ipoib_cm *cm, u32 lid, const u8 *mac)
 {
 	return mac ? ether_addr_to_u64(mac) : lid >> READ_ONCE(cm->priv->lmc);
 }
 
-/* The port that a path record leads to. */
+/* Port at the end of a path record */
 static inline u64 ipoib_cm_port_of(const struct ipoib_cm *cm, struct sa_path_rec *rec)
 {
 	return ipoib_cm_port(cm, be32_to_cpu(sa_path_get_dlid(rec)), sa_path_get_dmac(rec));
 }
 
 /**
- * ipoib_cm_share - share of a port
+ * ipoib_cm_share - find the quota counters of a port
  * @cm: connected mode of the interface
- * @port: number of the port, see ipoib_cm_port()
+ * @port: key of the port, see ipoib_cm_port()
  *
- * Ports may have one in common, which a host cannot bring about: the hash is keyed.
+ * The hash is keyed: a host cannot choose the ports with which it has counters in common.
  *
- * Return: the share
+ * Return: the counters
  */
 static inline struct ipoib_cm_share *ipoib_cm_share(struct ipoib_cm *cm, u64 port)
 {
 	return &cm->shares[jhash_2words(port, port >> 32, cm->seed) % IPOIB_CM_SHARES];
 }
 
-/* Established, and not used for a while. */
+/* Established, and idle for IPOIB_CM_UNUSED */
 static inline bool ipoib_conn_is_unused(const struct ipoib_conn *conn)
 {
 	return conn->state == IPOIB_CONN_ESTABLISHED &&
 	       time_after(jiffies, READ_ONCE(conn->used) + IPOIB_CM_UNUSED);
 }
 
-/* From then on it is not published, and what finds that under &ipoib_conn.tx_lock sends nothing. */
+/*
+ * True once the connection is unpublished. Senders that still see it find that out under
+ * &ipoib_conn.tx_lock.
+ */
 static inline bool ipoib_conn_is_closing(const struct ipoib_conn *conn)
 {
 	return READ_ONCE(conn->state) >= IPOIB_CONN_CLOSING;
@@ -611,12 +602,11 @@ static inline bool ipoib_conn_is_closing(const struct ipoib_conn *conn)
 void ipoib_conn_release(struct kref *ref);
 
 /**
- * ipoib_conn_kick - have the work of a connection run
+ * ipoib_conn_kick - queue the work of a connection
  * @conn: the connection
  *
- * Context: any, RCU read side. In hard interrupts, and with &ipoib_cm.lock or
- * &ipoib_conn.tx_lock held, only if the connection cannot be freed meanwhile: the last
- * reference is not to be dropped there.
+ * Context: any, RCU read side. The caller must exclude that this drops the last reference if it is
+ * in a hard interrupt, or holds &ipoib_cm.lock or &ipoib_conn.tx_lock.
  */
 static inline void ipoib_conn_kick(struct ipoib_conn *conn)
 {
@@ -625,9 +615,9 @@ static inline void ipoib_conn_kick(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_note - note an event for the work of a connection
+ * ipoib_conn_note - note an event and queue the work of a connection
  * @conn: the connection
- * @event: the event; what belongs to it has been written
+ * @event: the event; its data has been written before
  *
  * Context: as ipoib_conn_kick()
  */
@@ -637,7 +627,7 @@ static inline void ipoib_conn_note(struct ipoib_conn *conn, enum ipoib_conn_flag
 		ipoib_conn_kick(conn);
 }
 
-/* Something has arrived at the peer. That is found with each frame, and noted once. */
+/* A send has arrived at the peer. Called for each completion, and noted once. */
 static inline void ipoib_conn_note_proof(struct ipoib_conn *conn)
 {
 	if (unlikely(!test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags)))

@@ -2,8 +2,8 @@
 /*
  * Connected mode: a connection, from its allocation to its release.
  *
- * It belongs to &ipoib_cm.conns from ipoib_conn_publish() to __ipoib_conn_close(), which any
- * context but a hard interrupt may call. Its work (work.c) makes its QP and takes it apart.
+ * ipoib_conn_publish() puts a connection into &ipoib_cm.conns, __ipoib_conn_close() takes it out,
+ * in any context but a hard interrupt. Its work (work.c) makes the QP and takes it apart.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -12,7 +12,7 @@
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
-/* What connections share is given back after so long without any, at the latest. */
+/* Delay between the release of the last connection and the release of &ipoib_cm.rx */
 #define IPOIB_CM_RELEASE	(10 * HZ)
 
 /* ---- making and freeing ---- */
@@ -20,9 +20,9 @@
 /**
  * ipoib_conn_alloc - allocate a connection
  * @cm: connected mode of the interface
- * @gfp: how
+ * @gfp: allocation flags
  *
- * Return: the connection, of RC, which is the caller's to free until ipoib_conn_publish(), or NULL
+ * Return: a connection of RC, or NULL. The caller may kfree() it until ipoib_conn_publish().
  */
 struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 {
@@ -45,9 +45,9 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 /**
  * ipoib_conn_set_state - change the state of a connection
  * @conn: the connection
- * @state: new state; one that does not follow the present one is warned of
+ * @state: new state; a wrong transition is warned of
  *
- * Keeps the counts and the lists that the state implies.
+ * Updates the counts and lists that follow from the state.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -70,8 +70,8 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 }
 
 /**
- * ipoib_conn_publish - let a connection be found, and have its work make it
- * @conn: the connection, with the port by which ipoib_cm_admit() has let it in
+ * ipoib_conn_publish - add a connection to the interface and queue its work
+ * @conn: the connection; ipoib_cm_admit() has accepted its port
  * @peer: its peer
  *
  * Context: &ipoib_cm.lock held since ipoib_cm_admit()
@@ -94,10 +94,10 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_conn_release - the last reference to a connection has been dropped
+ * ipoib_conn_release - free a connection
  * @ref: &ipoib_conn.ref
  *
- * It counts until here. What waits for the last one may go on at once.
+ * The connection counts until here: the release of the last one lets waiters go on.
  *
  * Context: any but hard interrupt
  */
@@ -112,24 +112,23 @@ void ipoib_conn_release(struct kref *ref)
 	cm->nconns--;
 	if (!cm->nconns) {
 		queue_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RELEASE);
-		/* Read after that: where it fails later the work is brought forward, too. */
+		/* Checked after the delayed queueing: a later failure finds the work queued. */
 		if (ipoib_cm_srq_has_failed(cm))
 			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 		wake_up(&cm->gone);
 	}
 	spin_unlock_bh(&cm->lock);
-	/* Senders may hold it, and callbacks of the CM by which a message was sent in vain. */
+	/* Senders, and error callbacks of the CM, may still read it under RCU. */
 	kfree_rcu(conn, rcu);
 }
 
 /* ---- closing ---- */
 
 /**
- * __ipoib_conn_close - have a connection taken apart by its work
- * @conn: any that is published
+ * __ipoib_conn_close - unpublish a connection and have its work take it apart
+ * @conn: a published connection; closing already is no error
  *
- * It is unpublished here: no sender finds it from now on. What waits for it goes
- * another way.
+ * No sender finds it from now on. Its backlog is sent again, by another way.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -148,8 +147,8 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_close - have a connection taken apart by its work
- * @conn: any that is published
+ * ipoib_conn_close - as __ipoib_conn_close(), without the lock
+ * @conn: a published connection
  *
  * Context: any but hard interrupt
  */
@@ -163,10 +162,10 @@ void ipoib_conn_close(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_close_for - trace and count a reason, and close a connection
- * @conn: any that is published and not closing
- * @why: the reason, in traces
- * @stat: its counter
+ * ipoib_conn_close_for - close a connection, traced and counted
+ * @conn: a published connection that is not closing
+ * @why: reason, in the trace
+ * @stat: counter of the reason
  *
  * Context: &ipoib_cm.lock held
  */
@@ -182,19 +181,18 @@ void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_s
 /* ---- several connections of a peer ---- */
 
 /**
- * ipoib_conn_supersede - have the connections whose place another one takes end
- * @conn: the other one, established
+ * ipoib_conn_supersede - mark the connections that a new one replaces
+ * @conn: the new connection, established
  *
- * Of two for both directions the newer takes the place, if it comes from the port that the peer
- * is known to be on, or from that of the other one. For one direction the port has to be the same.
+ * A bidirectional connection replaces older ones if the peer is confirmed at its port, or if the
+ * ports are equal. A connection for one direction replaces those of equal port and direction.
  *
- * RFC 4755 leaves a second connection to the receiver (C14), and a peer may use one for IPv4
- * and one for IPv6. So they end when they are not used for IPOIB_CM_UNUSED, as those of
- * a peer that has been booted anew.
+ * RFC 4755 allows a second connection (C14), and a peer may use one for IPv4 and one for IPv6: a
+ * replaced connection ends only after IPOIB_CM_UNUSED without a frame. So do the connections of a
+ * peer before its reboot.
  *
- * A request alone does not do that: it can be forged by a user of the peer's host, and where
- * the path to the peer is not known, by any host. The private data of the RTU proves that the
- * peer's driver has sent it.
+ * A REQ is no reason to replace anything: a user of the peer's host can forge it, and without a
+ * path record any host can. The private data of the RTU comes from the peer's driver.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -215,8 +213,8 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_settle - send on a connection that the peer has requested, if it is one for that
- * @conn: the connection, established; its port may have been compared just now
+ * ipoib_conn_settle - send on a passive connection if it is usable
+ * @conn: the connection, established; compares its port once more
  *
  * Context: &ipoib_cm.lock held
  */
@@ -227,7 +225,7 @@ void ipoib_conn_settle(struct ipoib_conn *conn)
 	bool old = test_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 
 	ipoib_conn_compare(conn);
-	/* For the peer the one that has taken its place meanwhile is the newer, too. */
+	/* A replaced connection is the older one for the peer, too. */
 	if (ipoib_conn_may_send(conn) && ipoib_cm_is_on(cm->priv) &&
 	    !(old && rcu_access_pointer(peer->tx)) &&
 	    !(peer->unverified && ipoib_peer_pauses(peer)))

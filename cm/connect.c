@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: requesting connections, and what peers answer.
+ * Connected mode, active side: requests, and the answers of peers.
  *
- * What comes from outside is trusted only as far as it has been checked.
- *
- * The direction of a connection. By the RFC it carries both directions
- * (2.3, 7). The driver that comes with Linux takes no data on a connection it
- * has asked for, and it uses a service ID of its own (first octet 0x10). The
- * service ID of the RFC (0x01) is used by nodes that follow the RFC, so it
- * shows both ends, in the first message, that one connection is enough. One
- * made with the other service ID is used by the end that asked for it.
- * Should a peer ask by the RFC's service ID but send an RTU without the private
- * data the RFC demands, it is not relied upon either.
+ * Direction of a connection. By the RFC it is bidirectional (2.3, 7). The kernel's driver receives
+ * nothing on connections that it has requested, and it uses another service ID (first octet 0x10
+ * in place of 0x01). So the service ID of the RFC in the REQ shows both ends that one connection is
+ * enough; with the other service ID only the active side sends. A peer that uses the service ID of
+ * the RFC and sends an RTU without private data does not follow the RFC, and is not sent to on that
+ * connection.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -20,16 +16,16 @@
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
-/* The CM: half a second for an answer, a packet on its way for 34 ms at most. */
+/* CM timers, 4.096 us * 2^N: 0.5 s for a response, 34 ms for a packet to arrive */
 #define IPOIB_CM_RESPONSE	17
 #define IPOIB_CM_LIFE		13
 #define IPOIB_CM_RETRIES	7
-/* Of the time that frames wait, what is left to a request that has waited for its record. */
+/* Part of IPOIB_CM_SETUP_MAX that remains for the REQ after the wait for a path record */
 #define IPOIB_CM_REQUEST	(HZ / 2)
-/* How long to wait for a request that may have crossed an own one. */
+/* Wait for a crossing REQ after a REJ for that reason */
 #define IPOIB_CM_YIELD		HZ
 
-/* ---- asking for a connection ---- */
+/* ---- REQ ---- */
 
 static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 {
@@ -61,7 +57,7 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 		return PTR_ERR(gid);
 	req.ppath_sgid_attr = gid;
 	ipoib_cm_own_data(conn->cm, &data);
-	/* SAs say a second or more, on fabrics of microseconds. */
+	/* SAs report a second or more on fabrics of microseconds. */
 	rec->packet_life_time = min_t(u8, rec->packet_life_time, IPOIB_CM_LIFE);
 	conn->deadline = jiffies + IPOIB_CM_LATE;
 	err = ib_send_cm_req(conn->id, &req);
@@ -70,10 +66,7 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 	return err;
 }
 
-/*
- * Publish a connection that its work requests, if there may be one. Returns -EAGAIN if the reason
- * why there may be none passes.
- */
+/* Publish a connection, whose work sends the REQ. Returns -EAGAIN for a transient reason. */
 static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again)
 {
 	u8 both = cm->offers & offers;
@@ -84,7 +77,7 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 off
 	lockdep_assert_held(&cm->lock);
 	if (!both || !ipoib_cm_is_on(cm->priv))
 		return -EOPNOTSUPP;
-	/* The neighbour has just been unlinked: the next frame makes another. */
+	/* The neighbour has just been unlinked: the next frame creates another. */
 	if (ipoib_neigh_record(cm->priv, peer->addr.gid, &rec) == -ENOENT)
 		return -EAGAIN;
 	conn = ipoib_conn_alloc(cm, GFP_ATOMIC);
@@ -107,11 +100,11 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 off
 }
 
 /**
- * ipoib_peer_connect - have a connection to a peer made, if there is none
+ * ipoib_peer_connect - request a connection, unless there is one to send on
  * @cm: connected mode of the interface
- * @peer: the peer, for which one may be tried
- * @offers: transports the peer offers, from the flags of its address
- * @again: it was refused just now, in another way
+ * @peer: the peer, not in a pause
+ * @offers: transports of the peer, from the flags of its address
+ * @again: this is the second request after a refusal
  *
  * Context: &ipoib_cm.lock held; the transmit lock may be
  */
@@ -139,19 +132,18 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 	ipoib_peer_settle(cm, peer);
 }
 
-/* ---- the request, by the work of the connection ---- */
+/* ---- work ---- */
 
 /*
- * After a change of LIDs the record that there is leads nowhere, or to another node, and the
- * peer would get an old LID of this one. So a request waits until the record has been read
- * anew, but not for ever: that the SA does not answer need not mean anything. The change closes
- * a connection whose work has read the record before.
+ * Read the path record for a REQ. After a change of LIDs the old record leads nowhere, or to
+ * another node, and the REQ would carry an old LID. Wait for the new record as long as frames wait,
+ * as the SA may not answer. The change itself closes connections that were made from the old
+ * record.
  *
- * A connection counts for the port of the record that it was made from. If the new record leads to
- * another port, a new connection takes its place.
+ * The connection counts for the port of its record. If the new record leads to another port, a new
+ * connection replaces it.
  *
- * Returns how long to wait for the record; 0 if it was read; or an error, also if there is
- * another connection meanwhile.
+ * Returns the time to wait; 0 with a record; or an error, also if another connection is there.
  */
 static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *rec)
 {
@@ -180,12 +172,12 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 }
 
 /**
- * ipoib_conn_request - request a connection
+ * ipoib_conn_request - send the REQ of a connection
  * @conn: the connection, without QP
  *
  * Context: its work
- * Return: how many jiffies to wait, at most, until it is called again; 0; or a negative error, and
- * the caller closes the connection
+ * Return: jiffies until the next call; 0 if the REQ was sent; or a negative error, and the caller
+ * closes the connection
  */
 long ipoib_conn_request(struct ipoib_conn *conn)
 {
@@ -207,7 +199,7 @@ long ipoib_conn_request(struct ipoib_conn *conn)
 		goto trace;
 	WRITE_ONCE(conn->id, id);
 	ret = ipoib_conn_make(conn);
-	/* That takes long for the first one: it may have been closed, or the peer was faster. */
+	/* The first connection takes long: it may be closed by now, or the peer was faster. */
 	spin_lock_bh(&cm->lock);
 	if (!ret && (ipoib_conn_is_closing(conn) || ipoib_peer_best(conn->peer, conn)))
 		ret = -ECANCELED;
@@ -219,7 +211,7 @@ trace:
 	return ret;
 }
 
-/* ---- what the peer answers ---- */
+/* ---- answers ---- */
 
 static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 {
@@ -240,9 +232,8 @@ static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_replied - the peer has granted a connection
- * @conn: the connection, with the private data of the REP. If it is not used it is closed, which
- *	refuses the REP.
+ * ipoib_conn_replied - handle a REP
+ * @conn: the connection, with the private data of the REP; closed if the REP is refused
  *
  * Context: process
  */
@@ -251,10 +242,7 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 	int err = -ECANCELED;
 
-	/*
-	 * One that has been closed is not used, nor one beside a connection of the peer that was
-	 * quicker: its peer gets no RTU.
-	 */
+	/* A closed connection, or one beside a faster request of the peer, gets no RTU. */
 	if (!ipoib_conn_is_closing(conn) && !rcu_access_pointer(conn->peer->tx))
 		err = ipoib_conn_take_rep(conn);
 	trace_ipoib_conn(cm->priv->netdev, conn->peer->addr.gid, "reply", err);
@@ -273,12 +261,11 @@ void ipoib_conn_replied(struct ipoib_conn *conn)
 }
 
 /*
- * Close a refused request, and count that, or request again at once, in another way; once, for
- * the next frame has a pause. A peer that does not know the service ID is asked by the other one
- * (fallback, C21). HCAs may assign the same QPNs after a reboot as before, which the peer still
- * has in use: the next QP has another QPN.
+ * Close a refused request, or repeat it once at once in another way: with the other service ID if
+ * the peer does not know this one (fallback, C21), with another QP if the peer still uses the QPN,
+ * as HCAs may assign the same QPNs after a reboot. Later frames find a pause.
  *
- * A peer that has no resources has reached a limit: in a state that passes it does not answer.
+ * "No resources" is a limit of the peer that lasts: for a transient reason it does not answer.
  */
 static void ipoib_conn_refused(struct ipoib_conn *conn)
 {
@@ -300,18 +287,18 @@ static void ipoib_conn_refused(struct ipoib_conn *conn)
 		__ipoib_conn_close(conn);
 		return;
 	}
-	/* That is no failure of the peer. */
+	/* Not a failure of the peer */
 	ipoib_peer_set_state(peer, IPOIB_PEER_IDLE);
 	__ipoib_conn_close(conn);
 	ipoib_peer_connect(cm, peer, conn->transport, true);
 }
 
 /**
- * ipoib_conn_rejected - the peer has refused a connection
- * @conn: the connection, with the reason of the REJ
+ * ipoib_conn_rejected - handle a REJ
+ * @conn: the connection, with the reason
  *
- * A request is kept for a while in the place of the peer's, which may have crossed it and be here
- * soon: the greater address refuses for that.
+ * A peer with the greater address rejects a crossing REQ, and its own REQ may be under way: keep
+ * the connection for IPOIB_CM_YIELD, so that frames wait for that.
  *
  * Context: process
  */
@@ -325,7 +312,7 @@ void ipoib_conn_rejected(struct ipoib_conn *conn)
 	ipoib_cm_own_addr(cm, &own);
 	spin_lock_bh(&cm->lock);
 	if (!conn->active || conn->state != IPOIB_CONN_PENDING) {
-		/* The peer never had the RTU: what was sent was in vain. */
+		/* The RTU never arrived, so no frame did. */
 		if (READ_ONCE(conn->ring.head))
 			set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 		__ipoib_conn_close(conn);

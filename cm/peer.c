@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: peers, and how each of them is sent to.
+ * Connected mode: peers, and the path of frames to each of them.
  *
- * A peer is a link-layer address, whatever IP addresses are behind it (C5). It
- * remembers whether a connection is sent on, or being made, or was refused a
- * while ago. In every state but UP frames go over UD, so nothing is lost while a
- * connection is made, or if none can be made. Only frames too long for UD wait
- * until it is there.
+ * A peer is a link-layer address, whatever IP addresses are behind it (C5). Its state selects a
+ * connection, or UD in all states but UP: no frame is lost while a connection is set up, or if
+ * none can be. Only frames too long for UD wait.
  *
- * Senders find peers under RCU, by the neighbour; they are changed under &ipoib_cm.lock. Only
- * frames have a peer hang on a neighbour. One that does not, as it has only requested
- * connections, or as the neighbour has ended, is there as long as its connections are. So
- * connections keep no neighbour, and what may be known of addresses that were invented is
- * limited with neighbours and connections.
+ * Senders find a peer under RCU in the list of its neighbour; changes need &ipoib_cm.lock. The
+ * first frame puts a peer into that list. A peer known only from its REQs is in no list, nor is a
+ * peer whose neighbour has ended: it lives until its last connection is freed. So connections keep
+ * no neighbour, and the limits of neighbours and connections bound the memory for invented
+ * addresses.
  */
 #include <linux/jhash.h>
 #include <linux/slab.h>
@@ -20,9 +18,9 @@
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/* The most peers of a neighbour that have no connections: interfaces of one port on one link. */
+/* Peers without connections of a neighbour, at most: interfaces of one port on one link */
 #define IPOIB_PEER_IDLE_MAX	16
-/* How long a refusal is remembered, doubled with each. */
+/* First pause after a refusal, doubled with each */
 #define IPOIB_CM_RETRY_MIN	(HZ / 2)
 
 static const char * const ipoib_peer_states[] = {
@@ -32,18 +30,17 @@ static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_REFUSED]		= "refused",
 };
 
-/* ---- the port of a peer ---- */
+/* ---- port ---- */
 
 /**
- * ipoib_conn_compare - compare the port of a connection, if that was not possible before
- * @conn: the connection, also one that only the peer sends on; it may be &ipoib_conn.confirmed
- *	after that
+ * ipoib_conn_compare - compare the port of a connection with the path record of the peer
+ * @conn: the connection; sets &ipoib_conn.confirmed if they agree
  *
- * Any host can name any GID, but not the LID or MAC address of another port. Without a path record,
- * or with a stale one, the port that the peer is sent to already is as good.
+ * Any host can name any GID, but not the LID or MAC address of another port. Without a record, or
+ * with a stale one, the port of the connection in use counts.
  *
  * Context: &ipoib_cm.lock held
- * Return: whether it is refuted: the record leads to another port
+ * Return: true if the record leads to another port
  */
 bool ipoib_conn_compare(struct ipoib_conn *conn)
 {
@@ -64,7 +61,7 @@ bool ipoib_conn_compare(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_may_send - whether a connection is one to send on, once it is established
+ * ipoib_conn_may_send - check whether frames may be sent on an established connection
  * @conn: the connection
  *
  * Context: &ipoib_cm.lock held
@@ -75,7 +72,7 @@ bool ipoib_conn_may_send(const struct ipoib_conn *conn)
 	return conn->confirmed && (conn->active || conn->duplex);
 }
 
-/* ---- peers, and the neighbours they hang on ---- */
+/* ---- table of peers, lists of neighbours ---- */
 
 static u32 ipoib_peer_hash(const struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
@@ -83,12 +80,12 @@ static u32 ipoib_peer_hash(const struct ipoib_cm *cm, const struct ipoib_lladdr 
 }
 
 /**
- * ipoib_peer_find - find a peer
+ * ipoib_peer_find - look a peer up
  * @cm: connected mode of the interface
  * @addr: its address, flags zero
  *
  * Context: &ipoib_cm.lock held
- * Return: the peer, not counted, or NULL
+ * Return: the peer, without a reference, or NULL
  */
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
@@ -102,12 +99,12 @@ struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm, const struct ipoib_lladd
 }
 
 /**
- * ipoib_peer_get - find a peer or make it
+ * ipoib_peer_get - look a peer up, or create it
  * @cm: connected mode of the interface
  * @addr: its address, flags zero
  *
  * Context: &ipoib_cm.lock held
- * Return: the peer, for ipoib_peer_put(), or NULL
+ * Return: the peer, with a reference, or NULL
  */
 struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
@@ -130,9 +127,9 @@ struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr
 }
 
 /**
- * ipoib_peer_put - give up one of &ipoib_peer.users
+ * ipoib_peer_put - drop a reference, &ipoib_peer.users
  * @cm: connected mode of the interface
- * @peer: the peer; gone if it has no neighbour and nothing is left of it
+ * @peer: the peer
  *
  * Context: &ipoib_cm.lock held
  */
@@ -148,9 +145,9 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_peer_detach - take a peer from its neighbour
+ * ipoib_peer_detach - remove a peer from the list of its neighbour, and drop that reference
  * @cm: connected mode of the interface
- * @peer: the peer, which hangs on one; it stays as long as it has other users
+ * @peer: the peer
  *
  * Context: &ipoib_cm.lock held
  */
@@ -162,12 +159,11 @@ void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_peer_attach - have a peer hang on its neighbour, by which frames find it
+ * ipoib_peer_attach - add a peer to the list of its neighbour, where frames find it
  * @cm: connected mode of the interface
- * @peer: the peer, which hangs on none
- * @neigh: the neighbour, of its GID. It loses those that have been on it for longest without
- *	a connection, if there are too many; the next frame has one hang on it again. One that has
- *	been unlinked gets no peer.
+ * @peer: the peer, in no list
+ * @neigh: the neighbour of its GID. An unlinked neighbour gets no peer. The oldest peers without
+ *	connections beyond IPOIB_PEER_IDLE_MAX leave the list; their next frame adds them again.
  *
  * Context: &ipoib_cm.lock held, RCU read side
  */
@@ -184,18 +180,18 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoi
 		peer->users++;
 	}
 	spin_unlock(lock);
-	/* The newest is the first. */
+	/* From the newest to the oldest */
 	hlist_for_each_entry_safe(peer, tmp, &neigh->peers, neigh_list)
 		if (list_empty(&peer->conns) && ++idle > IPOIB_PEER_IDLE_MAX)
 			ipoib_peer_detach(cm, peer);
 }
 
-/* ---- how one is sent to ---- */
+/* ---- state ---- */
 
 /**
- * ipoib_peer_set_state - change how a peer is sent to
+ * ipoib_peer_set_state - change the state of a peer
  * @peer: the peer
- * @state: new state; a state that cannot follow the present one is warned of
+ * @state: new state; a wrong transition is warned of
  *
  * Context: &ipoib_cm.lock held
  */
@@ -216,11 +212,11 @@ void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state)
 }
 
 /**
- * ipoib_peer_release - send the frames that wait for a connection, or check them anew without
+ * ipoib_peer_release - end the wait of frames for a connection
  * @cm: connected mode of the interface
- * @peer: the peer they are for
- * @conn: the connection that takes them, or NULL. The rest goes back to the work of the neighbour,
- *	which drops it or has its senders get an error
+ * @peer: the peer
+ * @conn: connection to send them on, or NULL. Frames that it does not take go to the work of the
+ *	neighbour, which drops them or reports the MTU of UD to their senders.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -241,10 +237,9 @@ void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipo
 }
 
 /**
- * ipoib_peer_no_room - no connection may be made now
+ * ipoib_peer_no_room - pause after a refusal by a limit of this node
  * @cm: connected mode of the interface
- * @peer: the peer; served over UD until the pause is over. That is no longer than before:
- *	a limit of this node says nothing of the peer.
+ * @peer: the peer; the next pause is no longer
  *
  * Context: &ipoib_cm.lock held
  */
@@ -259,9 +254,9 @@ void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 }
 
 /**
- * ipoib_peer_failed - no connection could be made
+ * ipoib_peer_failed - pause after a failure of the peer
  * @cm: connected mode of the interface
- * @peer: the peer; served over UD until the pause is over, which is doubled
+ * @peer: the peer; the next pause is twice as long
  *
  * Context: &ipoib_cm.lock held
  */
@@ -273,7 +268,7 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 
 /**
  * ipoib_conn_use - send on a connection from now on
- * @conn: an established connection
+ * @conn: the connection, established
  *
  * Context: &ipoib_cm.lock held
  */
@@ -287,16 +282,16 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	ipoib_touch(&conn->used);
 	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 	ipoib_peer_set_state(peer, IPOIB_PEER_UP);
-	/* What comes finds the connection, and goes behind these. */
+	/* Before @tx: later frames must not overtake these. */
 	ipoib_peer_release(cm, peer, conn);
 	rcu_assign_pointer(peer->tx, conn);
 }
 
 /**
- * ipoib_conn_prove - forget failures of before if something has arrived on a connection
+ * ipoib_conn_prove - reset the failures of the peer after a proof of arrival
  * @conn: the connection
  *
- * That it was established proves nothing: messages of the CM take another way.
+ * An established connection proves nothing: CM messages travel by other QPs.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -310,15 +305,15 @@ void ipoib_conn_prove(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_peer_best - find the connection of a peer to send on
+ * ipoib_peer_best - select the connection to send on
  * @peer: the peer
- * @own: a request that is not made if there is another one, or NULL
+ * @own: connection of an own request that gives way to any other, or NULL
  *
- * What others have requested in the peer's name is none. A request that has been refused waits for
- * that of the peer, and keeps frames waiting, but no other one from being made.
+ * Connections from a port that is not confirmed do not count. A refused own request holds frames
+ * for a crossing REQ of the peer, in IPOIB_PEER_CONNECTING, and does not prevent a new request.
  *
  * Context: &ipoib_cm.lock held
- * Return: the newest that is established, or else may be one day, or NULL
+ * Return: the newest established connection, else a pending one, or NULL
  */
 struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own)
 {
@@ -340,7 +335,7 @@ struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_c
 }
 
 /**
- * ipoib_peer_settle - choose the connection that a peer waits for, or wait no more
+ * ipoib_peer_settle - select the connection of a peer in IPOIB_PEER_CONNECTING, if there is one
  * @cm: connected mode of the interface
  * @peer: the peer
  *
@@ -359,18 +354,18 @@ void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	else if (conn->state == IPOIB_CONN_ESTABLISHED)
 		ipoib_conn_use(conn);
 	else
-		/* Its work ends the waiting of frames. */
+		/* Its work ends the wait of long frames in time. */
 		ipoib_conn_kick(conn);
 }
 
 /**
- * ipoib_peer_lost - a connection is no more: what does that mean for sending?
+ * ipoib_peer_lost - update the state of a peer after the close of a connection
  * @cm: connected mode of the interface
  * @peer: the peer
- * @conn: what was one of its connections
+ * @conn: the connection, in its list no more
  *
- * It has failed if frames were sent to no avail. A peer that leaves before may have any reason,
- * and UC does not show what has arrived.
+ * The loss is a failure of the peer if nothing proved that sent frames arrived. A DREQ before that
+ * may have any reason, and UC gives no proof.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -400,8 +395,8 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_
 /* ---- debugfs ---- */
 
 /**
- * ipoib_peer_show - a peer and its connections, for debugfs
- * @file: where to
+ * ipoib_peer_show - print a peer and its connections, for debugfs
+ * @file: output
  * @cm: connected mode of the interface
  * @peer: the peer
  *

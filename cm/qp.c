@@ -1,38 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: the QP of a connection, and messages of the CM.
+ * Connected mode: the QP of a connection, and CM messages.
  *
- * Every message of the CM that is sent while a connection is set up carries the own UD QPN and
- * Receive MTU (RFC 4755 sections 3.2, 6), refusals included. Callbacks of the CM run in process
- * context, one at a time for each identifier. Those for a connection only note what has come,
- * for its work.
+ * Every CM message of a setup carries the own UD QPN and Receive MTU, refusals included (RFC 4755
+ * sections 3.2, 6). CM callbacks run in process context, one at a time for each identifier. Those
+ * of a connection only note the event for its work.
  */
 #include "ipoib.h"
 #include "cm/cm.h"
 
 /* See IPOIB_RC_RETRY. */
 #define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
-/* The shortest Receive MTU of a peer to connect to. */
+/* Least Receive MTU of a peer */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
 
 /* ---- private data ---- */
 
-/**
- * ipoib_cm_own_data - private data of each message of the CM
- * @cm: connected mode of the interface
- * @data: filled in
- */
+/* Fill in the private data of a CM message. */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
 {
 	data->qpn = cpu_to_be32(cm->priv->qpn & IPOIB_QPN_MASK);
 	data->mtu = cpu_to_be32(ipoib_cm_rx_mtu(cm->priv));
 }
 
-/**
- * ipoib_cm_own_addr - the own link-layer address, as requests that cross are compared
- * @cm: connected mode of the interface
- * @addr: filled in, flags zero
- */
+/* Fill in the own link-layer address with flags zero, which decides between crossing REQs. */
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
 {
 	ipoib_lladdr_set(addr, 0, cm->priv->qpn, &cm->priv->local_gid);
@@ -43,7 +34,7 @@ void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
  * @cm: connected mode of the interface
  * @theirs: private data of the peer
  *
- * Return: octets without the encapsulation header, 0 if what the peer says is absurd
+ * Return: octets without the encapsulation header, 0 if the peer's Receive MTU is absurd
  */
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs)
 {
@@ -53,8 +44,8 @@ unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data 
 }
 
 /**
- * ipoib_conn_reject - refuse a connection
- * @id: identifier of the request or reply
+ * ipoib_conn_reject - send a REJ
+ * @id: identifier of the REQ or REP
  * @cm: connected mode of the interface
  * @reason: of the REJ
  *
@@ -64,7 +55,7 @@ void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_
 {
 	struct ipoib_cm_data data;
 
-	/* Refusals have the private data as well (C16). */
+	/* A REJ has the private data as well (C16). */
 	ipoib_cm_own_data(cm, &data);
 	if (!ib_send_cm_rej(id, reason, NULL, 0, &data, sizeof(data)))
 		ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
@@ -75,15 +66,13 @@ void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_
 /**
  * ipoib_conn_event - note an event of the CM for the work of a connection
  * @id: identifier of the connection
- * @event: the event; requests go to ipoib_cm_listen()'s callback
+ * @event: the event; REQs go to the callback of the listeners
  *
- * A DREQ of the CM that is over need not be an own one: the CM sends one by itself for a
- * connection whose other end, by a REQ or REP that has come, has been given away anew. A
- * peer that was booted is like that.
+ * The CM also sends a DREQ by itself if a REQ or REP reuses the remote QPN, as after a reboot of
+ * the peer.
  *
- * ib_destroy_cm_id() waits for this, but for a few instructions not if a message was sent in
- * vain (the events named ERROR), see testing.rst. The connection is freed after the identifier,
- * and by RCU.
+ * ib_destroy_cm_id() waits for this callback, except for a few instructions of error events, see
+ * testing.rst. The connection is freed after the identifier, and by RCU.
  *
  * Context: process
  * Return: 0
@@ -133,16 +122,16 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 {
 	struct ipoib_conn *conn = ctx;
 
-	/* No lock may be taken here. */
+	/* HCAs raise events with locks held: take none. */
 	switch (event->event) {
 	case IB_EVENT_QP_LAST_WQE_REACHED:
 	case IB_EVENT_QP_FATAL:
 	case IB_EVENT_QP_REQ_ERR:
 	case IB_EVENT_QP_ACCESS_ERR:
-		/* Expected while closing. */
+		/* A closing QP is expected to fail. */
 		if (!ipoib_conn_is_closing(conn))
 			ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
-		/* Last: the QP may be destroyed after that. */
+		/* Last: the work may destroy the QP after that. */
 		if (event->event == IB_EVENT_QP_LAST_WQE_REACHED)
 			ipoib_conn_note(conn, IPOIB_CONN_EV_LAST_WQE);
 		break;
@@ -151,7 +140,7 @@ static void ipoib_conn_qp_event(struct ib_event *event, void *ctx)
 	}
 }
 
-/* Make a QP in INIT. That needs nothing of the CM, and receives may be posted from there on. */
+/* Create a QP in INIT, where receives may be posted. The CM is not needed for that. */
 static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
@@ -187,8 +176,8 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_qp_run - bring a QP to where it sends and receives
- * @conn: its connection, of which the CM knows the other end
+ * ipoib_conn_qp_run - bring a QP to RTS
+ * @conn: its connection; the CM has the REP, or has sent it
  *
  * Context: may sleep
  * Return: 0 or a negative error
@@ -202,10 +191,10 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 	err = ib_cm_init_qp_attr(conn->id, &rtr, &mask);
 	if (err)
 		return err;
-	/* On the passive side ib_cm takes the own PSN from the REP, which comes later. */
+	/* On the passive side ib_cm gets the own PSN with the REP, which is sent later. */
 	rtr.rq_psn = conn->psn;
 	rtr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
-	/* There are no RDMA reads: the depth that the peer names may be beyond that of the HCA. */
+	/* No RDMA reads: the depth that the peer names may exceed that of the HCA. */
 	rtr.max_dest_rd_atomic = 0;
 	err = ib_modify_qp(conn->qp, &rtr, mask & ~IB_QP_ALT_PATH);
 	if (err)
@@ -224,13 +213,11 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 /* ---- making and freeing ---- */
 
 /**
- * ipoib_conn_make - make what a connection needs
+ * ipoib_conn_make - create the QP of a connection, with receives, and a ring if it sends
  * @conn: the connection, published
  *
- * That is a QP in INIT, with receives, and a ring if frames are sent on it.
- *
  * Context: its work
- * Return: 0 or a negative error; what has been made is left to ipoib_conn_unmake()
+ * Return: 0 or a negative error; ipoib_conn_unmake() frees the part that was made
  */
 int ipoib_conn_make(struct ipoib_conn *conn)
 {
@@ -252,9 +239,9 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_unmake - free what a connection needed, as far as it was made
- * @conn: the connection; its CM identifier is destroyed, its QP is in the error state and
- *	empty, and both handlers have seen all of it
+ * ipoib_conn_unmake - undo ipoib_conn_make(), also half of it
+ * @conn: the connection; its CM identifier is destroyed, its QP is empty and in the error state,
+ *	and both handlers have processed its completions
  *
  * Context: its work
  */
@@ -262,7 +249,7 @@ void ipoib_conn_unmake(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 
-	/* Before the receives, of which some may be posted. */
+	/* Before the receives, which may still be posted. */
 	if (conn->qp) {
 		ib_destroy_qp(conn->qp);
 		conn->qp = NULL;

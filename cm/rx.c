@@ -2,20 +2,24 @@
 /*
  * Connected mode, receive side.
  *
- * All connections of an interface take their receives from one SRQ. They are dealt out to a few
- * receive queues, each with a CQ, a vector and a handler, so peers are spread over CPUs. On an HCA
- * without SRQ each connection has a few receives of its own. A receive is a
- * page, and for what is longer pieces of four pages; of a message shorter than a buffer
- * only those that hold it go up the stack. Where there is no memory in pieces of four
- * pages single ones do.
+ * All connections of an interface share one SRQ. Each belongs to one of a few receive queues, with
+ * a CQ, a vector and a NAPI instance, so peers are distributed over CPUs. On an HCA without SRQ
+ * each connection has a few own receives. A receive is a single page, followed by pieces of four
+ * pages, or by single pages where memory is fragmented; a short message takes only the pieces that
+ * it fills up the stack.
  *
- * The memory comes with the first connection and goes when there has been none
- * for a while. A receive takes 64 KB, so only as many are posted as there are
- * connections, and a margin, see ipoib_cm_bufs_missing(). The quota of a port
- * (share.c) leaves most of them to others.
+ * The SRQ is created with the first connection and destroyed some seconds after the last. A
+ * receive takes 64 KB, so only one for each connection and a margin are posted, see
+ * ipoib_cm_bufs_missing(). The quota of a port (share.c) leaves most of them to other ports.
  *
- * An SRQ that cannot be made is done without, until all of it is made anew. One that fails
- * is replaced, with all connections: they have receives in it.
+ *	          first connection             ipoib_cm_srq_fail()
+ *	(none) --------------------> running ---------------------> failed
+ *	   ^   <--------------------                                  |
+ *	   |    last one freed, 10 s                                  |
+ *	   +----------------------------------------------------------+
+ *	          all connections closed, last one freed: at once
+ *
+ * An HCA that refuses an SRQ serves without, until the last connection has gone.
  */
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -30,7 +34,7 @@ MODULE_PARM_DESC(cm_max_connections, "Most connections of an interface");
 
 static int ipoib_cm_max_own = 128;
 
-/* Signed, as configurations of modprobe have it; out of range it is the nearest in range. */
+/* Signed, for modprobe.d files of the kernel's driver. Values out of range are clamped. */
 static int ipoib_cm_set_max_own(const char *value, const struct kernel_param *kp)
 {
 	int err = param_set_int(value, kp);
@@ -51,9 +55,9 @@ MODULE_PARM_DESC(max_nonsrq_conn_qp,
 		 "The same on an HCA without shared receive queues, if that is less");
 
 /**
- * struct ipoib_cm_tally - what one poll received
+ * struct ipoib_cm_tally - frames of one poll
  * @packets: frames for the stack
- * @bytes: their octets with the encapsulation header
+ * @bytes: their octets, encapsulation headers included
  */
 struct ipoib_cm_tally {
 	unsigned int packets;
@@ -61,14 +65,13 @@ struct ipoib_cm_tally {
 };
 
 /**
- * ipoib_cm_srq_size - receives that connections are to share
+ * ipoib_cm_srq_size - number of receives of a full SRQ
  * @priv: the interface
  *
- * They do if the HCA has SRQs that are good for it. Soft-RoCE forgets the receive that a message
- * was being put into when its QP stops, and does not report everywhere that a QP is done with its
- * SRQ. With receives of its own a QP gives all of them back.
+ * Soft-RoCE counts as an HCA without SRQ: a QP that stops in the middle of a message loses the
+ * receive, and does not always report that it is done with the SRQ. Own receives all come back.
  *
- * Return: how many, each of which has a place in the CQ; 0 without SRQ
+ * Return: the number, which the CQ can hold, too; 0 without SRQ
  */
 unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 {
@@ -81,17 +84,17 @@ unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_rx_full - receives that may be posted
+ * ipoib_cm_rx_full - number of receives when all are posted
  * @cm: connected mode of the interface
  *
- * Return: how many; without SRQ as many as with one
+ * Return: the number; without SRQ that of an SRQ
  */
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 {
 	return READ_ONCE(cm->srq_size) ?: ipoib_recvq_size;
 }
 
-/* The most connections that CQs have room for; without SRQ each has receives of its own. */
+/* Connections for which the CQs have room; without SRQ each needs room for own receives. */
 static unsigned int ipoib_cm_room(const struct ipoib_cm *cm)
 {
 	unsigned int own = min_t(unsigned int, ipoib_cm_max_own,
@@ -101,18 +104,13 @@ static unsigned int ipoib_cm_room(const struct ipoib_cm *cm)
 	return READ_ONCE(cm->srq_size) ? room : min(room, own);
 }
 
-/**
- * ipoib_cm_limit - the most connections of an interface
- * @cm: connected mode of the interface
- *
- * Return: how many
- */
+/* Returns the limit of connections of an interface. */
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
 	return min(ipoib_cm_room(cm), READ_ONCE(ipoib_cm_max_conns));
 }
 
-/* Pages of a receive: each may need an SGE of its own. */
+/* Pages of a receive, each of which may need an SGE */
 static unsigned int ipoib_cm_rx_npages(const struct ipoib_dev *priv)
 {
 	unsigned int max = READ_ONCE(priv->cm->srq_size) ? priv->ca->attrs.max_srq_sge :
@@ -122,12 +120,10 @@ static unsigned int ipoib_cm_rx_npages(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_rx_mtu - the longest message that is received
+ * ipoib_cm_rx_mtu - the Receive MTU (C26)
  * @priv: the interface
  *
- * It is what the buffers hold, not what would be nice (C26).
- *
- * Return: octets, encapsulation header included
+ * Return: octets that a receive holds, encapsulation header included
  */
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
 {
@@ -137,7 +133,7 @@ unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
 
 /* ---- buffers ---- */
 
-/* What is lost counts as not posted, so that another one takes its place. */
+/* A lost receive counts as not posted, so another takes its place. */
 static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 {
 	unsigned int away = bufs->size - READ_ONCE(bufs->nfree);
@@ -146,10 +142,9 @@ static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 }
 
 /*
- * How many more shall be posted; there are as many that are free. A QP takes a receive of the SRQ
- * with the first packet of a message, and no other one before that message has ended, if it ever
- * does. So with the margin above the number of connections there are receives for all of them. UC
- * drops messages that find none: there, it is all.
+ * Number of receives to post now; as many are free. A message of RC holds one receive of the SRQ
+ * from its first packet to its end, so one for each connection and a margin are enough. UC drops
+ * messages that find no receive: there all are posted.
  */
 static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 					  const struct ipoib_cm_bufs *bufs)
@@ -183,7 +178,7 @@ static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx, struct ipoib_cm_slot *sl
 	}
 }
 
-/* The pieces of an empty slot; together they are as long, whatever the order. */
+/* Divide an empty slot into pieces; the order does not change its length. */
 static void ipoib_cm_slot_divide(struct ipoib_cm *cm,
 				 struct ipoib_cm_slot *slot, unsigned int order)
 {
@@ -226,7 +221,7 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 	return true;
 }
 
-/* Of so many slots on top of the stack, how many have all their pages now. */
+/* Fill up to @n slots at the top of the stack. Returns how many are full. */
 static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				       unsigned int n)
 {
@@ -239,7 +234,7 @@ static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm, struct ipoib_cm_bufs
 	return i;
 }
 
-/* Post one chain of filled slots, the last one first. Returns how many. */
+/* Post a chain of @n full slots, the last one first. Returns how many were posted. */
 static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				     const u16 *slots, unsigned int n)
 {
@@ -262,8 +257,8 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 		wr->num_sge = slot->npieces;
 		wr->next = i + 1 < n ? wr + 1 : NULL;
 		/*
-		 * The pool has given its pages to the HCA. Only the first of a slot may have
-		 * been read since, to be copied: what else is read leaves the slot.
+		 * Pages come from the pool synced for the HCA. Only the first page of a slot may
+		 * have been read since, by a copy; a page that goes up the stack leaves the slot.
 		 */
 		ib_dma_sync_single_for_device(ca, slot->sge[0].addr,
 					      IPOIB_ENCAP_LEN + IPOIB_CM_RX_COPY,
@@ -276,14 +271,14 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 	return likely(!err) ? n : bad - rx->wr;
 }
 
-/* Post one chain of what is missing. Returns how many. */
+/* Post one chain of missing receives. Returns how many. */
 static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
 	unsigned int n = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs), IPOIB_CM_BATCH);
 
 	n = ipoib_cm_bufs_fill(cm, bufs, n);
 	n = ipoib_cm_rx_post(cm, bufs, bufs->free + bufs->nfree - n, n);
-	/* Posted from the top of the stack downwards. */
+	/* The chain was the top of the stack. */
 	WRITE_ONCE(bufs->nfree, bufs->nfree - n);
 	return n;
 }
@@ -296,10 +291,10 @@ static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *b
 		if (likely(ipoib_cm_rx_post_missing(cm, bufs)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
-		/* Connections may hold all that is posted: then no completion leads here. */
+		/* Unfinished messages may hold all receives, and then no completion leads here. */
 		if (bufs->srq && ipoib_cm_bufs_posted(bufs) <= READ_ONCE(cm->nconns))
 			ipoib_moder_again(&rxq->moder, IPOIB_RX_AGAIN);
-		/* The next connection has receives. */
+		/* No completion comes any more: a new connection makes a new attempt. */
 		if (bufs->qp && !ipoib_cm_bufs_posted(bufs))
 			ipoib_conn_note(bufs->qp->qp_context, IPOIB_CONN_EV_FAILED);
 		return;
@@ -309,10 +304,10 @@ static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *b
 /* ---- failure of the SRQ ---- */
 
 /**
- * ipoib_cm_srq_fail - have all that connections share made anew, as the SRQ or a CQ has failed
+ * ipoib_cm_srq_fail - replace the SRQ and the CQs after a failure
  * @cm: connected mode of the interface
  *
- * No lock is taken; a work closes the connections.
+ * Takes no lock; a work closes all connections first.
  *
  * Context: any
  */
@@ -324,7 +319,7 @@ void ipoib_cm_srq_fail(struct ipoib_cm *cm)
 
 static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 {
-	/* No lock may be taken here, and no SRQ be read. */
+	/* HCAs raise events with locks held: take none, and do not query the SRQ. */
 	if (event->event == IB_EVENT_SRQ_ERR)
 		ipoib_cm_srq_fail(ctx);
 }
@@ -341,7 +336,7 @@ static int ipoib_cm_bufs_init(struct ipoib_cm_bufs *bufs, unsigned int size)
 		bufs->free[i] = i;
 		bufs->slots[i].npages = 0;
 	}
-	/* Of these ipoib_cm_bufs_exit() reads the pages. */
+	/* ipoib_cm_bufs_exit() reads the pages of @size slots. */
 	bufs->size = size;
 	bufs->nfree = size;
 	return 0;
@@ -361,8 +356,8 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 /* ---- frames ---- */
 
 /*
- * A short message is copied and its page stays in the slot. The pages of a long one become
- * fragments, behind its encapsulation header, and the slot needs new ones.
+ * A short message is copied, and its page stays in the slot. The pages of a longer message become
+ * fragments behind the encapsulation header, and the slot is filled anew.
  */
 static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm_rxq *rxq, struct ipoib_cm_slot *slot,
 				       unsigned int len)
@@ -411,7 +406,10 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	header->lladdr = conn->peer->addr;
 	skb->pkt_type = PACKET_HOST;
 	if (unlikely(ipoib_police_is_for(skb))) {
-		/* Any host can request a connection in any name. */
+		/*
+		 * Any host can request a connection in another's name: do not attribute ARP or ND
+		 * to it.
+		 */
 		if (!READ_ONCE(conn->confirmed))
 			memset(header->lladdr.gid, 0, sizeof(header->lladdr.gid));
 		if (!ipoib_rx_police(cm->priv, skb, lower_32_bits(conn->port)))
@@ -421,7 +419,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);
 	if (conn->transport == IPOIB_LLADDR_UC) {
-		/* Any host can have one in the peer's name, to another port. */
+		/* Nor does a connection from another port prove that the peer is there. */
 		if (READ_ONCE(conn->confirmed))
 			ipoib_touch(&conn->peer->last_rx);
 		ipoib_conn_note_proof(conn);
@@ -451,20 +449,23 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 				    wc->status, wc->wr_id, wc->vendor_err);
 		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 	} else if (!ipoib_conn_is_closing(conn)) {
-		/* The QP has failed without a word. Its own receives would come back for ever. */
+		/*
+		 * The QP has failed without an event. Own receives would be posted and flushed for
+		 * ever.
+		 */
 		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 	}
-	/* Its buffers have been read: the slot may be filled again. */
+	/* The message has been read: the slot may be filled again. */
 	spin_lock(&cm->rx->lock);
 	bufs->free[bufs->nfree] = wc->wr_id;
 	WRITE_ONCE(bufs->nfree, bufs->nfree + 1);
-	/* What is posted above the target can only be waited for. */
+	/* The target fell, and posted receives cannot be recalled: free this one. */
 	if (unlikely(!ipoib_cm_bufs_missing(cm, bufs)))
 		ipoib_cm_slot_empty(cm->rx, &bufs->slots[wc->wr_id]);
 	if (conn->bufs && !ipoib_conn_is_closing(conn))
 		ipoib_cm_rx_refill(conn->rxq, bufs);
 	spin_unlock(&cm->rx->lock);
-	/* It may have been the last one. */
+	/* The last receive may have come back. */
 	if (conn->bufs && ipoib_conn_is_closing(conn) && ipoib_cm_rx_done(conn))
 		ipoib_conn_kick(conn);
 }
@@ -481,9 +482,8 @@ static void ipoib_cm_srq_refill(struct ipoib_cm_rxq *rxq, unsigned int least)
 }
 
 /*
- * So many completions have been found since the CQ was last empty, and as many receives may have
- * been used up before the handler ran. If that is half of the margin, double it, so only the
- * beginning of the next burst meets with RNR NAKs.
+ * Double the margin after a burst, @since completions without an empty CQ, of half of it: the next
+ * burst meets RNR NAKs at its beginning only.
  */
 static void ipoib_cm_rx_widen(struct ipoib_cm_rx *rx, unsigned int since)
 {
@@ -495,7 +495,7 @@ static void ipoib_cm_rx_widen(struct ipoib_cm_rx *rx, unsigned int since)
 	spin_unlock(&rx->lock);
 }
 
-/* Returns how many completions were worked on. */
+/* Returns the number of completions. */
 static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 {
 	struct ipoib_cm_tally tally = {};
@@ -524,16 +524,16 @@ static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 	return done;
 }
 
-/* Completion handler of receives, &ipoib_cm_rxq.napi */
+/* NAPI handler, &ipoib_cm_rxq.napi */
 static int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_cm_rxq *rxq = container_of(napi, struct ipoib_cm_rxq, napi);
 	int done = ipoib_cm_rx_reap(rxq, budget);
 
-	/* If it is never empty, as many as it holds are all that it held. */
+	/* A CQ that never runs empty: after cqe completions all older ones have been seen. */
 	if (done < budget || rxq->since > rxq->cq->cqe) {
 		rxq->since = 0;
-		/* Pairs with ipoib_cm_rx_fence(): receives are looked at no more. */
+		/* Pairs with ipoib_cm_rx_fence(): this round reads no more receives. */
 		smp_store_release(&rxq->rounds, rxq->rounds + 1);
 	}
 	if (done >= budget)
@@ -543,11 +543,10 @@ static int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 }
 
 /**
- * ipoib_cm_rx_fence - wait until the handler has seen all there was
- * @rxq: the queue, of at least one connection
+ * ipoib_cm_rx_fence - wait until the handler has seen all present completions
+ * @rxq: the queue, with at least one connection
  *
- * Completions that were in the CQ before the call have been worked on when it
- * returns: the round after the next began after the call.
+ * The second round that ends after the call began after it.
  *
  * Context: process
  */
@@ -562,7 +561,7 @@ void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq)
 	} while (smp_load_acquire(&rxq->rounds) - start < 2);
 }
 
-/* IB_EVENT_CQ_ERR, the only event of a CQ. */
+/* IB_EVENT_CQ_ERR is the only event of a CQ. */
 static void ipoib_cm_rx_cq_error(struct ib_event *event, void *ctx)
 {
 	struct ipoib_cm_rxq *rxq = ctx;
@@ -579,8 +578,8 @@ static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 }
 
 /**
- * ipoib_cm_rx_deal - choose the receive queue of a connection
- * @conn: the connection, which counts for &ipoib_conn.rxq after that: the one with the fewest
+ * ipoib_cm_rx_deal - assign a connection to the receive queue with the fewest
+ * @conn: the connection; counts in &ipoib_cm_rxq.conns from now on
  *
  * Context: &ipoib_cm.mutex held
  */
@@ -598,9 +597,9 @@ void ipoib_cm_rx_deal(struct ipoib_conn *conn)
 	WRITE_ONCE(conn->rxq, rxq);
 }
 
-/* ---- what connections share ---- */
+/* ---- SRQ, CQs and pools ---- */
 
-/* Return: pool of pieces of an order, or ERR_PTR() */
+/* Returns a pool of pieces of @order, or ERR_PTR(). */
 static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx,
 					      unsigned int order)
 {
@@ -609,12 +608,15 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_
 
 	bool one = rx->bufs.size && cm->nrxq == 1;
 
-	/* With receives of their own connections allocate outside of the handler, too. */
+	/*
+	 * Own receives are allocated outside of the handler, too, and so are those of several
+	 * handlers.
+	 */
 	return ipoib_pool_create(cm->priv->ca, NULL, one ? &cm->rxq[0].napi : NULL, 0, order,
 				 size);
 }
 
-/* If the HCA refuses one, try smaller ones, and then do without. */
+/* Halve the size until the HCA accepts it, down to none. */
 static void ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	struct ib_srq_init_attr attr = {
@@ -678,7 +680,7 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	unsigned int i;
 	int err;
 
-	/* How long a receive may be depends on whether there is one. */
+	/* The SRQ decides how many SGEs a receive may have. */
 	ipoib_cm_srq_create(cm, rx);
 	rx->npages = ipoib_cm_rx_npages(cm->priv);
 	err = ipoib_cm_bufs_init(&rx->bufs, cm->srq_size);
@@ -688,19 +690,19 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	rx->pool = pool;
-	/* What a page and one such piece hold would be about as many single pages. */
+	/* A receive of a page and a single large piece would need about as many single pages. */
 	if (IPOIB_CM_ORDER && rx->npages > 1 << IPOIB_CM_ORDER) {
 		pool = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
 		if (!IS_ERR(pool))
 			rx->large = pool;
 	}
-	/* An HCA that has no more CQs has fewer queues. */
+	/* The first queue is required; an HCA out of CQs has fewer. */
 	for (i = 0; i < cm->nrxq && !err; i++)
 		err = ipoib_cm_rxq_create(&cm->rxq[i]);
 	return cm->rxq[0].cq ? 0 : err;
 }
 
-/* As far as it was made. The next SRQ is tried in its full size. */
+/* Undo ipoib_cm_rx_create(), also half of it. The next SRQ is tried in full size. */
 static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 {
 	unsigned int i;
@@ -710,7 +712,7 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	WRITE_ONCE(cm->srq_size, ipoib_cm_srq_size(cm->priv));
 	for (i = 0; i < cm->nrxq; i++)
 		ipoib_cm_rxq_free(&cm->rxq[i]);
-	/* No event comes any more. */
+	/* SRQ and CQs are gone: no further event. */
 	clear_bit(IPOIB_CM_SRQ_FAILED, &cm->flags);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	page_pool_destroy(rx->large);
@@ -720,11 +722,11 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 }
 
 /**
- * ipoib_cm_rx_get - have what connections share
+ * ipoib_cm_rx_get - create SRQ, CQs and pools unless they exist
  * @cm: connected mode of the interface
  *
  * Context: &ipoib_cm.mutex held; may sleep
- * Return: 0, or a negative error with nothing allocated
+ * Return: 0, -EAGAIN after a failure that still closes connections, or another negative error
  */
 int ipoib_cm_rx_get(struct ipoib_cm *cm)
 {
@@ -748,10 +750,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 		return err;
 	}
 	WRITE_ONCE(cm->rx, rx);
-	/*
-	 * Hundreds of pages or more, so with breaks, and not in the handler. What is
-	 * missing is up to that.
-	 */
+	/* Hundreds of pages, so with breaks, and not in the handler, which posts the rest. */
 	do {
 		spin_lock_bh(&rx->lock);
 		n = ipoib_cm_rx_post_missing(cm, &rx->bufs);
@@ -769,8 +768,8 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_cm_moderate - completions of what connections receive are to be moderated otherwise
- * @priv: the interface; &ipoib_dev.moderation says how
+ * ipoib_cm_moderate - apply new settings of interrupt moderation
+ * @priv: the interface, with the settings in &ipoib_dev.moderation
  *
  * Context: RTNL held; may sleep
  */
@@ -784,13 +783,13 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 	for (i = 0; i < cm->nrxq && cm->rxq[i].cq && !err; i++)
 		err = ipoib_moder_update(&cm->rxq[i].moder);
 	mutex_unlock(&cm->mutex);
-	/* The CQ of datagram mode has taken the same: if this one does not, it is as it was. */
+	/* The CQ of datagram mode has accepted the settings; here the old ones stay. */
 	if (err)
 		netdev_warn(priv->netdev, "cannot moderate completions of connections: %d\n", err);
 }
 
 /**
- * ipoib_cm_rx_release - give back what connections shared
+ * ipoib_cm_rx_release - destroy SRQ, CQs and pools
  * @cm: connected mode of the interface, without connections
  *
  * Context: &ipoib_cm.mutex held; may sleep
@@ -806,13 +805,13 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	for (i = 0; i < cm->nrxq; i++)
 		napi_disable(&cm->rxq[i].napi);
 	napi_disable(&cm->tx_napi);
-	/* A handler that has completed arms the CQ, or a timer, after that. */
+	/* A handler that has completed may still arm the CQ, or a timer. */
 	synchronize_net();
 	ipoib_cm_tx_release(cm);
 	ipoib_cm_rx_free(cm, rx);
 }
 
-/* With its SRQ, which has failed. */
+/* The SRQ has failed: close all connections. */
 static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn;
@@ -823,14 +822,14 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 			    "a queue of all connections has failed, closing them\n");
 	list_for_each_entry(conn, &cm->conns, list)
 		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
-	/* No receive of it is waited for. */
+	/* Their receives do not come back. */
 	list_for_each_entry(conn, &cm->closing, list)
 		ipoib_conn_kick(conn);
 	spin_unlock_bh(&cm->lock);
 }
 
 /**
- * ipoib_cm_rx_work - give back what connections share, or end them as it has failed
+ * ipoib_cm_rx_work - destroy the SRQ without connections, or close all after a failure
  * @work: &ipoib_cm.rx_work
  *
  * Context: process
@@ -840,7 +839,7 @@ void ipoib_cm_rx_work(struct work_struct *work)
 	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
 
 	mutex_lock(&cm->mutex);
-	/* One may be counted now, but it has to come by the mutex to use what is released. */
+	/* A new connection may count by now, but needs the mutex before it uses @rx. */
 	if (!READ_ONCE(cm->nconns))
 		ipoib_cm_rx_release(cm);
 	else if (ipoib_cm_srq_has_failed(cm))
@@ -849,11 +848,11 @@ void ipoib_cm_rx_work(struct work_struct *work)
 }
 
 /**
- * ipoib_cm_rx_add - give a connection receives of its own, if it needs some
+ * ipoib_cm_rx_add - post receives for a connection
  * @conn: the connection; its QP is in INIT
  *
  * Context: may sleep
- * Return: 0, -ENOMEM, or -ENOSPC if there are too many
+ * Return: 0, -ENOMEM, or -ENOSPC at the limit of connections without SRQ
  */
 int ipoib_cm_rx_add(struct ipoib_conn *conn)
 {
@@ -862,11 +861,11 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	int err;
 
 	if (cm->rx->bufs.srq) {
-		/* It posts one more for this one. */
+		/* The handler posts one more for it. */
 		ipoib_ud_schedule(&conn->rxq->napi);
 		return 0;
 	}
-	/* Counted when there still seemed to be an SRQ, and a greater limit. */
+	/* It was admitted while there still was an SRQ, with a higher limit. */
 	if (READ_ONCE(cm->nconns) > ipoib_cm_room(cm))
 		return -ENOSPC;
 	bufs = kzalloc(sizeof(*bufs), GFP_KERNEL);
@@ -885,11 +884,11 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_rx_returned - whether all receives of a connection have come back
+ * ipoib_cm_rx_returned - check whether all receives of a connection have come back
  * @conn: the connection; its QP is in the error state
  *
- * A QP that has come no further than INIT, as that of a request which is refused,
- * takes nothing from the SRQ, and not each HCA reports then that it is done with it.
+ * A QP that never left INIT, as of a refused request, takes nothing from the SRQ, and not every HCA
+ * raises the event then.
  *
  * Return: true if so
  */
@@ -902,10 +901,10 @@ bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_rx_done - whether no receive of a connection is waited for
+ * ipoib_cm_rx_done - check whether the teardown of a connection waits for receives
  * @conn: the connection; its QP is in the error state
  *
- * Return: true if so: all have come back, or will with the SRQ, which has failed
+ * Return: true if it does not: all have come back, or the SRQ has failed and takes them along
  */
 bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
 {
@@ -914,12 +913,11 @@ bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_rx_lost - a QP ends, and the HCA has not said that it is done with receives
- * @conn: its connection
+ * ipoib_cm_rx_lost - account for a receive that a QP takes along when it is destroyed
+ * @conn: the connection of the QP, without IB_EVENT_QP_LAST_WQE_REACHED
  *
- * A QP holds one receive of the SRQ at most, which its destruction may take along. Its
- * slot is not used again, as it is not known which one it was, until the SRQ is made
- * anew. When a quarter of all is lost the SRQ counts as failed, for that.
+ * A QP holds at most one receive of the SRQ, of an unknown slot: the slot stays unused until the
+ * SRQ is replaced. A quarter of all receives lost counts as a failure of the SRQ.
  *
  * Context: process
  */
@@ -937,10 +935,7 @@ void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 	ipoib_ud_schedule(&conn->rxq->napi);
 }
 
-/**
- * ipoib_cm_rx_remove - free the receives of a connection
- * @conn: the connection; its QP is gone
- */
+/* Free the own receives of a connection; its QP is gone. */
 void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 {
 	if (!conn->bufs)
@@ -951,7 +946,7 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_rx_init - make the receive queues of an interface: one for each vector, four at most
+ * ipoib_cm_rx_init - set up the receive queues: one for each vector, IPOIB_CM_RXQS at most
  * @cm: connected mode of the interface, zeroed but for &ipoib_cm.priv
  *
  * Context: process
@@ -967,12 +962,7 @@ void ipoib_cm_rx_init(struct ipoib_cm *cm)
 	}
 }
 
-/**
- * ipoib_cm_rx_exit - undo ipoib_cm_rx_init()
- * @cm: connected mode of the interface, of which nothing is left that connections share
- *
- * Context: process
- */
+/* Undo ipoib_cm_rx_init(), after ipoib_cm_rx_release(). */
 void ipoib_cm_rx_exit(struct ipoib_cm *cm)
 {
 	unsigned int i;
@@ -982,9 +972,9 @@ void ipoib_cm_rx_exit(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_cm_rx_show - how many receives are posted, and how many were lost, for debugfs
+ * ipoib_cm_rx_show - print the receives posted and lost, for debugfs
  * @cm: connected mode of the interface
- * @file: where to
+ * @file: output
  *
  * Context: &ipoib_cm.mutex and &ipoib_cm.lock held
  */

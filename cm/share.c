@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Connected mode: how many connections there may be, and the share of each port of the
- * fabric.
+ * Connected mode: limits of connections, for the interface and for each port of the fabric.
  *
- * A host can name any number of GIDs and QPNs, in its requests and in what it answers to
- * ARP, but all of them are on its port: on InfiniBand a LID, which the switches check, on
- * Ethernet a MAC address. So each connection counts for the port of its peer, whichever end
- * requested it, and no port has more than its share of connections and of requests that are
- * under way. The peers on other ports keep connected mode.
+ * A host can invent any number of GIDs and QPNs, in REQs and in ARP replies, but not another port:
+ * switches check the LID of a packet on InfiniBand, and Ethernet has the MAC address. So
+ * connections and pending requests count for the port of the peer, whichever end sent the REQ, and
+ * a port that has reached its quota excludes no peer on other ports.
  */
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/* Connections that are not established yet, of a port and of all. */
+/* Connections in IPOIB_CONN_PENDING: of a port, and of the interface */
 #define IPOIB_CM_PENDING	16
 #define IPOIB_CM_PENDING_ALL	1024
 
 /*
- * The most connections of a port. Each holds one receive of the SRQ at most, by a message that does
- * not end, so three quarters of the receives are left to others.
+ * Quota of a port. A connection can hold at most one receive of the SRQ, by a message without end,
+ * so three quarters of the receives remain for other ports.
  */
 static unsigned int ipoib_cm_quota(const struct ipoib_cm *cm, unsigned int limit)
 {
@@ -26,16 +24,16 @@ static unsigned int ipoib_cm_quota(const struct ipoib_cm *cm, unsigned int limit
 }
 
 /**
- * ipoib_cm_admit - check whether there may be one more connection
+ * ipoib_cm_admit - check the limits for one more connection
  * @cm: connected mode of the interface
- * @port: number of the port of its peer, see ipoib_cm_port()
+ * @port: port of the peer, see ipoib_cm_port()
  *
- * At a limit no other connection is closed: idle ones end by their own times. Connections that
- * close count until they are freed, a matter of seconds.
+ * A limit closes no other connection: idle connections time out. Closing connections count until
+ * they are freed, some seconds.
  *
  * Context: &ipoib_cm.lock held, until the connection is published
- * Return: 0; -EAGAIN if there will be room soon, -EDQUOT if the port has its quota, -ENOSPC if the
- * interface has as many as it may have
+ * Return: 0; -EAGAIN if the limit is transient, -EDQUOT at the quota of the port, -ENOSPC at the
+ * limit of the interface
  */
 int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 {
@@ -44,7 +42,7 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 	bool full = share->nconns >= ipoib_cm_quota(cm, limit);
 
 	lockdep_assert_held(&cm->lock);
-	/* A connection that is made after the SRQ has failed delays the next SRQ. */
+	/* A connection made after the failure of the SRQ would delay the next SRQ. */
 	if (!READ_ONCE(cm->up) || ipoib_cm_srq_has_failed(cm))
 		return -EAGAIN;
 	if (cm->npending >= IPOIB_CM_PENDING_ALL || share->npending >= IPOIB_CM_PENDING)

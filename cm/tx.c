@@ -2,17 +2,15 @@
 /*
  * Connected mode, send side.
  *
- * Each connection has a ring of its own and a bounded queue behind it. When
- * the ring is full frames wait in the queue, when the queue is full they are
- * dropped: a peer that stops reading stalls what is for it and nothing else,
- * so no queue of the stack is ever stopped here. Sockets feel it as they
- * should, since a frame is charged to them until its send has completed.
+ * Each connection has a ring, and a bounded backlog behind it. A full ring fills the backlog, and
+ * a full backlog drops: a peer that stops reading blocks nothing but its own frames, so no queue of
+ * the stack is stopped here. Sockets slow down all the same, as a frame stays charged to them until
+ * its send has completed.
  *
- * Frames go out as they are: headers and fragments are mapped piece by piece. Only short
- * ones are copied, and most of those are sent without a completion.
+ * Headers and fragments of a frame are mapped piece by piece. Only short frames are copied, and
+ * most of their sends are not signalled.
  *
- * The CQs for sends are shared by IPOIB_CM_CQ_CONNS connections each and made
- * when they are needed. One handler serves all of them.
+ * IPOIB_CM_CQ_CONNS connections share a send CQ, created on demand. One handler serves all CQs.
  */
 #include <linux/slab.h>
 
@@ -20,8 +18,8 @@
 #include "cm/cm.h"
 
 /*
- * The checksum is computed here if the stack has not: no HCA does it on RC. A GSO frame is one
- * that the stack made in datagram mode; its headers are right for the whole, too.
+ * Compute the checksum unless the stack has: no HCA does so on RC. A GSO frame was built in
+ * datagram mode; its headers fit the whole frame, too.
  */
 static bool ipoib_conn_checksum(struct sk_buff *skb)
 {
@@ -34,9 +32,8 @@ static bool ipoib_conn_checksum(struct sk_buff *skb)
 }
 
 /*
- * Whether the send in the slot before the head has to complete: to free its frame, to make
- * room in a ring that is full, or to show that the peer is there. A QP that is reliable
- * reports a send that fails in any case.
+ * Signal the send in the slot before the head to free its frame, to make room in a full ring, or
+ * to prove that the peer is there. A QP of RC reports a failed send in any case.
  */
 static bool ipoib_conn_must_signal(const struct ipoib_conn *conn)
 {
@@ -47,7 +44,7 @@ static bool ipoib_conn_must_signal(const struct ipoib_conn *conn)
 	       !ipoib_ring_room(ring) || !test_bit(IPOIB_CONN_EV_PROVEN, &conn->flags);
 }
 
-/* Hand the send in the slot before the head to the QP. */
+/* Post the send in the slot before the head. */
 static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge, bool signal)
 {
 	struct ib_send_wr wr = {
@@ -73,7 +70,7 @@ static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge
 	return err;
 }
 
-/* Put a frame into the ring, which has room, and hand it to the QP. */
+/* Put a frame into the ring, which has room, and post it. */
 static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
@@ -89,7 +86,7 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 		return;
 	}
 	if (unlikely(ipoib_conn_post(conn, sge, nsge, ipoib_conn_must_signal(conn)))) {
-		/* Nothing would complete it, and the end waits for what is there. */
+		/* Nothing would complete the slot, and the teardown waits for all slots. */
 		skb = ipoib_ring_take_back(&conn->ring);
 		if (skb)
 			ipoib_drop(priv, skb, IPOIB_TX_POST);
@@ -103,11 +100,11 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 }
 
 /**
- * ipoib_conn_send_last - have the last send of a connection complete
+ * ipoib_conn_send_last - post an empty, signalled send as the last one of a connection
  * @conn: a connection that sends no more; its QP is in the error state
  *
- * A QP completes what it has not sent when it is stopped, but not what it has sent without
- * a signal. So a send without a frame comes after that, and when it completes all have.
+ * A QP in the error state flushes the sends that it has not executed, but completes no unsignalled
+ * send that it has. The completion of the last send completes them all.
  *
  * Context: process
  */
@@ -116,7 +113,7 @@ void ipoib_conn_send_last(struct ipoib_conn *conn)
 	struct ipoib_ring *ring = &conn->ring;
 
 	spin_lock_bh(&conn->tx_lock);
-	/* If the ring is full the last one completes. */
+	/* In a full ring the last send is signalled. */
 	if (ring->head != conn->signalled) {
 		ipoib_ring_fill_empty(ring);
 		if (ipoib_conn_post(conn, NULL, 0, true))
@@ -125,13 +122,13 @@ void ipoib_conn_send_last(struct ipoib_conn *conn)
 	spin_unlock_bh(&conn->tx_lock);
 }
 
-/* There is room in the ring, and what is posted completes. */
+/* The ring has room, and sends complete. */
 static bool ipoib_conn_may_post(const struct ipoib_conn *conn)
 {
 	return ipoib_ring_room(&conn->ring) && !test_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
 }
 
-/* Send what waits as long as there is room. */
+/* Send the backlog as far as there is room. */
 static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
 {
 	struct sk_buff *skb;
@@ -152,7 +149,7 @@ static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
  * @skb: frame with its &struct ipoib_header
  *
  * Context: bottom halves off, RCU read side
- * Return: true if the frame was taken; false if it is longer than the connection takes, or if the
+ * Return: true if the frame was taken; false if it is too long for the connection, or if the
  * connection has just been closed
  */
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
@@ -177,7 +174,7 @@ bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 		ipoib_conn_send(conn, skb);
 	} else {
 		ipoib_neigh_park(priv, IPOIB_WAIT_RING, backlog, IPOIB_CM_BACKLOG, skb);
-		/* Pairs with ipoib_conn_drain(): the frame is seen there, or the room here. */
+		/* Pairs with ipoib_conn_drain(): it sees the frame, or this sees the room. */
 		smp_mb();
 		ipoib_conn_drain_locked(conn);
 	}
@@ -187,10 +184,10 @@ unlock:
 }
 
 /**
- * ipoib_conn_shut - wait until no frame is taken any more
- * @conn: a connection, which is closing by now
+ * ipoib_conn_shut - stop sending, and give the backlog another way
+ * @conn: a connection in IPOIB_CONN_CLOSING
  *
- * What was never posted goes another way, whole with its header again.
+ * No sender posts after the return.
  *
  * Context: &ipoib_cm.lock held
  */
@@ -209,10 +206,10 @@ void ipoib_conn_shut(struct ipoib_conn *conn)
 	ipoib_neigh_resend(conn->cm->priv, conn->peer->addr.gid, &frames);
 }
 
-/* There is room again, or it may have been the last send of a connection that is closing. */
+/* A send has completed: send the backlog, or have the work see the end of the last send. */
 static void ipoib_conn_drain(struct ipoib_conn *conn)
 {
-	/* The tail is written before the state and the queue are read. */
+	/* Write the tail before reading state and backlog. */
 	smp_mb();
 	if (unlikely(ipoib_conn_is_closing(conn)) &&
 	    ipoib_ring_passed(&conn->ring, READ_ONCE(conn->signalled)))
@@ -233,11 +230,11 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 	struct ipoib_tx_slot *slot;
 
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
-		/* Take back what was counted when it was posted. */
+		/* Undo the count of the post. */
 		slot = &ring->slots[(u32)wc->wr_id & ring->mask];
 		ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, -slot->packets, -(s64)slot->bytes);
 		ipoib_stat_add(priv, IPOIB_TX_ERROR, slot->packets);
-		/* What is closing is flushed; else the QP has failed without a word. */
+		/* A flush before the close: the QP has failed without an event. */
 		if (wc->status != IB_WC_WR_FLUSH_ERR || !ipoib_conn_is_closing(conn)) {
 			netdev_dbg(priv->netdev,
 				   "connection to %pI6 failed (status=%d vend_err %#x)\n",
@@ -247,20 +244,20 @@ static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 	} else if (conn->transport == IPOIB_LLADDR_RC) {
 		ipoib_conn_note_proof(conn);
 	}
-	/* Before the slots: ipoib_conn_send_left() reads in the other order. */
+	/* Before the slots: ipoib_conn_send_left() reads in the opposite order. */
 	WRITE_ONCE(conn->progress, jiffies);
 	ipoib_ring_complete(ring, wc->wr_id, budget, &done);
 	ipoib_conn_drain(conn);
 }
 
-/* Read some of what a CQ holds. Returns how many completions. */
+/* Poll a CQ once. Returns the number of completions. */
 static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 {
 	struct ib_cq *cq = cm->tx_cq[i].cq;
 	int k, n;
 
 	clear_bit(i, cm->tx_ready);
-	/* Cleared before the CQ is read: an event sets it again. */
+	/* Clear the bit before reading the CQ: a later event sets it again. */
 	smp_mb__after_atomic();
 	n = ib_poll_cq(cq, ARRAY_SIZE(cm->tx_wc), cm->tx_wc);
 	for (k = 0; k < n; k++)
@@ -273,8 +270,8 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 }
 
 /**
- * ipoib_cm_tx_flush - work on the completions that there are of a connection's sends
- * @conn: the connection, which posts none
+ * ipoib_cm_tx_flush - process the completions of a connection's sends
+ * @conn: the connection, which posts no more
  *
  * Context: process; the handler is disabled
  */
@@ -283,7 +280,7 @@ void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 	struct ipoib_cm *cm = conn->cm;
 	int n, left = conn->tx_cq->cq->cqe;
 
-	/* If it is never empty, as many as it holds are all that it held. */
+	/* A CQ that never runs empty: after cqe completions all older ones have been seen. */
 	do {
 		local_bh_disable();
 		n = ipoib_cm_tx_reap(cm, conn->tx_cq - cm->tx_cq, 0);
@@ -293,14 +290,13 @@ void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_tx_poll - completion handler of sends
+ * ipoib_cm_tx_poll - NAPI handler of sends
  * @napi: &ipoib_cm.tx_napi
- * @budget: as NAPI has it
+ * @budget: of NAPI
  *
- * However many CQs have something, each call works on a few completions only
- * and goes on where the last has stopped.
+ * Each call handles a bounded number of completions and goes on at the CQ behind the last.
  *
- * Return: as NAPI wants it
+ * Return: @budget to be called again, else 0
  */
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 {
@@ -312,7 +308,7 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 		i = find_next_bit_wrap(cm->tx_ready, IPOIB_CM_CQS, cm->tx_next_cq);
 		if (i == IPOIB_CM_CQS)
 			break;
-		/* At least one: a CQ may be empty, and its handler have to run again. */
+		/* An empty CQ costs one, too. */
 		left -= ipoib_cm_tx_reap(cm, i, budget) + 1;
 		cm->tx_next_cq = i + 1;
 	}
@@ -331,7 +327,7 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&tx->cm->tx_napi);
 }
 
-/* IB_EVENT_CQ_ERR, the only event of a CQ: no send of its connections completes any more. */
+/* IB_EVENT_CQ_ERR, the only event of a CQ: its sends complete no more. */
 static void ipoib_cm_tx_cq_error(struct ib_event *event, void *ctx)
 {
 	struct ipoib_cm_tx_cq *tx = ctx;
@@ -339,26 +335,21 @@ static void ipoib_cm_tx_cq_error(struct ib_event *event, void *ctx)
 	ipoib_cm_srq_fail(tx->cm);
 }
 
-/* Connections whose sends have room in one CQ. */
+/* Connections for which a send CQ has room */
 static unsigned int ipoib_cm_tx_cq_conns(const struct ipoib_dev *priv)
 {
 	return min_t(unsigned int, IPOIB_CM_CQ_CONNS, priv->ca->attrs.max_cqe / IPOIB_CM_RING);
 }
 
-/**
- * ipoib_cm_tx_conns - connections whose sends have room in all CQs
- * @priv: the interface
- *
- * Return: how many
- */
+/* Returns the number of connections for which all send CQs together have room. */
 unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv)
 {
 	return IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(priv);
 }
 
 /**
- * ipoib_cm_tx_get_cq - find a CQ with room for the sends of a connection
- * @conn: the connection, which counts for &ipoib_conn.tx_cq after that
+ * ipoib_cm_tx_get_cq - assign a send CQ to a connection
+ * @conn: the connection; counts in &ipoib_cm_tx_cq.conns from now on
  *
  * Context: &ipoib_cm.mutex held; may sleep
  * Return: 0 or a negative error
@@ -395,7 +386,7 @@ int ipoib_cm_tx_get_cq(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_tx_release - free the CQs for sends
+ * ipoib_cm_tx_release - destroy the send CQs
  * @cm: connected mode of the interface, without connections, handler disabled
  *
  * Context: may sleep

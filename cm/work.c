@@ -2,21 +2,21 @@
 /*
  * Connected mode: the work of a connection, which owns its life.
  *
- * A connection is published before it has anything, and its work makes what it needs: a QP,
- * and the identifier of a request. What happens to it is noted in &ipoib_conn.flags, in any
- * context, and treated by its work. When it has been closed the work takes it apart, however
- * much of it was made: only the work uses its identifier. It counts, and holds its peer, until
- * the last reference is dropped. The work drops the one of its life when
+ * A connection is published first; its work then creates its QP and, on the active side, its CM
+ * identifier. Events are bits of &ipoib_conn.flags, set in any context and handled by the work.
+ * Once the connection is closed the work takes apart as much as was made; nothing else uses the
+ * identifier. The connection counts, and holds its peer, until its last reference is dropped. The
+ * work drops the first reference when
  *
- *  - no sender posts on it: those that find it under RCU see that it is shut;
- *  - ib_destroy_cm_id() has waited for the callbacks of its identifier, but for such as say
- *    that a message was sent in vain: these get no reference any more;
- *  - the QP is in the error state and has given back what it had, or had time for that;
- *  - all that was in the CQ of receives then has been worked on, and if it has not given back
- *    all, what was in the CQ of sends, too;
- *  - the QP is destroyed: it has no event any more.
+ *  - no sender posts: senders that find the connection under RCU see its state;
+ *  - ib_destroy_cm_id() has waited for callbacks, except for errors of sent messages, which get no
+ *    reference any more;
+ *  - the QP is in the error state and has returned its sends and receives, or had time for that;
+ *  - all completions of receives have been handled and, if the QP has not returned everything, all
+ *    completions of sends, too;
+ *  - the QP is destroyed and raises no event any more.
  *
- * Memory is freed after a grace period.
+ * The memory is freed after a grace period.
  */
 #include <linux/module.h>
 
@@ -24,21 +24,21 @@
 #include "ipoib_trace.h"
 #include "cm/cm.h"
 
-/* A send that has not completed for so long: the connection is stuck. */
+/* Watchdog of sends: longest time without a completion */
 #define IPOIB_CM_STUCK		(3 * HZ)
-/* How long a connection is left alone at most: cm_idle_seconds may change meanwhile. */
+/* Longest interval between checks, as cm_idle_seconds may be lowered */
 #define IPOIB_CM_CHECK		(10 * HZ)
 /*
- * UC detects no loss: a connection on which nothing arrives for so long is closed, and
- * sooner if the peer has failed before, see &ipoib_peer.failures.
+ * UC detects no loss: close a connection after this time without a received frame; the shorter time
+ * counts if the peer has failed before, see &ipoib_peer.failures.
  */
 #define IPOIB_UC_SILENCE	(30 * HZ)
 #define IPOIB_UC_SILENCE_AGAIN	(6 * HZ)
-/* The longest wait for the CM to be done with a connection. */
+/* Longest wait for the end of timewait */
 #define IPOIB_CM_DISCONNECTING	(2 * HZ)
 /*
- * How long the HCA may take to give all work requests back: the first while something waits
- * for the end of the connection, else both together.
+ * Time for the HCA to return all work requests: the first one while a caller waits for the end of
+ * the connection, else the sum.
  */
 #define IPOIB_CM_DRAIN		HZ
 #define IPOIB_CM_DRAIN_MORE	(30 * HZ)
@@ -49,10 +49,7 @@ MODULE_PARM_DESC(cm_idle_seconds, "A connection not used for so long is closed")
 
 /* ---- before it is established ---- */
 
-/*
- * Returns how long it may take to become established, or 0 if that is over. Frames too long for
- * UD wait for it less long, see ipoib_peer_release().
- */
+/* Returns the time left for the setup, or 0. ipoib_peer_release() ends the wait of long frames. */
 static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
@@ -63,9 +60,9 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 	if (left <= 0 && !conn->active &&
 	    time_after(READ_ONCE(conn->used), conn->deadline - IPOIB_CM_LATE)) {
 		/*
-		 * Frames have come for a second, so the peer has sent an RTU: it is lost, and
-		 * the CM repeats the REP as late as the peer's REQ says. Until then the
-		 * connection serves for one direction.
+		 * Frames have come for a second, so the RTU was sent, and lost: the CM repeats the
+		 * REP after the timeout in the peer's REQ. The connection receives only, until
+		 * then.
 		 */
 		conn->duplex = false;
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
@@ -87,12 +84,12 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 	return left;
 }
 
-/* ---- while it is ---- */
+/* ---- established ---- */
 
-/* Returns how long it may not be used, 0 or less if it was not for so long. */
+/* Returns the idle time left. */
 static long ipoib_conn_idle_left(const struct ipoib_conn *conn)
 {
-	/* Four times as many jiffies are still a time to come. */
+	/* Bounded, so that four times as many jiffies do not wrap. */
 	unsigned long idle = min_t(unsigned long, READ_ONCE(ipoib_cm_idle),
 				   MAX_JIFFY_OFFSET / HZ / 4) * HZ;
 
@@ -105,10 +102,7 @@ static long ipoib_conn_idle_left(const struct ipoib_conn *conn)
 	return READ_ONCE(conn->used) + idle + HZ - jiffies;
 }
 
-/*
- * Returns how long the send that is to complete next may take, 0 or less if it is stuck. If
- * nothing was sent for so long, the next send has the work run.
- */
+/* Returns the time left to the next signalled send. Without one the next post kicks the work. */
 static long ipoib_conn_send_left(struct ipoib_conn *conn)
 {
 	bool done;
@@ -116,10 +110,7 @@ static long ipoib_conn_send_left(struct ipoib_conn *conn)
 
 	spin_lock(&conn->tx_lock);
 	done = !conn->ring.slots || ipoib_ring_passed(&conn->ring, conn->signalled);
-	/*
-	 * Pairs with ipoib_cm_tx_complete(): the time is not of before what was seen of the
-	 * ring.
-	 */
+	/* Pairs with ipoib_cm_tx_complete(): read @progress after the ring. */
 	smp_rmb();
 	left = READ_ONCE(conn->progress) + IPOIB_CM_STUCK - jiffies;
 	if (done && left <= 0) {
@@ -131,9 +122,9 @@ static long ipoib_conn_send_left(struct ipoib_conn *conn)
 }
 
 /*
- * Whether nothing comes from a peer that has been sent to for a while: sends on UC complete
- * wherever they go. With a connection for each direction it comes by the other one. Both times
- * are those of the last frame with a resolution of a second.
+ * Whether a peer that frames are sent to has sent nothing for too long: sends on UC complete
+ * whether they arrive or not. Received frames may come by another connection of the peer. Both
+ * times have steps of a second.
  */
 static bool ipoib_conn_is_silent(struct ipoib_conn *conn)
 {
@@ -151,7 +142,7 @@ static bool ipoib_conn_is_silent(struct ipoib_conn *conn)
 								      IPOIB_UC_SILENCE));
 }
 
-/* Returns when to look again if it may stay, or 0. */
+/* Returns the time until the next check, or 0 if the connection was closed. */
 static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 {
 	long idle = ipoib_conn_idle_left(conn);
@@ -160,8 +151,8 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 	lockdep_assert_held(&conn->cm->lock);
 	if (!conn->confirmed) {
 		/*
-		 * The path record may have been read since the connection was made: it may be
-		 * the one to send on, in place of one whose other end is gone.
+		 * A path record read since then may confirm the port, and replace a dead
+		 * connection.
 		 */
 		ipoib_conn_compare(conn);
 		if (ipoib_conn_may_send(conn) && !test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
@@ -179,12 +170,11 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 	return min(idle, send);
 }
 
-/* ---- what has happened to it ---- */
+/* ---- events ---- */
 
 /*
- * What has happened to a connection that is not closing, in the order in which it may have. Close
- * it if that has been noted for which it is not used any more, or if its time is over. Returns
- * when to look again if nothing is noted before, or 0.
+ * Handle events of a connection that is not closing, in the order of the protocol; close it after a
+ * failure, a disconnect or a deadline. Returns the time until the next check, or 0.
  */
 static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 {
@@ -209,7 +199,7 @@ static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
 				 flags & BIT(IPOIB_CONN_EV_LEFT) ? "left" : "ended", 0);
 		__ipoib_conn_close(conn);
 	} else if (flags & BIT(IPOIB_CONN_EV_UNREACHED) && conn->state != IPOIB_CONN_ESTABLISHED) {
-		/* Established without an RTU it serves on when the CM has given up on that. */
+		/* Established without an RTU: the CM's giving up does not matter. */
 		if (conn->active)
 			ipoib_stat_add(priv, IPOIB_CM_REFUSED, 1);
 		__ipoib_conn_close(conn);
@@ -224,16 +214,16 @@ unlock:
 	return wait;
 }
 
-/* ---- the end ---- */
+/* ---- teardown ---- */
 
 /*
- * Send a DREQ to the peer. Keep a QP that has run until the CM leaves timewait, whichever message
- * ended the connection: its QPN must not be reused. Without an RTU there is no timewait, and the CM
- * repeats its REP until its identifier is destroyed.
+ * Send a DREQ. Keep a QP that has run until the CM leaves timewait, whichever message ended the
+ * connection: its QPN must not be reused. Without an RTU there is no timewait, and the CM repeats
+ * its REP until its identifier is destroyed.
  *
- * A request of the peer that has no REP is refused, and so is a REP that is not taken any more.
- * Before a REP has come, and after it was sent, the destruction of the identifier ends it: a REJ
- * would leave the CM sending its REQ or REP, for which the destruction would wait.
+ * Reject a REQ without a REP, and a REP that is refused. Otherwise the destruction of the
+ * identifier ends a pending REQ or REP: a REJ would leave the CM repeating it, and the destruction
+ * would wait.
  */
 static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 {
@@ -242,7 +232,7 @@ static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 	bool unready;
 	int err = 0;
 
-	/* What closes it holds the lock until nothing is sent. */
+	/* __ipoib_conn_close() holds the lock until senders are shut out. */
 	spin_lock_bh(&cm->lock);
 	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
 	spin_unlock_bh(&cm->lock);
@@ -266,12 +256,11 @@ static void ipoib_conn_step_closing(struct ipoib_conn *conn)
 }
 
 /*
- * Returns how long the HCA may still take to give back what it had, which takes a moment at
- * most, but on HCAs that are slow to report that the last receive has been taken
- * (IB_EVENT_QP_LAST_WQE_REACHED).
+ * Returns the time left for the HCA to return sends and receives. That takes a moment, except on
+ * HCAs that raise IB_EVENT_QP_LAST_WQE_REACHED late.
  *
- * If it has refused the last send, see ipoib_conn_send_last(), sends without a signal are left.
- * Those that it had not sent when the QP was stopped complete all the same; the others do not.
+ * If the HCA has refused the last send, see ipoib_conn_send_last(), unsignalled sends that were
+ * executed before the stop never complete; sends that were not are flushed.
  */
 static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 {
@@ -280,7 +269,7 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 	unsigned int sends = ipoib_ring_used(&conn->ring);
 	long left = conn->deadline - jiffies;
 
-	/* What an HCA that has failed has not flushed it never will. */
+	/* An HCA that has failed flushes nothing any more. */
 	if ((received && !sends) || test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
 		return 0;
 	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags) || !late ||
@@ -292,15 +281,15 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 		netdev_warn(conn->cm->priv->netdev,
 			    "timing out; %u sends not completed on QP %u\n",
 			    sends, conn->qp->qp_num);
-	/* One may be among what it has, and nothing brings it back when the QP is gone. */
+	/* The QP may hold a receive, which is lost with it. */
 	if (!received)
 		ipoib_cm_rx_lost(conn);
 	return 0;
 }
 
 /*
- * Destroy a QP that has not given back all that it had. It may complete until then, and what no
- * handler has in hand the HCA takes out of the CQs with it.
+ * Destroy a QP that has not returned everything. It may complete until then, so both handlers are
+ * disabled; the HCA removes the remaining completions from the CQs.
  */
 static void ipoib_conn_destroy_late(struct ipoib_conn *conn)
 {
@@ -320,7 +309,7 @@ static void ipoib_conn_destroy_late(struct ipoib_conn *conn)
 	ipoib_ud_schedule(&cm->tx_napi);
 }
 
-/* Returns when to look again, or 0. */
+/* Returns the time until the next check, or 0. */
 static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
@@ -352,7 +341,7 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 
 /* ---- the work ---- */
 
-/* Returns when to look again if nothing is noted before, or 0. */
+/* Returns the time until the next check without an event, or 0. */
 static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_state state)
 {
 	long wait = 0;
@@ -378,8 +367,7 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 }
 
 /**
- * ipoib_conn_work - make a connection, treat what has been noted of it and how long it takes,
- * or take it apart
+ * ipoib_conn_work - create a connection, handle its events and deadlines, or take it apart
  * @work: &ipoib_conn.work, queued with a reference
  *
  * Context: process
@@ -394,16 +382,16 @@ void ipoib_conn_work(struct work_struct *work)
 		state = READ_ONCE(conn->state);
 		wait = ipoib_conn_step(conn, state);
 	} while (READ_ONCE(conn->state) != state);
-	/* If it is queued already, that has a reference of its own. */
+	/* A work that is queued already has a reference. */
 	if (!wait || !queue_delayed_work(conn->cm->wq, &conn->work, wait))
 		kref_put(&conn->ref, ipoib_conn_release);
 }
 
 /**
- * ipoib_cm_hurry - take apart what closes now without waiting for the CM
+ * ipoib_cm_hurry - take closing connections apart without waiting for the CM
  * @cm: connected mode of the interface
  *
- * So the CM does not repeat its DREQs. The HCA has a second.
+ * The CM stops repeating DREQs. The HCA has a second to return work requests.
  *
  * Context: any but hard interrupt
  */
@@ -418,11 +406,10 @@ void ipoib_cm_hurry(struct ipoib_cm *cm)
 }
 
 /**
- * ipoib_cm_let_go - wait until nothing is left of any connection
+ * ipoib_cm_let_go - wait until all connections are freed
  * @priv: the interface, down
  *
- * A connection holds its entry of the port's GID table for as long as it takes
- * to take it apart.
+ * A connection holds an entry of the GID table of the port until its teardown is complete.
  *
  * Context: process; RTNL may be held
  */
@@ -432,7 +419,7 @@ void ipoib_cm_let_go(struct ipoib_dev *priv)
 
 	ipoib_cm_hurry(cm);
 	wait_event(cm->gone, !READ_ONCE(cm->nconns));
-	/* The last one is released with the lock held. */
+	/* The lock is held where the last connection is freed. */
 	spin_lock_bh(&cm->lock);
 	spin_unlock_bh(&cm->lock);
 }
