@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Unicast next hop: from the link-layer address that ARP and Neighbour Discovery found to a
- * connection, or to an address handle.
- *
- * The address gives GID and QPN (RFC 4391 section 9.1.1); the rest is in a path record, see
- * ipoib_neigh.c.
+ * Unicast frames: from the link-layer address of ARP or Neighbour Discovery to a connection, or to
+ * an address handle. The address has GID and QPN (RFC 4391 section 9.1.1); the path record has the
+ * rest, see ipoib_neigh.c.
  */
 #include <net/dst.h>
 #include <net/neighbour.h>
 
 #include "ipoib.h"
 
-/* A path record is not read anew sooner because the stack finds the neighbour unreachable. */
+/* A younger path record is kept although the stack finds the neighbour unreachable. */
 #define IPOIB_ARP_REREAD	(5 * HZ)
-/* Failures in a row after which senders get errors, as many as ARP and ND try. */
+/* Failed queries in a row before senders get errors: as many tries as ARP and ND have */
 #define IPOIB_ARP_UNREACHABLE	3
 
 /*
- * Mark the neighbour that a frame was for stale: there is no path to its link-layer
- * address. The stack would keep the address for most of a minute if the announcement of
- * another one was lost (the failover of a bond). Now the next packet has it probe the
- * neighbour. A neighbour that has been confirmed since @asked_at (jiffies) is left alone
- * until the next lookup.
+ * Set the stack's neighbour of a frame to NUD_FAILED, as there is no path to its link-layer
+ * address: the next packet resolves the address anew. Otherwise the stack would keep an address for
+ * most of a minute after a lost announcement (failover of a bond). A neighbour that was confirmed
+ * after
+ * @asked_at (jiffies) stays until the next query.
  */
 static void ipoib_arp_mark_stale(struct sk_buff *skb,
 				 const struct ipoib_lladdr *to,
@@ -42,7 +40,7 @@ static void ipoib_arp_mark_stale(struct sk_buff *skb,
 	neigh_release(n);
 }
 
-/* An ICMP error to the sender of a frame, as for a dead neighbour. */
+/* Send an ICMP error to the sender of a frame, as for a dead neighbour. */
 static void ipoib_arp_unreachable(struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
@@ -56,9 +54,8 @@ static void ipoib_arp_unreachable(struct sk_buff *skb)
 }
 
 /*
- * A credit has come, or has not for too long, or the query has ended, or a closed connection has
- * left frames, or the neighbour has been unlinked: then it is in no list, no frame waits for it,
- * and its peers end with it.
+ * Work of a neighbour: retry the query, send or drop the queue, release the peers of an unlinked
+ * neighbour.
  */
 static void ipoib_arp_work(struct work_struct *work)
 {
@@ -80,7 +77,7 @@ static void ipoib_arp_work(struct work_struct *work)
 	if (!known && !asked)
 		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, &neigh->queue, &frames);
 	spin_unlock_bh(&priv->neigh.lock);
-	/* The first queue last: it has the frames of queues that are not in use any more. */
+	/* Queue 0 last: it also has the frames of queues that are off. */
 	for (i = n; known && i--;) {
 		ipoib_ud_send_begin(&priv->txq[i]);
 		spin_lock(&priv->neigh.lock);
@@ -101,9 +98,9 @@ static void ipoib_arp_work(struct work_struct *work)
 }
 
 /*
- * A path record is due, or frames wait, which go first. A frame without an address handle
- * waits, or is dropped with a reason. Returns the neighbour, which has a handle, or NULL: then it
- * is consumed. Not inline, as it needs a stack frame with a canary, and the fast path does not.
+ * Slow path: a query is due, or frames wait, which go first. Queues a frame without an address
+ * handle, or drops it with a reason. Returns the neighbour if it has a handle, or NULL if the frame
+ * was consumed. Not inline: this needs a stack frame with a canary, and the fast path does not.
  */
 static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv, struct sk_buff *skb)
 {
@@ -140,7 +137,7 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv, 
 }
 
 /**
- * ipoib_arp_xmit - send a frame to one neighbour
+ * ipoib_arp_xmit - send a unicast frame
  * @txq: the queue
  * @skb: frame with its &struct ipoib_header; consumed
  *
@@ -170,19 +167,19 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_pmtu_reject(priv, skb, most);
 		return;
 	}
-	/* Its data may have moved. */
+	/* ipoib_cm_xmit() may have moved the data. */
 	to = (const void *)skb->data;
 	ipoib_ud_xmit(txq, skb, rcu_dereference(neigh->ah), ipoib_lladdr_qpn(to));
 }
 
 /**
- * ipoib_arp_neigh_event - a neighbour of the stack has changed
+ * ipoib_arp_neigh_event - handle a change of a neighbour of the stack
  * @priv: the interface
  * @n: the neighbour
  *
- * If the stack finds it unreachable, it may have another LID that no notice has reported. Most
- * such neighbours are just not there, so the record is not read anew each time. Then, and if the
- * stack forgets it, connections end that are not in use.
+ * An unreachable neighbour may have a new LID without a notice, so its record becomes stale; not
+ * each time, as most of them are just down. Idle connections to a neighbour that is unreachable or
+ * forgotten end.
  *
  * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
  */

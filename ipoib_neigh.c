@@ -2,15 +2,15 @@
 /*
  * Neighbours: the ports that frames are sent to, by GID, and the path to each.
  *
- * LID, SL, rate and the GRH of a frame come from a path record, on InfiniBand of the SA
- * (RFC 4391 section 9.1.2). The first frame to a GID causes a query and waits, with a few
- * more; a GID without a path is not asked for again for a while.
+ * LID, SL, rate and GRH of a frame come from a path record, on InfiniBand of the SA (RFC 4391
+ * section 9.1.2). The first frame to a GID starts a query and waits, with a few more. A GID without
+ * a path is not queried again before a pause.
  *
- * After an event that may have changed the fabric, path records are marked stale: frames
- * keep using the old handle while the next one of them has a new record fetched.
- * Neighbours that are not used for IPOIB_NEIGH_UNUSED are forgotten.
+ * An event that may have changed the fabric marks path records stale: frames keep using the address
+ * handle, and the next frame starts a query. A neighbour without a frame for IPOIB_NEIGH_UNUSED is
+ * removed.
  *
- * What is done with frames, and when the work of a neighbour runs, stands in ipoib_arp.c.
+ * ipoib_arp.c has the frames, and the work of a neighbour.
  */
 #include <linux/slab.h>
 #include <rdma/ib_cache.h>
@@ -18,20 +18,17 @@
 #include "ipoib.h"
 #include "ipoib_trace.h"
 
-/* A neighbour is forgotten after this time without a frame. */
+/* Time without a frame after which a neighbour is removed */
 #define IPOIB_NEIGH_UNUSED	(300 * HZ)
-/* Or, where there is no room for another, after this one. */
+/* The same if the table is full */
 #define IPOIB_NEIGH_IDLE	(5 * HZ)
 #define IPOIB_NEIGH_SCAN	(30 * HZ)
-/* How long a failed lookup is remembered, doubled with each failure. */
+/* First and longest pause after failed queries, doubled with each */
 #define IPOIB_NEIGH_RETRY_MIN	(HZ / 10)
 #define IPOIB_NEIGH_RETRY_MAX	(8 * HZ)
-/* How long a neighbour waits for a credit; an answer of the SA takes that long, too. */
+/* Longest wait for a credit: as long as for an answer of the SA */
 #define IPOIB_NEIGH_PATIENCE	HZ
-/*
- * How many neighbours are scanned to find one that may be evicted: more than there are
- * queries outstanding.
- */
+/* Neighbours that one eviction scans: more than there can be outstanding queries */
 #define IPOIB_NEIGH_SCAN_MAX	256
 
 /**
@@ -50,7 +47,7 @@ void ipoib_neigh_put(struct ipoib_neigh *neigh)
 	kfree_rcu(neigh, rcu);
 }
 
-/* @state: one that does not follow the present one is warned of. */
+/* Warns of a wrong transition. */
 static void ipoib_neigh_set_state(struct ipoib_neigh *neigh, enum ipoib_neigh_state state)
 {
 	static const unsigned long before[] = {
@@ -72,9 +69,9 @@ static struct ipoib_neigh *ipoib_neigh_lookup(struct ipoib_dev *priv, const u8 *
 	return rhashtable_lookup_fast(&priv->neigh.table, gid, ipoib_neigh_params);
 }
 
-/* ---- frames that wait ---- */
+/* ---- waiting frames ---- */
 
-/* Frames of a kind in all queues of an interface, of up to 64 KB each in connected mode */
+/* Waiting frames of a kind in all queues of an interface; up to 64 KB each in connected mode */
 #define IPOIB_NEIGH_QUEUED	4096
 
 static int ipoib_neigh_room(struct ipoib_dev *priv, enum ipoib_wait kind)
@@ -83,11 +80,11 @@ static int ipoib_neigh_room(struct ipoib_dev *priv, enum ipoib_wait kind)
 }
 
 /**
- * ipoib_neigh_park - have a frame wait for a path or on its way to a connection
+ * ipoib_neigh_park - queue a frame to wait
  * @priv: the interface
- * @kind: for what
- * @queue: of a neighbour, of a peer of one or of its connection
- * @most: frames in it, at most
+ * @kind: reason of the wait
+ * @queue: of a neighbour, of a peer, or of a connection
+ * @most: limit of the queue
  * @skb: frame; dropped if there is no room
  *
  * Context: lock of the queue held
@@ -105,11 +102,11 @@ void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_bu
 }
 
 /**
- * ipoib_neigh_unpark - take out the frames that wait
+ * ipoib_neigh_unpark - take all frames from a queue
  * @priv: the interface
- * @kind: for what
- * @queue: as above
- * @frames: list of the caller that they are added to
+ * @kind: as in ipoib_neigh_park()
+ * @queue: as in ipoib_neigh_park()
+ * @frames: list to which they are added
  *
  * Context: lock of the queue held
  */
@@ -121,12 +118,12 @@ void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 }
 
 /**
- * ipoib_neigh_unpark_txq - take out the frames that wait for a path, of one transmit queue
+ * ipoib_neigh_unpark_txq - take the frames of a transmit queue from the queue of a neighbour
  * @priv: the interface
- * @queue: of a neighbour
+ * @queue: of the neighbour
  * @n: transmit queue
- * @ntxq: transmit queues in use; the first has the frames of all others, too
- * @frames: list of the caller that they are added to
+ * @ntxq: transmit queues in use; the first also has the frames of the others
+ * @frames: list to which they are added
  *
  * Context: lock of the queue held
  */
@@ -149,13 +146,13 @@ void ipoib_neigh_unpark_txq(struct ipoib_dev *priv, struct sk_buff_head *queue, 
 }
 
 /**
- * ipoib_neigh_waits - whether frames of the same transmit queue wait
+ * ipoib_neigh_waits - check whether a frame would overtake waiting frames
  * @priv: the interface
  * @queue: of a neighbour
- * @skb: a frame that must not overtake them
+ * @skb: the frame
  *
  * Context: lock of the queue held
- * Return: true if so
+ * Return: true if frames of the same transmit queue wait
  */
 bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
 		       const struct sk_buff *skb)
@@ -171,7 +168,7 @@ bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
 
 /* ---- queries ---- */
 
-/* Run the work after @delay jiffies, or before if it is due then. */
+/* Queue the work in @delay jiffies at the latest. */
 static void ipoib_neigh_post(struct ipoib_neigh *neigh, unsigned long delay)
 {
 	struct workqueue_struct *wq = neigh->priv->neigh.wq;
@@ -187,7 +184,7 @@ static void ipoib_neigh_granted(struct ipoib_credit *credit)
 	ipoib_neigh_post(container_of(credit, struct ipoib_neigh, credit), 0);
 }
 
-/* An old handle stays in use. The next query is made for a frame. */
+/* The old handle stays in use. A frame after the pause starts the next query. */
 static void ipoib_neigh_fail(struct ipoib_neigh *neigh)
 {
 	ipoib_neigh_set_state(neigh, IPOIB_NEIGH_NONE);
@@ -197,7 +194,7 @@ static void ipoib_neigh_fail(struct ipoib_neigh *neigh)
 	WRITE_ONCE(neigh->stale, true);
 }
 
-/* With a credit. The query holds a reference until ipoib_neigh_answered(). */
+/* Start a query; a credit is held. Its reference lasts until ipoib_neigh_answered(). */
 static void ipoib_neigh_query(struct ipoib_neigh *neigh)
 {
 	struct ipoib_dev *priv = neigh->priv;
@@ -214,17 +211,17 @@ static void ipoib_neigh_query(struct ipoib_neigh *neigh)
 	ipoib_credit_put(priv->neigh.limit, &neigh->credit);
 	ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
 	ipoib_neigh_fail(neigh);
-	/* Not the last references: the table and the interface hold some. */
+	/* Not the last references: the table and the interface have others. */
 	refcount_dec(&neigh->ref);
 	refcount_dec(&priv->queries);
 }
 
 /**
- * ipoib_neigh_try - query the fabric, if there is a credit
+ * ipoib_neigh_try - start a query if there is a credit
  * @neigh: neighbour in IPOIB_NEIGH_WAITING
  *
- * Else its work runs as soon as there is one, or IPOIB_NEIGH_PATIENCE after ipoib_neigh_ask():
- * no credit until then is a failure. After a failure frames wait for the work only.
+ * Otherwise its work runs with the credit, or IPOIB_NEIGH_PATIENCE after ipoib_neigh_ask(), which
+ * is a failure.
  *
  * Context: &ipoib_neighs.lock held
  */
@@ -246,8 +243,8 @@ void ipoib_neigh_try(struct ipoib_neigh *neigh)
 }
 
 /**
- * ipoib_neigh_ask - have the path record fetched
- * @neigh: neighbour that is not waiting for it
+ * ipoib_neigh_ask - request a query of the path
+ * @neigh: a neighbour without one
  *
  * Context: &ipoib_neighs.lock held
  */
@@ -278,8 +275,8 @@ static struct ipoib_ah *ipoib_neigh_make_ah(struct ipoib_dev *priv, const struct
 }
 
 /*
- * Long packets are lost silently on a path whose MTU is below the link's: log it each time
- * that this becomes so. What the port itself does not take is logged elsewhere.
+ * A path with a smaller MTU than the link loses long packets silently: log each change to that.
+ * The MTU of the port itself is logged elsewhere.
  */
 static void ipoib_neigh_check(struct ipoib_neigh *neigh, const struct sa_path_rec *rec)
 {
@@ -297,12 +294,12 @@ static void ipoib_neigh_check(struct ipoib_neigh *neigh, const struct sa_path_re
 }
 
 /**
- * ipoib_neigh_answered - the fabric has answered
- * @neigh: the neighbour; the reference of the query is consumed
+ * ipoib_neigh_answered - end of a query
+ * @neigh: the neighbour; consumes the reference of the query
  * @status: 0 or negative error
- * @rec: path record, valid if @status is 0
+ * @rec: path record if @status is 0
  *
- * The interface may be gone when this returns.
+ * The interface may be gone on return.
  *
  * Context: process
  */
@@ -330,8 +327,8 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa
 		old = rcu_replace_pointer(neigh->ah, ah, lockdep_is_held(&priv->neigh.lock));
 	}
 	/*
-	 * One that is in no list has been unlinked: no frame waits, and no work may start. A
-	 * request for a connection that waits for the record ends by its own time.
+	 * An unlinked neighbour has no waiting frames, and no work may start. A connection
+	 * request that waits for the record has a deadline of its own.
 	 */
 	if (!list_empty(&neigh->list))
 		ipoib_neigh_post(neigh, 0);
@@ -344,8 +341,8 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa
 /* ---- table ---- */
 
 /*
- * Take a neighbour out of the table, cancel its query, and drop the table's reference. No peer
- * hangs on it any more when its work has run, and none is added from now on.
+ * Remove a neighbour from the table, cancel its query, and drop the reference of the table. It gets
+ * no further peers; its work removes those that it has.
  */
 static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 {
@@ -370,8 +367,8 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 }
 
 /*
- * Evict, of the oldest, a neighbour that was not found, else one that is idle. Any host can
- * invent addresses, and on RoCE answer for them.
+ * Evict one of the oldest neighbours: one without a path, else an idle one. Any host can invent
+ * addresses, and answer for them on RoCE.
  */
 static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
 {
@@ -385,7 +382,7 @@ static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
 		if (!idle && rcu_access_pointer(neigh->ah) &&
 		    time_after(jiffies, READ_ONCE(neigh->used) + IPOIB_NEIGH_IDLE))
 			idle = neigh;
-		/* The next scan begins behind it. */
+		/* The next scan starts behind this neighbour. */
 		list_move_tail(&neigh->list, &priv->neigh.list);
 	}
 	if (n == IPOIB_NEIGH_SCAN_MAX)
@@ -396,14 +393,14 @@ static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_neigh_get - find a neighbour or make one
+ * ipoib_neigh_get - look a neighbour up, or create it
  * @priv: the interface
  * @gid: its GID
  * @work: its work, which drops a reference
- * @why: set if there was none: why a frame to it is dropped if NULL is returned
+ * @why: reason to drop a frame if NULL is returned
  *
  * Context: &ipoib_neighs.lock held
- * Return: the neighbour, without a reference for the caller, or NULL
+ * Return: the neighbour, without a reference, or NULL
  */
 struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 				    work_func_t work, enum ipoib_stat *why)
@@ -442,7 +439,7 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 
 /* ---- events ---- */
 
-/* The next frame has the record fetched anew. */
+/* The next frame starts a query. */
 static void ipoib_neigh_mark_stale(struct ipoib_neigh *neigh)
 {
 	lockdep_assert_held(&neigh->priv->neigh.lock);
@@ -468,13 +465,13 @@ void ipoib_neigh_all_stale(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_neigh_mac_moved - the MAC address that has a GID is known
+ * ipoib_neigh_mac_moved - compare a path record with the MAC address of its GID
  * @priv: the interface
  * @gid: the GID
- * @mac: the MAC address, NULL if nothing answers
+ * @mac: the MAC address, NULL if none answers
  *
- * A record that is not true is fetched anew, as is one that has been requested: the answer may
- * be of before. A neighbour that was not found may be looked for again at once.
+ * Marks a different record stale, and an outstanding query, whose answer may be older. Ends the
+ * pause of a neighbour without a path.
  *
  * Context: any but hard interrupt
  */
@@ -496,18 +493,16 @@ void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, cons
 }
 
 /**
- * ipoib_neigh_contradicted - something speaks against the path to a GID
+ * ipoib_neigh_contradicted - mark a path record stale that seems wrong
  * @priv: the interface
  * @gid: the GID
- * @age: jiffies
+ * @age: jiffies; a younger record stays, as any host can cause this call
  *
- * A message names a GID, but has not come from where the path leads, or the stack finds the
- * neighbour unreachable. Either that is forged, or the port has another address now: the next
- * frame has the record fetched anew. Any host can cause that, so a record that was
- * requested less than @age ago is kept.
+ * Reasons: a message names a GID and comes from another port than the path leads to, or the stack
+ * finds the neighbour unreachable. The message is forged, or the port has a new address.
  *
- * Context: any but hard interrupt, without &ipoib_neighs.lock; the lock of the stack's
- * neighbour table may be held
+ * Context: any but hard interrupt, without &ipoib_neighs.lock; the lock of the stack's neighbour
+ * table may be held
  */
 void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned long age)
 {
@@ -520,17 +515,16 @@ void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned lo
 	spin_unlock_bh(&priv->neigh.lock);
 }
 
-/* ---- what connected mode needs ---- */
+/* ---- for connected mode ---- */
 
 /**
- * ipoib_neigh_record - copy the path record to a GID
+ * ipoib_neigh_record - copy the path record of a GID
  * @priv: the interface
  * @gid: the GID
- * @rec: result, if there is a record
+ * @rec: result, valid unless -ENOENT is returned
  *
  * Context: any but hard interrupt, without &ipoib_neighs.lock
- * Return: 0; -ESTALE if it is being fetched anew, or the next frame causes that; -ENOENT if there
- * is none
+ * Return: 0; -ESTALE if the record is stale or being queried; -ENOENT if there is none
  */
 int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec)
 {
@@ -548,11 +542,11 @@ int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec
 }
 
 /**
- * ipoib_neigh_resend - have the work of a neighbour send what a connection has not
+ * ipoib_neigh_resend - give the frames of a closed connection to the work of their neighbour
  * @priv: the interface
- * @gid: GID of the neighbour; without one they are dropped
- * @frames: whole with their &struct ipoib_header, consumed, a queue of a connection at most. What
- *	comes waits behind them. The last ones are dropped if too many wait for paths.
+ * @gid: GID of the neighbour; dropped if it is gone
+ * @frames: with their &struct ipoib_header, consumed; at most the backlog of a connection. Later
+ *	frames wait behind them. The last ones are dropped if too many frames wait for paths.
  *
  * Context: bottom halves off, without &ipoib_neighs.lock
  */
@@ -577,9 +571,9 @@ void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_he
 /* ---- debugfs ---- */
 
 /**
- * ipoib_neigh_show - print a neighbour
- * @file: where to
- * @at: its place in &ipoib_neighs.list
+ * ipoib_neigh_show - print a neighbour, for debugfs
+ * @file: output
+ * @at: its entry of &ipoib_neighs.list
  *
  * Context: &ipoib_neighs.lock held
  * Return: 0
@@ -615,20 +609,17 @@ static void ipoib_neigh_age(struct work_struct *work)
 		ipoib_neigh_start(priv);
 }
 
-/**
- * ipoib_neigh_start - start ageing
- * @priv: the interface, IPOIB_FLAG_UP set
- */
+/* Start ageing. IPOIB_FLAG_UP is set. */
 void ipoib_neigh_start(struct ipoib_dev *priv)
 {
 	queue_delayed_work(priv->neigh.wq, &priv->neigh.work, IPOIB_NEIGH_SCAN);
 }
 
 /**
- * ipoib_neigh_stop - forget all neighbours
+ * ipoib_neigh_stop - remove all neighbours
  * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
  *
- * Queries under way are cancelled, not waited for: they hold references.
+ * Cancels outstanding queries without waiting for them: they hold references.
  *
  * Context: RTNL held; may sleep
  */
@@ -641,16 +632,11 @@ void ipoib_neigh_stop(struct ipoib_dev *priv)
 	list_for_each_entry_safe(neigh, tmp, &priv->neigh.list, list)
 		ipoib_neigh_unlink(neigh, IPOIB_TX_FLUSHED);
 	spin_unlock_bh(&priv->neigh.lock);
-	/* Works of neighbours that are unlinked hold references, too. */
+	/* Works of unlinked neighbours hold references, too. */
 	flush_workqueue(priv->neigh.wq);
 }
 
-/**
- * ipoib_neigh_init - make the table of neighbours
- * @priv: the interface
- *
- * Return: 0 or -ENOMEM
- */
+/* Create the table of neighbours. Returns 0 or -ENOMEM. */
 int ipoib_neigh_init(struct ipoib_dev *priv)
 {
 	int err;
@@ -667,10 +653,7 @@ int ipoib_neigh_init(struct ipoib_dev *priv)
 	return err;
 }
 
-/**
- * ipoib_neigh_exit - free the empty table of neighbours
- * @priv: the interface, down
- */
+/* Free the table of neighbours, which is empty. */
 void ipoib_neigh_exit(struct ipoib_dev *priv)
 {
 	unsigned int kind;

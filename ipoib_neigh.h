@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Neighbours of an interface: the ports that frames are sent to, and the path to each,
- * ipoib_neigh.c; frames to them, ipoib_arp.c.
+ * Neighbours of an interface: the ports that frames are sent to, with the path to each
+ * (ipoib_neigh.c), and the frames (ipoib_arp.c).
  */
 #ifndef IPOIB_NEIGH_H
 #define IPOIB_NEIGH_H
@@ -23,18 +23,18 @@
 struct ipoib_dev;
 struct neighbour;
 
-/* Neighbours of an interface. */
+/* Neighbours of an interface, at most */
 #define IPOIB_NEIGH_MAX		16384
-/* A REQ from another port does not contradict a path record that is younger than this. */
+/* Age of a path record from which on a REQ from another port makes it stale */
 #define IPOIB_NEIGH_TRUST	(2 * HZ)
 
 /**
  * enum ipoib_neigh_state - state of the path record
- * @IPOIB_NEIGH_NONE: there is none, or none to rely on; not requested before
- *	&ipoib_neigh.retry_at, and until then frames are dropped if there is no address handle
- * @IPOIB_NEIGH_WAITING: to be requested as soon as there is a credit; frames wait
- * @IPOIB_NEIGH_RESOLVING: requested from the fabric; frames wait
- * @IPOIB_NEIGH_VALID: there is one, and an address handle made from it
+ * @IPOIB_NEIGH_NONE: missing or stale; no query before &ipoib_neigh.retry_at, and frames without an
+ *	address handle are dropped until then
+ * @IPOIB_NEIGH_WAITING: the query waits for a credit, see ipoib_limit.h; frames wait
+ * @IPOIB_NEIGH_RESOLVING: query under way; frames wait
+ * @IPOIB_NEIGH_VALID: received, with an address handle
  */
 enum ipoib_neigh_state {
 	IPOIB_NEIGH_NONE,
@@ -45,32 +45,29 @@ enum ipoib_neigh_state {
 
 /**
  * struct ipoib_neigh - a port that frames are sent to
- * @node: in &ipoib_neighs.table; read by each frame, as all up to @queue
- * @gid: key. The QPN of a link-layer address is no part of it: the path depends on the GID
- *	alone, so all interfaces on a port have one record, query and address handle
- * @ah: published address handle; an old one stays while a new path record is
- *	fetched
- * @stale: @rec is fetched, or fetched again, by the first frame after @retry_at
+ * @node: in &ipoib_neighs.table; each frame reads the fields up to @queue
+ * @gid: key. The path depends on the GID alone: all interfaces of a port, with their QPNs, share a
+ *	record, a query and an address handle
+ * @ah: address handle; stays in use while a new path record is read
+ * @stale: the first frame after @retry_at queries the path
  * @retry_at: jiffies, valid if @stale; written under neigh.lock
- * @used: jiffies, with a resolution of a second, of the last frame
- * @peers: &struct ipoib_peer of connected mode, one for each QPN that frames go to on a
- *	connection, or would; changed under &ipoib_cm.lock, and added to under neigh.lock, too
- * @queue: frames that wait, whole with their &struct ipoib_header; under neigh.lock, as all
- *	that follows
+ * @used: jiffies, in steps of a second, of the last frame
+ * @peers: &struct ipoib_peer of connected mode, one for each QPN; changed under &ipoib_cm.lock, and
+ *	added to under neigh.lock, too
+ * @queue: waiting frames with their &struct ipoib_header; under neigh.lock, as all fields below
  * @priv: the interface
- * @list: in &ipoib_neighs.list; empty if it is in the table no more
- * @work: ipoib_arp_work(), when there is a credit, or has been none for a second, after
- *	an answer, when a closed connection has left frames in @queue, and when it has been
- *	unlinked with @peers; on &ipoib_neighs.wq
- * @credit: of its query: waited for in IPOIB_NEIGH_WAITING, held until the query has ended
+ * @list: in &ipoib_neighs.list; empty once unlinked from the table
+ * @work: ipoib_arp_work(), on &ipoib_neighs.wq: for a credit, or the lack of it for a second; after
+ *	an answer; for frames that a closed connection puts into @queue; after unlinking, for @peers
+ * @credit: of its query: requested in IPOIB_NEIGH_WAITING, held until the query ends
  * @state: see &enum ipoib_neigh_state
- * @query: the query as the fabric knows it, NULL if none
- * @query_id: the same, if the fabric uses numbers
- * @asked_at: jiffies: when the fabric was to be asked
+ * @query: handle of the query in the fabric, or NULL
+ * @query_id: the same, for a fabric with numbers
+ * @asked_at: jiffies of the last request for a query
  * @failures: failed queries in a row
  * @rec: last path record
- * @odd: it takes less than the link, which has been logged; answers only, without the lock
- * @ref: held by the table, by each query and by the queued @work
+ * @odd: the path has a smaller MTU than the link, and a log message; answers only, no lock
+ * @ref: references of the table, of each query and of the queued @work
  * @rcu: frees it
  */
 struct ipoib_neigh {
@@ -98,18 +95,18 @@ struct ipoib_neigh {
 	struct rcu_head rcu;
 };
 
-/* Frames that may wait in one queue; behind those that a connection has given back, many more. */
+/* Frames that may wait in a queue; behind frames of a closed connection, many more */
 #define IPOIB_NEIGH_QUEUE	32
 #define IPOIB_NEIGH_RESENT	320
 
 /**
- * ipoib_neigh_fits - whether a frame may wait in a queue
+ * ipoib_neigh_fits - check whether a frame may wait in a queue
  * @len: frames in the queue
- * @most: frames that may be in it
- * @room: frames that all queues of the kind have room for; negative if there are too many
+ * @most: limit of the queue
+ * @room: frames that all queues of the kind may still take; may be negative
  *
- * A queue has at most an eighth of the room that is left: many queues of one port leave some
- * for those of others.
+ * A queue gets at most an eighth of the remaining room, so many queues of one port leave some to
+ * other ports.
  *
  * Return: true if so
  */
@@ -119,10 +116,10 @@ static inline bool ipoib_neigh_fits(unsigned int len, unsigned int most, int roo
 }
 
 /**
- * enum ipoib_wait - what frames wait for; neither kind takes the room of the other
- * @IPOIB_WAIT_PATH: a path, the work of a neighbour, or a connection
- * @IPOIB_WAIT_RING: room in the ring of a connection, for as long as its peer reads nothing
- * @IPOIB_WAIT_KINDS: how many kinds there are
+ * enum ipoib_wait - kinds of waiting frames, each with a room of its own
+ * @IPOIB_WAIT_PATH: for a path, for the work of a neighbour, or for a connection
+ * @IPOIB_WAIT_RING: for a slot of the ring of a connection, as long as its peer reads nothing
+ * @IPOIB_WAIT_KINDS: number of kinds
  */
 enum ipoib_wait {
 	IPOIB_WAIT_PATH,
@@ -136,27 +133,27 @@ enum ipoib_wait {
 struct ipoib_neighs {
 	/** @table: &struct ipoib_neigh by GID, read under RCU */
 	struct rhashtable table;
-	/** @lock: protects what follows, and the neighbours */
+	/** @lock: protects the fields below, and the neighbours */
 	spinlock_t lock;
 	/** @list: all neighbours */
 	struct list_head list;
-	/** @queued: frames that wait, by &enum ipoib_wait; without the lock */
+	/** @queued: waiting frames, by &enum ipoib_wait; no lock */
 	atomic_t queued[IPOIB_WAIT_KINDS];
-	/** @limit: of outstanding path queries; NULL if there is none */
+	/** @limit: of outstanding path queries, or NULL */
 	struct ipoib_limit *limit;
-	/** @wq: unbound, of the works of neighbours and of @work */
+	/** @wq: unbound, for the works of neighbours and for @work */
 	struct workqueue_struct *wq;
-	/** @work: ages neighbours */
+	/** @work: removes unused neighbours */
 	struct delayed_work work;
 };
 
 /**
- * ipoib_gid_hash - hash of the GID of a port or a group
+ * ipoib_gid_hash - hash the GID of a port or a group
  * @data: the GID
  * @len: its length
  * @seed: of the table
  *
- * The first word is left out: hardly anything differs there on one link.
+ * Skips the first word, which is mostly the same on a link.
  *
  * Return: the hash
  */
@@ -184,9 +181,9 @@ static const struct rhashtable_params ipoib_neigh_params = {
 };
 
 /**
- * ipoib_neigh_find - find a neighbour
- * @neighs: of the interface
- * @gid: its GID, on a boundary of four octets
+ * ipoib_neigh_find - look a neighbour up
+ * @neighs: neighbours of the interface
+ * @gid: its GID, aligned to four octets
  *
  * Context: RCU read side
  * Return: the neighbour, valid until the end of the read side, or NULL
@@ -197,12 +194,12 @@ static inline struct ipoib_neigh *ipoib_neigh_find(struct ipoib_neighs *neighs, 
 }
 
 /**
- * ipoib_neigh_is_due - whether a path record is missing or stale, and may be requested
+ * ipoib_neigh_is_due - check whether a frame has to query the path
  * @neigh: the neighbour
  *
- * Until the pause after a failure is over, frames that have a handle leave neigh.lock alone.
+ * False during the pause after a failure, so frames with an address handle do not take neigh.lock.
  *
- * Return: true if so, also if it has been requested since
+ * Return: true if so; a query may have begun since
  */
 static inline bool ipoib_neigh_is_due(const struct ipoib_neigh *neigh)
 {
@@ -211,7 +208,7 @@ static inline bool ipoib_neigh_is_due(const struct ipoib_neigh *neigh)
 }
 
 /**
- * ipoib_neigh_is_asked - whether an answer, or a credit for the query, is to come
+ * ipoib_neigh_is_asked - check whether a query is under way, or waits for a credit
  * @neigh: the neighbour
  *
  * Context: &ipoib_neighs.lock held
