@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * HCAs and their ports: which of them have an interface.
+ * HCAs and their ports.
  *
- * The IB core announces each HCA; each of its InfiniBand ports gets an interface. On RoCE
- * ports they are made by rtnetlink, one on a net_device of the port. RTNL serialises
- * changes of all lists.
+ * The IB core announces each HCA, and each of its InfiniBand ports gets an interface. On RoCE ports
+ * rtnetlink creates interfaces, one on a net_device of the port. RTNL serialises changes of all
+ * lists.
  */
 #include <linux/inetdevice.h>
 #include <linux/rculist.h>
@@ -60,11 +60,11 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 }
 
 /**
- * ipoib_hca_capable - whether the caller may configure an HCA
+ * ipoib_hca_capable - check the rights of the caller over an HCA
  * @ca: the HCA
  *
- * An interface may be in a namespace where the caller has rights over it, but not over the RDMA
- * device.
+ * The namespace of an interface may give the caller rights over the interface, but not over the
+ * RDMA device.
  *
  * Context: process
  * Return: true with CAP_NET_ADMIN in the user namespace of the RDMA device
@@ -81,7 +81,7 @@ bool ipoib_hca_capable(const struct ib_device *ca)
  * @lower: any net_device
  *
  * Context: RTNL held, or RCU read side, in which the result is valid
- * Return: the interface, of which there is one at most, or NULL
+ * Return: the interface, or NULL
  */
 struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
 {
@@ -113,16 +113,15 @@ static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower, u32 *por
 }
 
 /**
- * ipoib_hca_link - make an interface on a RoCE port
- * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails. Its MTU is the one
- *	that the administrator asks for, or 0
+ * ipoib_hca_link - create an interface on a RoCE port
+ * @dev: net_device made with ipoib_link_ops.setup, freed by the caller after a failure; its MTU is
+ *	the requested one, or 0
  * @lower: net_device of the port, or a VLAN on it
  * @connected: start in connected mode
  * @extack: for the cause of a failure
  *
- * There is no carrier until the GID table of the port has a GID of @lower that will do. The
- * interface takes QPs of the HCA, which those of a user namespace may not without rights over
- * the RDMA device.
+ * The interface has no carrier until the GID table of the port has a suitable GID of @lower. It
+ * uses QPs of the HCA, which root of a user namespace may do with rights over the RDMA device only.
  *
  * Context: RTNL held
  * Return: 0; -ENODEV if there is no such port; -EPERM; -EEXIST if @lower has an interface; or a
@@ -158,7 +157,7 @@ int ipoib_hca_link(struct net_device *dev, struct net_device *lower, bool connec
 
 static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 {
-	/* Raised for no port in particular. Some HCAs raise nothing else before they go. */
+	/* For all ports. Some HCAs raise no other event before their removal. */
 	if (event->event == IB_EVENT_DEVICE_FATAL) {
 		if (!test_and_set_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
 			netdev_err(priv->netdev, "the HCA has failed\n");
@@ -166,18 +165,18 @@ static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 		}
 		return;
 	}
-	/* Of any port: where several are bonded their speed depends on the others. */
+	/* For all ports: the speed of bonded ports depends on each other. */
 	if (ipoib_event_is_speed(event->event))
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 	if (priv->port != event->element.port_num)
 		return;
 	priv->fabric->event(priv, event->event);
-	/* Connections keep the LID they were made with; paths are stale by now. */
+	/* Connections keep the old LID; paths are stale already. */
 	if (event->event == IB_EVENT_LID_CHANGE && ipoib_has_cm(priv))
 		ipoib_cm_flush(priv);
 }
 
-/* An asynchronous event of an HCA. Handlers only mark things. */
+/* An asynchronous event of an HCA; sets flags only. */
 static void ipoib_event_handler(struct ib_event_handler *handler, struct ib_event *event)
 {
 	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca, handler);
@@ -230,12 +229,12 @@ static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 	ib_unregister_event_handler(&hca->handler);
 	rtnl_lock();
 	list_del_rcu(&hca->list);
-	/* Children before their parents. */
+	/* Children before their parents */
 	list_for_each_entry_safe_reverse(priv, tmp, &hca->devs, list)
 		ipoib_dev_del(priv, &head);
 	unregister_netdevice_many(&head);
 	rtnl_unlock();
-	/* Also for those that others have unregistered. */
+	/* Includes interfaces that were unregistered before. */
 	wait_var_event(&hca->users, !atomic_read(&hca->users));
 	kfree_rcu(hca, rcu);
 }
@@ -252,7 +251,7 @@ static bool ipoib_dev_has_addr(struct net_device *dev, const struct sockaddr *ad
 		return in_dev && inet_confirm_addr(dev_net(dev), in_dev, 0, in->sin_addr.s_addr,
 						   RT_SCOPE_HOST);
 	case AF_INET6:
-		/* With ipv6.disable=1 it has no table of addresses. */
+		/* ipv6.disable=1: no table of addresses */
 		return IS_ENABLED(CONFIG_IPV6) && ipv6_mod_enabled() &&
 		       ipv6_chk_addr(dev_net(dev), &in6->sin6_addr, dev, 1);
 	default:
@@ -261,9 +260,9 @@ static bool ipoib_dev_has_addr(struct net_device *dev, const struct sockaddr *ad
 }
 
 /*
- * A node can be asked for an address that no interface of the link has: one of lo, a
- * dummy or a VRF. If just one interface has P_Key and GID, the request came by that. The
- * RDMA CM asks the routing table whether it may have.
+ * RDMA CM: find the interface of a request. Its address may be one that no interface of the link
+ * has: of lo, a dummy or a VRF. A single interface with P_Key and GID is that of the request, and
+ * the RDMA CM checks the routing table.
  */
 static struct net_device *
 ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
@@ -280,7 +279,7 @@ ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 		if (priv->port != port || READ_ONCE(priv->pkey) != (pkey | IPOIB_PKEY_FULL) ||
 		    (gid && memcmp(gid, &priv->local_gid, sizeof(*gid))))
 			continue;
-		/* The bond above an interface has its addresses; a VRF has not. */
+		/* A bond has the addresses of its interfaces, a VRF has not. */
 		master = netdev_master_upper_dev_get_rcu(priv->netdev);
 		dev = master && !netif_is_l3_master(master) ? master : priv->netdev;
 		count++;
@@ -295,7 +294,7 @@ ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,
 	return dev;
 }
 
-/* Makes interfaces when it is registered and whenever an HCA comes, and removes them. */
+/* The core calls it at registration and for each HCA that comes or goes. */
 struct ib_client ipoib_client = {
 	.name = "ipoib",
 	.add = ipoib_client_add,

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs: ipoib/<interface>_mcg lists the groups of an interface,
- * ipoib/<interface>_path its paths, and ipoib/<interface>_cm its peers with
- * their connections. Read only. However long a list is, its lock is held only for as
- * much of it as fits a buffer of the reader, or has one hash. A reader may therefore miss
- * what moves in between.
+ * debugfs, read only: ipoib/<interface>_mcg has the groups of an interface, _path its paths, _cm
+ * its peers and connections. The lock of a list is held for a buffer of the reader, or for a hash
+ * bucket, at a time: a reader may miss entries that move meanwhile.
  */
 #include <linux/debugfs.h>
 #include <linux/rtnetlink.h>
@@ -57,8 +55,8 @@ DEFINE_SEQ_ATTRIBUTE(ipoib_list);
 DEFINE_SHOW_ATTRIBUTE(ipoib_cm);
 
 /*
- * Names of interfaces are unique in a network namespace only, so outside of
- * the initial one the inode number of the namespace is part of the name.
+ * Names of interfaces are unique in a network namespace only: outside of the initial one the file
+ * name includes the inode number of the namespace.
  */
 static struct dentry *ipoib_debugfs_file(struct ipoib_dev *priv, const char *suffix,
 					 void *data, const struct file_operations *fops)
@@ -90,18 +88,18 @@ static void ipoib_debugfs_add(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_debugfs_event - make, rename or remove the files of an interface
+ * ipoib_debugfs_event - create, rename or remove the files of an interface
  * @priv: the interface
- * @event: NETDEV_REGISTER, NETDEV_CHANGENAME or NETDEV_UNREGISTER. One that moves to another
- *	namespace is unregistered and registered.
+ * @event: NETDEV_REGISTER, NETDEV_CHANGENAME or NETDEV_UNREGISTER. A move to another namespace is
+ *	an unregistration and a registration.
  *
- * Files that are removed are waited for until they have no reader.
+ * The removal of a file waits for its readers.
  *
- * Context: RTNL held, which keeps its name; no reader of the files takes it
+ * Context: RTNL held, which protects the name; readers of the files do not take it
  */
 void ipoib_debugfs_event(struct ipoib_dev *priv, unsigned long event)
 {
-	/* Its name may change before its files are made, or after they were removed. */
+	/* The name may change before the files exist, or after their removal. */
 	bool add = event == NETDEV_REGISTER || (event == NETDEV_CHANGENAME && priv->debugfs[0]);
 	unsigned int i;
 
@@ -114,17 +112,11 @@ void ipoib_debugfs_event(struct ipoib_dev *priv, unsigned long event)
 		ipoib_debugfs_add(priv);
 }
 
-/**
- * ipoib_debugfs_init - make the directory
- */
 void ipoib_debugfs_init(void)
 {
 	ipoib_debugfs_root = debugfs_create_dir("ipoib", NULL);
 }
 
-/**
- * ipoib_debugfs_exit - remove the directory
- */
 void ipoib_debugfs_exit(void)
 {
 	debugfs_remove(ipoib_debugfs_root);

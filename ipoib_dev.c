@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An interface as a whole: it is made and taken apart, comes up and goes down, and has
- * an address, an MTU and a mode.
+ * An interface as a whole: creation and removal, up and down, address, MTU and mode.
  *
- * The entry points of the stack (ipoib_main.c, ipoib_netlink.c, ipoib_sysfs.c), the
- * ib_client (ipoib_client.c) and the control work (ipoib_ctl.c) call these functions,
- * under RTNL. An interface is taken apart without it.
+ * Callers are the entry points of the stack (ipoib_main.c, ipoib_netlink.c, ipoib_sysfs.c), the
+ * ib_client (ipoib_client.c) and the control work (ipoib_ctl.c), all under RTNL. The removal
+ * completes without RTNL.
  */
 #include <linux/rtnetlink.h>
 #include <rdma/ib_cache.h>
 
 #include "ipoib.h"
 
-/* Takes interfaces apart. */
+/* Completes the removal of interfaces. */
 static struct workqueue_struct *ipoib_dev_wq;
 
 /* ---- address ---- */
@@ -22,22 +21,21 @@ static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
 {
 	struct ipoib_lladdr addr;
 
-	/* The flags say what connections are offered (RFC 4755 section 3.1, C7). */
+	/* Transports that are accepted (RFC 4755 section 3.1, C7) */
 	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->qpn, &priv->local_gid);
 	dev_addr_set(priv->netdev, (const u8 *)&addr);
-	/* The core copies it once, at registration; the prefix of the port's GID may change. */
+	/* The core copies it once, at registration, but the prefix of the GID may change. */
 	if (!priv->admin_guid)
 		memcpy(priv->netdev->perm_addr, &addr, sizeof(addr));
 }
 
 /*
- * Derive link-layer and broadcast address. The interface is stopped; GID, QPN and P_Key
- * are known.
+ * Set link-layer and broadcast address from GID, QPN and P_Key, RFC 4391 section 4 (U4 to U9). The
+ * interface is stopped; RTNL held, or before registration.
  *
- * For the latter see RFC 4391 section 4 (U4 to U9). The administrator gives the
- * link another scope by the broadcast address (U15); the rest of that address is
- * not for him to choose. Receiving and the works of groups go by the MGID, so it
- * does not change while they run. RTNL held, or before registration.
+ * An administrator sets the scope of the link by the broadcast address (U15), and nothing else of
+ * that address. Receiving and the works of groups use the MGID, so it does not change while they
+ * run.
  */
 static void ipoib_dev_set_address(struct ipoib_dev *priv)
 {
@@ -47,7 +45,7 @@ static void ipoib_dev_set_address(struct ipoib_dev *priv)
 	struct ipoib_lladdr addr;
 
 	ipoib_dev_set_lladdr(priv);
-	/* The scope stays once there is one. */
+	/* A scope that is set stays. */
 	ipoib_mgid_broadcast(&priv->broadcast_mgid,
 			     mgid->flags_scope & 0xf ?: IPOIB_SCOPE_LINK_LOCAL, priv->pkey);
 	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &priv->broadcast_mgid);
@@ -55,11 +53,11 @@ static void ipoib_dev_set_address(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_dev_address_moved - whether the broadcast address was changed from outside
+ * ipoib_dev_address_moved - check whether the stack has set another broadcast address
  * @priv: the interface
  *
  * Context: RTNL held
- * Return: true if it is not the one the driver works with
+ * Return: true if so
  */
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv)
 {
@@ -69,11 +67,11 @@ bool ipoib_dev_address_moved(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_dev_change_address - GID, P_Key or scope of a registered interface changed
+ * ipoib_dev_change_address - apply a change of GID, P_Key or scope to a registered interface
  * @priv: the interface, stopped
  *
- * The stack derives the link-layer addresses of its groups from the broadcast
- * address, so it has to take them back first and make them anew.
+ * The stack derives the link-layer addresses of its groups from the broadcast address: it removes
+ * them first, and adds them again.
  *
  * Context: RTNL held
  */
@@ -88,21 +86,20 @@ void ipoib_dev_change_address(struct ipoib_dev *priv)
 	call_netdevice_notifiers(NETDEV_CHANGEADDR, dev);
 }
 
-/* The GID that an administrator gave, with the prefix of the subnet. */
+/* Set the GUID of an administrator; the prefix is that of the subnet. */
 static void ipoib_dev_take_guid(struct ipoib_dev *priv, __be64 guid)
 {
-	/* The port's own is followed when it changes. */
+	/* A GID equal to that of the port follows the port. */
 	priv->admin_guid = guid == priv->port_guid ? 0 : guid;
 }
 
 /**
- * ipoib_dev_set_guid - an administrator gives the interface another link-layer address
+ * ipoib_dev_set_guid - set the link-layer address
  * @priv: the interface, stopped, of an InfiniBand port
- * @addr: the address; but for the GUID it has to be as it is
+ * @addr: the address; only its GUID may differ from the present one
  *
- * The subnet manager gives the port further GIDs, as an alias GUID of a virtual function
- * is one. One that the port has not got yet is taken: groups are joined once it has.
- * Children follow.
+ * The subnet manager assigns further GIDs to a port, such as the alias GUID of a virtual function.
+ * A GID that the port lacks is accepted: groups are joined once it is there. Children follow.
  *
  * Context: RTNL held
  * Return: 0, -EOPNOTSUPP on a RoCE port, or -EINVAL
@@ -141,7 +138,7 @@ int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
 /* ---- MTU ---- */
 
 /**
- * ipoib_dev_mtu - the administrator's wish, as far as the mode and the link allow
+ * ipoib_dev_mtu - MTU as requested by the administrator, bounded by mode and link
  * @priv: the interface
  *
  * Context: RTNL held, or before registration
@@ -155,14 +152,13 @@ unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_dev_fit_mtu - have the MTU follow mode and link
+ * ipoib_dev_fit_mtu - adjust the MTU to mode and link
  * @priv: the interface
  *
- * The administrator's wish is kept, whatever can be done now: when more is
- * possible again, it is done.
+ * The requested MTU is kept, and applied as soon as mode and link allow it.
  *
  * Context: RTNL held
- * Return: 0, or the error of the notifier that refused
+ * Return: 0, or the error of a notifier that refused
  */
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
 {
@@ -179,7 +175,7 @@ int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
 
 /* ---- port ---- */
 
-/* What is not known now stays as it was. */
+/* MTU of a port; the previous one while that is unknown */
 static unsigned int ipoib_port_mtu(const struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	return port->mtu ?: priv->port_mtu ?: port->max_mtu;
@@ -191,9 +187,9 @@ static bool ipoib_port_pkey_valid(u16 pkey)
 }
 
 /**
- * ipoib_port_choose_gid - the GID of the interface is GID 0, unless another was chosen
+ * ipoib_port_choose_gid - replace the GID of a port by that of the administrator, if there is one
  * @priv: the interface
- * @port: the port as it was read; its GID changes
+ * @port: attributes of the port
  *
  * Context: RTNL held, or before registration
  */
@@ -205,12 +201,12 @@ void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port)
 }
 
 /**
- * ipoib_port_changed - whether the QP or the address of an interface is out of date
+ * ipoib_port_changed - check whether attributes of the port require a restart
  * @priv: the interface
- * @port: the port as it was read
+ * @port: attributes of the port
  *
  * Context: RTNL held
- * Return: true if something changed that one of them depends on
+ * Return: true if QP or address depend on a changed attribute
  */
 bool ipoib_port_changed(const struct ipoib_dev *priv, const struct ipoib_port *port)
 {
@@ -240,7 +236,7 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv, const struct ipoib_port
 		return;
 	}
 	priv->pkey_index = port->pkey_index;
-	/* Also of a running link, whose P_Key stays the same by that. */
+	/* Also for a running link that keeps its P_Key, with limited membership. */
 	if (limited && (!priv->pkey_limited || priv->pkey != (pkey | IPOIB_PKEY_FULL)))
 		netdev_warn(priv->netdev, "port is a limited member of partition %#06x\n", pkey);
 	priv->pkey_limited = limited;
@@ -249,9 +245,9 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv, const struct ipoib_port
 }
 
 /**
- * ipoib_port_take - note what was read of a port
- * @priv: the interface; stopped if ipoib_port_changed() says so
- * @port: the port as it was read
+ * ipoib_port_take - apply attributes of the port
+ * @priv: the interface; stopped if ipoib_port_changed() returned true
+ * @port: attributes of the port
  *
  * Context: RTNL held, or before registration
  */
@@ -263,16 +259,16 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 	WRITE_ONCE(priv->local_lid, port->lid);
 	lmc_changed = priv->lmc != port->lmc;
 	WRITE_ONCE(priv->lmc, port->lmc);
-	/* Connections have the numbers of ports of before. */
+	/* Connections have keys of ports by the old LMC. */
 	if (lmc_changed && ipoib_has_cm(priv))
 		ipoib_cm_flush(priv);
 	priv->max_mtu = port->max_mtu;
-	/* The length of frames is checked against the MTU of the link, which is no more. */
+	/* The net device of the HCA is made for the MTU of the link. */
 	if (priv->rn)
 		WRITE_ONCE(priv->rn->mtu, priv->max_mtu);
 	WRITE_ONCE(priv->link_mbps, port->mbps);
 	WRITE_ONCE(priv->port_mtu, ipoib_port_mtu(priv, port));
-	/* NAPI compares with it, and is off if it changes */
+	/* The handler compares with it, and is disabled. */
 	if (memcmp(&priv->local_gid, &port->gid, sizeof(port->gid)))
 		priv->local_gid = port->gid;
 	priv->gid_entry = port->gid_entry;
@@ -282,8 +278,8 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 /* ---- up and down ---- */
 
 /**
- * ipoib_dev_down - stop what ipoib_dev_up() started
- * @priv: the interface, up or not
+ * ipoib_dev_down - undo ipoib_dev_up(), also half of it
+ * @priv: the interface
  *
  * Context: RTNL held
  */
@@ -293,13 +289,13 @@ void ipoib_dev_down(struct ipoib_dev *priv)
 	if (!test_and_clear_bit(IPOIB_FLAG_UP, &priv->flags))
 		return;
 	netif_carrier_off(priv->netdev);
-	/* Takes each transmit lock: after this no sender is under way. */
+	/* Takes each transmit lock: no sender is left behind it. */
 	netif_tx_disable(priv->netdev);
 	if (ipoib_has_cm(priv))
 		ipoib_cm_stop(priv);
 	ipoib_mcast_stop(priv);
 	ipoib_neigh_stop(priv);
-	/* Works of the above have rejected frames until here. */
+	/* After the works above, which report MTUs. */
 	ipoib_pmtu_stop(priv);
 	if (priv->fabric->stop)
 		priv->fabric->stop(priv);
@@ -310,8 +306,7 @@ void ipoib_dev_down(struct ipoib_dev *priv)
  * ipoib_dev_up - start QP, groups and paths
  * @priv: the interface
  *
- * Without a valid P_Key nothing is started: the interface stays without
- * carrier until an event announces one (U21).
+ * Without a valid P_Key nothing starts: no carrier until an event reports the P_Key (U21).
  *
  * Context: RTNL held
  * Return: 0, or a negative error with everything stopped
@@ -338,8 +333,8 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 	}
 	set_bit(IPOIB_FLAG_UP, &priv->flags);
 	/*
-	 * Wakes, not starts: the stack does not empty the queueing discipline if it has
-	 * not seen that the carrier was off, and only this has what is in it sent.
+	 * Wake the queues, not start them: only a wake has the stack send its qdiscs if it has
+	 * not noticed the loss of carrier.
 	 */
 	netif_tx_wake_all_queues(priv->netdev);
 	if (priv->fabric->start)
@@ -360,18 +355,16 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 /**
  * ipoib_dev_set_mode - switch between datagram and connected mode
  * @priv: the interface
- * @on: connected mode; else datagram mode
+ * @on: connected mode
  *
- * Without a wish of the administrator's the MTU becomes the largest of the mode:
- * 65520 in connected mode, as it always has under Linux (RFC 4755 would have
- * 2044, C24), that of the broadcast group in datagram mode.
+ * Without a request of the administrator the MTU becomes the largest of the mode: 65520 in
+ * connected mode, as with the kernel's driver (RFC 4755 has 2044, C24), that of the broadcast group
+ * in datagram mode.
  *
- * All is done when this returns, or nothing. What is left of connections is
- * taken apart later.
+ * The change is complete on return, or nothing has changed. Connections are taken apart later.
  *
  * Context: RTNL held
- * Return: 0; -EOPNOTSUPP if there is no connected mode here, or the error of a notifier
- * that refused the MTU
+ * Return: 0; -EOPNOTSUPP without connected mode, or the error of a notifier that refused the MTU
  */
 int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 {
@@ -403,11 +396,11 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 }
 
 /**
- * ipoib_dev_set_transport - choose the transports of connected mode
+ * ipoib_dev_set_transport - set cm_transport
  * @priv: the interface
- * @word: one of those of the module's parameter cm_transport
+ * @word: see ipoib_cm_transport_set()
  *
- * Neighbours learn of it from the flags of the address.
+ * Neighbours see it in the flags of the address.
  *
  * Context: RTNL held
  * Return: 0 or a negative error, see ipoib_cm_transport_set()
@@ -425,11 +418,11 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 	return 0;
 }
 
-/* ---- made and destroyed ---- */
+/* ---- creation and removal ---- */
 
 /**
- * ipoib_dev_port_going - the address of the Ethernet port is about to change
- * @priv: the interface; goes down, and holds no entry of the GID table
+ * ipoib_dev_port_going - prepare for a change of the address of the Ethernet port
+ * @priv: the interface; goes down, and releases its entries of the GID table
  *
  * Context: RTNL held
  */
@@ -476,7 +469,7 @@ static void ipoib_dev_exit_tables(struct ipoib_dev *priv)
 	destroy_workqueue(priv->wq);
 }
 
-/* All that an interface consists of, before registration. Nothing is made if it fails. */
+/* Create all parts of an interface, before registration; all or none. */
 static int ipoib_dev_init(struct ipoib_dev *priv)
 {
 	struct ipoib_port port = {};
@@ -521,24 +514,24 @@ exit_tables:
 	return err;
 }
 
-/* Undo ipoib_dev_init(), of an interface without children: without RTNL if it was registered. */
+/* Undo ipoib_dev_init(), of an interface without children; without RTNL if it was registered. */
 static void ipoib_dev_exit(struct ipoib_dev *priv)
 {
-	/* Nothing can be started any more; what is under way is waited for. */
+	/* Nothing can be posted any more. */
 	cancel_delayed_work_sync(&priv->ctl.work);
 	ipoib_dev_put_query(priv);
 	wait_for_completion(&priv->queries_done);
 	if (ipoib_has_cm(priv))
 		ipoib_cm_exit(priv);
 	ipoib_ud_exit(priv);
-	/* The QP may have asked for something until it was destroyed. */
+	/* Events of the QP may have posted it until the QP was destroyed. */
 	cancel_delayed_work_sync(&priv->ctl.work);
-	/* Connections have used it until their works had ended. */
+	/* Last: works of connections use it. */
 	priv->fabric->exit(priv);
 	ipoib_dev_exit_tables(priv);
 }
 
-/* What registration needs to know of an interface, after ipoib_dev_init(). */
+/* Attributes for the registration, after ipoib_dev_init() */
 static void ipoib_dev_setup(struct ipoib_dev *priv)
 {
 	struct net_device *dev = priv->netdev;
@@ -555,10 +548,10 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 		netif_set_tso_max_segs(dev, priv->txq->max_segs);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;
-	/* More are used once they are asked for. The HCA's own net device has set how many. */
+	/* One until `ethtool -L`. The HCA's own net device has set its number. */
 	if (!priv->rn)
 		netif_set_real_num_queues(dev, 1, 1);
-	/* What is made by hand is virtual, and has the numbers of nothing. */
+	/* An interface that was created by rtnetlink is virtual, without dev_id and dev_port. */
 	if (priv->lower)
 		return;
 	dev->dev_port = priv->port - 1;
@@ -574,7 +567,7 @@ static void ipoib_dev_free(struct work_struct *work)
 
 	ipoib_dev_exit(priv);
 	ipoib_rn_free(priv);
-	/* Now the parent, or the HCA, may go. */
+	/* Parent and HCA may go now. */
 	if (parent)
 		ipoib_dev_put_query(parent);
 	else if (atomic_dec_and_test(users))
@@ -582,8 +575,8 @@ static void ipoib_dev_free(struct work_struct *work)
 }
 
 /*
- * The interface was unregistered, and its last user has gone. ipoib_dev_exit() waits for
- * the control work, which may be what has unregistered it and calls this.
+ * Last user of an unregistered interface. ipoib_dev_exit() waits for the control work, which may be
+ * the caller of this: so it runs in a work.
  */
 static void ipoib_dev_gone(struct net_device *dev)
 {
@@ -593,16 +586,15 @@ static void ipoib_dev_gone(struct net_device *dev)
 }
 
 /**
- * ipoib_dev_add - make an interface of a fresh net_device, and register it
- * @priv: the interface, of a net_device made with ipoib_link_ops.setup, whose MTU is the one that
- *	the administrator asks for, or 0. &ipoib_dev.hca and @port are set, @lower if there
- *	is one, and @parent and @pkey of a child
+ * ipoib_dev_add - create and register an interface
+ * @priv: the interface, of a net_device made with ipoib_link_ops.setup; its MTU is the requested
+ *	one, or 0. &ipoib_dev.hca and @port are set, @lower on RoCE, @parent and @pkey of a child
  * @connected: start in connected mode
  * @extack: for the cause of a failure, or NULL
  *
  * Context: RTNL held
- * Return: 0; -EOPNOTSUPP if there is no connected mode here; -EINVAL if the port cannot do the
- * MTU; or another negative error. The caller frees the net_device if this fails
+ * Return: 0; -EOPNOTSUPP without connected mode; -EINVAL if the port does not allow the MTU; or
+ * another negative error, and the caller frees the net_device
  */
 int ipoib_dev_add(struct ipoib_dev *priv, bool connected, struct netlink_ext_ack *extack)
 {
@@ -646,23 +638,22 @@ int ipoib_dev_add(struct ipoib_dev *priv, bool connected, struct netlink_ext_ack
 	INIT_WORK(&priv->free_work, ipoib_dev_free);
 	dev->priv_destructor = ipoib_dev_gone;
 	list_add_tail_rcu(&priv->list, &priv->hca->devs);
-	/* An event may have come before it was in the list. */
+	/* Events before the listing were missed. */
 	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 	return 0;
 
 exit:
-	/* The control work, which takes RTNL, was not posted before the interface was listed. */
+	/* The control work needs RTNL, and was not posted before the listing. */
 	ipoib_dev_exit(priv);
 	return err;
 }
 
 /**
- * ipoib_dev_add_child - make a further interface on a port, on the link of a partition
- * @parent: the interface of the port, an InfiniBand port. They share the port: QP, groups, paths
- *	and connections of the child are its own
- * @dev: made with ipoib_link_ops.setup; the caller frees it if this fails. Its MTU is the one
- *	that the administrator asks for, or 0
- * @pkey: P_Key; that the port does not have it now is no failure
+ * ipoib_dev_add_child - create an interface on the port of another, for a partition
+ * @parent: the interface of an InfiniBand port; QP, groups, paths and connections are not shared
+ * @dev: net_device made with ipoib_link_ops.setup, freed by the caller after a failure; its MTU is
+ *	the requested one, or 0
+ * @pkey: P_Key, which the port may lack
  * @connected: start in connected mode
  * @extack: for the cause of a failure, or NULL
  *
@@ -691,9 +682,9 @@ int ipoib_dev_add_child(struct ipoib_dev *parent, struct net_device *dev, u16 pk
 /**
  * ipoib_dev_del - unregister an interface
  * @priv: the interface, without children
- * @head: where unregister_netdevice_many() will find it, or NULL to do it at once
+ * @head: list for unregister_netdevice_many(), or NULL to unregister at once
  *
- * Context: RTNL held; it is taken apart when that has been released
+ * Context: RTNL held; the removal completes after its release
  */
 void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
 {
@@ -702,22 +693,14 @@ void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
 	unregister_netdevice_queue(priv->netdev, head);
 }
 
-/**
- * ipoib_dev_register - make what interfaces are taken apart with
- *
- * Return: 0 or -ENOMEM
- */
+/* Create the workqueue of removals. Returns 0 or -ENOMEM. */
 int ipoib_dev_register(void)
 {
 	ipoib_dev_wq = alloc_workqueue("ipoib_dev", WQ_UNBOUND, 0);
 	return ipoib_dev_wq ? 0 : -ENOMEM;
 }
 
-/**
- * ipoib_dev_unregister - wait for the last interface
- *
- * Context: process; there is no interface any more
- */
+/* Wait for the last removal. No interface is registered. */
 void ipoib_dev_unregister(void)
 {
 	destroy_workqueue(ipoib_dev_wq);

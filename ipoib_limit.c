@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The limit of outstanding queries to the fabric.
+ * Limit of outstanding queries to the fabric.
  *
- * After an event that all nodes see, such as a new SM, each of them joins all its
- * groups and looks up all its paths again. The SA of a large fabric drops what it
- * cannot take at once, and each node repeats it a second later. So the interfaces of a
- * port together have at most IPOIB_QUERIES_MAX queries for paths and groups outstanding,
- * and what gets no credit for one waits. The broadcast group, the list of all groups,
- * subscriptions to reports and the purges of an interface that is removed take no credit.
+ * After an event that all nodes see, such as a new SM, each node joins all its groups and queries
+ * all its paths. The SA of a large fabric drops requests beyond its capacity, and each node repeats
+ * them a second later. So all interfaces of a port together have at most IPOIB_QUERIES_MAX
+ * outstanding queries for paths and groups; others wait. The broadcast group, the list of all
+ * groups, subscriptions to reports and the purges of a removed interface need no credit.
  *
- * On RoCE there is no SA, but each path query is an entry of the host's neighbour table,
- * which a flood of addresses that do not exist must not fill.
+ * RoCE has no SA, but each path query is an entry of the host's neighbour table, which a flood of
+ * invented addresses must not fill.
  */
 #include "ipoib_limit.h"
 
-/**
- * ipoib_limit_init - initialise a limit
- * @limit: the limit
- * @max: how many queries may be outstanding
- */
+/* Initialise a limit of @max outstanding queries. */
 void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max)
 {
 	unsigned int kind;
@@ -31,12 +26,7 @@ void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max)
 	}
 }
 
-/**
- * ipoib_credit_init - initialise a credit that is not held
- * @credit: the credit
- * @kind: what asks
- * @granted: see &struct ipoib_credit
- */
+/* Initialise a credit that is not held. */
 void ipoib_credit_init(struct ipoib_credit *credit, enum ipoib_credit_kind kind,
 		       void (*granted)(struct ipoib_credit *credit))
 {
@@ -75,13 +65,13 @@ static void ipoib_limit_grant(struct ipoib_limit *limit, enum ipoib_credit_kind 
 }
 
 /**
- * ipoib_credit_get - take a credit, or wait for one
- * @limit: the limit, NULL if there is none
- * @credit: held already, waiting already, or neither
+ * ipoib_credit_get - take a credit, or queue for one
+ * @limit: the limit, or NULL
+ * @credit: the credit, in any state
  *
  * Context: any but hard interrupt
- * Return: true if it is held, and the caller has to call ipoib_credit_put(); false if it
- * waits, and &ipoib_credit.granted will be called unless ipoib_credit_put() is
+ * Return: true if the credit is held, until ipoib_credit_put(); false if it is queued, and
+ * &ipoib_credit.granted follows, unless ipoib_credit_put() comes first
  */
 bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit)
 {
@@ -106,11 +96,11 @@ bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit)
 }
 
 /**
- * ipoib_credit_put - give a credit back, or wait for it no longer
- * @limit: the limit, NULL if there is none
- * @credit: held, waiting or neither
+ * ipoib_credit_put - return a credit, or leave the queue
+ * @limit: the limit, or NULL
+ * @credit: the credit, in any state
  *
- * When this returns &ipoib_credit.granted is not running and will not be called.
+ * On return &ipoib_credit.granted does not run, and will not be called.
  *
  * Context: any but hard interrupt
  */

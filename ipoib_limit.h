@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A limit of outstanding queries to the fabric. What gets no credit waits for one.
+ * Limit of outstanding queries to the fabric. A query needs a credit, and waits for it.
  */
 #ifndef IPOIB_LIMIT_H
 #define IPOIB_LIMIT_H
@@ -8,19 +8,18 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 
-/* Requests of a port that the SA has not answered yet, at most. */
+/* Outstanding requests of a port to the SA, at most */
 #define IPOIB_QUERIES_MAX		16
 /*
- * Of these, what paths leave to groups, as other nodes cause lookups, not joins; and groups to
- * paths, as there may be thousands of groups.
+ * Part of these that paths leave to groups, as other nodes can cause lookups, not joins; and that
+ * groups leave to paths, as there may be thousands of groups
  */
 #define IPOIB_QUERIES_KEPT		4
 
 /**
- * enum ipoib_credit_kind - what asks
- * @IPOIB_CREDIT_GROUP: a group: credits go round in the order of arrival
- * @IPOIB_CREDIT_PATH: a path: the newest has the next credit, so that what a flood has left
- *	does not delay it
+ * enum ipoib_credit_kind - kind of a query
+ * @IPOIB_CREDIT_GROUP: of a group: first come, first served
+ * @IPOIB_CREDIT_PATH: of a path: the newest is served first, so a flood does not delay it
  * @IPOIB_CREDIT_KINDS: number of kinds
  */
 enum ipoib_credit_kind {
@@ -30,12 +29,11 @@ enum ipoib_credit_kind {
 };
 
 /**
- * struct ipoib_credit - a credit of a limit, or one that is waited for
- * @list: in &ipoib_limit.queue while it waits, or empty; under &ipoib_limit.lock
- * @granted: called when it gets the credit that it has waited for, under &ipoib_limit.lock:
- *	it only queues a work
- * @kind: what asks
- * @held: it counts in &ipoib_limit.held; under &ipoib_limit.lock
+ * struct ipoib_credit - a credit, held or waited for
+ * @list: in &ipoib_limit.queue while waiting; under &ipoib_limit.lock
+ * @granted: called with &ipoib_limit.lock held when the wait ends; it only queues a work
+ * @kind: kind of the query
+ * @held: counts in &ipoib_limit.held; under &ipoib_limit.lock
  */
 struct ipoib_credit {
 	struct list_head list;
@@ -46,14 +44,14 @@ struct ipoib_credit {
 
 /**
  * struct ipoib_limit - limit of outstanding queries to the fabric
- * @lock: protects the rest
- * @max: how many there may be
- * @held: how many are outstanding, by kind
- * @queue: &struct ipoib_credit that wait, by kind; each credit that is put goes to the
- *	first of those for which there is room
+ * @lock: protects the other fields
+ * @max: limit
+ * @held: outstanding queries, by kind
+ * @queue: waiting &struct ipoib_credit, by kind; a credit that is put goes to the first for which
+ *	there is room
  */
 struct ipoib_limit {
-	spinlock_t lock; /* all of it */
+	spinlock_t lock; /* all fields below */
 	unsigned int max;
 	unsigned int held[IPOIB_CREDIT_KINDS];
 	struct list_head queue[IPOIB_CREDIT_KINDS];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * rtnetlink: what `ip -d link` shows of an interface, what of it can be changed there, children,
- * and interfaces on RoCE ports. Policy stays in ipoib_dev.c and ipoib_client.c; this file
- * translates.
+ * rtnetlink: attributes of an interface for `ip -d link`, their change, children, and interfaces on
+ * RoCE ports. ipoib_dev.c and ipoib_client.c have the policy.
  */
 #include <linux/if_link.h>
 #include <net/rtnetlink.h>
@@ -98,7 +97,7 @@ static int ipoib_link_add(struct net_device *dev, struct net *net,
 		IPOIB_SET_ERR_MSG_FMT(extack, "the P_Key is not in the table of the port yet",
 				      "P_Key %#06x is not in the table of port %u yet",
 				      priv->pkey, priv->port);
-	/* No error: systemd-networkd always gives one. */
+	/* Ignored: systemd-networkd always sends an address. */
 	else if (tb[IFLA_ADDRESS])
 		NL_SET_ERR_MSG(extack, "the address given is ignored: it follows from GID and QPN");
 	return 0;
@@ -129,13 +128,13 @@ static int ipoib_link_change(struct net_device *dev, struct nlattr *tb[], struct
 		else if (err)
 			NL_SET_ERR_MSG(extack, "the MTU of the mode was refused");
 	}
-	/* Last, for it cannot fail: all is done or nothing. */
+	/* Last, as it cannot fail: all or nothing. */
 	if (!err && data[IFLA_IPOIB_UMCAST])
 		ipoib_mcast_set_umcast(priv, nla_get_u16(data[IFLA_IPOIB_UMCAST]));
 	return err;
 }
 
-/* The interface of an InfiniBand port stays as long as the port: nothing to delete. */
+/* The interface of an InfiniBand port lives as long as the port. */
 static void ipoib_link_del(struct net_device *dev, struct list_head *head)
 {
 	struct ipoib_dev *priv = ipoib_priv(dev);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files in /sys/class/net/<interface>/: mode, cm_transport, pkey and umcast; of a parent
- * create_child and delete_child, of a child parent.
+ * Files in /sys/class/net/<interface>/: mode, cm_transport, pkey and umcast; create_child and
+ * delete_child of a parent, parent of a child.
  */
 #include <linux/capability.h>
 #include <linux/rtnetlink.h>
@@ -10,8 +10,8 @@
 #include "ipoib.h"
 
 /*
- * The files belong to root of the user namespace that owns the network namespace, which
- * need not have the capability. Removing the interface holds RTNL while it waits for them.
+ * The files belong to root of the user namespace of the network namespace: check the capability.
+ * The removal of the interface holds RTNL and waits for this function: do not wait for RTNL.
  */
 static ssize_t ipoib_sysfs_store(struct device *d, const char *buf, size_t count,
 				 int (*set)(struct ipoib_dev *priv, const char *buf))
@@ -90,8 +90,8 @@ IPOIB_SYSFS_STORE(umcast, ipoib_sysfs_set_umcast)
 static DEVICE_ATTR_RW(umcast);
 
 /*
- * A P_Key as the kernel's driver takes it: any notation, with or without bit 15, and
- * whatever text behind the number.
+ * Parse a P_Key as the kernel's driver does: any notation, with or without bit 15, and any text
+ * behind the number.
  */
 static int ipoib_sysfs_pkey(const char *buf, u16 *pkey)
 {
@@ -121,7 +121,7 @@ static bool ipoib_sysfs_is_deleted(const struct ipoib_dev *child)
 	return test_bit(IPOIB_CTL_DELETE, &child->ctl.events);
 }
 
-/* The name has the P_Key as it was written. */
+/* The name has the digits as they were written. */
 static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 {
 	struct ipoib_dev *child;
@@ -156,9 +156,8 @@ IPOIB_SYSFS_STORE(create_child, ipoib_sysfs_make_child)
 static DEVICE_ATTR_WO(create_child);
 
 /*
- * The control work deletes it. To release RTNL after that is to wait for the users of the
- * child, and for RTNL again and again meanwhile. What removes the parent waits, with RTNL
- * held, for the end of this function.
+ * The control work deletes the child: a deletion here would wait for its users, and for RTNL
+ * meanwhile, while the removal of the parent holds RTNL and waits for this function.
  */
 static int ipoib_sysfs_delete_child(struct ipoib_dev *parent, const char *buf)
 {
@@ -184,7 +183,7 @@ static ssize_t parent_show(struct device *d, struct device_attribute *attr, char
 	const struct ipoib_dev *priv = ipoib_priv(to_net_dev(d));
 	ssize_t len;
 
-	/* As in ipoib_sysfs_store(); the name changes under RTNL. */
+	/* As in ipoib_sysfs_store(); RTNL protects the name. */
 	if (!rtnl_trylock())
 		return restart_syscall();
 	len = sysfs_emit(buf, "%s\n", priv->parent->netdev->name);
@@ -195,9 +194,9 @@ static ssize_t parent_show(struct device *d, struct device_attribute *attr, char
 static DEVICE_ATTR_RO(parent);
 
 /*
- * A group for each kind, and none with .is_visible: when an interface moves to a network
- * namespace of another user namespace, older kernels change the owner of its files up to
- * the first hidden one only, and warn.
+ * A group for each kind, without .is_visible: when an interface moves to the namespace of another
+ * user namespace, older kernels change the owner of files up to the first hidden file only, and
+ * warn.
  */
 #define IPOIB_SYSFS_GROUP(kind, ...)							\
 	const struct attribute_group ipoib_sysfs_##kind##_group = {			\
