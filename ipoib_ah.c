@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address handles: a send in flight uses its handle, so a retired handle is destroyed only
- * once no slot of the ring names it.
+ * Address handles. A send in flight uses its handle: a retired handle is destroyed once no slot of
+ * a ring names it.
  */
 #include <linux/slab.h>
 
@@ -16,7 +16,7 @@ static void ipoib_ah_free(struct ipoib_ah *ah)
 /**
  * ipoib_ah_create - create an address handle
  * @priv: the interface
- * @attr: where to; consumed
+ * @attr: destination; consumed
  *
  * Context: may sleep
  * Return: the handle, owned by the caller until it is published, or ERR_PTR()
@@ -45,9 +45,9 @@ destroy_attr:
 }
 
 /**
- * ipoib_ah_retire - destroy an address handle once it is not used any more
+ * ipoib_ah_retire - destroy an address handle once no send uses it
  * @priv: the interface
- * @ah: handle that no new reader can find, or NULL
+ * @ah: unpublished handle, or NULL
  *
  * Context: any but hard interrupt
  */
@@ -62,9 +62,8 @@ void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
 }
 
 /*
- * Find the handles that sends in flight use, and note it in them.
- *
- * The transmit lock keeps the head and the slots behind the tail as they are.
+ * Mark the handles of sends in flight. The transmit lock protects the head of the ring and the
+ * slots behind its tail.
  */
 static void ipoib_ah_in_flight(struct ipoib_txq *txq)
 {
@@ -74,7 +73,7 @@ static void ipoib_ah_in_flight(struct ipoib_txq *txq)
 	local_bh_disable();
 	__netif_tx_lock(txq->nq, smp_processor_id());
 	WRITE_ONCE(txq->retires, true);
-	/* Pairs with ipoib_ud_tx_poll(): sends in flight now start the work as they complete. */
+	/* Pairs with ipoib_ud_tx_poll(): completions of these sends queue the work from now on. */
 	smp_mb();
 	for (i = READ_ONCE(ring->tail); i != ring->head; i++)
 		ring->slots[i & ring->mask].ah->in_flight = true;
@@ -83,15 +82,13 @@ static void ipoib_ah_in_flight(struct ipoib_txq *txq)
 }
 
 /**
- * ipoib_ah_reap - destroy the retired address handles that no send in flight uses
+ * ipoib_ah_reap - destroy the retired address handles that no send uses
  * @work: &ipoib_ahs.work
  *
- * Sends that asked for no completion keep their slots until a later one is completed. The
- * handler of completions starts this again then; an idle interface keeps the handles of its
- * last sends.
+ * Unsignalled sends keep their slots until a later completion, whose handler queues this work
+ * again. An idle interface keeps the handles of its last sends.
  *
- * Context: process; waits for grace periods, so it has no place on the ordered
- * queue of the interface
+ * Context: process; waits for grace periods, so not on the ordered queue of the interface
  */
 void ipoib_ah_reap(struct work_struct *work)
 {
@@ -105,7 +102,7 @@ void ipoib_ah_reap(struct work_struct *work)
 	spin_unlock_bh(&priv->ah.lock);
 	if (list_empty(&dead))
 		return;
-	/* After this, each sender that had read a pointer to one of them has filled its slot. */
+	/* Each sender that has read a pointer to a handle has filled its slot after this. */
 	synchronize_net();
 	list_for_each_entry(ah, &dead, list)
 		ah->in_flight = false;
@@ -126,7 +123,7 @@ void ipoib_ah_reap(struct work_struct *work)
 
 /**
  * ipoib_ah_free_all - destroy all retired address handles
- * @priv: an interface whose work of handles has been cancelled, and whose QP has gone
+ * @priv: an interface without a QP, whose work of handles is cancelled
  *
  * Context: may sleep
  */

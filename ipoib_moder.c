@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moderation of receive completions: they are reported later, and several at a time, as the
- * administrator has set it, or by the rate of what is received (lib/dim). The HCA does that, or,
- * where it cannot, a timer: a handler that has found something looks again after a while and
- * arms the CQ when it finds nothing.
+ * Interrupt moderation of receives: later reports of more completions, as set by the administrator
+ * or by the rate (lib/dim). The HCA moderates or, if it cannot, a timer: a handler that has found
+ * completions runs again after a delay, and arms the CQ once it finds none.
  */
 #include <rdma/ib_verbs.h>
 
 #include "ipoib_moder.h"
 
-/* Microseconds, the longest time that lib/dim may choose, by its own profiles as well. */
+/* Longest delay that lib/dim may choose, also by its own profiles, in microseconds */
 #define IPOIB_MODER_MAX	256
 
 /*
- * What lib/dim chooses among where a timer moderates, in microseconds. A first step below the
- * distance of packets would change nothing, and end the search.
+ * Profiles of lib/dim for the timer, in microseconds. A first step shorter than the distance of
+ * packets would have no effect, and end the search.
  */
 static const u16 ipoib_moder_usecs[NET_DIM_PARAMS_NUM_PROFILES] = {
 	0, 64, 128, 192, IPOIB_MODER_MAX,
 };
 
-/* As it is set, or as lib/dim has chosen. */
+/* Apply the settings, or the profile of lib/dim. */
 static int ipoib_moder_apply(struct ipoib_moder *moder)
 {
 	const struct ipoib_moderation *setting = moder->setting;
@@ -48,14 +47,14 @@ static void ipoib_moder_work(struct work_struct *work)
 {
 	struct ipoib_moder *moder = container_of(work, struct ipoib_moder, dim.work);
 
-	/* An HCA that refuses keeps what it has, and is asked again with the next choice. */
+	/* An HCA that refuses keeps its setting until the next choice. */
 	ipoib_moder_apply(moder);
 	WRITE_ONCE(moder->dim.state, DIM_START_MEASURE);
 }
 
 /*
- * Have lib/dim compare the rates with the last ones, each DIM_NEVENTS events. When packets are
- * further apart than the longest time that it may choose, nothing is gained by any.
+ * Compare the rates with the last ones, each DIM_NEVENTS events. Packets at a greater distance than
+ * the longest delay gain nothing by any profile.
  */
 static void ipoib_moder_measure(struct ipoib_moder *moder)
 {
@@ -91,13 +90,13 @@ static enum hrtimer_restart ipoib_moder_timeout(struct hrtimer *timer)
 }
 
 /**
- * ipoib_moder_complete - end a run of the handler
+ * ipoib_moder_complete - complete a run of the handler
  * @moder: of the CQ
  * @done: as for napi_complete_done()
  *
- * It is called again with the next completion, or some time later.
+ * The handler runs again with the next completion, or after the delay.
  *
- * Context: NAPI; last in it
+ * Context: NAPI, last
  */
 void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 {
@@ -116,7 +115,7 @@ void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 }
 
 /**
- * ipoib_moder_update - moderate a CQ as it has been set
+ * ipoib_moder_update - apply new settings to a CQ
  * @moder: of the CQ
  *
  * Context: may sleep
@@ -124,20 +123,20 @@ void ipoib_moder_complete(struct ipoib_moder *moder, int done)
  */
 int ipoib_moder_update(struct ipoib_moder *moder)
 {
-	/* What it has read of the setting is old. */
+	/* It may have read the old settings. */
 	flush_work(&moder->dim.work);
 	return ipoib_moder_apply(moder);
 }
 
 /**
- * ipoib_moder_init - moderate a new CQ as it is set
+ * ipoib_moder_init - begin the moderation of a new CQ
  * @moder: filled in
  * @cq: the CQ
  * @napi: its handler
- * @setting: is there until ipoib_moder_exit()
+ * @setting: valid until ipoib_moder_exit()
  * @most: see &struct ipoib_moder
  *
- * An HCA that refuses has its own way: the setting was tried where it was made.
+ * Errors of the HCA are ignored: the settings were checked when they were made.
  *
  * Context: may sleep
  */
@@ -156,7 +155,7 @@ void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq, struct napi_s
 }
 
 /**
- * ipoib_moder_exit - moderate a CQ no more, before it is destroyed
+ * ipoib_moder_exit - end the moderation of a CQ, before its destruction
  * @moder: of the CQ, whose handler is disabled
  *
  * Context: may sleep

@@ -11,17 +11,16 @@
 struct ib_cq;
 struct napi_struct;
 
-/* Microseconds until a handler runs again if there was no memory for any receive. */
+/* Delay until a handler retries to post receives, in microseconds */
 #define IPOIB_RX_AGAIN		(20 * USEC_PER_MSEC)
 
 /**
- * struct ipoib_moderation - when an HCA reports completions of a CQ
- * @usecs: microseconds after the first of them, at the latest
- * @frames: as soon as there are so many
- * @adaptive: @usecs and @frames do not count: what is received decides
+ * struct ipoib_moderation - settings of interrupt moderation
+ * @usecs: longest delay of a report after the first completion, in microseconds
+ * @frames: completions that cause a report at once
+ * @adaptive: the rate decides, not @usecs and @frames
  *
- * @usecs and @frames both 0: as the HCA has it without being asked. Written with RTNL held,
- * read also without.
+ * @usecs and @frames both 0: the default of the HCA. Written under RTNL, read without.
  */
 struct ipoib_moderation {
 	u16 usecs;
@@ -30,18 +29,18 @@ struct ipoib_moderation {
 };
 
 /**
- * struct ipoib_moder - moderates the completions of one CQ
- * @setting: what the administrator has set
+ * struct ipoib_moder - interrupt moderation of a CQ
+ * @setting: settings of the administrator
  * @cq: the CQ
  * @napi: its handler
- * @dim: measures and chooses a profile; its work applies that. Its state is written by NAPI
- *	and, while the work is due, by the work.
- * @timer: has NAPI look again where the HCA does not moderate, or when memory ran out
- * @usecs: after so many microseconds; 0 if the CQ is armed at once
- * @most: packets of one report, at most: with more the receives that are posted might not last
- * @run: packets since the last of these waits; NAPI only
- * @packets: packets received in all; NAPI only
- * @bytes: octets of them; NAPI only
+ * @dim: measures, and chooses a profile, which its work applies. Its state is written by NAPI or,
+ *	while the work is due, by the work.
+ * @timer: calls the handler again where the HCA does not moderate, or after a lack of memory
+ * @usecs: delay of @timer; 0 if the handler arms the CQ at once
+ * @most: packets without a report, at most: more could exhaust the posted receives
+ * @run: packets since the last report; NAPI only
+ * @packets: packets received; NAPI only
+ * @bytes: octets received; NAPI only
  * @events: completion events and timeouts, modulo 65536
  */
 struct ipoib_moder {
@@ -72,7 +71,7 @@ static inline void ipoib_moder_set(struct ipoib_moderation *setting,
 	WRITE_ONCE(setting->adaptive, to->adaptive);
 }
 
-/* Have the handler run again after @usecs microseconds. Context: bottom halves off. */
+/* Call the handler again after @usecs microseconds. Context: bottom halves off. */
 static inline void ipoib_moder_again(struct ipoib_moder *moder, unsigned int usecs)
 {
 	hrtimer_start(&moder->timer, ns_to_ktime(usecs * NSEC_PER_USEC), HRTIMER_MODE_REL_PINNED);
@@ -84,7 +83,7 @@ static inline void ipoib_moder_event(struct ipoib_moder *moder)
 	WRITE_ONCE(moder->events, moder->events + 1);
 }
 
-/* Count what was received. Context: NAPI. */
+/* Count received packets. Context: NAPI. */
 static inline void ipoib_moder_received(struct ipoib_moder *moder,
 					unsigned int packets, unsigned int bytes)
 {

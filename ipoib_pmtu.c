@@ -2,12 +2,10 @@
 /*
  * Packets too long for their destination.
  *
- * In connected mode the MTU of the interface is larger than what some
- * destinations take: peers without a connection, or with small buffers, and all
- * groups (RFC 4755 section 7.2). A packet that is too long for its destination
- * is dropped, the route to it gets the smaller MTU, and its sender gets an error by
- * ICMP or ICMPv6, sent by a work and without delay. The stack does not limit the rate of
- * these errors; frames that the work does not keep up with are dropped without.
+ * In connected mode the MTU of the interface exceeds that of some destinations: of peers without a
+ * connection, or with small buffers, and of all groups (RFC 4755 section 7.2). Such a packet is
+ * dropped, the route gets the smaller MTU, and a work sends an ICMP or ICMPv6 error to the sender.
+ * The stack does not limit the rate of these errors; the length of the queue does.
  */
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
@@ -16,10 +14,10 @@
 
 #include "ipoib.h"
 
-/* Frames that wait for the work. */
+/* Frames that may wait for the work */
 #define IPOIB_PMTU_QUEUE	64
 
-/* What the destination of a frame that waits takes. */
+/* MTU to report for a waiting frame */
 static unsigned int *ipoib_pmtu_cb(struct sk_buff *skb)
 {
 	return (unsigned int *)skb->cb;
@@ -30,10 +28,10 @@ static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb, unsig
 	const struct ipoib_header *header = (const void *)skb->data;
 	bool v4 = header->encap.proto == htons(ETH_P_IP);
 
-	/* In datagram mode these are leftovers: the MTU of the interface is the limit. */
+	/* Datagram mode: a leftover of connected mode */
 	if (!ipoib_cm_is_on(priv) || (!v4 && header->encap.proto != htons(ETH_P_IPV6)))
 		goto drop;
-	/* The ICMP error needs the network header in place. */
+	/* The ICMP error needs the network header. */
 	skb->protocol = header->encap.proto;
 	skb_pull(skb, IPOIB_HARD_LEN);
 	skb_reset_network_header(skb);
@@ -53,13 +51,13 @@ drop:
 }
 
 /**
- * ipoib_pmtu_reject - drop a frame that is too long and answer by ICMP
+ * ipoib_pmtu_reject - drop a frame that is too long, with an ICMP error
  * @priv: the interface
  * @skb: frame with its &struct ipoib_header; consumed
- * @mtu: what its destination takes
+ * @mtu: MTU to report
  *
- * To answer is to send, perhaps by a queue whose lock the caller holds: that is left to a work.
- * Frames that it does not keep up with are dropped.
+ * A work sends the error, perhaps by a queue whose lock the caller holds. Beyond the limit of the
+ * queue frames are dropped without an error.
  *
  * Context: any but hard interrupt, before ipoib_pmtu_stop(); transmit lock or &ipoib_cm.lock may be
  * held
@@ -88,10 +86,7 @@ static void ipoib_pmtu_work(struct work_struct *work)
 	}
 }
 
-/**
- * ipoib_pmtu_init - make the queue of frames to be answered
- * @priv: the interface
- */
+/* Initialise queue and work. */
 void ipoib_pmtu_init(struct ipoib_dev *priv)
 {
 	skb_queue_head_init(&priv->pmtu.queue);
@@ -99,7 +94,7 @@ void ipoib_pmtu_init(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_pmtu_stop - drop what has not been answered
+ * ipoib_pmtu_stop - drop the queue, and wait for the work
  * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
  *
  * Context: RTNL held; may sleep

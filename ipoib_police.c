@@ -2,12 +2,11 @@
 /*
  * Limit of received ARP and Neighbour Discovery.
  *
- * A frame of these makes the stack keep a neighbour, and the answer needs a path to the GID
- * that it names, so a node that names GIDs at will costs entries and queries. A frame is free
- * if each link-layer address in it has the GID that it came from. Any other takes a token of
- * its source, which is a LID, or on RoCE a GID: a sender chooses neither, but by raw Ethernet
- * frames. A frame that names a multicast GID is dropped: the stack would send unicast to that
- * group.
+ * Each such frame makes the stack keep a neighbour, and the answer needs a path to the GID in it:
+ * invented GIDs cost entries and queries. A frame is free if all its link-layer addresses have the
+ * GID that it came from. Any other frame takes a token of its source, a LID, or a GID on RoCE,
+ * which a sender cannot choose but by raw Ethernet frames. A frame with a multicast GID is dropped:
+ * the stack would send unicast to that group.
  */
 #include <linux/if_arp.h>
 #include <linux/jhash.h>
@@ -17,10 +16,10 @@
 
 #include "ipoib_police.h"
 
-/* Options of a message. One with more is dropped. */
+/* Options of a message, at most; with more it is dropped. */
 #define IPOIB_ND_OPTIONS_MAX	64
 
-/* Where the options of a Neighbour Discovery message begin; 0 for others. */
+/* Offset of the options of a Neighbour Discovery message, 0 for other messages */
 static unsigned int ipoib_nd_head_len(u8 type)
 {
 	switch (type) {
@@ -41,10 +40,10 @@ static unsigned int ipoib_nd_head_len(u8 type)
 /**
  * ipoib_nd_options - find the options of a Neighbour Discovery message
  * @skb: IPv6 frame with its &struct ipoib_header
- * @fragment: set if it is one of several fragments of a packet
+ * @fragment: set if the frame is a fragment of a packet
  *
  * Context: any
- * Return: offset of the options, or 0 if the frame is no such message
+ * Return: offset of the options, or 0 for other messages
  */
 int ipoib_nd_options(const struct sk_buff *skb, bool *fragment)
 {
@@ -79,8 +78,8 @@ static enum ipoib_police_named ipoib_police_compare(const struct ipoib_lladdr *l
 }
 
 /*
- * RFC 4391 section 9.3: each option with a link-layer address, in whatever order. Options in
- * further fragments are not seen here; nodes ignore such messages (RFC 6980 section 5).
+ * Check each option with a link-layer address, in any order (RFC 4391 section 9.3). Nodes ignore
+ * messages with options in further fragments (RFC 6980 section 5).
  */
 static enum ipoib_police_named ipoib_nd_named(const struct sk_buff *skb)
 {
@@ -103,7 +102,7 @@ static enum ipoib_police_named ipoib_nd_named(const struct sk_buff *skb)
 		return IPOIB_NAMED_GROUP;
 	for (n = 0; n <= IPOIB_ND_OPTIONS_MAX; n++) {
 		option = skb_header_pointer(skb, at, 2, &copy);
-		/* The stack takes no message with an option of length 0. */
+		/* The stack ignores messages with an option of length 0. */
 		if (!option || !option->len)
 			return named;
 		if ((option->type == ND_OPT_SOURCE_LL_ADDR ||
@@ -121,12 +120,11 @@ static enum ipoib_police_named ipoib_nd_named(const struct sk_buff *skb)
 }
 
 /**
- * ipoib_police_named - which GIDs the link-layer addresses in a frame have
- * @skb: frame with its &struct ipoib_header, which has the GID that it came from, or zero if that
- *	is not known
+ * ipoib_police_named - classify the GIDs of the link-layer addresses in a frame
+ * @skb: frame with its &struct ipoib_header: the GID of its source, or zero if that is unknown
  *
  * Context: any
- * Return: the worst of them; IPOIB_NAMED_SENDER also if it names none
+ * Return: the worst class; IPOIB_NAMED_SENDER also without an address
  */
 enum ipoib_police_named ipoib_police_named(const struct sk_buff *skb)
 {
@@ -140,20 +138,20 @@ enum ipoib_police_named ipoib_police_named(const struct sk_buff *skb)
 	if (header->encap.proto != htons(ETH_P_ARP))
 		return ipoib_nd_named(skb);
 	packet = skb_header_pointer(skb, IPOIB_HARD_LEN, sizeof(copy), &copy);
-	/* The stack takes no other. */
+	/* The stack ignores other hardware addresses. */
 	if (!packet || packet->arp.ar_hln != sizeof(packet->sender))
 		return IPOIB_NAMED_SENDER;
 	return ipoib_police_compare(&packet->sender, header);
 }
 
 /**
- * ipoib_police_pass - whether a received frame of ARP or Neighbour Discovery may go on
- * @police: the buckets
- * @skb: frame with its &struct ipoib_header, for which ipoib_police_is_for() holds
- * @node: number of the source: its LID without the LMC, or a hash of its address on RoCE
+ * ipoib_police_pass - check a received frame of ARP or Neighbour Discovery
+ * @police: buckets
+ * @skb: frame with its &struct ipoib_header, for which ipoib_police_is_for() is true
+ * @node: source: LID without the LMC bits, or a hash of its address on RoCE
  *
  * Context: any
- * Return: false if it names a group, or another than its source, which has no token for it
+ * Return: false if it has the GID of a group, or of a third node and its source has no token left
  */
 bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb, u32 node)
 {
@@ -165,10 +163,7 @@ bool ipoib_police_pass(struct ipoib_police *police, const struct sk_buff *skb, u
 	return named == IPOIB_NAMED_SENDER;
 }
 
-/**
- * ipoib_police_init - all buckets are full
- * @police: the buckets
- */
+/* Fill all buckets. */
 void ipoib_police_init(struct ipoib_police *police)
 {
 	unsigned int i;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The HCA's own net device (struct rdma_netdev): some HCAs bring the data path of IPoIB, with
- * several queues and NAPI instances of their own.
+ * Net device of the HCA (struct rdma_netdev): some HCAs bring the data path of IPoIB, with queues
+ * and NAPI instances of their own.
  *
- * Its net_device is allocated with the private area of the HCA, and initialised with the operations
- * of verbs in place, which those of the HCA may call. Addresses, groups, paths, connected mode and
- * the carrier stay with this driver, and so do all operations that the stack calls; those of the
- * HCA are called by way of &ipoib_dev.rn_ops, and frames are handed to it with an address handle.
+ * The net_device is allocated with the private area of the HCA. When the HCA initialises it, it has
+ * the operations of verbs, which the HCA may call. Addresses, groups, paths, connected mode and
+ * carrier stay with this driver, and so do the operations that the stack calls: they call those of
+ * the HCA in &ipoib_dev.rn_ops, and send frames with an address handle.
  */
 #include <linux/ethtool.h>
 #include <linux/slab.h>
@@ -15,9 +15,9 @@
 #include "ipoib.h"
 
 /**
- * struct ipoib_rn - an interface over a net device of the HCA's own
+ * struct ipoib_rn - an interface over the net device of an HCA
  * @priv: the interface
- * @ethtool_ops: the HCA's, completed with those of this driver
+ * @ethtool_ops: of the HCA, completed with those of this driver
  */
 struct ipoib_rn {
 	struct ipoib_dev priv;
@@ -25,9 +25,9 @@ struct ipoib_rn {
 };
 
 /*
- * Number, sizes and moderation are of the HCA's queues, and counters of both. Those of connections
- * are not set here: this driver's operations may not be called with the lock of the net_device
- * held, which works of connections take under &ipoib_cm.mutex.
+ * Number, sizes and moderation of queues are of the HCA, counters of both. Queues of connections
+ * cannot be set here: the lock of the net_device may be held, and works of connections take it
+ * under &ipoib_cm.mutex.
  */
 static void ipoib_rn_merge_ethtool(struct ethtool_ops *ops, const struct ethtool_ops *own)
 {
@@ -53,7 +53,7 @@ static void ipoib_rn_init_ethtool(struct net_device *dev, const struct ethtool_o
 	dev->ethtool_ops = &area->ethtool_ops;
 }
 
-/* Make the net_device the HCA's own. It has the operations of this driver afterwards. */
+/* Have the HCA initialise the net_device; it has the operations of this driver afterwards. */
 static int ipoib_rn_init(struct net_device *dev, struct ib_device *ca, u32 port,
 			 void (*setup)(struct net_device *dev))
 {
@@ -71,24 +71,24 @@ static int ipoib_rn_init(struct net_device *dev, struct ib_device *ca, u32 port,
 	priv->rn_destructor = dev->priv_destructor;
 	dev->netdev_ops = ops;
 	ipoib_rn_init_ethtool(dev, ethtool_ops);
-	/* The MTU is that of connected mode or of the link. */
+	/* From now on the MTU of the net_device is that of connected mode or of the link. */
 	priv->rn_mtu = dev->mtu;
 	dev->mtu = 0;
 	dev->min_mtu = IPOIB_MTU_MIN;
 	dev->max_mtu = IPOIB_MTU_MAX;
-	/* Whatever becomes of the registration, it is called once, by ipoib_rn_free(). */
+	/* ipoib_rn_free() calls it once, whatever the result of the registration. */
 	dev->priv_destructor = NULL;
 	dev->needs_free_netdev = false;
 	return 0;
 }
 
 /**
- * ipoib_rn_alloc - allocate a net_device of the HCA's own
+ * ipoib_rn_alloc - allocate the net_device of an HCA
  * @ca: HCA
- * @port: a port
+ * @port: port
  * @name: name or pattern
  * @name_assign_type: NET_NAME_
- * @setup: the part of an interface that is the same for all, without its private area
+ * @setup: common setup of interfaces, without the private area
  *
  * Context: may sleep
  * Return: the net_device, for ipoib_rn_free(), or ERR_PTR(): -EOPNOTSUPP if the HCA has none
@@ -125,7 +125,7 @@ free_netdev:
 }
 
 /**
- * ipoib_rn_free - free a net_device, the HCA's own or not
+ * ipoib_rn_free - free a net_device, of the HCA or not
  * @priv: its interface, not registered, and taken apart
  *
  * Context: may sleep
@@ -138,20 +138,20 @@ void ipoib_rn_free(struct ipoib_dev *priv)
 	if (own && priv->rn_destructor)
 		priv->rn_destructor(dev);
 	free_netdev(dev);
-	/* Else it is in the private area. */
+	/* Otherwise it is part of the private area. */
 	if (own)
 		kvfree(container_of(priv, struct ipoib_rn, priv));
 }
 
 /**
- * ipoib_rn_xmit - send a frame by the HCA's own net device
+ * ipoib_rn_xmit - send a frame by the net device of the HCA
  * @txq: the queue
  * @skb: frame with its &struct ipoib_header; consumed
- * @ah: where to, read under RCU; the HCA copies what it needs of it
- * @qpn: the peer's QPN, or IPOIB_MCAST_QPN
+ * @ah: address handle, read under RCU; the HCA copies it
+ * @qpn: QPN of the peer, or IPOIB_MCAST_QPN
  *
- * The HCA stops the queue when it is full. The works that send frames which have waited do not look
- * at that: their frames are dropped here.
+ * The HCA stops a full queue. Works that send waiting frames do not check that, so their frames are
+ * dropped here.
  *
  * Context: transmit lock of the queue held, RCU read side
  */
@@ -172,23 +172,23 @@ void ipoib_rn_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 	if (unlikely(skb_shinfo(skb)->tx_flags))
 		skb_tx_timestamp(skb);
 	/*
-	 * The HCA rings its doorbell when no frame follows, but the last of a bulk may wait for a
-	 * path, be dropped or go to a connection, and there is no way to ring afterwards.
+	 * The HCA delays its doorbell while more frames follow, but the last frame of a bulk may
+	 * wait for a path, be dropped, or go to a connection, and nothing rings afterwards.
 	 */
 	netdev_xmit_set_more(false);
 	priv->rn->send(priv->netdev, skb, ah->ah, qpn);
 }
 
 /**
- * ipoib_rn_set_mtu - have the HCA's own net device take frames of the link
+ * ipoib_rn_set_mtu - set the MTU of the link in the net device of the HCA
  * @priv: the interface
  * @mtu: IP MTU of the link
  *
- * Its queues are opened again for that, and lose what they hold. It has buffers for the largest
- * MTU of the port at first.
+ * Opens its queues anew, which loses their frames. Its first buffers are for the largest MTU of the
+ * port.
  *
- * Context: RTNL held, and the lock of the net_device if that asks for it
- * Return: 0, or a negative error with the MTU as it was
+ * Context: RTNL held, and the lock of the net_device if it requires that
+ * Return: 0, or a negative error with the old MTU
  */
 int ipoib_rn_set_mtu(struct ipoib_dev *priv, unsigned int mtu)
 {
@@ -199,7 +199,7 @@ int ipoib_rn_set_mtu(struct ipoib_dev *priv, unsigned int mtu)
 	if (!priv->rn_ops->ndo_change_mtu || priv->rn_mtu == mtu)
 		return 0;
 	err = priv->rn_ops->ndo_change_mtu(dev, mtu);
-	/* The MTU of the interface is the administrator's, or that of connected mode. */
+	/* Restore the MTU of the interface: the administrator's, or that of connected mode. */
 	WRITE_ONCE(dev->mtu, was);
 	if (!err)
 		priv->rn_mtu = mtu;
@@ -207,7 +207,7 @@ int ipoib_rn_set_mtu(struct ipoib_dev *priv, unsigned int mtu)
 }
 
 /**
- * ipoib_rn_stats - add what the HCA's own net device has counted
+ * ipoib_rn_stats - add the counters of the net device of the HCA
  * @priv: the interface
  * @stats: zero
  */

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The one place where the tracepoints of ipoib_trace.h are defined.
- */
+/* Definition of the tracepoints in ipoib_trace.h */
 #define CREATE_TRACE_POINTS
 #include "ipoib_trace.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints: dropped frames, and each step of groups, paths and connections.
- *
- * They are in the trace system "ipoib". Nothing on the data path traces
- * unless a frame is dropped.
+ * Tracepoints of the system "ipoib": dropped frames, and each step of groups, paths and
+ * connections. The data path traces dropped frames only.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM ipoib
@@ -20,7 +18,7 @@
 #define IPOIB_STAT_ENUM(stat, name)	TRACE_DEFINE_ENUM(stat);
 #define IPOIB_STAT_SYMBOL(stat, name)	{ stat, name },
 
-/* Programs read names out of the format: they have neither the enum nor a table of the module. */
+/* Programs read the names in the format: they have neither the enum nor a table of the module. */
 IPOIB_STATS(IPOIB_STAT_ENUM)
 TRACE_DEFINE_ENUM(IPOIB_NR_STATS);
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a receive completion of a UD QP and the 40 octets in front of the message
- * say about a frame: its VLAN, its source, its kind of destination, and whether it
- * was sent by this interface.
+ * Receive completion of a UD QP, and the 40 octets in front of the message: VLAN, source and kind
+ * of destination of a frame, and whether it is an own one.
  *
- * Providers differ in which fields of &struct ib_wc they fill in, so this knows what
- * each of them leaves out. It has no side effects and is tested by itself, with the
- * completions of each provider, in tools/testing/kunit/.
+ * Providers fill in different fields of &struct ib_wc; this makes up for the others. It has no side
+ * effects, and is tested with the completions of each provider in tools/testing/kunit/.
  */
 #ifndef IPOIB_WC_H
 #define IPOIB_WC_H
@@ -19,12 +17,12 @@
 #include "ipoib_wire.h"
 
 /**
- * struct ipoib_wc_port - the port and the QP that a frame has come to
- * @roce: it is a RoCE port
+ * struct ipoib_wc_port - port and QP of a received frame
+ * @roce: RoCE port
  * @lmc: LID mask control
  * @lid: LID, 0 on RoCE
- * @qpn: QPN of the QP that sends the own datagrams
- * @gid: GID that they are sent from
+ * @qpn: QPN of the QP that sends own datagrams to groups
+ * @gid: own GID
  * @broadcast_mgid: MGID of the broadcast group
  */
 struct ipoib_wc_port {
@@ -37,10 +35,10 @@ struct ipoib_wc_port {
 };
 
 /**
- * enum ipoib_wc_net - the network header of a frame
- * @IPOIB_WC_NET_NONE: it has none, or it is not known
- * @IPOIB_WC_NET_GRH: a GRH, or the IPv6 header of RoCE v2, which looks the same
- * @IPOIB_WC_NET_IPV4: an IPv4 header, in the last 20 of the 40 octets
+ * enum ipoib_wc_net - network header of a frame
+ * @IPOIB_WC_NET_NONE: none, or unknown
+ * @IPOIB_WC_NET_GRH: GRH, or the IPv6 header of RoCE v2, which has the same form
+ * @IPOIB_WC_NET_IPV4: IPv4 header, in the last 20 of the 40 octets
  */
 enum ipoib_wc_net {
 	IPOIB_WC_NET_NONE,
@@ -49,12 +47,12 @@ enum ipoib_wc_net {
 };
 
 /**
- * struct ipoib_wc_info - what is known of a frame
- * @net: its network header
- * @own: it is an own frame to a group, which the HCA has looped
+ * struct ipoib_wc_info - result of ipoib_wc_read()
+ * @net: network header
+ * @own: an own frame to a group, looped by the HCA
  * @pkt_type: PACKET_HOST, PACKET_MULTICAST or PACKET_BROADCAST
- * @vid: its VLAN, 0 if it has none
- * @sgid: its source, zero if it has no network header; an IPv4 address is mapped
+ * @vid: VLAN, or 0
+ * @sgid: source, zero without a network header; an IPv4 address is mapped
  */
 struct ipoib_wc_info {
 	enum ipoib_wc_net net;
@@ -64,7 +62,7 @@ struct ipoib_wc_info {
 	union ib_gid sgid;
 };
 
-/* The VLAN of a frame without a tag, as mlx4 writes it; the RDMA core takes it so, too. */
+/* VLAN of an untagged frame, for mlx4 and the RDMA core */
 #define IPOIB_WC_UNTAGGED	0xffff
 
 static inline u16 ipoib_wc_vid(const struct ib_wc *wc)
@@ -75,8 +73,8 @@ static inline u16 ipoib_wc_vid(const struct ib_wc *wc)
 }
 
 /*
- * A frame of RoCE always has a network header, though bnxt_re does not set
- * IB_WC_GRH. Neither bnxt_re nor mlx4 reports its type: it follows from the header.
+ * A frame of RoCE always has a network header, although bnxt_re does not set IB_WC_GRH. Neither
+ * bnxt_re nor mlx4 reports its type: the header shows it.
  */
 static inline enum ipoib_wc_net
 ipoib_wc_net(const struct ipoib_wc_port *port, const struct ib_wc *wc,
@@ -98,8 +96,8 @@ ipoib_wc_net(const struct ipoib_wc_port *port, const struct ib_wc *wc,
 }
 
 /*
- * QPN and GID are enough. The LID is for frames without a GRH only: after a change
- * the HCA uses the new one before the driver has read it. On RoCE it is always 0.
+ * Compare QPN and GID. The LID is for frames without a GRH only: after a change the HCA uses the
+ * new LID before the driver has read it. It is always 0 on RoCE.
  */
 static inline bool ipoib_wc_own(const struct ipoib_wc_port *port, const struct ib_wc *wc,
 				const struct ipoib_wc_info *info)
@@ -117,14 +115,14 @@ static inline u8 ipoib_wc_pkt_type(const struct ipoib_wc_port *port, const union
 	if (dgid->raw[0] == 0xff)
 		return memcmp(dgid, &port->broadcast_mgid, sizeof(*dgid)) ?
 		       PACKET_MULTICAST : PACKET_BROADCAST;
-	/* An IPv4 link has one group, that of all nodes. */
+	/* An IPv4 link has a single group, the broadcast group. */
 	return rdma_is_multicast_addr((struct in6_addr *)dgid->raw) ?
 	       PACKET_BROADCAST : PACKET_HOST;
 }
 
 /**
  * ipoib_wc_read - read a receive completion
- * @port: the port that the frame has come to
+ * @port: port and QP of the frame
  * @wc: the completion, successful
  * @hdr: the 40 octets in front of the message
  * @info: filled in
@@ -144,7 +142,7 @@ static inline void ipoib_wc_read(const struct ipoib_wc_port *port, const struct 
 		dgid = hdr->ibgrh.dgid;
 		break;
 	case IPOIB_WC_NET_IPV4:
-		/* It knows IPv4, and does not fail then. */
+		/* Cannot fail for IPv4. */
 		ib_get_gids_from_rdma_hdr(hdr, RDMA_NETWORK_IPV4, &info->sgid, &dgid);
 		break;
 	case IPOIB_WC_NET_NONE:

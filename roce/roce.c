@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RoCE fabric: InfiniBand's transport over UDP and Ethernet, without SM and
- * SA. What those would say follows from rules, Documentation/roce.rst, and from
- * the kernel's own address resolution.
+ * The RoCE fabric: InfiniBand's transport over UDP and Ethernet, without SM and SA. The rules of
+ * Documentation/roce.rst and the kernel's own address resolution take their place.
  *
- * These are operations of ipoib_fabric.h; what each of them owes its callers is said
- * there.
+ * These are operations of ipoib_fabric.h, which has their contracts.
  *
- * A group with a listener is joined on the net_device of the port as well (MLD
- * or IGMP): the IP stack below drops what it has not joined, and so do snooping
- * switches. The stack counts users of an address, so several groups and
- * interfaces may share one. Sending needs no membership.
+ * A group with a listener is joined on the net_device of the port, too (MLD or IGMP): the IP stack
+ * below, and snooping switches, drop frames to other groups. The stack counts the users of an
+ * address, so groups and interfaces may share one. Senders need no membership.
  *
- * A join needs RTNL, for which neither the multicast work nor ndo_stop() may
- * wait. So both put a membership on a list, and a work of its own begins or ends
- * it; no holder of RTNL waits for that work. The work alone moves a membership
- * from @todo to @joined or frees it; ipoib_roce_group_leave() moves it back to
- * @todo. One that the work is busy with, or could not begin, is in neither list.
+ * A join needs RTNL, for which neither the multicast work nor ndo_stop() may wait. They put a
+ * membership on a list, and &ipoib_roce.group_work, for which no holder of RTNL waits, begins or
+ * ends it. The work moves a membership from @todo to @joined, or frees it; ipoib_roce_group_leave()
+ * moves it back to @todo. A membership is in neither list while the work handles it, and after a
+ * failed join.
  *
- * A query for a path has one work, which begins it and ends it: queued first
- * when the path is asked for, and again when the address has been resolved or
- * the query is cancelled, whatever comes first.
+ * A work begins and ends each path query: it is queued for the query, and once more for the answer
+ * or the cancellation, whichever comes first.
  */
 #include <linux/etherdevice.h>
 #include <linux/if_macvlan.h>
@@ -39,54 +35,52 @@
 
 #include "ipoib.h"
 
-/* What the rules of Documentation/roce.rst give every link. */
+/* Parameters of every link, by the rules of Documentation/roce.rst */
 #define IPOIB_ROCE_QKEY		0x80004391
 #define IPOIB_ROCE_HOP_LIMIT	1
-/* A packet is on its way for 4.096 us * 2^13 at most: 34 ms. */
+/* Packet life time: 4.096 us * 2^13, 34 ms */
 #define IPOIB_ROCE_LIFE		13
-/* The one group of a link whose nodes have IPv4 GIDs: 239.255.67.145. */
+/* The group of all groups on a link with IPv4 GIDs: 239.255.67.145 */
 #define IPOIB_ROCE_IPV4_GROUP	0xefff4391
 
 /*
- * Paths of all interfaces that may be looked for at a time. An address that does not
- * answer stays in the host's neighbour table for three times as long as is waited, and
- * the table takes 512 (gc_thresh2) before the kernel has to make room.
+ * Outstanding path queries of all interfaces, at most. An address without an answer occupies the
+ * host's neighbour table three times as long as the query, and the table holds 512 (gc_thresh2)
+ * before the kernel evicts entries.
  */
 #define IPOIB_ROCE_QUERIES_MAX	128
 
-/* Octets of an Ethernet frame that iboe_get_mtu() sets aside for headers. */
+/* Octets of a frame that iboe_get_mtu() reserves for headers */
 #define IPOIB_ROCE_HEADERS	(IB_GRH_BYTES + IB_UDP_BYTES + IB_BTH_BYTES + \
 				 IB_EXT_XRC_BYTES + IB_EXT_ATOMICETH_BYTES + \
 				 IB_ICRC_BYTES)
 
 /*
- * How long the address resolution may take. It sleeps through an answer that
- * comes while the question is being asked, as it does from a neighbour on the
- * same machine, so the first wait is short.
+ * Timeouts of the address resolution. It misses an answer that arrives during the question, as from
+ * a neighbour on the same machine: the first timeout is short.
  */
 static const unsigned int ipoib_roce_timeout_ms[] = { 10, 100, 1000 };
 
-/* How long the RDMA core may take to remove a GID whose address has gone. */
+/* Time of the RDMA core to remove the GID of a removed address */
 #define IPOIB_ROCE_GID_PAUSE	(HZ / 4)
 
-/* Queries for paths. Nothing here waits for RTNL. */
+/* Path queries; no work waits for RTNL. */
 static struct workqueue_struct *ipoib_roce_wq;
 
-/* Bounds those that are open: of all interfaces, as the host has one table. */
+/* Limit of outstanding queries of all interfaces: the host has one neighbour table. */
 static struct ipoib_limit ipoib_roce_limit;
 
 /**
- * struct ipoib_roce - what an interface on a RoCE port has in addition
+ * struct ipoib_roce - an interface on a RoCE port
  * @priv: the interface
- * @gid_index: where the port has the GID of the link, or a negative error
+ * @gid_index: index of the GID in the table of the port, or a negative error
  * @tracker: of the reference to &ipoib_dev.lower
- * @reported_mtu: MTU of the port last logged as small; under RTNL
- * @reported_lack: what was last logged to be missing for a GID; control work
- *	only
- * @lock: guards what says so; taken before mcast.lock
- * @todo: memberships to begin or to end; under @lock
- * @joined: memberships that have been begun; under @lock
- * @group_work: does what is in @todo, under RTNL
+ * @reported_mtu: MTU of the port in the last log message about a small MTU; under RTNL
+ * @reported_lack: last log message about a missing GID; control work only
+ * @lock: protects @todo and @joined; taken before mcast.lock
+ * @todo: memberships to begin or to end
+ * @joined: memberships that have begun
+ * @group_work: handles @todo under RTNL
  */
 struct ipoib_roce {
 	struct ipoib_dev *priv;
@@ -101,9 +95,9 @@ struct ipoib_roce {
 	struct work_struct group_work;
 };
 
-/* ---- the port and its GID ---- */
+/* ---- port and GID ---- */
 
-/* How good a GID is, the higher the better. */
+/* Preference among GIDs, ascending */
 enum {
 	IPOIB_ROCE_UNFIT,
 	IPOIB_ROCE_IPV4,
@@ -130,10 +124,10 @@ static bool ipoib_roce_ipv6_enabled(const struct net_device *ndev)
 }
 
 /*
- * A link-local IPv6 address is what every node can have, whatever else is
- * configured. It has to be an address of the net_device, too: the table holds
- * one made of the MAC address even if IPv6 is disabled or prefers another.
- * IPv4 is for where there is no IPv6, not for until its address is there.
+ * Every node can have a link-local IPv6 address, whatever its configuration. The address must be
+ * one of the net_device: the table also has a GID made of the MAC address if IPv6 is off or prefers
+ * another address. IPv4 is for hosts without IPv6, not for the time before an IPv6 address is
+ * there.
  */
 static int ipoib_roce_rank(const struct ib_gid_attr *attr, struct net_device *ndev)
 {
@@ -163,9 +157,9 @@ static bool ipoib_roce_gid_is_of(const struct ib_gid_attr *attr, const struct ne
 }
 
 /*
- * Choose among the GIDs that a net_device has in the table of a port: @chosen gets the best,
- * or keeps what it has. Returns its index; -ENOENT if none will do, or -ENODEV if the table
- * does not name the net_device.
+ * Choose among the GIDs of a net_device in the table of a port: @chosen gets the best, or keeps its
+ * GID. Returns the index; -ENOENT without a suitable GID, -ENODEV if the table does not have the
+ * net_device.
  */
 static int ipoib_roce_choose_gid(struct ib_device *ca, u32 port, struct net_device *ndev,
 				 struct ipoib_port *chosen)
@@ -184,7 +178,7 @@ static int ipoib_roce_choose_gid(struct ib_device *ca, u32 port, struct net_devi
 		if (index == -ENODEV)
 			index = -ENOENT;
 		rank = ipoib_roce_rank(attr, ndev);
-		/* Among equals the first, but the one in use is kept. */
+		/* The GID in use before the first of equal rank */
 		if (rank < best || rank == IPOIB_ROCE_UNFIT ||
 		    (rank == best && memcmp(&attr->gid, &old, sizeof(old))))
 			goto put;
@@ -199,16 +193,16 @@ put:
 }
 
 /**
- * ipoib_roce_is_port_of - whether a port is that of a net_device
+ * ipoib_roce_is_port_of - check whether a port sends by a net_device
  * @ca: the HCA
- * @port: any port of it
+ * @port: a port
  * @ndev: a registered net_device
  *
- * The GID table of a RoCE port names the net_devices that it sends by, whether they are up
- * or not, but a VLAN only while it is up: so it is the device below that counts.
+ * The GID table of a RoCE port has the net_devices of the port, up or down, but a VLAN only while
+ * it is up: the device below the VLAN counts.
  *
  * Context: RTNL held
- * Return: true if it is
+ * Return: true if it does
  */
 bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev)
 {
@@ -220,14 +214,14 @@ bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *nd
 	if (is_vlan_dev(ndev))
 		ndev = vlan_dev_priv(ndev)->real_dev;
 #endif
-	/* HCAs know one VLAN. */
+	/* HCAs handle a single tag. */
 	if (is_vlan_dev(ndev))
 		return false;
 	return ipoib_roce_choose_gid(ca, port, ndev, &chosen) != -ENODEV;
 }
 
 /*
- * Whether an entry of a GID table, or NULL, is that of the link. The table has the same
+ * Whether an entry of a GID table, or NULL, is that of the interface. The table has the same
  * link-local GID for the untagged link and each VLAN.
  */
 static bool ipoib_roce_is_ours(const struct ipoib_dev *priv, const struct ib_gid_attr *attr)
@@ -237,7 +231,7 @@ static bool ipoib_roce_is_ours(const struct ipoib_dev *priv, const struct ib_gid
 	       ipoib_roce_gid_is_of(attr, priv->lower);
 }
 
-/* Entry of the interface in the port's GID table; -ENODEV if it has changed. */
+/* Returns the entry of the interface in the GID table; -ENODEV if it has changed. */
 static const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 {
 	const struct ib_gid_attr *attr;
@@ -251,7 +245,7 @@ static const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 	return ERR_PTR(-ENODEV);
 }
 
-/* Why there is no carrier, once for each reason. */
+/* Log the reason of a missing GID, once for each reason. */
 static void ipoib_roce_report(struct ipoib_dev *priv, bool found)
 {
 	const char *lack = NULL;
@@ -268,9 +262,8 @@ static void ipoib_roce_report(struct ipoib_dev *priv, bool found)
 }
 
 /*
- * Drivers of Ethernet adapters take RTNL to determine their speed, and an interface is made
- * under RTNL. So they are not asked before it is registered; the port is read again right
- * after that.
+ * Ethernet drivers take RTNL to report the speed, and RTNL is held before the registration of an
+ * interface: query the port after that, when it is read again.
  */
 static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
@@ -286,7 +279,7 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 		if (err)
 			return err;
 	}
-	/* Without a GID the address stays until there is another. */
+	/* Without a GID the address stays. */
 	port->gid = priv->local_gid;
 	port->gid_entry = priv->gid_entry;
 	index = ipoib_roce_choose_gid(priv->ca, priv->port, priv->lower, port);
@@ -296,7 +289,7 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->active = attr.state == IB_PORT_ACTIVE && index >= 0 &&
 		       ipoib_roce_runs(priv->lower);
 	port->pkey = IPOIB_ROCE_PKEY;
-	/* The driver of the port knows its MTU, but not that of a VLAN on it. */
+	/* ib_query_port() has the MTU of the port, not of a VLAN. */
 	if (priv->vid)
 		attr.active_mtu = min(attr.active_mtu, iboe_get_mtu(READ_ONCE(priv->lower->mtu)));
 	port->mtu = ipoib_mtu_from_ib(clamp(attr.active_mtu, IB_MTU_256, IB_MTU_4096));
@@ -306,15 +299,14 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 }
 
 /*
- * It has faults that are worked around:
+ * Soft-RoCE has faults with work-arounds here:
  *
- * - On UC it reports a message of which a packet was lost as a failed receive. See also
+ * - On UC it reports a message with a lost packet as a failed receive. See also
  *   ipoib_cm_srq_size().
- * - A datagram that cannot be sent, as the GID of its address handle has gone from
- *   the port's table or there is no route, puts its QP into the error state. If that
- *   is QP 1, ib_mad does not start it again: the CM is dead on that port until the
- *   device is made anew. So connections end after the GID has gone, when the CM cannot
- *   make an address handle.
+ * - A datagram that cannot be sent, for lack of the GID of its address handle in the table or of a
+ *   route, puts its QP into the error state. ib_mad does not restart QP 1 then: the CM is dead on
+ *   that port until the device is created anew. So connections end after the GID has gone, when
+ *   the CM cannot make an address handle.
  */
 static bool ipoib_roce_is_soft(const struct ipoib_dev *priv)
 {
@@ -329,8 +321,8 @@ static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 	case IB_EVENT_GID_CHANGE:
 		attr = ipoib_roce_gid_attr(priv);
 		/*
-		 * By a GID that has gone the CM makes no address handle, hence sends no DREQ. It
-		 * would repeat one that is under way, which soft-RoCE does not survive.
+		 * Without the GID the CM makes no address handle and sends no DREQ. It would repeat
+		 * an outstanding DREQ, which soft-RoCE does not survive.
 		 */
 		if (!IS_ERR(attr))
 			rdma_put_gid_attr(attr);
@@ -347,7 +339,7 @@ static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 	}
 }
 
-/* Why the MTU is smaller than on InfiniBand, once for each value. */
+/* Log the reason of an MTU smaller than on InfiniBand, once for each value. */
 static void ipoib_roce_start(struct ipoib_dev *priv)
 {
 	int usual = ipoib_mtu_from_ib(IB_MTU_2048);
@@ -374,10 +366,9 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
 
 /**
  * struct ipoib_roce_member - a membership, or a sender
- * @handle: given to the group; its context is the group, NULL once that has
- *	left, under &ipoib_roce.lock
- * @list: in @todo or @joined, or in none; under &ipoib_roce.lock
- * @joined: the net_device has joined; under RTNL
+ * @handle: handle of the group; its context is the group, NULL once left, under &ipoib_roce.lock
+ * @list: in @todo, in @joined, or in neither; under &ipoib_roce.lock
+ * @joined: the net_device is a member; under RTNL
  */
 struct ipoib_roce_member {
 	struct ib_sa_multicast handle;
@@ -412,14 +403,14 @@ static int ipoib_roce_ndev_join(struct net_device *ndev, const union ib_gid *mgi
 		return -ENODEV;
 	addr = ipoib_roce_ipv4(mgid);
 	ip_mc_inc_group(in_dev, addr);
-	/* That does not return whether there was memory for it. */
+	/* ip_mc_inc_group() does not report a lack of memory. */
 	group = rtnl_dereference(in_dev->mc_list);
 	while (group && group->multiaddr != addr)
 		group = rtnl_dereference(group->next_rcu);
 	return group ? 0 : -ENOMEM;
 }
 
-/* What has been unregistered has left all groups; nothing is found then. */
+/* An unregistered net_device has left all groups, and finds none. */
 static void ipoib_roce_ndev_leave(struct net_device *ndev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
@@ -431,8 +422,8 @@ static void ipoib_roce_ndev_leave(struct net_device *ndev, const union ib_gid *m
 }
 
 /*
- * Joins, or joins again: an IP stack whose MTU became too small has lost its memberships
- * without an event, so what was joined is given up and taken anew.
+ * Join, or join again: an IP stack loses its memberships without an event if the MTU becomes too
+ * small, so the old membership is given up.
  */
 static void ipoib_roce_member_join(struct ipoib_roce *roce, struct ipoib_roce_member *member)
 {
@@ -448,9 +439,9 @@ static void ipoib_roce_member_join(struct ipoib_roce *roce, struct ipoib_roce_me
 	if (err && again)
 		err = -ENETRESET;
 	spin_lock_bh(&roce->lock);
-	/* Or left meanwhile: then it is in @todo again. */
+	/* A membership that was left meanwhile is in @todo again. */
 	if (member->handle.context) {
-		/* Each is answered once: what was not joined is not tried again here. */
+		/* One answer each; a failed join is not repeated here. */
 		if (!err)
 			list_add_tail(&member->list, &roce->joined);
 		if (err || !again)
@@ -485,7 +476,7 @@ static void ipoib_roce_group_work(struct work_struct *work)
 	rtnl_unlock();
 }
 
-/* See that all memberships are still there. */
+/* Check that all memberships are still there. */
 static void ipoib_roce_group_refresh(struct ipoib_roce *roce)
 {
 	spin_lock_bh(&roce->lock);
@@ -495,8 +486,8 @@ static void ipoib_roce_group_refresh(struct ipoib_roce *roce)
 }
 
 /*
- * Every node makes the same record from its own port. An IPv6 port takes the MGID of
- * RFC 4391. An IPv4 address has no room for one, so all groups of a link share one.
+ * Every node makes the same record from its own port. An IPv6 port joins the MGID of RFC 4391. IPv4
+ * addresses have no room for an MGID: all groups of a link share one address.
  */
 static struct ib_sa_multicast *ipoib_roce_group_join(struct ipoib_mcast *mcast, u8 state)
 {
@@ -543,7 +534,7 @@ static void ipoib_roce_group_leave(struct ib_sa_multicast *handle)
 	struct ipoib_roce_member *member;
 
 	member = container_of(handle, struct ipoib_roce_member, handle);
-	/* It has never been on a list. */
+	/* A sender is in no list. */
 	if (handle->rec.join_state != IPOIB_JOIN_FULL) {
 		kfree(member);
 		return;
@@ -556,8 +547,8 @@ static void ipoib_roce_group_leave(struct ib_sa_multicast *handle)
 }
 
 /*
- * Fails if the port has no GID, or no longer the one that the group was joined with. There
- * may be an entry with the GID that will not do, see ipoib_roce_rank().
+ * Fails if the port has lost the GID with which the group was joined. An entry with that GID may be
+ * unsuitable, see ipoib_roce_rank().
  */
 static int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			       struct rdma_ah_attr *attr)
@@ -576,13 +567,13 @@ static int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec
 /* ---- paths ---- */
 
 /**
- * struct ipoib_roce_query - a path that is being resolved
+ * struct ipoib_roce_query - a path query
  * @work: begins and ends it
  * @neigh: the neighbour
- * @attr: GID of the interface, held
- * @addr: what the address resolution works with
- * @tries: how often the address resolution has been started; the work only
- * @cancelled: the answer is of no interest any more
+ * @attr: GID of the interface, with a reference
+ * @addr: of the address resolution
+ * @tries: calls of the address resolution; work only
+ * @cancelled: the neighbour does not need the answer
  * @status: of the address resolution
  */
 struct ipoib_roce_query {
@@ -642,7 +633,7 @@ static void ipoib_roce_make_path(struct ipoib_roce_query *query, struct sa_path_
 	rec->packet_life_time_selector = IB_SA_EQ;
 	rec->packet_life_time = IPOIB_ROCE_LIFE;
 	rec->hop_limit = query->addr.hoplimit;
-	/* Flows to different nodes take different ways where there are several. */
+	/* The flow label distributes nodes over equal routes. */
 	hash = jhash(&rec->sgid, sizeof(rec->sgid), 0) ^
 	       jhash(&rec->dgid, sizeof(rec->dgid), 0);
 	rec->flow_label = cpu_to_be32((hash & IB_GRH_FLOWLABEL_MASK) ?: 1);
@@ -657,18 +648,18 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	struct ipoib_dev *priv = neigh->priv;
 	struct sa_path_rec rec = {};
 
-	/* The link is one Ethernet segment: what is behind a router is not on it. */
+	/* The link is one Ethernet segment, without nodes behind routers. */
 	if (!err && (query->addr.network == RDMA_NETWORK_IPV4 ||
 		     query->addr.network == RDMA_NETWORK_IPV6))
 		err = -ENETUNREACH;
-	/* The broadcast address of a subnet looks like any other. */
+	/* The broadcast address of a subnet cannot be told apart before. */
 	if (!err && is_multicast_ether_addr(query->addr.dst_dev_addr))
 		err = -EADDRNOTAVAIL;
 	if (!err)
 		ipoib_roce_make_path(query, &rec);
 	if (query->attr)
 		rdma_put_gid_attr(query->attr);
-	/* It may have been cancelled before this, and cannot be after. */
+	/* A cancellation comes before this, or not at all. */
 	spin_lock_bh(&priv->neigh.lock);
 	neigh->query = NULL;
 	spin_unlock_bh(&priv->neigh.lock);
@@ -685,7 +676,7 @@ static void ipoib_roce_query_work(struct work_struct *work)
 	int err = 0;
 
 	if (query->tries) {
-		/* After this the callback neither runs nor will run. */
+		/* On return the callback does not run, and will not. */
 		rdma_addr_cancel(&query->addr);
 		err = query->status;
 		again = err == -ETIMEDOUT &&
@@ -737,7 +728,7 @@ static void ipoib_roce_path_show(struct seq_file *file, const struct ipoib_neigh
 	seq_printf(file, "  hops:     %u\n", neigh->rec.hop_limit);
 }
 
-/* ---- the rest of the operations ---- */
+/* ---- other operations ---- */
 
 static int ipoib_roce_init(struct ipoib_dev *priv)
 {
@@ -749,7 +740,7 @@ static int ipoib_roce_init(struct ipoib_dev *priv)
 	roce->priv = priv;
 	priv->roce = roce;
 	priv->neigh.limit = &ipoib_roce_limit;
-	/* The GIDs of a macvlan are those of what is below it. */
+	/* A macvlan has the GIDs of the device below it. */
 	if (netif_is_macvlan(ndev))
 		ndev = macvlan_dev_real_dev(ndev);
 	priv->vid = is_vlan_dev(ndev) ? vlan_dev_vlan_id(ndev) : 0;
@@ -774,9 +765,8 @@ static void ipoib_roce_exit(struct ipoib_dev *priv)
 }
 
 /*
- * The destination address and VLAN of the frame count: the fields of the request may
- * have been forged. A path MTU that is more than the Ethernet takes would lose all long
- * messages.
+ * Check destination address and VLAN of the frame, as fields of the REQ may be forged. A path MTU
+ * beyond that of the Ethernet would lose all long messages.
  */
 static int ipoib_roce_conn_check(struct ipoib_dev *priv, const struct ib_cm_req_event_param *req)
 {
@@ -785,7 +775,7 @@ static int ipoib_roce_conn_check(struct ipoib_dev *priv, const struct ib_cm_req_
 
 	if (!ipoib_roce_is_ours(priv, req->ppath_sgid_attr))
 		return IB_CM_REJ_INVALID_GID;
-	/* Nor is any number an MTU. */
+	/* Not every number is an MTU, either. */
 	if (mtu < 0 || mtu > limit)
 		return IB_CM_REJ_INVALID_MTU;
 	return 0;
@@ -807,11 +797,11 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 	.conn_check = ipoib_roce_conn_check,
 };
 
-/* ---- what changes below an interface ---- */
+/* ---- changes below an interface ---- */
 
 /*
- * A new MAC address means a new GID in the same place of the table, and the
- * core can put it there only without references to the old one.
+ * A new MAC address is a new GID at the same index of the table, which the core can write only
+ * without references to the old GID.
  */
 static void ipoib_roce_let_go(struct ipoib_dev *priv)
 {
@@ -838,13 +828,12 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long even
 		break;
 	case NETDEV_PRE_CHANGEADDR:
 		ipoib_roce_let_go(priv);
-		/* If nothing comes of it; else that is reported, too. */
+		/* In case the address stays: no other event would follow. */
 		ipoib_ctl_post_later(priv, IPOIB_CTL_PORT, HZ);
 		break;
 	/*
-	 * Also when it moves to another namespace. The interface is not unregistered
-	 * here: at the end of a namespace the core goes through a list in which the
-	 * interface is the next.
+	 * Also for a move to another namespace. The interface is not unregistered here: at the
+	 * end of a namespace the core walks a list in which the interface is the next.
 	 */
 	case NETDEV_UNREGISTER:
 		ipoib_roce_let_go(priv);
@@ -855,8 +844,8 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long even
 }
 
 /*
- * After that of the port's driver, whichever was loaded first. The driver updates by the same
- * events what is read here, and sends no event when it has.
+ * Runs after the notifier of the port's driver, whichever was loaded first: that updates the port
+ * by the same events, and raises none.
  */
 static struct notifier_block ipoib_roce_netdev_notifier = {
 	.notifier_call = ipoib_roce_netdev_event,
@@ -864,9 +853,9 @@ static struct notifier_block ipoib_roce_netdev_notifier = {
 };
 
 /*
- * An IPv6 address came or went: it may be that of the GID. Soft-RoCE must not be asked for
- * anything by a GID that is about to go (ipoib_roce_is_soft()). The RDMA core reports when it
- * has gone; the GID that is made of the MAC address stays in the table, though.
+ * An IPv6 address has come or gone, maybe that of the GID. Soft-RoCE must not send by a GID that is
+ * about to go (ipoib_roce_is_soft()). The RDMA core reports its removal; the GID made of the MAC
+ * address stays in the table, though.
  */
 static int ipoib_roce_addr_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
@@ -933,9 +922,9 @@ static struct notifier_block ipoib_roce_netevent_notifier = {
 };
 
 /**
- * ipoib_roce_register - get ready for queries for paths, and for what changes on Ethernet ports
+ * ipoib_roce_register - create the workqueue of path queries and register notifiers
  *
- * Context: process, before there are interfaces
+ * Context: process, before the first interface
  * Return: 0 or a negative error, with nothing registered
  */
 int ipoib_roce_register(void)
@@ -956,11 +945,7 @@ int ipoib_roce_register(void)
 	return err;
 }
 
-/**
- * ipoib_roce_unregister - undo ipoib_roce_register(), as far as it has come
- *
- * Context: process; there is no interface any more
- */
+/* Undo ipoib_roce_register(), also half of it. There is no interface any more. */
 void ipoib_roce_unregister(void)
 {
 	unregister_netdevice_notifier(&ipoib_roce_netdev_notifier);
