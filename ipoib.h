@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The interface, locking and lifetime, and what files without a header of their own offer.
+ * The interface, locking and lifetime, and functions of files without a header.
+ *
+ * Codes in comments are rows of the tables in Documentation: (U1) RFC 4391, (A1) RFC 4392, (C1) RFC
+ * 4755, all in rfc-compliance.rst; (B1) the interface to users, interface.rst.
  */
 #ifndef IPOIB_H
 #define IPOIB_H
@@ -23,183 +26,165 @@
 /**
  * DOC: Locking and lifetime
  *
- * One &struct ipoib_dev per interface, see ipoib_priv().
- * It is created when the HCA (or the module) comes, or by rtnetlink, and freed
- * after it was unregistered; everything below belongs to it.
+ * Each interface has a &struct ipoib_dev, see ipoib_priv(). It is created when the HCA (or the
+ * module) comes, or by rtnetlink, and freed after its unregistration; everything below belongs to
+ * it.
  *
- * Locks, outermost first. A lock may be taken while one above it is held,
- * never the other way round.
+ * Locks, outermost first. A lock may be taken with a lock above it held, never the other way round.
  *
  * RTNL
- *	ndo_open(), ndo_stop(), ndo_change_mtu(), the control work
- *	(ipoib_ctl.c), and the lists of HCAs and interfaces. Serialises everything
- *	that makes, removes, starts, stops or changes an interface.
- *	Never taken in a completion, an answer of the fabric or a
- *	work of groups or neighbours, so ndo_stop() may wait for all of those.
+ *	ndo_open(), ndo_stop(), ndo_change_mtu(), the control work (ipoib_ctl.c), and the lists of
+ *	HCAs and interfaces. Serialises all that makes, removes, starts, stops or changes an
+ *	interface. Never taken by a completion, an answer of the fabric or a work of groups or
+ *	neighbours, so ndo_stop() may wait for all of these.
  * &ipoib_cm.mutex
- *	what the connections of an interface share: SRQ, CQs, pages. Taken by
- *	the works of connected mode, readers of debugfs, and under RTNL where
- *	completions are moderated. RTNL is not taken under it.
+ *	SRQ, CQs and pages, which the connections of an interface share. Taken by works of connected
+ *	mode, by readers of debugfs, and under RTNL for interrupt moderation. RTNL is not taken under
+ *	it.
  * lock of the net_device (netdev_lock(), Linux 6.14 and later)
- *	taken by the stack where a NAPI instance is enabled or disabled. The HCA's
- *	own net device may ask for it around its operations (netdev_lock_ops()):
- *	the stack holds it then where it calls those of the interface, which take
- *	no &ipoib_cm.mutex, and ipoib_ctl.c where it opens and stops it, with RTNL.
+ *	Taken by the stack to enable or disable a NAPI instance. The net device of the HCA may require
+ *	it around its operations (netdev_lock_ops()): the stack holds it then when it calls operations
+ *	of the interface, which must not take &ipoib_cm.mutex, and so does ipoib_ctl.c, with RTNL, to
+ *	open and stop the net device.
  * addr_list_lock of the net_device
- *	only while the multicast list of the stack is copied into the table of groups.
+ *	Only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
- *	what the interfaces of a port share: the list of them, the address of
- *	the SA, questions under way. Held while a report is given to an
- *	interface, so nothing is asked with a lock below held.
+ *	List of the interfaces of a port, address of the SA, outstanding questions. Held while a report
+ *	is given to an interface, so no question is asked with a lock below held.
  * &ipoib_roce.lock
- *	memberships of the Ethernet port to begin and to end. Held while a group
- *	gets its answer.
+ *	Memberships of the Ethernet port to begin and to end. Held while a group gets its answer.
  * transmit lock of a queue (_xmit_lock)
  *	&struct ipoib_txq and the head of its ring.
  * &ipoib_cm.lock
- *	peers, the state of connections, frames that wait for one. Taken by
- *	the callback of requests, and in the transmit path only if there is no
- *	connection to a peer that could have one. It is taken where a neighbour
- *	of the stack changes, perhaps under the lock of its table: so under this
- *	one nothing of neighbours of the stack is asked.
+ *	Peers, states of connections, frames that wait for a connection. Taken by the callback of REQs,
+ *	and by the transmit path only without a connection. Taken where a neighbour of the stack
+ *	changes, perhaps under the lock of its table, so neighbours of the stack are not looked up
+ *	under this lock.
  * &ipoib_groups.lock, &ipoib_neighs.lock
- *	the state of groups and neighbours, the queues of frames that wait for
- *	them. Neither is taken under the other. Taken in the transmit path
- *	only if there is no usable address handle. Never held while the fabric
- *	is called with the intent to sleep, nor while a frame is sent.
+ *	States of groups and of neighbours, and their queues of waiting frames. Neither is taken under
+ *	the other. Taken by the transmit path only without a usable address handle. Never held during
+ *	a call of the fabric that may sleep, nor while a frame is sent.
  * &ipoib_limit.lock
- *	how many questions to the fabric are open, and what waits to ask. Taken also
- *	under the two above; none is taken under it.
+ *	Outstanding queries to the fabric, and waiting ones. Taken under the two above; a leaf.
  * &ipoib_conn.tx_lock
- *	head of the ring of one connection and the queue behind it. Taken in
- *	the transmit path and by the handler of its completions.
+ *	Head of the ring of a connection, and its backlog. Taken by the transmit path and by the
+ *	handler of completions.
  * &ipoib_cm_rx.lock
- *	which receives of connections are free and how many shall be posted, and
- *	allocation from their page pool. None is taken under it.
+ *	Free and missing receives of connections, and allocation of their pages. A leaf.
  * &ipoib_ahs.lock
- *	the list of retired address handles.
+ *	List of retired address handles.
  *
- * All other spinlocks are taken with bottom halves off. In the transmit path they
- * are off already, hence the plain spin_lock() there.
+ * Other spinlocks are taken with bottom halves off. The transmit path has them off already, hence
+ * its plain spin_lock().
  *
  * Objects and owners:
  *
  * &struct ipoib_neigh, &struct ipoib_mcast
- *	are found by GID in a hash table under RCU. A neighbour is reference counted: the
- *	table holds one, each query under way another, and its queued work. A group is
- *	freed by its own work, also when the interface goes down, which waits for these
- *	works. Both are freed after a grace period.
+ *	Found by GID in a hash table under RCU. References of a neighbour: the table, each query under
+ *	way, the queued work. A group is freed by its own work, also when the interface goes down,
+ *	which waits for these works. Both are freed after a grace period.
  * &struct ipoib_ah
- *	is owned by the one neighbour or group that points to it. Senders hold no
- *	reference: they read the pointer under RCU and post while they hold
- *	the transmit lock. ipoib_ah_retire() takes over a handle that has been
- *	unpublished; it is destroyed when a grace period has passed and no slot
- *	of a ring in flight names it. So no frame in
- *	flight ever uses a destroyed handle, and no reference is counted for it
- *	per packet.
+ *	Owned by the neighbour or group that points to it. Senders hold no reference: they read the
+ *	pointer under RCU and post with the transmit lock held. ipoib_ah_retire() takes over an
+ *	unpublished handle, which is destroyed after a grace period, once no slot of a ring in flight
+ *	names it. So no frame uses a destroyed handle, without a reference count for each packet.
  * &struct ipoib_conn
- *	is published with nothing and owned by its work (cm/work.c), which makes
- *	what it needs. It has a reference of its life, which the work drops, and
- *	one of each queueing of the work. Senders find it under RCU in
- *	&ipoib_peer.tx; callbacks of the CM have it as their context; the
- *	completion handlers take it from the QP of a completion.
- *	__ipoib_conn_close() unpublishes it, in any context, and then its work,
- *	in this order: sends a DREQ and puts the QP into the error state; waits
- *	for the CM; calls ib_destroy_cm_id(), which waits for callbacks; waits
- *	for all work requests, and a round of the handler; frees what it made. The
- *	memory goes with the last reference, after a grace period.
+ *	Published empty, and owned by its work (cm/work.c), which creates QP and identifier. References:
+ *	one for its life, dropped by the work, and one for each queueing of the work. Senders find it
+ *	under RCU in &ipoib_peer.tx; it is the context of CM callbacks and, through the QP, of
+ *	completions. __ipoib_conn_close() unpublishes it, in any context. Then its work, in this order:
+ *	sends a DREQ and puts the QP into the error state; waits for the CM; calls ib_destroy_cm_id(),
+ *	which waits for callbacks; waits for all work requests, and a round of the handler; frees QP
+ *	and ring. The memory goes with the last reference, after a grace period.
  * &struct ipoib_peer
- *	hangs on its neighbour, where senders find it by QPN under RCU. That and its
- *	connections count in &ipoib_peer.users, and with the last of them it is
- *	freed, after a grace period. It holds no
- *	neighbour: when one has been unlinked nothing is added to its peers, and its
- *	work, which holds a reference, takes those that there are from it.
- * what connections share
- *	&struct ipoib_cm_rx and the CQs for sends come with the first
- *	connection and go when none has existed for a while. Connections count
- *	in &ipoib_cm.nconns from before they are made until they are freed.
+ *	In the list of its neighbour, where senders find it by QPN under RCU. That list and its
+ *	connections count in &ipoib_peer.users; without users it is freed after a grace period. It
+ *	holds no reference to the neighbour: an unlinked neighbour gets no further peers, and its work,
+ *	which has a reference, removes those in the list.
+ * &struct ipoib_cm_rx, send CQs
+ *	Shared by connections; created with the first, destroyed some time after the last. Connections
+ *	count in &ipoib_cm.nconns from their publication until they are freed.
  * &struct ipoib_agent
- *	belongs to the interface of a port, whose children share it: these are freed before
- *	that.
+ *	Belongs to the interface of a port. Its children share it, and are freed before.
  * &struct ipoib_dev
- *	is part of the private area of its net_device, or, if that is the HCA's own, has
- *	its memory from ipoib_rn_alloc() to ipoib_rn_free().
- *	It is in the list of its HCA, a child behind its parent. A parent is
- *	unregistered
- *	with its HCA, and with it its children; one on RoCE before that if its Ethernet port
- *	is unregistered, and this and children by rtnetlink, or by their own control work.
- *	&ipoib_dev.free_work takes an interface apart, without RTNL, when its net_device
- *	has no user any more. Until then it counts in &ipoib_hca.users, which is waited for
- *	before the HCA goes, or a child in &ipoib_dev.queries of its parent. On RoCE it holds the
- *	net_device of the Ethernet port till then.
- * queries for paths, questions about groups, memberships of a P_Key that was replaced
- *	are counted in &ipoib_dev.queries; the interface is not freed before
- *	the last has been answered. Joins need no count: once a handle has been
- *	given back, its callback neither runs nor will run.
+ *	Part of the private area of its net_device. For the net device of the HCA, whose private area
+ *	is the HCA's, allocated by ipoib_rn_alloc() and freed by ipoib_rn_free(). In the list of its
+ *	HCA, a child behind its parent. The interface of a port, and its children, are unregistered
+ *	with the HCA; on RoCE also with the Ethernet port; children and interfaces on RoCE by
+ *	rtnetlink or by their own control work, too. &ipoib_dev.free_work takes an interface apart,
+ *	without RTNL, after the last user of its net_device. Until then it counts in
+ *	&ipoib_hca.users, for which the removal of the HCA waits, or as a child in &ipoib_dev.queries
+ *	of its parent, and on RoCE it holds the net_device of the Ethernet port.
+ * path queries, questions about groups, memberships of a replaced P_Key
+ *	Counted in &ipoib_dev.queries: the interface is freed after the last answer. Joins need no
+ *	count: once a handle is released, its callback does not run any more.
  *
- * Work:
+ * Works:
  *
- * &ipoib_dev.wq (ordered): works of groups, listeners, ending memberships of a P_Key that was
- *	replaced. It is flushed with RTNL held when groups stop, and goes after the last answer
- *	has come.
- * &ipoib_neighs.wq (unbound): works of neighbours, and their ageing. What waits for a path, and
- *	what a connection has not sent before its end, is sent and dropped here, so first
- *	contacts do not wait behind groups. Flushed with RTNL held when neighbours stop.
- * &ipoib_ahs.work (system_unbound_wq): waits for grace periods and destroys address
- *	handles.
- * &ipoib_cm.wq (unbound): the works of connections. None needs RTNL, so it may be held where
- *	they are waited for: ipoib_cm_exit() and ipoib_cm_let_go().
- * &ipoib_cm.rx_work (system_unbound_wq): what connections share. It does not wait behind the
- *	works of connections, and needs no RTNL, either.
- * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): the address of
- *	the SA, and the subscription to its reports.
- * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before that is
- *	destroyed, under RTNL or &ipoib_cm.mutex, neither of which it takes.
- * &ipoib_ctl.work (system_unbound_wq): all that needs RTNL. Stopped only after the
- *	interface is unregistered, without RTNL.
- * &ipoib_pmtu.work (system_unbound_wq): answers packets that are too long;
- *	may be waited for with RTNL held.
- * &ipoib_roce.group_work (system_unbound_wq): memberships of Ethernet ports,
- *	which need RTNL. Waited for without RTNL only.
- * queue of queries for paths (roce/roce.c): may be waited for with RTNL held.
+ * &ipoib_dev.wq (ordered): works of groups, listeners, end of memberships of a replaced P_Key.
+ *	Flushed with RTNL held when groups stop; destroyed after the last answer.
+ * &ipoib_neighs.wq (unbound): works of neighbours, and ageing. They send or drop frames that waited
+ *	for a path, and frames of closed connections, so first contacts do not wait behind groups.
+ *	Flushed with RTNL held when neighbours stop.
+ * &ipoib_ahs.work (system_unbound_wq): waits for grace periods and destroys address handles.
+ * &ipoib_cm.wq (unbound): works of connections. None needs RTNL, so ipoib_cm_exit() and
+ *	ipoib_cm_let_go() may wait for them with RTNL held.
+ * &ipoib_cm.rx_work (system_unbound_wq): SRQ and CQs. Does not wait behind the works of
+ * connections,
+ *	and needs no RTNL, either.
+ * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): address of the SA, subscription
+ * to
+ *	its reports.
+ * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before the
+ * destruction
+ *	of the CQ, under RTNL or &ipoib_cm.mutex, neither of which it takes.
+ * &ipoib_ctl.work (system_unbound_wq): all that needs RTNL. Stopped after the unregistration of the
+ *	interface, without RTNL.
+ * &ipoib_pmtu.work (system_unbound_wq): ICMP errors for packets that are too long; may be waited
+ * for
+ *	with RTNL held.
+ * &ipoib_roce.group_work (system_unbound_wq): memberships of Ethernet ports, which need RTNL.
+ * Waited
+ *	for without RTNL only.
+ * workqueue of path queries (roce/roce.c): may be waited for with RTNL held.
  */
 
 struct dentry;
 struct ipoib_roce;
 
-/* Bits of &ipoib_dev.flags. */
+/* Bits of &ipoib_dev.flags */
 enum {
 	IPOIB_FLAG_UP,		/* works may be queued; see ndo_open */
-	IPOIB_FLAG_QP,		/* QP is in RTS and takes sends, its handlers run */
-	IPOIB_FLAG_CONNECTED,	/* the mode is connected; under RTNL */
+	IPOIB_FLAG_QP,		/* the QP is in RTS, its handlers run */
+	IPOIB_FLAG_CONNECTED,	/* connected mode; under RTNL */
 	IPOIB_FLAG_PKEY,	/* the port has the P_Key */
 	IPOIB_FLAG_PORT_ACTIVE,	/* the port is in state ACTIVE */
 	IPOIB_FLAG_JOINED,	/* member of the broadcast group */
-	IPOIB_FLAG_DEAD,	/* the HCA has failed, all that is left is to go */
-	IPOIB_FLAG_SYSFS,	/* a child that the file create_child has made */
-	IPOIB_FLAG_ANNOUNCE,	/* the address is new to neighbours; under RTNL */
+	IPOIB_FLAG_DEAD,	/* the HCA has failed, and will be removed */
+	IPOIB_FLAG_SYSFS,	/* a child created by the file create_child */
+	IPOIB_FLAG_ANNOUNCE,	/* notify neighbours of the address; under RTNL */
 };
 
-/* Bits of &ipoib_ctl.events: what the control work has to do. */
+/* Bits of &ipoib_ctl.events */
 enum {
-	IPOIB_CTL_LINK,		/* carrier and MTU follow the flags */
-	IPOIB_CTL_PORT,		/* read port state, P_Key and GID again */
-	IPOIB_CTL_RESTART,	/* reset the QP; take over another scope */
-	IPOIB_CTL_RECOVER,	/* a failed send stopped the send queue */
-	IPOIB_CTL_DELETE,	/* unregister it; set under RTNL */
+	IPOIB_CTL_LINK,		/* update carrier and MTU from the flags */
+	IPOIB_CTL_PORT,		/* read port state, P_Key and GID */
+	IPOIB_CTL_RESTART,	/* reset the QP; apply another scope */
+	IPOIB_CTL_RECOVER,	/* restart a send queue after a failed send */
+	IPOIB_CTL_DELETE,	/* unregister the interface; set under RTNL */
 };
 
 /**
- * struct ipoib_ctl - what the control work of an interface has to do, see ipoib_ctl.c
+ * struct ipoib_ctl - control work of an interface, see ipoib_ctl.c
  */
 struct ipoib_ctl {
 	/** @work: control work */
 	struct delayed_work work;
 	/** @events: IPOIB_CTL_ bits */
 	unsigned long events;
-	/** @pause: milliseconds to its next try after a failure, 0 if there was none */
+	/** @pause: milliseconds to the next try after a failure, or 0 */
 	unsigned int pause;
-	/** @restarted: jiffies, when the QP was reset last; under RTNL */
+	/** @restarted: jiffies of the last reset of the QP; under RTNL */
 	unsigned long restarted;
 };
 
@@ -207,21 +192,21 @@ struct ipoib_ctl {
  * struct ipoib_pmtu - frames too long for their destination, see ipoib_pmtu.c
  */
 struct ipoib_pmtu {
-	/** @queue: those to be answered */
+	/** @queue: frames whose senders get an ICMP error */
 	struct sk_buff_head queue;
-	/** @work: answers them */
+	/** @work: sends the errors */
 	struct work_struct work;
 };
 
 /**
- * struct ipoib_debugfs_list - a list that a file of debugfs has
+ * struct ipoib_debugfs_list - list behind a debugfs file
  */
 struct ipoib_debugfs_list {
-	/** @lock: protects it */
+	/** @lock: protects the list */
 	spinlock_t *lock;
-	/** @head: its head */
+	/** @head: head of the list */
 	struct list_head *head;
-	/** @show: prints an element, with @lock held */
+	/** @show: prints an entry, with @lock held */
 	int (*show)(struct seq_file *file, void *at);
 };
 
@@ -231,7 +216,7 @@ struct ipoib_debugfs_list {
 struct ipoib_hca {
 	/** @ca: the HCA */
 	struct ib_device *ca;
-	/** @list: in the list of all of them, read under RCU, changed under RTNL */
+	/** @list: in the list of HCAs, read under RCU, changed under RTNL */
 	struct list_head list;
 	/** @handler: of its asynchronous events */
 	struct ib_event_handler handler;
@@ -240,9 +225,9 @@ struct ipoib_hca {
 	 *	under RTNL
 	 */
 	struct list_head devs;
-	/** @users: interfaces without a parent that are not freed yet, in @devs or not */
+	/** @users: interfaces without a parent until they are freed, in @devs or not */
 	atomic_t users;
-	/** @failed: it has reported that it has */
+	/** @failed: IB_EVENT_DEVICE_FATAL was raised */
 	bool failed;
 	/** @rcu: frees it */
 	struct rcu_head rcu;
@@ -252,47 +237,47 @@ struct ipoib_hca {
  * struct ipoib_dev - an interface
  */
 struct ipoib_dev {
-	/* read by every frame */
+	/* read for each frame */
 	/** @flags: IPOIB_FLAG_ bits */
 	unsigned long flags;
-	/** @netdev: the net_device it is part of */
+	/** @netdev: its net_device */
 	struct net_device *netdev;
 	/** @ca: HCA */
 	struct ib_device *ca;
-	/** @rn: the HCA's own net device, which sends; NULL: verbs do, see ipoib_rn.c */
+	/** @rn: net device of the HCA, which sends; NULL with verbs, see ipoib_rn.c */
 	struct rdma_netdev *rn;
-	/** @rn_ops: net_device_ops of @rn, else &ipoib_ud_netdev_ops */
+	/** @rn_ops: net_device_ops of @rn, or &ipoib_ud_netdev_ops */
 	const struct net_device_ops *rn_ops;
 	/** @pd: protection domain */
 	struct ib_pd *pd;
 	/**
 	 * @txq: transmit queues, see ipoib_ud_max_txqs(); the first has the QP of the address. With
-	 *	@rn the others have neither QP nor ring, nor has the first without @rxq
+	 *	@rn the others have neither QP nor ring, and without @rxq nor has the first
 	 */
 	struct ipoib_txq *txq;
-	/** @ntxq: how many with a QP are in use; written with RTNL held */
+	/** @ntxq: queues in use that have a QP; written with RTNL held */
 	unsigned int ntxq;
-	/** @ntxq_made: how many have been made */
+	/** @ntxq_made: queues that exist */
 	unsigned int ntxq_made;
-	/** @rxq: receive queue; NULL: the HCA's own net device has the QP of the address */
+	/** @rxq: receive queue; NULL if the net device of the HCA has the QP of the address */
 	struct ipoib_rxq *rxq;
-	/** @moderation: how completions of receives are moderated, those of connections, too */
+	/** @moderation: settings of interrupt moderation, for connections, too */
 	struct ipoib_moderation moderation;
-	/** @qpn: QPN of the address; without @rxq 0 until ndo_init() */
+	/** @qpn: QPN of the address; without @rxq 0 before ndo_init() */
 	u32 qpn;
 	/** @stats: see ipoib_stats.h */
 	struct ipoib_pcpu_stats __percpu *stats;
-	/** @cm: connected mode, NULL if the port has none */
+	/** @cm: connected mode, or NULL if the port has no CM */
 	struct ipoib_cm *cm;
 	/** @broadcast: the broadcast group while the interface is up */
 	struct ipoib_mcast __rcu *broadcast;
-	/** @broadcast_mgid: its MGID */
+	/** @broadcast_mgid: MGID of the broadcast group */
 	union ib_gid broadcast_mgid;
-	/** @local_gid: GID of the port that is part of the address */
+	/** @local_gid: GID in the address */
 	union ib_gid local_gid;
-	/** @port_guid: interface ID of its GID 0 when the port was last read */
+	/** @port_guid: interface ID of GID 0 of the port */
 	__be64 port_guid;
-	/** @admin_guid: interface ID that the administrator chose instead, 0: none */
+	/** @admin_guid: interface ID chosen by the administrator, or 0 */
 	__be64 admin_guid;
 	/** @local_lid: LID of the port */
 	u16 local_lid;
@@ -311,80 +296,80 @@ struct ipoib_dev {
 	/** @mcast: see ipoib_multicast.h */
 	struct ipoib_groups mcast;
 
-	/* the port and the link */
-	/** @fabric: how things are done on the fabric of the port */
+	/* port and link */
+	/** @fabric: operations of InfiniBand or RoCE */
 	const struct ipoib_fabric_ops *fabric;
 	/** @pkey: P_Key of the link, full member bit set */
 	u16 pkey;
-	/** @pkey_index: where the port has it */
+	/** @pkey_index: its index in the table of the port */
 	u16 pkey_index;
-	/** @pkey_joined: where ib_sa has found it when groups were joined */
+	/** @pkey_joined: the index by which ib_sa has joined groups */
 	u16 pkey_joined;
-	/** @pkey_limited: the port is a limited member of the partition, which was logged */
+	/** @pkey_limited: limited membership was logged */
 	bool pkey_limited;
-	/** @sendq_size: sends that the UD QP has room for */
+	/** @sendq_size: sends of the UD QP */
 	unsigned int sendq_size;
-	/** @recvq_size: receives that it has room for */
+	/** @recvq_size: receives of the UD QP */
 	unsigned int recvq_size;
 	/** @vector: number of the interface, see ipoib_ud_vector() */
 	unsigned int vector;
-	/** @admin_mtu: MTU the administrator asked for, or the largest there is */
+	/** @admin_mtu: MTU requested by the administrator, or the largest */
 	unsigned int admin_mtu;
-	/** @port_mtu: largest IP MTU of the port as it is now configured */
+	/** @port_mtu: largest IP MTU of the port in its present configuration */
 	unsigned int port_mtu;
-	/** @max_mtu: largest IP MTU the port could be configured for */
+	/** @max_mtu: largest IP MTU of the port in any configuration */
 	unsigned int max_mtu;
-	/** @link_mbps: rate of the link in Mb/s when the port was last read */
+	/** @link_mbps: rate of the link in Mb/s */
 	unsigned int link_mbps;
 	/** @gid_entry: see &ipoib_port.gid_entry */
 	const void *gid_entry;
-	/** @roce: what a RoCE port needs in addition, NULL on InfiniBand */
+	/** @roce: state of a RoCE port, NULL on InfiniBand */
 	struct ipoib_roce *roce;
-	/** @agent: how to ask the SA what the RDMA core does not; NULL if there is none */
+	/** @agent: requests to the SA beyond those of the RDMA core; NULL on RoCE */
 	struct ipoib_agent *agent;
 	/** @agent_list: in &ipoib_agent.devs while up, under its lock */
 	struct list_head agent_list;
-	/** @hca: the HCA and its interfaces */
+	/** @hca: HCA with its interfaces */
 	struct ipoib_hca *hca;
 	/** @list: in &ipoib_hca.devs, read under RCU */
 	struct list_head list;
-	/** @parent: the interface of the port if this one is a child, else NULL */
+	/** @parent: interface of the port of a child, else NULL */
 	struct ipoib_dev *parent;
-	/** @lower: net_device of the parent, on RoCE that of the port, held; or NULL */
+	/** @lower: net_device of the parent, or on RoCE of the port, with a reference; or NULL */
 	struct net_device *lower;
 	/** @rn_destructor: &net_device.priv_destructor of @rn */
 	void (*rn_destructor)(struct net_device *dev);
-	/** @rn_ethtool_ops: ethtool_ops of @rn; NULL if it has none */
+	/** @rn_ethtool_ops: ethtool_ops of @rn, or NULL */
 	const struct ethtool_ops *rn_ethtool_ops;
-	/** @rn_mtu: MTU that @rn has buffers for, if it has an ndo_change_mtu() */
+	/** @rn_mtu: MTU of the buffers of @rn, if it has ndo_change_mtu() */
 	unsigned int rn_mtu;
-	/** @free_work: takes it apart, on a queue of ipoib_dev.c */
+	/** @free_work: takes the interface apart, on a queue of ipoib_dev.c */
 	struct work_struct free_work;
 
-	/* works, and what they deal with */
-	/** @wq: ordered queue of the works of groups */
+	/* works, and their objects */
+	/** @wq: ordered, for the works of groups */
 	struct workqueue_struct *wq;
 	/** @ctl: control work */
 	struct ipoib_ctl ctl;
 	/** @pmtu: frames that are too long */
 	struct ipoib_pmtu pmtu;
-	/** @ah: address handles to be destroyed */
+	/** @ah: retired address handles */
 	struct ipoib_ahs ah;
-	/** @queries: queries for paths not answered yet, children, and the interface */
+	/** @queries: outstanding queries, children, and the interface itself */
 	refcount_t queries;
-	/** @queries_done: completed when @queries reaches zero */
+	/** @queries_done: completed when @queries is 0 */
 	struct completion queries_done;
-	/** @debugfs: files with the groups, the paths and the connections */
+	/** @debugfs: files of groups, paths and connections */
 	struct dentry *debugfs[3];
-	/** @debugfs_lists: those of the first two */
+	/** @debugfs_lists: of the first two files */
 	struct ipoib_debugfs_list debugfs_lists[2];
 	/** @police: limit of received ARP and ND; large, so last */
 	struct ipoib_police police;
 };
 
 /**
- * struct ipoib_netdev - private area of a net_device without a data path of the HCA's own
- * @rn: so that ipoib_priv() is the same for all; only &rdma_netdev.clnt_priv is used
+ * struct ipoib_netdev - private area of a net_device over verbs
+ * @rn: for ipoib_priv(); only &rdma_netdev.clnt_priv is used
  * @priv: the interface
  */
 struct ipoib_netdev {
@@ -393,9 +378,8 @@ struct ipoib_netdev {
 };
 
 /**
- * ipoib_priv - the interface that a net_device is
- * @dev: a net_device of this driver; its private area begins with &struct rdma_netdev, for it may
- *	be the HCA's
+ * ipoib_priv - interface of a net_device
+ * @dev: a net_device of this driver, whose private area begins with &struct rdma_netdev
  *
  * Return: the interface
  */
@@ -407,7 +391,7 @@ static inline struct ipoib_dev *ipoib_priv(const struct net_device *dev)
 }
 
 /**
- * ipoib_ctl_post - have the control work do something
+ * ipoib_ctl_post - queue the control work
  * @priv: the interface
  * @event: IPOIB_CTL_ bit
  *
@@ -420,10 +404,10 @@ static inline void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event)
 }
 
 /**
- * ipoib_ctl_post_later - have the control work do something, but not now
+ * ipoib_ctl_post_later - queue the control work with a delay
  * @priv: the interface
  * @event: IPOIB_CTL_ bit
- * @delay: jiffies; it is done sooner if there is something else to do
+ * @delay: jiffies, at most; another event comes with it
  *
  * Context: any
  */
@@ -435,7 +419,7 @@ static inline void ipoib_ctl_post_later(struct ipoib_dev *priv,
 }
 
 /**
- * ipoib_dev_get_query - count a query that holds the interface
+ * ipoib_dev_get_query - hold the interface for a query
  * @priv: the interface
  *
  * Context: any
@@ -446,8 +430,8 @@ static inline void ipoib_dev_get_query(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_dev_put_query - a query has ended
- * @priv: the interface, which may be gone when this returns
+ * ipoib_dev_put_query - release the interface after a query
+ * @priv: the interface, which may be gone on return
  *
  * Context: any but hard interrupt
  */
@@ -458,37 +442,25 @@ static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_has_cm - whether connected mode is there
+ * ipoib_has_cm - check for connected mode
  * @priv: the interface
  *
- * Calls behind it are left out of a driver without CONFIG_INFINIBAND_IPOIB_CM.
+ * Constant in a driver without CONFIG_INFINIBAND_IPOIB_CM, which so omits the calls behind it.
  *
- * Return: true if the driver and the port have it
+ * Return: true if driver and port have it
  */
 static inline bool ipoib_has_cm(const struct ipoib_dev *priv)
 {
 	return IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) && priv->cm;
 }
 
-/**
- * ipoib_has_roce - whether an interface is on a RoCE port
- * @priv: the interface
- *
- * A driver without CONFIG_INFINIBAND_IPOIB_ROCE has no code behind it.
- *
- * Return: true if it is
- */
+/* True for an interface on a RoCE port; constant without CONFIG_INFINIBAND_IPOIB_ROCE */
 static inline bool ipoib_has_roce(const struct ipoib_dev *priv)
 {
 	return IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE) && priv->roce;
 }
 
-/**
- * ipoib_cm_is_on - whether the mode is connected
- * @priv: the interface
- *
- * Return: true if it is
- */
+/* True in connected mode */
 static inline bool ipoib_cm_is_on(const struct ipoib_dev *priv)
 {
 	return IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM) &&
@@ -496,10 +468,8 @@ static inline bool ipoib_cm_is_on(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_touch - note that something was used, with little writing
- * @used: time stamp in jiffies
- *
- * The time stamp is shared between CPUs, so it is written once a second only.
+ * ipoib_touch - set a time stamp, in steps of a second
+ * @used: time stamp in jiffies, shared by CPUs and so written rarely
  */
 static inline void ipoib_touch(unsigned long *used)
 {
@@ -509,35 +479,25 @@ static inline void ipoib_touch(unsigned long *used)
 		WRITE_ONCE(*used, now);
 }
 
-/**
- * ipoib_has_qp - whether the QP of the address is one over verbs
- * @priv: the interface
- *
- * Return: false if the HCA's own net device has it
- */
+/* True if the QP of the address is one over verbs, false if the net device of the HCA has it */
 static inline bool ipoib_has_qp(const struct ipoib_dev *priv)
 {
 	return priv->rxq;
 }
 
-/**
- * ipoib_txqs - transmit queues that the stack sends by
- * @priv: the interface
- *
- * Return: how many
- */
+/* Number of transmit queues of the stack */
 static inline unsigned int ipoib_txqs(const struct ipoib_dev *priv)
 {
 	return priv->rn ? READ_ONCE(priv->netdev->real_num_tx_queues) : READ_ONCE(priv->ntxq);
 }
 
 /**
- * ipoib_ud_vector - completion vector for a CQ of an interface
+ * ipoib_ud_vector - completion vector of a CQ
  * @priv: the interface
  * @n: 0 for receives, from 1 on for sends
  *
- * Each vector has an interrupt, and with it a CPU, of its own. Receives of the interfaces of
- * an HCA are dealt out, and sends go half way round from there.
+ * Each vector has an interrupt, and with it a CPU. Interfaces of an HCA get vectors in turn for
+ * receives; their sends begin half way round.
  *
  * Return: the vector
  */

@@ -10,16 +10,16 @@
 
 #include "ipoib_wire.h"
 
-/* Tokens a second of a source, and how many it can save. */
+/* Tokens of a source in a second, and in store */
 #define IPOIB_POLICE_RATE	16
 #define IPOIB_POLICE_BURST	64
-/* Sources are hashed to so many buckets. */
+/* Buckets that sources hash to */
 #define IPOIB_POLICE_BUCKETS	1024
 
 /**
  * struct ipoib_police - token buckets of the sources of ARP and Neighbour Discovery
- * @seed: key of the hash, so that the bucket of a source cannot be chosen
- * @next: jiffies: when the bucket is full again
+ * @seed: key of the hash, against the choice of a bucket
+ * @next: jiffies at which the bucket is full again
  */
 struct ipoib_police {
 	u32 seed;
@@ -28,10 +28,10 @@ struct ipoib_police {
 
 /**
  * enum ipoib_police_named - GIDs of the link-layer addresses in a frame, from best to worst
- * @IPOIB_NAMED_SENDER: none but the GID that the frame came from
- * @IPOIB_NAMED_OTHER: another, which costs a token
+ * @IPOIB_NAMED_SENDER: only that of the source
+ * @IPOIB_NAMED_OTHER: another GID, which costs a token
  * @IPOIB_NAMED_GROUP: a multicast GID, which no node has (RFC 4391 section 9.1.1), or addresses
- *	that are out of sight
+ *	that cannot be seen
  */
 enum ipoib_police_named {
 	IPOIB_NAMED_SENDER,
@@ -41,14 +41,14 @@ enum ipoib_police_named {
 
 /**
  * ipoib_police_take - take a token
- * @next: of a bucket
+ * @next: of the bucket
  * @now: jiffies
  *
- * Two handlers that race for the last token both get it. A bucket that was not used since
- * before jiffies wrapped counts as full.
+ * Handlers that race for the last token both get it. A bucket that was not used before a wrap of
+ * jiffies counts as full.
  *
  * Context: any
- * Return: whether there was one
+ * Return: true if there was a token
  */
 static inline bool ipoib_police_take(unsigned long *next, unsigned long now)
 {
@@ -64,19 +64,14 @@ static inline bool ipoib_police_take(unsigned long *next, unsigned long now)
 	return true;
 }
 
-/* The payload of a received frame, which is all linear or all in fragments. */
+/* Payload of a received frame, which is all linear or all in fragments */
 static inline const void *ipoib_rx_payload(const struct sk_buff *skb)
 {
 	return skb_is_nonlinear(skb) ? skb_frag_address(skb_shinfo(skb)->frags) :
 				       skb->data + IPOIB_HARD_LEN;
 }
 
-/**
- * ipoib_police_is_for - whether a received frame may be ARP or Neighbour Discovery
- * @skb: frame with its &struct ipoib_header
- *
- * Return: true for ARP, and for IPv6 but TCP and UDP
- */
+/* True if a received frame may be ARP or Neighbour Discovery: ARP, and IPv6 but TCP and UDP */
 static inline bool ipoib_police_is_for(const struct sk_buff *skb)
 {
 	const struct ipoib_header *header = (const void *)skb->data;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What IPoIB puts on the wire: the encapsulation header, the link-layer
- * address and the multicast GIDs of RFC 4391, and the pure functions that
- * build and take them apart.
+ * IPoIB on the wire: encapsulation header, link-layer address and multicast GIDs of RFC 4391, and
+ * pure functions that build and parse them.
  *
- * Nothing here knows a device; everything is in network byte order unless a
- * name or comment says otherwise. The functions are tested by themselves in
- * tools/testing/kunit/.
+ * Nothing here knows a device. Network byte order unless a name or a comment states another. Tested
+ * in tools/testing/kunit/.
  */
 #ifndef IPOIB_WIRE_H
 #define IPOIB_WIRE_H
@@ -14,31 +12,31 @@
 #include <linux/if_infiniband.h>
 #include <rdma/ib_verbs.h>
 
-/* QPN that stands for "a multicast group" in an address (IBTA 10.5.2). */
+/* QPN of a multicast group in an address (IBTA 10.5.2) */
 #define IPOIB_MCAST_QPN		0xffffff
 #define IPOIB_QPN_MASK		0xffffff
 
-/* RFC 4391 section 4: what distinguishes MGIDs of IPoIB from others. */
+/* Signatures of IPoIB in an MGID, RFC 4391 section 4 */
 #define IPOIB_MGID_SIG_IPV4	0x401b
 #define IPOIB_MGID_SIG_IPV6	0x601b
 #define IPOIB_MGID_TRANSIENT	0x10
 #define IPOIB_SCOPE_LINK_LOCAL	0x2
 
-/* Bit 15 of a P_Key: full member of the partition (IBTA 10.9.1.1). */
+/* Bit 15 of a P_Key: full member of the partition (IBTA 10.9.1.1) */
 #define IPOIB_PKEY_FULL		0x8000
 
-/* Smallest IB payload that still carries the smallest IPv4 MTU. */
+/* Smallest IB payload for the smallest IPv4 MTU */
 #define IPOIB_MTU_MIN		72
-/* RFC 4755 section 5 and the message size of connected mode. */
+/* Largest MTU of connected mode, RFC 4755 section 5 */
 #define IPOIB_MTU_MAX		65520
 
-/* Flags of a link-layer address, RFC 4755 section 3.1. */
+/* Flags of a link-layer address, RFC 4755 section 3.1 */
 #define IPOIB_LLADDR_RC		0x80
 #define IPOIB_LLADDR_UC		0x40
 
 /*
- * First octet of a service ID, RFC 4755 section 3.5 (C21). The driver that
- * comes with Linux uses another than the RFC has, and takes no other.
+ * First octet of a service ID, RFC 4755 section 3.5 (C21). The kernel's driver uses another value,
+ * and accepts no other.
  */
 #define IPOIB_SID_RFC		0x01
 #define IPOIB_SID_LINUX		0x10
@@ -64,11 +62,10 @@ struct ipoib_lladdr {
 };
 
 /**
- * struct ipoib_header - what stands before the network header in an skb
- * @lladdr: not on the wire. Sending: the destination, put there by
- *	header_ops::create() for the driver. Receiving: the source, as far
- *	as the frame has it, for packet sockets.
- * @encap: the encapsulation header
+ * struct ipoib_header - headers in front of the network header in an skb
+ * @lladdr: not on the wire. Sending: destination, written by header_ops::create(). Receiving:
+ *	source, as far as it is known, for packet sockets
+ * @encap: encapsulation header
  */
 struct ipoib_header {
 	struct ipoib_lladdr lladdr;
@@ -94,8 +91,7 @@ struct ipoib_mgid {
 /**
  * struct ipoib_cm_data - private data of CM messages, RFC 4755 section 6
  * @qpn: eight reserved bits, zero, and the QPN of the sender's UD QP (C15)
- * @mtu: Receive MTU: longest message the sender takes, encapsulation header
- *	included (C26, C29)
+ * @mtu: Receive MTU: longest message for the sender, encapsulation header included (C26, C29)
  */
 struct ipoib_cm_data {
 	__be32 qpn;
@@ -114,8 +110,8 @@ static_assert(sizeof(struct ipoib_mgid) == sizeof(union ib_gid));
 
 /**
  * ipoib_lladdr_set - build a link-layer address
- * @addr: where
- * @flags: transports offered, RFC 4755 section 3.1
+ * @addr: result
+ * @flags: transports, RFC 4755 section 3.1
  * @qpn: QPN of the UD QP, host byte order
  * @gid: GID of the port
  */
@@ -126,25 +122,13 @@ static inline void ipoib_lladdr_set(struct ipoib_lladdr *addr, u8 flags,
 	memcpy(addr->gid, gid->raw, sizeof(addr->gid));
 }
 
-/**
- * ipoib_lladdr_qpn - QPN of a link-layer address
- * @addr: the address
- *
- * The flags are ignored, by RFC 4391 section 9.1.1 (U36).
- *
- * Return: the QPN in host byte order
- */
+/* QPN of a link-layer address, host byte order; flags are ignored, RFC 4391 section 9.1.1 (U36) */
 static inline u32 ipoib_lladdr_qpn(const struct ipoib_lladdr *addr)
 {
 	return be32_to_cpu(addr->flags_qpn) & IPOIB_QPN_MASK;
 }
 
-/**
- * ipoib_lladdr_flags - flags of a link-layer address
- * @addr: the address
- *
- * Return: IPOIB_LLADDR_RC and IPOIB_LLADDR_UC; reserved bits are left out (C7)
- */
+/* IPOIB_LLADDR_RC and IPOIB_LLADDR_UC of a link-layer address, without reserved bits (C7) */
 static inline u8 ipoib_lladdr_flags(const struct ipoib_lladdr *addr)
 {
 	return be32_to_cpu(addr->flags_qpn) >> 24 &
@@ -152,13 +136,13 @@ static inline u8 ipoib_lladdr_flags(const struct ipoib_lladdr *addr)
 }
 
 /**
- * ipoib_lladdr_less - compare link-layer addresses as RFC 4755 section 3.3 does
+ * ipoib_lladdr_less - compare link-layer addresses by RFC 4755 section 3.3
  * @a: an address
  * @b: another
  *
- * From the most significant octet on, as if the flags were zero (C18).
+ * Compares from the most significant octet on, with flags zero (C18).
  *
- * Return: whether @a is numerically smaller
+ * Return: true if @a is smaller
  */
 static inline bool ipoib_lladdr_less(const struct ipoib_lladdr *a, const struct ipoib_lladdr *b)
 {
@@ -181,35 +165,23 @@ static inline __be64 ipoib_service_id(u8 first, u32 qpn)
 	return cpu_to_be64((u64)first << 56 | (qpn & IPOIB_QPN_MASK));
 }
 
-/**
- * ipoib_service_first - first octet of a service ID
- * @sid: the service ID
- *
- * Return: IPOIB_SID_RFC, IPOIB_SID_LINUX or something else
- */
+/* First octet of a service ID: IPOIB_SID_RFC, IPOIB_SID_LINUX or another */
 static inline u8 ipoib_service_first(__be64 sid)
 {
 	return be64_to_cpu(sid) >> 56;
 }
 
-/**
- * ipoib_lladdr_is_mcast - whether an address names a multicast group
- * @addr: the address
- *
- * A GID is a multicast GID exactly if its first octet is 0xff.
- *
- * Return: true for the broadcast group and every other group
- */
+/* True for a multicast GID, whose first octet is 0xff */
 static inline bool ipoib_lladdr_is_mcast(const struct ipoib_lladdr *addr)
 {
 	return addr->gid[0] == 0xff;
 }
 
 /**
- * ipoib_mgid_broadcast - the broadcast-GID of a link, RFC 4391 section 4
- * @gid: where
+ * ipoib_mgid_broadcast - build the broadcast-GID of a link, RFC 4391 section 4
+ * @gid: result
  * @scope: scope of the link, 4 bits
- * @pkey: P_Key of the link, host byte order; made a full member's (U9)
+ * @pkey: P_Key of the link, host byte order; bit 15 is set (U9)
  */
 static inline void ipoib_mgid_broadcast(union ib_gid *gid, u8 scope, u16 pkey)
 {
@@ -224,12 +196,12 @@ static inline void ipoib_mgid_broadcast(union ib_gid *gid, u8 scope, u16 pkey)
 }
 
 /**
- * ipoib_mgid_on_link - whether an MGID belongs to the link of a broadcast-GID
- * @gid: MGID in question
+ * ipoib_mgid_on_link - check that an MGID belongs to a link
+ * @gid: MGID
  * @broadcast: broadcast-GID of the link
  *
- * RFC 4391 section 4: transient, one of the signatures of IPoIB, and the P_Key and
- * scope of the broadcast-GID (U4, U5, U6, U8).
+ * RFC 4391 section 4: transient, a signature of IPoIB, and the P_Key and scope of the broadcast-GID
+ * (U4, U5, U6, U8).
  *
  * Return: true if it does
  */
@@ -246,12 +218,12 @@ static inline bool ipoib_mgid_on_link(const union ib_gid *gid, const union ib_gi
 }
 
 /**
- * ipoib_lid_is_same_port - whether two LIDs are of the same port
+ * ipoib_lid_is_same_port - compare the ports of two LIDs
  * @a: a LID, host byte order
  * @b: another
- * @lmc: how many low bits of a LID choose among the ways to its port
+ * @lmc: number of low bits that select a path to the port
  *
- * Return: true if they are
+ * Return: true if they are equal
  */
 static inline bool ipoib_lid_is_same_port(u32 a, u32 b, u8 lmc)
 {
@@ -259,10 +231,10 @@ static inline bool ipoib_lid_is_same_port(u32 a, u32 b, u8 lmc)
 }
 
 /**
- * ipoib_mtu_from_ib - MTU of the network layer on a given IB MTU
- * @mtu: IB MTU, as enum ib_mtu, or one of the two more that Omni-Path has (enum opa_mtu)
+ * ipoib_mtu_from_ib - IP MTU for an IB MTU
+ * @mtu: enum ib_mtu, or enum opa_mtu of Omni-Path
  *
- * Return: octets, without the encapsulation header; negative if @mtu is none
+ * Return: octets, without the encapsulation header; negative if @mtu is invalid
  */
 static inline int ipoib_mtu_from_ib(u8 mtu)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Everything that differs between the supported kernels, 6.1 to 7.3.
+ * All differences between the supported kernels, 6.1 to 7.3.
  *
- * This header is force-included before each file of the driver, which is written against the
- * newest interface; older kernels get it from here. Distributions keep the version of a kernel
- * and take interfaces from newer ones, so each interface is asked for: by its macro or type, or
- * by Makefile.probe beside this file (IPOIB_HAS_*). The versions in comments are those of
- * kernel.org.
+ * This header is force-included before each file of the driver, which is written against the newest
+ * interfaces; older kernels get these from here. Distributions keep the version of a kernel and add
+ * interfaces of newer ones, so each interface is tested for: by its macro or type, or by
+ * Makefile.probe beside this file (IPOIB_HAS_*). Versions in comments are those of kernel.org.
  */
 #ifndef IPOIB_COMPAT_H
 #define IPOIB_COMPAT_H
@@ -33,8 +32,8 @@
 #endif
 
 /*
- * Until 6.7 a pool whose pages are handed out in pieces had to say so, and there was
- * none on machines of 32 bits with longer DMA addresses (PAE, LPAE).
+ * Before 6.7 a pool whose pages are split had a flag, and could not exist on 32 bits with longer
+ * DMA addresses (PAE, LPAE).
  */
 #ifdef PP_FLAG_PAGE_FRAG
 #define IPOIB_PP_FLAGS	PP_FLAG_PAGE_FRAG
@@ -44,14 +43,14 @@ static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
 #define IPOIB_PP_FLAGS	0
 #endif
 
-/* The NAPI instance of a pool, which lets pages return without a lock, is 6.4. */
+/* The NAPI instance of a pool, for the return of pages without a lock, is 6.4. */
 #ifdef IPOIB_HAS_POOL_NAPI
 #define ipoib_pool_set_napi(params, instance)	((params)->napi = (instance))
 #else
 #define ipoib_pool_set_napi(params, instance)	((void)(instance))
 #endif
 
-/* The interface of a pool, for user space, is 6.8. */
+/* The net_device of a pool, for user space, is 6.8. */
 #ifdef IPOIB_HAS_POOL_NETDEV
 #define ipoib_pool_set_netdev(params, dev)	((params)->netdev = (dev))
 #else
@@ -102,8 +101,8 @@ struct netdev_stat_ops {
 #endif
 
 /*
- * Changes of the addresses are reported in a process, with the instance lock, by newer kernels. A
- * net_device that has that lock must take them so.
+ * Newer kernels report changes of addresses in a process, with the instance lock. A net_device with
+ * that lock must accept them there.
  */
 #ifdef IPOIB_HAS_RX_MODE_ASYNC
 #define IPOIB_RX_MODE(name)						\
@@ -121,8 +120,8 @@ static int name##_async(struct net_device *dev,				\
 #endif
 
 /*
- * Operations for time stamps are 6.6. Drivers take them up one by one, and have the ioctl until
- * then: functions of @name call one of those that @find gives of a net_device.
+ * Operations for time stamps are 6.6. Drivers adopt them one by one, and have the ioctl until then:
+ * functions of @name call those of the net_device that @find returns.
  */
 #ifdef IPOIB_HAS_HWTSTAMP
 #include <linux/net_tstamp.h>
@@ -165,7 +164,7 @@ static inline int ipoib_hwtstamp_ioctl(const struct net_device_ops *ops, struct 
 #define IPOIB_HWTSTAMP_OPS(name)
 #endif
 
-/* Net devices that ask for their lock around their operations are 6.15. */
+/* Net devices that require their lock around their operations are 6.15. */
 #ifdef IPOIB_HAS_LOCK_OPS
 #include <net/netdev_lock.h>
 #else
@@ -178,7 +177,7 @@ static inline void netdev_unlock_ops(struct net_device *dev)
 }
 #endif
 
-/* Until 6.11 the stack set by itself that more frames follow. */
+/* Before 6.11 only the stack set the flag for further frames. */
 #ifndef IPOIB_HAS_XMIT_SET_MORE
 static inline void netdev_xmit_set_more(bool more)
 {
@@ -186,7 +185,7 @@ static inline void netdev_xmit_set_more(bool more)
 }
 #endif
 
-/* Frames are freed with a reason, in any context, since 6.4; until then not with interrupts off. */
+/* Frames are freed with a reason, in any context, since 6.4; before, not with interrupts off. */
 #ifndef IPOIB_HAS_FREE_REASON
 static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_reason reason)
 {
@@ -197,7 +196,7 @@ static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_r
 }
 #endif
 
-/* A string of a tracepoint is given once since 6.10: __string() has it. */
+/* Since 6.10 __string() has the string of a tracepoint, and __assign_str() does not repeat it. */
 #ifdef IPOIB_HAS_ASSIGN_STR
 #define ipoib_assign_str(field, string)	__assign_str(field)
 #else
@@ -222,8 +221,8 @@ static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_r
 typedef typeof(__builtin_choose_expr(IPOIB_PATHS_WERE_SIGNED, 0, 0U)) ipoib_num_paths_t;
 
 /*
- * header_ops::parse() has the device as a parameter since 7.0, and in the stable kernels
- * that took the change, so its type is asked for and not the version.
+ * header_ops::parse() has the device as a parameter since 7.0, and in stable kernels with that
+ * change: the type decides, not the version.
  */
 #define IPOIB_HEADER_PARSE(func)					\
 	static __maybe_unused int					\
@@ -239,8 +238,8 @@ typedef typeof(__builtin_choose_expr(IPOIB_PATHS_WERE_SIGNED, 0, 0U)) ipoib_num_
 			typeof(&(func))), func, func##_nodev)
 
 /*
- * rtnl_link_ops::newlink() takes its arguments in a structure since 6.15. @func gets the
- * namespace in which IFLA_LINK is an interface.
+ * rtnl_link_ops::newlink() takes its arguments in a structure since 6.15. @func gets the namespace
+ * of IFLA_LINK.
  */
 #ifdef IPOIB_HAS_NEWLINK_PARAMS
 #define IPOIB_NEWLINK(name, func)					\
@@ -261,7 +260,7 @@ typedef typeof(__builtin_choose_expr(IPOIB_PATHS_WERE_SIGNED, 0, 0U)) ipoib_num_
 	}
 #endif
 
-/* A text with arguments for rtnetlink is 6.2; before, it is @text. */
+/* Formatted messages for rtnetlink are 6.2; before, the message is @text. */
 #include <linux/netlink.h>
 #ifdef NL_SET_ERR_MSG_FMT
 #define IPOIB_SET_ERR_MSG_FMT(extack, text, fmt, args...)		\
@@ -277,7 +276,7 @@ typedef typeof(__builtin_choose_expr(IPOIB_PATHS_WERE_SIGNED, 0, 0U)) ipoib_num_
 #define NET_DIM_PARAMS_NUM_PROFILES	5
 #endif
 
-/* net_dim() takes the sample by its address since 6.13. */
+/* net_dim() takes the address of the sample since 6.13. */
 static inline void ipoib_net_dim_copy(struct dim *dim, const struct dim_sample *sample)
 {
 	void (*func)(struct dim *dim, struct dim_sample sample) = (void *)net_dim;

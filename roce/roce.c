@@ -652,7 +652,7 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	if (!err && (query->addr.network == RDMA_NETWORK_IPV4 ||
 		     query->addr.network == RDMA_NETWORK_IPV6))
 		err = -ENETUNREACH;
-	/* The broadcast address of a subnet cannot be told apart before. */
+	/* The broadcast address of a subnet cannot be recognised before. */
 	if (!err && is_multicast_ether_addr(query->addr.dst_dev_addr))
 		err = -EADDRNOTAVAIL;
 	if (!err)
