@@ -74,8 +74,8 @@
  * &ipoib_ahs.lock
  *	List of retired address handles.
  *
- * Other spinlocks are taken with bottom halves off. The transmit path has them off already, hence
- * its plain spin_lock().
+ * All other spinlocks are taken with bottom halves off. The transmit path has them off already,
+ * hence its plain spin_lock().
  *
  * Objects and owners:
  *

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Everything that differs between one kind of fabric and another.
+ * Operations that differ between InfiniBand and RoCE.
  *
- * IPoIB itself, RFC 4391, needs little of a port: its state, its addresses, the way
- * to a GID, memberships of groups. On InfiniBand the SA
- * answers the latter two (sa/); on RoCE they follow from rules and from
- * the kernel's address resolution (roce/). Connections are made by the
- * same CM on both. The kind of a port is asked for once, when its interface is
- * made; everybody else calls the operations below. None of them is called for
- * each frame.
+ * IPoIB, RFC 4391, needs little of a port: its state, its addresses, the path to a GID, memberships
+ * of groups. On InfiniBand the SA has the latter two (sa/); on RoCE they follow from rules and from
+ * the kernel's address resolution (roce/). Connections are made by the same CM on both. The
+ * operations are chosen when an interface is created. None of them is called for each frame.
  */
 #ifndef IPOIB_FABRIC_H
 #define IPOIB_FABRIC_H
@@ -27,21 +24,18 @@ struct net_device;
 struct seq_file;
 
 /**
- * struct ipoib_port - a port as it stands
+ * struct ipoib_port - attributes of a port
  * @active: frames can be sent
- * @lid: LID, 0 if the fabric has none
- * @lmc: how many low bits of a LID choose among the ways to its port. The SM
- *	gives all HCAs of a subnet the same
- * @gid: GID that is part of the link-layer address
- * @gid_entry: distinguishes an entry of the GID table from one that was made later
- *	for the same GID, which address handles know nothing of; NULL if the table
- *	is not like that
- * @pkey: P_Key of the link, bit 15 cleared for a limited member; without the
- *	other bits there is no key
- * @pkey_index: where the port has it
- * @mtu: largest IP MTU as the port is now configured, 0 if that is not known
- * @max_mtu: largest IP MTU the port could be configured for
- * @mbps: rate of the link in Mb/s, 0 if it is not known
+ * @lid: LID, or 0
+ * @lmc: number of low bits of a LID that select a path to its port, equal for all HCAs of a subnet
+ * @gid: GID in the link-layer address
+ * @gid_entry: entry of the GID table. Address handles do not follow an entry that is made anew for
+ *	the same GID. NULL if the table is not like that.
+ * @pkey: P_Key of the link, bit 15 cleared for a limited member; 0 without a P_Key
+ * @pkey_index: its index in the table of the port
+ * @mtu: largest IP MTU of the port in its present configuration, 0 if unknown
+ * @max_mtu: largest IP MTU of the port in any configuration
+ * @mbps: rate of the link in Mb/s, 0 if unknown
  */
 struct ipoib_port {
 	bool active;
@@ -56,16 +50,11 @@ struct ipoib_port {
 	unsigned int mbps;
 };
 
-/**
- * ipoib_port_mbps - rate of a link
- * @attr: of the port
- *
- * Return: Mb/s, 0 if it is not known
- */
+/* Rate of a link in Mb/s, 0 if unknown */
 static inline unsigned int
 ipoib_port_mbps(const struct ib_port_attr *attr)
 {
-	/* One lane, signalling less coding, by the bit of enum ib_port_speed: SDR to XDR. */
+	/* A lane, without coding, by the bit of enum ib_port_speed: SDR to XDR */
 	static const unsigned int lane[] = {
 		0, 2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000, 200000,
 	};
@@ -76,51 +65,44 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
 }
 
 /**
- * struct ipoib_fabric_ops - what a kind of fabric can do
+ * struct ipoib_fabric_ops - operations of a fabric
  *
- * @init: the interface is being made. May sleep.
- * @exit: the interface goes away, after @stop and the last answer: wait until
- *	nothing of what was started will ever call back. May sleep; with
- *	RTNL only if the interface was never registered.
+ * @init: an interface is being created. May sleep.
+ * @exit: an interface is being removed, after @stop and the last answer: wait until no callback
+ *	will run any more. May sleep; with RTNL only if the interface was never registered.
  * @start: the interface has come up. RTNL held. Optional.
- * @stop: the interface goes down; groups have been left and paths forgotten.
- *	RTNL held, so nothing may be waited for that needs RTNL. Optional.
- * @port_read: read the port into what is zeroed. May sleep. Without RTNL if the interface is
- *	registered.
- * @event: an asynchronous event of the port: mark paths as stale or have the
- *	control work check, whatever it means here. Does not sleep.
+ * @stop: the interface goes down, without groups and paths. RTNL held, so it must not wait for
+ *	RTNL. Optional.
+ * @port_read: read attributes of the port into a zeroed structure. May sleep. Without RTNL if the
+ *	interface is registered.
+ * @event: an asynchronous event of the port: mark paths stale, or queue the control work. Does not
+ *	sleep.
  *
- * @path_get: find the way to &ipoib_neigh.gid. ipoib_neigh_answered() is called in
- *	process context if, and only if, 0 is returned, and not before this
- *	returns, as &ipoib_neighs.lock is held. Does not sleep. The caller
- *	has taken a reference to the neighbour for the answer.
- * @path_cancel: let &ipoib_neigh.query end soon. What it calls is still called, as its end
- *	may already wait for &ipoib_neighs.lock, which is held. Does not sleep.
- * @path_gid: entry of the GID table that paths begin with, for rdma_put_gid_attr(), or ERR_PTR().
- *	Does not sleep. Optional: NULL does for address handles and the CM.
- * @path_show: print what the record of a path says of the way, for debugfs.
- *	&ipoib_neighs.lock is held.
+ * @path_get: query the path to &ipoib_neigh.gid. If, and only if, it returns 0,
+ *	ipoib_neigh_answered() follows in process context, after the return, as &ipoib_neighs.lock
+ *	is held. Does not sleep. The caller has taken a reference to the neighbour for the answer.
+ * @path_cancel: cancel &ipoib_neigh.query. Its callback follows all the same, and may be waiting
+ *	for &ipoib_neighs.lock, which is held. Does not sleep.
+ * @path_gid: entry of the GID table for own paths, for rdma_put_gid_attr(), or ERR_PTR(). Does not
+ *	sleep. Optional: address handles and the CM accept NULL.
+ * @path_show: print the record of a path, for debugfs. &ipoib_neighs.lock is held.
  *
- * @join: ask to join a group with a JoinState. FullMember creates a missing group like the
- *	broadcast group; other JoinStates, and the broadcast group's own join, create none.
- *	ipoib_mcast_answer() is called
- *	with the result, possibly before this returns, and again with
- *	-ENETRESET when a membership has been lost. May sleep, but must not
- *	wait for RTNL. Returns a handle, freed by @leave whatever the result,
- *	or ERR_PTR(). The handle's record is valid after success.
- * @leave: leave a group, or give up joining it. When this returns no callback
- *	for the handle runs or will run. May sleep, but must not wait for RTNL
- *	nor for an answer.
- * @left: a group has been left in which the port had a JoinState, or had asked
- *	for it. Called after @leave by the work of the group, which holds no
- *	JoinState and no address handle then: a request for it has MLID 0.
- *	May sleep, but must not wait for RTNL nor for an answer. Optional.
- * @group_ah: attributes of an address handle from the record of a group. May
- *	sleep. The caller gives them to rdma_destroy_ah_attr().
+ * @join: join a group with a JoinState. FullMember creates a missing group from the broadcast
+ *	group; other JoinStates, and the join of the broadcast group itself, create none.
+ *	ipoib_mcast_answer() gets the result, possibly before the return, and -ENETRESET once the
+ *	membership is lost. May sleep, but must not wait for RTNL. Returns a handle, which @leave
+ *	frees whatever the result, or ERR_PTR(). The record of the handle is valid after success.
+ * @leave: leave a group, or cancel its join. On return no callback for the handle runs, or will
+ *	run. May sleep, but must not wait for RTNL nor for an answer.
+ * @left: a group has been left that had a JoinState, or had requested it. Called after @leave by
+ *	the work of the group, which has neither JoinState nor address handle then: a request for it
+ *	has MLID 0. May sleep, but must not wait for RTNL nor for an answer. Optional.
+ * @group_ah: attributes of an address handle from the record of a group, for
+ *	rdma_destroy_ah_attr(). May sleep.
  *
- * @conn_check: whether a request has come by the link and its path is one that
- *	the port can do, beyond what is the same on all fabrics. Returns 0 or the
- *	reason to refuse it. May sleep, but must not wait for RTNL. Optional.
+ * @conn_check: check that a REQ has come by the link, and that the port can do its path, beyond the
+ *	common checks. Returns 0 or the reason of the REJ. May sleep, but must not wait for RTNL.
+ *	Optional.
  */
 struct ipoib_fabric_ops {
 	int (*init)(struct ipoib_dev *priv);
@@ -145,13 +127,13 @@ struct ipoib_fabric_ops {
 };
 
 /**
- * ipoib_sa_is_silent - whether a question to the SA has not been decided
- * @status: what came of it, 0 or a negative error
+ * ipoib_sa_is_silent - check whether the SA has decided
+ * @status: result of a question, 0 or a negative error
  *
- * There was no answer, or one for later. That there is no such method is what the kernel
- * of the SA's node answers when the SA has gone.
+ * It has not if there was no answer, or an answer to retry later. The kernel of a node whose SA has
+ * gone answers that the method is unknown.
  *
- * Return: true if the question may be asked again, and nothing follows from it
+ * Return: true if nothing follows from the result, and the question may be repeated
  */
 static inline bool ipoib_sa_is_silent(int status)
 {

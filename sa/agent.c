@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The agent of a port: where the SA is, questions to it that ib_sa has no function for, and
- * what it reports: groups that come and go.
+ * Agent of a port: address of the SA, questions beyond those of ib_sa, and reports of groups that
+ * come and go.
  *
- * The interface of a port makes a &struct ipoib_agent, which its children share. It
- * keeps a list of the requests under way, and hands each answer to its caller,
- * exactly once: with the answer, or with an error when it timed out, was cancelled or
- * could not be sent.
+ * The interface of a port creates a &struct ipoib_agent, which its children share. It lists
+ * outstanding requests, and gives each its answer exactly once, or an error after a timeout, a
+ * cancellation or a failed send.
  *
- * RFC 4391 section 10 has senders subscribe to the creation and deletion of groups (traps 66
- * and 67, U52) to monitor groups, and section 11 routers (U57). OpenSM compares the GID of an
- * InformInfo with the issuer of the trap, the SM: a subscription is for all groups of the
- * subnet, and each of N subscribers costs the SM a report of each group. So a port subscribes
- * while a group is monitored (&ipoib_mcast.samples), or multicast is routed, and no more if the
- * reports exceed a budget. Without a subscription memberships and missing groups are polled.
+ * By RFC 4391 senders (section 10, U52) and routers (section 11, U57) subscribe to the creation and
+ * deletion of groups (traps 66 and 67). OpenSM compares the GID of an InformInfo with the issuer of
+ * the trap, the SM: a subscription is for all groups of the subnet, and each of N subscribers costs
+ * the SM a report of each group. So a port subscribes while a group is monitored
+ * (&ipoib_mcast.samples) or multicast is routed, and not beyond a budget of reports. Without a
+ * subscription memberships and missing groups are polled.
  *
- * One work makes and ends the subscription. The SA keeps it in memory: after a change of the SM
- * it is made anew, and each group is looked up. Reports come as requests of the SA to a MAD
- * agent of their own, since another MAD agent of the port may have claimed them already; then
- * there are none for the driver.
+ * A work makes and ends the subscription. The SA has it in memory: after a change of the SM it is
+ * made anew, and each group is looked up. Reports are requests of the SA, and need a MAD agent of
+ * their own, as another MAD agent of the port may have claimed them; then there are none.
  */
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -28,24 +26,24 @@
 #include "ipoib_trace.h"
 #include "sa/sa.h"
 
-/* Pause before the SA is looked for again after a failure. */
+/* Pause after a failed search for the SA */
 #define IPOIB_SM_RETRY		(HZ / 10)
 
-/* Milliseconds: first and longest pause after a subscription has failed. */
+/* First and longest pause after a failed subscription, in milliseconds */
 #define IPOIB_SUB_BACKOFF_MIN	100
 #define IPOIB_SUB_BACKOFF_MAX	16000
 #define IPOIB_SUB_TIMEOUT	500
-/* IBTA 13.4.6.2: response time 4.096 us * 2^18, about a second. */
+/* IBTA 13.4.6.2: response time 4.096 us * 2^18, about a second */
 #define IPOIB_SUB_RESP_TIME	18
-/* The subscription ends so long after the last monitored group. */
+/* Time from the last monitored group to the end of the subscription */
 #define IPOIB_SUB_UNUSED	(20 * HZ)
-/* Reports in a minute; beyond that there is no subscription for this pause, and half as much. */
+/* Reports in a minute; more end the subscription for 4 to 6 minutes. */
 #define IPOIB_SUB_BUDGET	300
 #define IPOIB_SUB_QUIET		(4 * 60 * HZ)
 
 /**
- * struct ipoib_sm_addr - where the SA is
- * @ref: held by the agent and by each request under way
+ * struct ipoib_sm_addr - address of the SA
+ * @ref: references of the agent and of each outstanding request
  * @ah: address handle
  * @lid: LID of the SM
  * @lmc: see &ipoib_port.lmc
@@ -60,12 +58,12 @@ struct ipoib_sm_addr {
 };
 
 /**
- * struct ipoib_request - a question under way
+ * struct ipoib_request - an outstanding question
  * @list: in &ipoib_agent.requests, under its lock
  * @buf: the MAD
- * @sm: address it is sent to
+ * @sm: its destination
  * @owner: for @answer and ipoib_sa_agent_cancel()
- * @answer: takes the answer; NULL once it has
+ * @answer: callback; NULL once called
  */
 struct ipoib_request {
 	struct list_head list;
@@ -85,7 +83,7 @@ static void ipoib_sa_sm_put(struct ipoib_sm_addr *sm)
 	kfree(sm);
 }
 
-/* Where the SA is, with a reference; NULL while there is no SM. */
+/* Returns the address of the SA with a reference, or NULL without an SM. */
 static struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent)
 {
 	struct ipoib_sm_addr *sm;
@@ -100,7 +98,7 @@ static struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent)
 
 static int ipoib_sa_errno(u16 status)
 {
-	/* IBTA table 187: status of the class SubnAdm, in the upper octet. */
+	/* IBTA table 187: status of the class SubnAdm, in the upper octet */
 	static const int class_errno[] = {
 		[1] = -ENOBUFS,		/* no resources */
 		[2] = -EINVAL,		/* request invalid */
@@ -116,7 +114,7 @@ static int ipoib_sa_errno(u16 status)
 		return 0;
 	if (status & IB_MGMT_MAD_STATUS_BUSY)
 		return -EBUSY;
-	/* There may be no SA: then the kernel of its node answers. */
+	/* Without an SA the kernel of its node answers. */
 	switch (status & IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE) {
 	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD:
 	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB:
@@ -133,7 +131,7 @@ static void ipoib_sa_request_free(struct ipoib_request *request)
 	kfree(request);
 }
 
-/* Once for each request. */
+/* Called once for each request. */
 static void ipoib_sa_request_answer(struct ipoib_request *request, int status,
 				    const struct ib_mad_recv_wc *answer)
 {
@@ -154,7 +152,7 @@ static void ipoib_sa_agent_recv(struct ib_mad_agent *mad,
 	ib_free_recv_mad(wc);
 }
 
-/* The end of each request, after its answer if there was one. */
+/* End of a request, after its answer if there is one. */
 static void ipoib_sa_agent_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc *wc)
 {
 	struct ipoib_request *request = wc->send_buf->context[0];
@@ -173,13 +171,12 @@ static void ipoib_sa_agent_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc 
 }
 
 /**
- * ipoib_sa_agent_ask - ask the SA
+ * ipoib_sa_agent_ask - send a question to the SA
  * @agent: the agent
- * @question: what, and what takes the answer
+ * @question: question, and callback for the answer
  *
  * Context: process, may sleep
- * Return: 0 if the answer will be given; -EAGAIN while there is no SM, -ENOMEM or another
- * error if not
+ * Return: 0, and the callback follows; -EAGAIN without an SM, -ENOMEM or another error
  */
 int ipoib_sa_agent_ask(struct ipoib_agent *agent, const struct ipoib_question *question)
 {
@@ -216,7 +213,7 @@ int ipoib_sa_agent_ask(struct ipoib_agent *agent, const struct ipoib_question *q
 	memcpy(mad->data, question->data, question->len);
 	spin_lock_bh(&agent->lock);
 	mad->mad_hdr.tid = cpu_to_be64((u64)agent->mad->hi_tid << 32 | ++agent->tid);
-	/* From here on, cancelling finds it. */
+	/* A cancellation finds it from now on. */
 	list_add_tail(&request->list, &agent->requests);
 	spin_unlock_bh(&agent->lock);
 	err = ib_post_send_mad(buf, NULL);
@@ -232,9 +229,9 @@ free_request:
 }
 
 /**
- * ipoib_sa_agent_cancel - let the questions of an owner end soon
+ * ipoib_sa_agent_cancel - cancel the questions of an owner
  * @agent: the agent
- * @owner: whose; their answers are still given, as errors
+ * @owner: owner of questions, whose callbacks get errors
  *
  * Context: any but hard interrupt; does not wait
  */
@@ -249,7 +246,7 @@ void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner)
 	spin_unlock_bh(&agent->lock);
 }
 
-/* ---- the subscription ---- */
+/* ---- subscription ---- */
 
 static void ipoib_sa_sub_set_state(struct ipoib_agent *agent, enum ipoib_sub_state state)
 {
@@ -287,11 +284,11 @@ static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int e
 }
 
 /**
- * ipoib_sa_notice_on - whether the SA reports groups that come and go
+ * ipoib_sa_notice_on - check for a subscription
  * @agent: the agent
  *
  * Context: any
- * Return: true if the SM has granted the subscription
+ * Return: true if the SM has granted it
  */
 bool ipoib_sa_notice_on(const struct ipoib_agent *agent)
 {
@@ -299,9 +296,9 @@ bool ipoib_sa_notice_on(const struct ipoib_agent *agent)
 }
 
 /**
- * ipoib_sa_monitor - count what needs reports of the SA
+ * ipoib_sa_monitor - count users of the subscription
  * @agent: the agent
- * @on: a group is monitored, or an interface routes multicast, from now on; or no more
+ * @on: a user comes (a monitored group, an interface that routes multicast), or goes
  *
  * Context: any but hard interrupt
  */
@@ -313,18 +310,18 @@ void ipoib_sa_monitor(struct ipoib_agent *agent, bool on)
 		mod_delayed_work(system_unbound_wq, &agent->sub_work, IPOIB_SUB_UNUSED);
 }
 
-/* How long until a subscription is needed: jiffies; ULONG_MAX if nothing is monitored. */
+/* Returns the jiffies until a subscription is needed; ULONG_MAX without users. */
 static unsigned long ipoib_sa_sub_until(const struct ipoib_agent *agent)
 {
 	unsigned long left = READ_ONCE(agent->quiet_until) - jiffies;
 
 	if (!atomic_read(&agent->monitors))
 		return ULONG_MAX;
-	/* Else it is long past: jiffies of 32 bits wrap. */
+	/* Otherwise long past: jiffies of 32 bits wrap. */
 	return left <= IPOIB_SUB_QUIET * 2 ? left : 0;
 }
 
-/* The last answer has the work run. */
+/* The last answer queues the work. */
 static void ipoib_sa_sub_answer(void *owner, int status, const struct ib_sa_mad *asked,
 				const struct ib_mad_recv_wc *answer)
 {
@@ -349,7 +346,7 @@ static void ipoib_sa_sub_ask(struct ipoib_agent *agent, bool subscribe)
 		.generic = 1,
 		.subscribe = subscribe,
 		.type = cpu_to_be16(0xffff),
-		/* Ending it names the QP that reports go to: QP1. */
+		/* The end names the QP of the reports: QP1. */
 		.qpn_resp = cpu_to_be32(!subscribe << 8 | IPOIB_SUB_RESP_TIME),
 		.producer = cpu_to_be32(IPOIB_PRODUCER_MANAGER),
 	};
@@ -386,7 +383,7 @@ static void ipoib_sa_notice_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc
 	ib_free_send_mad(wc->send_buf);
 }
 
-/* The SA repeats a report until it is answered. Takes over @sm. */
+/* Answer a report, which the SA would repeat. Takes over the reference to @sm. */
 static void ipoib_sa_notice_respond(struct ib_mad_agent *reports,
 				    const struct ib_mad_recv_wc *wc,
 				    struct ipoib_sm_addr *sm)
@@ -411,7 +408,7 @@ put_sm:
 	ipoib_sa_sm_put(sm);
 }
 
-/* Is it from the SA, and a report at all? */
+/* Check the source and the form of a report. */
 static bool ipoib_sa_notice_is_genuine(const struct ib_mad_recv_wc *wc,
 				       const struct ipoib_sm_addr *sm)
 {
@@ -441,7 +438,7 @@ static void ipoib_sa_notice_deliver(struct ipoib_dev *priv, const struct ipoib_n
 		ipoib_mcast_group_deleted(priv, &gid);
 }
 
-/* A storm of reports ends by itself: each port ends its subscription for some minutes. */
+/* Beyond the budget each port ends its subscription for some minutes, and with them a storm. */
 static void ipoib_sa_notice_charge(struct ipoib_agent *agent)
 {
 	if (__ratelimit(&agent->budget))
@@ -465,7 +462,7 @@ static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
 	list_for_each_entry(priv, &agent->devs, agent_list) {
 		if (!good)
 			ipoib_stat_add(priv, IPOIB_NOTICES_BAD, 1);
-		/* The response may have been lost: then it is the same report. */
+		/* The same TID is the repetition of a report whose answer was lost. */
 		else if (mad->mad_hdr.tid != READ_ONCE(agent->last_tid))
 			ipoib_sa_notice_deliver(priv, notice);
 	}
@@ -487,7 +484,7 @@ static void ipoib_sa_notice_unregister(struct ipoib_agent *agent)
 	agent->reports = NULL;
 }
 
-/* ---- the work ---- */
+/* ---- work ---- */
 
 static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 {
@@ -510,7 +507,7 @@ static void ipoib_sa_sub_subscribe(struct ipoib_agent *agent)
 	}
 	err = PTR_ERR(agent->reports);
 	agent->reports = NULL;
-	/* ib_mad says so if the method is in use. */
+	/* The error of ib_mad for a method in use */
 	ipoib_sa_sub_warn(agent, err == -EINVAL ?
 			  "another program on this port takes its reports" :
 			  "cannot take reports", err);
@@ -524,7 +521,7 @@ static void ipoib_sa_sub_granted(struct ipoib_agent *agent)
 	ipoib_sa_sub_set_state(agent, IPOIB_SUB_ON);
 	agent->sub_warned = false;
 	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
-	/* What happened before that has to be asked for. */
+	/* Reports before the grant were missed. */
 	spin_lock_bh(&agent->lock);
 	list_for_each_entry(priv, &agent->devs, agent_list)
 		ipoib_mcast_review(priv);
@@ -532,8 +529,8 @@ static void ipoib_sa_sub_granted(struct ipoib_agent *agent)
 }
 
 /*
- * The next state, after all answers, or after a change of the SM: a grant of an SM before does
- * not count. Returns false if the next step comes after a pause.
+ * Next state after all answers, or after a change of the SM: a grant of the previous SM does not
+ * count. Returns false if the next step follows a pause.
  */
 static bool ipoib_sa_sub_follow(struct ipoib_agent *agent, int err, bool stale)
 {
@@ -556,7 +553,7 @@ static bool ipoib_sa_sub_follow(struct ipoib_agent *agent, int err, bool stale)
 			ipoib_sa_sub_set_state(agent, IPOIB_SUB_BACKOFF);
 		return true;
 	case IPOIB_SUB_LEAVING:
-		/* An SA that is silent is not asked again. */
+		/* An SA that does not answer gets no second question. */
 		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
 		ipoib_sa_notice_unregister(agent);
 		ipoib_sa_sub_set_state(agent, IPOIB_SUB_OFF);
@@ -594,8 +591,8 @@ static void ipoib_sa_sub_work(struct work_struct *work)
 }
 
 /*
- * Subscribe again, as the SM may have forgotten the subscription, and what it knows of groups:
- * a sender that is no full member does not learn otherwise that its group is another one.
+ * Subscribe again, as the SM may have forgotten the subscription and its groups: a sender that is
+ * no full member would not notice that its group is another one.
  */
 static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 {
@@ -606,31 +603,30 @@ static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 	list_for_each_entry(priv, &agent->devs, agent_list)
 		ipoib_mcast_review(priv);
 	spin_unlock_bh(&agent->lock);
-	/* Another SM counts anew. */
+	/* TIDs of another SM begin anew. */
 	WRITE_ONCE(agent->last_tid, 0);
 	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
 	mod_delayed_work(system_unbound_wq, &agent->sub_work, ipoib_spread());
 }
 
 /*
- * End what is left of the subscription of an agent that ends; no interface is up any more.
- * The requests are on their way when the MAD agent goes. The answers are not needed, and
- * not waited for.
+ * End the subscription of an agent that ends, without an interface that is up. The requests are
+ * sent before the MAD agent is destroyed; their answers are not waited for.
  */
 static void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 {
-	/* An answer may still queue the work, which does nothing any more. */
+	/* A late answer may queue the work, which does nothing then. */
 	cancel_delayed_work_sync(&agent->sub_work);
 	ipoib_sa_notice_unregister(agent);
-	/* One that is just being asked for is not to be asked again. */
+	/* Cancel a subscription that is being made. */
 	ipoib_sa_agent_cancel(agent, agent);
 	if (agent->sub_state != IPOIB_SUB_OFF)
 		ipoib_sa_sub_ask(agent, false);
 }
 
-/* ---- where the SA is ---- */
+/* ---- address of the SA ---- */
 
-/* NULL if the port has no SM. */
+/* Returns NULL if the port has no SM. */
 static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 {
 	struct rdma_ah_attr attr = {
@@ -651,7 +647,7 @@ static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 	refcount_set(&sm->ref, 1);
 	sm->lid = port.sm_lid;
 	sm->lmc = port.lmc;
-	/* Index 0 is right where the default P_Key is not there in full. */
+	/* Without the full default P_Key index 0 serves. */
 	if (ib_find_pkey(agent->ca, agent->port, IB_DEFAULT_PKEY_FULL, &sm->pkey_index))
 		sm->pkey_index = 0;
 	rdma_ah_set_dlid(&attr, port.sm_lid);
@@ -676,7 +672,7 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 						 struct ipoib_agent, sm_work);
 	struct ipoib_sm_addr *sm = ipoib_sa_sm_find(agent);
 
-	/* No event reports that there is memory again. */
+	/* No event follows when memory is free again. */
 	if (IS_ERR(sm)) {
 		queue_delayed_work(system_unbound_wq, &agent->sm_work, IPOIB_SM_RETRY);
 		return;
@@ -691,7 +687,7 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 /* ---- lifetime ---- */
 
 /**
- * ipoib_sa_agent_make - make the agent of a port
+ * ipoib_sa_agent_make - create the agent of a port
  * @ca: HCA
  * @port: port
  *
@@ -707,7 +703,7 @@ struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 		return ERR_PTR(-ENOMEM);
 	agent->ca = ca;
 	agent->port = port;
-	/* Drop answers to what was asked before the port was last removed. */
+	/* Answers to questions before the last removal of the port must not match. */
 	agent->tid = get_random_u32();
 	spin_lock_init(&agent->lock);
 	INIT_LIST_HEAD(&agent->devs);
@@ -717,7 +713,7 @@ struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 	INIT_DELAYED_WORK(&agent->sub_work, ipoib_sa_sub_work);
 	agent->sub_backoff = IPOIB_SUB_BACKOFF_MIN;
 	ratelimit_state_init(&agent->budget, 60 * HZ, IPOIB_SUB_BUDGET);
-	/* Else it logs what is beyond the budget. */
+	/* No log message beyond the budget */
 	ratelimit_set_flags(&agent->budget, RATELIMIT_MSG_ON_RELEASE);
 	agent->quiet_until = jiffies;
 	agent->mad = ib_register_mad_agent(ca, port, IB_QPT_GSI, NULL, IB_MGMT_RMPP_VERSION,
@@ -733,10 +729,9 @@ struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 
 /**
  * ipoib_sa_agent_free - free an agent
- * @agent: the agent; no interface uses it any more
+ * @agent: the agent, without interfaces
  *
- * What is under way ends with an error for its caller, without waiting for the SA. Nothing
- * is asked any more.
+ * Outstanding questions end with an error, without waiting for the SA.
  *
  * Context: may sleep
  */

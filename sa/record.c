@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Records of multicast groups, between the wire and struct ib_sa_mcmember_rec,
- * and notices.
- */
+/* Records of multicast groups on the wire and as struct ib_sa_mcmember_rec, and notices */
 #include <linux/string.h>
 
 #include "sa/sa.h"
 
 /**
- * ipoib_sa_record_pack - put a request into the form it has on the wire
- * @wire: the result
- * @rec: the request; life time, scope and proxy join are not asked for
+ * ipoib_sa_record_pack - convert a request to its form on the wire
+ * @wire: result, without life time, scope and proxy join
+ * @rec: the request
  */
 void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_mcmember_rec *rec)
 {
@@ -30,8 +27,8 @@ void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_m
 }
 
 /**
- * ipoib_sa_record_unpack - take a record from the wire apart
- * @rec: the result: MGID, and what the QP and address handles need
+ * ipoib_sa_record_unpack - convert a record from its form on the wire
+ * @rec: result: MGID, and parameters of QP and address handles
  * @wire: the record
  */
 void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_member_record *wire)
@@ -52,12 +49,12 @@ void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_m
 }
 
 /**
- * ipoib_sa_record_mgids - turn a table of records into their MGIDs, in place
+ * ipoib_sa_record_mgids - reduce a table of records to their MGIDs, in place
  * @data: the table
  * @len: its length
- * @step: from one record to the next, at least the length of one
+ * @step: distance of records, at least the length of a record
  *
- * Return: how many there are; what is left of a last one does not count
+ * Return: number of whole records
  */
 unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step)
 {
@@ -70,12 +67,7 @@ unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step)
 	return n;
 }
 
-/**
- * ipoib_sa_notice_is_sound - does a notice make sense?
- * @notice: the notice
- *
- * Return: true if it is one of those subscribed to, of a group
- */
+/* True for a trap of the subscription with the GID of a group */
 bool ipoib_sa_notice_is_sound(const struct ipoib_notice *notice)
 {
 	u32 type = be32_to_cpu(notice->type_producer);

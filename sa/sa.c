@@ -1,37 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The InfiniBand fabric: what the SA is asked for, and what of a port only
- * InfiniBand has. All requests to ib_sa are made here.
+ * The InfiniBand fabric: all requests to ib_sa, and attributes of a port that only InfiniBand has.
  *
- * These are the operations of ipoib_fabric.h; what each of them owes its
- * callers is said there. Questions about groups that ib_sa cannot send go by agent.c;
- * mcast/ acts on the answers.
+ * These are operations of ipoib_fabric.h, which has their contracts. Questions about groups that
+ * ib_sa cannot send go by agent.c; mcast/ handles the answers.
  *
- * Purges stale memberships: those that ib_sa has dropped without a leave to the SA.
+ * Purge of stale memberships, which ib_sa has dropped without a leave at the SA:
  *
- * When the P_Key of a group gets another index in the port's table, or is removed,
- * ib_sa drops all memberships of the group on the port. The SA keeps the port in the
- * group, and switches go on to forward frames to it that it can only drop.
+ * When the P_Key of a group moves to another index of the port's table, or is removed, ib_sa drops
+ * all memberships of the group on the port. The SA still has the port in the group, and switches
+ * still forward its frames to the port.
  *
- * The driver does not send a SubnAdmDelete itself. The SA has one membership for the
- * port, which may serve several: other clients of ib_sa join the same groups, and so
- * may this driver when the P_Key is back. Only ib_sa knows its members and those that are
- * joining. Nothing keeps others from joining between a check of that and a request of the
- * driver, and a request that is repeated because its answer was lost could arrive after
- * the join of another client.
+ * The driver cannot send the SubnAdmDelete itself. The SA has a single membership for the port,
+ * which other clients of ib_sa may share, and so may this driver once the P_Key is back. Only ib_sa
+ * knows its members. Another client could join between a check and the request of the driver, and a
+ * request that is repeated after a lost answer could arrive behind that join.
  *
- * So ib_sa itself has to leave: the driver joins the group through it once more, with
- * the same JoinState and without the components that would create a missing group, and
- * leaves as soon as the SA answers. ib_sa serialises what it does for a group, counts
- * the members, and sends a leave for the last one only. If the SA still had the
- * membership the join changes nothing. If it did not, the port is a member for a moment.
+ * So ib_sa has to leave: the driver joins the group through ib_sa once more, with the same
+ * JoinState and without the components that would create the group, and leaves after the answer.
+ * ib_sa serialises requests of a group, counts its members, and sends a leave for the last one. The
+ * join changes nothing if the SA still had the membership; if not, the port is a member for a
+ * moment.
  *
- * A join fails while ib_sa looks up the SM, which it does after each change of the
- * P_Key table. Such a join is repeated.
+ * A join fails while ib_sa looks up the SM, as after each change of the P_Key table, and is
+ * repeated.
  *
- * All nodes of a partition may have to do this at once, each for all of its groups.
- * So these joins take a credit of the query limit, and start after a random delay. When
- * the interface is being removed they do not wait for a credit.
+ * All nodes of a partition may have to purge all their groups at once: these joins need a credit of
+ * the query limit, and start after a random delay; without a credit if the interface is being
+ * removed.
  */
 #include <linux/mm.h>
 #include <linux/seq_file.h>
@@ -46,27 +42,26 @@
 #define IPOIB_QUERY_RETRIES	3
 #define IPOIB_QUERY_LIST_TIMEOUT	2000
 
-/* What is named in each request to join. */
+/* Components of each join */
 #define IPOIB_JOIN_COMPS	(IB_SA_MCMEMBER_REC_MGID | IB_SA_MCMEMBER_REC_PORT_GID | \
 				 IB_SA_MCMEMBER_REC_PKEY | IB_SA_MCMEMBER_REC_JOIN_STATE)
 
-/* Its queries and joins count for ib_sa, which waits for them at the unloading. */
+/* ib_sa waits for the queries and joins of a client at its unregistration. */
 struct ib_sa_client ipoib_sa_client;
 
-/* ---- what ib_sa does not ask: a record, all groups, a membership once more ---- */
+/* ---- questions beyond ib_sa: a record, all groups, a membership once more ---- */
 
 /*
- * A request to join a group, and its component mask. Only FullMember creates a missing group, but
- * for the broadcast group.
+ * Fill in a join of a group. Returns its component mask. Only FullMember creates a missing group,
+ * except the broadcast group.
  *
- * RFC 4391 section 10: a new group takes P_Key, Q_Key, SL, MTU and HopLimit of the broadcast
- * group, and should take the rest (U55). Naming them in the request makes the SA create a
- * missing group, and refuse to join the port to one that differs.
+ * RFC 4391 section 10: a new group has P_Key, Q_Key, SL, MTU and HopLimit of the broadcast group,
+ * and should have its other parameters (U55). As components they make the SA create a missing
+ * group, and refuse a group that differs.
  *
- * The MLID that the group has had is not among the components that the mask
- * names, so a request that differs is not refused for it. But OpenSM gives a group
- * that it makes the MLID it finds there, if that is free: so groups keep theirs
- * when the SM is restarted, and with them what switches and senders know.
+ * The previous MLID of the group is in the record, but no component, so it causes no refusal.
+ * OpenSM gives it to a group that it creates, if it is free: groups keep their MLIDs across a
+ * restart of the SM, and switches and senders stay valid.
  */
 static ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, u8 state,
 					       struct ib_sa_mcmember_rec *rec)
@@ -100,7 +95,7 @@ static ib_sa_comp_mask ipoib_sa_query_join_rec(const struct ipoib_mcast *mcast, 
 	       IB_SA_MCMEMBER_REC_HOP_LIMIT;
 }
 
-/* The interface may be gone when this returns. */
+/* The interface may be gone on return. */
 static void ipoib_sa_query_group_answer(void *owner, int status, const struct ib_sa_mad *asked,
 					const struct ib_mad_recv_wc *answer)
 {
@@ -118,7 +113,7 @@ static void ipoib_sa_query_group_answer(void *owner, int status, const struct ib
 	ipoib_dev_put_query(owner);
 }
 
-/* Copy the data of all RMPP segments of an answer into one buffer. */
+/* Copy the data of all RMPP segments of an answer into a buffer. */
 static u8 *ipoib_sa_query_linearize(const struct ib_mad_recv_wc *answer, size_t *len)
 {
 	const struct ib_mad_recv_buf *segment;
@@ -141,7 +136,7 @@ static u8 *ipoib_sa_query_linearize(const struct ib_mad_recv_wc *answer, size_t 
 	return data;
 }
 
-/* The interface may be gone when this returns. */
+/* The interface may be gone on return. */
 static void ipoib_sa_query_groups_answer(void *owner, int status, const struct ib_sa_mad *asked,
 					 const struct ib_mad_recv_wc *answer)
 {
@@ -156,7 +151,7 @@ static void ipoib_sa_query_groups_answer(void *owner, int status, const struct i
 		data = ipoib_sa_query_linearize(answer, &len);
 		if (data && step >= sizeof(struct ipoib_member_record))
 			n = ipoib_sa_record_mgids(data, len, step);
-		/* The port is a member of the broadcast group: there is one at least. */
+		/* The broadcast group is always listed. */
 		if (!n)
 			status = data ? -EPROTO : -ENOMEM;
 	}
@@ -199,8 +194,7 @@ static int ipoib_sa_query_ask(struct ipoib_dev *priv, u8 method,
  * @priv: the interface
  * @mgid: the group
  *
- * ipoib_mcast_record() is called with the answer, -ENOENT if there is no such
- * group, if 0 is returned.
+ * If this returns 0, ipoib_mcast_record() gets the answer, -ENOENT for a missing group.
  *
  * Context: process, may sleep
  * Return: 0; -EOPNOTSUPP without an agent, or another negative error
@@ -213,11 +207,11 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 }
 
 /**
- * ipoib_sa_query_refresh - set a membership at the SA again
- * @mcast: a group in which the port is a member
+ * ipoib_sa_query_refresh - join a group at the SA once more
+ * @mcast: a group of which the port is a member
  *
- * ib_sa keeps the membership, and would not ask the SA for what has been joined. The
- * rest is as in ipoib_sa_query_group().
+ * ib_sa has the membership, and would not ask the SA again. The answer goes to
+ * ipoib_mcast_record(), as in ipoib_sa_query_group().
  *
  * Context: work of the group
  * Return: as ipoib_sa_query_group()
@@ -235,7 +229,7 @@ int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast)
  * ipoib_sa_query_groups - list all groups of the partition
  * @priv: the interface
  *
- * ipoib_mcast_route_listed() is called with the answer if 0 is returned.
+ * If this returns 0, ipoib_mcast_route_listed() gets the answer.
  *
  * Context: process, may sleep
  * Return: as ipoib_sa_query_group()
@@ -248,10 +242,10 @@ int ipoib_sa_query_groups(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_sa_query_cancel - let the questions of an interface end soon
+ * ipoib_sa_query_cancel - cancel the questions of an interface
  * @priv: the interface
  *
- * Context: any but hard interrupt; does not wait
+ * Context: any but hard interrupt; does not wait for their answers
  */
 void ipoib_sa_query_cancel(struct ipoib_dev *priv)
 {
@@ -259,18 +253,18 @@ void ipoib_sa_query_cancel(struct ipoib_dev *priv)
 		ipoib_sa_agent_cancel(priv->agent, priv);
 }
 
-/* ---- the operations ---- */
+/* ---- operations ---- */
 
-/* Receives are made for no more than a page, whatever Omni-Path's ports take. */
+/* Receives have a page at most, also on ports of Omni-Path. */
 static unsigned int ipoib_sa_mtu(u8 mtu)
 {
 	return clamp(ipoib_mtu_from_ib(mtu), IPOIB_MTU_MIN, ipoib_mtu_from_ib(IB_MTU_4096));
 }
 
 /*
- * The link of a parent is that of the first P_Key. The SM may move the P_Key of a child to
- * another index at any time, or take it away. The cache of the RDMA core is up to date when
- * it reports a change; an HCA would be asked for each entry of the table, for each child.
+ * The link of a parent is that of the first P_Key. The SM may move the P_Key of a child to another
+ * index, or remove it, at any time. The cache of the RDMA core is up to date when it reports a
+ * change; a query of the HCA would read each entry of the table, for each child.
  */
 static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
@@ -294,7 +288,7 @@ static int ipoib_sa_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 		return ib_query_pkey(priv->ca, priv->port, 0, &port->pkey);
 	if (ib_find_cached_pkey(priv->ca, priv->port, priv->pkey, &port->pkey_index) ||
 	    ib_get_cached_pkey(priv->ca, priv->port, port->pkey_index, &port->pkey) ||
-	    /* The table may have changed in between. */
+	    /* The table may have changed since. */
 	    (port->pkey | IPOIB_PKEY_FULL) != priv->pkey)
 		port->pkey = 0;
 	return 0;
@@ -308,7 +302,7 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 		fallthrough;
 	case IB_EVENT_LID_CHANGE:
 	case IB_EVENT_CLIENT_REREGISTER:
-		/* Those open are to a previous SM, or from a previous LID. */
+		/* Outstanding questions go to the previous SM, or come from the previous LID. */
 		ipoib_sa_query_cancel(priv);
 		ipoib_neigh_all_stale(priv);
 		break;
@@ -320,15 +314,15 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 	default:
 		return;
 	}
-	/* The SA may be elsewhere. */
+	/* The SA may have moved. */
 	if (priv->agent && event != IB_EVENT_PORT_ERR)
 		mod_delayed_work(system_unbound_wq, &priv->agent->sm_work, 0);
 	ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 }
 
 /*
- * The RDMA core gives an address handle a GRH only if the record has a HopLimit. A subnet
- * manager may leave that 0 within the subnet, and then 1 does: no router passes it on.
+ * The RDMA core gives an address handle a GRH only if the record has a HopLimit. An SM may leave it
+ * 0 within the subnet: set 1, which no router forwards.
  */
 static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 				 ipoib_num_paths_t num_paths, void *context)
@@ -343,7 +337,7 @@ static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 	ipoib_neigh_answered(neigh, status, rec);
 }
 
-/* Fails with -EAGAIN if no SM is known. */
+/* Fails with -EAGAIN without an SM. */
 static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 {
 	struct sa_path_rec rec = {
@@ -378,7 +372,7 @@ static int ipoib_sa_path_get(struct ipoib_dev *priv, struct ipoib_neigh *neigh)
 	return 0;
 }
 
-/* The core knows a query that has ended by its number. */
+/* The core finds no query by a stale number. */
 static void ipoib_sa_path_cancel(struct ipoib_neigh *neigh)
 {
 	ib_sa_cancel_query(neigh->query_id, neigh->query);
@@ -398,7 +392,7 @@ static void ipoib_sa_path_show(struct seq_file *file, const struct ipoib_neigh *
 static int ipoib_sa_join_answer(int status, struct ib_sa_multicast *member)
 {
 	ipoib_mcast_answer(member->context, status);
-	/* The handle is freed when the group is left, in every case. */
+	/* The leave frees the handle, in every case. */
 	return 0;
 }
 
@@ -415,15 +409,14 @@ static struct ib_sa_multicast *ipoib_sa_join(struct ipoib_mcast *mcast, u8 state
 }
 
 /**
- * ipoib_sa_held - what ib_sa takes the port for in a group
+ * ipoib_sa_held - JoinState of a group in ib_sa
  * @priv: the interface
  * @mgid: the group
  *
- * It clears that before it sends a leave, and knows the group until the leave has
- * been answered.
+ * ib_sa clears it before it sends a leave, and keeps the group until the answer.
  *
  * Context: any
- * Return: JoinState of all its users together; 0 if it is no member, and on RoCE
+ * Return: JoinState of all users together; 0 without a member, and on RoCE
  */
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
 {
@@ -436,20 +429,20 @@ u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
 	return rec.join_state;
 }
 
-/* ---- memberships that the RDMA core has dropped ---- */
+/* ---- purge ---- */
 
 #define IPOIB_PURGE_TRIES	50
 #define IPOIB_PURGE_PAUSE	(HZ / 50)
-/* How often one that waits for a credit checks whether the interface is being removed. */
+/* Interval of checks for the removal of the interface, while a purge waits for a credit */
 #define IPOIB_PURGE_POLL	(HZ / 4)
 
 /**
- * struct ipoib_purge - a stale SA membership to be ended
- * @work: joins again, and then leaves
- * @credit: of its join
+ * struct ipoib_purge - purge of a stale membership
+ * @work: joins, and then leaves
+ * @credit: of the join
  * @priv: the interface, held by &ipoib_dev.queries
- * @rec: what to join
- * @tries: joins that may still be sent
+ * @rec: parameters of the join
+ * @tries: joins left
  */
 struct ipoib_purge {
 	struct delayed_work work;
@@ -459,7 +452,7 @@ struct ipoib_purge {
 	unsigned int tries;
 };
 
-/* The interface is being removed. */
+/* True if the interface is being removed. */
 static bool ipoib_sa_purge_is_forced(const struct ipoib_purge *purge)
 {
 	return purge->priv->netdev->reg_state != NETREG_REGISTERED;
@@ -472,7 +465,7 @@ static void ipoib_sa_purge_granted(struct ipoib_credit *credit)
 	mod_delayed_work(purge->priv->wq, &purge->work, 0);
 }
 
-/* The interface may be gone when this returns. */
+/* The interface may be gone on return. */
 static void ipoib_sa_purge_free(struct ipoib_purge *purge)
 {
 	ipoib_credit_put(purge->priv->neigh.limit, &purge->credit);
@@ -491,7 +484,7 @@ static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
 	} else {
 		ipoib_sa_purge_free(purge);
 	}
-	/* An error has ib_sa free the handle, which leaves the group. */
+	/* On an error ib_sa frees the handle, which leaves the group. */
 	return -ECANCELED;
 }
 
@@ -516,9 +509,9 @@ static void ipoib_sa_purge_work(struct work_struct *work)
 		ipoib_sa_purge_free(purge);
 }
 
-/* ---- the rest of the operations ---- */
+/* ---- other operations ---- */
 
-/* As ib_sa looks for it. */
+/* The index that ib_sa finds */
 static u16 ipoib_sa_pkey_index(const struct ipoib_dev *priv)
 {
 	u16 index;
@@ -529,9 +522,8 @@ static u16 ipoib_sa_pkey_index(const struct ipoib_dev *priv)
 }
 
 /*
- * If ib_sa has dropped the membership as the P_Key has moved, or is about to, the one at
- * the SA is ended. The interface is not freed until this has been done, or until the SA
- * has not answered for three seconds.
+ * Purge the membership at the SA if ib_sa has dropped it after a move of the P_Key, or is about to.
+ * The interface is freed after that, or after three seconds without an answer of the SA.
  */
 static void ipoib_sa_left(struct ipoib_dev *priv, const struct ipoib_mcast *mcast, u8 state)
 {
@@ -545,7 +537,7 @@ static void ipoib_sa_left(struct ipoib_dev *priv, const struct ipoib_mcast *mcas
 	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
 	ipoib_credit_init(&purge->credit, IPOIB_CREDIT_GROUP, ipoib_sa_purge_granted);
 	purge->priv = priv;
-	/* The mask of a leave says that what a new group would be like does not count. */
+	/* A leave has no components of a new group. */
 	ipoib_sa_query_join_rec(mcast, state, &purge->rec);
 	purge->tries = IPOIB_PURGE_TRIES;
 	ipoib_dev_get_query(priv);
@@ -597,11 +589,11 @@ static void ipoib_sa_start(struct ipoib_dev *priv)
 	spin_lock_bh(&agent->lock);
 	list_add_tail(&priv->agent_list, &agent->devs);
 	spin_unlock_bh(&agent->lock);
-	/* Events of the port before that may not have reached the agent. */
+	/* Earlier events of the port may have missed the agent. */
 	mod_delayed_work(system_unbound_wq, &agent->sm_work, 0);
 }
 
-/* The SA's reports reach the interface no more. Its groups have gone. */
+/* Reports do not reach the interface any more. Its groups are gone. */
 static void ipoib_sa_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_agent *agent = priv->agent;
@@ -625,7 +617,7 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.path_cancel = ipoib_sa_path_cancel,
 	.path_show = ipoib_sa_path_show,
 	.join = ipoib_sa_join,
-	/* It is sent in the background, with exactly the JoinState of the join. */
+	/* Sent in the background, with the JoinState of the join */
 	.leave = ib_sa_free_multicast,
 	.left = ipoib_sa_left,
 	.group_ah = ipoib_sa_group_ah,

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the interfaces of one port share when they speak with the SA: a MAD
- * agent, the address of the SA, the number of questions that may be open, and
- * the subscription to the SA's reports.
+ * Requests of a port to the SA, common to its interfaces: a MAD agent, the address of the SA, the
+ * limit of outstanding queries, and the subscription to reports.
  *
- * ib_sa joins groups and finds paths; it cannot read the record of a group,
- * list groups, or subscribe. That is done here.
+ * ib_sa joins groups and finds paths, but cannot read the record of a group, list groups, or
+ * subscribe.
  */
 #ifndef IPOIB_SA_H
 #define IPOIB_SA_H
@@ -18,7 +17,7 @@
 
 #include "ipoib_limit.h"
 
-/* IBTA tables 131 and 134: the reports that are subscribed to. */
+/* IBTA tables 131 and 134: traps of the subscription */
 #define IPOIB_TRAP_MGID_NEW	66
 #define IPOIB_TRAP_MGID_GONE	67
 
@@ -58,16 +57,16 @@ static_assert(sizeof(struct ipoib_member_record) == 52);
 
 /**
  * struct ipoib_inform_info - InformInfo on the wire, IBTA 13.4.8.3
- * @gid: subscribe to one source, or zero
- * @lid_begin: all sources: 0xffff
+ * @gid: a single source, or zero
+ * @lid_begin: 0xffff for all sources
  * @lid_end: end of a range
  * @reserved: zero
  * @generic: 1, not a vendor's
- * @subscribe: 1, or 0 to end it
+ * @subscribe: 1, or 0 to end the subscription
  * @type: of the trap, 0xffff for all
  * @trap: number of the trap
  * @qpn_resp: QPN of the subscriber (24 bits) and response time (5 bits)
- * @producer: kind of node that makes it (24 bits): 4, a class manager
+ * @producer: kind of node that issues it (24 bits): 4, a class manager
  */
 struct ipoib_inform_info {
 	u8 gid[16];
@@ -113,11 +112,11 @@ static_assert(offsetof(struct ipoib_notice, gid) == 16);
 #define IPOIB_PRODUCER_MANAGER	4
 
 /**
- * typedef ipoib_answer_t - takes the answer to a question
+ * typedef ipoib_answer_t - callback for the answer to a question
  * @owner: from the question
- * @status: 0; negative error if there is no answer or the SA refused
+ * @status: 0, or a negative error without an answer or after a refusal
  * @asked: the request
- * @answer: the answer, NULL without one; freed by the caller
+ * @answer: the answer, or NULL; freed by the caller
  *
  * Context: process; must not wait for another answer
  */
@@ -129,12 +128,12 @@ typedef void (*ipoib_answer_t)(void *owner, int status, const struct ib_sa_mad *
  * @method: method
  * @attr: attribute
  * @mask: component mask
- * @data: attribute's data, @len octets
+ * @data: data of the attribute, @len octets
  * @len: at most IB_MGMT_SA_DATA
- * @timeout_ms: for one try
+ * @timeout_ms: for each try
  * @retries: further tries
  * @owner: for @answer and ipoib_sa_agent_cancel()
- * @answer: called exactly once if the question could be asked
+ * @answer: callback, called exactly once after a successful ipoib_sa_agent_ask()
  */
 struct ipoib_question {
 	u8 method;
@@ -149,13 +148,13 @@ struct ipoib_question {
 };
 
 /**
- * enum ipoib_sub_state - the subscription of a port to the reports of groups
- * @IPOIB_SUB_OFF: the SA knows of none
- * @IPOIB_SUB_ASKING: both traps have been requested
+ * enum ipoib_sub_state - subscription of a port to reports of groups
+ * @IPOIB_SUB_OFF: the SA has none
+ * @IPOIB_SUB_ASKING: both traps are requested
  * @IPOIB_SUB_ON: the present SM has granted both
- * @IPOIB_SUB_BACKOFF: not granted, or by an SM before; requested again after a pause. The SA may
- *	know of it
- * @IPOIB_SUB_LEAVING: the SA has been requested to end it
+ * @IPOIB_SUB_BACKOFF: refused, or granted by a previous SM; requested again after a pause. The SA
+ *	may have it
+ * @IPOIB_SUB_LEAVING: the SA is requested to end it
  * @IPOIB_NR_SUB_STATES: number of states
  */
 enum ipoib_sub_state {
@@ -168,33 +167,32 @@ enum ipoib_sub_state {
 };
 
 /**
- * struct ipoib_agent - one port's side of the conversation with the SA
- * @ends: no interface uses it any more: nothing more is done about subscriptions
+ * struct ipoib_agent - agent of a port for the SA
+ * @ends: no interface uses it; no change of the subscription
  * @ca: HCA
  * @port: port
- * @mad: sends requests, takes answers
- * @lock: protects what follows up to @sm_work. Taken outside of mcast.lock and
- *	neigh.lock of an interface, never inside
+ * @mad: sends requests, receives answers
+ * @lock: protects the fields up to @sm_work. Taken outside of mcast.lock and neigh.lock of an
+ *	interface, never inside
  * @devs: interfaces that are up
- * @requests: &struct ipoib_request under way
- * @sm: address of the SA, NULL while there is none
+ * @requests: outstanding &struct ipoib_request
+ * @sm: address of the SA, or NULL
  * @tid: of the last request; the first is random
- * @sm_work: looks for the SA
+ * @sm_work: finds the SA
  * @limit: of outstanding queries
- * @monitors: groups that are monitored, and interfaces that route multicast: with any of them
- *	the port subscribes
- * @reports: takes reports, NULL in IPOIB_SUB_OFF; subscription work only
+ * @monitors: users of the subscription: monitored groups, and interfaces that route multicast
+ * @reports: receives reports, NULL in IPOIB_SUB_OFF; subscription work only
  * @sub_state: written by the subscription work only
- * @sub_stale: event, under @lock: the SM may have forgotten the port; consumed by the
- *	subscription work
- * @sub_pending: answers to come, under @lock
+ * @sub_stale: event, under @lock: the SM may have forgotten the port; consumed by the subscription
+ *	work
+ * @sub_pending: outstanding answers, under @lock
  * @sub_err: first error of the answers, under @lock
- * @sub_backoff: milliseconds to the next try; small again after an event
- * @sub_warned: it was logged that there is no subscription
+ * @sub_backoff: milliseconds to the next try; reset by an event
+ * @sub_warned: the lack of a subscription was logged
  * @sub_work: subscription work: makes each transition of @sub_state
  * @budget: of reports
- * @quiet_until: jiffies: no subscription until then, as there were too many reports
- * @last_tid: TID of the last report acted upon, 0 if there is none of this SM
+ * @quiet_until: jiffies: no subscription before, after too many reports
+ * @last_tid: TID of the last report of this SM, or 0
  */
 struct ipoib_agent {
 	bool ends;
