@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control work: all that needs RTNL and is asked for by others.
- *
- * Others set bits in &ipoib_ctl.events. The control work is the only place that
- * restarts the QP or sets carrier and MTU of a running interface, so their order has one
- * home, and no completion or answer of the fabric ever needs RTNL.
+ * Control work: all that needs RTNL and is requested in other contexts, by bits of
+ * &ipoib_ctl.events. It alone restarts the QP, and sets carrier and MTU of a running interface, so
+ * their order is in one place, and no completion or answer of the fabric needs RTNL.
  */
 #include <linux/rtnetlink.h>
 
 #include "ipoib.h"
 
-/* Pause of the control work after the first failure, and the longest, in ms. */
+/* First and longest pause after a failure, in ms */
 #define IPOIB_CTL_PAUSE_MIN	100
 #define IPOIB_CTL_PAUSE_MAX	8000
-/* The QP is reset no sooner than so many jiffies after the last time. */
+/* Least jiffies between resets of the QP */
 #define IPOIB_RESTART_PAUSE	(HZ / 10)
 
-/* ---- the control work ---- */
+/* ---- control work ---- */
 
-/* The HCA's own net device may ask for its lock to be held where it is opened and stopped. */
+/* The net device of the HCA may require its lock when it is opened and stopped. */
 static void ipoib_ctl_down(struct ipoib_dev *priv)
 {
 	netdev_lock_ops(priv->netdev);
@@ -27,8 +25,8 @@ static void ipoib_ctl_down(struct ipoib_dev *priv)
 }
 
 /*
- * Start an interface that is running: the stack has groups, with addresses of the
- * scope that the link had. It may have been given another at any time since.
+ * Start a running interface. The stack has groups with addresses of the scope at that time, and the
+ * link may have another scope by now.
  */
 static int ipoib_ctl_up(struct ipoib_dev *priv)
 {
@@ -42,7 +40,7 @@ static int ipoib_ctl_up(struct ipoib_dev *priv)
 	return err;
 }
 
-/* Read the port again; what changed may need a restart, or a new name. */
+/* Apply attributes of the port; a change may need a restart, or a new address. */
 static int ipoib_ctl_port(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	bool gid_changed = memcmp(&priv->local_gid, &port->gid, sizeof(port->gid));
@@ -65,8 +63,8 @@ static int ipoib_ctl_port(struct ipoib_dev *priv, const struct ipoib_port *port)
 }
 
 /*
- * Read the port: before RTNL, see port_read(). Returns 0 if it was read, a positive number if that
- * is not wanted, or a negative error.
+ * Read attributes of the port: before RTNL, see port_read(). Returns 0; a positive number if they
+ * are not needed; or a negative error.
  */
 static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port)
 {
@@ -86,9 +84,8 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port)
 }
 
 /*
- * A QP that has failed is reset alone: it stays attached to its groups, and memberships,
- * paths and connections do not depend on it. Frames that cause a failure each time, or an
- * HCA that has it fail at once, do not have the control work hold RTNL all the time.
+ * Reset a failed QP alone: it stays attached to its groups, and memberships, paths and connections
+ * last. The pause limits the time with RTNL held if each frame causes a failure.
  */
 static int ipoib_ctl_restart(struct ipoib_dev *priv)
 {
@@ -113,7 +110,7 @@ static int ipoib_ctl_restart(struct ipoib_dev *priv)
 	return ipoib_ctl_up(priv);
 }
 
-/* The MTU follows the mode and the link, and the buffers of the HCA's net device the link. */
+/* Adjust the MTU to mode and link, and the buffers of the HCA's net device to the link. */
 static int ipoib_ctl_mtu(struct ipoib_dev *priv)
 {
 	int err, fit;
@@ -121,7 +118,7 @@ static int ipoib_ctl_mtu(struct ipoib_dev *priv)
 	netdev_lock_ops(priv->netdev);
 	err = ipoib_rn_set_mtu(priv, READ_ONCE(priv->mcast_mtu));
 	netdev_unlock_ops(priv->netdev);
-	/* Buffers that are too large, as they could not be changed, take what is shorter. */
+	/* Buffers that are too large, as the change failed, take shorter frames. */
 	fit = ipoib_dev_fit_mtu(priv);
 	return err ?: fit;
 }
@@ -144,15 +141,15 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 	return err;
 }
 
-/* @port: as just read, or NULL */
+/* @port: new attributes, or NULL */
 static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
 	bool restart, recover;
 	int err = 0, err_link, err_listen;
 
 	/*
-	 * An HCA that has failed answers nothing and completes nothing: what the interface has
-	 * is given back now. Whether another HCA takes its place is up to its driver.
+	 * An HCA that has failed answers and completes nothing: release its objects now. Its
+	 * driver decides whether a new one comes.
 	 */
 	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
 		priv->ctl.events = 0;
@@ -169,7 +166,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 		err = ipoib_ctl_restart(priv) ?: err;
 	else if (recover && test_bit(IPOIB_FLAG_UP, &priv->flags))
 		ipoib_ud_recover(priv);
-	/* Reading the port again does all that is still to be done. */
+	/* IPOIB_CTL_PORT includes the other events. */
 	if (err)
 		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
 	err_link = ipoib_ctl_link(priv);
@@ -178,7 +175,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 }
 
 /**
- * ipoib_ctl_work - do what has been asked for
+ * ipoib_ctl_work - handle events
  * @work: &ipoib_ctl.work
  *
  * Context: process; takes RTNL
@@ -189,7 +186,7 @@ void ipoib_ctl_work(struct work_struct *work)
 	struct ipoib_port port = {};
 	int err, err_do;
 
-	/* An interface that could not be registered is taken apart with RTNL held. */
+	/* An interface whose registration failed is taken apart with RTNL held. */
 	if (priv->netdev->reg_state != NETREG_REGISTERED)
 		return;
 	err = ipoib_ctl_read(priv, &port);
@@ -207,11 +204,11 @@ void ipoib_ctl_work(struct work_struct *work)
 		priv->ctl.pause = 0;
 		goto unlock;
 	}
-	/* What failed, for lack of memory most likely, is tried again without an event. */
+	/* A failure, most likely for lack of memory, is tried again without an event. */
 	priv->ctl.pause = ipoib_backoff_next(priv->ctl.pause, IPOIB_CTL_PAUSE_MIN,
 					     IPOIB_CTL_PAUSE_MAX);
 	queue_delayed_work(system_unbound_wq, &priv->ctl.work, msecs_to_jiffies(priv->ctl.pause));
 unlock:
-	/* Waits for the users of a child that was unregistered. */
+	/* Waits for the users of an unregistered child. */
 	rtnl_unlock();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Send ring: slots, DMA mapping, completion and flush. See ipoib_ring.h for
- * the context of each field. Nothing here takes a lock: the head belongs to the
- * holder of the transmit lock, the tail to the one completion handler.
+ * Send ring: slots, DMA mapping, completion and flush. ipoib_ring.h has the context of each field.
+ * No lock is taken here: the head belongs to the holder of the transmit lock, the tail to the
+ * completion handler.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -13,14 +13,14 @@
  * ipoib_bufs_init - allocate and map small buffers
  * @bufs: zeroed
  * @ca: device to map for
- * @count: how many
+ * @count: number of buffers
  * @shift: log2 of their size, at most PAGE_SHIFT
  * @dir: direction
  *
- * Only single pages are allocated, however many buffers are wanted.
+ * Allocates single pages, whatever the number.
  *
  * Context: may sleep
- * Return: 0, or -ENOMEM with nothing left allocated
+ * Return: 0, or -ENOMEM with nothing allocated
  */
 int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
 		    unsigned int count, unsigned int shift, enum dma_data_direction dir)
@@ -58,7 +58,7 @@ free_pages:
  * ipoib_bufs_exit - unmap and free small buffers
  * @bufs: initialised, half initialised or zeroed
  *
- * Context: may sleep; no buffer is in use by the device
+ * Context: may sleep; the device uses no buffer
  */
 void ipoib_bufs_exit(struct ipoib_bufs *bufs)
 {
@@ -72,15 +72,15 @@ void ipoib_bufs_exit(struct ipoib_bufs *bufs)
 }
 
 /**
- * ipoib_ring_init - make a ring
+ * ipoib_ring_init - create a ring
  * @ring: zeroed
- * @pd: protection domain of the QPs that will post from it
+ * @pd: protection domain of its QPs
  * @size: number of slots, a power of 2
- * @max_sge: SGEs those QPs take in a work request
- * @copy: octets up to which a frame is copied, a power of 2 and at most a page, or 0
+ * @max_sge: SGEs of a work request of these QPs
+ * @copy: length up to which a frame is copied, a power of 2 and at most a page, or 0
  *
  * Context: may sleep
- * Return: 0 or -ENOMEM with nothing left allocated
+ * Return: 0 or -ENOMEM with nothing allocated
  */
 int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 		    unsigned int size, unsigned int max_sge, unsigned int copy)
@@ -119,7 +119,7 @@ void ipoib_ring_exit(struct ipoib_ring *ring)
 /**
  * ipoib_ring_unmap - undo ipoib_ring_map()
  * @ring: the ring
- * @slot: slot with a frame; nothing is done if it is not mapped
+ * @slot: slot with a frame, mapped or not
  *
  * Context: any; the device does not use it
  */
@@ -155,10 +155,10 @@ static int ipoib_ring_map_one(struct ipoib_ring *ring, struct ipoib_tx_slot *slo
  * ipoib_ring_map - map the frame of a slot
  * @ring: the ring
  * @slot: slot with &ipoib_tx_slot.skb and &ipoib_tx_slot.head set
- * @sge: where to put its pieces, IPOIB_TX_SGE entries
+ * @sge: result, IPOIB_TX_SGE entries
  *
  * Context: any
- * Return: number of SGEs, or -EIO with nothing left mapped
+ * Return: number of SGEs, or -EIO with nothing mapped
  */
 int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot, struct ib_sge *sge)
 {
@@ -192,9 +192,9 @@ unmap:
 }
 
 /*
- * Have a frame consist of its linear part and at most so many fragments: they are copied into
- * pages of the order of which there may be as many. A machine whose memory is in pieces has those
- * when it has no room for the frame as a whole. Clones keep theirs.
+ * Reduce a frame to its linear part and at most @max_frags fragments, by a copy into pages of the
+ * lowest order that suffices: these are there when fragmented memory has none for the whole frame.
+ * Clones keep their fragments.
  */
 static int ipoib_ring_gather(struct sk_buff *skb, unsigned int max_frags)
 {
@@ -216,7 +216,7 @@ static int ipoib_ring_gather(struct sk_buff *skb, unsigned int max_frags)
 		offset += skb_frag_size(frag);
 	}
 	if (!err) {
-		/* The copy is freed with what the frame has had. */
+		/* The fragments change places: the copy is freed with those of the frame. */
 		skb_zcopy_downgrade_managed(skb);
 		copy->pp_recycle = skb->pp_recycle;
 		old = skb_shinfo(skb);
@@ -231,20 +231,18 @@ static int ipoib_ring_gather(struct sk_buff *skb, unsigned int max_frags)
 /**
  * ipoib_ring_fill - put a frame into the slot at the head
  * @ring: ring with room
- * @skb: frame, starting with the encapsulation header
- * @head: 0; or, of a GSO frame of TCP that the HCA cuts up, octets of its headers, all in its
- *	linear part, at most IPOIB_TX_HEAD
- * @sge: where to put the scatter-gather list of what is behind them, IPOIB_TX_SGE entries
+ * @skb: frame, from the encapsulation header on
+ * @head: 0; or octets of the headers of a GSO frame of TCP that the HCA segments, all in its linear
+ *	part, at most IPOIB_TX_HEAD
+ * @sge: result: scatter list of the octets behind @head, IPOIB_TX_SGE entries
  *
- * On success the ring owns the skb, and may have freed it already if the
- * slot holds a copy; then &struct ipoib_tx_slot.skb is NULL. A frame with @head is never copied,
- * so its headers stay where they are until it has been posted. On failure the caller
- * still owns it and the head has not moved.
+ * On success the ring owns the skb. A short frame is copied and freed at once, with &struct
+ * ipoib_tx_slot.skb NULL; not with @head, so the headers stay where they are until the post. On
+ * failure the caller still owns the skb, and the head has not moved.
  *
  * Context: transmit lock of the queue held
- * Return: number of SGEs, or a negative error: -EIO if the frame could not
- * be mapped, -ENOMEM if it had too many fragments and there was no memory for
- * fewer
+ * Return: number of SGEs; -EIO if the frame could not be mapped, -ENOMEM if it had too many
+ * fragments and there was no memory for fewer
  */
 int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int head,
 		    struct ib_sge *sge)
@@ -263,7 +261,7 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int h
 		slot->packets = skb_shinfo(skb)->gso_segs;
 		slot->bytes += (slot->packets - 1) * head;
 	} else if (copies->npages && skb->len <= 1u << copies->shift) {
-		/* Cheaper to copy than to map, and the skb is freed at once. */
+		/* A copy is cheaper than a mapping, and the skb is freed at once. */
 		skb_copy_bits(skb, 0, ipoib_bufs_va(copies, i), skb->len);
 		sge->addr = ipoib_bufs_dma(copies, i);
 		sge->length = skb->len;
@@ -284,7 +282,7 @@ int ipoib_ring_fill(struct ipoib_ring *ring, struct sk_buff *skb, unsigned int h
 		return nsge;
 	}
 filled:
-	/* The handler that sees the new head sees the slot and what was written before. */
+	/* Release: the handler that sees the new head sees the slot. */
 	smp_store_release(&ring->head, ring->head + 1);
 	return nsge;
 }
@@ -311,7 +309,7 @@ void ipoib_ring_fill_empty(struct ipoib_ring *ring)
  * @ring: ring whose last slot has not been posted
  *
  * Context: transmit lock of the queue held
- * Return: the frame, which is the caller's again, or NULL if the slot held a copy
+ * Return: the frame, owned by the caller again, or NULL if the slot held a copy
  */
 struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
 {
@@ -327,17 +325,16 @@ struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
 }
 
 /**
- * ipoib_ring_complete - free the slots up to and including one
+ * ipoib_ring_complete - free slots up to and including @last
  * @ring: the ring
- * @last: free-running number of the last slot that has completed
+ * @last: free-running number of the slot whose send has completed
  * @budget: NAPI budget, 0 outside of NAPI
- * @done: what was completed is added here
+ * @done: completed sends are added here
  *
- * Sends complete in order, so a completion stands for all sends before it
- * that did not ask for one. A number outside of what is in flight is
- * ignored: it can only come from a device that makes completions up.
+ * Sends complete in order: a completion includes all unsignalled sends before it. A number that is
+ * not in flight is ignored, as only a faulty device reports it.
  *
- * Context: the completion handler, one at a time
+ * Context: completion handler, one at a time
  */
 void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct ipoib_tx_done *done)
 {
@@ -360,15 +357,15 @@ void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct i
 		napi_consume_skb(slot->skb, budget);
 		slot->skb = NULL;
 	}
-	/* Slots are free before ipoib_ud_xmit() can see them so. */
+	/* Release: ipoib_ud_xmit() sees room only behind slots that are free. */
 	smp_store_release(&ring->tail, tail);
 }
 
 /**
  * ipoib_ring_flush - free all slots
- * @ring: ring of a QP that has been reset
+ * @ring: ring of a QP in RESET
  *
- * Context: nothing sends or completes; may sleep
+ * Context: no sender and no completion; may sleep
  */
 void ipoib_ring_flush(struct ipoib_ring *ring)
 {

@@ -2,13 +2,12 @@
 /*
  * Send ring and small DMA buffers.
  *
- * A ring is an array of slots with a free-running head, moved by the sender
- * under its queue's transmit lock, and a free-running tail, moved by the
- * completion handler. A slot owns a frame from ipoib_ring_fill() until
- * ipoib_ring_complete() or ipoib_ring_flush(), unless ipoib_ring_take_back()
- * comes first. The ring knows no QP and no transport: datagram and connected mode
- * each post from rings of their own, so a stuck peer of one never eats the slots
- * of the other.
+ * A ring is an array of slots with a free-running head, moved by the sender under the transmit lock
+ * of its queue, and a free-running tail, moved by the completion handler. A slot owns a frame from
+ * ipoib_ring_fill() until ipoib_ring_complete() or ipoib_ring_flush(), unless
+ * ipoib_ring_take_back() comes first. The ring knows no QP and no transport: datagram and connected
+ * mode have rings of their own, so a peer that does not receive occupies slots of its connection
+ * only.
  */
 #ifndef IPOIB_RING_H
 #define IPOIB_RING_H
@@ -18,18 +17,18 @@
 
 struct ipoib_ah;
 
-/* In datagram mode a frame up to this long is copied and its skb freed at once. */
+/* Datagram mode: longest frame that is copied, whose skb is freed at once */
 #define IPOIB_TX_COPY		256
-/* Headers that an HCA puts in front of each segment: of IPoIB, IPv4, TCP, with all options. */
+/* Headers that an HCA puts in front of each segment: IPoIB, IPv4, TCP, with all options */
 #define IPOIB_TX_HEAD		(4 + 60 + 60)
-/* The linear part and every fragment. */
+/* Linear part and fragments */
 #define IPOIB_TX_SGE		(MAX_SKB_FRAGS + 1)
 
 /**
- * struct ipoib_bufs - many small buffers of one size, mapped for DMA
- * @ca: device they are mapped for
- * @pages: the pages that hold them, each with its DMA address
- * @npages: how many pages
+ * struct ipoib_bufs - small buffers of one size, mapped for DMA
+ * @ca: device
+ * @pages: pages of the buffers, each with its DMA address
+ * @npages: number of pages
  * @shift: log2 of the buffer size in octets, at most PAGE_SHIFT
  * @dir: direction of the mapping
  */
@@ -48,53 +47,34 @@ int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
 		    unsigned int count, unsigned int shift, enum dma_data_direction dir);
 void ipoib_bufs_exit(struct ipoib_bufs *bufs);
 
-/**
- * ipoib_bufs_offset - where buffer @i lies in its page
- * @bufs: the buffers
- * @i: which one
- *
- * Return: octets from the start of the page
- */
+/* Offset of buffer @i in its page, in octets */
 static inline unsigned int ipoib_bufs_offset(const struct ipoib_bufs *bufs, unsigned int i)
 {
 	return (i << bufs->shift) & (PAGE_SIZE - 1);
 }
 
-/**
- * ipoib_bufs_va - kernel address of buffer @i
- * @bufs: the buffers
- * @i: which one
- *
- * Return: the address
- */
+/* Kernel address of buffer @i */
 static inline void *ipoib_bufs_va(const struct ipoib_bufs *bufs, unsigned int i)
 {
 	return bufs->pages[i >> (PAGE_SHIFT - bufs->shift)].va + ipoib_bufs_offset(bufs, i);
 }
 
-/**
- * ipoib_bufs_dma - DMA address of buffer @i
- * @bufs: the buffers
- * @i: which one
- *
- * Return: the address
- */
+/* DMA address of buffer @i */
 static inline u64 ipoib_bufs_dma(const struct ipoib_bufs *bufs, unsigned int i)
 {
 	return bufs->pages[i >> (PAGE_SHIFT - bufs->shift)].dma + ipoib_bufs_offset(bufs, i);
 }
 
 /**
- * struct ipoib_tx_slot - one frame in flight
- * @skb: the frame, or NULL if it was copied, or if this is a segment that is not the last
- *	of a frame which the driver cuts up
+ * struct ipoib_tx_slot - a send in flight
+ * @skb: the frame; NULL if it was copied, and in all but the last segment of a frame that the
+ *	driver segments
  * @ah: address handle of the send, in datagram mode
- * @bytes: octets handed to the byte queue limit: those on the wire
- * @packets: frames on the wire: more than one if the HCA cuts it into segments, 0 if there
- *	is no frame
- * @head: octets of the linear part that are not mapped, because each segment has a header
- *	of its own; 0 but for a frame that is cut up
- * @nmapped: how many of @dma are mapped
+ * @bytes: octets on the wire, for the byte queue limit
+ * @packets: frames on the wire: several if the HCA segments the frame, 0 without a frame
+ * @head: octets of the linear part that are not mapped, as each segment has a header of its own; 0
+ *	but for a frame that is segmented
+ * @nmapped: number of addresses in @dma
  * @dma: DMA addresses of the linear part and the fragments
  */
 struct ipoib_tx_slot {
@@ -108,7 +88,7 @@ struct ipoib_tx_slot {
 };
 
 /**
- * struct ipoib_tx_done - what a run of completions added up to
+ * struct ipoib_tx_done - sum of completed sends
  * @packets: frames
  * @bytes: octets, as in &struct ipoib_tx_slot
  */
@@ -119,13 +99,12 @@ struct ipoib_tx_done {
 
 /**
  * struct ipoib_ring - send ring
- * @slots: the slots, @mask + 1 of them in use
- * @copies: one buffer per slot for frames that fit into it, or none: then every
- *	frame is mapped
- * @ca: device the frames are mapped for
+ * @slots: slots, @mask + 1 of them in use
+ * @copies: a buffer for the copy of a short frame in each slot; empty: every frame is mapped
+ * @ca: device of the mappings
  * @lkey: local key of every SGE
  * @mask: number of slots less one; changed while the ring is empty
- * @max_sge: SGEs the QP takes in a work request
+ * @max_sge: SGEs of a work request of the QP
  * @head: next slot to fill; written under the transmit lock
  * @tail: oldest slot in flight; written by the completion handler
  */
@@ -158,30 +137,25 @@ void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct i
 void ipoib_ring_flush(struct ipoib_ring *ring);
 
 /**
- * ipoib_ring_used - slots filled and not yet completed
+ * ipoib_ring_used - number of slots in flight
  * @ring: the ring
  *
- * Return: 0 to the size of the ring; from outside the transmit lock and the
- * completion handler only a snapshot
+ * Return: 0 to the size of the ring; a snapshot outside of the transmit lock and of the completion
+ * handler
  */
 static inline u32 ipoib_ring_used(const struct ipoib_ring *ring)
 {
 	return READ_ONCE(ring->head) - READ_ONCE(ring->tail);
 }
 
-/**
- * ipoib_ring_room - free slots
- * @ring: the ring
- *
- * Return: see ipoib_ring_used()
- */
+/* Number of free slots, see ipoib_ring_used() */
 static inline u32 ipoib_ring_room(const struct ipoib_ring *ring)
 {
 	return ring->mask + 1 - ipoib_ring_used(ring);
 }
 
 /**
- * ipoib_ring_passed - whether all slots before a position have completed
+ * ipoib_ring_passed - check whether all slots before a position have completed
  * @ring: the ring
  * @fence: an earlier value of the head
  *

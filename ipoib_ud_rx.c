@@ -2,15 +2,13 @@
 /*
  * Datagram mode, receive side.
  *
- * A posted receive has two buffers: a small one that is part of a permanent
- * array and takes the GRH and the encapsulation header, and one from the page
- * pool that takes the payload. So the network header is aligned, a buffer is
- * no larger than the MTU of the port, and a payload page can go up the stack
- * as a fragment and come back by itself. A short frame is copied and both of
- * its buffers are posted again.
+ * A receive has two buffers: a small one of a permanent array for GRH and encapsulation header, and
+ * one of the page pool for the payload. So the network header is aligned, a buffer is no larger
+ * than the MTU of the port, and a page goes up the stack as a fragment and returns by itself. A
+ * short frame is copied, and both buffers are posted again.
  *
- * All of this runs in the NAPI handler of the queue, or while it is disabled, but for
- * ipoib_rx_police() and ipoib_rx_deliver(): that of connections calls them, too.
+ * All functions run in the NAPI handler of the queue, or while it is disabled, except
+ * ipoib_rx_police() and ipoib_rx_deliver(), which handlers of connections call, too.
  */
 #include <linux/slab.h>
 
@@ -23,12 +21,12 @@
 static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
 
 /**
- * struct ipoib_rx_tally - what one poll received
- * @port: what completions are read by
+ * struct ipoib_rx_tally - frames of one poll
+ * @port: for ipoib_wc_read()
  * @packets: frames for the stack
  * @bytes: their octets with the encapsulation header
- * @multicast: those that came from a multicast group
- * @csum: those with a checksum that the HCA found good
+ * @multicast: frames to a multicast group
+ * @csum: frames whose checksum the HCA found good
  */
 struct ipoib_rx_tally {
 	struct ipoib_wc_port port;
@@ -48,7 +46,7 @@ static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq, const struct ipoib_rx_
 /* Post one chain. Returns false if nothing could be posted. */
 static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 {
-	/* Some providers refuse the first and do not say so. */
+	/* Some providers leave it unset when they refuse the first. */
 	const struct ib_recv_wr *bad = rxq->wr;
 	struct ib_device *ca = rxq->priv->ca;
 	struct ipoib_rx_slot *slot;
@@ -77,20 +75,20 @@ static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 	rxq->wr[n - 1].next = NULL;
 	if (unlikely(ib_post_recv(rxq->qp, &rxq->wr[0], &bad)))
 		n = bad - rxq->wr;
-	/* Posted from the top of the stack downwards. */
+	/* The chain was the top of the stack. */
 	rxq->nfree -= n;
 	return n;
 }
 
 static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 {
-	/* A QP in the error state gives each receive back at once. */
+	/* A QP in the error state flushes each receive at once. */
 	if (unlikely(!READ_ONCE(rxq->running)))
 		return;
 	while (rxq->nfree) {
 		if (likely(ipoib_rx_post(rxq)))
 			continue;
-		/* With no receive posted no completion would run this again. */
+		/* Without a posted receive no completion would call this again. */
 		if (rxq->nfree == rxq->size)
 			ipoib_moder_again(&rxq->moder, IPOIB_RX_AGAIN);
 		return;
@@ -98,8 +96,8 @@ static void ipoib_rx_refill(struct ipoib_rxq *rxq)
 }
 
 /*
- * The payload: a short one is copied and its buffer stays in the slot, a long
- * one becomes a fragment and the slot needs a new buffer.
+ * Short payload is copied, and its buffer stays in the slot; a longer one becomes a fragment, and
+ * the slot needs a new buffer.
  */
 static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq, struct ipoib_rx_slot *slot,
 					  unsigned int len)
@@ -124,13 +122,13 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq, struct ipoib_rx
 }
 
 /**
- * ipoib_rx_police - drop ARP or Neighbour Discovery that its source sends too often
+ * ipoib_rx_police - drop a frame of ARP or Neighbour Discovery beyond the limit of its source
  * @priv: the interface
- * @skb: frame with a filled &struct ipoib_header, for which ipoib_police_is_for() holds
- * @node: number of the source, see ipoib_police_pass()
+ * @skb: frame with a filled &struct ipoib_header, for which ipoib_police_is_for() is true
+ * @node: source, see ipoib_police_pass()
  *
  * Context: NAPI
- * Return: true if @skb may be delivered; else it is gone
+ * Return: true if @skb may be delivered; false if it was freed
  */
 bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
 {
@@ -145,9 +143,9 @@ bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
 }
 
 /**
- * ipoib_rx_deliver - hand a received frame to the stack
+ * ipoib_rx_deliver - pass a received frame to the stack
  * @priv: the interface
- * @napi: handler that received it
+ * @napi: its handler
  * @skb: frame with a filled &struct ipoib_header and packet type
  *
  * The reserved field is ignored (U24), any EtherType passes (U26).
@@ -178,8 +176,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 				   IPOIB_RX_HEAD_LEN, DMA_FROM_DEVICE);
 	ipoib_wc_read(&tally->port, wc, hdr, &info);
 	/*
-	 * A RoCE port takes frames from all its VLANs for each of its QPs, and
-	 * groups have the same MGIDs on each.
+	 * A QP on a RoCE port receives frames of all VLANs, whose groups have the same MGIDs.
 	 */
 	if (unlikely(info.vid != priv->vid)) {
 		ipoib_stat_add(priv, IPOIB_RX_VLAN, 1);
@@ -195,14 +192,14 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 		return;
 	}
 	header = (struct ipoib_header *)skb->data;
-	/* Of the sender's address what the frame has: no flags, a GID with a GRH only. */
+	/* The source as far as the frame has it: no flags, a GID with a GRH only */
 	header->lladdr.flags_qpn = cpu_to_be32(wc->src_qp & IPOIB_QPN_MASK);
 	memcpy(header->lladdr.gid, info.sgid.raw, sizeof(header->lladdr.gid));
 	memcpy(&header->encap, hdr + 1, IPOIB_ENCAP_LEN);
 	skb->pkt_type = info.pkt_type;
 	if (wc->wc_flags & IB_WC_IP_CSUM_OK && priv->netdev->features & NETIF_F_RXCSUM)
 		skb->ip_summed = CHECKSUM_UNNECESSARY;
-	/* A node with several LIDs is one source. */
+	/* All LIDs of a port are one source. */
 	if (unlikely(ipoib_police_is_for(skb)) &&
 	    !ipoib_rx_police(priv, skb, tally->port.roce ?
 			     jhash(info.sgid.raw, sizeof(info.sgid), 0) :
@@ -216,8 +213,8 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 }
 
 /*
- * A receive that fails puts a UD QP into the error state (IBTA 10.3.1), of which HCAs
- * report no event. Receives are flushed in no other state while NAPI runs.
+ * A failed receive puts a UD QP into the error state (IBTA 10.3.1), without an event on most HCAs.
+ * Only then are receives flushed while NAPI runs.
  */
 static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 			      struct ipoib_rx_tally *tally)
@@ -256,7 +253,7 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
 	const struct ipoib_dev *priv = rxq->priv;
-	/* Fields that other contexts change are read once for a poll. */
+	/* Read fields that other contexts change once a poll. */
 	struct ipoib_rx_tally tally = {
 		.port = {
 			.roce = ipoib_has_roce(priv),
@@ -306,14 +303,13 @@ static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
 }
 
 /**
- * ipoib_pool_create - make a pool of pages for received payload
+ * ipoib_pool_create - create a pool of pages for received payload
  * @ca: device that writes to them
- * @dev: interface that user space is shown as the pool's; it is not made after that is
- *	unregistered. Or NULL
- * @napi: handler that alone allocates, or NULL
- * @flags: IPOIB_PP_FLAGS if pages are handed out in pieces, else 0
+ * @dev: interface of the pool, for user space, or NULL; not for an unregistered interface
+ * @napi: the only handler that allocates, or NULL
+ * @flags: IPOIB_PP_FLAGS if pages are divided, else 0
  * @order: log2 of the pages of a piece
- * @size: how many pieces of that order it keeps for its next users
+ * @size: pieces that it caches
  *
  * Context: may sleep
  * Return: the pool or ERR_PTR()
@@ -342,11 +338,11 @@ struct page_pool *ipoib_pool_create(struct ib_device *ca, struct net_device *dev
 }
 
 /**
- * ipoib_ud_rx_init - make the receive queue, without buffers for payload
+ * ipoib_ud_rx_init - create the receive queue, without buffers for payload
  * @priv: the interface
  *
  * Context: may sleep
- * Return: 0, or a negative error; then &ipoib_dev.rxq is NULL, or for ipoib_ud_rx_exit()
+ * Return: 0, or a negative error, with &ipoib_dev.rxq NULL or for ipoib_ud_rx_exit()
  */
 int ipoib_ud_rx_init(struct ipoib_dev *priv)
 {
@@ -387,8 +383,8 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_ud_rx_exit - undo ipoib_ud_rx_init()
- * @rxq: a queue that is stopped, or made in part; freed
+ * ipoib_ud_rx_exit - undo ipoib_ud_rx_init(), also half of it
+ * @rxq: a stopped queue; freed
  */
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {
@@ -407,8 +403,8 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
  * ipoib_ud_rx_start - allocate and post all receives, start the handler
  * @rxq: the queue; its QP is in INIT
  *
- * A RoCE port has the QP take what is sent to its groups on all VLANs, of which others may
- * have a greater MTU: a frame longer than its buffer puts a QP into the error state.
+ * On a RoCE port the QP receives frames to its groups on all VLANs, some with a greater MTU: a
+ * frame longer than its buffer would put the QP into the error state.
  *
  * Context: RTNL held
  * Return: 0, or a negative error with no memory held
@@ -436,17 +432,17 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	ipoib_rx_refill(rxq);
 	local_bh_enable();
 	napi_enable(&rxq->napi);
-	/* Posts what could not be posted, and arms the CQ. */
+	/* The handler posts the rest and arms the CQ. */
 	ipoib_ud_schedule(&rxq->napi);
 	return 0;
 }
 
 /**
- * ipoib_ud_rx_drain - take back receives that were flushed
+ * ipoib_ud_rx_drain - take flushed receives back
  * @rxq: the queue; its QP is in the error state or RESET, its handler disabled
  *
  * Context: RTNL held
- * Return: whether all are back
+ * Return: true if all are back
  */
 bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq)
 {
@@ -461,7 +457,7 @@ bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq)
  * ipoib_ud_rx_stop - free the buffers of the queue
  * @rxq: the queue; its QP is in RESET, its handler disabled
  *
- * Pages that are still in sockets go back to the page allocator from there.
+ * Pages in sockets return to the page allocator from there.
  *
  * Context: RTNL held; may sleep
  */
