@@ -3,6 +3,7 @@
  * Datagram mode: the UD QP with its CQs and rings, from their making to their end, and the
  * states of the QP in between.
  */
+#include <linux/cpumask.h>
 #include <linux/crash_dump.h>
 #include <linux/iopoll.h>
 #include <linux/slab.h>
@@ -875,9 +876,32 @@ static void ipoib_ud_stop_queues(struct ipoib_dev *priv, unsigned int first, uns
 	ipoib_ud_empty(priv, first);
 }
 
+/*
+ * Have each CPU send by queues of its own, as far as there are enough of both. Without memory for
+ * that the stack chooses by the hash of a flow.
+ */
+static void ipoib_ud_set_xps(struct ipoib_dev *priv, unsigned int n)
+{
+	unsigned int shares = min(n, num_online_cpus());
+	unsigned int queue, i, cpu;
+	cpumask_var_t cpus;
+
+	if (!zalloc_cpumask_var(&cpus, GFP_KERNEL))
+		return;
+	for (queue = 0; queue < n; queue++) {
+		cpumask_clear(cpus);
+		i = 0;
+		for_each_online_cpu(cpu)
+			if (i++ % shares == queue % shares)
+				cpumask_set_cpu(cpu, cpus);
+		netif_set_xps_queue(priv->netdev, cpus, queue);
+	}
+	free_cpumask_var(cpus);
+}
+
 /**
  * ipoib_ud_set_queues - send by more or fewer queues
- * @priv: the interface, registered or not
+ * @priv: the interface, registered: XPS is set up
  * @n: how many, 1 to ipoib_ud_max_txqs()
  *
  * Queues that stay lose nothing, and the receives and the address are those of the first.
@@ -911,5 +935,7 @@ int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 		WRITE_ONCE(priv->ntxq, was);
 	if (on && priv->ntxq < max(n, was))
 		ipoib_ud_stop_queues(priv, priv->ntxq, max(n, was));
+	if (!err)
+		ipoib_ud_set_xps(priv, n);
 	return err;
 }
