@@ -21,6 +21,7 @@ GROUP=239.7.7.7
 CASES=(
 	"default - One transmit queue is used, of eight, and the address stays when there are more"
 	"spread - Datagrams of many sockets leave by as many QPs as there are queues"
+	"cpus - Each CPU has queues of its own by XPS, which ethtool -L renews and nothing else does"
 	"by_xps - All that may goes by the queue that XPS names"
 	"first B42 Groups and ARP leave by the QP of the address all the same, and the own echo is known"
 	"order B36 Frames that wait for a path leave by their queues, in order"
@@ -49,15 +50,47 @@ channels()
 	in_node 2 ethtool -l ib0 | sed -n 's/^[RT]X:[\t ]*//p' | xargs
 }
 
-queues()
-{
-	check "$1 queues" in_node 2 ethtool -L ib0 tx "$1"
-}
-
 # xps QUEUE CPUS: processors, a mask in hex, whose frames that queue takes, of those that any may
 xps()
 {
 	check "XPS" in_node 2 sh -c "echo $2 > /sys/class/net/ib0/queues/tx-$1/xps_cpus"
+}
+
+# queues N: flows of one process go by all of them, without XPS
+queues()
+{
+	local queue
+
+	check "$1 queues" in_node 2 ethtool -L ib0 tx "$1"
+	for ((queue = 0; queue < $1; queue++)); do
+		xps "$queue" 0
+	done
+}
+
+# xps_masks QUEUES: the processors of each, masks in decimal
+xps_masks()
+{
+	local queue mask
+
+	for ((queue = 0; queue < $1; queue++)); do
+		mask=$(in_node 2 cat "/sys/class/net/ib0/queues/tx-$queue/xps_cpus")
+		echo $((16#${mask//,/}))
+	done | xargs
+}
+
+# xps_expected QUEUES: the same, of CPU c on queue c % QUEUES, and c % CPUs where there are fewer
+xps_expected()
+{
+	local queue cpu mask shares
+
+	shares=$(($(nproc) < $1 ? $(nproc) : $1))
+	for ((queue = 0; queue < $1; queue++)); do
+		mask=0
+		for ((cpu = queue % shares; cpu < $(nproc); cpu += shares)); do
+			mask=$((mask | 1 << cpu))
+		done
+		echo "$mask"
+	done | xargs
 }
 
 # all_cpus: the mask of all processors
@@ -100,6 +133,25 @@ spread()
 	capture_stop
 	check_num "QPs" "$(qpns "$(from 2)" ip.proto=17 | wc -w)" -eq 4
 	check_num "datagrams" "$(frame_count "$(from 2)" ip.proto=17 ip.len=128)" -eq 64
+}
+
+cpus()
+{
+	local n
+
+	# No number is that of before, for which nothing would change
+	for n in 2 4 1 2; do
+		check "$n queues" in_node 2 ethtool -L ib0 tx "$n"
+		check_eq "CPUs of $n queues" "$(xps_masks "$n")" "$(xps_expected "$n")"
+	done
+	xps 1 0
+	check "down" node_ip 2 link set ib0 down
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	check_eq "of the administrator" "$(xps_masks 2 | cut -d ' ' -f 2)" 0
+	check "3 queues" in_node 2 ethtool -L ib0 tx 3
+	check_eq "CPUs of 3 queues" "$(xps_masks 3)" "$(xps_expected 3)"
+	check "ping" wait_ping 2 3
 }
 
 by_xps()
