@@ -18,6 +18,16 @@ static const char * const ipoib_ethtool_names[] = {
 #define IPOIB_ETHTOOL_NR	ARRAY_SIZE(ipoib_ethtool_names)
 #define IPOIB_ETHTOOL_MORE	(IPOIB_NR_STATS - IPOIB_ETHTOOL_FIRST)
 
+/*
+ * Transmit queues that have counters of their own: as many as there can be, so that the number
+ * does not change from one request of ethtool to the next. Those of the HCA's own net device count
+ * by themselves.
+ */
+static unsigned int ipoib_ethtool_txqs(const struct ipoib_dev *priv)
+{
+	return priv->rn ? 0 : ipoib_ud_max_txqs(priv);
+}
+
 /* Strings of a set that the HCA's own net device has; they come first. */
 static int ipoib_ethtool_count_rn(struct net_device *dev, int set)
 {
@@ -30,13 +40,16 @@ static int ipoib_ethtool_count(struct net_device *dev, int set)
 {
 	int n = ipoib_ethtool_count_rn(dev, set);
 
-	return set == ETH_SS_STATS ? max(n, 0) + IPOIB_ETHTOOL_NR + IPOIB_ETHTOOL_MORE : n;
+	if (set != ETH_SS_STATS)
+		return n;
+	return max(n, 0) + IPOIB_ETHTOOL_NR + IPOIB_ETHTOOL_MORE +
+	       ipoib_ethtool_txqs(ipoib_priv(dev)) * IPOIB_NR_TXQ_STATS;
 }
 
 static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
 {
 	int n = ipoib_ethtool_count_rn(dev, set);
-	unsigned int i;
+	unsigned int i, queue;
 
 	if (n > 0) {
 		ipoib_priv(dev)->rn_ethtool_ops->get_strings(dev, set, data);
@@ -48,19 +61,24 @@ static void ipoib_ethtool_strings(struct net_device *dev, u32 set, u8 *data)
 		ethtool_puts(&data, ipoib_ethtool_names[i]);
 	for (i = IPOIB_ETHTOOL_FIRST; i < IPOIB_NR_STATS; i++)
 		ethtool_puts(&data, ipoib_stat_names[i]);
+	for (queue = 0; queue < ipoib_ethtool_txqs(ipoib_priv(dev)); queue++)
+		for (i = 0; i < IPOIB_NR_TXQ_STATS; i++)
+			ethtool_sprintf(&data, "tx%u_%s", queue, ipoib_txq_stat_names[i]);
 }
 
 static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *stats, u64 *data)
 {
 	int n = ipoib_ethtool_count_rn(dev, ETH_SS_STATS);
+	const struct ipoib_dev *priv = ipoib_priv(dev);
 	struct rtnl_link_stats64 link = {};
 	u64 sum[IPOIB_NR_STATS];
+	unsigned int queue;
 
 	if (n > 0) {
-		ipoib_priv(dev)->rn_ethtool_ops->get_ethtool_stats(dev, stats, data);
+		priv->rn_ethtool_ops->get_ethtool_stats(dev, stats, data);
 		data += n;
 	}
-	ipoib_rn_stats(ipoib_priv(dev), &link);
+	ipoib_rn_stats(priv, &link);
 	ipoib_stats_read(ipoib_priv(dev), sum);
 	ipoib_stats_link(sum, &link);
 	*data++ = link.rx_packets;
@@ -72,6 +90,16 @@ static void ipoib_ethtool_stats(struct net_device *dev, struct ethtool_stats *st
 	*data++ = link.tx_dropped;
 	*data++ = link.multicast;
 	memcpy(data, sum + IPOIB_ETHTOOL_FIRST, IPOIB_ETHTOOL_MORE * sizeof(*data));
+	data += IPOIB_ETHTOOL_MORE;
+	for (queue = 0; queue < ipoib_ethtool_txqs(priv); queue++) {
+		u64 txq_sum[IPOIB_NR_TXQ_COUNTERS] = {};
+
+		if (queue < priv->ntxq_made)
+			ipoib_txq_stats_read(&priv->txq[queue].sent, &priv->txq[queue].done,
+					     txq_sum);
+		memcpy(data, txq_sum, IPOIB_NR_TXQ_STATS * sizeof(*data));
+		data += IPOIB_NR_TXQ_STATS;
+	}
 }
 
 static void ipoib_ethtool_drvinfo(struct net_device *dev, struct ethtool_drvinfo *info)

@@ -300,53 +300,57 @@ static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
 	stats->csum_unnecessary = sum[IPOIB_RX_CSUM];
 }
 
-static void ipoib_read_tx_stats(struct net_device *dev, struct netdev_queue_stats_tx *stats)
-{
-	u64 sum[IPOIB_NR_STATS];
-
-	ipoib_stats_read(ipoib_priv(dev), sum);
-	stats->packets = sum[IPOIB_TX_PACKETS];
-	stats->bytes = sum[IPOIB_TX_BYTES];
-	stats->hw_gso_packets = sum[IPOIB_TX_GSO];
-	stats->hw_gso_bytes = sum[IPOIB_TX_GSO_BYTES];
-	stats->hw_gso_wire_packets = sum[IPOIB_TX_GSO_WIRE];
-	stats->hw_gso_wire_bytes = sum[IPOIB_TX_GSO_WIRE_BYTES];
-	stats->stop = sum[IPOIB_TX_STOPPED];
-	stats->wake = sum[IPOIB_TX_WOKEN];
-}
-
-/* Of several queues no counters are kept: the sums are those of the interface. */
 static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
 				     struct netdev_queue_stats_tx *stats)
 {
-	const struct ipoib_dev *priv = ipoib_priv(dev);
+	const struct ipoib_txq *txq = &ipoib_priv(dev)->txq[queue];
+	u64 sum[IPOIB_NR_TXQ_COUNTERS];
 
-	if (priv->ntxq_made == 1)
-		ipoib_read_tx_stats(dev, stats);
+	ipoib_txq_stats_read(&txq->sent, &txq->done, sum);
+	stats->packets = sum[IPOIB_TXQ_PACKETS];
+	stats->bytes = sum[IPOIB_TXQ_BYTES];
+	stats->stop = sum[IPOIB_TXQ_STOPPED];
+	stats->wake = sum[IPOIB_TXQ_WOKEN];
 }
 
-/* What is not of the queues; the fields that are set here are shown. */
+/* Queues go on to count while they are read: of them there may be a little more. */
+static u64 ipoib_base_stat(u64 total, u64 queues)
+{
+	return total - min(total, queues);
+}
+
+/*
+ * The fields that are set here are shown. Connections and queues that are not in use any more have
+ * sent the rest, and of segments there are counters of the interface only.
+ */
 static void ipoib_get_base_stats(struct net_device *dev, struct netdev_queue_stats_rx *rx,
 				 struct netdev_queue_stats_tx *tx)
 {
-	const struct ipoib_dev *priv = ipoib_priv(dev);
+	struct netdev_queue_stats_tx one, queues = {};
+	struct ipoib_dev *priv = ipoib_priv(dev);
+	u64 sum[IPOIB_NR_STATS];
+	unsigned int i;
 
 	rx->packets = 0;
 	rx->bytes = 0;
 	rx->alloc_fail = 0;
 	rx->csum_unnecessary = 0;
-	if (priv->ntxq_made > 1) {
-		ipoib_read_tx_stats(dev, tx);
-		return;
+	for (i = 0; i < ipoib_txqs(priv); i++) {
+		ipoib_get_queue_stats_tx(dev, i, &one);
+		queues.packets += one.packets;
+		queues.bytes += one.bytes;
+		queues.stop += one.stop;
+		queues.wake += one.wake;
 	}
-	tx->packets = 0;
-	tx->bytes = 0;
-	tx->hw_gso_packets = 0;
-	tx->hw_gso_bytes = 0;
-	tx->hw_gso_wire_packets = 0;
-	tx->hw_gso_wire_bytes = 0;
-	tx->stop = 0;
-	tx->wake = 0;
+	ipoib_stats_read(priv, sum);
+	tx->packets = ipoib_base_stat(sum[IPOIB_TX_PACKETS], queues.packets);
+	tx->bytes = ipoib_base_stat(sum[IPOIB_TX_BYTES], queues.bytes);
+	tx->stop = ipoib_base_stat(sum[IPOIB_TX_STOPPED], queues.stop);
+	tx->wake = ipoib_base_stat(sum[IPOIB_TX_WOKEN], queues.wake);
+	tx->hw_gso_packets = sum[IPOIB_TX_GSO];
+	tx->hw_gso_bytes = sum[IPOIB_TX_GSO_BYTES];
+	tx->hw_gso_wire_packets = sum[IPOIB_TX_GSO_WIRE];
+	tx->hw_gso_wire_bytes = sum[IPOIB_TX_GSO_WIRE_BYTES];
 }
 
 static const struct netdev_stat_ops ipoib_stat_ops = {

@@ -12,6 +12,11 @@ const char * const ipoib_stat_names[] = {
 	IPOIB_STATS(IPOIB_STAT_NAME)
 };
 
+/* By enum ipoib_txq_stat */
+const char * const ipoib_txq_stat_names[] = {
+	IPOIB_TXQ_STATS(IPOIB_STAT_NAME)
+};
+
 /**
  * ipoib_stat_add - count something
  * @priv: the interface
@@ -93,6 +98,38 @@ void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
 		for (i = 0; i < IPOIB_NR_STATS; i++)
 			sum[i] += val[i];
 	}
+}
+
+static void ipoib_txq_stats_add(const struct ipoib_txq_stats *stats, u64 *sum)
+{
+	u64 val[IPOIB_NR_TXQ_COUNTERS];
+	unsigned int start, i;
+
+	do {
+		start = u64_stats_fetch_begin(&stats->syncp);
+		for (i = 0; i < IPOIB_NR_TXQ_COUNTERS; i++)
+			val[i] = u64_stats_read(&stats->val[i]);
+	} while (u64_stats_fetch_retry(&stats->syncp, start));
+	for (i = 0; i < IPOIB_NR_TXQ_COUNTERS; i++)
+		sum[i] += val[i];
+}
+
+/**
+ * ipoib_txq_stats_read - sum the counters of a transmit queue
+ * @sent: counters of its sender
+ * @done: counters of its completion handler
+ * @sum: IPOIB_NR_TXQ_COUNTERS values
+ */
+void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib_txq_stats *done,
+			  u64 *sum)
+{
+	memset(sum, 0, IPOIB_NR_TXQ_COUNTERS * sizeof(*sum));
+	ipoib_txq_stats_add(done, sum);
+	/* A send that has failed has been counted by its sender. */
+	smp_rmb();
+	ipoib_txq_stats_add(sent, sum);
+	sum[IPOIB_TXQ_PACKETS] -= sum[IPOIB_TXQ_ERRORS];
+	sum[IPOIB_TXQ_BYTES] -= sum[IPOIB_TXQ_ERROR_BYTES];
 }
 
 /**

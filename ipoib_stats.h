@@ -5,6 +5,9 @@
  * Every frame that goes wrong ends in exactly one of the drop counters, and
  * with it in rx_errors, rx_dropped, tx_errors or tx_dropped of the interface,
  * except rx_own_echo and rx_drop_other_vlan: the interface has lost nothing.
+ *
+ * A transmit queue has counters of its own beside these. Connections send by no queue, and a queue
+ * that is not in use any more keeps its counters.
  */
 #ifndef IPOIB_STATS_H
 #define IPOIB_STATS_H
@@ -98,7 +101,52 @@ struct ipoib_pcpu_stats {
 	u64_stats_t val[IPOIB_NR_STATS];
 };
 
+/* Counters of a transmit queue: name in ethtool, behind the number of the queue. */
+#define IPOIB_TXQ_STATS(stat) \
+	stat(IPOIB_TXQ_PACKETS, "packets")	/* of IPOIB_TX_PACKETS */ \
+	stat(IPOIB_TXQ_BYTES, "bytes")		/* of IPOIB_TX_BYTES */ \
+	stat(IPOIB_TXQ_ERRORS, "errors")	/* of IPOIB_TX_ERROR and IPOIB_TX_POST */ \
+	stat(IPOIB_TXQ_STOPPED, "stopped")	/* of IPOIB_TX_STOPPED */ \
+	stat(IPOIB_TXQ_WOKEN, "woken")		/* of IPOIB_TX_WOKEN */
+
+enum ipoib_txq_stat {
+	IPOIB_TXQ_STATS(IPOIB_STAT_CONSTANT)
+	IPOIB_NR_TXQ_STATS,
+	/* Octets that IPOIB_TXQ_BYTES has had and that were not sent; in no report */
+	IPOIB_TXQ_ERROR_BYTES = IPOIB_NR_TXQ_STATS,
+	IPOIB_NR_TXQ_COUNTERS
+};
+
+/**
+ * struct ipoib_txq_stats - counters of a transmit queue, of one writer
+ * @syncp: lets 32-bit readers see whole values
+ * @val: the counters; none is taken back here, see ipoib_txq_stats_read()
+ */
+struct ipoib_txq_stats {
+	struct u64_stats_sync syncp;
+	u64_stats_t val[IPOIB_NR_TXQ_COUNTERS];
+};
+
+/**
+ * ipoib_txq_stat_add - count something of a transmit queue
+ * @stats: the counters
+ * @stat: what
+ * @n: how much
+ *
+ * Context: the writer of @stats
+ */
+static inline void ipoib_txq_stat_add(struct ipoib_txq_stats *stats, unsigned int stat,
+				      unsigned int n)
+{
+	u64_stats_update_begin(&stats->syncp);
+	u64_stats_add(&stats->val[stat], n);
+	u64_stats_update_end(&stats->syncp);
+}
+
 extern const char * const ipoib_stat_names[];
+extern const char * const ipoib_txq_stat_names[];
+void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib_txq_stats *done,
+			  u64 *sum);
 void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n);
 void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets, s64 npackets, s64 nbytes);
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum);

@@ -17,12 +17,15 @@
 #include "ipoib.h"
 #include "ipoib_tso.h"
 
-/* Take back what was counted as sent when it was posted. */
-static void ipoib_ud_uncount(struct ipoib_txq *txq, u32 slot, enum ipoib_stat why)
+/* Take back what was counted as sent when it was posted; @stats are the caller's to write. */
+static void ipoib_ud_uncount(struct ipoib_txq *txq, struct ipoib_txq_stats *stats, u32 slot,
+			     enum ipoib_stat why)
 {
 	const struct ipoib_ring *ring = &txq->ring;
 	const struct ipoib_tx_slot *sent = &ring->slots[slot & ring->mask];
 
+	ipoib_txq_stat_add(stats, IPOIB_TXQ_ERRORS, sent->packets);
+	ipoib_txq_stat_add(stats, IPOIB_TXQ_ERROR_BYTES, sent->bytes);
 	ipoib_stat_traffic(txq->priv, IPOIB_TX_PACKETS, -(s64)sent->packets, -(s64)sent->bytes);
 	ipoib_stat_add(txq->priv, why, sent->packets);
 }
@@ -56,6 +59,8 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	}
 	/* Now, as what fails is taken back, perhaps before the call returns. */
 	ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, batch->packets, batch->bytes);
+	ipoib_txq_stat_add(&txq->sent, IPOIB_TXQ_PACKETS, batch->packets);
+	ipoib_txq_stat_add(&txq->sent, IPOIB_TXQ_BYTES, batch->bytes);
 	/* Some providers refuse the first and do not say so. */
 	bad = &batch->wr[0].wr;
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
@@ -66,7 +71,7 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 		 */
 		txq->signalled = signalled;
 		for (; bad; bad = bad->next)
-			ipoib_ud_uncount(txq, bad->wr_id, IPOIB_TX_POST);
+			ipoib_ud_uncount(txq, &txq->sent, bad->wr_id, IPOIB_TX_POST);
 		if (net_ratelimit())
 			netdev_warn(priv->netdev, "post send failed: %d\n", err);
 		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
@@ -229,10 +234,12 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 		netif_tx_stop_queue(txq->nq);
 		/* Pairs with ipoib_ud_tx_poll(): stopped before the tail is read again. */
 		smp_mb();
-		if (ipoib_ring_room(&txq->ring) >= txq->max_segs)
+		if (ipoib_ring_room(&txq->ring) >= txq->max_segs) {
 			netif_tx_start_queue(txq->nq);
-		else
+		} else {
 			ipoib_stat_add(txq->priv, IPOIB_TX_STOPPED, 1);
+			ipoib_txq_stat_add(&txq->sent, IPOIB_TXQ_STOPPED, 1);
+		}
 	}
 	if (batch->count >= IPOIB_BATCH)
 		ipoib_ud_post(txq);
@@ -244,7 +251,7 @@ static void ipoib_ud_tx_failed(struct ipoib_txq *txq, const struct ib_wc *wc)
 		netdev_warn(txq->priv->netdev,
 			    "failed send event (status=%d, wrid=%u vend_err %#x)\n",
 			    wc->status, (u32)wc->wr_id, wc->vendor_err);
-	ipoib_ud_uncount(txq, wc->wr_id, IPOIB_TX_ERROR);
+	ipoib_ud_uncount(txq, &txq->done, wc->wr_id, IPOIB_TX_ERROR);
 	ipoib_ctl_post(txq->priv, IPOIB_CTL_RECOVER);
 }
 
@@ -279,6 +286,7 @@ int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 		    ipoib_ring_room(&txq->ring) >= txq->ring.mask / 4 + txq->max_segs &&
 		    test_bit(IPOIB_FLAG_UP, &priv->flags)) {
 			ipoib_stat_add(priv, IPOIB_TX_WOKEN, 1);
+			ipoib_txq_stat_add(&txq->done, IPOIB_TXQ_WOKEN, 1);
 			netif_tx_wake_queue(txq->nq);
 		}
 		if (unlikely(READ_ONCE(txq->retires)))

@@ -13,6 +13,7 @@
 
 #include "ipoib_moder.h"
 #include "ipoib_ring.h"
+#include "ipoib_stats.h"
 
 struct ipoib_dev;
 struct page_pool;
@@ -83,7 +84,9 @@ struct ipoib_batch {
  * @on: its QP is not in RESET; RTNL held
  * @retires: sends in flight may use retired handles: each batch asks for a completion, which
  *	starts ipoib_ah_reap(), the only writer
+ * @sent: counters, written under the transmit lock
  * @ring: see ipoib_ring.h
+ * @done: counters, written by the completion handler
  * @wc: scratch for polling
  * @napi: completion handler
  */
@@ -100,7 +103,9 @@ struct ipoib_txq {
 	unsigned int max_segs;
 	bool on;
 	bool retires;
+	struct ipoib_txq_stats sent;
 	struct ipoib_ring ring;
+	struct ipoib_txq_stats done;
 	struct ib_wc wc[IPOIB_POLL_WC];
 	struct napi_struct napi;
 };

@@ -352,6 +352,8 @@ static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 	txq->priv = priv;
 	txq->nq = netdev_get_tx_queue(priv->netdev, n);
 	txq->max_segs = 1;
+	u64_stats_init(&txq->sent.syncp);
+	u64_stats_init(&txq->done.syncp);
 	netif_napi_add(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
 	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
 	if (!txq->batch)
