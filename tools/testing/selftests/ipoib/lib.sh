@@ -344,6 +344,30 @@ wait_carrier()
 	done
 }
 
+# xps NODE QUEUE CPUS: processors, a mask in hex, whose frames that transmit queue takes, of those
+# that any may
+xps()
+{
+	check "XPS" in_node "$1" sh -c "echo $3 > /sys/class/net/ib0/queues/tx-$2/xps_cpus"
+}
+
+# all_cpus: the mask of all processors
+all_cpus()
+{
+	printf '%x\n' $(((1 << $(nproc)) - 1))
+}
+
+# only_queue NODE QUEUES QUEUE: of so many transmit queues all that may goes by that one
+only_queue()
+{
+	local queue
+
+	for ((queue = 0; queue < $2; queue++)); do
+		xps "$1" "$queue" 0
+	done
+	xps "$1" "$3" "$(all_cpus)"
+}
+
 # fabric_up N [PARAM...]: see fabric_load. IPOIB_TXQS=N: interfaces with so many transmit queues
 fabric_up()
 {

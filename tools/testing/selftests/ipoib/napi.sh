@@ -23,6 +23,7 @@ CASES=(
 	"pool_down - it goes when the interface goes down"
 	"statistics - packets and octets of the queues are those of ip -s link"
 	"statistics_queue - and those of the only queue of each direction"
+	"statistics_queues - of several send queues each has its own, and those of the interface are their sums"
 	"statistics_csum - packets with a checksum that the HCA has checked are counted"
 	"statistics_gso - so are those that are cut up, and their segments"
 	"statistics_stop - and how often the send queue is stopped and woken"
@@ -162,6 +163,30 @@ statistics_queue()
 	between rx-bytes rx_bytes qstats-queues type=0
 	between tx-packets tx_packets qstats-queues type=1
 	between tx-bytes tx_bytes qstats-queues type=1
+}
+
+# pings_of_queue QUEUE: 20 of four queues, which that one sends
+pings_of_queue()
+{
+	only_queue 1 4 "$1"
+	check "pings" ping_lossless 1 "$(ip4 2)" 20
+	check_num "packets of queue $1" \
+		"$(values qstats-queues type=1 tx-packets | sed -n "$(($1 + 1))p")" -ge 20
+	between tx-packets tx_packets qstats-get ifindex
+	between tx-bytes tx_bytes qstats-get ifindex
+}
+
+statistics_queues()
+{
+	has_family || return
+	check "4 queues" in_node 1 ethtool -L ib0 tx 4
+	check_eq "queues" "$(values qstats-queues type=1 id | xargs)" "0 1 2 3"
+	pings_of_queue 3
+	pings_of_queue 1
+	check "1 queue" in_node 1 ethtool -L ib0 tx 1
+	check_eq "queues" "$(values qstats-queues type=1 id | xargs)" 0
+	between tx-packets tx_packets qstats-get ifindex
+	between tx-bytes tx_bytes qstats-get ifindex
 }
 
 # stream COMMAND...: TCP between the nodes

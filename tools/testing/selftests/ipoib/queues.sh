@@ -50,12 +50,6 @@ channels()
 	in_node 2 ethtool -l ib0 | sed -n 's/^[RT]X:[\t ]*//p' | xargs
 }
 
-# xps QUEUE CPUS: processors, a mask in hex, whose frames that queue takes, of those that any may
-xps()
-{
-	check "XPS" in_node 2 sh -c "echo $2 > /sys/class/net/ib0/queues/tx-$1/xps_cpus"
-}
-
 # queues N: flows of one process go by all of them, without XPS
 queues()
 {
@@ -63,7 +57,7 @@ queues()
 
 	check "$1 queues" in_node 2 ethtool -L ib0 tx "$1"
 	for ((queue = 0; queue < $1; queue++)); do
-		xps "$queue" 0
+		xps 2 "$queue" 0
 	done
 }
 
@@ -91,12 +85,6 @@ xps_expected()
 		done
 		echo "$mask"
 	done | xargs
-}
-
-# all_cpus: the mask of all processors
-all_cpus()
-{
-	printf '%x\n' $(((1 << $(nproc)) - 1))
 }
 
 # running: QPs of node 2 that send
@@ -144,7 +132,7 @@ cpus()
 		check "$n queues" in_node 2 ethtool -L ib0 tx "$n"
 		check_eq "CPUs of $n queues" "$(xps_masks "$n")" "$(xps_expected "$n")"
 	done
-	xps 1 0
+	xps 2 1 0
 	check "down" node_ip 2 link set ib0 down
 	check "up" node_ip 2 link set ib0 up
 	check "carrier" wait_carrier 2
@@ -161,12 +149,12 @@ by_xps()
 	queues 4
 	qpn=$(lladdr_qpn 2)
 	check "ping" wait_ping 2 3
-	xps 3 "$(all_cpus)"
+	xps 2 3 "$(all_cpus)"
 	capture_start xps
 	check "send" flows 32 1
 	busywait 5000 frame_seen dport=7131
 	capture_stop
-	xps 3 0
+	xps 2 3 0
 	check_num "QPs" "$(qpns "$(from 2)" ip.proto=17 | wc -w)" -eq 1
 	check_num "not that of the address" "$(qpns "$(from 2)" ip.proto=17)" -ne "$qpn"
 }
@@ -177,7 +165,7 @@ first()
 	local qpn echoes
 
 	queues 4
-	xps 3 "$(all_cpus)"
+	xps 2 3 "$(all_cpus)"
 	qpn=$(lladdr_qpn 2)
 	echoes=$(xstat 2 rx_own_echo)
 	node_ip 2 neigh flush dev ib0
@@ -188,7 +176,7 @@ first()
 	node_ip 3 neigh flush dev ib0
 	check "ping" wait_ping 3 2
 	capture_stop
-	xps 3 0
+	xps 2 3 0
 	check_eq "QPs of groups" "$(qpns "$(from 2)" dport=9)" "$qpn"
 	check_eq "QPs of ARP requests" "$(qpns "$(from 2)" arp.op=1)" "$qpn"
 	check_eq "QPs of ARP replies" "$(qpns "$(from 2)" arp.op=2)" "$qpn"
@@ -285,11 +273,11 @@ recovers()
 	queues 4
 	check "ping" wait_ping 2 3
 	failed=$(xstat 2 tx_completion_errors)
-	xps 3 "$(all_cpus)"
+	xps 2 3 "$(all_cpus)"
 	knob_set 2 fail_send 1
 	check "send" flows 8 1
 	check "a send has failed" busywait 5000 knob_is 2 fail_send 0
-	xps 3 0
+	xps 2 3 0
 	check "and is counted" busywait 5000 xstat_is 2 tx_completion_errors -gt "$failed"
 	check "ping" wait_ping 2 3
 	all_queues_send

@@ -18,6 +18,8 @@ CASES=(
 	"multicast B19 received multicast is counted as such"
 	"failed_send B19 a send that failed is counted as an error"
 	"via_ethtool B19 ethtool -S has the same numbers"
+	"queues:each B19 each transmit queue counts what it sends"
+	"queues:sum B19 and their sums are the counters of the interface"
 	"survive B19 counters survive down and up"
 )
 
@@ -165,6 +167,12 @@ ethtool_counter()
 	in_node 1 ethtool -S ib0 | sed -n "s/^ *$1: //p"
 }
 
+# ethtool_counter_is NAME VALUE
+ethtool_counter_is()
+{
+	[ "$(ethtool_counter "$1")" -eq "$2" ]
+}
+
 # The two are read one after the other: they agree once nothing came in between.
 # To the driver's drops the core adds its own.
 ethtool_agrees()
@@ -182,6 +190,58 @@ via_ethtool()
 	for name in rx_packets tx_packets rx_bytes tx_bytes tx_errors rx_dropped tx_dropped multicast; do
 		check "$name" busywait 5000 ethtool_agrees "$name"
 	done
+}
+
+# queue_sum NAME: of the transmit queues of node 1
+queue_sum()
+{
+	in_node 1 ethtool -S ib0 | awk -v name="$1" '
+		$1 ~ "^tx[0-9]+_" name ":$" { sum += $2 }
+		END { print sum + 0 }'
+}
+
+queues_each()
+{
+	local queue before
+
+	check_eq "last" "$(in_node 1 ethtool -S ib0 | sed -n '$s/^ *\(.*\): .*/\1/p')" tx7_woken
+	check "4 queues" in_node 1 ethtool -L ib0 tx 4
+	for queue in 3 1 0; do
+		only_queue 1 4 "$queue"
+		slowwait 10 quiet 300 > /dev/null
+		before=$(ethtool_counter "tx${queue}_packets")
+		check "ping" ping_ten "$(ip4 2)"
+		check_eq "packets of queue $queue" \
+			$(($(ethtool_counter "tx${queue}_packets") - before)) 10
+	done
+	check "1 queue" in_node 1 ethtool -L ib0 tx 1
+}
+
+queues_sum()
+{
+	local names=(packets bytes errors stopped woken)
+	local totals=(tx_packets tx_bytes tx_errors tx_queue_stopped tx_queue_woken)
+	local i before
+
+	check "2 queues" in_node 1 ethtool -L ib0 tx 2
+	only_queue 1 2 1
+	before=$(ethtool_counter tx1_errors)
+	knob_set 1 fail_send 1
+	ping_ok 1 "$(ip4 2)" && fail "the knob had no effect"
+	check "errors of queue 1" busywait 2000 ethtool_counter_is tx1_errors $((before + 1))
+	check "it goes on" within 8000 ping_ok 1 "$(ip4 2)"
+	check "1 queue" in_node 1 ethtool -L ib0 tx 1
+	check "ping" ping_ten "$(ip4 2)"
+	slowwait 10 quiet 300 > /dev/null
+	for i in "${!names[@]}"; do
+		check_eq "${names[i]}" "$(queue_sum "${names[i]}")" "$(ethtool_counter "${totals[i]}")"
+	done
+}
+
+# queues each | sum
+queues()
+{
+	"queues_$1"
 }
 
 survive()
