@@ -580,6 +580,8 @@ struct softib_knob {
  * @pf: parent device of an HCA that has virtual functions, else NULL
  * @dir: debugfs directory
  * @fault: fault knobs by traffic class
+ * @drop_egress: throw away all datagrams at the port, once they are sent: no receiver has a part
+ *	in figures of a sender
  * @fail_send: complete the next N UD sends in error
  * @fail_recv: complete the next N UD receives in error
  * @fail_ah: refuse the next N address handles
@@ -641,6 +643,7 @@ struct softib_node {
 	struct device *pf;
 	struct dentry *dir;
 	struct softib_fault fault[SOFTIB_CLASS_MAX];
+	u32 drop_egress;
 	u32 fail_send;
 	u32 fail_recv;
 	u32 fail_ah;
@@ -687,7 +690,7 @@ struct softib_node {
 	u32 dma_faults;
 	struct softib_dma *dma;
 	bool link_off[SOFTIB_MAX_PORTS];
-	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 11];
+	struct softib_knob knob[SOFTIB_CLASS_MAX * 4 + 12];
 };
 
 /**

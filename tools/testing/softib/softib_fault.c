@@ -200,6 +200,11 @@ bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame)
 	struct softib_fault *fault = &node->fault[class];
 	u32 seen, ms;
 
+	if (class == SOFTIB_CLASS_UD && READ_ONCE(node->drop_egress)) {
+		softib_capture_drop(frame, SOFTIB_DROP_FAULT);
+		softib_port_drop(port, SOFTIB_DROP_FAULT);
+		return true;
+	}
 	if (class == SOFTIB_CLASS_RC)
 		softib_fault_cut(node, frame);
 	if (class == SOFTIB_CLASS_MAD)

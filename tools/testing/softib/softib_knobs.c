@@ -12,6 +12,8 @@
  * softibK/drop_every_C  throw away each Nth frame
  * softibK/dup_every_C   deliver each Nth frame twice
  * softibK/delay_ms_C    deliver frames N ms later, in order
+ * softibK/drop_egress  1: throw away all datagrams at the port, once they are sent, but MADs; CPUs
+ *                    that send share no counter, as they do for drop_every_ud
  * softibK/fail_send  complete the next N UD sends with an error
  * softibK/fail_recv  complete the next N UD receives with an error, which puts
  *                    the QP into the error state
@@ -707,6 +709,7 @@ static void softib_knobs_node(struct softib_node *node)
 			&node->short_next_mad);
 	softib_knobs_verbs(node);
 	softib_knob_add(node, last + 10, "fail_recv", &node->fail_recv);
+	softib_knob_add(node, last + 11, "drop_egress", &node->drop_egress);
 	debugfs_create_file_unsafe("mcast_limit", 0600, node->dir, node,
 				   &softib_mcast_limit_fops);
 	debugfs_create_file_unsafe("half_lid", 0200, node->dir, node,

@@ -41,6 +41,7 @@ CASES=(
 	"datagram:own_copy V attached QPs of the sender get a copy, unjoined ports none"
 	"members V a group's frames go to the ports that joined, and no others"
 	"drop_next V drop_next_ud drops so many"
+	"drop_egress V drop_egress drops all datagrams that are sent, and nothing else"
 	"dup V dup_every_ud doubles"
 	"delay V delay_ms_ud delays, in order"
 	"short_mad V short_next_mad cuts so many MADs to QP 1, and no others"
@@ -115,6 +116,21 @@ drop_next()
 	check_eq "counted" $(($(counter_of 1 drop.fault) - before)) 3
 	check_eq "the knob is used up" \
 		"$(< "$DEBUGFS/$(ibdev 1)/drop_next_ud")" 0
+}
+
+drop_egress()
+{
+	local before sent
+
+	before=$(counter_of 1 drop.fault)
+	sent=$(counter 1 tx_packets)
+	knob_set 1 drop_egress 1
+	check_eq "answers to 5" "$(ping_count 1 "$(ip4 2)" 5)" 0
+	check_num "sent" $(($(counter 1 tx_packets) - sent)) -ge 5
+	check_num "counted" $(($(counter_of 1 drop.fault) - before)) -ge 5
+	check "no MAD is" timeout 20 sminfo -C "$(ibdev 1)"
+	knob_set 1 drop_egress 0
+	check "ping" wait_ping 1 2
 }
 
 dup()
