@@ -544,7 +544,8 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 		dev->sysfs_groups[0] = &ipoib_sysfs_child_group;
 	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
 	dev->features |= ipoib_ud_features(priv);
-	if (priv->txq->max_segs > 1)
+	/* The HCA makes as many as there are; of other frames ipoib_features_check() has the limit. */
+	if (priv->txq->max_segs > 1 && !priv->txq->hca_cuts)
 		netif_set_tso_max_segs(dev, priv->txq->max_segs);
 	dev->hw_features |= dev->features;
 	dev->features |= NETIF_F_VLAN_CHALLENGED;

@@ -96,9 +96,13 @@ static int ipoib_get_iflink(const struct net_device *dev)
  */
 static netdev_features_t ipoib_fix_features(struct net_device *dev, netdev_features_t features)
 {
-	if (ipoib_cm_is_on(ipoib_priv(dev)))
-		features &= ~(NETIF_F_ALL_TSO | NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM);
-	return features;
+	const struct ipoib_dev *priv = ipoib_priv(dev);
+
+	if (!ipoib_cm_is_on(priv))
+		return features;
+	features &= ~(NETIF_F_ALL_TSO | NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM);
+	/* No HCA over verbs computes those of IPv6. */
+	return priv->rn ? features : features & ~NETIF_F_IPV6_CSUM;
 }
 
 /* Checksums stay: the stack's segments may come without them. Groups take no large frames. */

@@ -142,13 +142,12 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 
 	if (skb->len > IPOIB_TX_COPY || skb_is_gso(skb))
 		txq->batch->awaited = true;
-	if (skb_is_gso(skb) && ipoib_ud_cuts(txq))
+	if (skb_is_gso(skb) && ipoib_ud_cuts_skb(txq, skb))
 		return ipoib_tso_fill(&txq->ring, skb, wr, n);
 	if (skb_is_gso(skb)) {
 		head = ipoib_tso_head(skb);
-		if (unlikely(!skb_is_gso_tcp(skb) || head > skb_headlen(skb) ||
-			     head > IPOIB_TX_HEAD ||
-			     !(txq->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO)))
+		if (unlikely(!txq->hca_cuts || !(skb_shinfo(skb)->gso_type & SKB_GSO_TCPV4) ||
+			     head > skb_headlen(skb) || head > IPOIB_TX_HEAD))
 			return -EINVAL;
 		wr->wr.opcode = IB_WR_LSO;
 		wr->wr.send_flags = IB_SEND_IP_CSUM;
@@ -189,14 +188,14 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 		return;
 	}
 	/* Of the whole frame: a local user may have the sum begin anywhere in it. */
-	if (skb->ip_summed == CHECKSUM_PARTIAL && !skb_is_gso(skb) && ipoib_ud_cuts(txq) &&
+	if (skb->ip_summed == CHECKSUM_PARTIAL && !skb_is_gso(skb) && ipoib_ud_sums_skb(txq, skb) &&
 	    unlikely(skb_checksum_help(skb))) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
 		return;
 	}
 	skb_pull(skb, IPOIB_LLADDR_LEN);
 	gso = skb_is_gso(skb) ? skb->len : 0;
-	if (gso && ipoib_ud_cuts(txq))
+	if (gso && ipoib_ud_cuts_skb(txq, skb))
 		n = ipoib_tso_segments(skb);
 	if (unlikely(ipoib_ring_room(&txq->ring) < n)) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_QUEUE_FULL);
@@ -330,7 +329,7 @@ bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
 	/* The HCA's own net device has said what it takes by its features. */
 	if (priv->rn)
 		return true;
-	if (ipoib_ud_cuts(txq))
+	if (ipoib_ud_cuts_skb(txq, skb))
 		return ipoib_tso_takes(&txq->ring, skb, txq->max_segs);
 	/* What act_mirred redirects from an Ethernet device has its network header elsewhere. */
 	return skb_network_offset(skb) == IPOIB_HARD_LEN &&

@@ -24,8 +24,8 @@ struct page_pool;
 #define IPOIB_QUEUE_MIN		(2 * IPOIB_BATCH)
 /* Transmit queues that an interface has at most: with 128 slots each takes 140 KB. */
 #define IPOIB_TXQ_MAX		8
-/* Segments that the driver makes of a frame, at most: with MTU 2044 one of 64 KB. */
-#define IPOIB_TX_BATCH		32
+/* Segments that the driver makes of a frame, at most: with MTU 2044 one of 64 KB, of IPv6, too. */
+#define IPOIB_TX_BATCH		33
 /* Completions read from a CQ in one go. */
 #define IPOIB_POLL_WC		16
 /* Sends between two that ask for a completion, at most. */
@@ -81,6 +81,7 @@ struct ipoib_batch {
  *	transmit lock
  * @signalled: head of the ring behind that last one, under the transmit lock
  * @max_segs: slots that a frame takes at most: segments that the driver makes of it, or 1
+ * @hca_cuts: the HCA makes segments of TCP over IPv4, and checksums of IPv4
  * @on: its QP is not in RESET; RTNL held
  * @retires: sends in flight may use retired handles: each batch asks for a completion, which
  *	starts ipoib_ah_reap(), the only writer
@@ -101,6 +102,7 @@ struct ipoib_txq {
 	unsigned int unsignalled;
 	u32 signalled;
 	unsigned int max_segs;
+	bool hca_cuts;
 	bool on;
 	bool retires;
 	struct ipoib_txq_stats sent;
@@ -224,11 +226,36 @@ static inline struct sk_buff *ipoib_rx_alloc_skb(struct napi_struct *napi, unsig
  * ipoib_ud_cuts - whether the driver makes segments and checksums of a queue
  * @txq: the queue
  *
- * Return: true if so: the HCA does neither
+ * Return: true if so: those that the HCA does not make
  */
 static inline bool ipoib_ud_cuts(const struct ipoib_txq *txq)
 {
 	return txq->max_segs > 1;
+}
+
+/**
+ * ipoib_ud_cuts_skb - whether the driver makes the segments of a frame
+ * @txq: the queue
+ * @skb: GSO frame
+ *
+ * Return: true if so
+ */
+static inline bool ipoib_ud_cuts_skb(const struct ipoib_txq *txq, const struct sk_buff *skb)
+{
+	return ipoib_ud_cuts(txq) &&
+	       !(txq->hca_cuts && skb_shinfo(skb)->gso_type & SKB_GSO_TCPV4);
+}
+
+/**
+ * ipoib_ud_sums_skb - whether the driver computes the checksum of a frame
+ * @txq: the queue
+ * @skb: frame with CHECKSUM_PARTIAL, but no GSO frame
+ *
+ * Return: true if so
+ */
+static inline bool ipoib_ud_sums_skb(const struct ipoib_txq *txq, const struct sk_buff *skb)
+{
+	return ipoib_ud_cuts(txq) && !(txq->hca_cuts && skb->protocol == htons(ETH_P_IP));
 }
 
 /**

@@ -273,21 +273,25 @@ static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
  * ipoib_ud_features - checksums and segments that the HCA or the driver makes
  * @priv: the interface, with its QP
  *
- * HCAs parse IPv4 only. The driver computes the sums of segments while it builds them, so
- * it offers to compute all.
+ * HCAs parse IPv4 only, and segments of UDP they do not make. The driver computes the sums of
+ * segments while it builds them, so it offers to compute all that the HCA does not.
  *
  * Return: NETIF_F_ flags
  */
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 {
+	netdev_features_t features = 0;
+
 	if (priv->rn)
 		return priv->netdev->hw_features;
-	if (ipoib_ud_hca_cuts(priv))
-		return NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
-	if (ipoib_ud_cuts(priv->txq))
-		return NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO6 |
-		       NETIF_F_TSO_ECN | NETIF_F_GSO_UDP_L4;
-	return 0;
+	if (priv->txq->hca_cuts)
+		features = NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
+	if (!ipoib_ud_cuts(priv->txq))
+		return features;
+	/* The stack takes no HW_CSUM beside the others. */
+	features |= priv->txq->hca_cuts ? NETIF_F_IPV6_CSUM :
+		    NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO_ECN;
+	return features | NETIF_F_TSO6 | NETIF_F_GSO_UDP_L4;
 }
 
 /**
@@ -382,10 +386,10 @@ static void ipoib_ud_queues_exit(struct ipoib_dev *priv)
 	priv->txq = NULL;
 }
 
-/* A ring has room for four of the longest frames. */
+/* A ring has room for nearly four of the longest frames. */
 static unsigned int ipoib_ud_max_segs(unsigned int sends)
 {
-	return min_t(unsigned int, sends / 4, IPOIB_TX_BATCH);
+	return min_t(unsigned int, sends / 4 + 1, IPOIB_TX_BATCH);
 }
 
 static int ipoib_ud_txqs_alloc(struct ipoib_dev *priv)
@@ -421,8 +425,9 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 	}
 	priv->rxq->qp = priv->txq->qp;
 	priv->qpn = priv->txq->qp->qp_num;
+	priv->txq->hca_cuts = !priv->rn && ipoib_ud_hca_cuts(priv);
 	/* A sum needs the address of each page. */
-	if (!priv->rn && !ipoib_ud_hca_cuts(priv) && !IS_ENABLED(CONFIG_HIGHMEM) &&
+	if (!priv->rn && !IS_ENABLED(CONFIG_HIGHMEM) &&
 	    priv->txq->ring.max_sge >= IPOIB_TSO_SGE_MIN)
 		priv->txq->max_segs = ipoib_ud_max_segs(priv->sendq_size);
 	priv->ntxq_made = 1;
@@ -853,6 +858,7 @@ static int ipoib_ud_txq_make(struct ipoib_dev *priv)
 		return err;
 	}
 	txq->max_segs = first->max_segs;
+	txq->hca_cuts = first->hca_cuts;
 	txq->ring.mask = first->ring.mask;
 	/* Whole before ipoib_ah_reap() finds it. */
 	smp_store_release(&priv->ntxq_made, n + 1);
