@@ -118,7 +118,8 @@ turns()
 		awk '{ print $1 * 1000 }')"
 }
 
-# stream ARG...: an iperf3 client on node 1, its JSON in $TESTDIR/iperf.json
+# stream ARG...: an iperf3 client on node 1, its JSON in $TESTDIR/iperf.json; over IPv6 if that is
+# the family
 stream()
 {
 	local server
@@ -127,7 +128,7 @@ stream()
 	server=$!
 	busywait 5000 iperf_listens 2
 	timeout $((seconds + 30)) ip netns exec node1 \
-		iperf3 -J -c "$(ip4 2)" -t "$seconds" "$@" > "$TESTDIR/iperf.json" || {
+		iperf3 -J -c "$("${family:-ip4}" 2)" -t "$seconds" "$@" > "$TESTDIR/iperf.json" || {
 		echo "iperf3 $*: $(head -c 400 "$TESTDIR/iperf.json")"
 		kill $server
 		return 1
