@@ -383,7 +383,7 @@ rings_reports()
 	check "back" moderate 2 0 0
 }
 
-# The driver of node 3 cuts up frames: one takes 32 of the 128.
+# The driver of node 3 cuts up frames: one takes 33 of the 128.
 rings_sends()
 {
 	check "fewer" resize 3 tx 32

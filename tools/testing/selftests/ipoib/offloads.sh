@@ -28,14 +28,16 @@ CASES=(
 	"counted B23 Packets and octets are counted as they are on the wire"
 	"lossy B23 A stream arrives also where each 40th datagram is lost"
 	"mtu B23 Segments follow an MTU of the interface that is smaller than the link's"
-	"ipv6 B23 IPv6, which the HCA does not cut up, arrives"
+	"ipv6:arrives B23 IPv6, which the HCA does not cut up, arrives"
+	"ipv6:cut B23 The driver cuts it up, with right checksums"
+	"udp:cut B23 and UDP of both families"
 	"switched B23 TSO is switched off and on by ethtool"
 	"connected B23 In connected mode it is off, packets are sent whole, and the wish is kept"
 	"failed B23 Large sends that fail are counted, and the interface recovers"
 	"wrong_sum B23 A datagram with a wrong checksum is dropped by the stack, though the HCA computes checksums"
 )
 NEEDS=([cut]=offered:1 [wire]=offered:1 [counted]=offered:1 [lossy]=offered:1 [mtu]=offered:1
-	[ipv6]=offered:1 [switched]=offered:1 [connected]=offered:1 [failed]=offered:1)
+	[ipv6]=offered:1 [udp]=offered:1 [switched]=offered:1 [connected]=offered:1 [failed]=offered:1)
 
 setup()
 {
@@ -147,9 +149,63 @@ mtu()
 	check "MTU" node_ip 2 link set ib0 mtu "$mtu"
 }
 
+# driver_cuts: large packets that driver or HCA of node 2 have cut up
+driver_cuts()
+{
+	cm_stat 2 tx_gso_packets
+}
+
+# ipv6 arrives | cut
 ipv6()
 {
+	local args=("${TSHARK_ARGS[@]}") before got
+
+	if [ "$1" = arrives ]; then
+		cut_up -eq 0 "$(ip6 3)"
+		return
+	fi
+	check "offered" feature_is 2 tx-tcp6-segmentation on
+	check "with checksums" feature_is 2 tx-checksum-ipv6 on
+	before=$(driver_cuts)
+	capture_start ipv6
 	cut_up -eq 0 "$(ip6 3)"
+	capture_stop
+	check_num "large packets" $(($(driver_cuts) - before)) -gt 20
+	TSHARK_ARGS+=(-o tcp.check_checksum:TRUE)
+	check "tshark" tshark_read tcp.len tcp.checksum.status ipv6.plen tcp.dstport
+	TSHARK_ARGS=("${args[@]}")
+	# Status 1 is good
+	got=$(tshark_rows tcp.dstport=7000 tcp.checksum.status | sort | uniq -c | tr -s ' \n' ' ')
+	[[ $got =~ ^\ [0-9]+\ 1\ $ ]] || fail "TCP checksums (count, status): $got"
+	got=$(tshark_rows tcp.dstport=7000 ipv6.plen | sort -n | tail -n 1)
+	check_num "longest packet" $((got + 40)) -le "$(link_mtu 2)"
+}
+
+# datagrams_are FILE N
+datagrams_are()
+{
+	[ "$(wc -l < "$1")" -ge "$2" ]
+}
+
+# Eleven datagrams of a packet
+udp()
+{
+	local family to before got=$TESTDIR/udp
+
+	check "offered" feature_is 2 tx-udp-segmentation on
+	for family in ip4 ip6; do
+		to=$("$family" 3)
+		check "ping" slowwait 10 ping_ok 2 "$to"
+		background 3 "$LIB_DIR/segments.py" udp_get 7100 "$to" > "$got"
+		busywait 60000 grep -q ready "$got" || fail "no receiver"
+		before=$(driver_cuts)
+		check "send" in_node 2 "$LIB_DIR/segments.py" udp 7100 "$to" 1200 12007
+		busywait 60000 datagrams_are "$got" 12 || fail "$(wc -l < "$got") datagrams"
+		background_stop
+		check_eq "datagrams" "$(sed 1d "$got" | cut -d ' ' -f 1 | sort -n | uniq -c |
+			tr -s ' \n' ' ')" " 1 7 10 1200 "
+		check_eq "large packets of $family" $(($(driver_cuts) - before)) 1
+	done
 }
 
 switched()
@@ -164,6 +220,7 @@ connected()
 {
 	check "connected mode" set_mode 2 connected
 	check "off" feature_is 2 tcp-segmentation-offload off
+	is_stock || check "checksums of IPv6 off" feature_is 2 tx-checksum-ipv6 off
 	cut_up -eq 0
 	check "datagram mode" set_mode 2 datagram
 	check "on" feature_is 2 tcp-segmentation-offload on

@@ -478,7 +478,7 @@ dma()
 	check_eq "DMA faults" "$(knob_get 2 counters | sed -n 's/^hca\.dma_faults //p')" 0
 }
 
-# The driver posts up to 32 segments at once.
+# The driver posts up to 33 segments at once.
 SEND_TWO='
 import socket, sys
 sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
