@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ethtool: driver, link speed, moderation of completions, sizes and number of
- * queues, time stamps, statistics.
+ * ethtool: driver, link speed, interrupt moderation, sizes and number of queues, time stamps,
+ * statistics
  */
 #include <linux/ethtool.h>
 
 #include "ipoib.h"
 
-/* The eight the stock driver has always had, in its order. */
+/* The eight of the kernel's driver, in its order */
 static const char * const ipoib_ethtool_names[] = {
 	"rx_packets", "tx_packets", "rx_bytes", "tx_bytes",
 	"tx_errors", "rx_dropped", "tx_dropped", "multicast",
 };
 
-/* All counters that are not among those eight follow. */
+/* The other counters follow. */
 #define IPOIB_ETHTOOL_FIRST	IPOIB_RX_SHORT
 #define IPOIB_ETHTOOL_NR	ARRAY_SIZE(ipoib_ethtool_names)
 #define IPOIB_ETHTOOL_MORE	(IPOIB_NR_STATS - IPOIB_ETHTOOL_FIRST)
 
 /*
- * Transmit queues that have counters of their own: as many as there can be, so that the number
- * does not change from one request of ethtool to the next. Those of the HCA's own net device count
- * by themselves.
+ * Transmit queues with counters: the most that are possible, so that the number does not change
+ * between two requests of ethtool. The net device of the HCA has its own counters.
  */
 static unsigned int ipoib_ethtool_txqs(const struct ipoib_dev *priv)
 {
 	return priv->rn ? 0 : ipoib_ud_max_txqs(priv);
 }
 
-/* Strings of a set that the HCA's own net device has; they come first. */
+/* Strings of the net device of the HCA, which come first */
 static int ipoib_ethtool_count_rn(struct net_device *dev, int set)
 {
 	const struct ethtool_ops *ops = ipoib_priv(dev)->rn_ethtool_ops;
@@ -141,7 +140,7 @@ static void ipoib_ethtool_rings(struct net_device *dev, struct ethtool_ringparam
 	ring->tx_pending = priv->txq->ring.mask + 1;
 }
 
-/* The stack has refused what is more than the QP was made for. */
+/* The stack has refused more than the maximum. */
 static int ipoib_ethtool_set_rings(struct net_device *dev, struct ethtool_ringparam *ring,
 				   struct kernel_ethtool_ringparam *kernel_ring,
 				   struct netlink_ext_ack *extack)
@@ -170,7 +169,7 @@ static void ipoib_ethtool_channels(struct net_device *dev, struct ethtool_channe
 	channels->tx_count = ipoib_txqs(priv);
 }
 
-/* The stack has refused more than there can be, and none. */
+/* The stack has refused more than the maximum, and 0. */
 static int ipoib_ethtool_set_channels(struct net_device *dev, struct ethtool_channels *channels)
 {
 	return ipoib_ud_set_queues(ipoib_priv(dev), channels->tx_count);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * IP over InfiniBand: the module, and what the stack calls of an interface.
+ * IP over InfiniBand: the module, and the operations of an interface.
  *
- * This file decides for each frame whether it goes to a group or to a neighbour. Which
- * ports have an interface is decided in ipoib_client.c; what an interface consists of
- * is in ipoib_dev.c. Locking and lifetime are described in ipoib.h.
+ * Frames to groups and to neighbours part here. ipoib_client.c creates the interfaces of ports,
+ * ipoib_dev.c their parts. ipoib.h describes locking and lifetime.
  */
 #include <linux/crash_dump.h>
 #include <linux/if_arp.h>
@@ -17,14 +16,14 @@
 
 MODULE_DESCRIPTION("IP over InfiniBand, RFC 4391 and RFC 4755");
 MODULE_LICENSE("GPL");
-/* As in dkms.conf: older DKMS installs no module of the same version as the kernel's own. */
+/* As in dkms.conf: older DKMS does not install a module of the version of the kernel's own. */
 MODULE_VERSION("0.1");
 MODULE_ALIAS_RTNL_LINK("ipoib");
 
 #define IPOIB_QUEUE_MAX		8192
 #define IPOIB_SENDQ_MIN		128
 #define IPOIB_RECVQ_MIN		IPOIB_BATCH
-/* Receives in a kernel that saves a crash dump: it has little memory, and one stream to send. */
+/* Receives in a kernel that saves a crash dump, which has little memory and sends one stream */
 #define IPOIB_RECVQ_KDUMP	32
 #define IPOIB_WATCHDOG		(10 * HZ)
 
@@ -45,7 +44,7 @@ static int ipoib_dev_ndo_init(struct net_device *dev)
 	struct ipoib_dev *priv = ipoib_priv(dev);
 	int err = priv->rn_ops->ndo_init(dev);
 
-	/* The HCA's own net device may have put the number of its QP there. */
+	/* The net device of the HCA may have written the QPN there. */
 	if (!err)
 		priv->qpn = ipoib_lladdr_qpn((const void *)dev->dev_addr);
 	return err;
@@ -65,7 +64,7 @@ static int ipoib_open(struct net_device *dev)
 	err = ipoib_dev_up(priv);
 	if (err)
 		return err;
-	/* Children follow. What goes wrong with one of them is logged there. */
+	/* Children follow; their failures are logged there. */
 	list_for_each_entry(child, &priv->hca->devs, list)
 		if (child->parent == priv)
 			dev_open(child->netdev, NULL);
@@ -91,8 +90,8 @@ static int ipoib_get_iflink(const struct net_device *dev)
 }
 
 /*
- * A connection takes packets of any length whole; TSO would have them cut up for UD. Sums
- * of the driver gain nothing without it.
+ * A connection takes packets of any length; TSO would have them segmented for UD. Checksums by the
+ * driver gain nothing without TSO.
  */
 static netdev_features_t ipoib_fix_features(struct net_device *dev, netdev_features_t features)
 {
@@ -101,11 +100,11 @@ static netdev_features_t ipoib_fix_features(struct net_device *dev, netdev_featu
 	if (!ipoib_cm_is_on(priv))
 		return features;
 	features &= ~(NETIF_F_ALL_TSO | NETIF_F_GSO_UDP_L4 | NETIF_F_HW_CSUM);
-	/* No HCA over verbs computes those of IPv6. */
+	/* No HCA over verbs computes checksums of IPv6. */
 	return priv->rn ? features : features & ~NETIF_F_IPV6_CSUM;
 }
 
-/* Checksums stay: the stack's segments may come without them. Groups take no large frames. */
+/* Keep checksums, as segments of the stack may lack them. Groups take no large frames. */
 static netdev_features_t ipoib_features_check(struct sk_buff *skb, struct net_device *dev,
 					      netdev_features_t features)
 {
@@ -129,7 +128,7 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 		ipoib_drop(priv, skb, IPOIB_TX_HEADER);
 	else if (!ipoib_lladdr_is_mcast((const void *)skb->data))
 		ipoib_arp_xmit(txq, skb);
-	/* Groups are reached over UD only, whatever the mode (RFC 4755 section 2.1). */
+	/* Groups are reached over UD in every mode (RFC 4755 section 2.1). */
 	else if (likely(skb->len <= mtu + IPOIB_HARD_LEN))
 		ipoib_mcast_xmit(txq, skb);
 	else
@@ -141,8 +140,8 @@ static netdev_tx_t ipoib_start_xmit(struct sk_buff *skb, struct net_device *dev)
 }
 
 /*
- * Groups and ARP go by the first queue, whose QP is that of the address: by its number the own
- * echo of a group is known, and the answer to an ARP request shows it.
+ * Groups and ARP use the first queue, which has the QP of the address: its QPN identifies own
+ * echoes, and is what an ARP request shows.
  */
 static u16 ipoib_select_queue(struct net_device *dev, struct sk_buff *skb,
 			      struct net_device *sb_dev)
@@ -171,17 +170,16 @@ static int ipoib_header_create(struct sk_buff *skb, struct net_device *dev,
 	return IPOIB_HARD_LEN;
 }
 
-/* Octets that callers of header_ops->parse() have room for. */
+/* Room of callers of header_ops->parse() */
 #define IPOIB_PARSE_LEN		sizeof(__be64)
 
 /*
- * Source of a frame. A frame on its way out holds its destination instead.
+ * Source of a received frame; a frame on its way out has its destination there.
  *
- * Not all of the address: nfnetlink_log and nfnetlink_queue have 8 octets for it,
- * on their stacks, and so has the ring of a packet socket, where the frame itself
- * comes next. The last 8 of the GID are the GUID of the sending port. Of a
- * frame without GRH that is not known. The HCA's own net device has it of no frame, and may
- * leave the octets unwritten.
+ * The last 8 octets of the address, the GUID of the sending port: nfnetlink_log and nfnetlink_queue
+ * have 8 on their stacks, and so has the ring of a packet socket, in front of the frame itself. It
+ * is unknown without a GRH. The net device of the HCA has it of no frame, and may leave the octets
+ * unwritten.
  */
 static int ipoib_header_parse(const struct sk_buff *skb, const struct net_device *dev,
 			      unsigned char *haddr)
@@ -215,7 +213,7 @@ static int ipoib_change_mtu(struct net_device *dev, int mtu)
 	unsigned int link_mtu = READ_ONCE(priv->mcast_mtu);
 
 	if (ipoib_cm_is_on(priv)) {
-		/* Not for the mode's own. The words are those of the stock driver. */
+		/* Not for the MTU of the mode. The words are those of the kernel's driver. */
 		if ((unsigned int)mtu > link_mtu && (unsigned int)mtu != priv->admin_mtu)
 			netdev_warn(dev, "mtu > %u will cause multicast packet drops.\n", link_mtu);
 	} else if (mtu > priv->max_mtu) {
@@ -230,7 +228,7 @@ static int ipoib_change_mtu(struct net_device *dev, int mtu)
 	return 0;
 }
 
-/* Not while it runs: groups and connections were made with the address (B27). */
+/* Not on a running interface: groups and connections depend on the address (B27). */
 static int ipoib_set_mac_address(struct net_device *dev, void *addr)
 {
 	const struct sockaddr_storage *ss = addr;
@@ -281,7 +279,7 @@ static const struct net_device_ops *ipoib_rn_ops(const struct net_device *dev)
 	return ipoib_priv(dev)->rn_ops;
 }
 
-/* Time stamps, and what else the HCA's own net device has */
+/* Time stamps, and other operations of the net device of the HCA */
 static int ipoib_eth_ioctl(struct net_device *dev, struct ifreq *ifr, int cmd)
 {
 	const struct net_device_ops *ops = ipoib_rn_ops(dev);
@@ -291,7 +289,7 @@ static int ipoib_eth_ioctl(struct net_device *dev, struct ifreq *ifr, int cmd)
 
 IPOIB_HWTSTAMP(ipoib_hwtstamp, ipoib_rn_ops)
 
-/* The one receive queue has all frames, those on connections, too. */
+/* The only receive queue counts all frames, of connections, too. */
 static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
 				     struct netdev_queue_stats_rx *stats)
 {
@@ -317,15 +315,15 @@ static void ipoib_get_queue_stats_tx(struct net_device *dev, int queue,
 	stats->wake = sum[IPOIB_TXQ_WOKEN];
 }
 
-/* Queues go on to count while they are read: of them there may be a little more. */
+/* Queues count on while they are read: their sum may exceed the total a little. */
 static u64 ipoib_base_stat(u64 total, u64 queues)
 {
 	return total - min(total, queues);
 }
 
 /*
- * The fields that are set here are shown. Connections and queues that are not in use any more have
- * sent the rest, and of segments there are counters of the interface only.
+ * Set the fields that are to be shown. Connections and queues that are off have sent the
+ * difference; segments are counted for the interface only.
  */
 static void ipoib_get_base_stats(struct net_device *dev, struct netdev_queue_stats_rx *rx,
 				 struct netdev_queue_stats_tx *tx)
@@ -387,19 +385,14 @@ static const struct net_device_ops ipoib_netdev_ops = {
 	.ndo_get_vf_guid = ipoib_vf_get_guid,
 };
 
-/**
- * ipoib_dev_is_ours - whether an interface is one of this driver
- * @dev: any interface
- *
- * Return: true if so
- */
+/* True for an interface of this driver */
 bool ipoib_dev_is_ours(const struct net_device *dev)
 {
 	return dev->netdev_ops == &ipoib_netdev_ops;
 }
 
 /**
- * ipoib_netdev_setup_rn - the part of an interface that is the same for all
+ * ipoib_netdev_setup_rn - common setup of interfaces
  * @dev: fresh net_device, whose private area may be the HCA's
  */
 void ipoib_netdev_setup_rn(struct net_device *dev)
@@ -422,7 +415,7 @@ void ipoib_netdev_setup_rn(struct net_device *dev)
 }
 
 /**
- * ipoib_netdev_setup - the same, and what only an interface over verbs has
+ * ipoib_netdev_setup - setup of an interface over verbs
  * @dev: fresh net_device, whose private area is a &struct ipoib_netdev
  */
 void ipoib_netdev_setup(struct net_device *dev)
@@ -438,9 +431,9 @@ void ipoib_netdev_setup(struct net_device *dev)
 }
 
 /*
- * Neighbours go on to send to an old address until their entry of it becomes stale, half a minute
- * or more. Have ARP and ND announce the new address once: the stack has noticed the carrier, and
- * the queueing discipline is in place.
+ * Neighbours send to an old address until their entry of it becomes stale, half a minute or more.
+ * Have ARP and ND announce the new address once the stack has noticed the carrier, and has the
+ * queueing discipline in place.
  */
 static void ipoib_announce(struct net_device *dev)
 {
@@ -478,7 +471,7 @@ static struct notifier_block ipoib_netdev_notifier = {
 	.notifier_call = ipoib_netdev_event,
 };
 
-/* An interface does not go before its neighbours. */
+/* An interface exists as long as its neighbours. */
 static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct neighbour *neigh = ptr;
@@ -492,7 +485,7 @@ static struct notifier_block ipoib_netevent_notifier = {
 	.notifier_call = ipoib_netevent,
 };
 
-/* Some, or none, may not be registered. */
+/* Some, or none, may be registered. */
 static void ipoib_notifiers_unregister(void)
 {
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
@@ -553,7 +546,7 @@ static void __exit ipoib_exit(void)
 	ipoib_roce_unregister();
 	ib_sa_unregister_client(&ipoib_sa_client);
 	ipoib_debugfs_exit();
-	/* Paths and groups that wait for their grace period. */
+	/* Paths and groups may wait for their grace period. */
 	rcu_barrier();
 }
 

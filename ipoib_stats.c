@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counters and the one way in which a frame is dropped. See ipoib_stats.h.
+ * Counters, and the drop of a frame. See ipoib_stats.h.
  */
 #include <linux/if_link.h>
 
@@ -18,10 +18,10 @@ const char * const ipoib_txq_stat_names[] = {
 };
 
 /**
- * ipoib_stat_add - count something
+ * ipoib_stat_add - add to a counter
  * @priv: the interface
- * @stat: what
- * @n: how much
+ * @stat: the counter
+ * @n: number
  *
  * Context: any
  */
@@ -37,8 +37,8 @@ void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n)
 }
 
 /*
- * u64_stats_add() takes no negative number where a long has 32 bits. Interrupts are
- * off there; elsewhere they are not, and adding has to be one operation.
+ * u64_stats_add() takes no negative number where a long has 32 bits. Interrupts are off there;
+ * elsewhere they are on, and the addition has to be a single operation.
  */
 static void ipoib_stat_change(u64_stats_t *val, s64 n)
 {
@@ -52,10 +52,10 @@ static void ipoib_stat_change(u64_stats_t *val, s64 n)
  * ipoib_stat_traffic - count frames and their octets
  * @priv: the interface
  * @packets: IPOIB_RX_PACKETS, IPOIB_TX_PACKETS, IPOIB_TX_GSO or IPOIB_TX_GSO_WIRE
- * @npackets: number of frames; negative to take back
+ * @npackets: number of frames; negative to undo
  * @nbytes: their octets
  *
- * Called once per poll, post or large frame, not per frame on the wire.
+ * Called once for a poll, a post or a large frame, not for each frame on the wire.
  *
  * Context: any
  */
@@ -115,7 +115,7 @@ static void ipoib_txq_stats_add(const struct ipoib_txq_stats *stats, u64 *sum)
 }
 
 /**
- * ipoib_txq_stats_read - sum the counters of a transmit queue
+ * ipoib_txq_stats_read - add up the counters of a transmit queue
  * @sent: counters of its sender
  * @done: counters of its completion handler
  * @sum: IPOIB_NR_TXQ_COUNTERS values
@@ -125,7 +125,7 @@ void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib
 {
 	memset(sum, 0, IPOIB_NR_TXQ_COUNTERS * sizeof(*sum));
 	ipoib_txq_stats_add(done, sum);
-	/* A send that has failed has been counted by its sender. */
+	/* A failed send was counted by its sender before. */
 	smp_rmb();
 	ipoib_txq_stats_add(sent, sum);
 	sum[IPOIB_TXQ_PACKETS] -= sum[IPOIB_TXQ_ERRORS];
@@ -133,9 +133,9 @@ void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib
 }
 
 /**
- * ipoib_stats_link - add the counters in the form of rtnetlink
+ * ipoib_stats_link - convert the counters for rtnetlink
  * @sum: from ipoib_stats_read()
- * @link: they are added to that
+ * @link: they are added to these
  */
 void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
 {
@@ -154,7 +154,7 @@ void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
 		link->tx_dropped += sum[i];
 }
 
-/* What the kernel says of a drop, to drop monitors; 0: nothing fits. */
+/* Reasons for drop monitors; 0 if none fits */
 static const enum skb_drop_reason ipoib_drop_reasons[IPOIB_NR_STATS] = {
 	[IPOIB_TX_MAP] = SKB_DROP_REASON_NOMEM,
 	[IPOIB_TX_HEADER] = SKB_DROP_REASON_DEV_HDR,
@@ -172,7 +172,7 @@ static const enum skb_drop_reason ipoib_drop_reasons[IPOIB_NR_STATS] = {
 };
 
 /**
- * ipoib_drop - drop a frame, count why and trace it
+ * ipoib_drop - drop a frame, counted and traced
  * @priv: the interface
  * @skb: the frame, freed
  * @why: counter of the reason
@@ -187,7 +187,7 @@ void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb, enum ipoib_stat why
 }
 
 /**
- * ipoib_drop_list - drop frames that waited
+ * ipoib_drop_list - drop waiting frames
  * @priv: the interface
  * @list: the frames; emptied
  * @why: counter of the reason

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters: one enum, one name table (ipoib_stats.c), one copy per CPU.
+ * Counters: an enum, names in ipoib_stats.c, a copy for each CPU.
  *
- * Every frame that goes wrong ends in exactly one of the drop counters, and
- * with it in rx_errors, rx_dropped, tx_errors or tx_dropped of the interface,
- * except rx_own_echo and rx_drop_other_vlan: the interface has lost nothing.
+ * Every lost frame is in exactly one drop counter, and with it in rx_errors, rx_dropped, tx_errors
+ * or tx_dropped of the interface, except rx_own_echo and rx_drop_other_vlan: these are no loss.
  *
- * A transmit queue has counters of its own beside these. Connections send by no queue, and a queue
- * that is not in use any more keeps its counters.
+ * A transmit queue has counters of its own in addition. Connections send by no queue, and a queue
+ * that is off keeps its counters.
  */
 #ifndef IPOIB_STATS_H
 #define IPOIB_STATS_H
@@ -20,8 +19,8 @@ struct ipoib_dev;
 struct rtnl_link_stats64;
 
 /*
- * What is counted: constant of &enum ipoib_stat, name in ethtool and tracepoints. The order is
- * that of ethtool; IPOIB_TX_MAP to IPOIB_TX_NO_BROADCAST are tx_dropped of the interface.
+ * Constant of &enum ipoib_stat, name in ethtool and tracepoints, in the order of ethtool.
+ * IPOIB_TX_MAP to IPOIB_TX_NO_BROADCAST are tx_dropped of the interface.
  */
 #define IPOIB_STATS(stat) \
 	stat(IPOIB_RX_PACKETS, "rx_packets")	/* frames handed to the stack */ \
@@ -55,9 +54,9 @@ struct rtnl_link_stats64;
 	stat(IPOIB_TX_TO_ROUTERS, "tx_via_all_routers") /* to the all-routers group instead */ \
 	stat(IPOIB_TX_TIMEOUT, "tx_timeouts")	/* the watchdog fired */ \
 	stat(IPOIB_TX_STOPPED, "tx_queue_stopped") /* the ring was full */ \
-	stat(IPOIB_TX_WOKEN, "tx_queue_woken")	/* it had room again */ \
-	stat(IPOIB_TX_GSO, "tx_gso_packets")	/* frames cut up by driver or HCA */ \
-	stat(IPOIB_TX_GSO_WIRE, "tx_gso_wire_packets") /* segments that these became */ \
+	stat(IPOIB_TX_WOKEN, "tx_queue_woken")	/* the ring had room again */ \
+	stat(IPOIB_TX_GSO, "tx_gso_packets")	/* frames segmented by driver or HCA */ \
+	stat(IPOIB_TX_GSO_WIRE, "tx_gso_wire_packets") /* their segments */ \
 	stat(IPOIB_TX_GSO_BYTES, "tx_gso_bytes") /* octets of those frames */ \
 	stat(IPOIB_TX_GSO_WIRE_BYTES, "tx_gso_wire_bytes") /* octets of segments */ \
 	stat(IPOIB_MCAST_FAILED, "mcast_failures") /* failed multicast operations */ \
@@ -68,20 +67,20 @@ struct rtnl_link_stats64;
 	stat(IPOIB_NOTICES_BAD, "sa_reports_bad") /* malformed, or not from the SA */ \
 	stat(IPOIB_PATH_QUERIES, "path_queries") /* path record queries */ \
 	stat(IPOIB_PATH_FAILURE, "path_failures") /* path record queries that failed */ \
-	stat(IPOIB_PMTU_ANSWERS, "tx_too_long_answered") /* ICMP errors for what was too long */ \
+	stat(IPOIB_PMTU_ANSWERS, "tx_too_long_answered") /* ICMP errors for packets too long */ \
 	stat(IPOIB_CM_RX, "cm_rx_packets")	/* of IPOIB_RX_PACKETS, on connections */ \
 	stat(IPOIB_CM_TX, "cm_tx_packets")	/* of IPOIB_TX_PACKETS, on connections */ \
 	stat(IPOIB_CM_REQUESTS, "cm_requests")	/* connections asked for */ \
-	stat(IPOIB_CM_ESTABLISHED, "cm_established") /* of those, granted */ \
-	stat(IPOIB_CM_REFUSED, "cm_refused")	/* of those, refused or not answered */ \
+	stat(IPOIB_CM_ESTABLISHED, "cm_established") /* of IPOIB_CM_REQUESTS, granted */ \
+	stat(IPOIB_CM_REFUSED, "cm_refused")	/* of IPOIB_CM_REQUESTS, refused or not answered */ \
 	stat(IPOIB_CM_ACCEPTED, "cm_accepted")	/* connections granted to peers */ \
 	stat(IPOIB_CM_REJECTS, "cm_rejected")	/* refused to peers, or not answered */ \
-	stat(IPOIB_CM_PORT_FULL, "cm_rejected_port_full") /* of those: the port has its share */ \
-	stat(IPOIB_CM_SIDR, "cm_sidr_rejected")	/* SIDR_REQs, all refused; not in the above */ \
+	stat(IPOIB_CM_PORT_FULL, "cm_rejected_port_full") /* of IPOIB_CM_REJECTS: quota of the port */ \
+	stat(IPOIB_CM_SIDR, "cm_sidr_rejected")	/* SIDR_REQs, all refused; not in IPOIB_CM_REJECTS */ \
 	stat(IPOIB_CM_CROSSED, "cm_crossed")	/* of IPOIB_CM_REJECTS, for an own request */ \
 	stat(IPOIB_CM_BAD_DATA, "cm_bad_private_data") /* CM messages with bad private data */ \
-	stat(IPOIB_CM_REAPED, "cm_reaped")	/* closed because they were not used */ \
-	stat(IPOIB_CM_ERRORS, "cm_errors")	/* closed because they failed */
+	stat(IPOIB_CM_REAPED, "cm_reaped")	/* closed without use */ \
+	stat(IPOIB_CM_ERRORS, "cm_errors")	/* closed after a failure */
 
 #define IPOIB_STAT_CONSTANT(stat, name)	stat,
 #define IPOIB_STAT_NAME(stat, name)	name,
@@ -92,16 +91,16 @@ enum ipoib_stat {
 };
 
 /**
- * struct ipoib_pcpu_stats - counters of one CPU
- * @syncp: lets 32-bit readers see whole values
- * @val: the counters
+ * struct ipoib_pcpu_stats - counters of a CPU
+ * @syncp: whole values for readers with 32 bits
+ * @val: counters
  */
 struct ipoib_pcpu_stats {
 	struct u64_stats_sync syncp;
 	u64_stats_t val[IPOIB_NR_STATS];
 };
 
-/* Counters of a transmit queue: name in ethtool, behind the number of the queue. */
+/* Counters of a transmit queue: name in ethtool, behind the number of the queue */
 #define IPOIB_TXQ_STATS(stat) \
 	stat(IPOIB_TXQ_PACKETS, "packets")	/* of IPOIB_TX_PACKETS */ \
 	stat(IPOIB_TXQ_BYTES, "bytes")		/* of IPOIB_TX_BYTES */ \
@@ -112,15 +111,15 @@ struct ipoib_pcpu_stats {
 enum ipoib_txq_stat {
 	IPOIB_TXQ_STATS(IPOIB_STAT_CONSTANT)
 	IPOIB_NR_TXQ_STATS,
-	/* Octets that IPOIB_TXQ_BYTES has had and that were not sent; in no report */
+	/* Octets of IPOIB_TXQ_BYTES that failed; not shown */
 	IPOIB_TXQ_ERROR_BYTES = IPOIB_NR_TXQ_STATS,
 	IPOIB_NR_TXQ_COUNTERS
 };
 
 /**
- * struct ipoib_txq_stats - counters of a transmit queue, of one writer
- * @syncp: lets 32-bit readers see whole values
- * @val: the counters; none is taken back here, see ipoib_txq_stats_read()
+ * struct ipoib_txq_stats - counters of a transmit queue, with one writer
+ * @syncp: whole values for readers with 32 bits
+ * @val: counters, which only grow, see ipoib_txq_stats_read()
  */
 struct ipoib_txq_stats {
 	struct u64_stats_sync syncp;
@@ -128,10 +127,10 @@ struct ipoib_txq_stats {
 };
 
 /**
- * ipoib_txq_stat_add - count something of a transmit queue
- * @stats: the counters
- * @stat: what
- * @n: how much
+ * ipoib_txq_stat_add - add to a counter of a transmit queue
+ * @stats: counters
+ * @stat: the counter
+ * @n: number
  *
  * Context: the writer of @stats
  */

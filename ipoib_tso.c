@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Segmentation of TCP and UDP where the HCA has no large sends.
+ * Segmentation of TCP and UDP on HCAs without large sends.
  *
- * A segment is a send of its own, whose header is built in the copy buffer of its slot and
- * whose payload stays in the frame. The payload is mapped once, by the slot of the last
- * segment, which owns the frame: sends complete in order.
+ * A segment is a send, with a header in the copy buffer of its slot and payload in the frame. The
+ * payload is mapped once, in the slot of the last segment, which owns the frame: sends complete in
+ * order.
  *
  * The headers are those of inet_gso_segment(), ipv6_gso_segment(), tcp_gso_segment() and
- * __udp_gso_segment(), so that a receiver sees no difference. tso_build_hdr() does not make
- * them: it computes no checksums, repeats CWR, and knows no IPv6 extension headers.
+ * __udp_gso_segment(), so a receiver sees no difference. tso_build_hdr() is no help: it computes no
+ * checksums, repeats CWR, and knows no IPv6 extension headers.
  */
 #include <linux/ip.h>
 #include <linux/ipv6.h>
@@ -20,14 +20,13 @@
 #include "ipoib_wire.h"
 
 /**
- * struct ipoib_tso - a frame that is cut into segments
+ * struct ipoib_tso - a frame that is being segmented
  * @skb: the frame
- * @at: the next octet of its payload
- * @map: the payload as it is mapped: the rest of the linear part, if any, then the
- *	fragments
+ * @at: next octet of its payload
+ * @map: mapped payload: the rest of the linear part, if any, then the fragments
  * @linear: 1 if the linear part has payload, else 0
  * @head: octets of the headers
- * @l4: where the TCP or UDP header starts
+ * @l4: offset of the TCP or UDP header
  * @pseudo: sum of the pseudo header without its length
  */
 struct ipoib_tso {
@@ -41,14 +40,14 @@ struct ipoib_tso {
 };
 
 /**
- * ipoib_tso_takes - whether ipoib_tso_fill() can send a frame
- * @ring: where to
+ * ipoib_tso_takes - check whether ipoib_tso_fill() can send a frame
+ * @ring: its ring
  * @skb: GSO frame with its &struct ipoib_header
- * @max_segs: segments that there is room for
+ * @max_segs: most segments
  *
- * Not one whose payload may change between the sum and the DMA (sendfile(), MSG_ZEROCOPY).
- * Between the first and the last piece of a segment there are whole fragments only: if each
- * is so long that a segment does not cover @max_sge - 2 of them it has SGEs enough.
+ * Payload must not change between the sum and the DMA (sendfile(), MSG_ZEROCOPY). Between the first
+ * and the last piece of a segment there are whole fragments: it has SGEs enough if it covers fewer
+ * than @max_sge - 2 of them.
  *
  * Return: true if so
  */
@@ -59,8 +58,8 @@ bool ipoib_tso_takes(const struct ipoib_ring *ring, const struct sk_buff *skb,
 	unsigned int head, i;
 
 	/*
-	 * What is forwarded may have its transport header elsewhere until it is sent; what is
-	 * redirected from an Ethernet device (act_mirred), its network header.
+	 * A forwarded frame may have its transport header elsewhere until it is sent; a frame
+	 * redirected from an Ethernet device (act_mirred) its network header.
 	 */
 	if (skb->ip_summed != CHECKSUM_PARTIAL || skb_has_shared_frag(skb) ||
 	    skb_network_offset(skb) != IPOIB_HARD_LEN ||
@@ -78,7 +77,7 @@ bool ipoib_tso_takes(const struct ipoib_ring *ring, const struct sk_buff *skb,
 	return true;
 }
 
-/* Return: SGEs of the next @len octets, or -E2BIG if there are more than @room. */
+/* Returns the SGEs of the next @len octets, or -E2BIG if there are more than @room. */
 static int ipoib_tso_payload(struct ipoib_tso *tso, unsigned int len,
 			     struct ib_sge *sge, int room, __wsum *sum)
 {
@@ -101,7 +100,7 @@ static int ipoib_tso_payload(struct ipoib_tso *tso, unsigned int len,
 	return nsge;
 }
 
-/* The sum of a TCP or UDP header whose checksum is 0, and its payload. */
+/* Sum of a TCP or UDP header whose checksum is 0, and its payload */
 static __sum16 ipoib_tso_sum(const struct ipoib_tso *tso, const void *l4,
 			     unsigned int len, __wsum sum)
 {
@@ -111,7 +110,7 @@ static __sum16 ipoib_tso_sum(const struct ipoib_tso *tso, const void *l4,
 	return csum_fold(csum_add(sum, (__force __wsum)htonl(head + len)));
 }
 
-/* Headers of segment @i, whose payload is @len octets with the sum @sum. */
+/* Headers of segment @i with @len octets of payload, whose sum is @sum */
 static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i,
 			     unsigned int len, bool last, __wsum sum)
 {
@@ -146,7 +145,7 @@ static void ipoib_tso_header(const struct ipoib_tso *tso, u8 *to, unsigned int i
 	tcp->check = ipoib_tso_sum(tso, tcp, len, sum);
 }
 
-/* Segment @i, in a slot behind the head of the ring. Return: 0 or -E2BIG */
+/* Segment @i, in a slot behind the head of the ring. Returns 0 or -E2BIG. */
 static int ipoib_tso_segment(struct ipoib_tso *tso, struct ipoib_ring *ring,
 			     struct ib_ud_wr *wr, unsigned int i, unsigned int n)
 {
@@ -178,17 +177,16 @@ static int ipoib_tso_segment(struct ipoib_tso *tso, struct ipoib_ring *ring,
 /**
  * ipoib_tso_fill - put the segments of a frame into slots from the head on
  * @ring: ring with copy buffers and room for @n slots
- * @skb: GSO frame, starting with the encapsulation header
- * @wr: @n work requests, each with room for IPOIB_TX_SGE SGEs; their lists, opcodes and
- *	flags are set
+ * @skb: GSO frame, from the encapsulation header on
+ * @wr: @n work requests, each with room for IPOIB_TX_SGE SGEs; lists, opcodes and flags are set
  * @n: ipoib_tso_segments() of the frame
  *
- * On success the ring owns the skb, and the head has moved by @n at once. On failure the
- * caller still owns it, and the head has not moved.
+ * On success the ring owns the skb, and the head has moved by @n at once. On failure the caller
+ * still owns it, and the head has not moved.
  *
  * Context: transmit lock of the queue held
- * Return: 0 or a negative error: -EINVAL if the frame is none that ipoib_tso_takes(), -EIO
- * if it could not be mapped, -E2BIG if a segment has more pieces than the QP takes
+ * Return: 0; -EINVAL if ipoib_tso_takes() would not accept the frame, -EIO if it could not be
+ * mapped, -E2BIG if a segment has more pieces than the QP takes
  */
 int ipoib_tso_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		   struct ib_ud_wr *wr, unsigned int n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Segmentation of TCP and UDP where the HCA has no large sends, see ipoib_tso.c.
+ * Segmentation of TCP and UDP on HCAs without large sends, ipoib_tso.c
  */
 #ifndef IPOIB_TSO_H
 #define IPOIB_TSO_H
@@ -10,26 +10,16 @@
 
 #include "ipoib_ring.h"
 
-/* SGEs that a segment needs at least: its header, and two pieces of its payload. */
+/* SGEs of a segment, at least: its header, and two pieces of payload */
 #define IPOIB_TSO_SGE_MIN	3
 
-/**
- * ipoib_tso_is_udp - whether a GSO frame is one of UDP
- * @skb: the frame
- *
- * Return: true if so, else it is one of TCP
- */
+/* True for a GSO frame of UDP, false for TCP */
 static inline bool ipoib_tso_is_udp(const struct sk_buff *skb)
 {
 	return skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
 }
 
-/**
- * ipoib_tso_head - headers of a GSO frame
- * @skb: the frame
- *
- * Return: octets from the start of its data to its payload
- */
+/* Octets from the start of the data of a GSO frame to its payload */
 static inline unsigned int ipoib_tso_head(const struct sk_buff *skb)
 {
 	return skb_transport_offset(skb) + (ipoib_tso_is_udp(skb) ?
@@ -37,14 +27,7 @@ static inline unsigned int ipoib_tso_head(const struct sk_buff *skb)
 					    tcp_hdrlen(skb));
 }
 
-/**
- * ipoib_tso_segments - segments of a GSO frame
- * @skb: the frame
- *
- * Of a frame from user space the stack does not always count them.
- *
- * Return: how many, 0 if it has no payload
- */
+/* Segments of a GSO frame, 0 without payload. The stack does not count those of user space. */
 static inline unsigned int ipoib_tso_segments(const struct sk_buff *skb)
 {
 	unsigned int head = ipoib_tso_head(skb);

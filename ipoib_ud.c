@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Datagram mode: the send side.
+ * Datagram mode, send side.
  *
- * A frame arrives here with its address handle and QPN decided. It is put
- * into the ring, gets a work request, and waits in the batch of the queue
- * until the stack says that nothing follows; then the whole batch is posted
- * as one chain.
+ * A frame arrives with address handle and QPN. It gets a slot of the ring and a work request, which
+ * waits in the batch of the queue until the stack reports that no frame follows; then the batch is
+ * posted as a chain.
  *
- * Completions are asked for only where one is waited for: the skb of a
- * frame that was not copied (its socket is charged until it is freed), a
- * stopped queue, or IPOIB_TX_UNSIGNALLED sends since the last. Sends complete
- * in order, so one completion stands for all before it.
+ * A send is signalled only if its completion is waited for: by a frame that was not copied, as its
+ * socket is charged until it is freed; by a stopped queue; or after IPOIB_TX_UNSIGNALLED sends.
+ * Sends complete in order, so a completion includes all sends before it.
  *
- * The queues are made in ipoib_ud_qp.c, the receive side is in ipoib_ud_rx.c.
+ * ipoib_ud_qp.c creates the queues, ipoib_ud_rx.c has the receive side.
  */
 #include "ipoib.h"
 #include "ipoib_tso.h"
 
-/* Take back what was counted as sent when it was posted; @stats are the caller's to write. */
+/* Undo the count of a post; the caller is the writer of @stats. */
 static void ipoib_ud_uncount(struct ipoib_txq *txq, struct ipoib_txq_stats *stats, u32 slot,
 			     enum ipoib_stat why)
 {
@@ -31,7 +29,7 @@ static void ipoib_ud_uncount(struct ipoib_txq *txq, struct ipoib_txq_stats *stat
 }
 
 /**
- * ipoib_ud_post - hand the batch of a queue to the QP
+ * ipoib_ud_post - post the batch of a queue
  * @txq: the queue
  *
  * Context: transmit lock of the queue held
@@ -49,7 +47,7 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 		return;
 	last = &batch->wr[batch->count - 1];
 	last->wr.next = NULL;
-	/* Is the completion of one of these sends waited for? */
+	/* Signal the last send if a completion is waited for. */
 	txq->unsignalled += batch->count;
 	if (batch->awaited || txq->unsignalled >= IPOIB_TX_UNSIGNALLED ||
 	    netif_xmit_stopped(txq->nq) || READ_ONCE(txq->retires)) {
@@ -57,17 +55,17 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 		txq->unsignalled = 0;
 		txq->signalled = txq->ring.head;
 	}
-	/* Now, as what fails is taken back, perhaps before the call returns. */
+	/* Before the post: a failure is undone perhaps before the call returns. */
 	ipoib_stat_traffic(priv, IPOIB_TX_PACKETS, batch->packets, batch->bytes);
 	ipoib_txq_stat_add(&txq->sent, IPOIB_TXQ_PACKETS, batch->packets);
 	ipoib_txq_stat_add(&txq->sent, IPOIB_TXQ_BYTES, batch->bytes);
-	/* Some providers refuse the first and do not say so. */
+	/* Some providers leave it unset when they refuse the first. */
 	bad = &batch->wr[0].wr;
 	err = ib_post_send(txq->qp, &batch->wr[0].wr, &bad);
 	if (unlikely(err)) {
 		/*
-		 * The slots stay filled until the restart flushes the ring: byte queue
-		 * limits may only be given back by the completion handler.
+		 * The slots stay filled until the restart flushes the ring: only the completion
+		 * handler may report to the byte queue limits.
 		 */
 		txq->signalled = signalled;
 		for (; bad; bad = bad->next)
@@ -82,14 +80,13 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 	batch->awaited = false;
 }
 
-/* ---- frames that have waited ---- */
+/* ---- waiting frames ---- */
 
 /**
- * ipoib_ud_send_begin - take the transmit lock, for frames that have waited
- * @txq: the queue that they go by
+ * ipoib_ud_send_begin - take the transmit lock to send waiting frames
+ * @txq: their queue
  *
- * No other frame can overtake those that are taken from where they wait now, provided that the
- * transmit path checks whether some still wait.
+ * No other frame overtakes them, as the transmit path checks for waiting frames.
  *
  * Context: process
  */
@@ -103,11 +100,10 @@ void ipoib_ud_send_begin(struct ipoib_txq *txq)
 }
 
 /**
- * ipoib_ud_send_end - send frames that have waited, and release the transmit lock
+ * ipoib_ud_send_end - send frames that waited, and release the transmit lock
  * @txq: the queue
- * @frames: whole with their &struct ipoib_header; consumed. They are dropped while the QP is
- *	stopped or reset.
- * @xmit: sends one of them
+ * @frames: with their &struct ipoib_header; consumed. Dropped while the QP is stopped or reset.
+ * @xmit: sends a frame
  */
 void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib_xmit_t xmit)
 	__releases(RCU)
@@ -131,10 +127,7 @@ void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib
 	local_bh_enable();
 }
 
-/*
- * Put a frame into the ring, and into @n work requests. Return: 0, or a negative error with
- * the frame still the caller's.
- */
+/* Put a frame into the ring, and into @n work requests. Returns 0 or a negative error. */
 static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 			 struct ib_ud_wr *wr, unsigned int n)
 {
@@ -167,10 +160,10 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
  * ipoib_ud_xmit - send a frame
  * @txq: the queue
  * @skb: frame with its &struct ipoib_header; consumed
- * @ah: where to, read under RCU
- * @qpn: the peer's QPN, or IPOIB_MCAST_QPN
+ * @ah: address handle, read under RCU
+ * @qpn: QPN of the peer, or IPOIB_MCAST_QPN
  *
- * The frame is posted by ipoib_ud_post() at the latest.
+ * ipoib_ud_post() posts it at the latest.
  *
  * Context: transmit lock of the queue held, RCU read side
  */
@@ -187,7 +180,7 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 		ipoib_rn_xmit(txq, skb, ah, qpn);
 		return;
 	}
-	/* Of the whole frame: a local user may have the sum begin anywhere in it. */
+	/* With all headers in place: a local user may have the sum begin anywhere in the frame. */
 	if (skb->ip_summed == CHECKSUM_PARTIAL && !skb_is_gso(skb) && ipoib_ud_sums_skb(txq, skb) &&
 	    unlikely(skb_checksum_help(skb))) {
 		ipoib_drop(txq->priv, skb, IPOIB_TX_MAP);
@@ -231,7 +224,7 @@ void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 	if (unlikely(ipoib_ring_room(&txq->ring) < txq->max_segs) &&
 	    !netif_tx_queue_stopped(txq->nq)) {
 		netif_tx_stop_queue(txq->nq);
-		/* Pairs with ipoib_ud_tx_poll(): stopped before the tail is read again. */
+		/* Pairs with ipoib_ud_tx_poll(): stop before reading the tail again. */
 		smp_mb();
 		if (ipoib_ring_room(&txq->ring) >= txq->max_segs) {
 			netif_tx_start_queue(txq->nq);
@@ -255,9 +248,9 @@ static void ipoib_ud_tx_failed(struct ipoib_txq *txq, const struct ib_wc *wc)
 }
 
 /**
- * ipoib_ud_tx_poll - handle the completions of a transmit queue
+ * ipoib_ud_tx_poll - NAPI handler of a transmit queue
  * @napi: of the queue
- * @budget: see napi_poll()
+ * @budget: of NAPI
  *
  * Return: @budget if there may be more
  */
@@ -277,8 +270,8 @@ int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 	if (n > 0) {
 		netdev_tx_completed_queue(txq->nq, done.packets, done.bytes);
 		/*
-		 * The tail is written before the state of the queue is read: pairs with
-		 * ipoib_ud_xmit() and ipoib_ah_in_flight().
+		 * Write the tail before reading the state of the queue: pairs with ipoib_ud_xmit()
+		 * and ipoib_ah_in_flight().
 		 */
 		smp_mb();
 		if (unlikely(netif_tx_queue_stopped(txq->nq)) &&
@@ -301,11 +294,11 @@ int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 }
 
 /**
- * ipoib_ud_too_long - whether a frame has more octets than the link takes
+ * ipoib_ud_too_long - check the length of a frame against the link
  * @skb: the frame with its &struct ipoib_header
  * @mtu: IP MTU of the link
  *
- * Return: whether it, or one of the segments that the HCA makes of it, is too long
+ * Return: true if the frame, or a segment that the HCA makes of it, is too long
  */
 bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
 {
@@ -315,23 +308,22 @@ bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
 }
 
 /**
- * ipoib_ud_cut_check - whether a large frame may go as one
+ * ipoib_ud_cut_check - check whether the HCA or the driver can segment a frame
  * @priv: the interface
  * @skb: GSO frame with its &struct ipoib_header
  *
- * Return: true if the HCA or the driver cuts it up; else the stack does, which then has not
- * to make a linear copy first
+ * Return: true if so; else the stack makes segments, without a linear copy before
  */
 bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
 {
 	const struct ipoib_txq *txq = priv->txq;
 
-	/* The HCA's own net device has said what it takes by its features. */
+	/* The features of the HCA's net device describe its limits. */
 	if (priv->rn)
 		return true;
 	if (ipoib_ud_cuts_skb(txq, skb))
 		return ipoib_tso_takes(&txq->ring, skb, txq->max_segs);
-	/* What act_mirred redirects from an Ethernet device has its network header elsewhere. */
+	/* A frame that act_mirred redirects from an Ethernet device has another offset. */
 	return skb_network_offset(skb) == IPOIB_HARD_LEN &&
 	       skb_shinfo(skb)->nr_frags < txq->ring.max_sge &&
 	       ipoib_tso_head(skb) <= IPOIB_LLADDR_LEN + IPOIB_TX_HEAD;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Datagram mode: rings, address handles and completion handlers of the UD QP: ipoib_ud_qp.c,
- * ipoib_ud.c, ipoib_ud_rx.c and ipoib_ah.c; and the HCA's own net device: ipoib_rn.c.
+ * Datagram mode: rings, address handles and completion handlers of the UD QPs (ipoib_ud_qp.c,
+ * ipoib_ud.c, ipoib_ud_rx.c, ipoib_ah.c), and the net device of the HCA (ipoib_rn.c).
  */
 #ifndef IPOIB_UD_H
 #define IPOIB_UD_H
@@ -18,31 +18,30 @@
 struct ipoib_dev;
 struct page_pool;
 
-/* Receives handed to the QP in one go, at most; and sends, but for those of one frame. */
+/* Receives of a post, at most; and sends, except the segments of a frame */
 #define IPOIB_BATCH		16
-/* The smallest queue that is tried where the HCA refuses larger ones. */
+/* Smallest queue to try on an HCA that refuses larger ones */
 #define IPOIB_QUEUE_MIN		(2 * IPOIB_BATCH)
-/* Transmit queues that an interface has at most: with 128 slots each takes 140 KB. */
+/* Transmit queues of an interface, at most; each takes 140 KB with 128 slots. */
 #define IPOIB_TXQ_MAX		8
-/* Segments that the driver makes of a frame, at most: with MTU 2044 one of 64 KB, of IPv6, too. */
+/* Segments that the driver makes of a frame, at most: 64 KB of IPv6 with MTU 2044 */
 #define IPOIB_TX_BATCH		33
-/* Completions read from a CQ in one go. */
+/* Completions of a poll */
 #define IPOIB_POLL_WC		16
-/* Sends between two that ask for a completion, at most. */
+/* Unsignalled sends in a row, at most */
 #define IPOIB_TX_UNSIGNALLED	16
-/* A received frame up to this long is copied and its buffer used again. */
+/* Longest received frame that is copied, so its buffer is used again */
 #define IPOIB_RX_COPY		256
-/* Room for headers in the linear part of a longer one. */
+/* Room for headers in the linear part of a longer frame */
 #define IPOIB_RX_LINEAR		128
-/* log2 of the buffer for GRH and encapsulation header of a frame. */
+/* log2 of the buffer for GRH and encapsulation header */
 #define IPOIB_RX_HEAD_SHIFT	6
 
 /**
  * struct ipoib_ah - address handle
  * @ah: the handle
  * @list: in &ipoib_ahs.dead
- * @in_flight: a send in the ring uses it; written by ipoib_ah_reap(), and of no meaning before
- *	the handle has been retired
+ * @in_flight: a send uses it; written by ipoib_ah_reap(), of retired handles only
  */
 struct ipoib_ah {
 	struct ib_ah *ah;
@@ -51,13 +50,13 @@ struct ipoib_ah {
 };
 
 /**
- * struct ipoib_batch - work requests that wait to be posted together
- * @count: how many
- * @packets: frames on the wire that they make
- * @bytes: octets of those
- * @awaited: the completion of one of them is waited for
+ * struct ipoib_batch - work requests to be posted together
+ * @count: number of work requests
+ * @packets: their frames on the wire
+ * @bytes: octets of these frames
+ * @awaited: the completion of a frame is waited for
  * @wr: chained by ipoib_ud_post()
- * @sge: their scatter-gather lists
+ * @sge: their scatter lists
  */
 struct ipoib_batch {
 	unsigned int count;
@@ -69,22 +68,21 @@ struct ipoib_batch {
 };
 
 /**
- * struct ipoib_txq - one transmit queue of datagram mode
+ * struct ipoib_txq - a transmit queue of datagram mode
  * @priv: the interface
- * @qp: QP it posts to
- * @qp_flags: IB_QP_CREATE_ flags that it was made with
+ * @qp: its QP
+ * @qp_flags: IB_QP_CREATE_ flags of @qp
  * @nmapped: groups that share the attachment to the MGID of IPv4 on RoCE
  * @cq: CQ of its sends
- * @nq: the stack's side of the queue
- * @batch: under the transmit lock of @nq; NULL if it has no QP
- * @unsignalled: sends since the last that asked for a completion, under the
- *	transmit lock
- * @signalled: head of the ring behind that last one, under the transmit lock
- * @max_segs: slots that a frame takes at most: segments that the driver makes of it, or 1
+ * @nq: queue of the stack
+ * @batch: under the transmit lock of @nq; NULL without a QP
+ * @unsignalled: sends since the last signalled send, under the transmit lock
+ * @signalled: head of the ring behind the last signalled send, under the transmit lock
+ * @max_segs: slots of a frame, at most: segments that the driver makes of it, or 1
  * @hca_cuts: the HCA makes segments of TCP over IPv4, and checksums of IPv4
- * @on: its QP is not in RESET; RTNL held
- * @retires: sends in flight may use retired handles: each batch asks for a completion, which
- *	starts ipoib_ah_reap(), the only writer
+ * @on: the QP is not in RESET; RTNL held
+ * @retires: sends in flight may use retired handles: each batch has a signalled send, whose
+ *	completion queues ipoib_ah_reap(), the only writer
  * @sent: counters, written under the transmit lock
  * @ring: see ipoib_ring.h
  * @done: counters, written by the completion handler
@@ -113,9 +111,9 @@ struct ipoib_txq {
 };
 
 /**
- * struct ipoib_rx_slot - buffer of one posted receive
- * @page: page of the pool that takes the payload, NULL if there is none
- * @offset: where in the page
+ * struct ipoib_rx_slot - buffer of a receive
+ * @page: page of the pool for the payload, or NULL
+ * @offset: offset in the page
  */
 struct ipoib_rx_slot {
 	struct page *page;
@@ -123,22 +121,21 @@ struct ipoib_rx_slot {
 };
 
 /**
- * struct ipoib_rxq - one receive queue of datagram mode
+ * struct ipoib_rxq - the receive queue of datagram mode
  * @priv: the interface
- * @qp: QP it posts to
+ * @qp: its QP
  * @cq: CQ of its receives
  * @pool: pages for payload, exists while the interface is up
- * @heads: buffers for GRH and encapsulation header, one per slot
- * @slots: &ipoib_dev.recvq_size of them
- * @size: how many are in use
- * @buf_size: octets for payload per slot
- * @free: stack of slot numbers that are not posted; only NAPI, or start and
- *	stop while NAPI is disabled, touch it
- * @nfree: how many
- * @running: what is completed is posted again: from the start on until receives are flushed,
- *	so the QP is in the error state. Written by NAPI, or by start and stop while NAPI is
- *	disabled
- * @moder: moderates @cq
+ * @heads: buffers for GRH and encapsulation header, one for each slot
+ * @slots: &ipoib_dev.recvq_size buffers
+ * @size: slots in use
+ * @buf_size: octets for payload of a slot
+ * @free: stack of the numbers of slots that are not posted; written by NAPI, or by start and stop
+ *	while NAPI is disabled
+ * @nfree: depth of the stack
+ * @running: receives are posted again after their completion: false once the first is flushed, as
+ *	the QP is in the error state. Written by NAPI, or by start and stop while NAPI is disabled
+ * @moder: interrupt moderation of @cq
  * @wr: scratch for a chain of receives
  * @sge: their scatter lists: head and payload
  * @wc: scratch for polling
@@ -167,7 +164,7 @@ struct ipoib_rxq {
  * struct ipoib_ahs - retired address handles of an interface
  * @lock: protects @dead
  * @dead: the handles
- * @work: destroys each once no send in flight uses it
+ * @work: destroys handles that no send in flight uses
  */
 struct ipoib_ahs {
 	spinlock_t lock;
@@ -176,20 +173,20 @@ struct ipoib_ahs {
 };
 
 /**
- * typedef ipoib_xmit_t - send one frame
+ * typedef ipoib_xmit_t - send a frame
  * @txq: the queue, its transmit lock held
  * @skb: frame with its &struct ipoib_header; consumed
  */
 typedef void (*ipoib_xmit_t)(struct ipoib_txq *txq, struct sk_buff *skb);
 
 /**
- * ipoib_ud_schedule - run a completion handler
+ * ipoib_ud_schedule - schedule a completion handler
  * @napi: the handler
  *
- * Software HCAs report completions from process context, where a softirq
- * that is merely raised would wait for the next interrupt.
+ * Software HCAs report completions from process context, where a raised softirq would wait for the
+ * next interrupt.
  *
- * Context: any, this is called by CQs
+ * Context: any; called by events of CQs
  */
 static inline void ipoib_ud_schedule(struct napi_struct *napi)
 {
@@ -204,11 +201,11 @@ static inline void ipoib_ud_schedule(struct napi_struct *napi)
 
 /**
  * ipoib_rx_alloc_skb - allocate the linear part of a received frame
- * @napi: handler that received it
- * @len: octets, of which the first are the &struct ipoib_header
+ * @napi: its handler
+ * @len: octets, from the &struct ipoib_header on
  *
- * The network header is aligned where NET_IP_ALIGN says that it has to be: it comes after 24
- * octets, not after the 14 of Ethernet.
+ * The network header is aligned where NET_IP_ALIGN requires that: it follows 24 octets, not the 14
+ * of Ethernet.
  *
  * Context: NAPI
  * Return: empty skb, or NULL
@@ -222,49 +219,26 @@ static inline struct sk_buff *ipoib_rx_alloc_skb(struct napi_struct *napi, unsig
 	return skb;
 }
 
-/**
- * ipoib_ud_cuts - whether the driver makes segments and checksums of a queue
- * @txq: the queue
- *
- * Return: true if so: those that the HCA does not make
- */
+/* True if the driver makes the segments and checksums of a queue that the HCA does not make */
 static inline bool ipoib_ud_cuts(const struct ipoib_txq *txq)
 {
 	return txq->max_segs > 1;
 }
 
-/**
- * ipoib_ud_cuts_skb - whether the driver makes the segments of a frame
- * @txq: the queue
- * @skb: GSO frame
- *
- * Return: true if so
- */
+/* True if the driver makes the segments of GSO frame @skb */
 static inline bool ipoib_ud_cuts_skb(const struct ipoib_txq *txq, const struct sk_buff *skb)
 {
 	return ipoib_ud_cuts(txq) &&
 	       !(txq->hca_cuts && skb_shinfo(skb)->gso_type & SKB_GSO_TCPV4);
 }
 
-/**
- * ipoib_ud_sums_skb - whether the driver computes the checksum of a frame
- * @txq: the queue
- * @skb: frame with CHECKSUM_PARTIAL, but no GSO frame
- *
- * Return: true if so
- */
+/* True if the driver computes the checksum of @skb with CHECKSUM_PARTIAL, which is no GSO frame */
 static inline bool ipoib_ud_sums_skb(const struct ipoib_txq *txq, const struct sk_buff *skb)
 {
 	return ipoib_ud_cuts(txq) && !(txq->hca_cuts && skb->protocol == htons(ETH_P_IP));
 }
 
-/**
- * ipoib_txq_of - transmit queue of a frame
- * @skb: the frame
- * @ntxq: transmit queues in use: there may have been more when the stack chose one
- *
- * Return: its number
- */
+/* Transmit queue of a frame, of @ntxq in use; there may have been more when the stack chose it. */
 static inline unsigned int ipoib_txq_of(const struct sk_buff *skb, unsigned int ntxq)
 {
 	unsigned int n = skb_get_queue_mapping(skb);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Datagram mode: the UD QP with its CQs and rings, from their making to their end, and the
- * states of the QP in between.
+ * Datagram mode: UD QPs with their CQs and rings, and the states of the QPs.
  */
 #include <linux/cpumask.h>
 #include <linux/crash_dump.h>
@@ -11,33 +10,33 @@
 #include "ipoib.h"
 #include "ipoib_tso.h"
 
-/* Microseconds that the HCA may take to give all work requests back. */
+/* Time for the HCA to return all work requests, in microseconds */
 #define IPOIB_DRAIN_TIME	100000
 /*
- * A QP has room for so many receives, if more are posted one day: see ipoib_ud_resize(). Room
- * takes a hundred octets each, a receive that is posted up to a page.
+ * Receives that a QP has room for, if more are posted later: see ipoib_ud_resize(). Room for a
+ * receive takes a hundred octets, a posted receive up to a page.
  */
 #define IPOIB_RECVQ_ROOM	1024
 /*
- * Microseconds between two tries to move a QP to ERR or RESET, or to detach it from a group, and
- * for how long it is tried.
+ * Interval and total time of tries to move a QP to ERR or RESET, or to detach it from a group, in
+ * microseconds
  */
 #define IPOIB_MOVE_PAUSE	10000
 #define IPOIB_MOVE_TIME		500000
 
-/* The Q_Key of the QP of mlx5's net device, whatever the link has. */
+/* Q_Key of the QP of mlx5's net device, whatever the Q_Key of the link */
 #define IPOIB_RN_QKEY		0xb1b
 
-/* Interfaces made so far, see ipoib_ud_vector(). */
+/* Number of interfaces created so far, see ipoib_ud_vector() */
 static atomic_t ipoib_ud_vectors;
 
-/* HCAs return these when they lack memory or time: the next try may succeed. */
+/* HCAs return these for lack of memory or time: a later try may succeed. */
 static bool ipoib_ud_is_passing(int err)
 {
 	return err == -ENOMEM || err == -EAGAIN || err == -EBUSY || err == -EINTR;
 }
 
-/* On the way down: an HCA that has no memory now has some a little later. */
+/* Move a QP to ERR or RESET, with further tries. */
 static int ipoib_ud_move(struct ipoib_txq *txq, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
@@ -56,7 +55,7 @@ static int ipoib_ud_move(struct ipoib_txq *txq, enum ib_qp_state state)
  * @qkey: Q_Key of the broadcast group, host byte order (U40)
  *
  * Context: work of the group; may sleep
- * Return: 0 or negative error of the HCA, as for a QP that is just being reset
+ * Return: 0 or negative error of the HCA, as for a QP that is being reset
  */
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 {
@@ -67,7 +66,7 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 
 	if (was == qkey)
 		return 0;
-	/* First: a QP that is reset meanwhile gets this one. Pairs with ipoib_ud_set_queues(). */
+	/* First, for a QP that is being reset. Pairs with ipoib_ud_set_queues(). */
 	smp_store_mb(priv->qkey, qkey);
 	if (!ipoib_has_qp(priv) && qkey != IPOIB_RN_QKEY)
 		netdev_warn(priv->netdev,
@@ -85,9 +84,9 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 }
 
 /**
- * ipoib_ud_attach - have the UD QP take the frames of a group
+ * ipoib_ud_attach - attach the UD QP to a group
  * @priv: the interface, whose Q_Key is known
- * @gid: MGID; an IPv4 address on RoCE, for which all groups are one
+ * @gid: MGID; on RoCE an IPv4 address, for which all groups are one
  * @lid: MLID, 0 on RoCE
  *
  * Context: work of the group; may sleep
@@ -118,13 +117,13 @@ static int ipoib_ud_detach_once(struct ipoib_dev *priv, union ib_gid *gid, u16 l
 }
 
 /**
- * ipoib_ud_detach - have the UD QP take the frames of a group no more
+ * ipoib_ud_detach - detach the UD QP from a group
  * @priv: the interface
  * @gid: MGID
  * @lid: MLID
  *
- * A QP that is attached to a group cannot be destroyed: what fails is tried again. A net device of
- * the HCA's own that attaches this QP would not find it in the RESET state.
+ * An attached QP cannot be destroyed: a failure is tried again. A net device of the HCA that
+ * attaches this QP would not find it in the RESET state.
  *
  * Context: work of the group; may sleep
  * Return: 0 or negative error of the HCA
@@ -140,7 +139,7 @@ int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 	return err;
 }
 
-/* Returns whether the QP sends again. */
+/* Returns true if the QP sends again. */
 static bool ipoib_ud_txq_recover(struct ipoib_txq *txq)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS, .cur_qp_state = IB_QPS_SQE };
@@ -163,9 +162,8 @@ static bool ipoib_ud_txq_recover(struct ipoib_txq *txq)
  * ipoib_ud_recover - take QPs out of the error states
  * @priv: the interface
  *
- * A send that fails on a UD QP stops the send queue only (state SQE); the
- * sends behind it were flushed and receiving goes on. A receive that fails
- * stops the QP, which is restarted.
+ * A failed send stops the send queue of a UD QP only (state SQE): the sends behind it are flushed,
+ * and receiving goes on. A failed receive stops the QP, which is restarted.
  *
  * Context: RTNL held, interface up
  */
@@ -197,10 +195,10 @@ static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
 }
 
 /*
- * Flags that the HCA says it knows and that help here. mlx5 computes checksums only for
- * QPs with IB_QP_CREATE_IPOIB_UD_LSO. hfi1 finds the QP of its net device by the number that
- * IB_QP_CREATE_NETDEV_USE gives it. The offloads of IPoIB are for InfiniBand: on RoCE
- * the packet lies behind headers that HCAs do not parse past.
+ * Flags to request of those that the HCA supports. mlx5 computes checksums only for QPs with
+ * IB_QP_CREATE_IPOIB_UD_LSO. hfi1 finds the QP of its net device by the number that
+ * IB_QP_CREATE_NETDEV_USE gives it. Offloads of IPoIB are for InfiniBand: on RoCE the packet lies
+ * behind headers that HCAs do not parse.
  */
 static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 {
@@ -220,9 +218,7 @@ static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 	return flags;
 }
 
-/*
- * HCAs refuse flags that they say they know: do without. Only the first queue receives.
- */
+/* HCAs refuse flags that they claim to support: try without. Only the first queue receives. */
 static int ipoib_ud_create_qp(struct ipoib_txq *txq, u32 flags)
 {
 	struct ipoib_dev *priv = txq->priv;
@@ -242,7 +238,7 @@ static int ipoib_ud_create_qp(struct ipoib_txq *txq, u32 flags)
 	struct ib_qp *qp = ib_create_qp(priv->pd, &init);
 
 	while (IS_ERR(qp) && init.create_flags & ~IB_QP_CREATE_NETDEV_USE) {
-		/* There may be few QPs that steering knows. */
+		/* QPs for flow steering may be used up. */
 		init.create_flags &= init.create_flags & IB_QP_CREATE_NETIF_QP ?
 				     ~IB_QP_CREATE_NETIF_QP : 0;
 		qp = ib_create_qp(priv->pd, &init);
@@ -259,9 +255,8 @@ static int ipoib_ud_create_qp(struct ipoib_txq *txq, u32 flags)
 }
 
 /*
- * That it says IB_DEVICE_UD_IP_CSUM does not do: mlx5 without the offloads that come with
- * IBK_UD_TSO says so and computes none. A segment needs its checksum, so without these
- * there is no TSO.
+ * IB_DEVICE_UD_IP_CSUM is not enough: mlx5 without the offloads of IBK_UD_TSO sets it and computes
+ * no checksum. A segment needs its checksum, so there is no TSO without it.
  */
 static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
 {
@@ -270,11 +265,11 @@ static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_ud_features - checksums and segments that the HCA or the driver makes
+ * ipoib_ud_features - checksums and segments of the HCA and of the driver
  * @priv: the interface, with its QP
  *
- * HCAs parse IPv4 only, and segments of UDP they do not make. The driver computes the sums of
- * segments while it builds them, so it offers to compute all that the HCA does not.
+ * HCAs parse IPv4 only, and do not segment UDP. The driver sums up segments while it builds them,
+ * so it offers all checksums that the HCA does not compute.
  *
  * Return: NETIF_F_ flags
  */
@@ -288,16 +283,16 @@ netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 		features = NETIF_F_IP_CSUM | NETIF_F_RXCSUM | NETIF_F_TSO;
 	if (!ipoib_ud_cuts(priv->txq))
 		return features;
-	/* The stack takes no HW_CSUM beside the others. */
+	/* The stack excludes HW_CSUM beside the others. */
 	features |= priv->txq->hca_cuts ? NETIF_F_IPV6_CSUM :
 		    NETIF_F_HW_CSUM | NETIF_F_TSO | NETIF_F_TSO_ECN;
 	return features | NETIF_F_TSO6 | NETIF_F_GSO_UDP_L4;
 }
 
 /**
- * ipoib_ud_moderate - have completions of datagrams reported later, and several at a time
+ * ipoib_ud_moderate - set the interrupt moderation of receives
  * @priv: the interface
- * @setting: how
+ * @setting: new settings
  *
  * Context: RTNL held; may sleep
  * Return: 0, or a negative error of the HCA, with nothing changed
@@ -316,12 +311,7 @@ int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *set
 	return err;
 }
 
-/**
- * ipoib_ud_max_txqs - transmit queues that an interface can have
- * @priv: the interface
- *
- * Return: how many: as many as the stack has, in reason, or as the HCA's own net device has
- */
+/* Most transmit queues of an interface: those of the stack, or of the HCA's net device */
 unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv)
 {
 	if (priv->rn)
@@ -329,7 +319,7 @@ unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv)
 	return min_t(unsigned int, priv->netdev->num_tx_queues, IPOIB_TXQ_MAX);
 }
 
-/* Free a queue, also if it was made in part. Its QP is in RESET, or holds no frames. */
+/* Free a queue, also half of it. Its QP is in RESET, or holds no frames. */
 static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
 {
 	if (!txq->napi.dev)
@@ -342,7 +332,7 @@ static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
 	memset(txq, 0, sizeof(*txq));
 }
 
-/* A queue without its QP */
+/* Create a queue without its QP. */
 static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 {
 	struct ib_cq_init_attr attr = {
@@ -372,7 +362,7 @@ static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 	return PTR_ERR_OR_ZERO(txq->cq);
 }
 
-/* The queues without their QPs, also if they were made in part. */
+/* Free the queues, also half of them, without their QPs. */
 static void ipoib_ud_queues_exit(struct ipoib_dev *priv)
 {
 	unsigned int i;
@@ -399,7 +389,7 @@ static int ipoib_ud_txqs_alloc(struct ipoib_dev *priv)
 	priv->txq = kvcalloc(n, sizeof(*priv->txq), GFP_KERNEL);
 	if (!priv->txq)
 		return -ENOMEM;
-	/* What frames are handed to the HCA's own net device with. */
+	/* For frames to the net device of the HCA */
 	for (i = 0; priv->rn && i < n; i++) {
 		priv->txq[i].priv = priv;
 		priv->txq[i].nq = netdev_get_tx_queue(priv->netdev, i);
@@ -436,8 +426,8 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 }
 
 /*
- * The limits that an HCA reports need not hold for queues of this kind: what it has room for
- * depends on the size of a work request, which only its driver knows.
+ * Limits that an HCA reports need not hold for these queues: the size of a work request matters,
+ * which only its driver knows. Halve the sizes until they fit.
  */
 static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 {
@@ -465,7 +455,7 @@ static int ipoib_ud_queues_fit(struct ipoib_dev *priv)
 	return err;
 }
 
-/* The net device of Omni-Path receives by a QP over verbs, and others by one of their own. */
+/* The net device of hfi1 receives by a QP over verbs, others by their own. */
 static bool ipoib_ud_needs_qp(const struct ipoib_dev *priv)
 {
 	return !priv->rn || priv->ca->attrs.kernel_cap_flags & IBK_RDMA_NETDEV_OPA;
@@ -475,11 +465,11 @@ static bool ipoib_ud_needs_qp(const struct ipoib_dev *priv)
  * ipoib_ud_init - create QP, CQs and rings
  * @priv: the interface
  *
- * The QP, and with it the QPN in the link-layer address, stays the same as
- * long as the interface exists (U46), also if the HCA's own net device has it.
+ * The QP lives as long as the interface, and so does the QPN in the link-layer address (U46), also
+ * if it is the QPN of the HCA's net device.
  *
  * Context: may sleep
- * Return: 0, or a negative error with nothing left allocated
+ * Return: 0, or a negative error with nothing allocated
  */
 int ipoib_ud_init(struct ipoib_dev *priv)
 {
@@ -496,7 +486,7 @@ int ipoib_ud_init(struct ipoib_dev *priv)
 	return err;
 }
 
-/* Free what the send queue of a QP held, which it does not any more. */
+/* Free the slots of a QP that holds nothing any more. */
 static void ipoib_ud_txq_release(struct ipoib_txq *txq)
 {
 	txq->unsignalled = 0;
@@ -516,7 +506,7 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 
 	cancel_delayed_work_sync(&priv->ah.work);
 	synchronize_net();
-	/* One that could not be emptied may still use handles and buffers. */
+	/* A QP that could not be emptied may use handles and buffers until here. */
 	for (i = 0; i < priv->ntxq_made; i++)
 		WARN_ON_ONCE(ib_destroy_qp(priv->txq[i].qp));
 	ipoib_ah_free_all(priv);
@@ -528,7 +518,7 @@ void ipoib_ud_exit(struct ipoib_dev *priv)
 	ib_dealloc_pd(priv->pd);
 }
 
-/* Sends behind the last that asked for a completion may have none to come. */
+/* Unsignalled sends at the end may have no completion. */
 static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 {
 	struct ipoib_tx_done done = {};
@@ -550,7 +540,7 @@ static bool ipoib_ud_drain(struct ipoib_dev *priv, unsigned int first)
 	return drained;
 }
 
-/* A QP has not given back what was posted to it. */
+/* True if a QP has not returned all work requests. */
 static bool ipoib_ud_is_posted(const struct ipoib_dev *priv)
 {
 	unsigned int i;
@@ -562,13 +552,12 @@ static bool ipoib_ud_is_posted(const struct ipoib_dev *priv)
 }
 
 /*
- * Have QPs give back what was posted to them, from the queue @first on, and move them to RESET.
- * The receives are those of the first.
+ * Have QPs return all work requests, from the queue @first on, and move them to RESET. The receives
+ * are those of the first queue.
  *
- * In the error state the HCA gives back every work request. RESET alone would do by the
- * book (IBTA 10.3.1), but rdmavt keeps the receive queue across it. A QP that cannot be
- * moved to RESET may still write to its buffers. They are kept, and the page pool with
- * them, until it can, or has been destroyed.
+ * The HCA returns all work requests in the error state. RESET alone would be enough by IBTA 10.3.1,
+ * but rdmavt keeps the receive queue across it. A QP that cannot be moved to RESET may still write
+ * to its buffers: they stay, with the page pool, until it can, or is destroyed.
  */
 static int ipoib_ud_empty(struct ipoib_dev *priv, unsigned int first)
 {
@@ -581,7 +570,7 @@ static int ipoib_ud_empty(struct ipoib_dev *priv, unsigned int first)
 	for (i = first; i < priv->ntxq_made; i++)
 		if (priv->txq[i].on)
 			ipoib_ud_move(&priv->txq[i], IB_QPS_ERR);
-	/* What an HCA that has failed has not flushed yet it never will. */
+	/* An HCA that has failed flushes nothing any more. */
 	read_poll_timeout(ipoib_ud_drain, drained,
 			  drained || test_bit(IPOIB_FLAG_DEAD, &priv->flags),
 			  100, IPOIB_DRAIN_TIME, false, priv, first);
@@ -596,7 +585,7 @@ static int ipoib_ud_empty(struct ipoib_dev *priv, unsigned int first)
 		err = err ?: moved;
 		if (moved)
 			continue;
-		/* What was completed since the last poll is none of the QP's next life. */
+		/* Completions since the last poll do not belong to the next run of the QP. */
 		ipoib_ud_tx_drain(txq);
 		ipoib_ud_txq_release(txq);
 		if (i)
@@ -614,7 +603,7 @@ static int ipoib_ud_txq_to_init(struct ipoib_txq *txq)
 		.qp_state = IB_QPS_INIT,
 		.pkey_index = txq->priv->pkey_index,
 		.port_num = txq->priv->port,
-		/* It may have changed meanwhile, see ipoib_ud_set_qkey(). */
+		/* It may have changed, see ipoib_ud_set_qkey(). */
 		.qkey = READ_ONCE(txq->priv->qkey),
 	};
 	int err;
@@ -653,7 +642,7 @@ static void ipoib_ud_txq_disable(struct ipoib_txq *txq)
 	napi_disable(&txq->napi);
 }
 
-/* Bring the QPs of queues to RTS, those from @first on to before @end; all receives are posted. */
+/* Bring the QPs of queues from @first to before @end to RTS; all receives are posted. */
 static int ipoib_ud_start_queues(struct ipoib_dev *priv, unsigned int first, unsigned int end)
 {
 	unsigned int i;
@@ -688,13 +677,13 @@ static int ipoib_ud_start_queues(struct ipoib_dev *priv, unsigned int first, uns
 	return 0;
 }
 
-/* ipoib_ud_init() has made all that there is before the net_device was registered. */
+/* ipoib_ud_init() has created everything before the registration. */
 static int ipoib_ud_dev_init(struct net_device *dev)
 {
 	return 0;
 }
 
-/* ipoib_ud_exit() comes later: queries for paths may still use it. */
+/* ipoib_ud_exit() comes later: path queries may still use it. */
 static void ipoib_ud_dev_uninit(struct net_device *dev)
 {
 }
@@ -710,7 +699,7 @@ static int ipoib_ud_open(struct net_device *dev)
 	return err;
 }
 
-/* Reset the QPs and free what they held. */
+/* Reset the QPs and free their frames. */
 static int ipoib_ud_close(struct net_device *dev)
 {
 	struct ipoib_dev *priv = ipoib_priv(dev);
@@ -721,15 +710,15 @@ static int ipoib_ud_close(struct net_device *dev)
 		ipoib_ud_txq_disable(&priv->txq[i]);
 	napi_disable(&priv->rxq->napi);
 	/*
-	 * Takes each transmit lock: after this no sender is under way. A last completion
-	 * may have started the queue again.
+	 * Takes each transmit lock: no sender is left behind it. A late completion may have
+	 * woken the queue.
 	 */
 	netif_tx_disable(dev);
 	ipoib_ud_empty(priv, 0);
 	return 0;
 }
 
-/* The transport over verbs. A net device of the HCA's own may call it, so none is NULL. */
+/* Transport over verbs. The net device of an HCA may call any of these. */
 const struct net_device_ops ipoib_ud_netdev_ops = {
 	.ndo_init = ipoib_ud_dev_init,
 	.ndo_uninit = ipoib_ud_dev_uninit,
@@ -738,7 +727,7 @@ const struct net_device_ops ipoib_ud_netdev_ops = {
 };
 
 /**
- * ipoib_ud_start - start the transport: QPs are in RTS, with all receives posted
+ * ipoib_ud_start - start the transport: QPs to RTS, with all receives posted
  * @priv: the interface; P_Key index, port and Q_Key are set
  *
  * Context: RTNL held
@@ -757,10 +746,8 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_ud_stop - stop the transport: QPs are in RESET, and what they held is freed
+ * ipoib_ud_stop - stop the transport: transmit queues off, QPs to RESET, frames freed
  * @priv: the interface; its transport is started, or ipoib_ud_restart() has failed
- *
- * Transmit queues are stopped, too.
  *
  * Context: RTNL held; may sleep
  */
@@ -768,7 +755,7 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 {
 	if (!test_and_clear_bit(IPOIB_FLAG_QP, &priv->flags))
 		return;
-	/* After this ipoib_rn_xmit() hands the HCA no frame. */
+	/* ipoib_rn_xmit() sends no frame after this. */
 	if (priv->rn)
 		netif_tx_disable(priv->netdev);
 	priv->rn_ops->ndo_stop(priv->netdev);
@@ -778,8 +765,7 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
  * ipoib_ud_restart - reset the QP and start it again
  * @priv: the interface, IPOIB_FLAG_UP set
  *
- * Frames that the QP held are lost. It stays attached to its groups, and its QPN is the
- * same.
+ * Frames of the QP are lost. It stays attached to its groups, with its QPN.
  *
  * Context: RTNL held; may sleep
  * Return: 0, or a negative error with the QP and transmit queues stopped
@@ -809,11 +795,11 @@ static void ipoib_ud_txq_size(struct ipoib_txq *txq, unsigned int sends)
  * @sends: slots for sends, a power of 2, at most &ipoib_dev.sendq_size
  * @receives: receives to post, at most &ipoib_dev.recvq_size
  *
- * The QP stays, as its number is part of the address. If it runs it is restarted, see
+ * The QP stays, as its number is part of the address. A running QP is restarted, see
  * ipoib_ud_restart().
  *
  * Context: RTNL held; may sleep
- * Return: 0, or -EBUSY with nothing changed if the HCA does not give back what was posted
+ * Return: 0, or -EBUSY with nothing changed if the HCA does not return all work requests
  */
 int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int receives)
 {
@@ -829,7 +815,7 @@ int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int rec
 			ipoib_ud_txq_size(&priv->txq[i], sends);
 		rxq->size = receives;
 		WRITE_ONCE(rxq->moder.most, receives / 4);
-		/* Completions may be put off for more than are posted now. */
+		/* The moderation must not exceed the posted receives. */
 		ipoib_moder_update(&rxq->moder);
 		err = 0;
 	}
@@ -838,7 +824,7 @@ int ipoib_ud_resize(struct ipoib_dev *priv, unsigned int sends, unsigned int rec
 	return err;
 }
 
-/* One more queue, stopped: as long as the others, whose frames it takes. */
+/* Create a stopped queue, as long as the others, whose frames it takes over. */
 static int ipoib_ud_txq_make(struct ipoib_dev *priv)
 {
 	const struct ipoib_txq *first = priv->txq;
@@ -860,23 +846,23 @@ static int ipoib_ud_txq_make(struct ipoib_dev *priv)
 	txq->max_segs = first->max_segs;
 	txq->hca_cuts = first->hca_cuts;
 	txq->ring.mask = first->ring.mask;
-	/* Whole before ipoib_ah_reap() finds it. */
+	/* ipoib_ah_reap() must find it complete. */
 	smp_store_release(&priv->ntxq_made, n + 1);
 	return 0;
 }
 
-/* Stop queues that are not in use any more, from @first on to before @end. */
+/* Stop queues that are not in use any more, from @first to before @end. */
 static void ipoib_ud_stop_queues(struct ipoib_dev *priv, unsigned int first, unsigned int end)
 {
 	struct ipoib_txq *txq;
 	unsigned int i;
 
-	/* After this no sender has chosen one of them. */
+	/* Senders have chosen another queue after this. */
 	synchronize_net();
 	for (i = first; i < end; i++) {
 		txq = &priv->txq[i];
 		ipoib_ud_txq_disable(txq);
-		/* After this ipoib_ud_send_end() drops. The watchdog looks at all queues. */
+		/* ipoib_ud_send_end() drops after this. The watchdog checks all queues. */
 		__netif_tx_lock_bh(txq->nq);
 		netif_tx_start_queue(txq->nq);
 		__netif_tx_unlock_bh(txq->nq);
@@ -885,8 +871,8 @@ static void ipoib_ud_stop_queues(struct ipoib_dev *priv, unsigned int first, uns
 }
 
 /*
- * Have each CPU send by queues of its own, as far as there are enough of both. Without memory for
- * that the stack chooses by the hash of a flow.
+ * Assign queues to CPUs, as far as there are enough of both. Without memory for that the stack
+ * chooses by the hash of a flow.
  */
 static void ipoib_ud_set_xps(struct ipoib_dev *priv, unsigned int n)
 {
@@ -908,12 +894,12 @@ static void ipoib_ud_set_xps(struct ipoib_dev *priv, unsigned int n)
 }
 
 /**
- * ipoib_ud_set_queues - send by more or fewer queues
+ * ipoib_ud_set_queues - change the number of transmit queues
  * @priv: the interface, registered: XPS is set up
- * @n: how many, 1 to ipoib_ud_max_txqs()
+ * @n: number, 1 to ipoib_ud_max_txqs()
  *
- * Queues that stay lose nothing, and the receives and the address are those of the first.
- * Queues that were made once stay until the interface goes.
+ * Queues that stay lose nothing; receives and address belong to the first. A queue exists until the
+ * interface goes once it was created.
  *
  * Context: RTNL held; may sleep
  * Return: 0, or a negative error with as many in use as before
@@ -935,7 +921,7 @@ int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 	if (err)
 		return err;
 	smp_store_mb(priv->ntxq, n);
-	/* Queues that have just been started were not among those that got a new Q_Key. */
+	/* A change of the Q_Key has missed queues that were being started. */
 	if (READ_ONCE(priv->qkey) != qkey)
 		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 	err = netif_set_real_num_tx_queues(priv->netdev, n);

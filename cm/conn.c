@@ -97,7 +97,7 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)
  * ipoib_conn_release - free a connection
  * @ref: &ipoib_conn.ref
  *
- * The connection counts until here: the release of the last one lets waiters go on.
+ * The connection counts until here: the last release lets waiters go on.
  *
  * Context: any but hard interrupt
  */
@@ -181,11 +181,11 @@ void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_s
 /* ---- several connections of a peer ---- */
 
 /**
- * ipoib_conn_supersede - mark the connections that a new one replaces
+ * ipoib_conn_supersede - mark the connections that a new connection replaces
  * @conn: the new connection, established
  *
  * A bidirectional connection replaces older ones if the peer is confirmed at its port, or if the
- * ports are equal. A connection for one direction replaces those of equal port and direction.
+ * ports are equal. A one-way connection replaces connections of equal port and direction.
  *
  * RFC 4755 allows a second connection (C14), and a peer may use one for IPv4 and one for IPv6: a
  * replaced connection ends only after IPOIB_CM_UNUSED without a frame. So do the connections of a
@@ -225,7 +225,7 @@ void ipoib_conn_settle(struct ipoib_conn *conn)
 	bool old = test_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 
 	ipoib_conn_compare(conn);
-	/* A replaced connection is the older one for the peer, too. */
+	/* A replaced connection is older for the peer, too. */
 	if (ipoib_conn_may_send(conn) && ipoib_cm_is_on(cm->priv) &&
 	    !(old && rcu_access_pointer(peer->tx)) &&
 	    !(peer->unverified && ipoib_peer_pauses(peer)))

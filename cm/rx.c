@@ -2,14 +2,14 @@
 /*
  * Connected mode, receive side.
  *
- * All connections of an interface share one SRQ. Each belongs to one of a few receive queues, with
+ * All connections of an interface share an SRQ. Each belongs to a receive queue, of a few, with
  * a CQ, a vector and a NAPI instance, so peers are distributed over CPUs. On an HCA without SRQ
  * each connection has a few own receives. A receive is a single page, followed by pieces of four
  * pages, or by single pages where memory is fragmented; a short message takes only the pieces that
  * it fills up the stack.
  *
  * The SRQ is created with the first connection and destroyed some seconds after the last. A
- * receive takes 64 KB, so only one for each connection and a margin are posted, see
+ * receive takes 64 KB, so a receive for each connection and a margin are posted, see
  * ipoib_cm_bufs_missing(). The quota of a port (share.c) leaves most of them to other ports.
  *
  *	          first connection             ipoib_cm_srq_fail()
@@ -143,8 +143,8 @@ static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 
 /*
  * Number of receives to post now; as many are free. A message of RC holds one receive of the SRQ
- * from its first packet to its end, so one for each connection and a margin are enough. UC drops
- * messages that find no receive: there all are posted.
+ * from its first packet to its end, so a receive for each connection and a margin are enough. UC
+ * drops messages that find no receive: there all are posted.
  */
 static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 					  const struct ipoib_cm_bufs *bufs)
@@ -234,7 +234,7 @@ static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm, struct ipoib_cm_bufs
 	return i;
 }
 
-/* Post a chain of @n full slots, the last one first. Returns how many were posted. */
+/* Post a chain of @n full slots, the last slot first. Returns how many were posted. */
 static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				     const u16 *slots, unsigned int n)
 {
@@ -271,7 +271,7 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 	return likely(!err) ? n : bad - rx->wr;
 }
 
-/* Post one chain of missing receives. Returns how many. */
+/* Post a chain of missing receives. Returns how many. */
 static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 {
 	unsigned int n = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs), IPOIB_CM_BATCH);
@@ -419,7 +419,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
 	ipoib_touch(&conn->used);
 	if (conn->transport == IPOIB_LLADDR_UC) {
-		/* Nor does a connection from another port prove that the peer is there. */
+		/* A connection from another port does not prove that the peer is there. */
 		if (READ_ONCE(conn->confirmed))
 			ipoib_touch(&conn->peer->last_rx);
 		ipoib_conn_note_proof(conn);
@@ -861,7 +861,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	int err;
 
 	if (cm->rx->bufs.srq) {
-		/* The handler posts one more for it. */
+		/* The handler posts a receive for it. */
 		ipoib_ud_schedule(&conn->rxq->napi);
 		return 0;
 	}
@@ -946,7 +946,7 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_cm_rx_init - set up the receive queues: one for each vector, IPOIB_CM_RXQS at most
+ * ipoib_cm_rx_init - set up a receive queue for each vector, IPOIB_CM_RXQS at most
  * @cm: connected mode of the interface, zeroed but for &ipoib_cm.priv
  *
  * Context: process

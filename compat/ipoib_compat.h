@@ -65,7 +65,7 @@ static_assert(sizeof(dma_addr_t) <= sizeof(unsigned long),
 #define ipoib_queue_set_napi(dev, n, dir, napi)	((void)(dev))
 #endif
 
-/* Statistics of queues are 6.9, and those of checksums, segments and stops 6.10. */
+/* Statistics of queues are 6.9; of checksums, segments and stops 6.10. */
 #ifdef IPOIB_HAS_QUEUE_STATS
 #include <net/netdev_queues.h>
 #define ipoib_set_stat_ops(dev, ops)	((dev)->stat_ops = (ops))
@@ -120,8 +120,8 @@ static int name##_async(struct net_device *dev,				\
 #endif
 
 /*
- * Operations for time stamps are 6.6. Drivers adopt them one by one, and have the ioctl until then:
- * functions of @name call those of the net_device that @find returns.
+ * Operations for time stamps are 6.6. Drivers adopt them over time, and have the ioctl until then:
+ * functions of @name call the operation of the net_device that @find returns.
  */
 #ifdef IPOIB_HAS_HWTSTAMP
 #include <linux/net_tstamp.h>
@@ -203,7 +203,7 @@ static inline void dev_kfree_skb_any_reason(struct sk_buff *skb, enum skb_drop_r
 #define ipoib_assign_str(field, string)	__assign_str(field, string)
 #endif
 
-/* An event for a change of speed without one of the port is 7.0. */
+/* An event for a change of speed alone is 7.0. */
 #ifdef IPOIB_HAS_EVENT_SPEED
 #define ipoib_event_is_speed(event)	((event) == IB_EVENT_DEVICE_SPEED_CHANGE)
 #else
