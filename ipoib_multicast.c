@@ -281,7 +281,6 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 int ipoib_mcast_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->mcast.lock);
-	priv->mcast.leave_at = jiffies;
 	INIT_LIST_HEAD(&priv->mcast.list);
 	INIT_DELAYED_WORK(&priv->mcast.work, ipoib_mcast_interest_work);
 	return rhashtable_init(&priv->mcast.table, &ipoib_mcast_params);

@@ -196,8 +196,6 @@ struct ipoib_groups {
 	unsigned int nroute;
 	/** @nqueued: frames that wait for groups */
 	unsigned int nqueued;
-	/** @leave_at: jiffies: not before that is another group left */
-	unsigned long leave_at;
 	/** @routes: IPOIB_ROUTES_ bits */
 	u8 routes;
 	/** @routes_at: jiffies: when to list them again if the SA reports nothing */

@@ -78,15 +78,9 @@ static bool ipoib_mcast_group_only_routes(u8 users)
 	return users & IPOIB_USER_ROUTE && !(users & IPOIB_USER_LISTEN);
 }
 
-/*
- * Each change is followed by the work, which leaves a group without users: in its turn, as
- * there are 250 leaves in a second. ib_sa does not report that the SA has answered a leave,
- * and repeats it each 0.3 s until then: of hundreds at a time most would be sent twice. An
- * interface that goes down leaves all groups at once.
- */
+/* Each change is followed by the work, which leaves a group without users. */
 static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 {
-	unsigned long each = DIV_ROUND_UP(HZ, 250), delay = 0;
 	struct ipoib_dev *priv = mcast->priv;
 
 	lockdep_assert_held(&priv->mcast.lock);
@@ -99,15 +93,7 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	WRITE_ONCE(mcast->users, users);
 	mcast->sample_at = jiffies + ipoib_backoff_spread(IPOIB_MCAST_SAMPLE);
 	ipoib_mcast_group_set_samples(mcast, 0);
-	/* One that is granted would have the group left before its time. */
-	if (!users)
-		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
-	if (!users && priv->agent && READ_ONCE(mcast->held)) {
-		/* A group that is wanted again before its turn has left none. */
-		delay = min(ipoib_mcast_until(priv->mcast.leave_at), priv->mcast.ngroups * each);
-		priv->mcast.leave_at = jiffies + delay + each;
-	}
-	ipoib_mcast_queue(mcast, delay);
+	ipoib_mcast_queue(mcast);
 }
 
 /**
@@ -144,7 +130,7 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
 
 static void ipoib_mcast_group_granted(struct ipoib_credit *credit)
 {
-	ipoib_mcast_queue(container_of(credit, struct ipoib_mcast, credit), 0);
+	ipoib_mcast_queue(container_of(credit, struct ipoib_mcast, credit));
 }
 
 /**
@@ -304,19 +290,18 @@ void ipoib_mcast_resync(struct ipoib_dev *priv)
 /**
  * ipoib_mcast_queue - have the work of a group run
  * @mcast: the group
- * @delay: jiffies from now
  *
  * Context: mcast.lock held, or limit.lock
  */
-void ipoib_mcast_queue(struct ipoib_mcast *mcast, unsigned long delay)
+void ipoib_mcast_queue(struct ipoib_mcast *mcast)
 {
 	if (test_bit(IPOIB_FLAG_UP, &mcast->priv->flags))
-		mod_delayed_work(mcast->priv->wq, &mcast->work, delay);
+		mod_delayed_work(mcast->priv->wq, &mcast->work, 0);
 }
 
 /**
  * ipoib_mcast_post - have the work of a group act on events
- * @mcast: the group; without users it is left in its turn, whatever happens
+ * @mcast: the group
  * @events: IPOIB_MCAST_EV_ bits, or 0
  *
  * Context: mcast.lock held
@@ -325,8 +310,7 @@ void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events)
 {
 	lockdep_assert_held(&mcast->priv->mcast.lock);
 	WRITE_ONCE(mcast->events, mcast->events | events);
-	if (mcast->users)
-		ipoib_mcast_queue(mcast, 0);
+	ipoib_mcast_queue(mcast);
 }
 
 /* ---- states ---- */

@@ -809,7 +809,7 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 	/* A sender that has stopped is forgotten (A29). */
 	if (mcast->users == IPOIB_USER_SEND && ipoib_mcast_group_is_unused(mcast))
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_SEND);
-	/* Without users it is queued for when it may be left. */
+	/* Without users it is queued already. */
 	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
 		return;
 	left = ipoib_mcast_until(mcast->retry_at);

@@ -166,7 +166,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid, u8 user);
 void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user);
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast);
-void ipoib_mcast_queue(struct ipoib_mcast *mcast, unsigned long delay);
+void ipoib_mcast_queue(struct ipoib_mcast *mcast);
 void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events);
 void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user);
 u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast);

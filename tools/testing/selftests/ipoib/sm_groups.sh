@@ -35,7 +35,7 @@ CASES=(
 	"grace U51 what is sent to a group that the new SM does not know goes by the broadcast group for 2 s"
 	"restart U51,U53 and what is sent to them goes by the broadcast group until the switches know them again"
 	"other_mlids U51,A26 an SM that gives a group another MLID is believed: what is sent goes there, and arrives"
-	"many_left U56,F31 of two hundred groups that are left at once the SA is told once each, one after the other, within seconds"
+	"many_left U56,F31 two hundred groups that are left at once are left at the SA by one request each, within seconds"
 	"misfit:q:Q_Key U55,U58 a listener does not join a group whose Q_Key is not the link's, and says so"
 	"misfit:m:MTU U55,U58 MTU"
 	"misfit:g:MTU U55,U58 a greater MTU than the link's"
@@ -483,7 +483,7 @@ other_mlids()
 	partitions "Default=0x7fff, ipoib : ALL=full;"
 }
 
-# The RDMA core repeats a leave that is not answered in 0.3 s.
+# A leave that is repeated has the same TID.
 many_left()
 {
 	local i groups=() n
@@ -501,11 +501,8 @@ many_left()
 	capture_stop
 	n=$(leaves_of_53 | wc -l)
 	note "$n messages, $(frame_count mad.class=03 mad.method=02 "slid=$(lid_hex 3)") joins between them"
-	# one that is repeated has the same TID
 	check_eq "leaves" "$(leaves_of_53 | sort -u | wc -l)" 200
 	check_eq "groups" "$(leaves_of_53 | cut -d ' ' -f 1 | sort -u | wc -l)" 200
-	# 250 in a second
-	check_num "milliseconds from the first to the last" "$(leaving_took)" -ge 600
 	check_num "milliseconds from the first to the last" "$(leaving_took)" -le $((4000 * SLOW))
 	check_eq "JoinStates" "$(frames -f mc.mgid -f mc.join mad.class=03 mad.method=15 "slid=$(lid_hex 3)" |
 		sed -n 's/^ff12:401b:ffff::f35:.* //p' | sort -u)" 1
