@@ -36,7 +36,7 @@ struct ipoib_txq;
  * @IPOIB_MCAST_IDLE: not asked
  * @IPOIB_MCAST_JOINING: a join is under way; frames wait
  * @IPOIB_MCAST_ASKING: the record of the group is being read, because a join
- *	was refused, or to see whether an SA answers; frames wait
+ *	was refused; frames wait
  * @IPOIB_MCAST_MEMBER: joined
  * @IPOIB_MCAST_CHECKING: joined, and the record is being read anew
  * @IPOIB_MCAST_BACKOFF: refused or no answer, asked again at @retry_at

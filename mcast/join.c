@@ -463,24 +463,10 @@ static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
 /* What is held now stays until there is an answer. */
 static void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
 {
-	/* After silence a question is asked that can be taken back, then the join. */
-	bool probe = mcast->priv->agent && ipoib_mcast_group_is_broadcast(mcast) &&
-		     mcast->state == IPOIB_MCAST_BACKOFF &&
-		     mcast->reason == IPOIB_CHECK_NO_ANSWER;
-	int err;
-
 	if (!ipoib_mcast_enter(mcast))
 		return;
 	WRITE_ONCE(mcast->asked, want);
-	if (!probe) {
-		ipoib_mcast_member_ask_join(mcast, want);
-		return;
-	}
-	ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_ASK);
-	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
-	err = ipoib_sa_query_group(mcast->priv, &mcast->mgid);
-	if (err)
-		ipoib_mcast_member_unanswered(mcast, err);
+	ipoib_mcast_member_ask_join(mcast, want);
 }
 
 /* ---- recheck ---- */
@@ -607,7 +593,7 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEW);
 }
 
-/* The question was why a join was refused or, after silence, whether there is an SA again. */
+/* The question was why a join was refused. */
 static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
@@ -615,10 +601,6 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 
 	if (ipoib_sa_is_silent(status)) {
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
-		return;
-	}
-	if (mcast->reason == IPOIB_CHECK_NO_ANSWER) {
-		ipoib_mcast_member_ask_join(mcast, mcast->asked);
 		return;
 	}
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {

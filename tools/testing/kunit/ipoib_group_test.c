@@ -27,7 +27,7 @@ static void group_states(struct kunit *test)
 		[IPOIB_MCAST_ASKING]	= "1100011",
 		[IPOIB_MCAST_MEMBER]	= "1100100",
 		[IPOIB_MCAST_CHECKING]	= "1001011",
-		[IPOIB_MCAST_BACKOFF]	= "1110000",
+		[IPOIB_MCAST_BACKOFF]	= "1100000",
 		[IPOIB_MCAST_ABSENT]	= "1100000",
 	};
 	unsigned int from, to;

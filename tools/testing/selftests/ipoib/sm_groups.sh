@@ -47,7 +47,6 @@ CASES=(
 	"misfit_sender:p U55 nor to one that has another P_Key"
 	"foreign_sl F21,U13 one that has another SL is sent to by that SL, and hears it"
 	"silent_tries U20 an SA that is silent is asked anew, one question after the other"
-	"silent_refused U20,U54 also if the HCA refuses to send such a question"
 	"silent_sa U20,U58 an SA that is silent gets few questions at a time; what waits for it is bounded"
 	"well_known A6,A26 a group that the administrator made stays when its last listener leaves, and its sender with it"
 	"scope_given:5 U15,U8 a broadcast group of the scope that is given is joined"
@@ -624,8 +623,7 @@ at_least()
 	done
 }
 
-# ib_sa repeats a join for three seconds. Then it is asked whether the SA answers again, for
-# a second each time.
+# ib_sa repeats a join for three seconds. After that there is a pause of 0.1 s or more.
 silent_tries()
 {
 	local pauses
@@ -636,34 +634,17 @@ silent_tries()
 	capture_start silent_tries
 	kill -STOP "${OPENSM_PID[1]}"
 	node_ip 3 link set ib0 up
-	check "tries" slowwait 15 enough 4 asked 3 mad.method!=15
-	check "the next is visible" slowwait 5 retries_late 3 50
+	check "tries" slowwait 25 enough 4 asked 3 mad.method!=15
+	check "the next is visible" slowwait 10 retries_late 3 50
 	capture_stop
 	kill -CONT "${OPENSM_PID[1]}"
 	mapfile -t pauses < <(asked 3 mad.method!=15 | pauses)
 	note "intervals: ${pauses[*]}"
-	check_num "after the join" "${pauses[0]}" -ge 3000
-	# a pause of 0.1 s or more
-	check "after others" at_least 1090 "${pauses[@]:1}"
+	check "each" at_least 3000 "${pauses[@]}"
 	check "member again" slowwait 15 members_known 3
 }
 
 # silent_lines: groups whose join has failed as the SA does not answer, one for each line
-silent_refused()
-{
-	with_group
-	node_ip 3 link set ib0 down
-	check "no member" slowwait 5 sa_is_no_member 3 "$BROADCAST_MGID"
-	kill -STOP "${OPENSM_PID[1]}"
-	node_ip 3 link set ib0 up
-	check "given up" slowwait 10 mcg_is 3 "$BROADCAST_MGID" state backoff
-	knob_set 3 fail_post_mad 1
-	check "refused" busywait 8000 knob_is 3 fail_post_mad 0
-	kill -CONT "${OPENSM_PID[1]}"
-	check "member again" slowwait 15 members_known 3
-	check "carrier" wait_carrier 3
-}
-
 silent_lines()
 {
 	klog | grep 'the SA does not answer' | grep -o 'failed for [0-9a-f:]*:0f36:[0-9a-f]*,'
