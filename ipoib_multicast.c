@@ -44,7 +44,7 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 	WRITE_ONCE(mcast->absences, 0);
 	if (mcast->state != IPOIB_MCAST_BACKOFF && mcast->state != IPOIB_MCAST_ABSENT)
 		return;
-	mcast->retry_at = jiffies;
+	mcast->retry_at = jiffies + IPOIB_MCAST_HOLD_OFF;
 	mcast->asked_at = jiffies;
 	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }

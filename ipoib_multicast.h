@@ -112,8 +112,6 @@ enum ipoib_mcast_state {
  *	IPOIB_MCAST_ABSENT, and after an invalidation, or to recheck a member; of
  *	a member that needs no recheck: since when it is known to be valid. Missing groups
  *	and members that the SA reports are asked for later
- * @invalidated_at: jiffies: when a membership was given up because the SA does not
- *	know it; work only
  * @recheck_interval: jiffies after which a membership that does not keep its group
  *	is set again; until then it is assumed valid
  * @sample_at: jiffies: time of the next sample, of a group that is only sent to
@@ -154,7 +152,6 @@ struct ipoib_mcast {
 	unsigned long created;
 	unsigned long asked_at;
 	unsigned long retry_at;
-	unsigned long invalidated_at;
 	unsigned long recheck_interval;
 	unsigned long sample_at;
 	u8 samples;

@@ -154,7 +154,6 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	mcast->priv = priv;
 	mcast->created = jiffies;
 	mcast->asked_at = jiffies;
-	mcast->invalidated_at = jiffies - IPOIB_MCAST_CONFIRM;
 	mcast->used = user == IPOIB_USER_SEND ? jiffies : jiffies - IPOIB_SEND_UNUSED;
 	mcast->settled = true;
 	mcast->retry_at = jiffies;

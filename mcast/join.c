@@ -211,14 +211,6 @@ static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 		WRITE_ONCE(mcast->settled, true);
 }
 
-/* Give up a membership that the SA does not have. ib_sa has not left the group yet. */
-static void ipoib_mcast_member_invalidate(struct ipoib_mcast *mcast)
-{
-	if (mcast->member)
-		mcast->invalidated_at = jiffies;
-	ipoib_mcast_member_forget(mcast);
-}
-
 /* ---- to have joined ---- */
 
 /* Frames go by the broadcast group for so many jiffies. That group goes by itself. */
@@ -322,7 +314,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	struct ipoib_dev *priv = mcast->priv;
 	unsigned int n = READ_ONCE(mcast->absences);
 
-	ipoib_mcast_member_invalidate(mcast);
+	ipoib_mcast_member_forget(mcast);
 	if (grace)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	mcast->reason = IPOIB_CHECK_MISSING;
@@ -337,7 +329,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	spin_lock_bh(&priv->mcast.lock);
 	/* It has been made meanwhile, or routers have nothing here. */
 	if (mcast->events & IPOIB_MCAST_EV_ASK)
-		mcast->retry_at = jiffies;
+		mcast->retry_at = jiffies + IPOIB_MCAST_HOLD_OFF;
 	else
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 	spin_unlock_bh(&priv->mcast.lock);
@@ -354,11 +346,11 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 	ipoib_mcast_check_log(mcast, "join", err);
 	ipoib_mcast_check_retry_later(mcast);
 	if (definitive)
-		ipoib_mcast_member_invalidate(mcast);
+		ipoib_mcast_member_forget(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_BACKOFF);
 	/* The answer may be older than a report that came while it was under way. */
 	if (READ_ONCE(mcast->events) & IPOIB_MCAST_EV_ASK)
-		WRITE_ONCE(mcast->retry_at, jiffies);
+		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
 	/* Refused: dropped. No answer: by the broadcast group. */
 	ipoib_mcast_group_send(mcast);
 	if (definitive && ipoib_mcast_group_is_broadcast(mcast) &&
@@ -533,33 +525,6 @@ static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
 	return !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
 }
 
-/*
- * Hold off a join after an invalidation. ib_sa grants a join without asking the SA if
- * the port is a member as far as it knows. It leaves a group in a work of its own. A
- * join before that has begun would be granted from the membership that has just been
- * invalidated. If other clients on the port are members, ib_sa grants joins until they
- * leave; the hold-off ends, and ipoib_mcast_step_joining() has the SA confirm the join.
- */
-static void ipoib_mcast_try_join(struct ipoib_mcast *mcast, u8 want, u8 events)
-{
-	unsigned long ago = jiffies - mcast->invalidated_at;
-
-	if (!ipoib_mcast_may_join(mcast))
-		return;
-	if (ago < IPOIB_MCAST_HOLD_OFF ||
-	    (ago < IPOIB_MCAST_HOLD_OFF_MAX &&
-	     ipoib_sa_held(mcast->priv, &mcast->mgid) & want))
-		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
-	else
-		ipoib_mcast_member_join(mcast, want);
-}
-
-/*
- * ib_sa may have granted the join from a membership that has been invalidated. So a join
- * that is granted soon after an invalidation is sent to the SA by the driver itself. Not
- * that of a listener: if that was refused, the join would be repeated at once, and
- * granted by ib_sa again.
- */
 static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	enum ipoib_check reason;
@@ -588,9 +553,6 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 		return;
 	}
 	ipoib_mcast_member_set_joined(mcast);
-	if (mcast->priv->agent && mcast->held != IPOIB_JOIN_FULL &&
-	    jiffies - mcast->invalidated_at < IPOIB_MCAST_CONFIRM)
-		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEW);
 }
 
 /* The question was why a join was refused. */
@@ -653,7 +615,8 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 		ipoib_mcast_member_check_later(mcast, again);
 	} else if (mcast->held & IPOIB_JOIN_FULL) {
 		/* Refused: there is no such group, or one of other values. */
-		ipoib_mcast_member_invalidate(mcast);
+		ipoib_mcast_member_forget(mcast);
+		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
 	} else {
 		ipoib_mcast_member_set_absent(mcast, events & IPOIB_MCAST_EV_RENEWING);
@@ -666,16 +629,17 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
  */
 static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	bool due = mcast->state == IPOIB_MCAST_BACKOFF || events & IPOIB_MCAST_EV_ASK;
+	bool due = mcast->state != IPOIB_MCAST_ABSENT || events & IPOIB_MCAST_EV_ASK;
 
-	if (want != mcast->asked || (due && ipoib_mcast_is_time(mcast)))
-		ipoib_mcast_try_join(mcast, want, events);
+	if (ipoib_mcast_may_join(mcast) &&
+	    (want != mcast->asked || (due && ipoib_mcast_is_time(mcast))))
+		ipoib_mcast_member_join(mcast, want);
 }
 
 /* What is done for a group that has a user, by its state; if it has asked, with the answer. */
 static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
 							       u8 want, u8 events) = {
-	[IPOIB_MCAST_IDLE]	= ipoib_mcast_try_join,
+	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_waiting,
 	[IPOIB_MCAST_JOINING]	= ipoib_mcast_step_joining,
 	[IPOIB_MCAST_ASKING]	= ipoib_mcast_step_asking,
 	[IPOIB_MCAST_MEMBER]	= ipoib_mcast_step_member,
@@ -686,11 +650,7 @@ static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcas
 
 /* ---- the work ---- */
 
-/*
- * Leave a group without users for good, or any if the interface goes down. While that is up
- * it is not freed before ib_sa has left: it would grant a join of a new object from a
- * membership that has been invalidated.
- */
+/* Leave a group without users for good, or any if the interface goes down. */
 static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 {
 	u8 state = mcast->held | (mcast->joining ? mcast->asked : 0);
@@ -705,10 +665,11 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 	/* After this neither an answer nor a credit comes. */
 	ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
-	stays = ipoib_mcast_is_open(priv) &&
-		(mcast->users || jiffies - mcast->invalidated_at < IPOIB_MCAST_HOLD_OFF);
+	/* There may be a user again. */
+	stays = ipoib_mcast_is_open(priv) && mcast->users;
+	mcast->retry_at = jiffies;
 	if (stays)
-		queue_delayed_work(priv->wq, &mcast->work, IPOIB_MCAST_HOLD_OFF);
+		ipoib_mcast_queue(mcast);
 	else
 		ipoib_mcast_group_unlink(mcast);
 	spin_unlock_bh(&priv->mcast.lock);

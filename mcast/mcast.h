@@ -27,14 +27,14 @@
  */
 #define IPOIB_MCAST_SAMPLE	(3 * HZ)
 #define IPOIB_MCAST_SAMPLES	4
-/* Rejoin hold-off: how often to check whether ib_sa has left an invalidated group. */
+/*
+ * Least pause before a group is joined again that the SA did not know the port in. ib_sa leaves
+ * in a work, and grants a join that comes before from the old membership:
+ * Documentation/upstream/ib_core-stale-join.txt.
+ */
 #define IPOIB_MCAST_HOLD_OFF	(HZ / 50)
-/* The longest hold-off. */
-#define IPOIB_MCAST_HOLD_OFF_MAX	HZ
 /* The longest pause, and more: nothing of a group is due later. */
 #define IPOIB_MCAST_AHEAD	(600 * HZ)
-/* A join granted so soon after an invalidation is confirmed with the SA. */
-#define IPOIB_MCAST_CONFIRM	(2 * HZ)
 
 static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 	.key_len = sizeof_field(struct ipoib_mcast, mgid),
