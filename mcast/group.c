@@ -357,13 +357,15 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 /**
  * ipoib_mcast_set_state - the next state of a group
  * @mcast: the group
- * @state: the state; an answer belongs to the state that has asked
+ * @state: the state; an answer belongs to the state that has asked. The request that a state
+ *	makes settles the events before it
  *
  * Context: work of the group
  */
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state)
 {
 	struct ipoib_dev *priv = mcast->priv;
+	u8 events;
 
 	WARN_ON_ONCE(!ipoib_mcast_may_enter(mcast->state, state));
 	spin_lock_bh(&priv->mcast.lock);
@@ -372,8 +374,14 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 	if (state == IPOIB_MCAST_MEMBER || state == IPOIB_MCAST_ABSENT)
 		mcast->parked = state == IPOIB_MCAST_ABSENT;
 	mcast->state = state;
-	WRITE_ONCE(mcast->events, mcast->events & ~(IPOIB_MCAST_EV_ANSWER |
-						    IPOIB_MCAST_EV_RENEWING));
+	events = mcast->events & ~(IPOIB_MCAST_EV_ANSWER | IPOIB_MCAST_EV_RENEWING);
+	if (state == IPOIB_MCAST_CHECKING && events & IPOIB_MCAST_EV_RENEW)
+		events |= IPOIB_MCAST_EV_RENEWING;
+	if (state == IPOIB_MCAST_CHECKING || state == IPOIB_MCAST_JOINING)
+		events &= ~IPOIB_MCAST_EV_ASK;
+	if (state == IPOIB_MCAST_JOINING)
+		events &= ~IPOIB_MCAST_EV_LOST;
+	WRITE_ONCE(mcast->events, events);
 	spin_unlock_bh(&priv->mcast.lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
 			  ipoib_mcast_state_names[state], mcast->status);

@@ -151,23 +151,6 @@ static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
 		!(READ_ONCE(broadcast->events) & IPOIB_MCAST_EV_LOST));
 }
 
-static void ipoib_mcast_member_post(struct ipoib_mcast *mcast, u8 events)
-{
-	spin_lock_bh(&mcast->priv->mcast.lock);
-	ipoib_mcast_post(mcast, events);
-	spin_unlock_bh(&mcast->priv->mcast.lock);
-}
-
-/* Take events that a question answers: those from now on need another one. */
-static u8 ipoib_mcast_member_consume(struct ipoib_mcast *mcast, u8 events)
-{
-	spin_lock_bh(&mcast->priv->mcast.lock);
-	events &= mcast->events;
-	WRITE_ONCE(mcast->events, mcast->events & ~events);
-	spin_unlock_bh(&mcast->priv->mcast.lock);
-	return events;
-}
-
 /* After the group has been unsettled, if @ah leads to another tree: senders read it first. */
 static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
 {
@@ -287,8 +270,9 @@ static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 		/* All other groups wait for this one. */
 		ipoib_mcast_post(mcast, 0);
 	}
-	ipoib_mcast_route_due(priv, 0);
 	spin_unlock_bh(&priv->mcast.lock);
+	/* So does the list of groups to route. */
+	ipoib_mcast_resync(priv);
 }
 
 static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
@@ -300,7 +284,6 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_MEMBER);
 	if (ipoib_mcast_group_is_broadcast(mcast))
 		ipoib_mcast_member_link_up(mcast->priv);
-	ipoib_mcast_group_send(mcast);
 }
 
 /* ---- not to have joined ---- */
@@ -333,8 +316,6 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	else
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
 	spin_unlock_bh(&priv->mcast.lock);
-	/* To the routers, or dropped: the sender decides. */
-	ipoib_mcast_group_send(mcast);
 }
 
 static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_check reason, int err)
@@ -351,47 +332,38 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 	/* The answer may be older than a report that came while it was under way. */
 	if (READ_ONCE(mcast->events) & IPOIB_MCAST_EV_ASK)
 		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
-	/* Refused: dropped. No answer: by the broadcast group. */
-	ipoib_mcast_group_send(mcast);
 	if (definitive && ipoib_mcast_group_is_broadcast(mcast) &&
 	    test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 }
 
-/* By the SA, or by ib_sa. */
+/*
+ * By the SA, or by ib_sa. The group of a sender is mostly missing: its record is read at the
+ * second refusal. With reports that is 30 s later, too long for a group that does not fit.
+ */
 static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
 	bool sends = mcast->asked & IPOIB_JOIN_SEND;
-	bool first = sends && !READ_ONCE(mcast->absences) &&
-		     !(agent && ipoib_sa_notice_on(agent));
 
-	mcast->reason = IPOIB_CHECK_REFUSED;
-	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
-	/*
-	 * The group of a sender is mostly missing: its record is read at the second refusal. With
-	 * reports that is 30 s later, too long for a group that does not fit.
-	 */
-	if (!first && !ipoib_sa_query_group(mcast->priv, &mcast->mgid))
-		return;
-	if (sends)
+	if (agent && (!sends || READ_ONCE(mcast->absences) || ipoib_sa_notice_on(agent)))
+		ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
+	else if (sends)
 		ipoib_mcast_member_set_absent(mcast, false);
 	else
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, -EINVAL);
 }
 
-static void ipoib_mcast_member_unanswered(struct ipoib_mcast *mcast, int err)
-{
-	ipoib_mcast_member_failed(mcast, err == -EAGAIN ? IPOIB_CHECK_NO_SM :
-							  IPOIB_CHECK_NO_ANSWER, err);
-}
-
 /* The membership stands, and is checked again after a pause. */
 static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast, u8 events)
 {
+	struct ipoib_dev *priv = mcast->priv;
+
 	ipoib_mcast_check_retry_later(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_MEMBER);
-	ipoib_mcast_member_post(mcast, events);
+	spin_lock_bh(&priv->mcast.lock);
+	ipoib_mcast_post(mcast, events);
+	spin_unlock_bh(&priv->mcast.lock);
 }
 
 /**
@@ -423,61 +395,53 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
+/* ---- requests ---- */
+
 /*
- * Is there a credit to ask the SA for a group? If not, the work runs again when there is. The
- * broadcast group, which all others wait for, does not wait for their questions to an SM
- * that may have died.
+ * Enter a state that makes a request, if the link and the limit of requests allow it. Else the
+ * work runs again when they do. Other groups wait for the broadcast group, so that does not
+ * wait for their requests to an SM that may have died. The membership held stays.
  */
-static bool ipoib_mcast_enter(struct ipoib_mcast *mcast)
+static void ipoib_mcast_begin(struct ipoib_mcast *mcast, enum ipoib_mcast_state state, u8 asked)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
-	return !priv->agent || ipoib_mcast_group_is_broadcast(mcast) ||
-	       ipoib_credit_get(priv->neigh.limit, &mcast->credit);
+	if (!ipoib_mcast_may_join(mcast))
+		return;
+	if (priv->agent && !ipoib_mcast_group_is_broadcast(mcast) &&
+	    !ipoib_credit_get(priv->neigh.limit, &mcast->credit))
+		return;
+	WRITE_ONCE(mcast->asked, asked);
+	ipoib_mcast_set_state(mcast, state);
 }
 
-static void ipoib_mcast_member_ask_join(struct ipoib_mcast *mcast, u8 want)
+/* Make the request of the state. If it cannot be made, that is the answer. */
+static void ipoib_mcast_ask(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 	struct ib_sa_multicast *joining;
+	int err;
 
-	ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK);
-	ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
-	ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
-	joining = priv->fabric->join(mcast, want);
-	if (!IS_ERR(joining)) {
-		mcast->joining = joining;
+	if (mcast->state == IPOIB_MCAST_JOINING) {
+		ipoib_stat_add(priv, IPOIB_MCAST_JOINS, 1);
+		joining = priv->fabric->join(mcast, mcast->asked);
+		if (IS_ERR(joining))
+			ipoib_mcast_answer(mcast, PTR_ERR(joining));
+		else
+			mcast->joining = joining;
 		return;
 	}
-	ipoib_mcast_answer(mcast, PTR_ERR(joining));
-}
-
-/* What is held now stays until there is an answer. */
-static void ipoib_mcast_member_join(struct ipoib_mcast *mcast, u8 want)
-{
-	if (!ipoib_mcast_enter(mcast))
-		return;
-	WRITE_ONCE(mcast->asked, want);
-	ipoib_mcast_member_ask_join(mcast, want);
+	/* A recheck sets the membership again: the answer has the record, too. */
+	if (mcast->state == IPOIB_MCAST_ASKING)
+		err = ipoib_sa_query_group(priv, &mcast->mgid);
+	else
+		err = ipoib_sa_query_refresh(mcast);
+	/* Not a decision of the SA, whatever the error is. */
+	if (err)
+		ipoib_mcast_answer(mcast, -EIO);
 }
 
 /* ---- recheck ---- */
-
-/* Check whether a membership is still valid. */
-static void ipoib_mcast_member_check(struct ipoib_mcast *mcast)
-{
-	u8 events;
-
-	if (!ipoib_mcast_enter(mcast))
-		return;
-	events = ipoib_mcast_member_consume(mcast, IPOIB_MCAST_EV_ASK);
-	ipoib_mcast_set_state(mcast, IPOIB_MCAST_CHECKING);
-	if (events & IPOIB_MCAST_EV_RENEW)
-		ipoib_mcast_member_post(mcast, IPOIB_MCAST_EV_RENEWING);
-	/* What is held is set once more: the answer is the record, too. */
-	if (ipoib_sa_query_refresh(mcast))
-		ipoib_mcast_member_check_later(mcast, events);
-}
 
 /* Are all values that the address handle and the QP use the same? */
 static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
@@ -530,15 +494,15 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 	enum ipoib_check reason;
 	int err = mcast->status;
 
-	if (err) {
+	if (err == -EINVAL) {
 		ipoib_mcast_member_free(mcast, &mcast->joining);
-		if (err == -EINVAL)
-			ipoib_mcast_member_refused(mcast);
-		else
-			ipoib_mcast_member_unanswered(mcast, err);
+		ipoib_mcast_member_refused(mcast);
 		return;
 	}
-	reason = ipoib_mcast_check_group(mcast, &mcast->joining->rec);
+	if (err)
+		reason = err == -EAGAIN ? IPOIB_CHECK_NO_SM : IPOIB_CHECK_NO_ANSWER;
+	else
+		reason = ipoib_mcast_check_group(mcast, &mcast->joining->rec);
 	if (!reason) {
 		err = ipoib_mcast_member_take(mcast, &mcast->joining->rec, mcast->asked);
 		if (err)
@@ -548,35 +512,32 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 	if (!reason)
 		swap(mcast->member, mcast->joining);
 	ipoib_mcast_member_free(mcast, &mcast->joining);
-	if (reason) {
+	if (reason)
 		ipoib_mcast_member_failed(mcast, reason, err);
-		return;
-	}
-	ipoib_mcast_member_set_joined(mcast);
+	else
+		ipoib_mcast_member_set_joined(mcast);
 }
 
-/* The question was why a join was refused. */
+/* The record shows why a join was refused. */
 static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
 	int status = mcast->status;
 
-	if (ipoib_sa_is_silent(status)) {
-		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_NO_ANSWER, status);
-		return;
-	}
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
 		ipoib_mcast_member_set_absent(mcast, mcast->held);
 		return;
 	}
-	if (status == -ENOENT && ipoib_mcast_group_is_broadcast(mcast))
+	if (ipoib_sa_is_silent(status))
+		reason = IPOIB_CHECK_NO_ANSWER;
+	else if (status == -ENOENT && ipoib_mcast_group_is_broadcast(mcast))
 		reason = IPOIB_CHECK_MISSING;
 	else if (!status)
 		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?: reason;
 	/* Nothing is wrong with it: it has been made since the refusal. */
 	if (reason == IPOIB_CHECK_REFUSED && !status && !READ_ONCE(mcast->backoff)) {
 		WRITE_ONCE(mcast->backoff, 1);
-		ipoib_mcast_member_ask_join(mcast, mcast->asked);
+		ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
 		return;
 	}
 	ipoib_mcast_member_failed(mcast, reason, status ?: -EINVAL);
@@ -585,16 +546,12 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 /* Replaced if it is lost or another one is wanted, or rechecked. */
 static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	if (!ipoib_mcast_may_join(mcast))
-		return;
-	if (want != mcast->held)
-		ipoib_mcast_member_join(mcast, want);
-	else if (!ipoib_mcast_is_time(mcast))
-		return;
-	else if (events & IPOIB_MCAST_EV_LOST)
-		ipoib_mcast_member_join(mcast, want);
-	else if (events & IPOIB_MCAST_EV_ASK)
-		ipoib_mcast_member_check(mcast);
+	bool due = ipoib_mcast_is_time(mcast);
+
+	if (want != mcast->held || (due && events & IPOIB_MCAST_EV_LOST))
+		ipoib_mcast_begin(mcast, IPOIB_MCAST_JOINING, want);
+	else if (due && events & IPOIB_MCAST_EV_ASK)
+		ipoib_mcast_begin(mcast, IPOIB_MCAST_CHECKING, want);
 }
 
 static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 events)
@@ -631,12 +588,11 @@ static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 even
 {
 	bool due = mcast->state != IPOIB_MCAST_ABSENT || events & IPOIB_MCAST_EV_ASK;
 
-	if (ipoib_mcast_may_join(mcast) &&
-	    (want != mcast->asked || (due && ipoib_mcast_is_time(mcast))))
-		ipoib_mcast_member_join(mcast, want);
+	if (want != mcast->asked || (due && ipoib_mcast_is_time(mcast)))
+		ipoib_mcast_begin(mcast, IPOIB_MCAST_JOINING, want);
 }
 
-/* What is done for a group that has a user, by its state; if it has asked, with the answer. */
+/* The next state of a group that has a user, or its settings; if it has asked, by the answer. */
 static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
 							       u8 want, u8 events) = {
 	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_waiting,
@@ -796,11 +752,15 @@ void ipoib_mcast_work(struct work_struct *work)
 		ipoib_mcast_end(mcast);
 		return;
 	}
-	if (ipoib_mcast_group_is_slow(mcast) && !skb_queue_empty_lockless(&mcast->queue))
-		ipoib_mcast_group_send(mcast);
 	/* An answer stays until the state changes: no other one takes its place. */
 	if (!ipoib_mcast_group_is_busy(state) || events & IPOIB_MCAST_EV_ANSWER)
 		ipoib_mcast_steps[state](mcast, want, events);
+	if (mcast->state != state && ipoib_mcast_group_is_busy(mcast->state))
+		ipoib_mcast_ask(mcast);
+	/* Each goes by the group or another one, or is dropped. */
+	if (!skb_queue_empty_lockless(&mcast->queue) &&
+	    (!ipoib_mcast_group_is_pending(mcast) || ipoib_mcast_group_is_slow(mcast)))
+		ipoib_mcast_group_send(mcast);
 	/* Nothing is asked any more, or it is not needed any more; or the next run decides. */
 	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state) &&
 	    !delayed_work_pending(&mcast->work))
