@@ -182,8 +182,8 @@ struct ipoib_ctl {
 	struct delayed_work work;
 	/** @events: IPOIB_CTL_ bits */
 	unsigned long events;
-	/** @pause: milliseconds to the next try after a failure, or 0 */
-	unsigned int pause;
+	/** @failures: failed tries in a row */
+	unsigned int failures;
 	/** @restarted: jiffies of the last reset of the QP; under RTNL */
 	unsigned long restarted;
 };

@@ -9,32 +9,29 @@
 #include <linux/minmax.h>
 #include <linux/random.h>
 
+/* Jiffies: longest pause between tries. */
+#define IPOIB_BACKOFF_MAX	(60ul * HZ)
+
 /**
- * ipoib_backoff - pause after some failures in a row
+ * ipoib_backoff_fast - pause before a request that was not answered, or was refused for now
  * @failures: failures before this one
- * @least: pause after the first; doubled with each
- * @most: longest pause, in the same unit
  *
- * Return: the pause
+ * Return: jiffies, 0.1 s doubled up to 8 s
  */
-static inline unsigned long ipoib_backoff(unsigned int failures, unsigned long least,
-					  unsigned long most)
+static inline unsigned long ipoib_backoff_fast(unsigned int failures)
 {
-	return min(least << min(failures, 10u), most);
+	return min(HZ / 10ul << min(failures, 10u), 8ul * HZ);
 }
 
 /**
- * ipoib_backoff_next - pause after the pause before
- * @pause: the pause before, 0 after the first failure
- * @least: pause after the first failure
- * @most: longest pause, in the same unit
+ * ipoib_backoff_slow - pause before a request whose failure only a new configuration ends
+ * @failures: failures before this one
  *
- * Return: the pause
+ * Return: jiffies, 0.5 s doubled up to 60 s
  */
-static inline unsigned long ipoib_backoff_next(unsigned long pause, unsigned long least,
-					       unsigned long most)
+static inline unsigned long ipoib_backoff_slow(unsigned int failures)
 {
-	return clamp(pause * 2, least, most);
+	return min(HZ / 2ul << min(failures, 10u), IPOIB_BACKOFF_MAX);
 }
 
 /**

@@ -8,9 +8,6 @@
 
 #include "ipoib.h"
 
-/* First and longest pause after a failure, in ms */
-#define IPOIB_CTL_PAUSE_MIN	100
-#define IPOIB_CTL_PAUSE_MAX	8000
 /* Least jiffies between resets of the QP */
 #define IPOIB_RESTART_PAUSE	(HZ / 10)
 
@@ -77,7 +74,7 @@ static int ipoib_ctl_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	err = priv->fabric->port_read(priv, port);
 	if (err) {
 		set_bit(IPOIB_CTL_PORT, &priv->ctl.events);
-		if (!priv->ctl.pause)
+		if (!priv->ctl.failures)
 			netdev_warn(priv->netdev, "cannot query port: %d\n", err);
 	}
 	return err;
@@ -132,7 +129,7 @@ static int ipoib_ctl_link(struct ipoib_dev *priv)
 	    test_bit(IPOIB_FLAG_PORT_ACTIVE, &priv->flags) &&
 	    test_bit(IPOIB_FLAG_JOINED, &priv->flags)) {
 		err = ipoib_ctl_mtu(priv);
-		if (err && !priv->ctl.pause)
+		if (err && !priv->ctl.failures)
 			netdev_warn(priv->netdev, "cannot change the MTU: %d\n", err);
 		netif_carrier_on(priv->netdev);
 	} else {
@@ -201,13 +198,12 @@ void ipoib_ctl_work(struct work_struct *work)
 		ipoib_port_choose_gid(priv, &port);
 	err_do = ipoib_ctl_do(priv, err ? NULL : &port);
 	if (err >= 0 && !err_do) {
-		priv->ctl.pause = 0;
+		priv->ctl.failures = 0;
 		goto unlock;
 	}
 	/* A failure, most likely for lack of memory, is tried again without an event. */
-	priv->ctl.pause = ipoib_backoff_next(priv->ctl.pause, IPOIB_CTL_PAUSE_MIN,
-					     IPOIB_CTL_PAUSE_MAX);
-	queue_delayed_work(system_unbound_wq, &priv->ctl.work, msecs_to_jiffies(priv->ctl.pause));
+	queue_delayed_work(system_unbound_wq, &priv->ctl.work,
+			   ipoib_backoff_fast(priv->ctl.failures++));
 unlock:
 	/* Waits for the users of an unregistered child. */
 	rtnl_unlock();

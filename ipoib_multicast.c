@@ -40,8 +40,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 /* Ask again at once for a group that there was not, or that was refused. */
 static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 {
-	mcast->backoff = 0;
-	WRITE_ONCE(mcast->absences, 0);
+	WRITE_ONCE(mcast->failures, 0);
 	if (mcast->state != IPOIB_MCAST_BACKOFF && mcast->state != IPOIB_MCAST_ABSENT)
 		return;
 	mcast->retry_at = jiffies + IPOIB_MCAST_HOLD_OFF;
@@ -128,7 +127,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 		if (mcast->state != IPOIB_MCAST_MEMBER && !ipoib_mcast_group_is_busy(mcast->state))
 			continue;
 		/* A question to the previous SM that ends now costs no pause. */
-		WRITE_ONCE(mcast->backoff, 0);
+		WRITE_ONCE(mcast->failures, 0);
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 		mcast->retry_at = jiffies + ipoib_spread();
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RENEW);

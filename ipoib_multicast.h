@@ -117,8 +117,7 @@ enum ipoib_mcast_state {
  * @sample_at: jiffies: time of the next sample, of a group that is only sent to
  * @samples: how many samples in a row have found frames. With IPOIB_MCAST_SAMPLES the group is
  *	monitored: the port subscribes to the SA's reports. Under mcast.lock
- * @absences: how often in a row there was no such group
- * @backoff: milliseconds to the next try
+ * @failures: in a row, of joins and rechecks: to be missing is one, too
  * @reason: why the last try failed, enum ipoib_check (mcast/mcast.h)
  * @logged: reason last logged, so that each is logged once
  * @held: JoinState held, 0 if none; work only, as all below
@@ -155,8 +154,7 @@ struct ipoib_mcast {
 	unsigned long recheck_interval;
 	unsigned long sample_at;
 	u8 samples;
-	unsigned int absences;
-	unsigned int backoff;
+	unsigned int failures;
 	u8 reason;
 	u8 logged;
 
@@ -197,8 +195,8 @@ struct ipoib_groups {
 	u8 routes;
 	/** @routes_at: jiffies: when to list them again if the SA reports nothing */
 	unsigned long routes_at;
-	/** @routes_pause: jiffies of the last pause after a failure, which is logged; or 0 */
-	unsigned long routes_pause;
+	/** @routes_failures: of lists in a row; the first is logged */
+	unsigned int routes_failures;
 	/**
 	 * @work: listeners and the list of groups to route; on the ordered &ipoib_dev.wq, as
 	 * the works of groups

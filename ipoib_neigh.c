@@ -23,9 +23,6 @@
 /* The same if the table is full */
 #define IPOIB_NEIGH_IDLE	(5 * HZ)
 #define IPOIB_NEIGH_SCAN	(30 * HZ)
-/* First and longest pause after failed queries, doubled with each */
-#define IPOIB_NEIGH_RETRY_MIN	(HZ / 10)
-#define IPOIB_NEIGH_RETRY_MAX	(8 * HZ)
 /* Longest wait for a credit: as long as for an answer of the SA */
 #define IPOIB_NEIGH_PATIENCE	HZ
 /* Neighbours that one eviction scans: more than there can be outstanding queries */
@@ -189,8 +186,7 @@ static void ipoib_neigh_fail(struct ipoib_neigh *neigh)
 {
 	ipoib_neigh_set_state(neigh, IPOIB_NEIGH_NONE);
 	WRITE_ONCE(neigh->retry_at, jiffies +
-		   ipoib_backoff(neigh->failures++, IPOIB_NEIGH_RETRY_MIN,
-				 IPOIB_NEIGH_RETRY_MAX));
+		   ipoib_backoff_fast(neigh->failures++));
 	WRITE_ONCE(neigh->stale, true);
 }
 

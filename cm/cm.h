@@ -512,9 +512,6 @@ static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
 	return rcu_access_pointer(conn->peer->tx) == conn;
 }
 
-/* Longest pause after failed attempts */
-#define IPOIB_CM_RETRY_MAX	(60 * HZ)
-
 /**
  * ipoib_peer_pauses - check for a pause after a refusal
  * @peer: the peer
@@ -527,7 +524,7 @@ static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
 static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 {
 	return READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
-	       READ_ONCE(peer->until) - jiffies - 1 < 2 * IPOIB_CM_RETRY_MAX;
+	       READ_ONCE(peer->until) - jiffies - 1 < 2 * IPOIB_BACKOFF_MAX;
 }
 
 /*

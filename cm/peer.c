@@ -20,8 +20,6 @@
 
 /* Peers without connections of a neighbour, at most: interfaces of one port on one link */
 #define IPOIB_PEER_IDLE_MAX	16
-/* First pause after a refusal, doubled with each */
-#define IPOIB_CM_RETRY_MIN	(HZ / 2)
 
 static const char * const ipoib_peer_states[] = {
 	[IPOIB_PEER_IDLE]		= "idle",
@@ -247,8 +245,7 @@ void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
 	WRITE_ONCE(peer->until, jiffies +
-		   ipoib_backoff(peer->failures, IPOIB_CM_RETRY_MIN,
-				 IPOIB_CM_RETRY_MAX));
+		   ipoib_backoff_slow(peer->failures));
 	ipoib_peer_set_state(peer, IPOIB_PEER_REFUSED);
 	ipoib_peer_release(cm, peer, NULL);
 }

@@ -25,8 +25,6 @@
 /* How often the groups are listed: without reports, and with them so much later. */
 #define IPOIB_ROUTES_POLL	(10 * HZ)
 #define IPOIB_ROUTES_REPORTED	(300 * HZ)
-/* The first pause after a failure; the longest is as long as a poll's. */
-#define IPOIB_ROUTES_RETRY	(HZ / 2)
 
 /**
  * ipoib_mcast_route_due - list the groups of the link anew, if multicast is routed
@@ -44,9 +42,9 @@ void ipoib_mcast_route_due(struct ipoib_dev *priv, unsigned long delay)
 		return;
 	groups->routes |= IPOIB_ROUTES_DUE;
 	groups->routes_at = jiffies + delay;
-	/* The next pause is the first again; that there was one is kept, as it has been logged. */
-	if (!delay && groups->routes_pause)
-		groups->routes_pause = 1;
+	/* The next pause is short again; that one failed is kept, as it has been logged. */
+	if (!delay && groups->routes_failures)
+		groups->routes_failures = 1;
 	ipoib_mcast_resync(priv);
 }
 
@@ -65,7 +63,7 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 	if (!mcast) {
 		/* No room, or just no memory. */
 		ipoib_mcast_route_due(priv, ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE) ?
-					    IPOIB_ROUTES_RETRY : IPOIB_ROUTES_POLL);
+					    HZ / 2 : IPOIB_ROUTES_POLL);
 		return;
 	}
 	/* It may have been made since the SA last said that there is none. */
@@ -85,23 +83,22 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 			      const union ib_gid *mgids, unsigned int n)
 {
-	unsigned long pause;
+	unsigned int failures;
 
 	spin_lock_bh(&priv->mcast.lock);
-	pause = priv->mcast.routes_pause;
+	failures = priv->mcast.routes_failures;
 	priv->mcast.routes &= ~IPOIB_ROUTES_ASKED;
 	if (priv->mcast.routes & IPOIB_ROUTES_ON && status) {
 		/* It might go on like that: logged once (U58). */
 		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
-		if (!pause)
+		if (!failures)
 			netdev_warn(priv->netdev,
 				    "cannot list the multicast groups to route: %d; trying again\n",
 				    status);
-		pause = ipoib_backoff_next(pause, IPOIB_ROUTES_RETRY, IPOIB_ROUTES_POLL);
-		priv->mcast.routes_pause = pause;
-		ipoib_mcast_route_due(priv, ipoib_backoff_spread(pause));
+		priv->mcast.routes_failures = failures + 1;
+		ipoib_mcast_route_due(priv, ipoib_backoff_spread(ipoib_backoff_fast(failures)));
 	} else if (priv->mcast.routes & IPOIB_ROUTES_ON) {
-		priv->mcast.routes_pause = 0;
+		priv->mcast.routes_failures = 0;
 		for (; n; n--, mgids++)
 			if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
 				ipoib_mcast_route_want(priv, mgids);
@@ -151,7 +148,7 @@ static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 	}
 	if (routing && !(groups->routes & IPOIB_ROUTES_ON) && ipoib_mcast_is_open(priv)) {
 		groups->routes |= IPOIB_ROUTES_ON;
-		groups->routes_pause = 0;
+		groups->routes_failures = 0;
 		ipoib_sa_monitor(priv->agent, true);
 		ipoib_mcast_route_due(priv, 0);
 	}

@@ -24,35 +24,22 @@
 
 /* ---- why there is no membership ---- */
 
-/* Milliseconds of pause from which it is a failure that no SM is known. */
-#define IPOIB_CHECK_QUIET	64
+/* Failures from which it is logged that no SM is known: ib_sa looks for it, often for a moment. */
+#define IPOIB_CHECK_QUIET	5
 
-/**
- * struct ipoib_check_rule - how to log and retry a failure
- * @text: for the log
- * @min: milliseconds to the next try
- * @max: the longest pause, after more failures
- */
-struct ipoib_check_rule {
-	const char *text;
-	unsigned int min;
-	unsigned int max;
-};
-
-static const struct ipoib_check_rule ipoib_check_rules[] = {
-	[IPOIB_CHECK_OK]	 = { "", 50, 8000 },
-	/* No question was sent: ib_sa looks for the SM, often for a moment only. */
-	[IPOIB_CHECK_NO_SM]	 = { "no subnet manager is known", 2, 2000 },
-	[IPOIB_CHECK_NO_ANSWER]	 = { "the SA does not answer", 50, 2000 },
-	[IPOIB_CHECK_MISSING]	 = { "there is no such group", 100, 8000 },
-	[IPOIB_CHECK_PKEY]	 = { "the group has another P_Key", 500, 30000 },
-	[IPOIB_CHECK_QKEY]	 = { "the group has not the Q_Key of the link", 500, 30000 },
-	[IPOIB_CHECK_MTU]	 = { "the group has not the MTU of the link", 500, 30000 },
-	[IPOIB_CHECK_PORT_MTU]	 = { "the MTU of the group is too big for the port", 500, 30000 },
-	[IPOIB_CHECK_SL]	 = { "the group has not the SL of the link", 500, 30000 },
-	[IPOIB_CHECK_HOPS]	 = { "the group has not the hop limit of the link", 500, 30000 },
-	[IPOIB_CHECK_REFUSED]	 = { "the SA refuses", 100, 8000 },
-	[IPOIB_CHECK_LOCAL]	 = { "the HCA refuses", 100, 30000 },
+static const char * const ipoib_check_text[] = {
+	[IPOIB_CHECK_OK]	 = "",
+	[IPOIB_CHECK_NO_SM]	 = "no subnet manager is known",
+	[IPOIB_CHECK_NO_ANSWER]	 = "the SA does not answer",
+	[IPOIB_CHECK_MISSING]	 = "there is no such group",
+	[IPOIB_CHECK_PKEY]	 = "the group has another P_Key",
+	[IPOIB_CHECK_QKEY]	 = "the group has not the Q_Key of the link",
+	[IPOIB_CHECK_MTU]	 = "the group has not the MTU of the link",
+	[IPOIB_CHECK_PORT_MTU]	 = "the MTU of the group is too big for the port",
+	[IPOIB_CHECK_SL]	 = "the group has not the SL of the link",
+	[IPOIB_CHECK_HOPS]	 = "the group has not the hop limit of the link",
+	[IPOIB_CHECK_REFUSED]	 = "the SA refuses",
+	[IPOIB_CHECK_LOCAL]	 = "the HCA refuses",
 };
 
 /**
@@ -63,7 +50,7 @@ static const struct ipoib_check_rule ipoib_check_rules[] = {
  */
 const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast)
 {
-	return ipoib_check_rules[READ_ONCE(mcast->reason)].text;
+	return ipoib_check_text[READ_ONCE(mcast->reason)];
 }
 
 /* The same failure of a group is logged only once (U58). */
@@ -72,7 +59,7 @@ static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, i
 	struct ipoib_dev *priv = mcast->priv;
 	const char *kind = mcast->asked & IPOIB_JOIN_RECEIVES ? "" : "sendonly ";
 
-	if (mcast->reason == IPOIB_CHECK_NO_SM && READ_ONCE(mcast->backoff) < IPOIB_CHECK_QUIET)
+	if (mcast->reason == IPOIB_CHECK_NO_SM && READ_ONCE(mcast->failures) < IPOIB_CHECK_QUIET)
 		return;
 	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 	if (mcast->logged == mcast->reason)
@@ -83,15 +70,22 @@ static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, i
 		    what, mcast->mgid.raw, err, ipoib_mcast_check_text(mcast));
 }
 
+/* Only the administrator mends a group that does not fit, or makes room in an HCA. */
 static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 {
-	const struct ipoib_check_rule *rule;
-	unsigned int pause;
+	unsigned int failures = READ_ONCE(mcast->failures);
+	unsigned long pause;
 
-	rule = &ipoib_check_rules[mcast->reason];
-	pause = clamp(READ_ONCE(mcast->backoff), rule->min, rule->max);
-	WRITE_ONCE(mcast->backoff, pause * 2);
-	WRITE_ONCE(mcast->retry_at, jiffies + msecs_to_jiffies(ipoib_backoff_spread(pause)));
+	if ((mcast->reason >= IPOIB_CHECK_PKEY && mcast->reason <= IPOIB_CHECK_HOPS) ||
+	    mcast->reason == IPOIB_CHECK_LOCAL)
+		pause = ipoib_backoff_slow(failures);
+	else
+		pause = ipoib_backoff_fast(failures);
+	/* No request was sent. */
+	if (mcast->reason == IPOIB_CHECK_NO_SM)
+		pause = DIV_ROUND_UP(pause, 32);
+	WRITE_ONCE(mcast->failures, failures + 1);
+	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_backoff_spread(pause));
 }
 
 /*
@@ -127,9 +121,6 @@ static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
 
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
-/* How long a group is assumed to be missing. */
-#define IPOIB_ABSENT		(HZ / 2)
-#define IPOIB_ABSENT_MAX	(4 * HZ)
 
 /* How long listeners may take to register with a new SM. */
 #define IPOIB_GRACE		(2 * HZ)
@@ -243,7 +234,6 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	mcast->attached = receives;
 	mcast->rec = *rec;
 	WRITE_ONCE(mcast->recheck_interval, ipoib_backoff_spread(IPOIB_MCAST_RECHECK_MIN));
-	WRITE_ONCE(mcast->absences, 0);
 	WRITE_ONCE(mcast->held, state);
 	if (moves)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
@@ -277,7 +267,7 @@ static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 
 static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 {
-	WRITE_ONCE(mcast->backoff, 0);
+	WRITE_ONCE(mcast->failures, 0);
 	mcast->reason = IPOIB_CHECK_OK;
 	mcast->logged = IPOIB_CHECK_OK;
 	WRITE_ONCE(mcast->retry_at, jiffies);
@@ -295,19 +285,13 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 {
 	struct ipoib_dev *priv = mcast->priv;
-	unsigned int n = READ_ONCE(mcast->absences);
 
 	ipoib_mcast_member_forget(mcast);
 	if (grace)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	mcast->reason = IPOIB_CHECK_MISSING;
-	mcast->backoff = 0;
-	WRITE_ONCE(mcast->absences, n + 1);
-	/*
-	 * Until then no frame has the SA asked for the group again. First, or the next frame
-	 * takes the pause to be over.
-	 */
-	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_backoff(n, IPOIB_ABSENT, IPOIB_ABSENT_MAX));
+	/* Before the state, or the next frame takes the pause to be over. */
+	ipoib_mcast_check_retry_later(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
 	/* It has been made meanwhile, or routers have nothing here. */
@@ -346,7 +330,7 @@ static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 	struct ipoib_agent *agent = mcast->priv->agent;
 	bool sends = mcast->asked & IPOIB_JOIN_SEND;
 
-	if (agent && (!sends || READ_ONCE(mcast->absences) || ipoib_sa_notice_on(agent)))
+	if (agent && (!sends || READ_ONCE(mcast->failures) || ipoib_sa_notice_on(agent)))
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
 	else if (sends)
 		ipoib_mcast_member_set_absent(mcast, false);
@@ -381,7 +365,7 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 	spin_lock_bh(&priv->mcast.lock);
 	if (status == -ENETRESET) {
 		/* A question to the previous SM that ends now costs no pause. */
-		WRITE_ONCE(mcast->backoff, 0);
+		WRITE_ONCE(mcast->failures, 0);
 		/* All nodes have lost theirs: the link itself comes first. */
 		spread = ipoib_spread();
 		if (ipoib_mcast_group_is_broadcast(mcast))
@@ -535,8 +519,8 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 	else if (!status)
 		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?: reason;
 	/* Nothing is wrong with it: it has been made since the refusal. */
-	if (reason == IPOIB_CHECK_REFUSED && !status && !READ_ONCE(mcast->backoff)) {
-		WRITE_ONCE(mcast->backoff, 1);
+	if (reason == IPOIB_CHECK_REFUSED && !status && !READ_ONCE(mcast->failures)) {
+		WRITE_ONCE(mcast->failures, 1);
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
 		return;
 	}

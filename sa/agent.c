@@ -29,9 +29,6 @@
 /* Pause after a failed search for the SA */
 #define IPOIB_SM_RETRY		(HZ / 10)
 
-/* First and longest pause after a failed subscription, in milliseconds */
-#define IPOIB_SUB_BACKOFF_MIN	100
-#define IPOIB_SUB_BACKOFF_MAX	16000
 #define IPOIB_SUB_TIMEOUT	500
 /* IBTA 13.4.6.2: response time 4.096 us * 2^18, about a second */
 #define IPOIB_SUB_RESP_TIME	18
@@ -265,13 +262,12 @@ static void ipoib_sa_sub_set_state(struct ipoib_agent *agent, enum ipoib_sub_sta
 /* A work that is queued for an earlier time stays so. */
 static void ipoib_sa_sub_back_off(struct ipoib_agent *agent)
 {
-	unsigned int pause = READ_ONCE(agent->sub_backoff);
+	unsigned int failures = READ_ONCE(agent->sub_failures);
 
-	cmpxchg(&agent->sub_backoff, pause,
-		ipoib_backoff_next(pause, IPOIB_SUB_BACKOFF_MIN,
-				   IPOIB_SUB_BACKOFF_MAX));
+	/* Not if an event has set it to 0. */
+	cmpxchg(&agent->sub_failures, failures, failures + 1);
 	queue_delayed_work(system_unbound_wq, &agent->sub_work,
-			   msecs_to_jiffies(ipoib_backoff_spread(pause)));
+			   ipoib_backoff_spread(ipoib_backoff_fast(failures)));
 }
 
 static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int err)
@@ -520,7 +516,7 @@ static void ipoib_sa_sub_granted(struct ipoib_agent *agent)
 
 	ipoib_sa_sub_set_state(agent, IPOIB_SUB_ON);
 	agent->sub_warned = false;
-	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
+	WRITE_ONCE(agent->sub_failures, 0);
 	/* Reports before the grant were missed. */
 	spin_lock_bh(&agent->lock);
 	list_for_each_entry(priv, &agent->devs, agent_list)
@@ -554,7 +550,7 @@ static bool ipoib_sa_sub_follow(struct ipoib_agent *agent, int err, bool stale)
 		return true;
 	case IPOIB_SUB_LEAVING:
 		/* An SA that does not answer gets no second question. */
-		WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
+		WRITE_ONCE(agent->sub_failures, 0);
 		ipoib_sa_notice_unregister(agent);
 		ipoib_sa_sub_set_state(agent, IPOIB_SUB_OFF);
 		return true;
@@ -605,7 +601,7 @@ static void ipoib_sa_notice_renew(struct ipoib_agent *agent)
 	spin_unlock_bh(&agent->lock);
 	/* TIDs of another SM begin anew. */
 	WRITE_ONCE(agent->last_tid, 0);
-	WRITE_ONCE(agent->sub_backoff, IPOIB_SUB_BACKOFF_MIN);
+	WRITE_ONCE(agent->sub_failures, 0);
 	mod_delayed_work(system_unbound_wq, &agent->sub_work, ipoib_spread());
 }
 
@@ -711,7 +707,6 @@ struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 	INIT_DELAYED_WORK(&agent->sm_work, ipoib_sa_agent_sm_work);
 	ipoib_limit_init(&agent->limit, IPOIB_QUERIES_MAX);
 	INIT_DELAYED_WORK(&agent->sub_work, ipoib_sa_sub_work);
-	agent->sub_backoff = IPOIB_SUB_BACKOFF_MIN;
 	ratelimit_state_init(&agent->budget, 60 * HZ, IPOIB_SUB_BUDGET);
 	/* No log message beyond the budget */
 	ratelimit_set_flags(&agent->budget, RATELIMIT_MSG_ON_RELEASE);

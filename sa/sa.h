@@ -187,7 +187,7 @@ enum ipoib_sub_state {
  *	work
  * @sub_pending: outstanding answers, under @lock
  * @sub_err: first error of the answers, under @lock
- * @sub_backoff: milliseconds to the next try; reset by an event
+ * @sub_failures: failed requests in a row; reset by an event
  * @sub_warned: the lack of a subscription was logged
  * @sub_work: subscription work: makes each transition of @sub_state
  * @budget: of reports
@@ -215,7 +215,7 @@ struct ipoib_agent {
 	bool sub_stale;
 	unsigned int sub_pending;
 	int sub_err;
-	unsigned int sub_backoff;
+	unsigned int sub_failures;
 	bool sub_warned;
 	struct delayed_work sub_work;
 	struct ratelimit_state budget;

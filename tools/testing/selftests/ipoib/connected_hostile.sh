@@ -1175,7 +1175,7 @@ slow_qp_closed()
 	check "RC" set_transport 2 rc
 }
 
-# A peer that was refused asks again after a minute at most (IPOIB_CM_RETRY_MAX).
+# A peer that was refused asks again after a minute at most (IPOIB_BACKOFF_MAX).
 afterwards()
 {
 	check "connection" slowwait 70 up_again
