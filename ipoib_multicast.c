@@ -291,6 +291,8 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
  */
 void ipoib_mcast_exit(struct ipoib_dev *priv)
 {
+	/* A change of the stack's list may have queued it after ipoib_mcast_stop(). */
+	cancel_delayed_work_sync(&priv->mcast.work);
 	WARN_ON_ONCE(!list_empty(&priv->mcast.list));
 	rhashtable_destroy(&priv->mcast.table);
 }

@@ -276,14 +276,15 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
  * ipoib_mcast_resync - the stack's multicast list, a flag, or what is routed has changed
  * @priv: the interface
  *
- * Little is queued once the interface goes down, and that does nothing.
+ * The work goes through the whole list: once for all changes within a tick. Little is queued once
+ * the interface goes down, and that does nothing.
  *
  * Context: any
  */
 void ipoib_mcast_resync(struct ipoib_dev *priv)
 {
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->mcast.work, 0);
+		mod_delayed_work(priv->wq, &priv->mcast.work, 1);
 }
 
 /**
