@@ -303,8 +303,6 @@ struct ipoib_dev {
 	u16 pkey;
 	/** @pkey_index: its index in the table of the port */
 	u16 pkey_index;
-	/** @pkey_joined: the index by which ib_sa has joined groups */
-	u16 pkey_joined;
 	/** @pkey_limited: limited membership was logged */
 	bool pkey_limited;
 	/** @sendq_size: sends of the UD QP */

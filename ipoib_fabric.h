@@ -94,9 +94,6 @@ ipoib_port_mbps(const struct ib_port_attr *attr)
  *	frees whatever the result, or ERR_PTR(). The record of the handle is valid after success.
  * @leave: leave a group, or cancel its join. On return no callback for the handle runs, or will
  *	run. May sleep, but must not wait for RTNL nor for an answer.
- * @left: a group has been left that had a JoinState, or had requested it. Called after @leave by
- *	the work of the group, which has neither JoinState nor address handle then: a request for it
- *	has MLID 0. May sleep, but must not wait for RTNL nor for an answer. Optional.
  * @group_ah: attributes of an address handle from the record of a group, for
  *	rdma_destroy_ah_attr(). May sleep.
  *
@@ -119,7 +116,6 @@ struct ipoib_fabric_ops {
 
 	struct ib_sa_multicast *(*join)(struct ipoib_mcast *mcast, u8 state);
 	void (*leave)(struct ib_sa_multicast *member);
-	void (*left)(struct ipoib_dev *priv, const struct ipoib_mcast *mcast, u8 state);
 	int (*group_ah)(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			struct rdma_ah_attr *attr);
 

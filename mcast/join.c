@@ -593,14 +593,11 @@ static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcas
 /* Leave a group without users for good, or any if the interface goes down. */
 static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 {
-	u8 state = mcast->held | (mcast->joining ? mcast->asked : 0);
 	struct ipoib_dev *priv = mcast->priv;
 	bool stays;
 
 	ipoib_mcast_member_free(mcast, &mcast->joining);
 	ipoib_mcast_member_forget(mcast);
-	if (state && priv->fabric->left)
-		priv->fabric->left(priv, mcast, state);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
 	/* After this neither an answer nor a credit comes. */
 	ipoib_credit_put(priv->neigh.limit, &mcast->credit);

@@ -4,30 +4,6 @@
  *
  * These are operations of ipoib_fabric.h, which has their contracts. Questions about groups that
  * ib_sa cannot send go by agent.c; mcast/ handles the answers.
- *
- * Purge of stale memberships, which ib_sa has dropped without a leave at the SA:
- *
- * When the P_Key of a group moves to another index of the port's table, or is removed, ib_sa drops
- * all memberships of the group on the port. The SA still has the port in the group, and switches
- * still forward its frames to the port.
- *
- * The driver cannot send the SubnAdmDelete itself. The SA has a single membership for the port,
- * which other clients of ib_sa may share, and so may this driver once the P_Key is back. Only ib_sa
- * knows its members. Another client could join between a check and the request of the driver, and a
- * request that is repeated after a lost answer could arrive behind that join.
- *
- * So ib_sa has to leave: the driver joins the group through ib_sa once more, with the same
- * JoinState and without the components that would create the group, and leaves after the answer.
- * ib_sa serialises requests of a group, counts its members, and sends a leave for the last one. The
- * join changes nothing if the SA still had the membership; if not, the port is a member for a
- * moment.
- *
- * A join fails while ib_sa looks up the SM, as after each change of the P_Key table, and is
- * repeated.
- *
- * All nodes of a partition may have to purge all their groups at once: these joins need a credit of
- * the query limit, and start after a random delay; without a credit if the interface is being
- * removed.
  */
 #include <linux/mm.h>
 #include <linux/seq_file.h>
@@ -429,120 +405,7 @@ u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
 	return rec.join_state;
 }
 
-/* ---- purge ---- */
-
-#define IPOIB_PURGE_TRIES	50
-#define IPOIB_PURGE_PAUSE	(HZ / 50)
-/* Interval of checks for the removal of the interface, while a purge waits for a credit */
-#define IPOIB_PURGE_POLL	(HZ / 4)
-
-/**
- * struct ipoib_purge - purge of a stale membership
- * @work: joins, and then leaves
- * @credit: of the join
- * @priv: the interface, held by &ipoib_dev.queries
- * @rec: parameters of the join
- * @tries: joins left
- */
-struct ipoib_purge {
-	struct delayed_work work;
-	struct ipoib_credit credit;
-	struct ipoib_dev *priv;
-	struct ib_sa_mcmember_rec rec;
-	unsigned int tries;
-};
-
-/* True if the interface is being removed. */
-static bool ipoib_sa_purge_is_forced(const struct ipoib_purge *purge)
-{
-	return purge->priv->netdev->reg_state != NETREG_REGISTERED;
-}
-
-static void ipoib_sa_purge_granted(struct ipoib_credit *credit)
-{
-	struct ipoib_purge *purge = container_of(credit, struct ipoib_purge, credit);
-
-	mod_delayed_work(purge->priv->wq, &purge->work, 0);
-}
-
-/* The interface may be gone on return. */
-static void ipoib_sa_purge_free(struct ipoib_purge *purge)
-{
-	ipoib_credit_put(purge->priv->neigh.limit, &purge->credit);
-	ipoib_dev_put_query(purge->priv);
-	kfree(purge);
-}
-
-static int ipoib_sa_purge_answer(int status, struct ib_sa_multicast *member)
-{
-	struct ipoib_purge *purge = member->context;
-
-	/* The removal of an interface does not wait for an SM. */
-	if (status == -EAGAIN && purge->tries && !ipoib_sa_purge_is_forced(purge)) {
-		ipoib_credit_put(purge->priv->neigh.limit, &purge->credit);
-		queue_delayed_work(purge->priv->wq, &purge->work, IPOIB_PURGE_PAUSE);
-	} else {
-		ipoib_sa_purge_free(purge);
-	}
-	/* On an error ib_sa frees the handle, which leaves the group. */
-	return -ECANCELED;
-}
-
-static void ipoib_sa_purge_work(struct work_struct *work)
-{
-	struct ipoib_purge *purge = container_of(to_delayed_work(work), struct ipoib_purge, work);
-	struct ipoib_dev *priv = purge->priv;
-	struct ib_sa_multicast *member;
-
-	if (ipoib_sa_purge_is_forced(purge)) {
-		ipoib_credit_put(priv->neigh.limit, &purge->credit);
-	} else if (!ipoib_credit_get(priv->neigh.limit, &purge->credit)) {
-		queue_delayed_work(priv->wq, &purge->work, IPOIB_PURGE_POLL);
-		return;
-	}
-	/* The credit may have been granted during this run. */
-	cancel_delayed_work(&purge->work);
-	purge->tries--;
-	member = ib_sa_join_multicast(&ipoib_sa_client, priv->ca, priv->port, &purge->rec,
-				      IPOIB_JOIN_COMPS, GFP_KERNEL, ipoib_sa_purge_answer, purge);
-	if (IS_ERR(member))
-		ipoib_sa_purge_free(purge);
-}
-
 /* ---- other operations ---- */
-
-/* The index that ib_sa finds */
-static u16 ipoib_sa_pkey_index(const struct ipoib_dev *priv)
-{
-	u16 index;
-
-	if (ib_find_pkey(priv->ca, priv->port, priv->pkey, &index))
-		return U16_MAX;
-	return index;
-}
-
-/*
- * Purge the membership at the SA if ib_sa has dropped it after a move of the P_Key, or is about to.
- * The interface is freed after that, or after three seconds without an answer of the SA.
- */
-static void ipoib_sa_left(struct ipoib_dev *priv, const struct ipoib_mcast *mcast, u8 state)
-{
-	struct ipoib_purge *purge;
-
-	if (ipoib_sa_pkey_index(priv) == priv->pkey_joined)
-		return;
-	purge = kzalloc(sizeof(*purge), GFP_KERNEL);
-	if (!purge)
-		return;
-	INIT_DELAYED_WORK(&purge->work, ipoib_sa_purge_work);
-	ipoib_credit_init(&purge->credit, IPOIB_CREDIT_GROUP, ipoib_sa_purge_granted);
-	purge->priv = priv;
-	/* A leave has no components of a new group. */
-	ipoib_sa_query_join_rec(mcast, state, &purge->rec);
-	purge->tries = IPOIB_PURGE_TRIES;
-	ipoib_dev_get_query(priv);
-	queue_delayed_work(priv->wq, &purge->work, ipoib_spread());
-}
 
 static int ipoib_sa_group_ah(struct ipoib_dev *priv,
 			     struct ib_sa_mcmember_rec *rec,
@@ -583,7 +446,6 @@ static void ipoib_sa_start(struct ipoib_dev *priv)
 {
 	struct ipoib_agent *agent = priv->agent;
 
-	priv->pkey_joined = ipoib_sa_pkey_index(priv);
 	if (!agent)
 		return;
 	spin_lock_bh(&agent->lock);
@@ -619,6 +481,5 @@ const struct ipoib_fabric_ops ipoib_sa_ops = {
 	.join = ipoib_sa_join,
 	/* Sent in the background, with the JoinState of the join */
 	.leave = ib_sa_free_multicast,
-	.left = ipoib_sa_left,
 	.group_ah = ipoib_sa_group_ah,
 };
