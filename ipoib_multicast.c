@@ -12,6 +12,35 @@
 /* ---- events ---- */
 
 /**
+ * ipoib_mcast_answer - note the answer to a join, or the loss of a membership
+ * @mcast: the group
+ * @status: 0 or negative error; -ENETRESET for a loss
+ *
+ * Context: any but hard interrupt
+ */
+void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
+{
+	struct ipoib_dev *priv = mcast->priv;
+	unsigned long spread;
+
+	spin_lock_bh(&priv->mcast.lock);
+	if (status == -ENETRESET) {
+		/* A question to the previous SM that ends now costs no pause. */
+		WRITE_ONCE(mcast->failures, 0);
+		/* All nodes have lost theirs: the link itself comes first. */
+		spread = ipoib_spread();
+		if (ipoib_mcast_group_is_broadcast(mcast))
+			spread /= 4;
+		mcast->retry_at = jiffies + spread;
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_LOST);
+	} else {
+		mcast->status = status;
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_ANSWER);
+	}
+	spin_unlock_bh(&priv->mcast.lock);
+}
+
+/**
  * ipoib_mcast_record - the record of a group has been read
  * @priv: the interface
  * @mgid: MGID of the group; it may be gone

@@ -56,21 +56,41 @@ u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast)
 	return users ? IPOIB_JOIN_SEND : 0;
 }
 
-/**
- * ipoib_mcast_group_set_samples - count the samples in a row that have found frames to a group
- * @mcast: the group
- * @samples: up to IPOIB_MCAST_SAMPLES, with which the group is monitored
- *
- * Context: mcast.lock held
- */
-void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples)
+/* Samples in a row that have found frames: with IPOIB_MCAST_SAMPLES the group is monitored. */
+static void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples)
 {
 	bool was = mcast->samples == IPOIB_MCAST_SAMPLES, is = samples == IPOIB_MCAST_SAMPLES;
 
-	lockdep_assert_held(&mcast->priv->mcast.lock);
 	mcast->samples = samples;
 	if (was != is)
 		ipoib_sa_monitor(mcast->priv->agent, is);
+}
+
+/**
+ * ipoib_mcast_group_sample - sample whether frames are sent to a group without another use here
+ * @mcast: the group
+ *
+ * RFC 4391 section 10: a sender monitors that group by the SA's reports (U52).
+ *
+ * Context: mcast.lock held
+ * Return: jiffies until the next sample, or ULONG_MAX
+ */
+unsigned long ipoib_mcast_group_sample(struct ipoib_mcast *mcast)
+{
+	unsigned long left = ipoib_mcast_until(mcast->sample_at);
+	u8 samples = 0;
+
+	lockdep_assert_held(&mcast->priv->mcast.lock);
+	if (!mcast->priv->agent || mcast->users != IPOIB_USER_SEND)
+		return ULONG_MAX;
+	if (left)
+		return left;
+	if (ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_MCAST_SAMPLE))
+		samples = min(mcast->samples + 1, IPOIB_MCAST_SAMPLES);
+	ipoib_mcast_group_set_samples(mcast, samples);
+	left = ipoib_backoff_spread(IPOIB_MCAST_SAMPLE);
+	mcast->sample_at = jiffies + left;
+	return left;
 }
 
 static bool ipoib_mcast_group_only_routes(u8 users)

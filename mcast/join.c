@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The membership in one group: to ask for it, to check whether it still stands,
- * to give it up. All of this is done by the work of the group, one step at a time; see the
- * drawing in design.rst. What is wanted and what is reported is noted under mcast.lock from
- * any context; the work acts on it with no lock held.
+ * The membership in one group: join, recheck, leave, by the work of the group, one step at a time;
+ * see the drawing in design.rst. Users and events are noted under mcast.lock from any context;
+ * the work acts on them with no lock held.
  *
- * The broadcast group is joined first. It gives the link its MTU, Q_Key, SL and so on, it is
- * never created by this driver (RFC 4391 section 5), and other groups are created like it.
+ * The broadcast group is joined first. It gives the link its MTU, Q_Key and SL, the driver never
+ * creates it (RFC 4391 section 5), and other groups are created like it. A new membership, after
+ * a loss or with another JoinState, replaces the one that is held when it is granted.
  *
- * A membership is replaced before it is given up: when a group that is only
- * sent to gets a listener here, or when the SM has lost the membership, the new join
- * is made while the old address handle stays in use.
- *
- * ib_sa answers -EINVAL whatever the SA's reason. So after a refusal the record
- * of the group is read: it is missing, or it shows what does not fit.
- *
- * That one is no member has a reason: a parameter of the group that does not fit, or an
- * answer of the SA. It is logged, and it says when the join is tried again.
+ * ib_sa answers -EINVAL whatever the SA's reason. So after a refusal the record of the group is
+ * read: it is missing, or it shows the value that does not fit. The reason is logged, and gives
+ * the pause before the next join.
  */
 #include <linux/jiffies.h>
 
@@ -350,35 +344,6 @@ static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast, u8 events)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/**
- * ipoib_mcast_answer - note the answer to a join, or the loss of a membership
- * @mcast: the group
- * @status: 0 or negative error; -ENETRESET for a loss
- *
- * Context: any but hard interrupt
- */
-void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
-{
-	struct ipoib_dev *priv = mcast->priv;
-	unsigned long spread;
-
-	spin_lock_bh(&priv->mcast.lock);
-	if (status == -ENETRESET) {
-		/* A question to the previous SM that ends now costs no pause. */
-		WRITE_ONCE(mcast->failures, 0);
-		/* All nodes have lost theirs: the link itself comes first. */
-		spread = ipoib_spread();
-		if (ipoib_mcast_group_is_broadcast(mcast))
-			spread /= 4;
-		mcast->retry_at = jiffies + spread;
-		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_LOST);
-	} else {
-		mcast->status = status;
-		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_ANSWER);
-	}
-	spin_unlock_bh(&priv->mcast.lock);
-}
-
 /* ---- requests ---- */
 
 /*
@@ -654,29 +619,6 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 }
 
 /*
- * Sample whether frames are sent to a group that has no other use here. RFC 4391 section 10: a
- * sender monitors such a group by the SA's reports (U52).
- *
- * Return: jiffies until the next sample, or ULONG_MAX
- */
-static unsigned long ipoib_mcast_sample(struct ipoib_mcast *mcast)
-{
-	unsigned long left = ipoib_mcast_until(mcast->sample_at);
-	u8 samples = 0;
-
-	if (!mcast->priv->agent || mcast->users != IPOIB_USER_SEND)
-		return ULONG_MAX;
-	if (left)
-		return left;
-	if (ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_MCAST_SAMPLE))
-		samples = min(mcast->samples + 1, IPOIB_MCAST_SAMPLES);
-	ipoib_mcast_group_set_samples(mcast, samples);
-	left = ipoib_backoff_spread(IPOIB_MCAST_SAMPLE);
-	mcast->sample_at = jiffies + left;
-	return left;
-}
-
-/*
  * Have the work run again when something is due, unless it is queued already. @tried: the step
  * has seen that &ipoib_mcast.retry_at has come. If it did nothing, an event ends what stands
  * in the way.
@@ -693,7 +635,7 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
 		return;
 	left = ipoib_mcast_until(mcast->retry_at);
-	delay = min(ipoib_mcast_sample(mcast), ipoib_mcast_schedule_recheck(mcast));
+	delay = min(ipoib_mcast_group_sample(mcast), ipoib_mcast_schedule_recheck(mcast));
 	if (!mcast->settled && !ipoib_mcast_until(mcast->settled_at))
 		WRITE_ONCE(mcast->settled, true);
 	if (!mcast->settled)

@@ -175,7 +175,7 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state);
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
-void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples);
+unsigned long ipoib_mcast_group_sample(struct ipoib_mcast *mcast);
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state);
 
 /* mcast/interest.c */
