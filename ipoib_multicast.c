@@ -159,7 +159,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 		WRITE_ONCE(mcast->failures, 0);
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 		mcast->retry_at = jiffies + ipoib_spread();
-		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RENEW);
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	}
 	ipoib_mcast_route_due(priv, 0);
 	spin_unlock_bh(&priv->mcast.lock);

@@ -74,11 +74,7 @@ enum ipoib_mcast_state {
  */
 #define IPOIB_MCAST_EV_ANSWER	BIT(0)	/* to a join: @status; to a Get or Set: @fresh, too */
 #define IPOIB_MCAST_EV_LOST	BIT(1)	/* the membership has gone (SM change, port down, …) */
-#define IPOIB_MCAST_EV_RECHECK	BIT(2)	/* the group may have gone, or been made anew */
-#define IPOIB_MCAST_EV_RENEW	BIT(3)	/* another SM, which may not know the members */
-#define IPOIB_MCAST_EV_RENEWING	BIT(4)	/* the Set under way is for IPOIB_MCAST_EV_RENEW */
-/* Those that need a question. */
-#define IPOIB_MCAST_EV_ASK	(IPOIB_MCAST_EV_RECHECK | IPOIB_MCAST_EV_RENEW)
+#define IPOIB_MCAST_EV_RECHECK	BIT(2)	/* the SA may not have the group or the member any more */
 
 /* Bits of &ipoib_groups.routes. */
 #define IPOIB_ROUTES_ON		BIT(0)	/* multicast is routed */

@@ -359,7 +359,7 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
 {
 	return ipoib_mcast_group_is_busy(mcast->state) ||
 	       mcast->state == IPOIB_MCAST_IDLE ||
-	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->events & IPOIB_MCAST_EV_ASK);
+	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->events & IPOIB_MCAST_EV_RECHECK);
 }
 
 /**
@@ -395,11 +395,9 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 	if (state == IPOIB_MCAST_MEMBER || state == IPOIB_MCAST_ABSENT)
 		mcast->parked = state == IPOIB_MCAST_ABSENT;
 	mcast->state = state;
-	events = mcast->events & ~(IPOIB_MCAST_EV_ANSWER | IPOIB_MCAST_EV_RENEWING);
-	if (state == IPOIB_MCAST_CHECKING && events & IPOIB_MCAST_EV_RENEW)
-		events |= IPOIB_MCAST_EV_RENEWING;
+	events = mcast->events & ~IPOIB_MCAST_EV_ANSWER;
 	if (state == IPOIB_MCAST_CHECKING || state == IPOIB_MCAST_JOINING)
-		events &= ~IPOIB_MCAST_EV_ASK;
+		events &= ~IPOIB_MCAST_EV_RECHECK;
 	if (state == IPOIB_MCAST_JOINING)
 		events &= ~IPOIB_MCAST_EV_LOST;
 	WRITE_ONCE(mcast->events, events);

@@ -272,16 +272,14 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 
 /* ---- not to have joined ---- */
 
-/*
- * The group is missing: invalidate what is known of it. @grace: its listeners may
- * register with a new SM later than its senders.
- */
-static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
+static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
+	bool held = mcast->held;
 
 	ipoib_mcast_member_forget(mcast);
-	if (grace)
+	/* Its listeners may register with a new SM later than its senders. */
+	if (held)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	mcast->reason = IPOIB_CHECK_MISSING;
 	/* Before the state, or the next frame takes the pause to be over. */
@@ -289,7 +287,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast, bool grace)
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
 	/* It has been made meanwhile, or routers have nothing here. */
-	if (mcast->events & IPOIB_MCAST_EV_ASK)
+	if (mcast->events & IPOIB_MCAST_EV_RECHECK)
 		mcast->retry_at = jiffies + IPOIB_MCAST_HOLD_OFF;
 	else
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_ROUTE);
@@ -308,7 +306,7 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 		ipoib_mcast_member_forget(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_BACKOFF);
 	/* The answer may be older than a report that came while it was under way. */
-	if (READ_ONCE(mcast->events) & IPOIB_MCAST_EV_ASK)
+	if (READ_ONCE(mcast->events) & IPOIB_MCAST_EV_RECHECK)
 		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
 	if (definitive && ipoib_mcast_group_is_broadcast(mcast) &&
 	    test_and_clear_bit(IPOIB_FLAG_JOINED, &priv->flags))
@@ -327,20 +325,20 @@ static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 	if (agent && (!sends || READ_ONCE(mcast->failures) || ipoib_sa_notice_on(agent)))
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
 	else if (sends)
-		ipoib_mcast_member_set_absent(mcast, false);
+		ipoib_mcast_member_set_absent(mcast);
 	else
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, -EINVAL);
 }
 
 /* The membership stands, and is checked again after a pause. */
-static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast, u8 events)
+static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
 
 	ipoib_mcast_check_retry_later(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_MEMBER);
 	spin_lock_bh(&priv->mcast.lock);
-	ipoib_mcast_post(mcast, events);
+	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
@@ -428,7 +426,7 @@ static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
 	}
 	mcast->reason = IPOIB_CHECK_LOCAL;
 	ipoib_mcast_check_log(mcast, "renewal", err);
-	ipoib_mcast_member_check_later(mcast, IPOIB_MCAST_EV_RECHECK);
+	ipoib_mcast_member_check_later(mcast);
 }
 
 /* ---- the steps ---- */
@@ -474,7 +472,7 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 	int status = mcast->status;
 
 	if (status == -ENOENT && mcast->asked != IPOIB_JOIN_FULL) {
-		ipoib_mcast_member_set_absent(mcast, mcast->held);
+		ipoib_mcast_member_set_absent(mcast);
 		return;
 	}
 	if (ipoib_sa_is_silent(status))
@@ -499,14 +497,12 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, u8 want, u8 event
 
 	if (want != mcast->held || (due && events & IPOIB_MCAST_EV_LOST))
 		ipoib_mcast_begin(mcast, IPOIB_MCAST_JOINING, want);
-	else if (due && events & IPOIB_MCAST_EV_ASK)
+	else if (due && events & IPOIB_MCAST_EV_RECHECK)
 		ipoib_mcast_begin(mcast, IPOIB_MCAST_CHECKING, want);
 }
 
 static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	u8 again = events & IPOIB_MCAST_EV_RENEWING ? IPOIB_MCAST_EV_RENEW :
-						      IPOIB_MCAST_EV_RECHECK;
 	int status = mcast->status;
 
 	if (!status && ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
@@ -518,14 +514,14 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 	} else if (ipoib_sa_is_silent(status) || status == -EPROTO) {
 		/* The log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
-		ipoib_mcast_member_check_later(mcast, again);
+		ipoib_mcast_member_check_later(mcast);
 	} else if (mcast->held & IPOIB_JOIN_FULL) {
 		/* Refused: there is no such group, or one of other values. */
 		ipoib_mcast_member_forget(mcast);
 		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
 	} else {
-		ipoib_mcast_member_set_absent(mcast, events & IPOIB_MCAST_EV_RENEWING);
+		ipoib_mcast_member_set_absent(mcast);
 	}
 }
 
@@ -535,7 +531,7 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
  */
 static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	bool due = mcast->state != IPOIB_MCAST_ABSENT || events & IPOIB_MCAST_EV_ASK;
+	bool due = mcast->state != IPOIB_MCAST_ABSENT || events & IPOIB_MCAST_EV_RECHECK;
 
 	if (want != mcast->asked || (due && ipoib_mcast_is_time(mcast)))
 		ipoib_mcast_begin(mcast, IPOIB_MCAST_JOINING, want);
@@ -601,7 +597,7 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	bool reported;
 
 	if (!agent || mcast->state != IPOIB_MCAST_MEMBER ||
-	    mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_ASK) ||
+	    mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_RECHECK) ||
 	    !(mcast->held & (IPOIB_JOIN_NON | IPOIB_JOIN_SEND)) ||
 	    (mcast->users == IPOIB_USER_SEND &&
 	     time_before_eq(READ_ONCE(mcast->used), mcast->retry_at)))

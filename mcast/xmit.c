@@ -70,7 +70,7 @@ static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 
 	if (mcast->state != IPOIB_MCAST_ABSENT)
 		return false;
-	if (mcast->events & IPOIB_MCAST_EV_ASK)
+	if (mcast->events & IPOIB_MCAST_EV_RECHECK)
 		return false;
 	if (ipoib_mcast_until(mcast->retry_at + (reported ? IPOIB_ABSENT_REPORTED : 0)))
 		return true;
@@ -160,10 +160,11 @@ static enum ipoib_stat ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
 	/* Behind those that wait. */
 	if (!skb_queue_empty(&mcast->queue))
 		return IPOIB_TX_QUEUE_FULL;
-	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast) ||
-	    !READ_ONCE(mcast->settled))
+	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast))
 		return IPOIB_TX_TO_BROADCAST;
 	absent = ipoib_mcast_send_is_absent(mcast);
+	if (!READ_ONCE(mcast->settled))
+		return IPOIB_TX_TO_BROADCAST;
 	if ((absent || mcast->parked) && ipoib_mcast_send_is_for_routers(skb)) {
 		*ah = ipoib_mcast_send_routers_ah(mcast->priv, mcast->mgid);
 		return *ah ? IPOIB_TX_TO_ROUTERS : IPOIB_TX_TO_BROADCAST;
