@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The groups of an interface: which there are, their users, events and states, and the
- * frames that wait for them.
+ * The groups of an interface: which there are, their users, events, states and values.
  *
  * A group exists here because the stack listens to it (JoinState FullMember),
  * because multicast is routed (NonMember), or because frames are sent to it
@@ -404,4 +403,68 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 	spin_unlock_bh(&priv->mcast.lock);
 	trace_ipoib_mcast(priv->netdev, mcast->mgid.raw,
 			  ipoib_mcast_state_names[state], mcast->status);
+}
+
+/* ---- values ---- */
+
+static const char * const ipoib_check_text[] = {
+	[IPOIB_CHECK_OK]	 = "",
+	[IPOIB_CHECK_NO_SM]	 = "no subnet manager is known",
+	[IPOIB_CHECK_NO_ANSWER]	 = "the SA does not answer",
+	[IPOIB_CHECK_MISSING]	 = "there is no such group",
+	[IPOIB_CHECK_PKEY]	 = "the group has another P_Key",
+	[IPOIB_CHECK_QKEY]	 = "the group has not the Q_Key of the link",
+	[IPOIB_CHECK_MTU]	 = "the group has not the MTU of the link",
+	[IPOIB_CHECK_PORT_MTU]	 = "the MTU of the group is too big for the port",
+	[IPOIB_CHECK_SL]	 = "the group has not the SL of the link",
+	[IPOIB_CHECK_HOPS]	 = "the group has not the hop limit of the link",
+	[IPOIB_CHECK_REFUSED]	 = "the SA refuses",
+	[IPOIB_CHECK_LOCAL]	 = "the HCA refuses",
+};
+
+/**
+ * ipoib_mcast_check_text - describe why the last try to join failed
+ * @mcast: the group
+ *
+ * Return: static string
+ */
+const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast)
+{
+	return ipoib_check_text[READ_ONCE(mcast->reason)];
+}
+
+/**
+ * ipoib_mcast_check_group - check whether a group fits the link
+ * @mcast: the group
+ * @rec: its record
+ *
+ * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those
+ * of the broadcast group (U55). A port that is no full member, and sends or routes
+ * only, takes SL and hop limit of the group, and can do with a greater MTU.
+ *
+ * Context: work of the group
+ * Return: the first value that does not fit
+ */
+enum ipoib_check ipoib_mcast_check_group(const struct ipoib_mcast *mcast,
+					 const struct ib_sa_mcmember_rec *rec)
+{
+	const struct ipoib_mcast *broadcast =
+		rcu_dereference_protected(mcast->priv->broadcast, true);
+	const struct ib_sa_mcmember_rec *link = mcast == broadcast ? rec : &broadcast->rec;
+	bool full = mcast->asked & IPOIB_JOIN_FULL;
+	struct ipoib_dev *priv = mcast->priv;
+
+	if ((be16_to_cpu(rec->pkey) | IPOIB_PKEY_FULL) != priv->pkey)
+		return IPOIB_CHECK_PKEY;
+	if (rec->qkey != link->qkey)
+		return IPOIB_CHECK_QKEY;
+	if (full && ipoib_mtu_from_ib(rec->mtu) > READ_ONCE(priv->port_mtu))
+		return IPOIB_CHECK_PORT_MTU;
+	if (full ? rec->mtu != link->mtu : rec->mtu < link->mtu)
+		return IPOIB_CHECK_MTU;
+	if (full && rec->sl != link->sl)
+		return IPOIB_CHECK_SL;
+	if (full && rec->hop_limit != link->hop_limit)
+		return IPOIB_CHECK_HOPS;
+	return IPOIB_CHECK_OK;
 }

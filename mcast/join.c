@@ -16,36 +16,10 @@
 
 #include "mcast/mcast.h"
 
-/* ---- why there is no membership ---- */
+/* ---- failures ---- */
 
 /* Failures from which it is logged that no SM is known: ib_sa looks for it, often for a moment. */
 #define IPOIB_CHECK_QUIET	5
-
-static const char * const ipoib_check_text[] = {
-	[IPOIB_CHECK_OK]	 = "",
-	[IPOIB_CHECK_NO_SM]	 = "no subnet manager is known",
-	[IPOIB_CHECK_NO_ANSWER]	 = "the SA does not answer",
-	[IPOIB_CHECK_MISSING]	 = "there is no such group",
-	[IPOIB_CHECK_PKEY]	 = "the group has another P_Key",
-	[IPOIB_CHECK_QKEY]	 = "the group has not the Q_Key of the link",
-	[IPOIB_CHECK_MTU]	 = "the group has not the MTU of the link",
-	[IPOIB_CHECK_PORT_MTU]	 = "the MTU of the group is too big for the port",
-	[IPOIB_CHECK_SL]	 = "the group has not the SL of the link",
-	[IPOIB_CHECK_HOPS]	 = "the group has not the hop limit of the link",
-	[IPOIB_CHECK_REFUSED]	 = "the SA refuses",
-	[IPOIB_CHECK_LOCAL]	 = "the HCA refuses",
-};
-
-/**
- * ipoib_mcast_check_text - describe why the last try to join failed
- * @mcast: the group
- *
- * Return: static string
- */
-const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast)
-{
-	return ipoib_check_text[READ_ONCE(mcast->reason)];
-}
 
 /* The same failure of a group is logged only once (U58). */
 static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, int err)
@@ -59,9 +33,8 @@ static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, i
 	if (mcast->logged == mcast->reason)
 		return;
 	mcast->logged = mcast->reason;
-	netdev_warn(priv->netdev,
-		    "%smulticast %s failed for %pI6, status %d: %s\n", kind,
-		    what, mcast->mgid.raw, err, ipoib_mcast_check_text(mcast));
+	netdev_warn(priv->netdev, "%smulticast %s failed for %pI6, status %d: %s\n", kind, what,
+		    mcast->mgid.raw, err, ipoib_mcast_check_text(mcast));
 }
 
 /* Only the administrator mends a group that does not fit, or makes room in an HCA. */
@@ -82,40 +55,10 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_backoff_spread(pause));
 }
 
-/*
- * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those
- * of the broadcast group (U55). A port that is no full member, and sends or routes
- * only, takes SL and hop limit of the group, and can do with a greater MTU.
- */
-static enum ipoib_check ipoib_mcast_check_group(struct ipoib_mcast *mcast,
-						const struct ib_sa_mcmember_rec *rec)
-{
-	const struct ipoib_mcast *broadcast =
-		rcu_dereference_protected(mcast->priv->broadcast, true);
-	const struct ib_sa_mcmember_rec *link = mcast == broadcast ? rec : &broadcast->rec;
-	bool full = mcast->asked & IPOIB_JOIN_FULL;
-	struct ipoib_dev *priv = mcast->priv;
-
-	if ((be16_to_cpu(rec->pkey) | IPOIB_PKEY_FULL) != priv->pkey)
-		return IPOIB_CHECK_PKEY;
-	if (rec->qkey != link->qkey)
-		return IPOIB_CHECK_QKEY;
-	if (full && ipoib_mtu_from_ib(rec->mtu) > READ_ONCE(priv->port_mtu))
-		return IPOIB_CHECK_PORT_MTU;
-	if (full ? rec->mtu != link->mtu : rec->mtu < link->mtu)
-		return IPOIB_CHECK_MTU;
-	if (full && rec->sl != link->sl)
-		return IPOIB_CHECK_SL;
-	if (full && rec->hop_limit != link->hop_limit)
-		return IPOIB_CHECK_HOPS;
-	return IPOIB_CHECK_OK;
-}
-
 /* ---- the membership ---- */
 
 /* How long the fabric may take to forward for a group. */
 #define IPOIB_SETTLE		(HZ / 4)
-
 /* How long listeners may take to register with a new SM. */
 #define IPOIB_GRACE		(2 * HZ)
 /* The longest recheck interval of a membership, and half as much; so much later with reports. */
@@ -179,8 +122,6 @@ static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 		WRITE_ONCE(mcast->settled, true);
 }
 
-/* ---- to have joined ---- */
-
 /* Frames go by the broadcast group for so many jiffies. That group goes by itself. */
 static void ipoib_mcast_member_unsettle(struct ipoib_mcast *mcast, unsigned long delay)
 {
@@ -188,10 +129,12 @@ static void ipoib_mcast_member_unsettle(struct ipoib_mcast *mcast, unsigned long
 	WRITE_ONCE(mcast->settled, ipoib_mcast_group_is_broadcast(mcast));
 }
 
-/* The port has become a member with JoinState @state, as @rec says. */
-static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
-				   struct ib_sa_mcmember_rec *rec, u8 state)
+/* The SA has made the port a member with JoinState @state of the group of @rec: use that. */
+static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
+						struct ib_sa_mcmember_rec *rec, u8 state,
+						int *err)
 {
+	enum ipoib_check reason = ipoib_mcast_check_group(mcast, rec);
 	bool moves = !mcast->held || mcast->rec.mlid != rec->mlid || !mcast->settled;
 	bool receives = state & IPOIB_JOIN_RECEIVES;
 	int mtu = ipoib_mtu_from_ib(rec->mtu);
@@ -200,30 +143,33 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	bool rekeyed = priv->rn && mcast->rec.qkey != rec->qkey;
 	struct rdma_ah_attr attr;
 	struct ipoib_ah *ah;
-	int err;
 
+	*err = -EINVAL;
+	if (reason)
+		return reason;
 	/* The link takes MTU and Q_Key of the broadcast group (U18, U28, U40). */
 	if (ipoib_mcast_group_is_broadcast(mcast)) {
 		if (mtu < IPOIB_MTU_MIN)
-			return -EMSGSIZE;
+			return IPOIB_CHECK_MTU;
 		WRITE_ONCE(priv->mcast_mtu, mtu);
-		err = ipoib_ud_set_qkey(priv, be32_to_cpu(rec->qkey));
-		if (err)
-			return err;
+		*err = ipoib_ud_set_qkey(priv, be32_to_cpu(rec->qkey));
+		if (*err)
+			return IPOIB_CHECK_LOCAL;
 	}
-	err = priv->fabric->group_ah(priv, rec, &attr);
-	if (err)
-		return err;
+	*err = priv->fabric->group_ah(priv, rec, &attr);
+	if (*err)
+		return IPOIB_CHECK_LOCAL;
 	ah = ipoib_ah_create(priv, &attr);
-	if (IS_ERR(ah))
-		return PTR_ERR(ah);
+	*err = PTR_ERR_OR_ZERO(ah);
+	if (*err)
+		return IPOIB_CHECK_LOCAL;
 	if (!receives || mcast->rec.mlid != rec->mlid || rekeyed)
 		ipoib_mcast_member_detach(mcast);
 	if (receives && !mcast->attached)
-		err = ipoib_ud_attach(priv, &rec->mgid, be16_to_cpu(rec->mlid));
-	if (err) {
+		*err = ipoib_ud_attach(priv, &rec->mgid, be16_to_cpu(rec->mlid));
+	if (*err) {
 		ipoib_ah_retire(priv, ah);
-		return err;
+		return IPOIB_CHECK_LOCAL;
 	}
 	mcast->attached = receives;
 	mcast->rec = *rec;
@@ -232,14 +178,12 @@ static int ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	if (moves)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
 	ipoib_mcast_member_publish(mcast, ah);
-	return 0;
+	return IPOIB_CHECK_OK;
 }
 
 /*
- * Of a group whose membership has gone switches may forward nothing any more, or
- * not to all: a new SM empties their tables, and fills them as nodes register
- * with it. All of them do so for the broadcast group first, and there the port is
- * again, so frames go that way until the group, too, has settled.
+ * A new SM empties the tables of switches, and fills them as nodes register, for the broadcast
+ * group first: frames to a group that is lost go that way until it, too, has settled.
  */
 static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 {
@@ -269,8 +213,6 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 	if (ipoib_mcast_group_is_broadcast(mcast))
 		ipoib_mcast_member_link_up(mcast->priv);
 }
-
-/* ---- not to have joined ---- */
 
 static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 {
@@ -342,8 +284,6 @@ static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/* ---- requests ---- */
-
 /*
  * Enter a state that makes a request, if the link and the limit of requests allow it. Else the
  * work runs again when they do. Other groups wait for the broadcast group, so that does not
@@ -383,12 +323,10 @@ static void ipoib_mcast_ask(struct ipoib_mcast *mcast)
 		err = ipoib_sa_query_group(priv, &mcast->mgid);
 	else
 		err = ipoib_sa_query_refresh(mcast);
-	/* Not a decision of the SA, whatever the error is. */
+	/* Not a decision of the SA. */
 	if (err)
 		ipoib_mcast_answer(mcast, -EIO);
 }
-
-/* ---- recheck ---- */
 
 /* Are all values that the address handle and the QP use the same? */
 static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
@@ -402,31 +340,6 @@ static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
 	       rec->traffic_class == mcast->rec.traffic_class &&
 	       rec->flow_label == mcast->rec.flow_label &&
 	       rec->hop_limit == mcast->rec.hop_limit;
-}
-
-/*
- * It is another group with the same MGID, and the SA has made the port a member of it.
- * Without memory for that the SA is asked again later.
- */
-static void ipoib_mcast_member_renew(struct ipoib_mcast *mcast)
-{
-	enum ipoib_check reason;
-	int err;
-
-	mcast->fresh.port_gid = mcast->rec.port_gid;
-	reason = ipoib_mcast_check_group(mcast, &mcast->fresh);
-	if (reason) {
-		ipoib_mcast_member_failed(mcast, reason, -EINVAL);
-		return;
-	}
-	err = ipoib_mcast_member_take(mcast, &mcast->fresh, mcast->held);
-	if (!err) {
-		ipoib_mcast_member_set_joined(mcast);
-		return;
-	}
-	mcast->reason = IPOIB_CHECK_LOCAL;
-	ipoib_mcast_check_log(mcast, "renewal", err);
-	ipoib_mcast_member_check_later(mcast);
 }
 
 /* ---- the steps ---- */
@@ -449,12 +362,7 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 	if (err)
 		reason = err == -EAGAIN ? IPOIB_CHECK_NO_SM : IPOIB_CHECK_NO_ANSWER;
 	else
-		reason = ipoib_mcast_check_group(mcast, &mcast->joining->rec);
-	if (!reason) {
-		err = ipoib_mcast_member_take(mcast, &mcast->joining->rec, mcast->asked);
-		if (err)
-			reason = IPOIB_CHECK_LOCAL;
-	}
+		reason = ipoib_mcast_member_take(mcast, &mcast->joining->rec, mcast->asked, &err);
 	/* What was held is given back after the new one, or the new one. */
 	if (!reason)
 		swap(mcast->member, mcast->joining);
@@ -503,14 +411,26 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, u8 want, u8 event
 
 static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
-	int status = mcast->status;
+	int status = mcast->status, err;
+	enum ipoib_check reason;
 
 	if (!status && ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
 		/* The switches may have dropped the port meanwhile. */
 		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
 		ipoib_mcast_member_set_joined(mcast);
 	} else if (!status) {
-		ipoib_mcast_member_renew(mcast);
+		/* Another group with the same MGID: the SA has made the port a member of it. */
+		mcast->fresh.port_gid = mcast->rec.port_gid;
+		reason = ipoib_mcast_member_take(mcast, &mcast->fresh, mcast->held, &err);
+		if (!reason) {
+			ipoib_mcast_member_set_joined(mcast);
+		} else if (reason != IPOIB_CHECK_LOCAL) {
+			ipoib_mcast_member_failed(mcast, reason, err);
+		} else {
+			mcast->reason = reason;
+			ipoib_mcast_check_log(mcast, "renewal", err);
+			ipoib_mcast_member_check_later(mcast);
+		}
 	} else if (ipoib_sa_is_silent(status) || status == -EPROTO) {
 		/* The log is for what changes (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
@@ -525,10 +445,7 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 	}
 }
 
-/*
- * A new listener does not wait for the sender's retry. A group that is missing is not asked for
- * without a frame or a report.
- */
+/* A new JoinState does not wait. A missing group is joined again for a frame or a report. */
 static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	bool due = mcast->state != IPOIB_MCAST_ABSENT || events & IPOIB_MCAST_EV_RECHECK;
@@ -563,7 +480,6 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 	/* After this neither an answer nor a credit comes. */
 	ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
-	/* There may be a user again. */
 	stays = ipoib_mcast_is_open(priv) && mcast->users;
 	mcast->retry_at = jiffies;
 	if (stays)
@@ -582,19 +498,15 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 }
 
 /*
- * Have a membership rechecked if that is due. A membership that does not keep its group
- * has to be rechecked from time to time: the group may have been deleted, or created anew. The
- * interval doubles with each recheck, to limit the load that all nodes together put on the SA.
- * With reports it is longer: a subscription may be silent. A group that is only sent to needs
- * no recheck before the next frame.
- *
- * Return: jiffies until the next recheck, or ULONG_MAX
+ * Have a membership that does not keep its group rechecked if that is due: the group may have been
+ * deleted, or made anew. The interval doubles, to limit the load on the SA; with reports it is
+ * longer, as a subscription may be silent. A group that is only sent to needs no recheck before
+ * the next frame. Returns jiffies until the next recheck, or ULONG_MAX.
  */
 static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
-	unsigned long delay, at;
-	bool reported;
+	unsigned long at;
 
 	if (!agent || mcast->state != IPOIB_MCAST_MEMBER ||
 	    mcast->events & (IPOIB_MCAST_EV_LOST | IPOIB_MCAST_EV_RECHECK) ||
@@ -602,12 +514,12 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 	    (mcast->users == IPOIB_USER_SEND &&
 	     time_before_eq(READ_ONCE(mcast->used), mcast->retry_at)))
 		return ULONG_MAX;
-	reported = ipoib_sa_notice_on(agent);
 	at = mcast->retry_at + mcast->recheck_interval;
-	delay = ipoib_mcast_until(at + (reported ? IPOIB_RECHECK_REPORTED : 0));
+	if (ipoib_sa_notice_on(agent))
+		at += IPOIB_RECHECK_REPORTED;
 	/* Reports may stop without notification. */
-	if (delay)
-		return min(delay, IPOIB_MCAST_RECHECK_MIN + 0ul);
+	if (ipoib_mcast_until(at))
+		return min(ipoib_mcast_until(at), IPOIB_MCAST_RECHECK_MIN + 0ul);
 	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	mcast->recheck_interval = ipoib_backoff_spread(min(mcast->recheck_interval * 2,
 							   IPOIB_MCAST_RECHECK_MAX + 0ul));
@@ -616,12 +528,11 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 
 /*
  * Have the work run again when something is due, unless it is queued already. @tried: the step
- * has seen that &ipoib_mcast.retry_at has come. If it did nothing, an event ends what stands
- * in the way.
+ * found that &ipoib_mcast.retry_at has come. If it did nothing it waits for an event.
  */
 static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 {
-	unsigned long delay, left;
+	unsigned long left = ipoib_mcast_until(mcast->retry_at), delay;
 
 	lockdep_assert_held(&mcast->priv->mcast.lock);
 	/* A sender that has stopped is forgotten (A29). */
@@ -630,7 +541,6 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 	/* Without users it is queued already. */
 	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
 		return;
-	left = ipoib_mcast_until(mcast->retry_at);
 	delay = min(ipoib_mcast_group_sample(mcast), ipoib_mcast_schedule_recheck(mcast));
 	if (!mcast->settled && !ipoib_mcast_until(mcast->settled_at))
 		WRITE_ONCE(mcast->settled, true);
@@ -640,31 +550,27 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 		delay = min(delay, ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED));
 	if (ipoib_mcast_group_is_pending(mcast) && !skb_queue_empty(&mcast->queue))
 		delay = min(delay, ipoib_mcast_until(mcast->asked_at + IPOIB_MCAST_PATIENCE));
-	if (!tried)
+	if (left || !tried)
 		delay = min(delay, left);
 	if (delay != ULONG_MAX)
 		queue_delayed_work(mcast->priv->wq, &mcast->work, delay);
 }
 
 /**
- * ipoib_mcast_work - do the next thing for a group
+ * ipoib_mcast_work - do the next step of a group
  * @work: &ipoib_mcast.work
- *
- * A state that does not wait for an answer is looked at once more after it was entered.
  */
 void ipoib_mcast_work(struct work_struct *work)
 {
 	struct ipoib_mcast *mcast = container_of(to_delayed_work(work), struct ipoib_mcast, work);
 	enum ipoib_mcast_state state = mcast->state;
 	struct ipoib_dev *priv = mcast->priv;
-	unsigned long retry_at;
 	u8 want, events;
 	bool due;
 
 	spin_lock_bh(&priv->mcast.lock);
 	want = ipoib_mcast_is_open(priv) ? ipoib_mcast_group_want(mcast) : 0;
 	events = mcast->events;
-	retry_at = mcast->retry_at;
 	due = ipoib_mcast_is_time(mcast);
 	spin_unlock_bh(&priv->mcast.lock);
 	if (!want) {
@@ -685,8 +591,9 @@ void ipoib_mcast_work(struct work_struct *work)
 	    !delayed_work_pending(&mcast->work))
 		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
+	/* Events may have come before the state was entered. */
 	if (mcast->state != state && !ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, 0);
-	ipoib_mcast_rearm(mcast, due && mcast->retry_at == retry_at);
+	ipoib_mcast_rearm(mcast, due);
 	spin_unlock_bh(&priv->mcast.lock);
 }

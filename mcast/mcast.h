@@ -6,7 +6,7 @@
  *	mcast/interest.c	groups that the stack listens to, or that are routed
  *	mcast/join.c		the work of a group: join, check, leave
  *	mcast/xmit.c		frames to groups
- *	mcast/group.c		the table of groups, their users, events and states
+ *	mcast/group.c		the table of groups, their users, events, states and values
  */
 #ifndef IPOIB_MCAST_MCAST_H
 #define IPOIB_MCAST_MCAST_H
@@ -177,6 +177,9 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
 unsigned long ipoib_mcast_group_sample(struct ipoib_mcast *mcast);
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state);
+const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
+enum ipoib_check ipoib_mcast_check_group(const struct ipoib_mcast *mcast,
+					 const struct ib_sa_mcmember_rec *rec);
 
 /* mcast/interest.c */
 void ipoib_mcast_interest_work(struct work_struct *work);
@@ -186,7 +189,6 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid);
 
 /* mcast/join.c */
 void ipoib_mcast_work(struct work_struct *work);
-const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast);
 
 /* mcast/xmit.c */
 void ipoib_mcast_group_send(struct ipoib_mcast *mcast);
