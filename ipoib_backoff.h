@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Pauses between tries that fail.
+ * Pauses after failures
  */
 #ifndef IPOIB_BACKOFF_H
 #define IPOIB_BACKOFF_H
@@ -9,12 +9,12 @@
 #include <linux/minmax.h>
 #include <linux/random.h>
 
-/* Jiffies: longest pause between tries. */
+/* Longest pause, in jiffies */
 #define IPOIB_BACKOFF_MAX	(60ul * HZ)
 
 /**
- * ipoib_backoff_fast - pause before a request that was not answered, or was refused for now
- * @failures: failures before this one
+ * ipoib_backoff_fast - pause after a request without an answer, or with a transient refusal
+ * @failures: earlier failures in a row
  *
  * Return: jiffies, 0.1 s doubled up to 8 s
  */
@@ -24,8 +24,8 @@ static inline unsigned long ipoib_backoff_fast(unsigned int failures)
 }
 
 /**
- * ipoib_backoff_slow - pause before a request whose failure only a new configuration ends
- * @failures: failures before this one
+ * ipoib_backoff_slow - pause after a failure that lasts until the configuration changes
+ * @failures: earlier failures in a row
  *
  * Return: jiffies, 0.5 s doubled up to 60 s
  */
@@ -35,9 +35,9 @@ static inline unsigned long ipoib_backoff_slow(unsigned int failures)
 }
 
 /**
- * ipoib_spread - a short time at random
+ * ipoib_spread - random delay
  *
- * Nodes spread over it what an event has them all do: a new SM is not asked by all at once.
+ * It distributes the requests of all nodes after an event such as a new SM.
  *
  * Return: jiffies, 50 ms at most
  */
@@ -47,10 +47,10 @@ static inline unsigned long ipoib_spread(void)
 }
 
 /**
- * ipoib_backoff_spread - a pause that differs from node to node
+ * ipoib_backoff_spread - lengthen a pause at random
  * @pause: the pause
  *
- * Return: up to half as much again
+ * Return: up to one and a half times @pause
  */
 static inline unsigned long ipoib_backoff_spread(unsigned long pause)
 {

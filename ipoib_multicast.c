@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Multicast groups, as the rest of the driver sees them: records that were read and what the
- * SA and the port report are posted to the groups here, whose works act on them
- * (mcast/join.c). All of them start and stop with the interface.
+ * Multicast groups: answers, and reports of the SA and the port, are noted here for the works of
+ * groups (mcast/join.c). Start and stop with the interface.
  */
 #include <linux/jiffies.h>
 #include <linux/seq_file.h>
@@ -25,9 +24,9 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 
 	spin_lock_bh(&priv->mcast.lock);
 	if (status == -ENETRESET) {
-		/* A question to the previous SM that ends now costs no pause. */
+		/* An outstanding question to the previous SM costs no pause. */
 		WRITE_ONCE(mcast->failures, 0);
-		/* All nodes have lost theirs: the link itself comes first. */
+		/* All nodes have lost their memberships; the link comes first. */
 		spread = ipoib_spread();
 		if (ipoib_mcast_group_is_broadcast(mcast))
 			spread /= 4;
@@ -41,11 +40,11 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 }
 
 /**
- * ipoib_mcast_record - the record of a group has been read
+ * ipoib_mcast_record - note the answer to a query or a recheck
  * @priv: the interface
- * @mgid: MGID of the group; it may be gone
+ * @mgid: MGID of the group, which may be gone
  * @status: 0 or negative error
- * @rec: the record, valid if @status is 0
+ * @rec: the record if @status is 0
  *
  * Context: any but hard interrupt
  */
@@ -66,7 +65,7 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/* Ask again at once for a group that there was not, or that was refused. */
+/* Join a missing or refused group again at once. */
 static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 {
 	WRITE_ONCE(mcast->failures, 0);
@@ -78,7 +77,7 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_rejoin - try again at once what has failed so far
+ * ipoib_mcast_rejoin - join all missing or refused groups again at once
  * @priv: the interface
  *
  * Context: any but hard interrupt
@@ -95,7 +94,7 @@ void ipoib_mcast_rejoin(struct ipoib_dev *priv)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/* When that is granted there is the group, whatever was reported before. */
+/* The group exists once the join is granted, whatever was reported before. */
 static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
 {
 	return mcast->state == IPOIB_MCAST_JOINING &&
@@ -103,9 +102,8 @@ static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
 }
 
 /*
- * The group may be new. A membership that does not keep its group may be one of the group
- * before. In state ASKING the SA may have said that there is no group before the report was
- * sent.
+ * The group may be new, and a membership that does not keep its group one of the previous group. In
+ * state ASKING the answer of the SA may be older than the report.
  */
 static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 {
@@ -119,7 +117,7 @@ static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_review - reports may have been missed
+ * ipoib_mcast_review - recheck groups, as reports may have been missed
  * @priv: the interface
  *
  * Context: any but hard interrupt
@@ -139,9 +137,9 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
  * ipoib_mcast_sm_changed - register the memberships with a new SM
  * @priv: the interface
  *
- * An SM that takes over should request reregistration, which ends in
- * ipoib_mcast_answer(); not all do. The memberships are set again, and stay in use
- * meanwhile. A group with a query to the previous SM under way follows its answer.
+ * An SM that takes over should request reregistration, which ends in ipoib_mcast_answer(), but not
+ * all do. Memberships are set again, and stay in use meanwhile. A group with a query to the
+ * previous SM follows after its answer.
  *
  * Context: any but hard interrupt
  */
@@ -155,7 +153,7 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		if (mcast->state != IPOIB_MCAST_MEMBER && !ipoib_mcast_group_is_busy(mcast->state))
 			continue;
-		/* A question to the previous SM that ends now costs no pause. */
+		/* An outstanding question to the previous SM costs no pause. */
 		WRITE_ONCE(mcast->failures, 0);
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 		mcast->retry_at = jiffies + ipoib_spread();
@@ -170,9 +168,9 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
  * @priv: the interface
  * @mgid: its MGID, of any link
  *
- * Frames that went to the routers now go to the group (U53). A membership that is held
- * is of the group before, whose end was not reported; it may have another MLID (A26).
- * Most reports are of groups that are of no interest here, and cost nothing more.
+ * Frames that went to the routers use the group now (U53). A present membership is one of the
+ * previous group, whose end was not reported, and may have another MLID (A26). Reports of unknown
+ * groups, which most are, cost a lookup.
  *
  * Context: any but hard interrupt
  */
@@ -196,9 +194,8 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv, const union ib_gid *mgid)
  * @priv: the interface
  * @mgid: its MGID, of any link
  *
- * A group that the administrator made is reported when its last member leaves,
- * and stays: so the membership is renewed before anything is dropped. If a join
- * is under way the group may have gone after the SA answered.
+ * A group that an administrator created is reported with its last member, and stays: so the
+ * membership is rechecked first. With a join under way the group may have gone after the answer.
  *
  * Context: any but hard interrupt
  */
@@ -217,15 +214,15 @@ void ipoib_mcast_group_deleted(struct ipoib_dev *priv, const union ib_gid *mgid)
 
 /* ---- debugfs ---- */
 
-/* Users of a group, by the IPOIB_USER_ bits: listener, router, sender. */
+/* Users of a group, by IPOIB_USER_ bits: listener, router, sender */
 static const char * const ipoib_mcg_users[] = {
 	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
 };
 
 /**
- * ipoib_mcast_show - print a group
- * @file: where to
- * @at: its place in &ipoib_groups.list
+ * ipoib_mcast_show - print a group, for debugfs
+ * @file: output
+ * @at: its entry of &ipoib_groups.list
  *
  * Context: &ipoib_groups.lock held
  * Return: 0
@@ -257,7 +254,7 @@ int ipoib_mcast_show(struct seq_file *file, void *at)
 /* ---- up and down ---- */
 
 /**
- * ipoib_mcast_start - join the broadcast group, and what the stack listens to
+ * ipoib_mcast_start - join the broadcast group and the groups of the stack
  * @priv: the interface, IPOIB_FLAG_UP set
  *
  * Context: RTNL held
@@ -267,7 +264,7 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	/* Its work, which would end it, waits for the lock until it has been published. */
+	/* The lock keeps its work from ending it before its publication. */
 	spin_lock_bh(&priv->mcast.lock);
 	mcast = ipoib_mcast_group_add(priv, priv->broadcast_mgid.raw, IPOIB_USER_LISTEN);
 	rcu_assign_pointer(priv->broadcast, mcast);
@@ -288,7 +285,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
 
-	/* After this no group is made. Each ends in its work, at once. */
+	/* No group is created after this. Each group ends in its work, at once. */
 	spin_lock_bh(&priv->mcast.lock);
 	ipoib_mcast_route_end(priv);
 	list_for_each_entry(mcast, &priv->mcast.list, list)
@@ -300,12 +297,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 	ipoib_sa_query_cancel(priv);
 }
 
-/**
- * ipoib_mcast_init - make the group table
- * @priv: the interface
- *
- * Return: 0 or -ENOMEM
- */
+/* Create the table of groups. Returns 0 or -ENOMEM. */
 int ipoib_mcast_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->mcast.lock);
@@ -314,10 +306,7 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	return rhashtable_init(&priv->mcast.table, &ipoib_mcast_params);
 }
 
-/**
- * ipoib_mcast_exit - free the empty group table
- * @priv: the interface, down
- */
+/* Free the table of groups, which is empty. */
 void ipoib_mcast_exit(struct ipoib_dev *priv)
 {
 	/* A change of the stack's list may have queued it after ipoib_mcast_stop(). */

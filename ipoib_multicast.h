@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The multicast groups of an interface, by MGID, as the rest of the driver sees them:
- * ipoib_multicast.c. What its files share is in mcast/mcast.h.
+ * Multicast groups of an interface, by MGID: their interface to the rest of the driver
+ * (ipoib_multicast.c). mcast/mcast.h is the private header.
  */
 #ifndef IPOIB_MULTICAST_H
 #define IPOIB_MULTICAST_H
@@ -19,29 +19,28 @@ struct ipoib_ah;
 struct ipoib_dev;
 struct ipoib_txq;
 
-/* Frames that may wait for a group. */
+/* Frames that may wait for a group */
 #define IPOIB_MCAST_QUEUE	16
-/* Frames of an interface that may wait for any group. */
+/* Frames of an interface that may wait for groups */
 #define IPOIB_MCAST_QUEUED	512
 /*
- * Groups of an interface; how many of them it may only send to; how many it may only
- * route, which are made by others. So there is always room for those it listens to.
+ * Groups of an interface, at most; of these, groups that are only sent to, and groups that are only
+ * routed, which other nodes create. So there is always room for groups with a listener here.
  */
 #define IPOIB_MCAST_MAX		6144
 #define IPOIB_MCAST_SEND_MAX	1024
 #define IPOIB_MCAST_ROUTE_MAX	4096
 
 /**
- * enum ipoib_mcast_state - where a group stands with the fabric
- * @IPOIB_MCAST_IDLE: not asked
- * @IPOIB_MCAST_JOINING: a join is under way; frames wait
- * @IPOIB_MCAST_ASKING: the record of the group is being read, because a join
- *	was refused; frames wait
+ * enum ipoib_mcast_state - state of a group
+ * @IPOIB_MCAST_IDLE: not joined yet
+ * @IPOIB_MCAST_JOINING: join under way; frames wait
+ * @IPOIB_MCAST_ASKING: the join was refused, query of the record under way; frames wait
  * @IPOIB_MCAST_MEMBER: joined
- * @IPOIB_MCAST_CHECKING: joined, and the record is being read anew
- * @IPOIB_MCAST_BACKOFF: refused or no answer, asked again at @retry_at
- * @IPOIB_MCAST_ABSENT: the group has no listener, here or elsewhere; asked
- *	again when the SA reports it, or by the first frame after @retry_at
+ * @IPOIB_MCAST_CHECKING: joined, recheck under way
+ * @IPOIB_MCAST_BACKOFF: refused or no answer; next join at @retry_at
+ * @IPOIB_MCAST_ABSENT: the group does not exist, so it has no listener; next join after a report of
+ *	the SA, or with the first frame after @retry_at
  * @IPOIB_NR_MCAST_STATES: number of states
  */
 enum ipoib_mcast_state {
@@ -55,75 +54,71 @@ enum ipoib_mcast_state {
 	IPOIB_NR_MCAST_STATES,
 };
 
-/* Users of a group: bits of &ipoib_mcast.users. */
+/* Users of a group: bits of &ipoib_mcast.users */
 #define IPOIB_USER_LISTEN	BIT(0)	/* the stack listens to it */
 #define IPOIB_USER_ROUTE	BIT(1)	/* multicast is routed */
 #define IPOIB_USER_SEND		BIT(2)	/* frames are sent to it */
 
-/* JoinState bits, IBTA 15.2.5.17. */
+/* JoinState bits, IBTA 15.2.5.17 */
 #define IPOIB_JOIN_FULL		BIT(FULLMEMBER_JOIN)
 #define IPOIB_JOIN_NON		BIT(NONMEMBER_JOIN)
 #define IPOIB_JOIN_SEND		BIT(SENDONLY_NONMEBER_JOIN)
-/* Those whose members receive. */
+/* JoinStates that receive */
 #define IPOIB_JOIN_RECEIVES	(IPOIB_JOIN_FULL | IPOIB_JOIN_NON)
 
 /*
- * Events of a group: bits of &ipoib_mcast.events. A membership is rechecked by SubnAdmSet of
- * what is held: the record alone does not show whether the port is still a member
- * (RFC 4392 section 4.2.3).
+ * Events of a group: bits of &ipoib_mcast.events. A recheck is a SubnAdmSet of the membership: a
+ * record alone does not show whether the port is still a member (RFC 4392 section 4.2.3).
  */
-#define IPOIB_MCAST_EV_ANSWER	BIT(0)	/* to a join: @status; to a Get or Set: @fresh, too */
-#define IPOIB_MCAST_EV_LOST	BIT(1)	/* the membership has gone (SM change, port down, …) */
-#define IPOIB_MCAST_EV_RECHECK	BIT(2)	/* the SA may not have the group or the member any more */
+#define IPOIB_MCAST_EV_ANSWER	BIT(0)	/* of a join: @status; of a Get or Set: @fresh, too */
+#define IPOIB_MCAST_EV_LOST	BIT(1)	/* the membership is lost (SM change, port down, …) */
+#define IPOIB_MCAST_EV_RECHECK	BIT(2)	/* the SA may have lost the group or the member */
 
-/* Bits of &ipoib_groups.routes. */
+/* Bits of &ipoib_groups.routes */
 #define IPOIB_ROUTES_ON		BIT(0)	/* multicast is routed */
-#define IPOIB_ROUTES_DUE	BIT(1)	/* the groups of the link have to be listed */
-#define IPOIB_ROUTES_ASKED	BIT(2)	/* they are being listed */
+#define IPOIB_ROUTES_DUE	BIT(1)	/* list the groups of the link */
+#define IPOIB_ROUTES_ASKED	BIT(2)	/* the list is under way */
 
 /**
  * struct ipoib_mcast - a multicast group
  * @node: in &ipoib_groups.table
  * @mgid: key
- * @ah: published address handle
- * @settled: the fabric forwards for the group; false: frames go by the broadcast group, until
- *	@settled_at. Written by works of groups, as that is
- * @used: jiffies, with a resolution of a second, of the last frame sent
+ * @ah: address handle
+ * @settled: the fabric forwards for the group; if false, frames use the broadcast group, until
+ *	@settled_at. Both written by works of groups
+ * @used: jiffies, in steps of a second, of the last frame sent
  * @priv: the interface
  * @list: in &ipoib_groups.list, under mcast.lock
- * @work: on the ordered &ipoib_dev.wq; it alone changes @state, joins, leaves and frees
+ * @work: on the ordered &ipoib_dev.wq; alone changes @state, joins, leaves and frees
  * @state: under mcast.lock
- * @users: IPOIB_USER_ bits, under mcast.lock; without any the group is left
- * @parked: it was missing: frames for routers do not wait; under mcast.lock
- * @named: those of @users whose lists have named it, or reports, since the list was last
- *	gone through; under mcast.lock
+ * @users: IPOIB_USER_ bits, under mcast.lock; without users the group is left
+ * @parked: the group was missing, so frames for routers do not wait; under mcast.lock
+ * @named: users whose lists, or reports, had the group since the last sweep of the list; under
+ *	mcast.lock
  * @events: IPOIB_MCAST_EV_ bits, set and consumed under mcast.lock
  * @status: 0 or negative error of the last answer; there is one question at a time
- * @queue: frames that wait, whole with their &struct ipoib_header; under
- *	mcast.lock
- * @settled_at: jiffies: when @settled is to be set
+ * @queue: waiting frames, with their &struct ipoib_header; under mcast.lock
+ * @settled_at: jiffies: time to set @settled
  * @created: jiffies
- * @asked_at: jiffies: when the fabric was asked last, or was to be
- * @retry_at: jiffies: when to ask again in IPOIB_MCAST_BACKOFF and
- *	IPOIB_MCAST_ABSENT, and after an invalidation, or to recheck a member; of
- *	a member that needs no recheck: since when it is known to be valid. Missing groups
- *	and members that the SA reports are asked for later
- * @recheck_interval: jiffies after which a membership that does not keep its group
- *	is set again; until then it is assumed valid
- * @sample_at: jiffies: time of the next sample, of a group that is only sent to
- * @samples: how many samples in a row have found frames. With IPOIB_MCAST_SAMPLES the group is
- *	monitored: the port subscribes to the SA's reports. Under mcast.lock
- * @failures: in a row, of joins and rechecks: to be missing is one, too
- * @reason: why the last try failed, enum ipoib_check (mcast/mcast.h)
- * @logged: reason last logged, so that each is logged once
- * @held: JoinState held, 0 if none; work only, as all below
- * @asked: JoinState asked for by @joining
+ * @asked_at: jiffies of the last request, or of its begin
+ * @retry_at: jiffies: next request in IPOIB_MCAST_BACKOFF and IPOIB_MCAST_ABSENT, or recheck of a
+ *	member; of a member without rechecks the time of its last confirmation. With reports of the
+ *	SA missing groups and members are checked later
+ * @recheck_interval: jiffies between rechecks of a membership that does not keep its group
+ * @sample_at: jiffies of the next sample, of a group that is only sent to
+ * @samples: samples with frames in a row. IPOIB_MCAST_SAMPLES of them make the group monitored: the
+ *	port subscribes to reports of the SA. Under mcast.lock
+ * @failures: failed joins and rechecks in a row; a missing group counts as failure
+ * @reason: reason of the last failure, enum ipoib_check (mcast/mcast.h)
+ * @logged: last reason in the log, which is not repeated
+ * @held: JoinState held, or 0; work only, as all below
+ * @asked: JoinState requested by @joining
  * @member: handle of the membership held
  * @joining: handle of the join under way
  * @rec: record of the group, valid if @held
- * @fresh: record last read, under mcast.lock
- * @attached: the QP takes frames of the group
- * @credit: a query for the group counts against the limit
+ * @fresh: last record read, under mcast.lock
+ * @attached: the QP is attached to the group
+ * @credit: counts a query in the limit
  * @rcu: frees it
  */
 struct ipoib_mcast {
@@ -171,31 +166,30 @@ struct ipoib_mcast {
 struct ipoib_groups {
 	/** @table: &struct ipoib_mcast by MGID, read under RCU */
 	struct rhashtable table;
-	/** @lock: protects all that follows, the state of the groups and their queues */
+	/** @lock: protects the fields below, the state of the groups and their queues */
 	spinlock_t lock;
 	/** @list: all groups */
 	struct list_head list;
-	/** @cap_logged: it was logged that there are too many groups */
+	/** @cap_logged: too many groups were logged */
 	bool cap_logged;
-	/** @umcast: leave groups alone that user space has joined on this port */
+	/** @umcast: leave out groups that user space has joined on this port */
 	bool umcast;
 	/** @ngroups: length of @list */
 	unsigned int ngroups;
-	/** @nsend: those of them that are only sent to */
+	/** @nsend: groups that are only sent to */
 	unsigned int nsend;
-	/** @nroute: those that are routed, and not listened to */
+	/** @nroute: groups that are routed, and not listened to */
 	unsigned int nroute;
-	/** @nqueued: frames that wait for groups */
+	/** @nqueued: waiting frames */
 	unsigned int nqueued;
 	/** @routes: IPOIB_ROUTES_ bits */
 	u8 routes;
-	/** @routes_at: jiffies: when to list them again if the SA reports nothing */
+	/** @routes_at: jiffies of the next list without a report of the SA */
 	unsigned long routes_at;
-	/** @routes_failures: of lists in a row; the first is logged */
+	/** @routes_failures: failed lists in a row; the first is logged */
 	unsigned int routes_failures;
 	/**
-	 * @work: listeners and the list of groups to route; on the ordered &ipoib_dev.wq, as
-	 * the works of groups
+	 * @work: listeners, and groups to route; on the ordered &ipoib_dev.wq, as works of groups
 	 */
 	struct delayed_work work;
 };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The groups of an interface: which there are, their users, events, states and values.
+ * Table of the groups of an interface, and their users, events, states and values.
  *
- * A group exists here because the stack listens to it (JoinState FullMember),
- * because multicast is routed (NonMember), or because frames are sent to it
- * (SendOnlyNonMember). Any context may note that it needs a group; a group
- * without users is removed by its own work.
+ * A group has users: the stack listens to it (JoinState FullMember), multicast is routed
+ * (NonMember), or frames are sent to it (SendOnlyNonMember). Any context may add a user; the work
+ * of a group removes it without users.
  */
 #include <linux/jiffies.h>
 #include <linux/slab.h>
@@ -23,24 +22,19 @@ const char * const ipoib_mcast_state_names[IPOIB_NR_MCAST_STATES] = {
 	[IPOIB_MCAST_ABSENT]	= "absent",
 };
 
-/**
- * ipoib_mcast_group_is_broadcast - whether a group is the broadcast group
- * @mcast: the group
- *
- * Return: true if it is
- */
+/* True for the broadcast group */
 bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast)
 {
 	return rcu_access_pointer(mcast->priv->broadcast) == mcast;
 }
 
-/* ---- users of a group ---- */
+/* ---- users ---- */
 
 /**
- * ipoib_mcast_group_want - JoinState that the users of a group add up to
+ * ipoib_mcast_group_want - JoinState for the users of a group
  * @mcast: the group
  *
- * Each of them allows to send; the first two allow to receive.
+ * Each JoinState allows sending; FullMember and NonMember allow receiving.
  *
  * Return: JoinState, 0 without users
  */
@@ -55,7 +49,7 @@ u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast)
 	return users ? IPOIB_JOIN_SEND : 0;
 }
 
-/* Samples in a row that have found frames: with IPOIB_MCAST_SAMPLES the group is monitored. */
+/* Set the number of samples with frames in a row: IPOIB_MCAST_SAMPLES make a group monitored. */
 static void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples)
 {
 	bool was = mcast->samples == IPOIB_MCAST_SAMPLES, is = samples == IPOIB_MCAST_SAMPLES;
@@ -66,10 +60,10 @@ static void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples)
 }
 
 /**
- * ipoib_mcast_group_sample - sample whether frames are sent to a group without another use here
+ * ipoib_mcast_group_sample - sample the frames to a group that is only sent to
  * @mcast: the group
  *
- * RFC 4391 section 10: a sender monitors that group by the SA's reports (U52).
+ * RFC 4391 section 10: a sender monitors the group by reports of the SA (U52).
  *
  * Context: mcast.lock held
  * Return: jiffies until the next sample, or ULONG_MAX
@@ -97,7 +91,7 @@ static bool ipoib_mcast_group_only_routes(u8 users)
 	return users & IPOIB_USER_ROUTE && !(users & IPOIB_USER_LISTEN);
 }
 
-/* Each change is followed by the work, which leaves a group without users. */
+/* The work follows, and leaves a group without users. */
 static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -116,11 +110,11 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 }
 
 /**
- * ipoib_mcast_group_drop_user - a user does not need a group any more
- * @mcast: the group; left by the work if it has no other user
+ * ipoib_mcast_group_drop_user - remove a user of a group
+ * @mcast: the group; left by the work without other users
  * @user: IPOIB_USER_ bit
  *
- * What has been sent to recently is a sender's from then on (A31, A33).
+ * A group with recent frames becomes one of a sender (A31, A33).
  *
  * Context: mcast.lock held
  */
@@ -133,19 +127,13 @@ void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user)
 	ipoib_mcast_group_set_users(mcast, users);
 }
 
-/**
- * ipoib_mcast_group_is_unused - whether nothing has been sent to a group for long
- * @mcast: the group
- *
- * Context: any
- * Return: true if so
- */
+/* True if no frame was sent to the group for IPOIB_SEND_UNUSED */
 bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
 {
 	return !ipoib_mcast_until(READ_ONCE(mcast->used) + IPOIB_SEND_UNUSED);
 }
 
-/* ---- the table ---- */
+/* ---- table ---- */
 
 static void ipoib_mcast_group_granted(struct ipoib_credit *credit)
 {
@@ -153,13 +141,13 @@ static void ipoib_mcast_group_granted(struct ipoib_credit *credit)
 }
 
 /**
- * ipoib_mcast_group_add - make a group
+ * ipoib_mcast_group_add - create a group
  * @priv: the interface
- * @mgid: its MGID, which no other group has
+ * @mgid: its MGID, which is not in the table
  * @user: IPOIB_USER_ bit
  *
  * Context: mcast.lock held
- * Return: the group; NULL if there is no memory
+ * Return: the group; NULL without memory
  */
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid, u8 user)
 {
@@ -192,7 +180,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 }
 
 /**
- * ipoib_mcast_group_lookup - find a group
+ * ipoib_mcast_group_lookup - look a group up
  * @priv: the interface
  * @mgid: its MGID
  *
@@ -206,15 +194,15 @@ struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *m
 }
 
 /**
- * ipoib_mcast_group_get - find a group or make it, for a user
+ * ipoib_mcast_group_get - look a group up, or create it, for a user
  * @priv: the interface
  * @mgid: its MGID
- * @user: IPOIB_USER_ bit; a sender counts as one only if there is no other user
+ * @user: IPOIB_USER_ bit; a sender counts as user only without others
  *
- * Each refusal because there is no room is counted, and the first logged.
+ * Each refusal for lack of room is counted, and the first logged.
  *
  * Context: mcast.lock held
- * Return: the group; NULL if there is no memory, or no room for another one of @user
+ * Return: the group; NULL without memory, or without room for another group of @user
  */
 struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid, u8 user)
 {
@@ -247,9 +235,9 @@ refuse:
 }
 
 /**
- * ipoib_mcast_group_sweep - a list of groups has been gone through
+ * ipoib_mcast_group_sweep - end of a pass through a list: remove a user from groups not in the list
  * @priv: the interface
- * @user: IPOIB_USER_ bit of those that are in the list; other groups lose it
+ * @user: IPOIB_USER_ bit of the list
  *
  * Context: mcast.lock held
  */
@@ -266,8 +254,8 @@ void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user)
 }
 
 /**
- * ipoib_mcast_group_unlink - take a group out of the table
- * @mcast: the group; no callback and no credit is left that could queue its work
+ * ipoib_mcast_group_unlink - remove a group from the table
+ * @mcast: the group; no callback and no credit can queue its work any more
  *
  * Context: mcast.lock held; work of the group
  */
@@ -281,7 +269,7 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 	if (ipoib_mcast_group_is_broadcast(mcast))
 		RCU_INIT_POINTER(priv->broadcast, NULL);
 	ipoib_mcast_group_set_users(mcast, 0);
-	/* A group may have found no room. Nothing else reports that there is some. */
+	/* Retry groups that were refused for lack of room: no event reports room. */
 	if (priv->mcast.ngroups-- == IPOIB_MCAST_MAX)
 		ipoib_mcast_resync(priv);
 	if (priv->mcast.ngroups < IPOIB_MCAST_MAX / 2 &&
@@ -292,11 +280,11 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 /* ---- works and events ---- */
 
 /**
- * ipoib_mcast_resync - the stack's multicast list, a flag, or what is routed has changed
+ * ipoib_mcast_resync - queue the work that follows the stack's list, its flags and routing
  * @priv: the interface
  *
- * The work goes through the whole list: once for all changes within a tick. Little is queued once
- * the interface goes down, and that does nothing.
+ * The work walks the whole list: once for all changes within a tick. It does nothing once the
+ * interface goes down.
  *
  * Context: any
  */
@@ -306,12 +294,7 @@ void ipoib_mcast_resync(struct ipoib_dev *priv)
 		mod_delayed_work(priv->wq, &priv->mcast.work, 1);
 }
 
-/**
- * ipoib_mcast_queue - have the work of a group run
- * @mcast: the group
- *
- * Context: mcast.lock held, or limit.lock
- */
+/* Queue the work of a group. mcast.lock or limit.lock held */
 void ipoib_mcast_queue(struct ipoib_mcast *mcast)
 {
 	if (test_bit(IPOIB_FLAG_UP, &mcast->priv->flags))
@@ -319,7 +302,7 @@ void ipoib_mcast_queue(struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_post - have the work of a group act on events
+ * ipoib_mcast_post - note events for the work of a group
  * @mcast: the group
  * @events: IPOIB_MCAST_EV_ bits, or 0
  *
@@ -334,12 +317,7 @@ void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events)
 
 /* ---- states ---- */
 
-/**
- * ipoib_mcast_group_is_busy - whether the SA is being asked about a group
- * @state: state of the group
- *
- * Return: true if so
- */
+/* True in states with a request to the SA under way */
 bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
 {
 	return state == IPOIB_MCAST_JOINING || state == IPOIB_MCAST_ASKING ||
@@ -347,9 +325,8 @@ bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
 }
 
 /**
- * ipoib_mcast_group_is_pending - whether an answer about a group is to come
- * @mcast: the group; the SA is being asked, or is to be asked as soon as it can:
- *	when the broadcast group has been joined, and there is a credit
+ * ipoib_mcast_group_is_pending - check whether an answer for a group is expected
+ * @mcast: the group: a request is under way, or waits for the broadcast group or a credit
  *
  * Context: mcast.lock held, or work of the group
  * Return: true if so
@@ -362,11 +339,11 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_group_is_slow - frames have waited for an answer for long enough
+ * ipoib_mcast_group_is_slow - check whether frames have waited long enough
  * @mcast: the group
  *
  * Context: mcast.lock held, or work of the group
- * Return: true if they are not to wait any more
+ * Return: true after IPOIB_MCAST_PATIENCE
  */
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 {
@@ -375,10 +352,9 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_set_state - the next state of a group
+ * ipoib_mcast_set_state - change the state of a group
  * @mcast: the group
- * @state: the state; an answer belongs to the state that has asked. The request that a state
- *	makes settles the events before it
+ * @state: new state; clears the answer to the previous state, and events that its request covers
  *
  * Context: work of the group
  */
@@ -422,28 +398,23 @@ static const char * const ipoib_check_text[] = {
 	[IPOIB_CHECK_LOCAL]	 = "the HCA refuses",
 };
 
-/**
- * ipoib_mcast_check_text - describe why the last try to join failed
- * @mcast: the group
- *
- * Return: static string
- */
+/* Text for the reason of the last failure */
 const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast)
 {
 	return ipoib_check_text[READ_ONCE(mcast->reason)];
 }
 
 /**
- * ipoib_mcast_check_group - check whether a group fits the link
+ * ipoib_mcast_check_group - compare a group with the link
  * @mcast: the group
  * @rec: its record
  *
- * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those
- * of the broadcast group (U55). A port that is no full member, and sends or routes
- * only, takes SL and hop limit of the group, and can do with a greater MTU.
+ * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those of the broadcast
+ * group (U55). A port that is no full member, and only sends or routes, takes SL and hop limit of
+ * the group, and accepts a greater MTU.
  *
  * Context: work of the group
- * Return: the first value that does not fit
+ * Return: the first value that differs
  */
 enum ipoib_check ipoib_mcast_check_group(const struct ipoib_mcast *mcast,
 					 const struct ib_sa_mcmember_rec *rec)

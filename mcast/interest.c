@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Groups that this node receives: those that the stack listens to, and for multicast
- * routing all groups of the link.
+ * Groups that this node receives: groups that the stack listens to, and all groups of the link if
+ * multicast is routed.
  *
- * The groups that the stack listens to are its list of link-layer addresses, but
- * for those that are left to user space (umcast).
+ * The stack's list of link-layer addresses has the groups it listens to, except those left to user
+ * space (umcast).
  *
- * InfiniBand has no promiscuous reception of multicast. RFC 4391 section 11
- * has a router ask the SA for all groups, join those of the link as a NonMember,
- * and follow what the SA reports (U57, A25, A26). The stack asks for that with
- * IFF_ALLMULTI or IFF_PROMISC, which it sets for multicast interfaces of routing
- * daemons, too.
+ * InfiniBand has no promiscuous reception of multicast. By RFC 4391 section 11 a router asks the SA
+ * for all groups, joins the groups of the link as a NonMember, and follows the reports of the SA (U57,
+ * A25, A26). The stack requests that by IFF_ALLMULTI or IFF_PROMISC, which it sets for multicast
+ * interfaces of routing daemons, too.
  *
- * A NonMember receives and does not keep a group alive. When a group goes, so
- * does the interest in it; when the flag goes, all of it.
+ * A NonMember receives and does not keep a group alive. The user goes with the group, or with the
+ * flag.
  */
 #include <linux/jiffies.h>
 #include <linux/rculist.h>
@@ -22,14 +21,14 @@
 
 /* ---- routing ---- */
 
-/* How often the groups are listed: without reports, and with them so much later. */
+/* Interval of the list of groups without reports, and the addition with reports */
 #define IPOIB_ROUTES_POLL	(10 * HZ)
 #define IPOIB_ROUTES_REPORTED	(300 * HZ)
 
 /**
- * ipoib_mcast_route_due - list the groups of the link anew, if multicast is routed
+ * ipoib_mcast_route_due - list the groups of the link again, if multicast is routed
  * @priv: the interface
- * @delay: jiffies from now, or earlier if they are due already; 0 after an event
+ * @delay: jiffies from now, unless an earlier list is due; 0 after an event
  *
  * Context: mcast.lock held
  */
@@ -42,14 +41,14 @@ void ipoib_mcast_route_due(struct ipoib_dev *priv, unsigned long delay)
 		return;
 	groups->routes |= IPOIB_ROUTES_DUE;
 	groups->routes_at = jiffies + delay;
-	/* The next pause is short again; that one failed is kept, as it has been logged. */
+	/* The next pause is short again; 1 remembers that the failure is in the log. */
 	if (!delay && groups->routes_failures)
 		groups->routes_failures = 1;
 	ipoib_mcast_resync(priv);
 }
 
 /**
- * ipoib_mcast_route_want - join a group of the link, as multicast is routed
+ * ipoib_mcast_route_want - join a group of the link for routing
  * @priv: the interface
  * @mgid: its MGID
  *
@@ -61,18 +60,18 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 
 	mcast = ipoib_mcast_group_get(priv, mgid->raw, IPOIB_USER_ROUTE);
 	if (!mcast) {
-		/* No room, or just no memory. */
+		/* No room, or no memory for a moment */
 		ipoib_mcast_route_due(priv, ipoib_mcast_group_fits(priv, IPOIB_USER_ROUTE) ?
 					    HZ / 2 : IPOIB_ROUTES_POLL);
 		return;
 	}
-	/* It may have been made since the SA last said that there is none. */
+	/* The group may be newer than the last answer of the SA. */
 	if (ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
 /**
- * ipoib_mcast_route_listed - the SA has listed the groups of the link
+ * ipoib_mcast_route_listed - handle the list of groups of the link
  * @priv: the interface
  * @status: 0 or negative error
  * @mgids: MGIDs of groups of the partition
@@ -89,7 +88,7 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 	failures = priv->mcast.routes_failures;
 	priv->mcast.routes &= ~IPOIB_ROUTES_ASKED;
 	if (priv->mcast.routes & IPOIB_ROUTES_ON && status) {
-		/* It might go on like that: logged once (U58). */
+		/* Repeated failures are logged once (U58). */
 		ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
 		if (!failures)
 			netdev_warn(priv->netdev,
@@ -102,7 +101,9 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 		for (; n; n--, mgids++)
 			if (ipoib_mgid_on_link(mgids, &priv->broadcast_mgid))
 				ipoib_mcast_route_want(priv, mgids);
-		/* Others go, but for those reported since: the list may be older. */
+		/*
+		 * Remove groups that are neither listed nor reported since: the list may be older.
+		 */
 		ipoib_mcast_group_sweep(priv, IPOIB_USER_ROUTE);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
@@ -110,7 +111,7 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 }
 
 /**
- * ipoib_mcast_route_end - multicast is not routed any more
+ * ipoib_mcast_route_end - stop routing multicast
  * @priv: the interface
  *
  * Context: mcast.lock held
@@ -125,10 +126,10 @@ void ipoib_mcast_route_end(struct ipoib_dev *priv)
 }
 
 /*
- * Follow the flags, and ask for the groups of the link if it is time to. There is one list at
- * a time: of two the first would be older than what has been reported before the second.
+ * Follow the flags, and request the list of groups when it is due. A single list is under way at a
+ * time, as an older list must not undo reports before a newer one.
  *
- * Return: jiffies until this is to be called again, or ULONG_MAX
+ * Returns the jiffies until the next call, or ULONG_MAX.
  */
 static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 {
@@ -177,7 +178,7 @@ unlock:
 
 /* ---- listening ---- */
 
-/* How often groups that belong to user space are checked. */
+/* Interval of checks of groups that belong to user space */
 #define IPOIB_FOREIGN_POLL	HZ
 
 /* ib_sa has one membership for all interfaces of the port. */
@@ -199,13 +200,13 @@ static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv, const union ib_
 }
 
 /*
- * One address of the stack's list, if it has scope and P_Key of the link. Returns jiffies
- * after which to look at it again, or ULONG_MAX.
+ * Add a group for an address of the stack's list, if it has scope and P_Key of the link. Returns
+ * the jiffies until the next check, or ULONG_MAX.
  *
- * umcast: a group that user space receives by on this port is its own, whatever the
- * interface sends to it. On RoCE, where there is no SA, what user space has joined is not
- * known; nor is it of a group that another interface of the port listens to. A group that
- * an interface has just left may seem to be such a group for a moment.
+ * umcast: a group by which user space receives on this port is left out, whatever the interface
+ * sends to it. Memberships of user space are unknown on RoCE, without SA, and for a group that
+ * another interface of the port listens to. A group that an interface has just left may look like
+ * one of user space for a moment.
  */
 static unsigned long ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *lladdr)
 {
@@ -224,17 +225,16 @@ static unsigned long ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *ll
 	if (ipoib_mcast_group_get(priv, mgid.raw, IPOIB_USER_LISTEN))
 		return ULONG_MAX;
 	ipoib_stat_add(priv, IPOIB_MCAST_FAILED, 1);
-	/* No memory, or no room: then the next group that goes has the list gone through. */
+	/* No memory, or no room: the end of another group starts the next pass. */
 	return priv->mcast.ngroups < IPOIB_MCAST_MAX ? HZ / 10 : ULONG_MAX;
 }
 
 /**
- * ipoib_mcast_interest_work - follow what the stack listens to, and the groups to route
+ * ipoib_mcast_interest_work - follow the stack's list, and the groups to route
  * @work: &ipoib_groups.work
  *
- * Each run follows the stack's list, and its flags (U54, U56). No event comes when user space
- * leaves a group that was left to it, nor when ib_sa has left one for this interface: both
- * are polled.
+ * Each run follows the stack's list and flags (U54, U56). There is no event when user space leaves
+ * a group, or when ib_sa has left one for this interface: both are polled.
  */
 void ipoib_mcast_interest_work(struct work_struct *work)
 {
@@ -259,9 +259,9 @@ void ipoib_mcast_interest_work(struct work_struct *work)
 }
 
 /**
- * ipoib_mcast_set_umcast - leave groups to user space that it has joined
+ * ipoib_mcast_set_umcast - leave groups that user space has joined to user space
  * @priv: the interface
- * @umcast: whether to
+ * @umcast: new setting
  *
  * Context: any but hard interrupt
  */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The membership in one group: join, recheck, leave, by the work of the group, one step at a time;
- * see the drawing in design.rst. Users and events are noted under mcast.lock from any context;
- * the work acts on them with no lock held.
+ * Membership in a group: join, recheck, leave, by the work of the group, step by step; see the
+ * drawing in design.rst. Any context notes users and events under mcast.lock; the work handles them
+ * without a lock.
  *
- * The broadcast group is joined first. It gives the link its MTU, Q_Key and SL, the driver never
- * creates it (RFC 4391 section 5), and other groups are created like it. A new membership, after
- * a loss or with another JoinState, replaces the one that is held when it is granted.
+ * The broadcast group is joined first. It gives the link its MTU, Q_Key and SL; the driver never
+ * creates it (RFC 4391 section 5), and creates other groups like it. A new membership, after a loss
+ * or with another JoinState, replaces the old one once it is granted.
  *
- * ib_sa answers -EINVAL whatever the SA's reason. So after a refusal the record of the group is
- * read: it is missing, or it shows the value that does not fit. The reason is logged, and gives
- * the pause before the next join.
+ * ib_sa answers -EINVAL for every reason of the SA. So the record of a refused group is read: the
+ * group is missing, or a value differs. The reason is logged, and selects the pause before the next
+ * join.
  */
 #include <linux/jiffies.h>
 
@@ -18,10 +18,10 @@
 
 /* ---- failures ---- */
 
-/* Failures from which it is logged that no SM is known: ib_sa looks for it, often for a moment. */
+/* Failures before the lack of an SM is logged: ib_sa looks for it, often for a moment. */
 #define IPOIB_CHECK_QUIET	5
 
-/* The same failure of a group is logged only once (U58). */
+/* Log a failure of a group, once for each reason (U58). */
 static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, int err)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -37,7 +37,7 @@ static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, i
 		    mcast->mgid.raw, err, ipoib_mcast_check_text(mcast));
 }
 
-/* Only the administrator mends a group that does not fit, or makes room in an HCA. */
+/* A misfit, or an HCA without room, waits for an administrator: the slow back-off. */
 static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 {
 	unsigned int failures = READ_ONCE(mcast->failures);
@@ -48,24 +48,24 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 		pause = ipoib_backoff_slow(failures);
 	else
 		pause = ipoib_backoff_fast(failures);
-	/* No request was sent. */
+	/* Without an SM no request was sent. */
 	if (mcast->reason == IPOIB_CHECK_NO_SM)
 		pause = DIV_ROUND_UP(pause, 32);
 	WRITE_ONCE(mcast->failures, failures + 1);
 	WRITE_ONCE(mcast->retry_at, jiffies + ipoib_backoff_spread(pause));
 }
 
-/* ---- the membership ---- */
+/* ---- membership ---- */
 
-/* How long the fabric may take to forward for a group. */
+/* Time for the fabric to forward for a new group */
 #define IPOIB_SETTLE		(HZ / 4)
-/* How long listeners may take to register with a new SM. */
+/* Time for listeners to register with a new SM */
 #define IPOIB_GRACE		(2 * HZ)
-/* The longest recheck interval of a membership, and half as much; so much later with reports. */
+/* Longest recheck interval of a membership, and the addition with reports; up to half is added. */
 #define IPOIB_MCAST_RECHECK_MAX	(40 * HZ)
 #define IPOIB_RECHECK_REPORTED	(300 * HZ)
 
-/* May the SA be asked for a group? The broadcast group goes first. */
+/* True if a request for the group may be sent: the broadcast group goes first. */
 static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
 {
 	const struct ipoib_mcast *broadcast;
@@ -79,7 +79,7 @@ static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
 		!(READ_ONCE(broadcast->events) & IPOIB_MCAST_EV_LOST));
 }
 
-/* After the group has been unsettled, if @ah leads to another tree: senders read it first. */
+/* Publish an address handle. A handle of another tree comes after the group is unsettled. */
 static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
 {
 	ipoib_ah_retire(mcast->priv, rcu_replace_pointer(mcast->ah, ah, true));
@@ -100,7 +100,7 @@ static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
 	ipoib_mcast_check_log(mcast, "detach", err);
 }
 
-/* The handle of a membership, or of a join under way, is given back. */
+/* Release the handle of a membership, or of a join. */
 static void ipoib_mcast_member_free(struct ipoib_mcast *mcast, struct ib_sa_multicast **handle)
 {
 	if (*handle)
@@ -117,19 +117,21 @@ static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_free(mcast, &mcast->member);
 	WRITE_ONCE(mcast->held, 0);
 	ipoib_mcast_member_publish(mcast, NULL);
-	/* Without a membership frames go to all nodes after an SM change. */
+	/* After an SM change frames without a membership go to all nodes. */
 	if (held)
 		WRITE_ONCE(mcast->settled, true);
 }
 
-/* Frames go by the broadcast group for so many jiffies. That group goes by itself. */
+/*
+ * Have frames use the broadcast group for @delay jiffies; not those of the broadcast group itself.
+ */
 static void ipoib_mcast_member_unsettle(struct ipoib_mcast *mcast, unsigned long delay)
 {
 	mcast->settled_at = jiffies + delay;
 	WRITE_ONCE(mcast->settled, ipoib_mcast_group_is_broadcast(mcast));
 }
 
-/* The SA has made the port a member with JoinState @state of the group of @rec: use that. */
+/* Apply a membership with JoinState @state and the record @rec. */
 static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 						struct ib_sa_mcmember_rec *rec, u8 state,
 						int *err)
@@ -139,7 +141,7 @@ static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	bool receives = state & IPOIB_JOIN_RECEIVES;
 	int mtu = ipoib_mtu_from_ib(rec->mtu);
 	struct ipoib_dev *priv = mcast->priv;
-	/* The HCA's own net device learns of the Q_Key when it is attached to a group. */
+	/* The net device of the HCA gets the Q_Key with the attachment. */
 	bool rekeyed = priv->rn && mcast->rec.qkey != rec->qkey;
 	struct rdma_ah_attr attr;
 	struct ipoib_ah *ah;
@@ -147,7 +149,7 @@ static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	*err = -EINVAL;
 	if (reason)
 		return reason;
-	/* The link takes MTU and Q_Key of the broadcast group (U18, U28, U40). */
+	/* The broadcast group gives the link its MTU and Q_Key (U18, U28, U40). */
 	if (ipoib_mcast_group_is_broadcast(mcast)) {
 		if (mtu < IPOIB_MTU_MIN)
 			return IPOIB_CHECK_MTU;
@@ -182,8 +184,8 @@ static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 }
 
 /*
- * A new SM empties the tables of switches, and fills them as nodes register, for the broadcast
- * group first: frames to a group that is lost go that way until it, too, has settled.
+ * A new SM empties the tables of switches, and fills them as nodes register, first for the
+ * broadcast group: frames to lost groups use it until these have settled.
  */
 static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 {
@@ -195,11 +197,11 @@ static void ipoib_mcast_member_link_up(struct ipoib_dev *priv)
 	list_for_each_entry(mcast, &priv->mcast.list, list) {
 		if (mcast->events & IPOIB_MCAST_EV_LOST && rcu_access_pointer(mcast->ah))
 			ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
-		/* All other groups wait for this one. */
+		/* Other groups wait for the broadcast group, */
 		ipoib_mcast_post(mcast, 0);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
-	/* So does the list of groups to route. */
+	/* and so does the list of groups to route. */
 	ipoib_mcast_resync(priv);
 }
 
@@ -220,15 +222,15 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 	bool held = mcast->held;
 
 	ipoib_mcast_member_forget(mcast);
-	/* Its listeners may register with a new SM later than its senders. */
+	/* Listeners may register with a new SM after senders. */
 	if (held)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_GRACE);
 	mcast->reason = IPOIB_CHECK_MISSING;
-	/* Before the state, or the next frame takes the pause to be over. */
+	/* Before the state: the next frame must find the pause. */
 	ipoib_mcast_check_retry_later(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_ABSENT);
 	spin_lock_bh(&priv->mcast.lock);
-	/* It has been made meanwhile, or routers have nothing here. */
+	/* The group may exist by now; a router has no interest in a missing group. */
 	if (mcast->events & IPOIB_MCAST_EV_RECHECK)
 		mcast->retry_at = jiffies + IPOIB_MCAST_HOLD_OFF;
 	else
@@ -247,7 +249,7 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 	if (definitive)
 		ipoib_mcast_member_forget(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_BACKOFF);
-	/* The answer may be older than a report that came while it was under way. */
+	/* The answer may be older than a report during the request. */
 	if (READ_ONCE(mcast->events) & IPOIB_MCAST_EV_RECHECK)
 		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
 	if (definitive && ipoib_mcast_group_is_broadcast(mcast) &&
@@ -256,8 +258,8 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 }
 
 /*
- * By the SA, or by ib_sa. The group of a sender is mostly missing: its record is read at the
- * second refusal. With reports that is 30 s later, too long for a group that does not fit.
+ * A refusal by the SA, or by ib_sa. The group of a sender is mostly missing: the record is read
+ * after the second refusal. With reports that is 30 s later, too long for a misfit.
  */
 static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
@@ -272,7 +274,7 @@ static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 		ipoib_mcast_member_failed(mcast, IPOIB_CHECK_REFUSED, -EINVAL);
 }
 
-/* The membership stands, and is checked again after a pause. */
+/* The membership is valid; check it again after a pause. */
 static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -285,9 +287,9 @@ static void ipoib_mcast_member_check_later(struct ipoib_mcast *mcast)
 }
 
 /*
- * Enter a state that makes a request, if the link and the limit of requests allow it. Else the
- * work runs again when they do. Other groups wait for the broadcast group, so that does not
- * wait for their requests to an SM that may have died. The membership held stays.
+ * Enter a state with a request, if the link and the limit of queries allow it; otherwise the work
+ * runs again when they do. Other groups wait for the broadcast group, so their requests to an SM
+ * that may have died do not delay it. A present membership stays.
  */
 static void ipoib_mcast_begin(struct ipoib_mcast *mcast, enum ipoib_mcast_state state, u8 asked)
 {
@@ -302,7 +304,7 @@ static void ipoib_mcast_begin(struct ipoib_mcast *mcast, enum ipoib_mcast_state 
 	ipoib_mcast_set_state(mcast, state);
 }
 
-/* Make the request of the state. If it cannot be made, that is the answer. */
+/* Send the request of the state. A failure to send is the answer. */
 static void ipoib_mcast_ask(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -318,21 +320,21 @@ static void ipoib_mcast_ask(struct ipoib_mcast *mcast)
 			mcast->joining = joining;
 		return;
 	}
-	/* A recheck sets the membership again: the answer has the record, too. */
+	/* A recheck sets the membership again, and its answer has the record. */
 	if (mcast->state == IPOIB_MCAST_ASKING)
 		err = ipoib_sa_query_group(priv, &mcast->mgid);
 	else
 		err = ipoib_sa_query_refresh(mcast);
-	/* Not a decision of the SA. */
+	/* Not a decision of the SA */
 	if (err)
 		ipoib_mcast_answer(mcast, -EIO);
 }
 
-/* Are all values that the address handle and the QP use the same? */
+/* True if address handle and QP need no change for the new record */
 static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
 					 const struct ib_sa_mcmember_rec *rec)
 {
-	/* A renewal may have failed half way. */
+	/* A previous change may have failed half way. */
 	return mcast->attached == !!(mcast->held & IPOIB_JOIN_RECEIVES) &&
 	       rec->mlid == mcast->rec.mlid && rec->qkey == mcast->rec.qkey &&
 	       rec->mtu == mcast->rec.mtu && rec->sl == mcast->rec.sl &&
@@ -342,7 +344,7 @@ static bool ipoib_mcast_member_unchanged(const struct ipoib_mcast *mcast,
 	       rec->hop_limit == mcast->rec.hop_limit;
 }
 
-/* ---- the steps ---- */
+/* ---- steps ---- */
 
 static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
 {
@@ -363,7 +365,7 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 		reason = err == -EAGAIN ? IPOIB_CHECK_NO_SM : IPOIB_CHECK_NO_ANSWER;
 	else
 		reason = ipoib_mcast_member_take(mcast, &mcast->joining->rec, mcast->asked, &err);
-	/* What was held is given back after the new one, or the new one. */
+	/* Release the old membership, or the new one. */
 	if (!reason)
 		swap(mcast->member, mcast->joining);
 	ipoib_mcast_member_free(mcast, &mcast->joining);
@@ -373,7 +375,7 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 		ipoib_mcast_member_set_joined(mcast);
 }
 
-/* The record shows why a join was refused. */
+/* The record shows the reason of a refusal. */
 static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
@@ -389,7 +391,7 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 		reason = IPOIB_CHECK_MISSING;
 	else if (!status)
 		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?: reason;
-	/* Nothing is wrong with it: it has been made since the refusal. */
+	/* A group that fits was created after the refusal. */
 	if (reason == IPOIB_CHECK_REFUSED && !status && !READ_ONCE(mcast->failures)) {
 		WRITE_ONCE(mcast->failures, 1);
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
@@ -398,7 +400,7 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 	ipoib_mcast_member_failed(mcast, reason, status ?: -EINVAL);
 }
 
-/* Replaced if it is lost or another one is wanted, or rechecked. */
+/* Replace a membership that is lost or has the wrong JoinState; recheck it when due. */
 static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	bool due = ipoib_mcast_is_time(mcast);
@@ -415,11 +417,11 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 	enum ipoib_check reason;
 
 	if (!status && ipoib_mcast_member_unchanged(mcast, &mcast->fresh)) {
-		/* The switches may have dropped the port meanwhile. */
+		/* Switches may have dropped the port meanwhile. */
 		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
 		ipoib_mcast_member_set_joined(mcast);
 	} else if (!status) {
-		/* Another group with the same MGID: the SA has made the port a member of it. */
+		/* Another group with the same MGID: the SA has made the port its member. */
 		mcast->fresh.port_gid = mcast->rec.port_gid;
 		reason = ipoib_mcast_member_take(mcast, &mcast->fresh, mcast->held, &err);
 		if (!reason) {
@@ -432,11 +434,11 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 			ipoib_mcast_member_check_later(mcast);
 		}
 	} else if (ipoib_sa_is_silent(status) || status == -EPROTO) {
-		/* The log is for what changes (U58). */
+		/* Counted, not logged: only changes are (U58). */
 		ipoib_stat_add(mcast->priv, IPOIB_MCAST_FAILED, 1);
 		ipoib_mcast_member_check_later(mcast);
 	} else if (mcast->held & IPOIB_JOIN_FULL) {
-		/* Refused: there is no such group, or one of other values. */
+		/* Refused: the group is missing, or has other values. */
 		ipoib_mcast_member_forget(mcast);
 		WRITE_ONCE(mcast->retry_at, jiffies + IPOIB_MCAST_HOLD_OFF);
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
@@ -445,7 +447,7 @@ static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 eve
 	}
 }
 
-/* A new JoinState does not wait. A missing group is joined again for a frame or a report. */
+/* A new JoinState does not wait. A missing group is joined again with a frame or a report. */
 static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	bool due = mcast->state != IPOIB_MCAST_ABSENT || events & IPOIB_MCAST_EV_RECHECK;
@@ -454,7 +456,7 @@ static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 even
 		ipoib_mcast_begin(mcast, IPOIB_MCAST_JOINING, want);
 }
 
-/* The next state of a group that has a user, or its settings; if it has asked, by the answer. */
+/* Step of a group with users, by state; in a state with a request once there is an answer */
 static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
 							       u8 want, u8 events) = {
 	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_waiting,
@@ -466,9 +468,9 @@ static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcas
 	[IPOIB_MCAST_ABSENT]	= ipoib_mcast_step_waiting,
 };
 
-/* ---- the work ---- */
+/* ---- work ---- */
 
-/* Leave a group without users for good, or any if the interface goes down. */
+/* End a group without users, or any group once the interface goes down. */
 static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -477,7 +479,7 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_free(mcast, &mcast->joining);
 	ipoib_mcast_member_forget(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-	/* After this neither an answer nor a credit comes. */
+	/* No answer and no credit comes after this. */
 	ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
 	stays = ipoib_mcast_is_open(priv) && mcast->users;
@@ -489,19 +491,19 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 	spin_unlock_bh(&priv->mcast.lock);
 	if (stays)
 		return;
-	/* An event may have come before it was unlinked. */
+	/* An event before the removal from the table may have queued the work. */
 	cancel_delayed_work(&mcast->work);
-	/* Frames that have come before that make the group anew, or are dropped. */
+	/* Earlier frames create the group anew, or are dropped. */
 	ipoib_mcast_group_send(mcast);
 	pr_debug("ipoib: group %pI6 destroyed\n", mcast->mgid.raw);
 	kfree_rcu(mcast, rcu);
 }
 
 /*
- * Have a membership that does not keep its group rechecked if that is due: the group may have been
- * deleted, or made anew. The interval doubles, to limit the load on the SA; with reports it is
- * longer, as a subscription may be silent. A group that is only sent to needs no recheck before
- * the next frame. Returns jiffies until the next recheck, or ULONG_MAX.
+ * Schedule the recheck of a membership that does not keep its group, which may have been deleted or
+ * created anew. The interval doubles, to limit the load of the SA; it is longer with reports, as a
+ * subscription may be silent. A group that is only sent to needs no recheck before the next frame.
+ * Returns the jiffies until the recheck, or ULONG_MAX.
  */
 static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 {
@@ -527,15 +529,15 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 }
 
 /*
- * Have the work run again when something is due, unless it is queued already. @tried: the step
- * found that &ipoib_mcast.retry_at has come. If it did nothing it waits for an event.
+ * Queue the work for the next deadline, unless it is queued. @tried: &ipoib_mcast.retry_at has
+ * passed and the step ran; if it did nothing it waits for an event.
  */
 static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 {
 	unsigned long left = ipoib_mcast_until(mcast->retry_at), delay;
 
 	lockdep_assert_held(&mcast->priv->mcast.lock);
-	/* A sender that has stopped is forgotten (A29). */
+	/* A group is removed after the last frame of its sender (A29). */
 	if (mcast->users == IPOIB_USER_SEND && ipoib_mcast_group_is_unused(mcast))
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_SEND);
 	/* Without users it is queued already. */
@@ -577,21 +579,21 @@ void ipoib_mcast_work(struct work_struct *work)
 		ipoib_mcast_end(mcast);
 		return;
 	}
-	/* An answer stays until the state changes: no other one takes its place. */
+	/* An answer stays until the state changes, so there is one at a time. */
 	if (!ipoib_mcast_group_is_busy(state) || events & IPOIB_MCAST_EV_ANSWER)
 		ipoib_mcast_steps[state](mcast, want, events);
 	if (mcast->state != state && ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_ask(mcast);
-	/* Each goes by the group or another one, or is dropped. */
+	/* Waiting frames use the group or another, or are dropped. */
 	if (!skb_queue_empty_lockless(&mcast->queue) &&
 	    (!ipoib_mcast_group_is_pending(mcast) || ipoib_mcast_group_is_slow(mcast)))
 		ipoib_mcast_group_send(mcast);
-	/* Nothing is asked any more, or it is not needed any more; or the next run decides. */
+	/* Return the credit unless a request is under way or the next run may send one. */
 	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state) &&
 	    !delayed_work_pending(&mcast->work))
 		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
 	spin_lock_bh(&priv->mcast.lock);
-	/* Events may have come before the state was entered. */
+	/* Events may have come before the new state. */
 	if (mcast->state != state && !ipoib_mcast_group_is_busy(mcast->state))
 		ipoib_mcast_post(mcast, 0);
 	ipoib_mcast_rearm(mcast, due);

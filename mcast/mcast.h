@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the files that deal with multicast groups share among themselves:
+ * Private header of multicast groups:
  *
  *	ipoib_multicast.c	events, debugfs, up and down
  *	mcast/interest.c	groups that the stack listens to, or that are routed
- *	mcast/join.c		the work of a group: join, check, leave
+ *	mcast/join.c		work of a group: join, check, leave
  *	mcast/xmit.c		frames to groups
- *	mcast/group.c		the table of groups, their users, events, states and values
+ *	mcast/group.c		table of groups, their users, events, states and values
  */
 #ifndef IPOIB_MCAST_MCAST_H
 #define IPOIB_MCAST_MCAST_H
 
 #include "ipoib.h"
 
-/* A group that is only sent to is left after this time without a frame. */
+/* Time without a frame after which a group that is only sent to is left */
 #define IPOIB_SEND_UNUSED	(60 * HZ)
-/* How long frames wait for an answer of the SA. */
+/* Time that frames wait for an answer of the SA */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
-/* The first recheck interval of a membership, and half as much. */
+/* First recheck interval of a membership; up to half of it is added */
 #define IPOIB_MCAST_RECHECK_MIN	(10 * HZ)
 /*
- * A sample finds frames of the last 3 s, the next one comes after 3 to 4.5 s, and four in a row
- * that find some make a group monitored. Frames that the stack sends by itself do not: reports of
- * listeners (IGMP, MLD) take some seconds, router solicitations have pauses of 4, 8, 16 s
- * (RFC 7559).
+ * Sampling: a sample finds frames of the last 3 s, the next follows after 3 to 4.5 s, and four with
+ * frames in a row make a group monitored. Frames of the stack itself do not: reports of listeners
+ * (IGMP, MLD) last some seconds, router solicitations have pauses of 4, 8, 16 s (RFC 7559).
  */
 #define IPOIB_MCAST_SAMPLE	(3 * HZ)
 #define IPOIB_MCAST_SAMPLES	4
 /*
- * Least pause before a group is joined again that the SA did not know the port in. ib_sa leaves
- * in a work, and grants a join that comes before from the old membership:
+ * Least pause before the next join of a group after the SA has lost the member. ib_sa leaves in a
+ * work, and grants an earlier join from the old membership:
  * Documentation/upstream/ib_core-stale-join.txt.
  */
 #define IPOIB_MCAST_HOLD_OFF	(HZ / 50)
-/* The longest pause, and more: nothing of a group is due later. */
+/* Longer than any pause of a group */
 #define IPOIB_MCAST_AHEAD	(600 * HZ)
 
 static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
@@ -45,19 +44,19 @@ static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 };
 
 /**
- * enum ipoib_check - result of checking a join
- * @IPOIB_CHECK_OK: joined, or not asked yet
+ * enum ipoib_check - result of a join
+ * @IPOIB_CHECK_OK: joined, or not requested yet
  * @IPOIB_CHECK_NO_SM: the port has no SM
- * @IPOIB_CHECK_NO_ANSWER: time-out
- * @IPOIB_CHECK_MISSING: there is no such group
+ * @IPOIB_CHECK_NO_ANSWER: timeout
+ * @IPOIB_CHECK_MISSING: the group does not exist
  * @IPOIB_CHECK_PKEY: the group has another P_Key
  * @IPOIB_CHECK_QKEY: the group has another Q_Key than the link
  * @IPOIB_CHECK_MTU: its MTU is not that of the link
- * @IPOIB_CHECK_PORT_MTU: its MTU is too big for the port
+ * @IPOIB_CHECK_PORT_MTU: its MTU is too large for the port
  * @IPOIB_CHECK_SL: its SL is not that of the link
  * @IPOIB_CHECK_HOPS: its hop limit is not that of the link
- * @IPOIB_CHECK_REFUSED: refused by the SA, which does not say why
- * @IPOIB_CHECK_LOCAL: the HCA has no room for the group
+ * @IPOIB_CHECK_REFUSED: refused by the SA without a reason
+ * @IPOIB_CHECK_LOCAL: refused by the HCA
  */
 enum ipoib_check {
 	IPOIB_CHECK_OK,
@@ -74,14 +73,7 @@ enum ipoib_check {
 	IPOIB_CHECK_LOCAL,
 };
 
-/**
- * ipoib_mcast_group_fits - whether there is room for one more group
- * @priv: the interface
- * @user: IPOIB_USER_ bit
- *
- * Context: mcast.lock held
- * Return: true if so
- */
+/* True if there is room for a further group of @user, an IPOIB_USER_ bit. mcast.lock held */
 static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
 {
 	if (priv->mcast.ngroups >= IPOIB_MCAST_MAX)
@@ -97,12 +89,12 @@ static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
 }
 
 /**
- * ipoib_mcast_is_open - whether there may be groups
+ * ipoib_mcast_is_open - check whether groups may exist
  * @priv: the interface
  *
  * Context: any
- * Return: false if the interface is down or goes down, or has no broadcast group yet: no
- * group is made, and works of groups end them
+ * Return: false if the interface is down or goes down, or has no broadcast group yet: no group is
+ * created, and works of groups end them
  */
 static inline bool ipoib_mcast_is_open(const struct ipoib_dev *priv)
 {
@@ -110,10 +102,10 @@ static inline bool ipoib_mcast_is_open(const struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_mcast_until - how long until a time
+ * ipoib_mcast_until - time left to a point in time
  * @at: jiffies, up to IPOIB_MCAST_AHEAD from now, or long past: jiffies of 32 bits wrap
  *
- * Return: jiffies, 0 if the time has come
+ * Return: jiffies, 0 in the past
  */
 static inline unsigned long ipoib_mcast_until(unsigned long at)
 {
@@ -126,21 +118,14 @@ static inline unsigned long ipoib_mcast_until(unsigned long at)
  * ipoib_mcast_check_is_definitive - check whether a failure is a decision of the SA
  * @reason: the reason
  *
- * Return: true if what was held is invalid; false if there is no answer or the HCA has no
- * room
+ * Return: true if the membership is invalid; false without an answer, or without room in the HCA
  */
 static inline bool ipoib_mcast_check_is_definitive(enum ipoib_check reason)
 {
 	return reason >= IPOIB_CHECK_MISSING && reason <= IPOIB_CHECK_REFUSED;
 }
 
-/**
- * ipoib_mcast_may_enter - whether a group may go from one state to another
- * @from: its state
- * @to: the next
- *
- * Return: true if so, see the drawing in design.rst
- */
+/* True for a transition of the drawing in design.rst */
 static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from, enum ipoib_mcast_state to)
 {
 	static const u8 next[IPOIB_NR_MCAST_STATES] = {

@@ -2,17 +2,15 @@
 /*
  * Frames to multicast groups.
  *
- * The first frame to a group that is not known makes the SA be asked and
- * waits, with a few more. If there is no such group it has no listener on the link
- * to it; what may have listeners elsewhere goes to the routers of the link, by
- * the all-routers group, or by the broadcast group if there is none (RFC 4391
- * section 10, U49). Sending never makes a group.
+ * The first frame to an unknown group starts a join and waits, with a few more. A group that does
+ * not exist has no listener on the link; frames that may have listeners elsewhere go to the routers
+ * of the link, by the all-routers group, or by the broadcast group without it (RFC 4391 section 10,
+ * U49). Sending never creates a group.
  *
- * The SA answers a join a little before the switches forward for it. Until a
- * group has settled, frames to it go by the broadcast group, whose tree every
- * node of the link is in: the receiver's network layer reads the network
- * address only. So the first frame arrives, and those after it in order, since
- * each frame takes one tree only.
+ * The SA answers a join before the switches forward for it. Until a group has settled, its frames
+ * use the broadcast group, whose tree includes every node of the link: the network layer of the
+ * receiver looks at the network address only. So the first frame arrives, and later frames in
+ * order, since each uses one tree.
  */
 #include <linux/icmpv6.h>
 #include <linux/in.h>
@@ -24,13 +22,12 @@
 
 #include "mcast/mcast.h"
 
-/* Group 2 of either family: all routers. */
+/* Group 2 of either family: all routers */
 #define IPOIB_GROUP_ROUTERS	2
 
 /*
- * Is a frame for routers if its group has no listener on the link? Its scope is beyond the
- * link, or it reports listeners to routers, IGMP or MLD. 224.0.0.0/24 is never forwarded,
- * RFC 5771 section 4.
+ * Whether a frame without a listener on the link goes to routers: its scope is beyond the link, or
+ * it is a report of listeners, IGMP or MLD. 224.0.0.0/24 is never forwarded, RFC 5771 section 4.
  */
 static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 {
@@ -49,7 +46,7 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 			return false;
 		if ((ip6->daddr.s6_addr[1] & 0xf) > IPOIB_SCOPE_LINK_LOCAL)
 			return true;
-		/* MLD messages, RFC 2710 and RFC 3810: ICMPv6 behind a hop-by-hop header. */
+		/* MLD, RFC 2710 and RFC 3810: ICMPv6 behind a hop-by-hop header */
 		return ip6->nexthdr == NEXTHDR_HOP && len > sizeof(*ip6) + 8 &&
 		       next[0] == IPPROTO_ICMPV6 && !next[1] &&
 		       ((*icmp >= ICMPV6_MGM_QUERY && *icmp <= ICMPV6_MGM_REDUCTION) ||
@@ -59,10 +56,10 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 	}
 }
 
-/* A group that the SA would report is looked up so much later. */
+/* Additional time before a group is looked up again that the SA would report */
 #define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
-/* It was missing at the last question. Ask again, and go on meanwhile. */
+/* True for a group that was missing; joins it again when due, and does not wait. */
 static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
@@ -79,20 +76,20 @@ static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 	return false;
 }
 
-/* The handle by which frames go to a group, NULL if they cannot or go by the broadcast group. */
+/* Address handle of a group; NULL if it has none, or frames use the broadcast group */
 static struct ipoib_ah *ipoib_mcast_send_ah(const struct ipoib_mcast *mcast)
 {
 	struct ipoib_ah *ah = rcu_dereference(mcast->ah);
 
 	/*
-	 * Pairs with ipoib_mcast_member_publish(): a group is unsettled before it gets a
-	 * handle to another tree.
+	 * Pairs with ipoib_mcast_member_publish(): a group is unsettled before it gets a handle of
+	 * another tree.
 	 */
 	smp_rmb();
 	return likely(READ_ONCE(mcast->settled)) ? ah : NULL;
 }
 
-/* That of the all-routers group of the family that @mgid is of, which is made if need be. */
+/* Address handle of the all-routers group for the family of @mgid; creates the group if needed. */
 static struct ipoib_ah *ipoib_mcast_send_routers_ah(struct ipoib_dev *priv, union ib_gid mgid)
 {
 	struct ipoib_mgid *parts = (struct ipoib_mgid *)mgid.raw;
@@ -108,7 +105,7 @@ static struct ipoib_ah *ipoib_mcast_send_routers_ah(struct ipoib_dev *priv, unio
 	return ipoib_mcast_send_ah(mcast);
 }
 
-/* The group of RFC 4291 section 2.7.1 that Neighbour Solicitations go to? */
+/* True for a solicited-node group, RFC 4291 section 2.7.1 */
 static bool ipoib_mcast_send_is_nd(const union ib_gid *mgid)
 {
 	static const u8 nodes[] = { 0, 0, 0, 0, 0, 1, 0xff };
@@ -131,7 +128,7 @@ static bool ipoib_mcast_send_park(struct ipoib_mcast *mcast, struct sk_buff *skb
 	return true;
 }
 
-/* RFC 4391 section 4: packet sockets may name any group (U4, U5, U8). */
+/* RFC 4391 section 4: packet sockets may use any group (U4, U5, U8). */
 static struct ipoib_mcast *ipoib_mcast_send_find(struct ipoib_dev *priv,
 						 const union ib_gid *mgid,
 						 enum ipoib_stat *why)
@@ -148,16 +145,16 @@ static struct ipoib_mcast *ipoib_mcast_send_find(struct ipoib_dev *priv,
 }
 
 /*
- * What becomes of a frame that does not go by a handle of its group: the counter of the group that
- * it goes by instead, with @ah if that is the one of the routers; IPOIB_TX_QUEUE_FULL if it waits
- * or there is no room; or why it is dropped.
+ * Decide about a frame that has no handle of its group. Returns the counter of the group that it
+ * uses instead, with @ah for the all-routers group; IPOIB_TX_QUEUE_FULL if it waits or there is no
+ * room; or the reason of its drop.
  */
 static enum ipoib_stat ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
 					       const struct sk_buff *skb, struct ipoib_ah **ah)
 {
 	bool absent;
 
-	/* Behind those that wait. */
+	/* Behind waiting frames */
 	if (!skb_queue_empty(&mcast->queue))
 		return IPOIB_TX_QUEUE_FULL;
 	if (rcu_access_pointer(mcast->ah) || ipoib_mcast_group_is_slow(mcast))
@@ -178,10 +175,10 @@ static enum ipoib_stat ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
 }
 
 /*
- * The MGID of a frame follows from its network layer (RFC 4391 section 4), but a program may have
- * built another (keepalived: that of ff02::ffff:ffff for ff02::1). Give a frame for a group
- * without a listener that of the network layer. Returns false if it has it already, or there is
- * none; else the data of the frame may have moved.
+ * The MGID follows from the network layer (RFC 4391 section 4), but a program may have built
+ * another (keepalived: that of ff02::ffff:ffff for ff02::1). Replace the MGID of a frame without a
+ * listener. Returns false if it is right already, or the network layer has none; otherwise the data
+ * of the frame may have moved.
  */
 static bool ipoib_mcast_send_by_ip(const struct ipoib_dev *priv, struct sk_buff *skb)
 {
@@ -220,7 +217,7 @@ static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 	mcast = ipoib_mcast_send_find(priv, &mgid, &what);
 	if (mcast)
 		what = ipoib_mcast_send_decide(mcast, skb, &ah);
-	/* All nodes get what goes by broadcast: only what nothing works without. */
+	/* The table is full: broadcast Neighbour Solicitations only. */
 	else if (what == IPOIB_TX_GROUP_CAP && ipoib_mcast_send_is_nd(&mgid))
 		what = IPOIB_TX_TO_BROADCAST;
 	if (what == IPOIB_TX_QUEUE_FULL && ipoib_mcast_send_park(mcast, skb)) {
@@ -233,7 +230,7 @@ static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 		what = ah ? what : IPOIB_TX_NO_BROADCAST;
 	}
 	spin_unlock(&priv->mcast.lock);
-	/* Once: after that it has the address that it would get. */
+	/* A second pass has the right MGID. */
 	if (what == IPOIB_TX_NO_GROUP && ipoib_mcast_send_by_ip(priv, skb)) {
 		ipoib_mcast_xmit(txq, skb);
 		return;
@@ -247,9 +244,9 @@ static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 }
 
 /*
- * P_Key 0 in the destination of a packet socket stands for this link: programs that build
- * addresses of groups by themselves (keepalived) do not know its P_Key. Returns whether it was 0;
- * then it has been written, and the data of the frame may have moved.
+ * P_Key 0 in the destination of a packet socket stands for this link: programs that build addresses
+ * of groups (keepalived) do not know its P_Key. Returns true if it was replaced; the data of the
+ * frame may have moved then.
  */
 static bool ipoib_mcast_send_fill_pkey(const struct ipoib_dev *priv, struct sk_buff *skb)
 {
@@ -293,7 +290,7 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 }
 
 /**
- * ipoib_mcast_group_send - treat the frames that wait for a group as new ones
+ * ipoib_mcast_group_send - send the waiting frames of a group as new ones
  * @mcast: the group
  *
  * Context: work of the group
