@@ -169,6 +169,12 @@ ahs()
 	sed -n "s/^$(ibdev "$1"):.* \([0-9]*\) AHs.*/\1/p" "$DEBUGFS/summary"
 }
 
+# ahs_are NODE OP COUNT
+ahs_are()
+{
+	test "$(ahs "$1")" "$2" "$3"
+}
+
 # drops NODE REASON: frames for that node that the fabric threw away
 drops()
 {
