@@ -128,7 +128,7 @@
  *	Flushed with RTNL held when neighbours stop.
  * &ipoib_ahs.work (system_unbound_wq): waits for grace periods and destroys address handles.
  * &ipoib_cm.wq (unbound): works of connections. None needs RTNL, so ipoib_cm_exit() and
- *	ipoib_cm_let_go() may wait for them with RTNL held.
+ *	ipoib_cm_abort_wait() may wait for them with RTNL held.
  * &ipoib_cm.rx_work (system_unbound_wq): SRQ and CQs. Does not wait behind the works of
  * connections,
  *	and needs no RTNL, either.
@@ -526,7 +526,7 @@ void ipoib_dev_unregister(void);
 unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv);
 int ipoib_dev_up(struct ipoib_dev *priv);
 void ipoib_dev_down(struct ipoib_dev *priv);
-void ipoib_dev_port_going(struct ipoib_dev *priv);
+void ipoib_dev_port_change(struct ipoib_dev *priv);
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv);
 void ipoib_dev_change_address(struct ipoib_dev *priv);
 int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr);

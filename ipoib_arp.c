@@ -192,7 +192,7 @@ void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *n)
 		return;
 	neigh_ha_snapshot((char *)&addr, n, n->dev);
 	if (failed)
-		ipoib_neigh_contradicted(priv, addr.gid, IPOIB_ARP_REREAD);
+		ipoib_neigh_suspect(priv, addr.gid, IPOIB_ARP_REREAD);
 	if (ipoib_has_cm(priv))
 		ipoib_cm_neigh_gone(priv->cm, &addr);
 }

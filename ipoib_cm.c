@@ -227,7 +227,7 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 	ipoib_cm_flush(priv);
 	/* An HCA that has failed returns no work request. */
 	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags))
-		ipoib_cm_hurry(cm);
+		ipoib_cm_abort(cm);
 }
 
 /* ---- mode and transport ---- */
@@ -442,14 +442,14 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 }
 
 /**
- * ipoib_cm_lose_gid - close all connections after the loss of their GID
+ * ipoib_cm_gid_lost - close all connections after the loss of their GID
  * @priv: the interface
  *
  * The CM cannot send by that GID any more, but goes on repeating its messages: do not wait for it.
  *
  * Context: any but hard interrupt
  */
-void ipoib_cm_lose_gid(struct ipoib_dev *priv)
+void ipoib_cm_gid_lost(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 	struct ipoib_conn *conn, *tmp;
@@ -458,7 +458,7 @@ void ipoib_cm_lose_gid(struct ipoib_dev *priv)
 	list_for_each_entry_safe(conn, tmp, &cm->conns, list)
 		__ipoib_conn_close(conn);
 	spin_unlock_bh(&cm->lock);
-	ipoib_cm_hurry(cm);
+	ipoib_cm_abort(cm);
 }
 
 /**
@@ -471,7 +471,7 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	ipoib_cm_let_go(priv);
+	ipoib_cm_abort_wait(priv);
 	mutex_lock(&cm->mutex);
 	ipoib_cm_rx_release(cm);
 	mutex_unlock(&cm->mutex);

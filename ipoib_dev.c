@@ -421,16 +421,16 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 /* ---- creation and removal ---- */
 
 /**
- * ipoib_dev_port_going - prepare for a change of the address of the Ethernet port
+ * ipoib_dev_port_change - prepare for a change of the address of the Ethernet port
  * @priv: the interface; goes down, and releases its entries of the GID table
  *
  * Context: RTNL held
  */
-void ipoib_dev_port_going(struct ipoib_dev *priv)
+void ipoib_dev_port_change(struct ipoib_dev *priv)
 {
 	ipoib_dev_down(priv);
 	if (ipoib_has_cm(priv))
-		ipoib_cm_let_go(priv);
+		ipoib_cm_abort_wait(priv);
 }
 
 static int ipoib_dev_init_tables(struct ipoib_dev *priv)
@@ -544,7 +544,9 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 		dev->sysfs_groups[0] = &ipoib_sysfs_child_group;
 	dev->features |= NETIF_F_SG | NETIF_F_HIGHDMA;
 	dev->features |= ipoib_ud_features(priv);
-	/* The HCA makes as many as there are; of other frames ipoib_features_check() has the limit. */
+	/*
+	 * The HCA makes as many as there are; of other frames ipoib_features_check() has the limit.
+	 */
 	if (priv->txq->max_segs > 1 && !priv->txq->hca_cuts)
 		netif_set_tso_max_segs(dev, priv->txq->max_segs);
 	dev->hw_features |= dev->features;

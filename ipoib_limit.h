@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Limit of outstanding queries to the fabric. A query needs a credit, and waits for it.
+ * Limit of outstanding queries to the fabric. A query needs an inflight slot, and waits for it.
  */
 #ifndef IPOIB_LIMIT_H
 #define IPOIB_LIMIT_H
@@ -17,28 +17,28 @@
 #define IPOIB_QUERIES_KEPT		4
 
 /**
- * enum ipoib_credit_kind - kind of a query
- * @IPOIB_CREDIT_GROUP: of a group: first come, first served
- * @IPOIB_CREDIT_PATH: of a path: the newest is served first, so a flood does not delay it
- * @IPOIB_CREDIT_KINDS: number of kinds
+ * enum ipoib_inflight_kind - kind of a query
+ * @IPOIB_INFLIGHT_GROUP: of a group: first come, first served
+ * @IPOIB_INFLIGHT_PATH: of a path: the newest is served first, so a flood does not delay it
+ * @IPOIB_INFLIGHT_KINDS: number of kinds
  */
-enum ipoib_credit_kind {
-	IPOIB_CREDIT_GROUP,
-	IPOIB_CREDIT_PATH,
-	IPOIB_CREDIT_KINDS,
+enum ipoib_inflight_kind {
+	IPOIB_INFLIGHT_GROUP,
+	IPOIB_INFLIGHT_PATH,
+	IPOIB_INFLIGHT_KINDS,
 };
 
 /**
- * struct ipoib_credit - a credit, held or waited for
+ * struct ipoib_inflight - an inflight slot, held or waited for
  * @list: in &ipoib_limit.queue while waiting; under &ipoib_limit.lock
  * @granted: called with &ipoib_limit.lock held when the wait ends; it only queues a work
  * @kind: kind of the query
  * @held: counts in &ipoib_limit.held; under &ipoib_limit.lock
  */
-struct ipoib_credit {
+struct ipoib_inflight {
 	struct list_head list;
-	void (*granted)(struct ipoib_credit *credit);
-	enum ipoib_credit_kind kind;
+	void (*granted)(struct ipoib_inflight *inflight);
+	enum ipoib_inflight_kind kind;
 	bool held;
 };
 
@@ -47,20 +47,20 @@ struct ipoib_credit {
  * @lock: protects the other fields
  * @max: limit
  * @held: outstanding queries, by kind
- * @queue: waiting &struct ipoib_credit, by kind; a credit that is put goes to the first for which
- *	there is room
+ * @queue: waiting &struct ipoib_inflight, by kind; an inflight slot that is put goes to the first
+ *	for which there is room
  */
 struct ipoib_limit {
 	spinlock_t lock; /* all fields below */
 	unsigned int max;
-	unsigned int held[IPOIB_CREDIT_KINDS];
-	struct list_head queue[IPOIB_CREDIT_KINDS];
+	unsigned int held[IPOIB_INFLIGHT_KINDS];
+	struct list_head queue[IPOIB_INFLIGHT_KINDS];
 };
 
 void ipoib_limit_init(struct ipoib_limit *limit, unsigned int max);
-void ipoib_credit_init(struct ipoib_credit *credit, enum ipoib_credit_kind kind,
-		       void (*granted)(struct ipoib_credit *credit));
-bool ipoib_credit_get(struct ipoib_limit *limit, struct ipoib_credit *credit);
-void ipoib_credit_put(struct ipoib_limit *limit, struct ipoib_credit *credit);
+void ipoib_inflight_init(struct ipoib_inflight *inflight, enum ipoib_inflight_kind kind,
+			 void (*granted)(struct ipoib_inflight *inflight));
+bool ipoib_inflight_get(struct ipoib_limit *limit, struct ipoib_inflight *inflight);
+void ipoib_inflight_put(struct ipoib_limit *limit, struct ipoib_inflight *inflight);
 
 #endif /* IPOIB_LIMIT_H */

@@ -118,7 +118,7 @@ enum ipoib_mcast_state {
  * @rec: record of the group, valid if @held
  * @fresh: last record read, under mcast.lock
  * @attached: the QP is attached to the group
- * @credit: counts a query in the limit
+ * @inflight: counts a query in the limit
  * @rcu: frees it
  */
 struct ipoib_mcast {
@@ -156,7 +156,7 @@ struct ipoib_mcast {
 	struct ib_sa_mcmember_rec rec;
 	struct ib_sa_mcmember_rec fresh;
 	bool attached;
-	struct ipoib_credit credit;
+	struct ipoib_inflight inflight;
 	struct rcu_head rcu;
 };
 

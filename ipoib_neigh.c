@@ -23,7 +23,7 @@
 /* The same if the table is full */
 #define IPOIB_NEIGH_IDLE	(5 * HZ)
 #define IPOIB_NEIGH_SCAN	(30 * HZ)
-/* Longest wait for a credit: as long as for an answer of the SA */
+/* Longest wait for an inflight slot: as long as for an answer of the SA */
 #define IPOIB_NEIGH_PATIENCE	HZ
 /* Neighbours that one eviction scans: more than there can be outstanding queries */
 #define IPOIB_NEIGH_SCAN_MAX	256
@@ -176,9 +176,9 @@ static void ipoib_neigh_post(struct ipoib_neigh *neigh, unsigned long delay)
 		refcount_dec(&neigh->ref);
 }
 
-static void ipoib_neigh_granted(struct ipoib_credit *credit)
+static void ipoib_neigh_granted(struct ipoib_inflight *inflight)
 {
-	ipoib_neigh_post(container_of(credit, struct ipoib_neigh, credit), 0);
+	ipoib_neigh_post(container_of(inflight, struct ipoib_neigh, inflight), 0);
 }
 
 /* The old handle stays in use. A frame after the pause starts the next query. */
@@ -190,7 +190,7 @@ static void ipoib_neigh_fail(struct ipoib_neigh *neigh)
 	WRITE_ONCE(neigh->stale, true);
 }
 
-/* Start a query; a credit is held. Its reference lasts until ipoib_neigh_answered(). */
+/* Start a query; an inflight slot is held. Its reference lasts until ipoib_neigh_answered(). */
 static void ipoib_neigh_query(struct ipoib_neigh *neigh)
 {
 	struct ipoib_dev *priv = neigh->priv;
@@ -204,7 +204,7 @@ static void ipoib_neigh_query(struct ipoib_neigh *neigh)
 	trace_ipoib_path(priv->netdev, neigh->gid.raw, "query", err);
 	if (!err)
 		return;
-	ipoib_credit_put(priv->neigh.limit, &neigh->credit);
+	ipoib_inflight_put(priv->neigh.limit, &neigh->inflight);
 	ipoib_stat_add(priv, IPOIB_PATH_FAILURE, 1);
 	ipoib_neigh_fail(neigh);
 	/* Not the last references: the table and the interface have others. */
@@ -213,11 +213,11 @@ static void ipoib_neigh_query(struct ipoib_neigh *neigh)
 }
 
 /**
- * ipoib_neigh_try - start a query if there is a credit
+ * ipoib_neigh_try - start a query if there is an inflight slot
  * @neigh: neighbour in IPOIB_NEIGH_WAITING
  *
- * Otherwise its work runs with the credit, or IPOIB_NEIGH_PATIENCE after ipoib_neigh_ask(), which
- * is a failure.
+ * Otherwise its work runs with the inflight slot, or IPOIB_NEIGH_PATIENCE after ipoib_neigh_ask(),
+ * which is a failure.
  *
  * Context: &ipoib_neighs.lock held
  */
@@ -228,12 +228,12 @@ void ipoib_neigh_try(struct ipoib_neigh *neigh)
 
 	lockdep_assert_held(&neighs->lock);
 	WRITE_ONCE(neigh->stale, false);
-	if (ipoib_credit_get(neighs->limit, &neigh->credit)) {
+	if (ipoib_inflight_get(neighs->limit, &neigh->inflight)) {
 		ipoib_neigh_query(neigh);
 	} else if (left > 0) {
 		ipoib_neigh_post(neigh, left);
 	} else {
-		ipoib_credit_put(neighs->limit, &neigh->credit);
+		ipoib_inflight_put(neighs->limit, &neigh->inflight);
 		ipoib_neigh_fail(neigh);
 	}
 }
@@ -304,7 +304,7 @@ void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa
 	struct ipoib_ah *ah = ERR_PTR(status), *old = NULL;
 	struct ipoib_dev *priv = neigh->priv;
 
-	ipoib_credit_put(priv->neigh.limit, &neigh->credit);
+	ipoib_inflight_put(priv->neigh.limit, &neigh->inflight);
 	if (!status)
 		ah = ipoib_neigh_make_ah(priv, rec);
 	trace_ipoib_path(priv->netdev, neigh->gid.raw, "answer", PTR_ERR_OR_ZERO(ah));
@@ -351,7 +351,7 @@ static void ipoib_neigh_unlink(struct ipoib_neigh *neigh, enum ipoib_stat why)
 	if (neigh->query)
 		priv->fabric->path_cancel(neigh);
 	if (neigh->state == IPOIB_NEIGH_WAITING)
-		ipoib_credit_put(priv->neigh.limit, &neigh->credit);
+		ipoib_inflight_put(priv->neigh.limit, &neigh->inflight);
 	if (!hlist_empty(&neigh->peers))
 		ipoib_neigh_post(neigh, 0);
 	else if (cancel_delayed_work(&neigh->work))
@@ -422,7 +422,7 @@ struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 	neigh->used = jiffies;
 	__skb_queue_head_init(&neigh->queue);
 	INIT_DELAYED_WORK(&neigh->work, work);
-	ipoib_credit_init(&neigh->credit, IPOIB_CREDIT_PATH, ipoib_neigh_granted);
+	ipoib_inflight_init(&neigh->inflight, IPOIB_INFLIGHT_PATH, ipoib_neigh_granted);
 	refcount_set(&neigh->ref, 1);
 	if (rhashtable_insert_fast(&priv->neigh.table, &neigh->node, ipoib_neigh_params)) {
 		kfree(neigh);
@@ -489,7 +489,7 @@ void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, cons
 }
 
 /**
- * ipoib_neigh_contradicted - mark a path record stale that seems wrong
+ * ipoib_neigh_suspect - mark a path record stale that seems wrong
  * @priv: the interface
  * @gid: the GID
  * @age: jiffies; a younger record stays, as any host can cause this call
@@ -500,7 +500,7 @@ void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, cons
  * Context: any but hard interrupt, without &ipoib_neighs.lock; the lock of the stack's neighbour
  * table may be held
  */
-void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned long age)
+void ipoib_neigh_suspect(struct ipoib_dev *priv, const u8 *gid, unsigned long age)
 {
 	struct ipoib_neigh *neigh;
 

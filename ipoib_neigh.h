@@ -32,7 +32,7 @@ struct neighbour;
  * enum ipoib_neigh_state - state of the path record
  * @IPOIB_NEIGH_NONE: missing or stale; no query before &ipoib_neigh.retry_at, and frames without an
  *	address handle are dropped until then
- * @IPOIB_NEIGH_WAITING: the query waits for a credit, see ipoib_limit.h; frames wait
+ * @IPOIB_NEIGH_WAITING: the query waits for an inflight slot, see ipoib_limit.h; frames wait
  * @IPOIB_NEIGH_RESOLVING: query under way; frames wait
  * @IPOIB_NEIGH_VALID: received, with an address handle
  */
@@ -57,9 +57,10 @@ enum ipoib_neigh_state {
  * @queue: waiting frames with their &struct ipoib_header; under neigh.lock, as all fields below
  * @priv: the interface
  * @list: in &ipoib_neighs.list; empty once unlinked from the table
- * @work: ipoib_arp_work(), on &ipoib_neighs.wq: for a credit, or the lack of it for a second; after
- *	an answer; for frames that a closed connection puts into @queue; after unlinking, for @peers
- * @credit: of its query: requested in IPOIB_NEIGH_WAITING, held until the query ends
+ * @work: ipoib_arp_work(), on &ipoib_neighs.wq: for an inflight slot, or the lack of it for a
+ *	second; after an answer; for frames that a closed connection puts into @queue; after
+ *	unlinking, for @peers
+ * @inflight: of its query: requested in IPOIB_NEIGH_WAITING, held until the query ends
  * @state: see &enum ipoib_neigh_state
  * @query: handle of the query in the fabric, or NULL
  * @query_id: the same, for a fabric with numbers
@@ -83,7 +84,7 @@ struct ipoib_neigh {
 	struct ipoib_dev *priv;
 	struct list_head list;
 	struct delayed_work work;
-	struct ipoib_credit credit;
+	struct ipoib_inflight inflight;
 	enum ipoib_neigh_state state;
 	void *query;
 	int query_id;
@@ -208,7 +209,7 @@ static inline bool ipoib_neigh_is_due(const struct ipoib_neigh *neigh)
 }
 
 /**
- * ipoib_neigh_is_asked - check whether a query is under way, or waits for a credit
+ * ipoib_neigh_is_asked - check whether a query is under way, or waits for an inflight slot
  * @neigh: the neighbour
  *
  * Context: &ipoib_neighs.lock held
@@ -242,7 +243,7 @@ void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_he
 void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa_path_rec *rec);
 void ipoib_neigh_all_stale(struct ipoib_dev *priv);
 void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, const u8 *mac);
-void ipoib_neigh_contradicted(struct ipoib_dev *priv, const u8 *gid, unsigned long age);
+void ipoib_neigh_suspect(struct ipoib_dev *priv, const u8 *gid, unsigned long age);
 int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec);
 int ipoib_neigh_show(struct seq_file *file, void *at);
 

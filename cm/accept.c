@@ -125,7 +125,7 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 	refuted = ipoib_conn_compare(conn);
 	if (refuted) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		ipoib_neigh_contradicted(cm->priv, peer->addr.gid, IPOIB_NEIGH_TRUST);
+		ipoib_neigh_suspect(cm->priv, peer->addr.gid, IPOIB_NEIGH_TRUST);
 	}
 	if (rfc && ipoib_peer_crosses(cm, peer)) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_CROSSED, 1);
@@ -271,7 +271,7 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 						   ipoib_lladdr_qpn(&peer->addr);
 		if (conn->ring.slots && !conn->duplex)
 			ipoib_stat_add(cm->priv, IPOIB_CM_BAD_DATA, 1);
-		ipoib_conn_settle(conn);
+		ipoib_conn_activate(conn);
 		ipoib_stat_add(cm->priv, IPOIB_CM_ACCEPTED, 1);
 	}
 	spin_unlock_bh(&cm->lock);

@@ -146,12 +146,12 @@ enum ipoib_conn_state {
  * @IPOIB_CONN_EV_LAST_WQE: the QP takes no more receives from the SRQ
  * @IPOIB_CONN_EV_FAILED: the connection or its QP has failed: nothing is posted any more
  * @IPOIB_CONN_EV_PROVEN: proof of arrival: a send on RC has completed, a frame has come on UC
- * @IPOIB_CONN_EV_NOW: do not wait for the CM: the interface goes, or its GID has gone
+ * @IPOIB_CONN_EV_ABORT: do not wait for the CM: the interface goes, or its GID has gone
  * @IPOIB_CONN_IS_AGAIN: second request after a refusal; there is no third
  * @IPOIB_CONN_IS_RUN: the QP is in RTR or RTS, so it may have taken receives from the SRQ; on the
  *	passive side the REP follows
  * @IPOIB_CONN_IS_OLD: replaced by a newer connection, and not sent on; under &ipoib_cm.lock
- * @IPOIB_CONN_IS_LAZY: no signalled send is outstanding, so the watchdog runs late; the next
+ * @IPOIB_CONN_IS_UNWATCHED: no signalled send is outstanding, so the watchdog runs late; the next
  *	send kicks the work; under &ipoib_conn.tx_lock
  *
  * EV: events, set in any context by ipoib_conn_note(). IS: facts.
@@ -167,11 +167,11 @@ enum ipoib_conn_flag {
 	IPOIB_CONN_EV_LAST_WQE,
 	IPOIB_CONN_EV_FAILED,
 	IPOIB_CONN_EV_PROVEN,
-	IPOIB_CONN_EV_NOW,
+	IPOIB_CONN_EV_ABORT,
 	IPOIB_CONN_IS_AGAIN,
 	IPOIB_CONN_IS_RUN,
 	IPOIB_CONN_IS_OLD,
-	IPOIB_CONN_IS_LAZY,
+	IPOIB_CONN_IS_UNWATCHED,
 };
 
 /* The CM is in timewait, or has left it. */
@@ -644,7 +644,7 @@ void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipo
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own);
-void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer);
+void ipoib_peer_select(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
 void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_conn_use(struct ipoib_conn *conn);
@@ -668,14 +668,14 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp);
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state);
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer);
 void ipoib_conn_supersede(struct ipoib_conn *conn);
-void ipoib_conn_settle(struct ipoib_conn *conn);
+void ipoib_conn_activate(struct ipoib_conn *conn);
 void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat);
 void __ipoib_conn_close(struct ipoib_conn *conn);
 void ipoib_conn_close(struct ipoib_conn *conn);
 
 /* work.c */
 void ipoib_conn_work(struct work_struct *work);
-void ipoib_cm_hurry(struct ipoib_cm *cm);
+void ipoib_cm_abort(struct ipoib_cm *cm);
 
 /* connect.c */
 void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again);
@@ -705,7 +705,7 @@ unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);
 int ipoib_cm_rx_get(struct ipoib_cm *cm);
 void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq);
-void ipoib_cm_rx_deal(struct ipoib_conn *conn);
+void ipoib_cm_rx_assign(struct ipoib_conn *conn);
 void ipoib_cm_rx_init(struct ipoib_cm *cm);
 void ipoib_cm_rx_exit(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);

@@ -213,12 +213,12 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 }
 
 /**
- * ipoib_conn_settle - send on a passive connection if it is usable
+ * ipoib_conn_activate - send on a passive connection if it is usable
  * @conn: the connection, established; compares its port once more
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_conn_settle(struct ipoib_conn *conn)
+void ipoib_conn_activate(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
 	struct ipoib_cm *cm = conn->cm;
@@ -231,7 +231,7 @@ void ipoib_conn_settle(struct ipoib_conn *conn)
 	    !(peer->unverified && ipoib_peer_pauses(peer)))
 		ipoib_conn_use(conn);
 	else
-		ipoib_peer_settle(cm, peer);
+		ipoib_peer_select(cm, peer);
 	if (!test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
 		ipoib_conn_supersede(conn);
 }

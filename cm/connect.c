@@ -129,7 +129,7 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 	}
 	ipoib_peer_set_state(peer, IPOIB_PEER_CONNECTING);
 	WRITE_ONCE(peer->until, jiffies + IPOIB_CM_SETUP_MAX);
-	ipoib_peer_settle(cm, peer);
+	ipoib_peer_select(cm, peer);
 }
 
 /* ---- work ---- */

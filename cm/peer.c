@@ -332,13 +332,13 @@ struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_c
 }
 
 /**
- * ipoib_peer_settle - select the connection of a peer in IPOIB_PEER_CONNECTING, if there is one
+ * ipoib_peer_select - select the connection of a peer in IPOIB_PEER_CONNECTING, if there is one
  * @cm: connected mode of the interface
  * @peer: the peer
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_peer_settle(struct ipoib_cm *cm, struct ipoib_peer *peer)
+void ipoib_peer_select(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	struct ipoib_conn *conn;
 
@@ -372,7 +372,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_
 
 	lockdep_assert_held(&cm->lock);
 	if (!ipoib_conn_is_used(conn)) {
-		ipoib_peer_settle(cm, peer);
+		ipoib_peer_select(cm, peer);
 		return;
 	}
 	ipoib_conn_prove(conn);

@@ -230,7 +230,7 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 	if (!err)
 		err = ipoib_cm_tx_get_cq(conn);
 	if (!err)
-		ipoib_cm_rx_deal(conn);
+		ipoib_cm_rx_assign(conn);
 	mutex_unlock(&cm->mutex);
 	if (!err && (conn->active || conn->duplex))
 		err = ipoib_ring_init(&conn->ring, priv->pd, IPOIB_CM_RING,

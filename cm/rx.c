@@ -578,12 +578,12 @@ static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 }
 
 /**
- * ipoib_cm_rx_deal - assign a connection to the receive queue with the fewest
+ * ipoib_cm_rx_assign - assign a connection to the receive queue with the fewest
  * @conn: the connection; counts in &ipoib_cm_rxq.conns from now on
  *
  * Context: &ipoib_cm.mutex held
  */
-void ipoib_cm_rx_deal(struct ipoib_conn *conn)
+void ipoib_cm_rx_assign(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_cm_rxq *rxq = cm->rxq;

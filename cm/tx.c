@@ -59,8 +59,8 @@ static int ipoib_conn_post(struct ipoib_conn *conn, struct ib_sge *sge, int nsge
 	lockdep_assert_held(&conn->tx_lock);
 	if (ipoib_ring_passed(&conn->ring, conn->signalled)) {
 		WRITE_ONCE(conn->progress, jiffies);
-		if (unlikely(test_bit(IPOIB_CONN_IS_LAZY, &conn->flags))) {
-			clear_bit(IPOIB_CONN_IS_LAZY, &conn->flags);
+		if (unlikely(test_bit(IPOIB_CONN_IS_UNWATCHED, &conn->flags))) {
+			clear_bit(IPOIB_CONN_IS_UNWATCHED, &conn->flags);
 			ipoib_conn_kick(conn);
 		}
 	}

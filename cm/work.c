@@ -66,7 +66,7 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 		 */
 		conn->duplex = false;
 		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
-		ipoib_peer_settle(conn->cm, peer);
+		ipoib_peer_select(conn->cm, peer);
 		return 0;
 	}
 	if (left <= 0) {
@@ -114,7 +114,7 @@ static long ipoib_conn_send_left(struct ipoib_conn *conn)
 	smp_rmb();
 	left = READ_ONCE(conn->progress) + IPOIB_CM_STUCK - jiffies;
 	if (done && left <= 0) {
-		set_bit(IPOIB_CONN_IS_LAZY, &conn->flags);
+		set_bit(IPOIB_CONN_IS_UNWATCHED, &conn->flags);
 		left = IPOIB_CM_CHECK;
 	}
 	spin_unlock(&conn->tx_lock);
@@ -156,7 +156,7 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
 		 */
 		ipoib_conn_compare(conn);
 		if (ipoib_conn_may_send(conn) && !test_bit(IPOIB_CONN_IS_OLD, &conn->flags))
-			ipoib_conn_settle(conn);
+			ipoib_conn_activate(conn);
 	}
 	if (send <= 0 || ipoib_conn_is_silent(conn)) {
 		set_bit(IPOIB_CONN_EV_FAILED, &conn->flags);
@@ -176,7 +176,7 @@ static unsigned long ipoib_conn_check(struct ipoib_conn *conn)
  * Handle events of a connection that is not closing, in the order of the protocol; close it after a
  * failure, a disconnect or a deadline. Returns the time until the next check, or 0.
  */
-static unsigned long ipoib_conn_treat(struct ipoib_conn *conn)
+static unsigned long ipoib_conn_handle_events(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_dev *priv = cm->priv;
@@ -272,7 +272,7 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 	/* An HCA that has failed flushes nothing any more. */
 	if ((received && !sends) || test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
 		return 0;
-	if (test_bit(IPOIB_CONN_EV_NOW, &conn->flags) || !late ||
+	if (test_bit(IPOIB_CONN_EV_ABORT, &conn->flags) || !late ||
 	    ipoib_cm_srq_has_failed(conn->cm))
 		left -= IPOIB_CM_DRAIN_MORE;
 	if (left > 0)
@@ -317,7 +317,7 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 
 	if (conn->id) {
 		if (left > 0 && !test_bit(IPOIB_CONN_EV_EXPIRED, &conn->flags) &&
-		    !test_bit(IPOIB_CONN_EV_NOW, &conn->flags))
+		    !test_bit(IPOIB_CONN_EV_ABORT, &conn->flags))
 			return left;
 		ib_destroy_cm_id(conn->id);
 		conn->id = NULL;
@@ -352,9 +352,9 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 			wait = conn->active ? ipoib_conn_request(conn) : ipoib_conn_grant(conn);
 		if (wait < 0)
 			ipoib_conn_close(conn);
-		return wait > 0 ? wait : ipoib_conn_treat(conn);
+		return wait > 0 ? wait : ipoib_conn_handle_events(conn);
 	case IPOIB_CONN_ESTABLISHED:
-		return ipoib_conn_treat(conn);
+		return ipoib_conn_handle_events(conn);
 	case IPOIB_CONN_CLOSING:
 		ipoib_conn_step_closing(conn);
 		break;
@@ -388,36 +388,36 @@ void ipoib_conn_work(struct work_struct *work)
 }
 
 /**
- * ipoib_cm_hurry - take closing connections apart without waiting for the CM
+ * ipoib_cm_abort - take closing connections apart without waiting for the CM
  * @cm: connected mode of the interface
  *
  * The CM stops repeating DREQs. The HCA has a second to return work requests.
  *
  * Context: any but hard interrupt
  */
-void ipoib_cm_hurry(struct ipoib_cm *cm)
+void ipoib_cm_abort(struct ipoib_cm *cm)
 {
 	struct ipoib_conn *conn;
 
 	spin_lock_bh(&cm->lock);
 	list_for_each_entry(conn, &cm->closing, list)
-		ipoib_conn_note(conn, IPOIB_CONN_EV_NOW);
+		ipoib_conn_note(conn, IPOIB_CONN_EV_ABORT);
 	spin_unlock_bh(&cm->lock);
 }
 
 /**
- * ipoib_cm_let_go - wait until all connections are freed
+ * ipoib_cm_abort_wait - wait until all connections are freed
  * @priv: the interface, down
  *
  * A connection holds an entry of the GID table of the port until its teardown is complete.
  *
  * Context: process; RTNL may be held
  */
-void ipoib_cm_let_go(struct ipoib_dev *priv)
+void ipoib_cm_abort_wait(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
 
-	ipoib_cm_hurry(cm);
+	ipoib_cm_abort(cm);
 	wait_event(cm->gone, !READ_ONCE(cm->nconns));
 	/* The lock is held where the last connection is freed. */
 	spin_lock_bh(&cm->lock);

@@ -135,9 +135,9 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
 
 /* ---- table ---- */
 
-static void ipoib_mcast_group_granted(struct ipoib_credit *credit)
+static void ipoib_mcast_group_granted(struct ipoib_inflight *inflight)
 {
-	ipoib_mcast_queue(container_of(credit, struct ipoib_mcast, credit));
+	ipoib_mcast_queue(container_of(inflight, struct ipoib_mcast, inflight));
 }
 
 /**
@@ -167,7 +167,7 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	mcast->named = user;
 	__skb_queue_head_init(&mcast->queue);
 	INIT_DELAYED_WORK(&mcast->work, ipoib_mcast_work);
-	ipoib_credit_init(&mcast->credit, IPOIB_CREDIT_GROUP, ipoib_mcast_group_granted);
+	ipoib_inflight_init(&mcast->inflight, IPOIB_INFLIGHT_GROUP, ipoib_mcast_group_granted);
 	if (rhashtable_insert_fast(&priv->mcast.table, &mcast->node, ipoib_mcast_params)) {
 		kfree(mcast);
 		return NULL;
@@ -255,7 +255,7 @@ void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user)
 
 /**
  * ipoib_mcast_group_unlink - remove a group from the table
- * @mcast: the group; no callback and no credit can queue its work any more
+ * @mcast: the group; no callback and no inflight slot can queue its work any more
  *
  * Context: mcast.lock held; work of the group
  */
@@ -326,7 +326,7 @@ bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
 
 /**
  * ipoib_mcast_group_is_pending - check whether an answer for a group is expected
- * @mcast: the group: a request is under way, or waits for the broadcast group or a credit
+ * @mcast: the group: a request is under way, or waits for the broadcast group or an inflight slot
  *
  * Context: mcast.lock held, or work of the group
  * Return: true if so

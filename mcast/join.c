@@ -298,7 +298,7 @@ static void ipoib_mcast_begin(struct ipoib_mcast *mcast, enum ipoib_mcast_state 
 	if (!ipoib_mcast_may_join(mcast))
 		return;
 	if (priv->agent && !ipoib_mcast_group_is_broadcast(mcast) &&
-	    !ipoib_credit_get(priv->neigh.limit, &mcast->credit))
+	    !ipoib_inflight_get(priv->neigh.limit, &mcast->inflight))
 		return;
 	WRITE_ONCE(mcast->asked, asked);
 	ipoib_mcast_set_state(mcast, state);
@@ -479,8 +479,8 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_free(mcast, &mcast->joining);
 	ipoib_mcast_member_forget(mcast);
 	ipoib_mcast_set_state(mcast, IPOIB_MCAST_IDLE);
-	/* No answer and no credit comes after this. */
-	ipoib_credit_put(priv->neigh.limit, &mcast->credit);
+	/* No answer and no inflight slot comes after this. */
+	ipoib_inflight_put(priv->neigh.limit, &mcast->inflight);
 	spin_lock_bh(&priv->mcast.lock);
 	stays = ipoib_mcast_is_open(priv) && mcast->users;
 	mcast->retry_at = jiffies;
@@ -588,10 +588,10 @@ void ipoib_mcast_work(struct work_struct *work)
 	if (!skb_queue_empty_lockless(&mcast->queue) &&
 	    (!ipoib_mcast_group_is_pending(mcast) || ipoib_mcast_group_is_slow(mcast)))
 		ipoib_mcast_group_send(mcast);
-	/* Return the credit unless a request is under way or the next run may send one. */
-	if (READ_ONCE(mcast->credit.held) && !ipoib_mcast_group_is_busy(mcast->state) &&
+	/* Return the inflight slot unless a request is under way or the next run may send one. */
+	if (READ_ONCE(mcast->inflight.held) && !ipoib_mcast_group_is_busy(mcast->state) &&
 	    !delayed_work_pending(&mcast->work))
-		ipoib_credit_put(priv->neigh.limit, &mcast->credit);
+		ipoib_inflight_put(priv->neigh.limit, &mcast->inflight);
 	spin_lock_bh(&priv->mcast.lock);
 	/* Events may have come before the new state. */
 	if (mcast->state != state && !ipoib_mcast_group_is_busy(mcast->state))

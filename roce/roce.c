@@ -76,7 +76,7 @@ static struct ipoib_limit ipoib_roce_limit;
  * @gid_index: index of the GID in the table of the port, or a negative error
  * @tracker: of the reference to &ipoib_dev.lower
  * @reported_mtu: MTU of the port in the last log message about a small MTU; under RTNL
- * @reported_lack: last log message about a missing GID; control work only
+ * @reported_missing: last log message about a missing GID; control work only
  * @lock: protects @todo and @joined; taken before mcast.lock
  * @todo: memberships to begin or to end
  * @joined: memberships that have begun
@@ -87,7 +87,7 @@ struct ipoib_roce {
 	int gid_index;
 	netdevice_tracker tracker;
 	unsigned int reported_mtu;
-	const char *reported_lack;
+	const char *reported_missing;
 
 	spinlock_t lock; /* todo, joined */
 	struct list_head todo;
@@ -256,9 +256,9 @@ static void ipoib_roce_report(struct ipoib_dev *priv, bool found)
 		lack = "has no IPv6 link-local address";
 	else if (!found)
 		lack = "has IPv6 disabled and no IPv4 address";
-	if (lack && lack != priv->roce->reported_lack)
+	if (lack && lack != priv->roce->reported_missing)
 		netdev_info(priv->netdev, "waiting for a GID: %s %s\n", priv->lower->name, lack);
-	priv->roce->reported_lack = lack;
+	priv->roce->reported_missing = lack;
 }
 
 /*
@@ -327,7 +327,7 @@ static void ipoib_roce_event(struct ipoib_dev *priv, enum ib_event_type event)
 		if (!IS_ERR(attr))
 			rdma_put_gid_attr(attr);
 		else if (ipoib_roce_is_soft(priv) && ipoib_has_cm(priv))
-			ipoib_cm_lose_gid(priv);
+			ipoib_cm_gid_lost(priv);
 		ipoib_neigh_all_stale(priv);
 		fallthrough;
 	case IB_EVENT_PORT_ACTIVE:
@@ -803,9 +803,9 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
  * A new MAC address is a new GID at the same index of the table, which the core can write only
  * without references to the old GID.
  */
-static void ipoib_roce_let_go(struct ipoib_dev *priv)
+static void ipoib_roce_release_gid(struct ipoib_dev *priv)
 {
-	ipoib_dev_port_going(priv);
+	ipoib_dev_port_change(priv);
 	flush_workqueue(ipoib_roce_wq);
 	flush_delayed_work(&priv->ah.work);
 }
@@ -827,7 +827,7 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long even
 		ipoib_ctl_post(priv, IPOIB_CTL_PORT);
 		break;
 	case NETDEV_PRE_CHANGEADDR:
-		ipoib_roce_let_go(priv);
+		ipoib_roce_release_gid(priv);
 		/* In case the address stays: no other event would follow. */
 		ipoib_ctl_post_later(priv, IPOIB_CTL_PORT, HZ);
 		break;
@@ -836,7 +836,7 @@ static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long even
 	 * end of a namespace the core walks a list in which the interface is the next.
 	 */
 	case NETDEV_UNREGISTER:
-		ipoib_roce_let_go(priv);
+		ipoib_roce_release_gid(priv);
 		ipoib_ctl_post(priv, IPOIB_CTL_DELETE);
 		break;
 	}

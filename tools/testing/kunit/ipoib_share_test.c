@@ -33,20 +33,20 @@ static void share_groups(struct kunit *test)
 	kfree(priv);
 }
 
-static void share_granted(struct ipoib_credit *credit)
+static void share_granted(struct ipoib_inflight *inflight)
 {
 }
 
 /* Ask for @n credits of a kind, and return how many of them are held. */
-static unsigned int share_ask(struct ipoib_limit *limit, struct ipoib_credit *credits,
-			      enum ipoib_credit_kind kind, unsigned int n)
+static unsigned int share_ask(struct ipoib_limit *limit, struct ipoib_inflight *credits,
+			      enum ipoib_inflight_kind kind, unsigned int n)
 {
 	unsigned int held = 0;
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		ipoib_credit_init(&credits[i], kind, share_granted);
-		held += ipoib_credit_get(limit, &credits[i]);
+		ipoib_inflight_init(&credits[i], kind, share_granted);
+		held += ipoib_inflight_get(limit, &credits[i]);
 	}
 	return held;
 }
@@ -54,44 +54,44 @@ static unsigned int share_ask(struct ipoib_limit *limit, struct ipoib_credit *cr
 /* Paths leave some credits to groups. */
 static void share_credits(struct kunit *test)
 {
-	struct ipoib_credit groups[IPOIB_QUERIES_KEPT + 1];
-	struct ipoib_credit paths[IPOIB_QUERIES_MAX];
+	struct ipoib_inflight groups[IPOIB_QUERIES_KEPT + 1];
+	struct ipoib_inflight paths[IPOIB_QUERIES_MAX];
 	struct ipoib_limit limit;
 
 	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
-	KUNIT_EXPECT_EQ(test, share_ask(&limit, paths, IPOIB_CREDIT_PATH, ARRAY_SIZE(paths)),
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, paths, IPOIB_INFLIGHT_PATH, ARRAY_SIZE(paths)),
 			IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
-	KUNIT_EXPECT_EQ(test, share_ask(&limit, groups, IPOIB_CREDIT_GROUP, ARRAY_SIZE(groups)),
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, groups, IPOIB_INFLIGHT_GROUP, ARRAY_SIZE(groups)),
 			IPOIB_QUERIES_KEPT);
 	/* That of a path goes to the group that waits. */
-	ipoib_credit_put(&limit, &paths[0]);
+	ipoib_inflight_put(&limit, &paths[0]);
 	KUNIT_EXPECT_TRUE(test, groups[IPOIB_QUERIES_KEPT].held);
 	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_MAX - 1].held);
 	/* That of a group goes to the path that has waited least. */
-	ipoib_credit_put(&limit, &groups[0]);
+	ipoib_inflight_put(&limit, &groups[0]);
 	KUNIT_EXPECT_TRUE(test, paths[IPOIB_QUERIES_MAX - 1].held);
 	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_MAX - 2].held);
-	KUNIT_EXPECT_TRUE(test, ipoib_credit_get(NULL, &paths[IPOIB_QUERIES_MAX - 2]));
+	KUNIT_EXPECT_TRUE(test, ipoib_inflight_get(NULL, &paths[IPOIB_QUERIES_MAX - 2]));
 }
 
 /* Groups leave some credits to paths. */
 static void share_paths(struct kunit *test)
 {
 	enum { most = IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT };
-	struct ipoib_credit paths[IPOIB_QUERIES_KEPT + 1];
-	struct ipoib_credit groups[most + 2];
+	struct ipoib_inflight paths[IPOIB_QUERIES_KEPT + 1];
+	struct ipoib_inflight groups[most + 2];
 	struct ipoib_limit limit;
 
 	ipoib_limit_init(&limit, IPOIB_QUERIES_MAX);
-	KUNIT_EXPECT_EQ(test, share_ask(&limit, groups, IPOIB_CREDIT_GROUP, ARRAY_SIZE(groups)),
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, groups, IPOIB_INFLIGHT_GROUP, ARRAY_SIZE(groups)),
 			most);
-	KUNIT_EXPECT_EQ(test, share_ask(&limit, paths, IPOIB_CREDIT_PATH, ARRAY_SIZE(paths)),
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, paths, IPOIB_INFLIGHT_PATH, ARRAY_SIZE(paths)),
 			IPOIB_QUERIES_KEPT);
-	ipoib_credit_put(&limit, &groups[0]);
+	ipoib_inflight_put(&limit, &groups[0]);
 	KUNIT_EXPECT_TRUE(test, groups[most].held);
 	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_KEPT].held);
 	/* That of a path is not for the group that waits. */
-	ipoib_credit_put(&limit, &paths[0]);
+	ipoib_inflight_put(&limit, &paths[0]);
 	KUNIT_EXPECT_FALSE(test, groups[most + 1].held);
 	KUNIT_EXPECT_TRUE(test, paths[IPOIB_QUERIES_KEPT].held);
 }
@@ -99,30 +99,32 @@ static void share_paths(struct kunit *test)
 /* Two hold credits of two, and three wait. */
 static void share_turns(struct kunit *test)
 {
-	struct ipoib_credit credits[5];
+	struct ipoib_inflight credits[5];
 	struct ipoib_limit limit;
 
 	ipoib_limit_init(&limit, 2 + IPOIB_QUERIES_KEPT);
-	KUNIT_EXPECT_EQ(test, share_ask(&limit, credits, IPOIB_CREDIT_GROUP, 5), 2u);
+	KUNIT_EXPECT_EQ(test, share_ask(&limit, credits, IPOIB_INFLIGHT_GROUP, 5), 2u);
 	/* Once more changes nothing. */
-	KUNIT_EXPECT_TRUE(test, ipoib_credit_get(&limit, &credits[1]));
-	KUNIT_EXPECT_FALSE(test, ipoib_credit_get(&limit, &credits[2]));
+	KUNIT_EXPECT_TRUE(test, ipoib_inflight_get(&limit, &credits[1]));
+	KUNIT_EXPECT_FALSE(test, ipoib_inflight_get(&limit, &credits[2]));
 	/* It does not wait any more. */
-	ipoib_credit_put(&limit, &credits[2]);
-	ipoib_credit_put(&limit, &credits[0]);
+	ipoib_inflight_put(&limit, &credits[2]);
+	ipoib_inflight_put(&limit, &credits[0]);
 	KUNIT_EXPECT_FALSE(test, credits[0].held || credits[2].held || credits[4].held);
 	KUNIT_EXPECT_TRUE(test, credits[3].held);
 	/* Nor does it hold one. */
-	ipoib_credit_put(&limit, &credits[0]);
+	ipoib_inflight_put(&limit, &credits[0]);
 	KUNIT_EXPECT_FALSE(test, credits[4].held);
-	ipoib_credit_put(&limit, &credits[1]);
+	ipoib_inflight_put(&limit, &credits[1]);
 	KUNIT_EXPECT_TRUE(test, credits[4].held);
-	ipoib_credit_put(&limit, &credits[3]);
-	ipoib_credit_put(&limit, &credits[4]);
-	KUNIT_EXPECT_EQ(test, limit.held[IPOIB_CREDIT_GROUP], 0u);
+	ipoib_inflight_put(&limit, &credits[3]);
+	ipoib_inflight_put(&limit, &credits[4]);
+	KUNIT_EXPECT_EQ(test, limit.held[IPOIB_INFLIGHT_GROUP], 0u);
 }
 
-/* Fill @n queues of @most one after the other. Return: the frames that there is room for after that */
+/*
+ * Fill @n queues of @most one after the other. Return: the frames that there is room for after that
+ */
 static int share_fill(unsigned int n, unsigned int most, int room)
 {
 	unsigned int len;
