@@ -581,13 +581,19 @@ misfit()
 }
 
 # The first datagram waits, and may be sent to all if the answer takes long.
+# refused_sender GROUP MGID: without reports of the SA the second frame shows the reason
+refused_sender()
+{
+	udp_to 2 "$1" 7206 1
+	mcg_is 2 "$2" state backoff
+}
+
 misfit_sender()
 {
 	local GROUP MGID before
 
 	misfit_made "$1"
-	udp_to 2 "$GROUP" 7206 1
-	check "refused" slowwait 5 mcg_is 2 "$MGID" state backoff
+	check "refused" slowwait 5 refused_sender "$GROUP" "$MGID"
 	before=$(xstat 2 tx_drop_group_failed)
 	capture_start misfit_sender
 	udp_to 2 "$GROUP" 7207 10
