@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kernel version differences of softib, and nothing else: the one place that
- * knows LINUX_VERSION_CODE. Supported are 6.1, 6.12 and 7.3.
+ * Kernel version differences of softib. No other file uses LINUX_VERSION_CODE. Supported are
+ * 6.1, 6.12 and 7.3.
  */
 #ifndef SOFTIB_COMPAT_H
 #define SOFTIB_COMPAT_H
@@ -11,7 +11,7 @@
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
-/* GSO left linux/netdevice.h in 6.5. */
+/* Since 6.5 GSO is no longer in linux/netdevice.h. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 #include <net/gso.h>
 #endif
@@ -19,19 +19,19 @@
 struct ib_udata;
 struct uverbs_attr_bundle;
 
-/* Workqueues have to say since then whether they are per-CPU; they were. */
+/* Since 6.18 workqueues need WQ_PERCPU or WQ_UNBOUND; before, per-CPU was the default. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define WQ_PERCPU 0
 #endif
 
-/* What create_cq() gets of user space. */
+/* Third parameter of ib_device_ops.create_cq */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 typedef struct ib_udata softib_cq_udata;
 #else
 typedef struct uverbs_attr_bundle softib_cq_udata;
 #endif
 
-/* A timer gets its function when it is set up since 6.13; the old way went in 6.15. */
+/* hrtimer_setup() came in 6.13; hrtimer_init() went in 6.15. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define softib_hrtimer_setup(timer, func, mode)				\
 	do {								\
@@ -43,7 +43,7 @@ typedef struct uverbs_attr_bundle softib_cq_udata;
 	hrtimer_setup(timer, func, CLOCK_MONOTONIC, mode)
 #endif
 
-/* dma_map_ops take physical addresses since 6.18, and pages before. */
+/* dma_map_ops map physical addresses since 6.18, and pages before. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define SOFTIB_DMA_MAP_PAGE(name, map)					\
 	static dma_addr_t name(struct device *dev, struct page *page,	\
@@ -63,8 +63,7 @@ typedef struct uverbs_attr_bundle softib_cq_udata;
 #endif
 
 /*
- * The statistics of hfi1's net device: the core allocates and reads them since 6.10, and the
- * driver did both before.
+ * Statistics of hfi1's net device: allocated and read by the core since 6.10, by the driver before.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
 #define SOFTIB_TSTATS_OP	.ndo_get_stats64 = dev_get_tstats64,
@@ -80,8 +79,8 @@ typedef struct uverbs_attr_bundle softib_cq_udata;
 #endif
 
 /*
- * mlx5 sets time stamps by the ioctls until 6.18, and by operations of their own since.
- * @find: gives the &struct softib_stamp of a net device
+ * Time stamp configuration of mlx5: by ioctl until 6.18, by net_device_ops since.
+ * @find: function from a net device to its &struct softib_stamp
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
 #define SOFTIB_HWTSTAMP(name, find)					\
@@ -132,7 +131,7 @@ typedef struct uverbs_attr_bundle softib_cq_udata;
 	.ndo_hwtstamp_get = name##_get, .ndo_hwtstamp_set = name##_set,
 #endif
 
-/* mlx5 has the operations of its net devices called with their lock held since 6.16. */
+/* Since 6.16 net_device_ops of mlx5 are called under the lock of the net device. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
 #define softib_request_lock(netdev)	((void)(netdev))
 #define softib_assert_locked(netdev)	((void)(netdev))

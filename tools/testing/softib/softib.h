@@ -2,11 +2,10 @@
 /*
  * softib - a software InfiniBand fabric: shared structures and prototypes
  *
- * N nodes, each an ib_device of its own on rdmavt, hang on one emulated
- * switch. Packets are not built in memory: a struct softib_frame describes one
- * and is handed, in the sender's context, from the sender's port through the
- * switch to the receiver, who copies the payload once. Nothing is allocated
- * and no shared line is written per packet.
+ * N nodes, each an ib_device on rdmavt, are connected to one emulated switch. Packets are not built
+ * in memory: a struct softib_frame describes a packet, and is passed by function calls, in the
+ * sender's context, from the sender's port through the switch to the receiver, which copies the
+ * payload once. Per packet there is no allocation and no write to a shared cache line.
  */
 #ifndef SOFTIB_H
 #define SOFTIB_H
@@ -45,18 +44,18 @@
  * - A sender marks its QP RVT_S_BUSY under s_lock and then drops s_lock; no
  *   lock of the sender is held while a frame travels. A receiver takes its own
  *   r_lock (interrupts off) and, inside it, at most its CQ and RQ locks. So two
- *   QPs may send at each other, and a QP at itself.
+ *   QPs may send to each other, and a QP to itself.
  * - rdmavt's order is r_lock, s_hlock, s_lock. Never take r_lock with s_lock
  *   held.
  * - softib_port_tx() holds rcu_read_lock() until the last copy is delivered.
- *   That is what keeps the receiving QP (unhashed, then synchronize_rcu() in
- *   rdmavt) and the receiving port (unlinked from the switch, then
- *   synchronize_rcu() in softib_link_unplug()) alive. The sending port lives
- *   at least as long as its QPs and its trap.
- * - struct softib_fabric is permanent while the module is loaded. Its mutex
- *   serialises the adding and the removal of HCAs; its spinlock guards link
- *   and subnet management state of the switch and of the ports (softib_port
- *   fields marked [F]), which the data path reads with READ_ONCE().
+ *   This keeps the receiving QP (unhashed, then synchronize_rcu() in rdmavt)
+ *   and the receiving port (unlinked from the switch, then synchronize_rcu()
+ *   in softib_link_unplug()) alive. The sending port lives at least as long as
+ *   its QPs and its trap.
+ * - struct softib_fabric lives as long as the module. Its mutex serialises the
+ *   addition and the removal of HCAs; its spinlock guards link and subnet
+ *   management state of the switch and of the ports (softib_port fields marked
+ *   [F]), which the data path reads with READ_ONCE().
  */
 
 #define SOFTIB_MAX_NODES	64
@@ -77,7 +76,7 @@
 #define SOFTIB_MAX_MCAST_GRP	16384	/* per HCA, by default */
 #define SOFTIB_SEND_BATCH	64	/* messages per turn of a send engine */
 
-#define SOFTIB_VENDOR_ID	0x025053	/* locally administered, as the GUIDs */
+#define SOFTIB_VENDOR_ID	0x025053	/* locally administered, like the GUIDs */
 #define SOFTIB_GID_PREFIX	cpu_to_be64(0xfe80000000000000ULL)
 #define SOFTIB_GSI_QKEY		0x80010000
 #define SOFTIB_VL_SMP		15
@@ -85,25 +84,25 @@
 #define SOFTIB_LID_PERMISSIVE	0xffff
 
 /**
- * enum softib_drop - why a frame was thrown away, one counter each
+ * enum softib_drop - reasons to drop a frame, with a counter each
  * @SOFTIB_DROP_LINK: source or destination link not in the needed state
  * @SOFTIB_DROP_NO_ROUTE: unicast LID not in the LFT, or routed nowhere
  * @SOFTIB_DROP_NO_TREE: multicast LID with an empty MFT entry
  * @SOFTIB_DROP_VL: SL maps to VL15, which carries no data
  * @SOFTIB_DROP_MTU: payload above the MTU of the link
- * @SOFTIB_DROP_DLID: arrived at a port whose LID it is not
- * @SOFTIB_DROP_GID: GRH with a DGID that is not the port's
- * @SOFTIB_DROP_NO_GRH: without a GRH, where multicast and some ports need one
+ * @SOFTIB_DROP_DLID: DLID of another port
+ * @SOFTIB_DROP_GID: GRH with the DGID of another port
+ * @SOFTIB_DROP_NO_GRH: no GRH on multicast, or at a port that requires it
  * @SOFTIB_DROP_NO_GROUP: no QP attached to the group at this port
  * @SOFTIB_DROP_PKEY: P_Key mismatch, or limited to limited
  * @SOFTIB_DROP_QKEY: Q_Key mismatch
- * @SOFTIB_DROP_NO_QP: no such QP, or of another transport or port
+ * @SOFTIB_DROP_NO_QP: no QP of this number, transport and port
  * @SOFTIB_DROP_QP_STATE: the QP is not ready to receive
- * @SOFTIB_DROP_NO_RWQE: no receive buffer posted
+ * @SOFTIB_DROP_NO_RWQE: no receive posted
  * @SOFTIB_DROP_TOO_LONG: message longer than the receive buffer
- * @SOFTIB_DROP_BAD_MAD: MAD the switch does not understand
- * @SOFTIB_DROP_BAD_REQUEST: UC request that may not or cannot be executed
- * @SOFTIB_DROP_FAULT: thrown away by a fault knob
+ * @SOFTIB_DROP_BAD_MAD: MAD that the switch does not support
+ * @SOFTIB_DROP_BAD_REQUEST: UC request that is not allowed or not executable
+ * @SOFTIB_DROP_FAULT: dropped by a fault knob
  * @SOFTIB_DROP_MAX: number of reasons
  */
 enum softib_drop {
@@ -129,8 +128,8 @@ enum softib_drop {
 };
 
 /**
- * enum softib_class - traffic classes the fault knobs tell apart
- * @SOFTIB_CLASS_UD: UD, but for MADs
+ * enum softib_class - traffic classes of the fault knobs
+ * @SOFTIB_CLASS_UD: UD, except MADs
  * @SOFTIB_CLASS_RC: RC and UC
  * @SOFTIB_CLASS_MAD: QP0 and QP1
  * @SOFTIB_CLASS_MAX: number of classes
@@ -142,20 +141,20 @@ enum softib_class {
 	SOFTIB_CLASS_MAX
 };
 
-/* More than enum ib_rate has. */
+/* Exceeds the number of values of enum ib_rate. */
 #define SOFTIB_RATE_MAX	32
 
 /**
- * struct softib_stats - per-CPU counters of one port
+ * struct softib_stats - per-CPU counters of a port
  * @tx_packets: packets sent
  * @tx_bytes: bytes sent, headers included
  * @rx_packets: packets received
  * @rx_bytes: bytes received, headers included
  * @tx_mcast: packets sent to a multicast LID
  * @rx_mcast: packets received from a multicast LID
- * @drop: frames thrown away at this port, by reason
- * @tx_rate: datagrams to a unicast and to a multicast LID, without MADs, by the static
- *           rate of their address handle
+ * @drop: frames dropped at this port, by reason
+ * @tx_rate: datagrams except MADs, to unicast and to multicast LIDs, by the static rate of
+ *           their address handle
  */
 struct softib_stats {
 	u64 tx_packets;
@@ -169,25 +168,25 @@ struct softib_stats {
 };
 
 /**
- * struct softib_frame - one InfiniBand packet, or one message, by reference
+ * struct softib_frame - an InfiniBand packet or message, by reference
  * @slid: LRH source LID
  * @dlid: LRH destination LID
  * @sl: LRH service level
  * @vl: LRH virtual lane; set by softib_port_tx()
  * @opcode: BTH opcode. A message longer than @mtu has the opcode of its *only*
- *          form; who shows packets (capture) derives first, middle and last
+ *          form; the capture derives first, middle and last
  * @has_grh: @grh is valid (LNH 3 instead of 2)
  * @se: BTH solicited event
  * @ackreq: BTH acknowledge request
- * @captured: has been captured on this way through the fabric
+ * @captured: this frame is in the capture already
  * @pkey: BTH P_Key
  * @dqpn: BTH destination QP
  * @psn: BTH packet sequence number, of the first packet
- * @mtu: path MTU in bytes to cut the message into packets; 0: one packet
+ * @mtu: path MTU in bytes to segment the message; 0: single packet
  * @len: payload bytes
- * @data: payload, if linear; else NULL and @ss describes it
- * @ss: payload as a scatter list; never advanced through the frame, readers
- *      advance a copy (struct softib_payload)
+ * @data: linear payload, or NULL: the payload is @ss
+ * @ss: payload as a scatter list; readers advance a copy of it (struct softib_payload),
+ *      never the frame's
  * @qkey: DETH Q_Key (UD)
  * @sqpn: DETH source QP (UD)
  * @imm: immediate data
@@ -198,7 +197,7 @@ struct softib_stats {
  * @grh: the GRH, as on the wire
  *
  * Lives on the sender's stack and is valid only during delivery. Initialise
- * with softib_frame_init(), then set what the opcode calls for.
+ * with softib_frame_init(), then set the fields of the headers of the opcode.
  */
 struct softib_frame {
 	u16 slid;
@@ -228,8 +227,8 @@ struct softib_frame {
 };
 
 /**
- * struct softib_payload - a reader's position in the payload of a frame
- * @data: next byte, if linear; else NULL
+ * struct softib_payload - position of a reader in the payload of a frame
+ * @data: next byte of a linear payload, or NULL
  * @ss: position in the scatter list
  * @len: bytes left
  */
@@ -241,11 +240,11 @@ struct softib_payload {
 
 /**
  * struct softib_fault - fault knobs of one traffic class of a node
- * @drop_next: throw away the next N frames sent
- * @drop_every: throw away each Nth frame sent, 0 none
- * @dup_every: deliver each Nth frame sent twice, 0 none
- * @delay_ms: deliver frames sent this much later, in order (copies them)
- * @seen: frames counted for the every-Nth knobs
+ * @drop_next: drop the next N sent frames
+ * @drop_every: drop every Nth sent frame; 0: none
+ * @dup_every: deliver every Nth sent frame twice; 0: none
+ * @delay_ms: delay of sent frames in ms, in order (copies them)
+ * @seen: frames counted for @drop_every and @dup_every
  */
 struct softib_fault {
 	u32 drop_next;
@@ -256,11 +255,11 @@ struct softib_fault {
 };
 
 /**
- * enum softib_csum - what an HCA does about checksums of datagrams
- * @SOFTIB_CSUM_NONE: nothing, and does not say so
- * @SOFTIB_CSUM_LSO_QP: computes them for QPs with IB_QP_CREATE_IPOIB_UD_LSO only (mlx5)
- * @SOFTIB_CSUM_ANY_QP: computes them for all, and knows that flag (mlx4)
- * @SOFTIB_CSUM_CLAIMED: says it does, never does, and refuses the flag (mlx5 with only its
+ * enum softib_csum - checksum offload of datagrams, and its capability flag
+ * @SOFTIB_CSUM_NONE: no offload, no capability
+ * @SOFTIB_CSUM_LSO_QP: for QPs with IB_QP_CREATE_IPOIB_UD_LSO only (mlx5)
+ * @SOFTIB_CSUM_ANY_QP: for all QPs; the flag is supported (mlx4)
+ * @SOFTIB_CSUM_CLAIMED: capability without offload; the flag is refused (mlx5 with only its
  *	enhanced offloads)
  */
 enum softib_csum {
@@ -271,7 +270,7 @@ enum softib_csum {
 };
 
 /**
- * enum softib_rn_style - the net devices of its own that an HCA has for IPoIB
+ * enum softib_rn_style - accelerated net devices (rdma_netdev) of an HCA
  * @SOFTIB_RN_NONE: none
  * @SOFTIB_RN_HFI1: as hfi1, beside a UD QP of the client
  * @SOFTIB_RN_MLX5: as mlx5
@@ -282,35 +281,35 @@ enum softib_rn_style {
 	SOFTIB_RN_MLX5,
 };
 
-/* Octets of the header of a send with IB_WR_LSO, at most. */
+/* Maximum octets of the header of an IB_WR_LSO send */
 #define SOFTIB_LSO_HEAD		128
 
-/* Completion vectors whose CQs are counted. */
+/* Completion vectors with a counter of CQs */
 #define SOFTIB_VECTORS_SHOWN	16
 
 struct softib_dev;
 struct softib_dma;
 
 /**
- * struct softib_model - what can be noticed of an HCA that people own
- * @name: of the model
+ * struct softib_model - behaviour of a real HCA that consumers of verbs can observe
+ * @name: name of the model
  * @max_sge: SGEs of a work request
- * @srq_sge: knob of that name
- * @sq_bytes: the same
- * @csum: the same
- * @vectors: completion vectors; 0: as many as CPUs, but two at least
- * @coalesce_us: microseconds from a completion to its interrupt
- * @flush_us: microseconds until completions of a QP in the error state are to be seen
- * @sm_change: tells of another SM by IB_EVENT_SM_CHANGE
- * @sqe: a UD send that fails puts the QP into the state SQE
- * @mc_loop: other QPs of the HCA get what one sends to their group, and so does the sender
- * @mc_block: knows IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK
- * @async: what is posted is sent later, from another context
- * @irq: completion handlers are called in hard interrupt context, and a poll that finds
- *	nothing need not be told of completions that came meanwhile: there is an interrupt
- * @dma: takes device addresses and a local_dma_lkey that is not 0
- * @purge: RESET and the end of a QP remove its completions
- * @moderation: has ib_device_ops.modify_cq
+ * @srq_sge: initial value of &softib_node.srq_sge
+ * @sq_bytes: initial value of &softib_node.sq_bytes
+ * @csum: initial value of &softib_node.csum
+ * @vectors: completion vectors; 0: number of CPUs, but at least two
+ * @coalesce_us: delay from a completion to its interrupt in microseconds
+ * @flush_us: delay of the completions of a QP in the error state in microseconds
+ * @sm_change: a change of the SM raises IB_EVENT_SM_CHANGE
+ * @sqe: a failed UD send moves the QP to the state SQE
+ * @mc_loop: multicast loops back to all attached QPs of the HCA, including the sender
+ * @mc_block: IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK is supported
+ * @async: posted sends are sent later, from another context
+ * @irq: completion handlers run in hard interrupt context. ib_req_notify_cq() need not report
+ *	missed events: they raise an interrupt
+ * @dma: device addresses, and a local_dma_lkey other than 0
+ * @purge: RESET and destruction of a QP remove its completions
+ * @moderation: ib_device_ops.modify_cq is there
  */
 struct softib_model {
 	const char *name;
@@ -332,15 +331,15 @@ struct softib_model {
 	bool moderation;
 };
 
-/* The local_dma_lkey of models with device addresses. */
+/* local_dma_lkey of models with device addresses */
 #define SOFTIB_LKEY		0x1ee71ee7
 
 /**
- * struct softib_trap - one pending trap, repeated until the SM represses it
- * @work: sends and repeats
- * @tid: transaction ID of the trap last sent [F]
- * @left: how often it is still sent; 0: none pending [F]
- * @stopped: no more traps, the sender goes away [F]
+ * struct softib_trap - a pending trap, repeated until the SM represses it
+ * @work: sends and repeats the trap
+ * @tid: transaction ID of the last sent trap [F]
+ * @left: remaining transmissions; 0: no trap is pending [F]
+ * @stopped: no more traps, the sender is being removed [F]
  * @changes: change flags of trap 144 [F]
  */
 struct softib_trap {
@@ -352,21 +351,21 @@ struct softib_trap {
 };
 
 /**
- * struct softib_link - one end of a cable, as PortInfo shows it; all [F]
+ * struct softib_link - an end of a cable, with values of PortInfo; all [F]
  * @state: logical link state, IB_PORT_DOWN..
  * @phys: physical state, IB_PORT_PHYS_STATE_*
  * @mtu: active (neighbour) MTU in bytes
- * @mtu_enum: the same as enum ib_mtu
+ * @mtu_enum: @mtu as enum ib_mtu
  * @disabled: the SM set the physical state to disabled
  * @op_vls: OperationalVLs
- * @vl_high_limit: kept for reading back
- * @width_enabled: kept for reading back
- * @speed_enabled: kept for reading back
- * @ext_speed_enabled: kept for reading back
- * @stall_hoq: VLStallCount and HOQLife, kept for reading back
- * @enforce: partition enforcement and filter bits, kept for reading back
- * @downed: times it went down, for the PMA
- * @vlarb: VL arbitration tables, kept for reading back
+ * @vl_high_limit: stored for Get only
+ * @width_enabled: stored for Get only
+ * @speed_enabled: stored for Get only
+ * @ext_speed_enabled: stored for Get only
+ * @stall_hoq: VLStallCount and HOQLife, stored for Get only
+ * @enforce: partition enforcement and filter bits, stored for Get only
+ * @downed: LinkDownedCounter of the PMA
+ * @vlarb: VL arbitration tables, stored for Get only
  */
 struct softib_link {
 	u8 state;
@@ -386,9 +385,9 @@ struct softib_link {
 };
 
 /**
- * struct softib_vf - what a port keeps of a virtual function
- * @node_guid: node GUID, 0 until it is set
- * @port_guid: port GUID, the same
+ * struct softib_vf - a virtual function, as seen by a port
+ * @node_guid: node GUID; 0: not set yet
+ * @port_guid: port GUID; 0: not set yet
  * @state: IFLA_VF_LINK_STATE_*
  */
 struct softib_vf {
@@ -398,28 +397,28 @@ struct softib_vf {
 };
 
 /**
- * struct softib_port - one port of an HCA
- * @ibp: rdmavt's part
+ * struct softib_port - a port of an HCA
+ * @ibp: base structure of rdmavt
  * @dev: the HCA
  * @stats: counters
  * @link: this end of the cable [F]
  * @num: port number, from 1
- * @swport: switch port it is cabled to
+ * @swport: switch port at the other end of the cable
  * @lmc: LID mask control [F]
  * @lid: base LID, 0 if none [F]
- * @armed: a fault knob of this node is set: leave the fast path
+ * @armed: a fault knob of this node is set: take the slow path
  * @live: async events may be dispatched; cleared, then synchronize_rcu(),
  *        before the device is unregistered
- * @leaving: being unregistered: management datagrams are no longer answered, and
- *	those to be sent are flushed
+ * @leaving: being unregistered: received MADs get no answer, MADs to be sent are flushed
  * @plugged: cabled to the switch [F]
  * @sl2vl: VL of each SL [F]
  * @pkeys: P_Key table [F]
- * @guids: GUID table, entry 0 fixed [F]
+ * @guids: GUID table; entry 0 is fixed [F]
  * @trap: trap 144
- * @pma_base: PMA counters at their last clearing
+ * @pma_base: PMA counters at the last reset
  * @vf: virtual functions
- * @netdev: net device of the port's own whose queues its others use, see softib_rn.c; RTNL
+ * @netdev: accelerated net device whose queues are shared by the port's further net devices, see
+ *	softib_rn.c; RTNL
  */
 struct softib_port {
 	struct rvt_ibport ibp;
@@ -444,25 +443,25 @@ struct softib_port {
 };
 
 /**
- * struct softib_dev - one HCA
- * @rdi: rdmavt's part, the ib_device first of all
- * @node: the place in the fabric it fills
+ * struct softib_dev - an HCA
+ * @rdi: base structure of rdmavt, which begins with the ib_device
+ * @node: the node of the HCA
  * @nports: ports in use
  * @port: the ports
- * @csum: of &enum softib_csum
- * @fatal: it has failed as a whole
+ * @csum: enum softib_csum
+ * @fatal: the HCA has failed
  * @srq_mutex: guards @srqs
  * @srqs: shared receive queues
- * @vector_cqs: CQs that the kernel's users have, by completion vector
- * @lso: sends that it has cut into segments
- * @interrupts: completion handlers called in hard interrupt context
- * @doorbells: calls of ib_post_send() by the kernel's users
- * @netdev_sends: frames that net devices of its own were given
- * @netdev_doorbells: how often they rang for these
- * @netdev_mtus: how often their MTU was changed
- * @netdevs: those, by QPN
+ * @vector_cqs: CQs of kernel consumers, by completion vector
+ * @lso: IB_WR_LSO sends that were segmented
+ * @interrupts: calls of completion handlers in hard interrupt context
+ * @doorbells: calls of ib_post_send() by kernel consumers
+ * @netdev_sends: frames sent through accelerated net devices
+ * @netdev_doorbells: doorbells for @netdev_sends
+ * @netdev_mtus: changes of the MTU of accelerated net devices
+ * @netdevs: accelerated net devices, by QPN
  * @cq_mutex: guards @cqs
- * @cqs: CQs whose handlers are called so
+ * @cqs: CQs whose handlers run in hard interrupt context
  */
 struct softib_dev {
 	struct rvt_dev_info rdi;
@@ -487,16 +486,16 @@ struct softib_dev {
 
 /**
  * struct softib_cq - a completion queue
- * @rvt: rdmavt's part, the ib_cq first of all
+ * @rvt: base structure of rdmavt, which begins with the ib_cq
  * @list: in &softib_dev.cqs
  * @handler: the consumer's completion handler, NULL if rdmavt calls it
- * @timer: calls it
- * @closing: the timer is started no more
- * @vector: its completion vector, if it is counted in &softib_dev.vector_cqs; else -1
- * @quiet_until: time in ns before which there is nothing to be seen
- * @due: time in ns when the next report comes at the latest, if the CQ is moderated
- * @usecs: moderation: microseconds until that; 0: none
- * @count: completions that do not wait for it; 0: none
+ * @timer: calls @handler
+ * @closing: @timer must not be started any more
+ * @vector: completion vector if &softib_dev.vector_cqs counts the CQ; else -1
+ * @quiet_until: time in ns until which completions are hidden
+ * @due: deadline in ns of the next report of a moderated CQ
+ * @usecs: moderation: maximum delay of a report in microseconds; 0: none
+ * @count: moderation: number of completions that end the delay; 0: none
  */
 struct softib_cq {
 	struct rvt_cq rvt;
@@ -513,9 +512,9 @@ struct softib_cq {
 
 /**
  * struct softib_srq - a shared receive queue
- * @rvt: rdmavt's part, the ib_srq first of all
+ * @rvt: base structure of rdmavt, which begins with the ib_srq
  * @list: in &softib_dev.srqs
- * @dead: gives out no receives any more
+ * @dead: in the error state: no receives are taken any more
  */
 struct softib_srq {
 	struct rvt_srq rvt;
@@ -523,26 +522,26 @@ struct softib_srq {
 	bool dead;
 };
 
-/* No work request was posted too lately. */
+/* No work request is too late for this turn. */
 #define SOFTIB_NONE_LATE	U32_MAX
 
 /**
- * struct softib_qp - the driver's part of a QP (rvt_qp.priv)
+ * struct softib_qp - private part of a QP (rvt_qp.priv)
  * @qp: rdmavt's QP
- * @work: runs the send engine later
- * @late_from: index of the first work request that was posted too lately for
- *	the turn of the send engine that is under way (latency_us, UD)
+ * @work: deferred run of the send engine
+ * @late_from: index of the first work request that was posted too late for the
+ *	current turn of the send engine (latency_us, UD)
  * @idle: woken when the engine leaves a QP that is being reset
- * @events: SOFTIB_RC_* bits, acted on by the send engine of RC and UC with no lock held
- * @recv_len: length of the receive buffer a UC message is in; r_lock
- * @create_flags: IB_QP_CREATE_ flags it was made with
- * @event_handler: where its events go
- * @last_wqe: tells late that it needs no receive of an SRQ any more
- * @last_lost: it never tells
- * @held: a receive of an SRQ comes back no earlier than that is told
- * @held_wr_id: which
- * @heads: headers of the sends with IB_WR_LSO in the send queue, SOFTIB_LSO_HEAD octets a
- *	slot; NULL if the QP takes no such sends
+ * @events: SOFTIB_RC_* bits, handled by the send engine of RC and UC with no lock held
+ * @recv_len: length of the receive of the current UC message; r_lock
+ * @create_flags: IB_QP_CREATE_ flags
+ * @event_handler: the consumer's event handler
+ * @last_wqe: delayed IB_EVENT_QP_LAST_WQE_REACHED
+ * @last_lost: IB_EVENT_QP_LAST_WQE_REACHED is never raised
+ * @held: a receive of an SRQ is held back until IB_EVENT_QP_LAST_WQE_REACHED is raised
+ * @held_wr_id: wr_id of this receive
+ * @heads: headers of the IB_WR_LSO sends in the send queue, SOFTIB_LSO_HEAD octets a
+ *	slot; NULL if the QP does not support these sends
  */
 struct softib_qp {
 	struct rvt_qp *qp;
@@ -561,8 +560,8 @@ struct softib_qp {
 };
 
 /**
- * struct softib_knob - what the debugfs file of one fault knob refers to
- * @node: the node it belongs to
+ * struct softib_knob - private data of the debugfs file of a fault knob
+ * @node: node of the knob
  * @value: the knob
  */
 struct softib_knob {
@@ -571,68 +570,66 @@ struct softib_knob {
 };
 
 /**
- * struct softib_node - a place for an HCA; survives its removal
- * @index: from 0; node name is "softib" and this
- * @model: what its HCAs are like
- * @rn: of &enum softib_rn_style
+ * struct softib_node - a place for an HCA, which outlives the HCA
+ * @index: number from 0; the name of the node is "softib" and this number
+ * @model: model of the HCA
+ * @rn: enum softib_rn_style
  * @dev: the HCA, NULL while removed; under the fabric's mutex
  * @pdev: parent device of the HCA, or of @pf
  * @pf: parent device of an HCA that has virtual functions, else NULL
  * @dir: debugfs directory
  * @fault: fault knobs by traffic class
- * @drop_egress: throw away all datagrams at the port, once they are sent: no receiver has a part
- *	in figures of a sender
+ * @drop_egress: drop all datagrams at the sending port, after the send: measures the sender
+ *	without receivers
  * @fail_send: complete the next N UD sends in error
  * @fail_recv: complete the next N UD receives in error
  * @fail_ah: refuse the next N address handles
  * @fail_qp: refuse the next N QPs
- * @fail_modify: refuse the next N changes of QPs, or those in @modify_states
- * @modify_states: bits of IB_QPS_, states that these change to; 0: any change
- * @rnr_next: find no receive for the next N messages of connections
- * @long_next: find the receives of the next N too short
- * @cut_next: send a few octets only of the next N that fit in a packet
- * @silent_next: fail the QPs that the next N requests of connections are for, without a word
- * @overlong_ud: report the next N datagrams of the kernel's users as longer than their receives
- * @overlong_rc: so the next N messages of connections
- * @short_next_mad: send only the first half of the next N MADs to QP1
- * @srq_sge: SGEs that receives of an SRQ may have on the HCA that is plugged in
- *	next; 0: it has no SRQs
- * @mtu_cap: the MTU that ports here say they can do, 0: the fabric's
- * @mcast_limit: number of multicast groups an HCA here may attach
- * @csum: &enum softib_csum of the HCA that is plugged in next
- * @csum_free: checksums are neither computed nor looked at, and said to be right: for figures,
- *	in which they then cost what they cost with a real HCA
- * @steering: that one says it has IB_DEVICE_MANAGED_FLOW_STEERING
- * @no_mcast: that one has no multicast
- * @grh_required: that one's ports require a GRH: unicast without one is dropped, and
- *	MADs that come without one are given one
+ * @fail_modify: refuse the next N ib_modify_qp(), or only the next N to @modify_states
+ * @modify_states: BIT(IB_QPS_) of target states for @fail_modify; 0: any call
+ * @rnr_next: treat the receive queue as empty for the next N messages on RC and UC
+ * @long_next: treat the receives of the next N messages on RC and UC as too short
+ * @cut_next: truncate the next N single-packet messages on RC and UC to a few octets
+ * @silent_next: fail the QPs that the next N requests on RC and UC are for, without a NAK or event
+ * @overlong_ud: report a length beyond the receive for the next N datagrams to kernel consumers
+ * @overlong_rc: the same for the next N messages on RC and UC
+ * @short_next_mad: truncate the next N MADs to QP1 to 136 octets
+ * @srq_sge: maximum SGEs of an SRQ receive on the next HCA to be plugged in; 0: no SRQs
+ * @mtu_cap: MTUCap of the ports; 0: the fabric's MTU
+ * @mcast_limit: maximum number of attached multicast groups
+ * @csum: &enum softib_csum of the next HCA to be plugged in
+ * @csum_free: checksums are neither computed nor verified, and reported as correct: in benchmarks
+ *	they then cost no CPU time, as with a real HCA
+ * @steering: the next HCA has IB_DEVICE_MANAGED_FLOW_STEERING
+ * @no_mcast: the next HCA has no multicast
+ * @grh_required: the ports of the next HCA require a GRH: unicast without a GRH is dropped,
+ *	and MADs without a GRH get a generated GRH
  * @no_uc: refuse UC QPs
- * @refuse_flags: refuse QPs with one of these IB_QP_CREATE_ flags
- * @refuse_error: the error of those, of @sq_bytes and @fail_modify; 0: the usual one
- * @sq_bytes: octets that a send queue may have, 0: any
+ * @refuse_flags: refuse QPs with any of these IB_QP_CREATE_ flags
+ * @refuse_error: error of @refuse_flags, @sq_bytes and @fail_modify; 0: the default
+ * @sq_bytes: maximum octets of a send queue; 0: unlimited
  * @fail_attach: refuse the next N attachments to groups
  * @fail_detach: refuse the next N detachments
  * @fail_srq: refuse the next N shared receive queues
- * @make_qp_ms: QPs take so long to make
- * @last_wqe_ms: QPs tell so much later that they need no receive of an SRQ any more
- * @lose_last_wqe: the next N never do
- * @fail_error_send: refuse the next N sends to QPs of the kernel's users in the error state
- * @fail_post: refuse the next N posts of sends to its other QPs, by class
- * @fail_post_recv: refuse the next N posts of receives to its UD QPs
+ * @make_qp_ms: duration of the creation of a QP in ms
+ * @last_wqe_ms: delay of IB_EVENT_QP_LAST_WQE_REACHED in ms
+ * @lose_last_wqe: suppress the next N IB_EVENT_QP_LAST_WQE_REACHED
+ * @fail_error_send: refuse the next N sends to QPs of kernel consumers in the error state
+ * @fail_post: refuse the next N posts of sends to other QPs of kernel consumers, by class
+ * @fail_post_recv: refuse the next N posts of receives to UD QPs of kernel consumers
  * @fail_moderation: refuse the Nth change of the moderation of a CQ from now on
- * @ack_times: QPs wait so many times as long for an ACK, 0: once
+ * @ack_times: factor of the ACK timeout; 0: 1
  * @vfs: virtual functions of the HCA
- * @fail_vf_set: refuse the next N changes of them
- * @fail_vf_get: refuse the next N questions about them
- * @fail_netdev: refuse the next N net devices of its own
- * @hold_cq: no completion handler is called, and no completion is to be seen
- * @latency_us: sends take at least so much longer; of connected QPs, the
- *	turns of the send engine do
- * @dma_quiet: count DMA faults only
- * @dma_faults: DMA faults of HCAs that are gone
+ * @fail_vf_set: refuse the next N changes of virtual functions
+ * @fail_vf_get: refuse the next N queries of virtual functions
+ * @fail_netdev: refuse the next N accelerated net devices
+ * @hold_cq: call no completion handler, and hide completions
+ * @latency_us: additional latency of UD sends; of RC and UC: delay of each turn of the send engine
+ * @dma_quiet: count DMA faults without messages
+ * @dma_faults: DMA faults of earlier HCAs of the node
  * @dma: device addresses, NULL if the model has none
- * @link_off: the link was put down by hand, by port [F]
- * @knob: what the debugfs files of the fault knobs refer to
+ * @link_off: the link was taken down through debugfs, by port [F]
+ * @knob: private data of the debugfs files of fault knobs
  */
 struct softib_node {
 	int index;
@@ -694,13 +691,13 @@ struct softib_node {
 };
 
 /**
- * struct softib_swport - the switch's end of a cable
- * @peer: the port at the other end, NULL if none
+ * struct softib_swport - a port of the switch
+ * @peer: HCA port at the other end of the cable, NULL if none
  * @link: this end of the cable [F]
- * @sl2vl: kept by output port only, as one row [F]
- * @pkeys: partition enforcement table, kept, not enforced [F]
- * @drop: frames this port threw away, by reason
- * @pma_base: PMA counters at their last clearing
+ * @sl2vl: SL-to-VL row of the output port, stored for Get only [F]
+ * @pkeys: partition enforcement table, stored for Get only [F]
+ * @drop: frames dropped by this port, by reason
+ * @pma_base: PMA counters at the last reset
  */
 struct softib_swport {
 	struct softib_port __rcu *peer;
@@ -712,19 +709,19 @@ struct softib_swport {
 };
 
 /**
- * struct softib_switch - the one switch
+ * struct softib_switch - the switch
  * @guid: node GUID
  * @lid: LID of port 0 [F]
  * @sm_lid: LID of the master SM [F]
- * @sm_sl: SL to it [F]
- * @subnet_timeout: kept for reading back [F]
- * @gid_prefix: of port 0 [F]
- * @mkey: kept for reading back [F]
+ * @sm_sl: SL to the master SM [F]
+ * @subnet_timeout: stored for Get only [F]
+ * @gid_prefix: GID prefix of port 0 [F]
+ * @mkey: stored for Get only [F]
  * @nports: external ports
- * @mft_words: 16-port words of an MFT entry that can have bits
+ * @mft_words: 16-port words of an MFT entry that are in use
  * @port: ports by number; 0 is the management port
  * @lft: output port by unicast LID
- * @mft: output ports by multicast LID, 16 a word
+ * @mft: output ports by multicast LID, 16 in a word
  * @lft_top: LinearFDBTop [F]
  * @state_change: SwitchInfo PortStateChange [F]
  * @lifetime: SwitchInfo LifeTimeValue [F]
@@ -750,23 +747,23 @@ struct softib_switch {
 };
 
 /**
- * struct softib_fabric - everything
- * @mutex: serialises adding and removing HCAs
- * @lock: the [F] fields; interrupts off. Innermost but for CQ locks
+ * struct softib_fabric - the fabric
+ * @mutex: serialises addition and removal of HCAs
+ * @lock: guards fields marked [F]; interrupts off. Only CQ locks nest inside it
  * @wq: send engines that yield, delayed frames, traps
- * @engine: send engines of models that send later
+ * @engine: send engines of asynchronous models
  * @dir: debugfs root
- * @nnodes: places for HCAs
- * @nports: ports of each
- * @mtu: MTU of all links, bytes
- * @mtu_enum: the same as enum ib_mtu
+ * @nnodes: number of nodes
+ * @nports: ports of an HCA
+ * @mtu: MTU of all links in bytes
+ * @mtu_enum: @mtu as enum ib_mtu
  * @guid_base: upper 40 bits of all GUIDs
  * @has_vfs: HCAs have virtual functions
- * @node: the places
+ * @node: the nodes
  * @sw: the switch
  */
 struct softib_fabric {
-	struct mutex mutex;	/* HCAs come and go */
+	struct mutex mutex;	/* addition and removal of HCAs */
 	spinlock_t lock;	/* fields marked [F] */
 	struct workqueue_struct *wq;
 	struct workqueue_struct *engine;
@@ -814,7 +811,7 @@ static inline bool softib_frame_is_mcast(const struct softib_frame *frame)
 	       frame->dlid != SOFTIB_LID_PERMISSIVE;
 }
 
-/* Whether the port is one that requires a GRH, as virtual ports do. */
+/* Virtual ports require a GRH. */
 static inline bool softib_port_needs_grh(const struct softib_port *port)
 {
 	return port->dev->rdi.dparms.core_cap_flags &
@@ -836,7 +833,7 @@ static inline u64 softib_node_guid(const struct softib_node *node)
 	return softib_fabric->guid_base | (node->index + 1) << 8;
 }
 
-/* Number of packets the frame is on the wire. */
+/* Number of packets of the frame on the wire */
 static inline u32 softib_frame_packets(const struct softib_frame *frame)
 {
 	if (likely(!frame->mtu || frame->len <= frame->mtu))
@@ -844,7 +841,7 @@ static inline u32 softib_frame_packets(const struct softib_frame *frame)
 	return DIV_ROUND_UP(frame->len, frame->mtu);
 }
 
-/* IBTA 10.9.3: same partition, and at least one of the two a full member. */
+/* IBTA 10.9.3: same partition, and at least one full member */
 static inline bool softib_pkey_ok(u16 a, u16 b)
 {
 	return (a & 0x7fff) && !((a ^ b) & 0x7fff) && ((a | b) & 0x8000);
@@ -949,7 +946,7 @@ void softib_payload_to_sge(struct softib_payload *from,
 void softib_sge_write(struct rvt_sge_state *to, const void *data, u32 len,
 		      bool release);
 
-/* softib_send.c: what all send engines share */
+/* softib_send.c: common part of all send engines */
 void *softib_qp_alloc(struct rvt_dev_info *rdi, struct rvt_qp *qp);
 void softib_qp_free(struct rvt_dev_info *rdi, struct rvt_qp *qp);
 unsigned int softib_qp_free_all(struct rvt_dev_info *rdi);
@@ -974,7 +971,7 @@ bool softib_ud_do_send(struct rvt_qp *qp);
 void softib_ud_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame);
 
-/* softib_rc.c: RC and UC. Other files call these only */
+/* softib_rc.c: RC and UC. The interface to other files */
 void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait);
 bool softib_rc_do_send(struct rvt_qp *qp);
 void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
@@ -988,9 +985,8 @@ void softib_capture_show(struct seq_file *seq);
 void __softib_capture_frame(struct softib_frame *frame, u16 fate);
 
 /*
- * A frame is captured once on its way, by the first of these calls: the one
- * where the first copy is delivered, or the other where it is thrown away
- * before there is one.
+ * A frame is captured once: by softib_capture_frame() at the delivery of its first copy, or by
+ * softib_capture_drop() if it is dropped before.
  */
 static inline void softib_capture_frame(struct softib_frame *frame)
 {

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The debugfs files "capture" and "capture_erf": every frame as a pcap stream.
+ * The debugfs files "capture" and "capture_erf": all frames as a pcap stream.
  *
- * A reader gets a pcap global header (nanosecond time stamps) and then one
- * record for each packet that left a port, as its bytes would be on the wire:
- * LRH to VCRC. A message that travels as one struct softib_frame is cut at its
- * path MTU here, and only here. A multicast packet is one record however many
- * ports get a copy.
+ * A reader gets a pcap global header (nanosecond time stamps) and then a
+ * record for each packet sent by a port, with its bytes on the wire from LRH
+ * to VCRC. A message that travels as one struct softib_frame is segmented at
+ * its path MTU here, and only here. A multicast packet is one record,
+ * independent of the number of copies.
  *
- * "capture" is of LINKTYPE_INFINIBAND. Wireshark has a dissector for that, but
- * (up to 4.4 at least) no entry for it in its list of pcap link types; there it
- * must be called user type 147 and user_dlts be told. "capture_erf" has an ERF
- * header in front of each packet, which any tshark reads as it is.
+ * "capture" has LINKTYPE_INFINIBAND. Wireshark has a dissector for it, but
+ * (up to 4.4 at least) no entry in its list of pcap link types: rewrite the
+ * type to user type 147, and map it in user_dlts. "capture_erf" has an ERF
+ * header in front of each packet, which any tshark reads unchanged.
  *
- * The ICRC is real. The VCRC is not: it is 0 for a frame that was handed on,
- * and otherwise tells why source port or switch threw it away (1 + enum
- * softib_drop), so "infiniband.variant.crc != 0" in tshark selects the losses.
+ * The ICRC is correct. The VCRC is a code: 0 for a forwarded frame, and for a
+ * dropped frame the reason of the source port or switch (1 + enum
+ * softib_drop), so "infiniband.variant.crc != 0" in tshark selects the drops.
  *
- * Each open file has a ring of its own, filled by the data path and emptied by
- * read(). A full ring loses the record for that reader alone, and counts it.
- * One lock orders the writers, so records are in the order of their time
- * stamps; who does not capture never meets it. read() hands out whole records
- * as long as one fits: a reader that is killed leaves a file without a torn
- * end.
+ * Each open file has a ring, filled by the data path and emptied by read(). A
+ * full ring loses the record for this reader alone, and counts it. A spinlock
+ * orders the writers, so records are in the order of their time stamps;
+ * without a reader the data path does not take it. read() returns whole
+ * records as far as they fit: killing a reader leaves no torn record at the
+ * end of its file.
  */
 #include <linux/crc32.h>
 #include <linux/debugfs.h>
@@ -87,24 +87,24 @@ struct softib_erf_hdr {
 };
 
 /**
- * struct softib_reader - one open capture file
+ * struct softib_reader - an open capture file
  * @node: in softib_capture.readers
- * @wait: read() and poll() sleep here
- * @mutex: one read() at a time; guards @tail, @skip and @greeted
- * @ring: whole records, one after the other
+ * @wait: wait queue of read() and poll()
+ * @mutex: serialises read(); guards @tail, @skip and @greeted
+ * @ring: whole records in sequence
  * @mask: size of @ring - 1
- * @head: bytes ever written; by the data path under softib_capture.lock
- * @tail: bytes ever read
- * @skip: bytes already read of the record at @tail
- * @greeted: bytes already read of the file header
- * @lost: records that found the ring full; under softib_capture.lock
- * @told: as many of them as an ERF header has told
- * @erf: put ERF headers in front
+ * @head: total bytes written; by the data path under softib_capture.lock
+ * @tail: total bytes read
+ * @skip: bytes of the record at @tail that were read
+ * @greeted: bytes of the file header that were read
+ * @lost: records lost to a full ring; under softib_capture.lock
+ * @told: records of @lost that ERF headers have reported
+ * @erf: records have ERF headers
  */
 struct softib_reader {
 	struct list_head node;
 	wait_queue_head_t wait;
-	struct mutex mutex;	/* guards the reading side */
+	struct mutex mutex;	/* serialises read() */
 	u8 *ring;
 	size_t mask;
 	size_t head;
@@ -116,12 +116,9 @@ struct softib_reader {
 	bool erf;
 };
 
-/*
- * The readers, what they lost in all, and the packet being built. The lock
- * guards everything here; interrupts off.
- */
+/* Readers, records lost by all of them, and a buffer for a packet; interrupts off */
 static struct {
-	spinlock_t lock;	/* guards all of this */
+	spinlock_t lock;	/* guards all fields */
 	struct list_head readers;
 	unsigned int count;
 	u64 records;
@@ -134,7 +131,7 @@ static struct {
 
 bool softib_capture_on __read_mostly;
 
-/* Opcodes of the packets that carry a message of an opcode. */
+/* Opcodes of the packets of a segmented message */
 struct softib_cut {
 	u8 first;
 	u8 middle;
@@ -170,13 +167,13 @@ static const struct softib_cut softib_cuts[] = {
 	[IB_OPCODE_RDMA_WRITE_ONLY_WITH_IMMEDIATE] =
 		SOFTIB_CUT(RDMA_WRITE_FIRST, RDMA_WRITE_MIDDLE,
 			   RDMA_WRITE_LAST_WITH_IMMEDIATE),
-	/* All of one burst of a READ is one response. */
+	/* A burst of a READ is a response of its own. */
 	[IB_OPCODE_RDMA_READ_RESPONSE_ONLY] =
 		SOFTIB_CUT(RDMA_READ_RESPONSE_FIRST, RDMA_READ_RESPONSE_MIDDLE,
 			   RDMA_READ_RESPONSE_LAST),
 };
 
-/* Opcode of packet @i of @n of a message. */
+/* Opcode of packet @i of @n of a message */
 static u8 softib_capture_opcode(u8 opcode, u32 i, u32 n)
 {
 	const u8 transport = opcode & RVT_OPCODE_QP_MASK;
@@ -215,7 +212,7 @@ static u8 *softib_put_imm(u8 *p, const struct softib_frame *frame)
 	return softib_put32(p, be32_to_cpu(frame->imm));
 }
 
-/* What follows the BTH, IBTA table 38. */
+/* Extension headers after the BTH, IBTA table 38 */
 static u8 *softib_put_ext(u8 *p, const struct softib_frame *frame, u8 opcode)
 {
 	if ((opcode & RVT_OPCODE_QP_MASK) == IB_OPCODE_UD) {
@@ -244,7 +241,7 @@ static u8 *softib_put_ext(u8 *p, const struct softib_frame *frame, u8 opcode)
 	}
 }
 
-/* Does the packet end its message? */
+/* The packet is the last of its message. */
 static bool softib_opcode_ends(u8 opcode)
 {
 	switch (opcode & ~RVT_OPCODE_QP_MASK) {
@@ -266,7 +263,7 @@ static u8 *softib_put_bth(u8 *p, const struct softib_frame *frame, u8 opcode,
 	const bool ends = softib_opcode_ends(opcode);
 	u32 word;
 
-	/* No connection has another path to go over to. */
+	/* Connections have no alternate path: always migrated. */
 	word = opcode << IB_BTH_OPCODE_SHIFT | IB_BTH_MIG_REQ |
 	       pad << IB_BTH_PAD_SHIFT | frame->pkey;
 	if (ends && frame->se)
@@ -289,7 +286,7 @@ static u8 *softib_put_lrh(u8 *p, const struct softib_frame *frame)
 	return softib_put16(p, frame->slid);
 }
 
-/* @end is where the ICRC ends. */
+/* @end: the end of the ICRC */
 static void softib_put_lengths(const struct softib_frame *frame, u8 *start,
 			       const u8 *end)
 {
@@ -299,10 +296,7 @@ static void softib_put_lengths(const struct softib_frame *frame, u8 *start,
 			     end - start - 8 - sizeof(struct ib_grh));
 }
 
-/*
- * IBTA 7.8.1: the CRC of Ethernet from LRH to padding, with the fields that may
- * change on the way taken as all ones.
- */
+/* IBTA 7.8.1: the CRC of Ethernet from LRH to padding, with variant fields as all ones */
 static u32 softib_icrc(const struct softib_frame *frame, const u8 *start,
 		       const u8 *end)
 {
@@ -325,11 +319,11 @@ static u32 softib_icrc(const struct softib_frame *frame, const u8 *start,
 }
 
 /**
- * struct softib_slice - one packet of a message
+ * struct softib_slice - a packet of a message
  * @opcode: BTH opcode
  * @psn: BTH PSN
  * @len: payload bytes
- * @vcrc: what to put where the VCRC belongs
+ * @vcrc: value in place of the VCRC
  */
 struct softib_slice {
 	u8 opcode;
@@ -384,7 +378,7 @@ static void softib_ring_get(const struct softib_reader *reader, size_t pos,
 	memcpy(to + part, reader->ring, len - part);
 }
 
-/* @rec: the record's header, with the ERF header counted in. */
+/* @rec: pcap header of the record; its lengths include the ERF header */
 static void softib_reader_store_erf(struct softib_reader *reader, size_t pos,
 				    const struct softib_pcap_rec_hdr *rec)
 {
@@ -450,11 +444,11 @@ static void softib_capture_store(u32 len)
 }
 
 /**
- * __softib_capture_frame() - hand a frame to all who capture
+ * __softib_capture_frame() - write a frame to the rings of all readers
  * @frame: the frame
- * @fate: 0, or 1 + the enum softib_drop of why it goes no further
+ * @fate: 0, or 1 + the enum softib_drop of a dropped frame
  *
- * Context: any; takes no lock but the capture's own.
+ * Context: any; takes softib_capture.lock only.
  */
 void __softib_capture_frame(struct softib_frame *frame, u16 fate)
 {
@@ -481,7 +475,7 @@ void __softib_capture_frame(struct softib_frame *frame, u16 fate)
 	spin_unlock_irqrestore(&softib_capture.lock, flags);
 }
 
-/* Bytes waiting in the ring. */
+/* Bytes in the ring that were not read */
 static size_t softib_reader_fill(const struct softib_reader *reader)
 {
 	/* pairs with softib_reader_store() */
@@ -513,7 +507,7 @@ static ssize_t softib_reader_greet(struct softib_reader *reader,
 	return count;
 }
 
-/* Copy @len bytes of the record at the tail, which is @size bytes long. */
+/* Copy @len bytes of the record of @size bytes at the tail. */
 static int softib_reader_copy(struct softib_reader *reader, char __user *buf,
 			      size_t len, size_t size)
 {
@@ -532,7 +526,7 @@ static int softib_reader_copy(struct softib_reader *reader, char __user *buf,
 	return 0;
 }
 
-/* Whole records; part of one only if the buffer is too small for it. */
+/* Copy whole records, or part of a record that is longer than the buffer. */
 static ssize_t softib_reader_records(struct softib_reader *reader,
 				     char __user *buf, size_t count)
 {
@@ -649,27 +643,22 @@ static const struct file_operations softib_capture_fops = {
 };
 
 /**
- * softib_capture_init() - make the capture files
+ * softib_capture_init() - create the capture files
  * @dir: debugfs directory of the fabric
  *
- * An open file holds the module. The files go with their directory.
+ * An open file holds a reference to the module. The files are removed with @dir.
  *
  * Context: process.
  */
 void softib_capture_init(struct dentry *dir)
 {
 	debugfs_create_file("capture", 0400, dir, NULL, &softib_capture_fops);
-	/* Any value that is not NULL says ERF. */
+	/* Any value other than NULL selects ERF. */
 	debugfs_create_file("capture_erf", 0400, dir, &softib_capture,
 			    &softib_capture_fops);
 }
 
-/**
- * softib_capture_show() - the capture's part of the summary
- * @seq: where to
- *
- * Context: process.
- */
+/* Capture part of the debugfs file "summary". Context: process. */
 void softib_capture_show(struct seq_file *seq)
 {
 	struct softib_reader *reader;

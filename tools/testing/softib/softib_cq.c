@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Completions as HCAs give them: some time after the event, several at a time, by a
- * handler that is called in hard interrupt context; those of a QP that was put into the
- * error state a little later; and none of a QP that was reset or destroyed.
+ * Completion behaviour of real HCAs: a delay between completion and event, several completions
+ * for an event, handlers in hard interrupt context, a further delay for the completions of a QP in
+ * the error state, and no completions of a QP that was reset or destroyed.
  *
- * rdmavt calls the handler of a CQ from a work on the CPU of its completion vector. Here it
- * starts a timer on that CPU, and the timer calls the consumer's handler. Only CQs of the
- * kernel's users that come with a handler are treated so; ib_mad's get theirs later.
+ * rdmavt calls the handler of a CQ from a work on the CPU of its completion vector. Here this
+ * handler starts a timer on that CPU, and the timer calls the consumer's handler. This applies to
+ * CQs of kernel consumers that are created with a handler; ib_mad sets its handlers later.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -14,7 +14,7 @@
 
 #include "softib.h"
 
-/* What a field holds that HCAs do not write. */
+/* Value of fields of an ib_wc that HCAs leave undefined */
 #define SOFTIB_WC_POISON	0x5a5a5a5a
 
 static struct softib_cq *ib_to_softib_cq(struct ib_cq *ibcq)
@@ -44,7 +44,7 @@ static bool softib_cq_empty(const struct softib_cq *cq)
 	return READ_ONCE(queue->head) == READ_ONCE(queue->tail);
 }
 
-/* How often it is looked whether there are as many completions as a report waits for. */
+/* Interval to count the completions of a CQ whose report is delayed */
 #define SOFTIB_CQ_LOOK		(10 * NSEC_PER_USEC)
 
 static u32 softib_cq_pending(const struct softib_cq *cq)
@@ -55,7 +55,7 @@ static u32 softib_cq_pending(const struct softib_cq *cq)
 	return head >= tail ? head - tail : head + cq->rvt.ibcq.cqe + 1 - tail;
 }
 
-/* Is the report put off, as the CQ is moderated? */
+/* Moderation delays the report. */
 static bool softib_cq_waits(const struct softib_cq *cq)
 {
 	u16 count = READ_ONCE(cq->count);
@@ -71,7 +71,7 @@ static enum hrtimer_restart softib_cq_fire(struct hrtimer *timer)
 	if (softib_cq_held(cq))
 		return HRTIMER_NORESTART;
 	if (softib_cq_waits(cq) && !READ_ONCE(cq->closing)) {
-		/* Not forwarded: softib_cq_kick() may have started it meanwhile. */
+		/* No hrtimer_forward(): softib_cq_kick() may have started the timer. */
 		hrtimer_start(timer, ns_to_ktime(SOFTIB_CQ_LOOK),
 			      HRTIMER_MODE_REL_PINNED_HARD);
 		return HRTIMER_NORESTART;
@@ -81,7 +81,7 @@ static enum hrtimer_restart softib_cq_fire(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Call the handler soon, but not before completions are to be seen. */
+/* Schedule a call of the handler, not before the end of quiet_until. */
 static void softib_cq_kick(struct softib_cq *cq)
 {
 	u64 wait = softib_cq_model(cq)->coalesce_us * NSEC_PER_USEC;
@@ -103,8 +103,8 @@ static void softib_cq_event(struct ib_cq *ibcq, void *context)
 
 /**
  * softib_cq_init() - take over the completion handler of a CQ
- * @ibcq: the CQ, just made by rdmavt
- * @vector: its completion vector; -1: it is user space's
+ * @ibcq: the CQ, created by rdmavt
+ * @vector: its completion vector; -1: CQ of user space
  */
 void softib_cq_init(struct ib_cq *ibcq, int vector)
 {
@@ -126,10 +126,7 @@ void softib_cq_init(struct ib_cq *ibcq, int vector)
 	mutex_unlock(&dev->cq_mutex);
 }
 
-/**
- * softib_cq_exit() - stop calling the handler of a CQ
- * @ibcq: the CQ, without QPs
- */
+/* Stop calls of the handler of a CQ without QPs. Context: sleeps. */
 void softib_cq_exit(struct ib_cq *ibcq)
 {
 	struct softib_dev *dev = ib_to_softib(ibcq->device);
@@ -143,17 +140,12 @@ void softib_cq_exit(struct ib_cq *ibcq)
 	list_del(&cq->list);
 	mutex_unlock(&dev->cq_mutex);
 	WRITE_ONCE(cq->closing, true);
-	/* Who has not seen it yet is rdmavt's work. */
+	/* rdmavt's work may call softib_cq_kick() without having seen closing. */
 	flush_work(&cq->rvt.comptask);
 	hrtimer_cancel(&cq->timer);
 }
 
-/**
- * softib_cq_release() - report what was held back
- * @dev: the HCA
- *
- * Context: sleeps.
- */
+/* Report the completions of all CQs that were held back. Context: sleeps. */
 void softib_cq_release(struct softib_dev *dev)
 {
 	struct softib_cq *cq;
@@ -164,10 +156,7 @@ void softib_cq_release(struct softib_dev *dev)
 	mutex_unlock(&dev->cq_mutex);
 }
 
-/**
- * softib_cq_quiet() - completions of a CQ come late, as those of flushed work requests do
- * @ibcq: the CQ
- */
+/* Hide completions of a CQ for the flush delay of the model. */
 void softib_cq_quiet(struct ib_cq *ibcq)
 {
 	struct softib_cq *cq = ib_to_softib_cq(ibcq);
@@ -179,13 +168,9 @@ void softib_cq_quiet(struct ib_cq *ibcq)
 	softib_cq_kick(cq);
 }
 
-/**
- * softib_cqs_die() - all CQs of the kernel's users that have a handler for it fail
- * @dev: the HCA
- *
- * Nothing is reported of them or found in them any more.
- *
- * Context: sleeps.
+/*
+ * Fail all CQs of kernel consumers that have an event handler. They hold no completions, and raise
+ * no events, any more. Context: sleeps.
  */
 void softib_cqs_die(struct softib_dev *dev)
 {
@@ -209,10 +194,10 @@ void softib_cqs_die(struct softib_dev *dev)
 /**
  * softib_cq_moderate() - ib_device_ops.modify_cq
  * @ibcq: the CQ
- * @count: so many completions are reported at once; 0: no matter how many
- * @usecs: a report comes so long after the first of them at the latest; 0: at once
+ * @count: number of completions of a report; 0: any
+ * @usecs: maximum delay of a report after its first completion; 0: none
  *
- * Return: 0, or -EINVAL if it is refused
+ * Return: 0, or -EINVAL by &softib_node.fail_moderation
  */
 int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs)
 {
@@ -227,12 +212,9 @@ int softib_cq_moderate(struct ib_cq *ibcq, u16 count, u16 usecs)
 	return 0;
 }
 
-/**
- * softib_cq_show() - print how the CQs of an HCA are moderated
- * @dev: the HCA
- * @seq: where to: a line each, in the order in which they were made: count and usecs
- *
- * Context: sleeps.
+/*
+ * Print the moderation of the CQs of an HCA: a line with count and usecs each, in the order of
+ * their creation. Context: sleeps.
  */
 void softib_cq_show(struct softib_dev *dev, struct seq_file *seq)
 {
@@ -244,11 +226,7 @@ void softib_cq_show(struct softib_dev *dev, struct seq_file *seq)
 	mutex_unlock(&dev->cq_mutex);
 }
 
-/**
- * softib_cq_purge() - remove the completions of a QP that nobody has polled
- * @ibcq: the CQ
- * @ibqp: the QP, which is reset or destroyed
- */
+/* Remove the completions of a QP that is reset or destroyed from a CQ. */
 void softib_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp)
 {
 	struct softib_cq *cq = ib_to_softib_cq(ibcq);
@@ -270,7 +248,7 @@ void softib_cq_purge(struct ib_cq *ibcq, struct ib_qp *ibqp)
 	spin_unlock_irqrestore(&cq->rvt.lock, flags);
 }
 
-/* Of a completion in error an HCA writes wr_id, status, vendor_err and qp only. */
+/* An HCA sets wr_id, status, vendor_err and qp only in a completion in error. */
 static void softib_wc_poison(struct ib_wc *wc)
 {
 	wc->opcode = SOFTIB_WC_POISON;
@@ -281,15 +259,7 @@ static void softib_wc_poison(struct ib_wc *wc)
 	wc->pkey_index = SOFTIB_WC_POISON & 0xffff;
 }
 
-/**
- * softib_cq_poll() - poll a CQ
- * @ibcq: the CQ
- * @num: at most so many
- * @wc: where to
- * @poll: rdmavt's function
- *
- * Return: how many there were
- */
+/* ib_device_ops.poll_cq. @poll: rdmavt's function */
 int softib_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc,
 		   int (*poll)(struct ib_cq *, int, struct ib_wc *))
 {
@@ -307,15 +277,10 @@ int softib_cq_poll(struct ib_cq *ibcq, int num, struct ib_wc *wc,
 	return n;
 }
 
-/**
- * softib_cq_notify() - arm a CQ
- * @ibcq: the CQ
- * @flags: what for
- * @notify: rdmavt's function
+/*
+ * ib_device_ops.req_notify_cq. @notify: rdmavt's function
  *
- * mlx4 and mlx5 do not tell that there are completions already: they raise the event.
- *
- * Return: as ib_req_notify_cq()
+ * mlx4 and mlx5 do not report missed events: completions that are in the CQ raise an event.
  */
 int softib_cq_notify(struct ib_cq *ibcq, enum ib_cq_notify_flags flags,
 		     int (*notify)(struct ib_cq *, enum ib_cq_notify_flags))
