@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory as HCAs see it: a software IOMMU.
+ * Memory as seen by an HCA: a software IOMMU.
  *
- * The dma_map_ops of the HCA's parent give out addresses that are no kernel addresses, and
- * have a bounce buffer behind each mapping. The HCA sees the bounce buffer only, so what a
- * consumer forgets to synchronise never arrives. A number is used again only after four
- * million others: an access after the unmapping finds nothing, and is told with the stack
- * of who unmapped. Found are, too: accesses beyond the mapping or against its direction,
- * addresses that were never mapped, unmapping with another size or direction, and mappings
- * that are left when the HCA goes.
+ * The dma_map_ops of the HCA's parent return device addresses that are no kernel addresses, with
+ * a bounce buffer behind each mapping. The HCA accesses the bounce buffer only, so data without
+ * the required dma_sync_*() never arrives. The number of a mapping is reused after four million
+ * other mappings: an access after dma_unmap_*() finds no mapping, and is reported with the stack
+ * trace of the unmap. Further faults: accesses beyond the mapping or against its direction,
+ * addresses that were never mapped, unmaps with another size or direction, and mappings that are
+ * left at the removal of the HCA.
  *
- * A device address: 0x5 in the upper four bits, then 6 of the node, 22 of the mapping,
- * 32 of the offset, which begins with the offset in the page.
+ * Bits of a device address: 4 bits 0x5, 6 bits node, 22 bits mapping, 32 bits offset, which
+ * begins with the offset in the page.
  */
 #include <linux/dma-mapping.h>
 #include <linux/scatterlist.h>
@@ -26,13 +26,13 @@
 #define SOFTIB_IOVA_ID_SHIFT	32
 #define SOFTIB_IOVA_MAX_ID	(BIT(22) - 1)
 #define SOFTIB_DMA_STACK	8
-/* What was unmapped last is remembered with who did it. */
+/* Number of recent unmaps with a stack trace */
 #define SOFTIB_DMA_UNMAPS	512
-/* Accesses that were refused end up here. No access is longer. */
+/* Maximum length of an access; size of the buffer for refused accesses */
 #define SOFTIB_DMA_NOWHERE	(64 * 1024)
-/* Faults of an HCA that are told with stacks. */
+/* Maximum number of faults of an HCA with a message */
 #define SOFTIB_DMA_TOLD		10
-/* What is in a bounce buffer that nobody has written to, or that is free. */
+/* Poison of new and of freed bounce buffers */
 #define SOFTIB_DMA_FRESH	0xda
 #define SOFTIB_DMA_FREE		0xdb
 
@@ -40,9 +40,9 @@ static_assert(SOFTIB_MAX_NODES <= BIT(SOFTIB_IOVA_TAG_SHIFT -
 				      SOFTIB_IOVA_NODE_SHIFT));
 
 /**
- * struct softib_trace - who did something
+ * struct softib_trace - stack trace of a map or unmap
  * @id: the mapping, 0 if none
- * @n: entries
+ * @n: number of entries
  * @entry: the stack
  */
 struct softib_trace {
@@ -53,13 +53,13 @@ struct softib_trace {
 
 /**
  * struct softib_map - a mapping
- * @rcu: frees it
+ * @rcu: for kfree_rcu()
  * @real: the consumer's memory
- * @seen: what the HCA sees: @bounce, or @real of a scatter list
+ * @seen: the HCA's memory: @bounce, or @real for a scatter list
  * @size: octets
- * @first: offset of the first of them in its page
+ * @first: offset of the mapping in its first page
  * @dir: direction
- * @made: who made it
+ * @made: stack trace of the map
  * @bounce: @size octets, if @seen is not @real
  */
 struct softib_map {
@@ -75,11 +75,11 @@ struct softib_map {
 
 /**
  * struct softib_dma - the mappings of an HCA
- * @maps: them, by number
- * @next: where to look for a free number
- * @unmaps: the last that were undone, a ring; under the lock of @maps
- * @nunmaps: how many there were
- * @faults: what was found
+ * @maps: mappings, by number
+ * @next: start of the search for a free number
+ * @unmaps: ring of recent unmaps; under the lock of @maps
+ * @nunmaps: total number of unmaps
+ * @faults: number of faults
  */
 struct softib_dma {
 	struct xarray maps;
@@ -133,7 +133,7 @@ static void softib_trace_show_unmap(struct softib_dma *dma, u32 id)
 			softib_trace_show("it was unmapped", &dma->unmaps[i]);
 }
 
-/* Something is wrong with an address; tell with the stacks of who did what. */
+/* Count a fault of a device address, and report it with the stack traces of map and unmap. */
 static void softib_dma_fault(struct softib_node *node, u64 addr, u32 len,
 			     const struct softib_map *map, const char *what)
 {
@@ -151,7 +151,7 @@ static void softib_dma_fault(struct softib_node *node, u64 addr, u32 len,
 	WARN(1, "softib%d: DMA fault: %s\n", node->index, what);
 }
 
-/* Offset of an address in its mapping; beyond the end of it if it is before it. */
+/* Offset of an address in its mapping; beyond the end for an address before the start */
 static u32 softib_map_offset(const struct softib_map *map, u64 addr)
 {
 	return (u32)addr - map->first;
@@ -164,7 +164,7 @@ static bool softib_map_covers(const struct softib_map *map, u64 addr, u32 len)
 	return offset <= map->size && len <= map->size - offset;
 }
 
-/* Context: rcu_read_lock() held. Return: NULL if something is wrong, which was told. */
+/* Context: rcu_read_lock() held. Return: NULL after a fault, which was reported */
 static struct softib_map *softib_dma_find(struct softib_node *node, u64 addr,
 					  u32 len, const char *what)
 {
@@ -180,14 +180,13 @@ static struct softib_map *softib_dma_find(struct softib_node *node, u64 addr,
 }
 
 /**
- * softib_dma_va() - where the HCA finds an address
- * @addr: from a work request: a device address, or an address of the kernel's that rdmavt
- *	has found in a memory region
+ * softib_dma_va() - translate an address of a work request for an access by the HCA
+ * @addr: device address, or kernel address from a memory region of rdmavt
  * @len: octets, at most SOFTIB_DMA_NOWHERE
- * @write: whether they are to be written
+ * @write: the HCA writes
  *
  * Context: rcu_read_lock() held until the access is over.
- * Return: kernel address; of nothing in particular if the access is not allowed
+ * Return: kernel address; of a scratch buffer if the access is not allowed
  */
 void *softib_dma_va(void *addr, u32 len, bool write)
 {
@@ -210,12 +209,7 @@ void *softib_dma_va(void *addr, u32 len, bool write)
 	return map->seen + softib_map_offset(map, iova);
 }
 
-/**
- * softib_dma_check() - look at an address that is posted
- * @node: the node of the HCA
- * @addr: the address
- * @len: octets
- */
+/* Report a fault if a posted device address is not mapped. */
 void softib_dma_check(struct softib_node *node, u64 addr, u32 len)
 {
 	rcu_read_lock();
@@ -290,7 +284,7 @@ static void softib_dma_unmap(struct device *dev, dma_addr_t addr, size_t size,
 	if (map->seen == map->bounce) {
 		if (dir != DMA_TO_DEVICE && !(attrs & DMA_ATTR_SKIP_CPU_SYNC))
 			memcpy(map->real, map->bounce, size);
-		/* Who still reads it shall not find what he looks for. */
+		/* An access after the unmap must not find the old contents. */
 		memset(map->bounce, SOFTIB_DMA_FREE, size);
 	}
 	kfree_rcu(map, rcu);
@@ -317,7 +311,7 @@ static void softib_dma_unmap_sg(struct device *dev, struct scatterlist *sgl,
 				 attrs);
 }
 
-/* Of user space's memory, which rdmavt does not look for by these addresses. */
+/* Scatter lists are user memory, which rdmavt does not access by device addresses. */
 static int softib_dma_map_sg(struct device *dev, struct scatterlist *sgl,
 			     int nents, enum dma_data_direction dir,
 			     unsigned long attrs)
@@ -380,11 +374,10 @@ static const struct dma_map_ops softib_dma_ops = {
 };
 
 /**
- * softib_dma_init() - give the parent of an HCA device addresses of its own
- * @node: the node, with its platform device and its model
+ * softib_dma_init() - give the parent of an HCA device addresses
+ * @node: the node, with platform device and model
  *
- * Return: 0 or a negative errno: -EOPNOTSUPP on a kernel where devices have no operations of
- * their own for DMA
+ * Return: 0 or a negative errno: -EOPNOTSUPP on a kernel without dma_map_ops of devices
  */
 int softib_dma_init(struct softib_node *node)
 {
@@ -405,10 +398,7 @@ int softib_dma_init(struct softib_node *node)
 	return dma_set_mask_and_coherent(&node->pdev->dev, DMA_BIT_MASK(64));
 }
 
-/**
- * softib_dma_exit() - the reverse; what is still mapped was forgotten
- * @node: the node, whose HCA is gone
- */
+/* Reverse of softib_dma_init(), after the removal of the HCA: mappings that are left are faults. */
 void softib_dma_exit(struct softib_node *node)
 {
 	struct softib_dma *dma = node->dma;
@@ -429,20 +419,14 @@ void softib_dma_exit(struct softib_node *node)
 	vfree(dma);
 }
 
-/**
- * softib_dma_faults() - how many faults were found since the module was loaded
- * @node: the node
- *
- * Context: the fabric's mutex held.
- * Return: how many
- */
+/* Number of faults since the module was loaded. Context: the fabric's mutex held. */
 u32 softib_dma_faults(const struct softib_node *node)
 {
 	return node->dma_faults +
 	       (node->dma ? atomic_read(&node->dma->faults) : 0);
 }
 
-/* ---- planted mistakes: does it find them? ---- */
+/* ---- self-test: planted faults ---- */
 
 enum {
 	SOFTIB_PROBE_GOOD,
@@ -457,7 +441,7 @@ enum {
 	SOFTIB_PROBE_LEAK,
 };
 
-/* Return: whether the HCA saw what the consumer last wrote */
+/* Return: whether the HCA read the last write of the consumer */
 static bool softib_probe_sync(struct device *dev, u8 *buf, bool sync)
 {
 	dma_addr_t addr;
@@ -483,13 +467,13 @@ static void softib_probe_access(dma_addr_t addr, u32 len, bool write)
 }
 
 /**
- * softib_dma_probe() - make a mistake, for a test to see that it is found
+ * softib_dma_probe() - plant a fault, for a test of its detection
  * @node: the node, with an HCA
- * @what: which, SOFTIB_PROBE_
+ * @what: SOFTIB_PROBE_ value
  *
  * Context: the fabric's mutex held; sleeps.
- * Return: 0, -ENOTTY if the model does without, -EINVAL if there is no such mistake, -EIO
- * if the HCA has not seen what it should have, or has seen what it should not have
+ * Return: 0, -ENOTTY if the model has no device addresses, -EINVAL for an unknown @what, -EIO
+ * if the HCA misses data that were synchronised, or reads data that were not
  */
 int softib_dma_probe(struct softib_node *node, u64 what)
 {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults on demand. The knobs are plain numbers in struct softib_node, set
- * through debugfs by softib_knobs.c; a port looks at them only while one of
- * its node's is set (softib_port.armed).
+ * Fault injection. The knobs are numbers in struct softib_node, set through
+ * debugfs by softib_knobs.c; a port reads them only while a knob of its node
+ * is set (softib_port.armed).
  *
- * Delayed frames are copied into one queue, ordered by the time they are due,
- * and sent on from a work item.
+ * Delayed frames are copied into a queue, ordered by their due time, and sent
+ * from a work item.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include "softib.h"
 
-/* What is left of a message that is cut: less than any header. */
+/* Length of a truncated message: less than any header */
 #define SOFTIB_CUT	3
-/* And of a MAD: all headers and a notice, without the rest of its 256 octets. */
+/* Length of a truncated MAD: all headers and a notice, of 256 octets */
 #define SOFTIB_CUT_MAD	136
 
 struct softib_delayed {
@@ -29,13 +29,7 @@ static LIST_HEAD(softib_delay_queue);
 static DEFINE_SPINLOCK(softib_delay_lock);
 static struct delayed_work softib_delay_work;
 
-/**
- * softib_fault_hit() - use up one of "the next N"
- * @knob: N
- *
- * Context: any.
- * Return: whether there was one left.
- */
+/* Decrement a "next N" knob. Context: any. Return: false if it was 0. */
 bool softib_fault_hit(u32 *knob)
 {
 	u32 old = READ_ONCE(*knob);
@@ -48,17 +42,17 @@ bool softib_fault_hit(u32 *knob)
 }
 
 /**
- * softib_fault_length() - what a completion reports as the length of a message
- * @qp: the QP that received it
- * @knob: how many of the kernel's users are reported as too long
- * @len: octets that were received
+ * softib_fault_length() - byte_len of a receive completion
+ * @qp: receiving QP
+ * @knob: number of messages of kernel consumers to report as too long
+ * @len: received octets
  *
  * Context: r_lock held.
- * Return: @len, or an octet more than the receive has.
+ * Return: @len, or an octet more than the size of the receive.
  */
 u32 softib_fault_length(const struct rvt_qp *qp, u32 *knob, u32 len)
 {
-	/* MADs are spared: tests are after the users of other QPs. */
+	/* MADs are exempt: tests target other kernel consumers. */
 	if (qp->ibqp.uobject || qp->ibqp.qp_num <= 1 ||
 	    likely(!softib_fault_hit(knob)))
 		return len;
@@ -77,7 +71,7 @@ static enum softib_class softib_fault_class(const struct softib_frame *frame)
 	return frame->dqpn <= 1 ? SOFTIB_CLASS_MAD : SOFTIB_CLASS_UD;
 }
 
-/* Arm the work for the head of the queue. */
+/* Schedule the work for the head of the queue. */
 static void softib_delay_arm(void)
 {
 	struct softib_delayed *first;
@@ -88,7 +82,7 @@ static void softib_delay_arm(void)
 					 struct softib_delayed, list);
 	if (!first)
 		return;
-	/* Rounded up; a frame that still is not due arms it again. */
+	/* Rounded up; the work re-arms if it runs too early. */
 	ms = max_t(s64, ktime_ms_delta(first->due, ktime_get()) + 1, 0);
 	mod_delayed_work(softib_fabric->wq, &softib_delay_work,
 			 msecs_to_jiffies(ms));
@@ -137,13 +131,13 @@ static void softib_delay_queue_add(struct softib_delayed *delayed)
 	list_for_each_entry_reverse(after, &softib_delay_queue, list)
 		if (!ktime_after(after->due, delayed->due))
 			break;
-	/* At the list head itself if none is due earlier. */
+	/* At the list head itself if no other frame is due earlier */
 	list_add(&delayed->list, &after->list);
 	softib_delay_arm();
 	spin_unlock_irqrestore(&softib_delay_lock, flags);
 }
 
-/* Return: false if the frame could not be copied, and is to go at once. */
+/* Return: false if there is no memory for a copy: the caller sends the frame now. */
 static bool softib_fault_delay(struct softib_port *port,
 			       struct softib_frame *frame, u32 ms)
 {
@@ -164,7 +158,7 @@ static bool softib_fault_delay(struct softib_port *port,
 	return true;
 }
 
-/* The end sees a whole message, of the length that is left. */
+/* The receiver gets a complete message of the reduced length. */
 static void softib_fault_cut(struct softib_node *node,
 			     struct softib_frame *frame)
 {
@@ -186,12 +180,12 @@ static void softib_fault_short(struct softib_node *node,
 }
 
 /**
- * softib_fault_frame() - do to a frame what the knobs say
+ * softib_fault_frame() - apply the knobs to a frame
  * @port: sending port
  * @frame: the frame, complete and counted as sent
  *
  * Context: rcu_read_lock() held, no QP lock held.
- * Return: true if the frame is dealt with.
+ * Return: true if the frame was dropped or queued: the caller does not send it.
  */
 bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame)
 {
@@ -226,10 +220,8 @@ bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame)
 	return false;
 }
 
-/**
- * softib_fault_update() - a knob of a node was set, or its HCA is new
- * @node: the node
- *
+/*
+ * Recompute &softib_port.armed, after a change of a knob or the addition of an HCA.
  * Context: the fabric's mutex held.
  */
 void softib_fault_update(struct softib_node *node)
@@ -247,19 +239,12 @@ void softib_fault_update(struct softib_node *node)
 		WRITE_ONCE(node->dev->port[i].armed, armed);
 }
 
-/**
- * softib_fault_init() - prepare for delayed frames
- */
 void softib_fault_init(void)
 {
 	INIT_DELAYED_WORK(&softib_delay_work, softib_delay_worker);
 }
 
-/**
- * softib_fault_exit() - throw delayed frames away
- *
- * Context: all HCAs removed; sleeps.
- */
+/* Free delayed frames. Context: all HCAs removed; sleeps. */
 void softib_fault_exit(void)
 {
 	struct softib_delayed *delayed;

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Frames: filling one in from an address handle, its size on the wire, and
- * reading its payload.
+ * Frames: addressing from an address handle, size on the wire, and access to
+ * the payload.
  *
- * The payload of a frame is never consumed through the frame itself, since a
- * multicast frame has many readers: each reader advances a position of its
- * own, a struct softib_payload.
+ * A multicast frame has many readers, so the payload is never consumed through
+ * the frame: each reader advances its own struct softib_payload.
  */
 #include "softib.h"
 
-/* LRH, BTH, ICRC and VCRC: what every packet has. */
+/* LRH, BTH, ICRC and VCRC of every packet */
 #define SOFTIB_BASE_LEN		(8 + 12 + 4 + 2)
 
-/**
- * softib_frame_init() - start a frame
- * @frame: the frame
- * @opcode: BTH opcode
- *
- * Leaves out what the opcode or a flag does not call for; the caller sets the
- * rest, addresses with softib_frame_route().
+/*
+ * Initialise a frame, except the fields of extension headers that the opcode requires: these are
+ * up to the caller, and so are addresses, see softib_frame_route().
  */
 void softib_frame_init(struct softib_frame *frame, u8 opcode)
 {
@@ -58,13 +53,12 @@ static void softib_frame_set_grh(struct softib_frame *frame,
 }
 
 /**
- * softib_frame_route() - fill in LRH and GRH from an address
+ * softib_frame_route() - set LRH and GRH from an address
  * @frame: the frame
  * @port: sending port
- * @attr: where to
+ * @attr: destination
  *
- * The GRH's payload length is left to softib_port_tx(), which knows the whole
- * frame.
+ * softib_port_tx() sets the payload length of the GRH, once the frame is complete.
  */
 void softib_frame_route(struct softib_frame *frame, struct softib_port *port,
 			const struct rdma_ah_attr *attr)
@@ -81,12 +75,7 @@ void softib_frame_route(struct softib_frame *frame, struct softib_port *port,
 		softib_frame_set_grh(frame, port, attr);
 }
 
-/**
- * softib_frame_linear() - give a frame a payload in one piece
- * @frame: the frame
- * @data: the payload
- * @len: its bytes
- */
+/* Set a linear payload. */
 void softib_frame_linear(struct softib_frame *frame, const void *data, u32 len)
 {
 	frame->data = data;
@@ -117,12 +106,9 @@ static u32 softib_frame_ext_len(u8 opcode)
 	}
 }
 
-/**
- * softib_frame_header_len() - header and trailer bytes of one packet
- * @frame: the frame
- *
- * Return: bytes from LRH to the payload, and ICRC and VCRC. For a message of
- * many packets this is the first one; close enough for counters.
+/*
+ * Length of header and trailer of the first packet of a frame: all octets from LRH to VCRC except
+ * the payload. Later packets have other headers; the counters ignore the difference.
  */
 u32 softib_frame_header_len(const struct softib_frame *frame)
 {
@@ -130,11 +116,7 @@ u32 softib_frame_header_len(const struct softib_frame *frame)
 	       (frame->has_grh ? sizeof(struct ib_grh) : 0);
 }
 
-/**
- * softib_payload_init() - start reading the payload of a frame
- * @from: the reader's position
- * @frame: the frame
- */
+/* Start to read the payload of a frame. */
 void softib_payload_init(struct softib_payload *from,
 			 const struct softib_frame *frame)
 {
@@ -144,7 +126,7 @@ void softib_payload_init(struct softib_payload *from,
 		from->ss = frame->ss;
 }
 
-/* Bytes at the reader's position that lie in one piece, at most len. */
+/* Length of a contiguous piece of the payload at the reader's position, at most @len */
 static u32 softib_payload_piece(struct softib_payload *from, u32 len,
 				const void **data)
 {
@@ -166,11 +148,7 @@ static void softib_payload_advance(struct softib_payload *from, u32 len)
 		rvt_update_sge(&from->ss, len, false);
 }
 
-/**
- * softib_payload_skip() - pass over payload
- * @from: the reader's position
- * @len: bytes, at most those left
- */
+/* Skip payload. @len: at most the octets left */
 void softib_payload_skip(struct softib_payload *from, u32 len)
 {
 	rcu_read_lock();
@@ -184,12 +162,7 @@ void softib_payload_skip(struct softib_payload *from, u32 len)
 	rcu_read_unlock();
 }
 
-/**
- * softib_payload_read() - copy payload into plain memory
- * @from: the reader's position
- * @to: where to
- * @len: bytes, at most those left
- */
+/* Copy payload to memory. @len: at most the octets left */
 void softib_payload_read(struct softib_payload *from, void *to, u32 len)
 {
 	rcu_read_lock();
@@ -207,12 +180,12 @@ void softib_payload_read(struct softib_payload *from, void *to, u32 len)
 
 /**
  * softib_sge_write() - copy to the memory of a work request
- * @to: position in it
- * @data: what
- * @len: bytes, at most what is left there
- * @release: drop references to memory regions as they fill up
+ * @to: position in the scatter list of the work request
+ * @data: source
+ * @len: octets, at most the octets left in @to
+ * @release: drop references to MRs as they fill up
  *
- * Context: whatever guards @to.
+ * Context: the lock that guards @to held.
  */
 void softib_sge_write(struct rvt_sge_state *to, const void *data, u32 len,
 		      bool release)
@@ -231,12 +204,12 @@ void softib_sge_write(struct rvt_sge_state *to, const void *data, u32 len,
 }
 
 /**
- * softib_payload_to_sge() - copy payload into receive buffers
+ * softib_payload_to_sge() - copy payload to a receive
  * @from: the reader's position
- * @to: its receive buffers; MR references are dropped as they fill up
- * @len: bytes, at most those left in either
+ * @to: position in the receive; MR references are dropped as they fill up
+ * @len: octets, at most the octets left in @from and in @to
  *
- * Context: the receiver's r_lock held, or whatever else guards @to.
+ * Context: the lock that guards @to held, usually r_lock.
  */
 void softib_payload_to_sge(struct softib_payload *from,
 			   struct rvt_sge_state *to, u32 len)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * HCAs: what rdmavt and ib_core are told of them, and plugging one in and out
- * while the others live.
- */
+/* HCAs: registration with rdmavt and ib_core; hotplug during operation of the other HCAs */
 #include <linux/cpumask.h>
 #include <linux/pci.h>
 #include <rdma/ib_user_verbs.h>
@@ -54,8 +51,8 @@ static const enum ib_wc_opcode softib_wc_opcode[RVT_OPERATION_MAX] = {
 };
 
 /*
- * rdmavt takes the device it prints messages for out of a struct pci_dev, and
- * looks at nothing else of it.
+ * rdmavt expects a struct pci_dev, and uses only its struct device, for messages. The parent of
+ * the HCA is a platform device: return a struct pci_dev around its struct device.
  */
 static struct pci_dev *softib_get_pci_dev(struct rvt_dev_info *rdi)
 {
@@ -104,7 +101,7 @@ static int softib_mtu_to_path_mtu(u32 mtu)
 	return ib_mtu_int_to_enum(mtu);
 }
 
-/* Spread the completion work of the nodes over the CPUs. */
+/* Distribute the completion works of the nodes over the CPUs. */
 static int softib_comp_vect_cpu(struct rvt_dev_info *rdi, int vector)
 {
 	unsigned int n, cpu;
@@ -159,7 +156,7 @@ static ssize_t board_id_show(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RO(board_id);
 
-/* What ibstat shows. */
+/* Attributes for ibstat */
 static struct attribute *softib_attrs[] = {
 	&dev_attr_hw_rev.attr,
 	&dev_attr_hca_type.attr,
@@ -171,14 +168,14 @@ static const struct attribute_group softib_attr_group = {
 	.attrs = softib_attrs,
 };
 
-/* rdmavt insists on some. */
+/* rdmavt requires an array; an empty array suffices. */
 static const struct attribute_group *softib_port_groups[] = {
 	NULL,
 };
 
 static const struct ib_device_ops softib_ops = {
 	.owner = THIS_MODULE,
-	/* The one user space provider that drives an rdmavt device. */
+	/* The only provider of user space that works with an rdmavt device */
 	.driver_id = RDMA_DRIVER_QIB,
 
 	.device_group = &softib_attr_group,
@@ -194,8 +191,8 @@ static const struct ib_device_ops softib_ops = {
 };
 
 /*
- * Nothing uses rdmavt's MAD agent, as softib sends traps itself. It is unregistered at once: it
- * would outlive its MAD port when the HCA moves to another network namespace.
+ * rdmavt's MAD agent is unused, as softib sends traps itself. Unregister it at once: it would
+ * outlive its MAD port when the HCA moves to another network namespace.
  */
 static void softib_drop_mad_agent(struct rvt_dev_info *rdi, int port_idx)
 {
@@ -285,7 +282,7 @@ static void softib_hca_params(struct softib_dev *dev)
 	params->qp_table_size = 1024;
 	params->qpn_start = 1;
 	params->qpn_inc = 1;
-	/* One number must be reserved; far away from those in use. */
+	/* rdmavt requires a reserved QPN; keep it far from QPNs in use. */
 	params->qpn_res_start = SOFTIB_RESERVED_QPN;
 	params->qpn_res_end = SOFTIB_RESERVED_QPN;
 	params->sge_copy_mode = RVT_SGE_COPY_MEMCPY;
@@ -311,7 +308,7 @@ static int softib_hca_set_up(struct softib_dev *dev)
 
 	ibdev->node_guid = cpu_to_be64(softib_node_guid(dev->node));
 	ibdev->phys_port_cnt = dev->nports;
-	/* HCAs have several, whatever the number of CPUs */
+	/* HCAs have several vectors, whatever the number of CPUs. */
 	ibdev->num_comp_vectors = dev->node->model->vectors ?:
 				  (int)max(num_online_cpus(), 2U);
 	ibdev->dev.parent = &dev->node->pdev->dev;
@@ -346,13 +343,7 @@ static void softib_hca_free(struct softib_dev *dev)
 	rvt_dealloc_device(&dev->rdi);
 }
 
-/**
- * softib_hca_add() - plug an HCA in
- * @node: an empty place
- *
- * Context: the fabric's mutex held; sleeps.
- * Return: 0 or a negative errno.
- */
+/* Add an HCA to an empty node. Context: the fabric's mutex held; sleeps. Return: 0 or an errno. */
 int softib_hca_add(struct softib_node *node)
 {
 	struct rvt_dev_info *rdi;
@@ -433,16 +424,16 @@ static u32 softib_port_attached(struct softib_port *port)
 }
 
 /**
- * softib_hca_objects() - say what was made of an HCA and not destroyed
+ * softib_hca_objects() - list the objects of an HCA
  * @dev: the HCA
- * @text: where
+ * @text: buffer for the list
  * @size: its length
  *
- * Who made it does not matter: the kernel's MAD layer has some of each port, and
- * an address handle of the subnet manager.
+ * Includes objects of the kernel's MAD layer, some for each port, and its address handle of the
+ * subnet manager.
  *
  * Context: the fabric's mutex held.
- * Return: whether there is anything.
+ * Return: whether there are any.
  */
 bool softib_hca_objects(struct softib_dev *dev, char *text, size_t size)
 {
@@ -462,7 +453,7 @@ bool softib_hca_objects(struct softib_dev *dev, char *text, size_t size)
 	       rdi->n_ahs_allocated || attached;
 }
 
-/* ib_core has told all users to go: what is left now will never go. */
+/* All clients of ib_core have removed the HCA: the objects that are left are leaked. */
 static void softib_hca_audit(struct softib_dev *dev)
 {
 	char text[128];
@@ -472,10 +463,9 @@ static void softib_hca_audit(struct softib_dev *dev)
 }
 
 /*
- * rdmavt frees its QP table right after it unregistered the device from
- * ib_core, but users being told to go still want the port to work. So the
- * device is unregistered here first, then unplugged, and rdmavt's own attempt
- * finds it gone already.
+ * rdmavt frees its QP table right after the unregistration from ib_core, but clients still use the
+ * port while ib_core removes them. So unregister the device from ib_core first, then unplug the
+ * ports; the second ib_unregister_device(), by rdmavt, has no effect.
  */
 static void softib_hca_unregister(struct softib_dev *dev)
 {
@@ -485,7 +475,7 @@ static void softib_hca_unregister(struct softib_dev *dev)
 		WRITE_ONCE(dev->port[i].live, false);
 		WRITE_ONCE(dev->port[i].leaving, true);
 	}
-	/* No event is being dispatched after this. */
+	/* After this no event is being dispatched. */
 	synchronize_rcu_expedited();
 	ib_unregister_device(&dev->rdi.ibdev);
 	softib_hca_audit(dev);
@@ -496,12 +486,7 @@ static void softib_hca_unregister(struct softib_dev *dev)
 	rvt_unregister_device(&dev->rdi);
 }
 
-/**
- * softib_hca_del() - pull an HCA out
- * @node: its place
- *
- * Context: the fabric's mutex held; sleeps.
- */
+/* Remove an HCA from its node. Context: the fabric's mutex held; sleeps. */
 void softib_hca_del(struct softib_node *node)
 {
 	struct softib_dev *dev = node->dev;

@@ -2,78 +2,76 @@
 /*
  * debugfs: /sys/kernel/debug/softib
  *
- * summary            the fabric as it stands, for people
- * add, remove        write a node's name to plug its HCA in or pull it out;
- *                    that waits for user space to close the HCA's verbs
- * softibK/link       "up" or "down": the cable of port 1; link2: of port 2
- * softibK/counters   counters of the HCA, each port and its switch port, one a line
- * softibK/mcast_limit  how many groups the HCA can attach
- * softibK/drop_next_C   throw away the next N frames it sends
- * softibK/drop_every_C  throw away each Nth frame
- * softibK/dup_every_C   deliver each Nth frame twice
- * softibK/delay_ms_C    deliver frames N ms later, in order
- * softibK/drop_egress  1: throw away all datagrams at the port, once they are sent, but MADs; CPUs
- *                    that send share no counter, as they do for drop_every_ud
- * softibK/fail_send  complete the next N UD sends with an error
- * softibK/fail_recv  complete the next N UD receives with an error, which puts
- *                    the QP into the error state
- * softibK/fail_ah    refuse the next N address handles, also those of RC and
+ * summary            state of the fabric, human-readable
+ * add, remove        write the name of a node to plug in or remove its HCA. "remove"
+ *                    waits until user space has closed the HCA's verbs
+ * softibK/link       "up" or "down": link of port 1; link2: link of port 2
+ * softibK/counters   counters of the HCA, of each port and of its switch port, a line each
+ * softibK/mcast_limit  maximum number of attached multicast groups
+ * softibK/drop_next_C   drop the next N sent frames
+ * softibK/drop_every_C  drop every Nth sent frame
+ * softibK/dup_every_C   deliver every Nth sent frame twice
+ * softibK/delay_ms_C    deliver sent frames N ms later, in order
+ * softibK/drop_egress  1: drop all datagrams except MADs at the sending port, after the send.
+ *                    Unlike drop_every_ud, it has no counter that sending CPUs share
+ * softibK/fail_send  complete the next N UD sends in error
+ * softibK/fail_recv  complete the next N UD receives in error, which moves the QP to the
+ *                    error state
+ * softibK/fail_ah    refuse the next N address handles, including the addresses of RC and
  *                    UC connections
  * softibK/fail_qp    refuse the next N QPs
- * softibK/fail_modify  refuse the next N changes of QPs, with refuse_error
- * softibK/modify_states  those to these states only: bits of IB_QPS_, 128 for a change of
- *                    something else; 0: all
- * softibK/rnr_next   find no receive for the next N messages of connections; for
- *                    RC these are as many RNR NAKs
- * softibK/long_next  find the receives of the next N messages too short
- * softibK/silent_next  put the RC or UC QPs that the next N requests are for into the
- *                    error state, without an answer or an event of the QP
- * softibK/overlong_ud, overlong_rc  report the next N datagrams, or messages of
- *                    connections, to the kernel's users as longer than the receive
- * softibK/half_lid   begin a message, and no more, on each RC connection with the port
+ * softibK/fail_modify  refuse the next N ib_modify_qp(), with refuse_error
+ * softibK/modify_states  target states for fail_modify: bits of IB_QPS_, 128 for a call
+ *                    without IB_QP_STATE; 0: any call
+ * softibK/rnr_next   treat the receive queue as empty for the next N messages on RC and UC;
+ *                    on RC these are as many RNR NAKs
+ * softibK/long_next  treat the receives of the next N messages on RC and UC as too short
+ * softibK/silent_next  move the QPs that the next N requests on RC and UC are for to the
+ *                    error state, without a NAK or an event of the QP
+ * softibK/overlong_ud, overlong_rc  for the next N datagrams, or messages on RC and UC, to
+ *                    kernel consumers: report a length beyond the receive
+ * softibK/half_lid   begin a message, and do not end it, on each RC connection with the port
  *                    of this LID; it keeps a receive of the shared receive queue
- * softibK/end_lid    end those messages
- * softibK/cut_next   send no more than three octets of each of the next N
- *                    messages of connections that fit in a packet
- * softibK/short_next_mad  send 136 octets only of each of the next N MADs to
- *                    QP1
- * softibK/srq_sge    SGEs of a receive of an SRQ, or 0: no SRQs. What the HCA
- *                    says of itself when it is plugged in the next time
- * softibK/mtu_cap    the MTU that its ports say they can do, as the code of IBTA (4 is
- *                    2048); 0: what they can
- * softibK/csum, steering, no_mcast, grh_required  what the HCA that is plugged in the
- *                    next time is like: see softib_node in softib.h, as of all below
- * softibK/csum_free  1: checksums cost nothing, and are right whatever they are
- * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  which QPs are refused
+ * softibK/end_lid    end the messages of half_lid
+ * softibK/cut_next   truncate the next N single-packet messages on RC and UC to three octets
+ * softibK/short_next_mad  truncate the next N MADs to QP1 to 136 octets
+ * softibK/srq_sge    maximum SGEs of an SRQ receive, 0: no SRQs. An attribute of the next
+ *                    HCA to be plugged in
+ * softibK/mtu_cap    MTUCap of the ports, as the code of IBTA (4 is 2048); 0: the fabric's
+ * softibK/csum, steering, no_mcast, grh_required  attributes of the next HCA to be plugged
+ *                    in; for these and the knobs below see softib_node in softib.h
+ * softibK/csum_free  1: checksums cost no time, and count as correct whatever their value
+ * softibK/no_uc, refuse_flags, refuse_error, sq_bytes  refuse QPs with these properties
  * softibK/fail_attach, fail_detach, fail_srq  refuse the next N of these
  * softibK/fail_error_send  refuse the next N sends to QPs in the error state
- * softibK/fail_post_C  refuse the next N posts of sends by the kernel's users: whole lists
- * softibK/fail_post_recv  refuse the next N posts of receives to its UD QPs, likewise
- * softibK/fail_moderation  refuse the Nth change from now on of how a CQ is moderated
- * softibK/qp_event   write E: its UD QPs have event E, an IB_EVENT_, and go on as before
- * softibK/make_qp_ms  QPs take so long to make
- * softibK/last_wqe_ms, lose_last_wqe  IB_EVENT_QP_LAST_WQE_REACHED late or never
+ * softibK/fail_post_C  refuse the next N posts of sends by kernel consumers: whole lists
+ * softibK/fail_post_recv  refuse the next N posts of receives to UD QPs of kernel consumers
+ * softibK/fail_moderation  refuse the Nth change of the moderation of a CQ from now on
+ * softibK/qp_event   write E: raise IB_EVENT_ E on the UD QPs of kernel consumers, without
+ *                    any other effect
+ * softibK/make_qp_ms  duration of the creation of a QP
+ * softibK/last_wqe_ms, lose_last_wqe  delay or suppress IB_EVENT_QP_LAST_WQE_REACHED
  * softibK/vfs        number of virtual functions; fail_vf_set, fail_vf_get: refuse the next N
- *                    changes of them, or questions. Only with the module parameter vfs
- * softibK/fail_netdev  refuse the next N net devices of its own. Only with rdma_netdev
- * softibK/ack_times  QPs wait so many times as long for an ACK
- * softibK/model      name of the model, as given to the module
- * softibK/hold_cq    1: completions of the kernel's users are held back, models with
- *                    interrupts only, and what net devices of its own send and receive
- * softibK/latency_us  sends take so much longer, models that send later only
- * softibK/dma_probe  make a mistake with device addresses; dma_quiet: only count it and
- *                    others (hca.dma_faults)
- * softibK/srq_error  write 1: all SRQs of the kernel's users die
- * softibK/cq_error   write 1: all CQs of the kernel's users die that have a handler for it;
- *                    models with interrupts only
- * softibK/fatal      write 1: the HCA dies, until it is pulled out
- * softibK/cq_vectors  how many CQs the kernel's users have, by completion vector
- * softibK/cq_moderation  completions and microseconds of a report, a CQ of the kernel's
- *                    users each; models with interrupts only
+ *                    changes or queries of them. Only with the module parameter vfs
+ * softibK/fail_netdev  refuse the next N accelerated net devices. Only with rdma_netdev
+ * softibK/ack_times  factor of the ACK timeout of QPs
+ * softibK/model      name of the model, from the module parameter
+ * softibK/hold_cq    1: hold back completions of kernel consumers (only models with
+ *                    interrupts), and sends and receives of accelerated net devices
+ * softibK/latency_us  delay of sends, only asynchronous models
+ * softibK/dma_probe  plant a fault of a device address; dma_quiet: count faults
+ *                    (hca.dma_faults) without messages
+ * softibK/srq_error  write 1: fail all SRQs of kernel consumers
+ * softibK/cq_error   write 1: fail all CQs of kernel consumers that have an event handler;
+ *                    only models with interrupts
+ * softibK/fatal      write 1: fail the HCA, until it is removed
+ * softibK/cq_vectors  number of CQs of kernel consumers, by completion vector
+ * softibK/cq_moderation  moderation of each CQ of kernel consumers: completions and
+ *                    microseconds; only models with interrupts
  *
- * C is one of ud (without MADs), rc (and UC), mad (QP0 and QP1). Knobs belong
- * to the place, not to the HCA: they survive remove and add.
- * softib_capture.c adds "capture" and "capture_erf".
+ * C is ud (without MADs), rc (and UC) or mad (QP0 and QP1). Knobs belong to the node, not
+ * to the HCA: they survive remove and add. softib_capture.c adds "capture" and
+ * "capture_erf".
  */
 #include <linux/debugfs.h>
 #include <linux/seq_file.h>
@@ -148,8 +146,8 @@ static int softib_mcast_limit_get(void *data, u64 *value)
 }
 
 /*
- * rdmavt refuses a group when it has exactly the allowed number, so a limit
- * below what is attached would be none.
+ * rdmavt refuses a group if the number of groups is equal to the limit: a limit below the current
+ * number would have no effect.
  */
 static int softib_mcast_limit_set(void *data, u64 value)
 {
@@ -179,7 +177,7 @@ static int softib_zero_get(void *data, u64 *value)
 	return 0;
 }
 
-/* Have something of an HCA die, if there is an HCA. */
+/* Fail objects of an HCA, if there is an HCA. */
 static int softib_kill(struct softib_node *node, u64 value,
 		       void (*die)(struct softib_dev *dev))
 {
@@ -359,7 +357,7 @@ static void softib_link_switch(bool *off, bool value)
 	struct softib_node *node;
 	int i, num;
 
-	/* The file knows the flag only: find out whose it is. */
+	/* The file refers to the flag only: search its node. */
 	for (i = 0; i < softib_fabric->nnodes; i++) {
 		node = &softib_fabric->node[i];
 		if (off >= node->link_off &&
@@ -402,7 +400,7 @@ static const struct file_operations softib_link_fops = {
 	.llseek = default_llseek,
 };
 
-/* Plug in, or pull out, the HCA whose name is written. */
+/* Add or remove the HCA of the node whose name is written. */
 static ssize_t softib_plug_write(const char __user *buf, size_t count, bool in)
 {
 	struct softib_node *node;
@@ -449,7 +447,7 @@ static const struct file_operations softib_remove_fops = {
 	.write = softib_remove_write,
 };
 
-/* Only rates that were used, by their code: IBTA 15.2.5.16.1. */
+/* Show used rates only, by their code: IBTA 15.2.5.16.1. */
 static void softib_show_rates(struct seq_file *seq, struct softib_port *port,
 			      const char *kind, const u64 *count)
 {
@@ -618,7 +616,7 @@ static void softib_knobs_class(struct softib_node *node, int class)
 	softib_knob_add(node, class * 4 + 3, name, &fault->delay_ms);
 }
 
-/* What the HCA is like. Frames do not depend on it, so no port is armed for it. */
+/* Attributes of the HCA. Frames do not depend on them, so they arm no port. */
 static void softib_knobs_verbs(struct softib_node *node)
 {
 	const struct {
@@ -725,9 +723,6 @@ static void softib_knobs_node(struct softib_node *node)
 				    &node->link_off[1], &softib_link_fops);
 }
 
-/**
- * softib_knobs_init() - make the debugfs files
- */
 void softib_knobs_init(void)
 {
 	int i;
@@ -743,11 +738,7 @@ void softib_knobs_init(void)
 		softib_knobs_node(&softib_fabric->node[i]);
 }
 
-/**
- * softib_knobs_exit() - remove the debugfs files
- *
- * Nobody is in one of them on return.
- */
+/* Remove the debugfs files, and wait until none of their operations runs. */
 void softib_knobs_exit(void)
 {
 	debugfs_remove_recursive(softib_fabric->dir);

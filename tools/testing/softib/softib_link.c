@@ -2,29 +2,26 @@
 /*
  * Cables: the link between an HCA port and a switch port.
  *
- * Physically a link is up or down for both ends at once; the logical state
- * (INIT, ARMED, ACTIVE) is each end's own and set by the subnet manager. Both
- * ends' softib_link, and all that decides whether the link is up, are guarded
- * by the fabric's lock.
+ * The physical state of a link is the same for both ends; the logical state
+ * (INIT, ARMED, ACTIVE) belongs to an end, and is set by the subnet manager.
+ * The fabric's lock guards the softib_link of both ends, and all state that
+ * decides whether the link is up.
  */
 #include "softib.h"
 
 #define SOFTIB_WIDTHS		(IB_WIDTH_1X | IB_WIDTH_4X)
 #define SOFTIB_SPEEDS		7	/* 2.5, 5 and 10 Gb/s lanes */
-#define SOFTIB_SPEED_ACTIVE	4	/* 10 Gb/s, with the extended one above */
+#define SOFTIB_SPEED_ACTIVE	4	/* 10 Gb/s lanes, with the extended speed below */
 #define SOFTIB_EXT_SPEEDS	3	/* FDR, EDR */
 #define SOFTIB_EXT_ACTIVE	2	/* EDR */
 
-/* Offsets in PortInfo of what struct ib_port_info does not know. */
+/* Offsets in PortInfo of fields that struct ib_port_info lacks */
 #define SOFTIB_PI_EXT_SPEED	62	/* LinkSpeedExtActive, ...Supported */
 #define SOFTIB_PI_EXT_ENABLED	63
 
-/**
- * softib_link_init() - state of one end of a cable before it trains
- * @link: the end
- *
- * MTU and operational VLs start at what both ends can do: OpenSM takes a link
- * down to change them, and loses its own reply.
+/*
+ * Initialise an end of a link, before training. MTU and operational VLs start at the maximum of
+ * both ends: OpenSM takes a link down to change them, and loses its own reply.
  */
 void softib_link_init(struct softib_link *link)
 {
@@ -39,13 +36,7 @@ void softib_link_init(struct softib_link *link)
 	link->ext_speed_enabled = SOFTIB_EXT_SPEEDS;
 }
 
-/**
- * softib_link_get() - describe one end of a cable in a PortInfo
- * @link: the end
- * @smp: a PortInfo under construction
- *
- * Context: the fabric's lock held.
- */
+/* Add the state of an end of a link to a PortInfo. Context: the fabric's lock held. */
 void softib_link_get(const struct softib_link *link, struct ib_smp *smp)
 {
 	struct ib_port_info *pi = (struct ib_port_info *)smp->data;
@@ -104,7 +95,7 @@ static void softib_link_keep(struct softib_link *link,
 	const struct ib_port_info *pi = (const struct ib_port_info *)smp->data;
 	u8 ext = smp->data[SOFTIB_PI_EXT_ENABLED] & 0x1f;
 
-	/* Zero and all ones mean "no change" and "all supported". */
+	/* Zero is "no change", all ones is "all supported". */
 	if (pi->link_width_enabled == 0xff)
 		link->width_enabled = SOFTIB_WIDTHS;
 	else if (pi->link_width_enabled)
@@ -123,13 +114,13 @@ static void softib_link_keep(struct softib_link *link,
 }
 
 /**
- * softib_link_set() - apply a PortInfo to one end of a cable
+ * softib_link_set() - apply the PortInfo of a Set to an end of a link
  * @link: the end
  * @smp: the PortInfo
- * @retrain: set if the link is to be trained anew, by softib_link_train()
+ * @retrain: set to true if the caller must call softib_link_train()
  *
  * Context: the fabric's lock held.
- * Return: false, and nothing changed, if a value is invalid.
+ * Return: false, without any change, if a value is invalid.
  */
 bool softib_link_set(struct softib_link *link, const struct ib_smp *smp,
 		     bool *retrain)
@@ -174,14 +165,14 @@ static void softib_link_set_state(struct softib_link *link, bool up)
 }
 
 /**
- * softib_link_train() - bring a link into the state its ends allow
+ * softib_link_train() - set the state of a link from the state of its ends
  * @port: the HCA's end
- * @bounce: take a link down that is up, even if it comes up again
+ * @bounce: take the link down first, even if it comes up again
  *
- * Links train in no time: the subnet manager that takes one down still gets
- * its answer over it.
+ * Training takes no time: a subnet manager that takes a link down still gets
+ * its reply over this link.
  *
- * Context: any; the fabric's lock not held; @port kept alive by the caller.
+ * Context: any; the fabric's lock not held; the caller keeps @port alive.
  */
 void softib_link_train(struct softib_port *port, bool bounce)
 {
@@ -210,12 +201,7 @@ void softib_link_train(struct softib_port *port, bool bounce)
 	softib_trap_raise(&sw->trap, 0);
 }
 
-/**
- * softib_link_plug() - connect a port to its switch port
- * @port: the port, registered and ready to receive
- *
- * Context: the fabric's mutex held.
- */
+/* Connect a registered port to its switch port. Context: the fabric's mutex held. */
 void softib_link_plug(struct softib_port *port)
 {
 	struct softib_swport *far = &softib_fabric->sw.port[port->swport];
@@ -228,14 +214,9 @@ void softib_link_plug(struct softib_port *port)
 	softib_link_train(port, false);
 }
 
-/**
- * softib_link_unplug() - disconnect a port from the switch
- * @port: the port
- *
- * No frame reaches the port any more on return, and none of its own is under
- * way, but for what its own QPs send.
- *
- * Context: the fabric's mutex held; sleeps.
+/*
+ * Disconnect a port from the switch. On return no frame reaches the port any more, and frames of
+ * the port are in flight only from its own QPs. Context: the fabric's mutex held; sleeps.
  */
 void softib_link_unplug(struct softib_port *port)
 {

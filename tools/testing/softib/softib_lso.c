@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Large sends: a work request with IB_WR_LSO is one TCP packet of up to 64 KB behind an
- * IPoIB header, which the HCA cuts into segments. Each gets the header of the work request,
- * with lengths, sequence number, flags and checksums of its own, as mlx4 and mlx5 do it.
+ * Segmentation offload: a work request with IB_WR_LSO is a TCP packet of up to 64 KB after an
+ * IPoIB header. The HCA segments it. Each segment gets the header of the work request with
+ * length, sequence number, flags and checksums of the segment, as with mlx4 and mlx5.
  */
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -13,15 +13,10 @@
 
 #include "softib.h"
 
-/* Encapsulation header of IPoIB, in front of the packet. */
+/* Encapsulation header of IPoIB, before the packet */
 #define SOFTIB_ENCAP_LEN	4
 
-/**
- * softib_lso_alloc() - let a QP take large sends
- * @qp: the QP
- *
- * Return: 0 or -ENOMEM
- */
+/* Enable IB_WR_LSO for a QP. Return: 0 or -ENOMEM. */
 int softib_lso_alloc(struct rvt_qp *qp)
 {
 	struct softib_qp *priv = qp_to_softib_qp(qp);
@@ -30,10 +25,7 @@ int softib_lso_alloc(struct rvt_qp *qp)
 	return priv->heads ? 0 : -ENOMEM;
 }
 
-/**
- * softib_lso_free() - the reverse
- * @qp: the QP, stopped and unused
- */
+/* Reverse of softib_lso_alloc(), for a QP that is stopped and unused */
 void softib_lso_free(struct rvt_qp *qp)
 {
 	kvfree(qp_to_softib_qp(qp)->heads);
@@ -57,13 +49,13 @@ static bool softib_lso_good(const struct ib_ud_wr *wr)
 }
 
 /**
- * softib_lso_setup() - a work request is being posted
+ * softib_lso_setup() - check an IB_WR_LSO work request that is being posted
  * @qp: the QP
- * @wqe: the work request; its header is the poster's and is his again afterwards
- * @call_send: left as it is
+ * @wqe: the work request; its header is copied, as the poster may reuse it after the post
+ * @call_send: not changed
  *
  * Context: s_hlock held.
- * Return: 0, or -EINVAL of a large send that the QP does not take
+ * Return: 0, or -EINVAL for IB_WR_LSO that the QP does not support
  */
 int softib_lso_setup(struct rvt_qp *qp, struct rvt_swqe *wqe, bool *call_send)
 {
@@ -80,7 +72,7 @@ int softib_lso_setup(struct rvt_qp *qp, struct rvt_swqe *wqe, bool *call_send)
 	return 0;
 }
 
-/* The headers of segment @n, which has @len octets and is the last if @left is 0. */
+/* Fix the headers of segment @n with @len octets of payload. @left: 0 for the last segment */
 static void softib_lso_fix(u8 *packet, const struct ib_ud_wr *wr, u32 n,
 			   u32 len, u32 left, bool csum)
 {
@@ -99,7 +91,7 @@ static void softib_lso_fix(u8 *packet, const struct ib_ud_wr *wr, u32 n,
 	}
 	if (n)
 		tcp->cwr = 0;
-	/* Without it the checksum is left as it came, and wrong. */
+	/* Without checksum offload the checksum stays as it was, and is wrong. */
 	if (!csum || !(wr->wr.send_flags & IB_SEND_IP_CSUM))
 		return;
 	tcp->check = 0;
@@ -109,13 +101,13 @@ static void softib_lso_fix(u8 *packet, const struct ib_ud_wr *wr, u32 n,
 }
 
 /**
- * softib_lso_send() - send a packet in segments
+ * softib_lso_send() - segment a packet and send it
  * @port: sending port
- * @frame: addressed; with what is behind the header as its payload
+ * @frame: template with addresses; its payload is the packet without header
  * @wr: the work request
  *
  * Context: any, but no QP lock held.
- * Return: how it went
+ * Return: status of the work request
  */
 enum ib_wc_status softib_lso_send(struct softib_port *port,
 				  const struct softib_frame *frame,

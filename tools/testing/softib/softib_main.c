@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * softib: a software InfiniBand fabric for tests. Module parameters, start
- * and end. See softib.h for how it works.
+ * softib: a software InfiniBand fabric for tests. Module parameters, init and
+ * exit. For the design see softib.h.
  */
 #include <linux/module.h>
 #include <linux/vmalloc.h>
@@ -172,7 +172,7 @@ free_fabric:
 
 static void __exit softib_exit(void)
 {
-	/* Files first: "add" must not bring a node back. */
+	/* First the files: a write to "add" must not add a node again. */
 	softib_knobs_exit();
 	softib_del_nodes();
 	softib_switch_exit();
@@ -180,7 +180,7 @@ static void __exit softib_exit(void)
 	softib_vf_exit();
 	destroy_workqueue(softib_fabric->engine);
 	destroy_workqueue(softib_fabric->wq);
-	/* Mappings are freed by RCU, and not by a function of this module. */
+	/* kfree_rcu() of mappings calls no function of this module: no rcu_barrier() needed. */
 	vfree(softib_fabric);
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Models: what a consumer of verbs can notice of the HCAs that people own, by what their
- * drivers in the kernel do (drivers/infiniband/hw). Documentation/fabric.rst has the same
- * as a table, and tests/hca.sh compares it with what an HCA of each model does.
+ * Models: behaviour of real HCAs that consumers of verbs can observe, taken from their drivers
+ * in the kernel (drivers/infiniband/hw). Documentation/fabric.rst has the same data in a table,
+ * and tests/hca.sh compares the table with an HCA of each model.
  */
 #include <linux/string.h>
 
 #include "softib.h"
 
-/* What mlx5 takes: 32768 times 64 octets. */
+/* Limit of mlx5: 32768 units of 64 octets */
 #define SOFTIB_MLX5_SQ_BYTES	(32768 * 64)
 
 static const struct softib_model softib_models[] = {
@@ -107,13 +107,13 @@ static const struct softib_model *softib_model_find(const char *name,
 }
 
 /**
- * softib_model_word() - find the word for a node in a list
- * @names: words with commas in between, in the order of the nodes; the last goes for all
- *	that follow
- * @index: which node, from 0
+ * softib_model_word() - find the word of a node in a list
+ * @names: words separated by commas, in the order of the nodes; the last word also applies to
+ *	all further nodes
+ * @index: number of the node, from 0
  * @len: set to the length of the word
  *
- * Return: where it begins
+ * Return: start of the word
  */
 const char *softib_model_word(const char *names, int index, size_t *len)
 {
@@ -131,11 +131,10 @@ const char *softib_model_word(const char *names, int index, size_t *len)
 
 /**
  * softib_model_select() - find the model of a node
- * @names: names of models with commas in between, in the order of the nodes; the last
- *	goes for all that follow
- * @index: which node, from 0
+ * @names: names of models separated by commas, as in softib_model_word()
+ * @index: number of the node, from 0
  *
- * Return: the model, or NULL if there is none of that name
+ * Return: the model, or NULL for an unknown name
  */
 const struct softib_model *softib_model_select(const char *names, int index)
 {
@@ -145,10 +144,7 @@ const struct softib_model *softib_model_select(const char *names, int index)
 	return softib_model_find(names, len);
 }
 
-/**
- * softib_model_knobs() - set the knobs of a node as its model has them
- * @node: the node, with its model
- */
+/* Set the knobs of a node to the values of its model. */
 void softib_model_knobs(struct softib_node *node)
 {
 	node->srq_sge = node->model->srq_sge;

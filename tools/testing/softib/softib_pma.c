@@ -3,9 +3,9 @@
  * Performance management: ClassPortInfo, PortCounters and
  * PortCountersExtended of HCA ports and switch ports.
  *
- * A switch port counts nothing itself but what it drops: what it sent is what
- * its peer received, and the other way round. Clearing moves a base line, the
- * counters themselves only grow.
+ * A switch port counts only its drops: its sent frames are the received frames
+ * of its peer, and vice versa. A reset stores the current values as base; the
+ * counters themselves never decrease.
  */
 #include <rdma/ib_pma.h>
 
@@ -13,7 +13,7 @@
 
 #define SOFTIB_PMA_ALL_PORTS	0xff
 
-/* What one PortCounters answer is made of. */
+/* Values of a PortCounters response */
 struct softib_pma {
 	struct softib_stats sum;
 	u32 downed;
@@ -41,7 +41,7 @@ static void softib_stats_sub(struct softib_stats *from,
 		f[i] -= b[i];
 }
 
-/* Counters of a switch port, as absolute values. */
+/* Counters of a switch port since the start, without regard to pma_base */
 static void softib_pma_swport_sum(unsigned int num, struct softib_stats *sum)
 {
 	struct softib_swport *swport = &softib_fabric->sw.port[num];
@@ -90,7 +90,7 @@ static void softib_pma_collect_one(struct softib_port *port, unsigned int num,
 	pma->downed += link->downed;
 }
 
-/* Return: false if there is no such port. */
+/* Return: false for an invalid port number. */
 static bool softib_pma_collect(struct softib_port *port, unsigned int select,
 			       bool clear, struct softib_pma *pma)
 {
@@ -128,7 +128,7 @@ static void softib_pma_counters(struct softib_pma *pma,
 	pc->counter_select = cpu_to_be16(0xffff);
 	pc->link_downed_counter = min_t(u32, pma->downed, 0xff);
 	pc->port_xmit_discards = cpu_to_be16(min_t(u64, pma->drops, 0xffff));
-	/* In units of four bytes. */
+	/* In units of four octets */
 	pc->port_xmit_data = softib_pma_be32(pma->sum.tx_bytes / 4);
 	pc->port_rcv_data = softib_pma_be32(pma->sum.rx_bytes / 4);
 	pc->port_xmit_packets = softib_pma_be32(pma->sum.tx_packets);
@@ -181,7 +181,7 @@ static u16 softib_pma_attr(struct softib_port *port, struct ib_pma_mad *mad)
 		return 0;
 	case IB_PMA_PORT_COUNTERS:
 	case IB_PMA_PORT_COUNTERS_EXT:
-		/* The port is the second byte of either attribute. */
+		/* PortSelect is the second octet of both attributes. */
 		if (!softib_pma_collect(port, mad->data[1], set, &pma))
 			return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
 		if (mad->mad_hdr.attr_id == IB_PMA_PORT_COUNTERS)
@@ -194,12 +194,12 @@ static u16 softib_pma_attr(struct softib_port *port, struct ib_pma_mad *mad)
 }
 
 /**
- * softib_pma_reply() - answer a performance MAD
- * @port: the HCA port asked, NULL for the switch
- * @mad: the question, becomes the answer
+ * softib_pma_reply() - answer a performance management MAD
+ * @port: the HCA port, NULL for the switch
+ * @mad: the request; replaced by the response
  *
  * Context: any, no lock held.
- * Return: false if there is nothing to answer.
+ * Return: false if there is no response.
  */
 bool softib_pma_reply(struct softib_port *port, struct ib_mad *mad)
 {

@@ -9,13 +9,7 @@
 	 IB_PORT_EXTENDED_SPEEDS_SUP | \
 	 IB_PORT_CLIENT_REG_SUP | IB_PORT_OTHER_LOCAL_CHANGES_SUP)
 
-/**
- * softib_port_init() - set up a port of an HCA that is not registered yet
- * @dev: the HCA
- * @num: port number, from 1
- *
- * Return: 0 or a negative errno.
- */
+/* Initialise a port of an HCA that is not registered yet. Return: 0 or a negative errno. */
 int softib_port_init(struct softib_dev *dev, int num)
 {
 	struct softib_port *port = &dev->port[num - 1];
@@ -43,22 +37,13 @@ int softib_port_init(struct softib_dev *dev, int num)
 	return 0;
 }
 
-/**
- * softib_port_exit() - undo softib_port_init()
- * @port: the port, unplugged
- */
+/* Reverse of softib_port_init(), for an unplugged port */
 void softib_port_exit(struct softib_port *port)
 {
 	free_percpu(port->stats);
 }
 
-/**
- * softib_port_event() - tell the users of a port of a change
- * @port: the port
- * @event: what happened
- *
- * Context: any.
- */
+/* Dispatch an event of a port, unless the HCA is being removed. Context: any. */
 void softib_port_event(struct softib_port *port, enum ib_event_type event)
 {
 	struct ib_event ev = {
@@ -73,14 +58,7 @@ void softib_port_event(struct softib_port *port, enum ib_event_type event)
 	rcu_read_unlock();
 }
 
-/**
- * softib_port_query() - rdmavt asks for what it does not know of a port
- * @rdi: the HCA
- * @port_num: port number, from 1
- * @props: attributes, zeroed and in part filled in
- *
- * Return: 0, or -EIO of an HCA that has failed.
- */
+/* rvt_driver_provided.query_port_state: returns 0, or -EIO for an HCA that has failed */
 int softib_port_query(struct rvt_dev_info *rdi, u32 port_num,
 		      struct ib_port_attr *props)
 {
@@ -101,15 +79,7 @@ int softib_port_query(struct rvt_dev_info *rdi, u32 port_num,
 	return 0;
 }
 
-/**
- * softib_port_guid() - rdmavt asks for an entry of the GUID table
- * @rdi: the HCA
- * @rvp: the port
- * @index: which entry
- * @guid: the GUID
- *
- * Return: 0, or -EINVAL if there is no such entry.
- */
+/* rvt_driver_provided.get_guid_be: returns 0, or -EINVAL for an invalid index */
 int softib_port_guid(struct rvt_dev_info *rdi, struct rvt_ibport *rvp,
 		     int index, __be64 *guid)
 {
@@ -121,24 +91,14 @@ int softib_port_guid(struct rvt_dev_info *rdi, struct rvt_ibport *rvp,
 	return 0;
 }
 
-/**
- * softib_port_shut_down() - a user takes a port down
- * @rdi: the HCA
- * @port_num: port number, from 1
- *
- * Return: 0
- */
+/* rvt_driver_provided.shut_down_port */
 int softib_port_shut_down(struct rvt_dev_info *rdi, u32 port_num)
 {
 	softib_link_train(&rdi_to_softib(rdi)->port[port_num - 1], true);
 	return 0;
 }
 
-/**
- * softib_port_cap_mask_chg() - a user changed the capability mask of a port
- * @rdi: the HCA
- * @port_num: port number, from 1
- */
+/* rvt_driver_provided.cap_mask_chg: trap 144 */
 void softib_port_cap_mask_chg(struct rvt_dev_info *rdi, u32 port_num)
 {
 	struct softib_port *port = &rdi_to_softib(rdi)->port[port_num - 1];
@@ -146,13 +106,7 @@ void softib_port_cap_mask_chg(struct rvt_dev_info *rdi, u32 port_num)
 	softib_trap_raise(&port->trap, 0);
 }
 
-/**
- * softib_port_find_pkey() - look for a P_Key that matches
- * @port: the port
- * @pkey: P_Key of a frame
- *
- * Return: index of the first entry that matches, or -ENOENT.
- */
+/* Return: index of the first P_Key of the port that matches the P_Key of a frame, or -ENOENT. */
 int softib_port_find_pkey(const struct softib_port *port, u16 pkey)
 {
 	int i;
@@ -163,11 +117,7 @@ int softib_port_find_pkey(const struct softib_port *port, u16 pkey)
 	return -ENOENT;
 }
 
-/**
- * softib_port_sum() - add up the counters of a port
- * @port: the port
- * @sum: the sums
- */
+/* Sum of the per-CPU counters of a port */
 void softib_port_sum(const struct softib_port *port, struct softib_stats *sum)
 {
 	u64 *to = (u64 *)sum;
