@@ -2,33 +2,32 @@
 /*
  * RC and UC: the requester.
  *
- * The unit of travel is a message, or SOFTIB_RC_BURST bytes of it, in one
- * struct softib_frame; PSNs are counted in packets of the path MTU as on a real
- * wire. A request is executed by the responder, and its acknowledgment comes
- * back through the fabric and is taken in by softib_rc_rx(), all inside the
- * softib_port_tx() of the request. When nothing is lost or delayed a work
- * request is complete on its return, and no timer is ever armed.
+ * A struct softib_frame carries a message, or SOFTIB_RC_BURST bytes of it; PSNs
+ * count packets of the path MTU as on a real wire. The responder executes a
+ * request, and its acknowledgment passes the fabric to softib_rc_rx(), all
+ * within the softib_port_tx() of the request. Without losses and delays the
+ * work request is complete on return from it, and no timer is ever armed.
  *
- * A request or acknowledgment that does not arrive leaves the work request
- * outstanding. The engine goes on with the next one, as a real HCA would: its
- * acknowledgment covers for a lost one, a lost request makes the responder
- * NAK, and after the last one the transport timer starts all over from the
- * oldest PSN not acknowledged. Only READs are sent one at a time.
+ * After the loss of a request or acknowledgment the work request stays
+ * outstanding. The engine continues with the next request, as a real HCA does:
+ * its acknowledgment covers a lost acknowledgment; a lost request makes the
+ * responder send a NAK; after the last request the transport timer restarts
+ * from the oldest unacknowledged PSN. Only READs are sent one at a time.
  *
- * Of UC nothing is acknowledged: a work request is complete as soon as its last
- * frame has travelled, wherever it got.
+ * UC has no acknowledgments: a work request is complete once softib_port_tx() of
+ * its last frame returns, whether or not the frame arrived.
  *
- * Credits of AETHs are not used: a request without a receive buffer for it
- * gets its RNR NAK before the next one could be sent.
+ * Credits of AETHs are unused: a request without a receive gets its RNR NAK
+ * before the next request can be sent.
  *
  * The completion of a work request takes s_lock only. Failing a QP takes r_lock
- * first, so it is done in the open, by softib_rc_fail(); and events are told
+ * first, so softib_rc_fail() does it with no lock held. Events are raised
  * without any lock, since consumers post sends under the locks that their event
  * handlers take.
  */
 #include "softib_rc.h"
 
-/* BTH opcodes of a work request, when it fits in a burst and when not. */
+/* BTH opcodes of a work request: if it fits in a burst, and of its bursts if not */
 struct softib_rc_ops {
 	u8 only;
 	u8 first;
@@ -54,20 +53,14 @@ static const struct softib_rc_ops softib_rc_ops[] = {
 		IB_OPCODE_RDMA_WRITE_FIRST, IB_OPCODE_RDMA_WRITE_MIDDLE,
 		IB_OPCODE_RDMA_WRITE_LAST_WITH_IMMEDIATE
 	},
-	/* Each burst of a READ is a READ request of its own. */
+	/* Each burst of a READ is a separate READ request. */
 	[IB_WR_RDMA_READ] = {
 		IB_OPCODE_RDMA_READ_REQUEST, IB_OPCODE_RDMA_READ_REQUEST,
 		IB_OPCODE_RDMA_READ_REQUEST, IB_OPCODE_RDMA_READ_REQUEST
 	},
 };
 
-/**
- * softib_qp_event() - tell the consumer about a QP
- * @qp: the QP
- * @event: what
- *
- * Context: no QP lock held.
- */
+/* Raise an event of a QP. Context: no QP lock held. */
 void softib_qp_event(struct rvt_qp *qp, enum ib_event_type event)
 {
 	struct ib_event ev = {
@@ -80,11 +73,7 @@ void softib_qp_event(struct rvt_qp *qp, enum ib_event_type event)
 		qp->ibqp.event_handler(&ev, qp->ibqp.qp_context);
 }
 
-/**
- * softib_rc_address() - fill in what each frame of a connection has
- * @frame: the frame
- * @qp: the sending QP
- */
+/* Set the header fields that all frames of a connection share. @qp: the sending QP */
 void softib_rc_address(struct softib_frame *frame, struct rvt_qp *qp)
 {
 	struct softib_port *port = qp_to_softib_port(qp);
@@ -110,8 +99,8 @@ static u8 softib_rc_opcode(const struct rvt_swqe *wqe, u32 offset, u32 len)
 }
 
 /*
- * Make a frame of what a work request has to send next. Moves s_psn, and s_cur if
- * the work request is sent to its end.
+ * Build the next frame of a work request. Advances s_psn, and s_cur after the last frame of the
+ * work request.
  *
  * Context: s_lock held.
  */
@@ -145,7 +134,7 @@ static void softib_rc_build(struct rvt_qp *qp, struct rvt_swqe *wqe,
 		qp->s_cur = rvt_qp_swqe_incr(qp, qp->s_cur);
 }
 
-/* Context: s_lock held. The engine runs until it has seen the bit. */
+/* Fail the QP in the next turn of its engine. Context: s_lock held. */
 static void softib_rc_fail_later(struct rvt_qp *qp)
 {
 	set_bit(SOFTIB_RC_FAIL, &qp_to_softib_qp(qp)->events);
@@ -153,8 +142,8 @@ static void softib_rc_fail_later(struct rvt_qp *qp)
 }
 
 /*
- * Complete the oldest work request. Unlike rvt_send_complete() this needs no
- * r_lock should the CQ overflow.
+ * Complete the oldest work request. Unlike rvt_send_complete(), an overflow of the CQ needs no
+ * r_lock.
  *
  * Context: s_lock held.
  */
@@ -189,7 +178,7 @@ static void softib_rc_complete(struct rvt_qp *qp, enum ib_wc_status status)
 		softib_rc_fail_later(qp);
 }
 
-/* Complete all that is posted as flushed. Context: s_lock held, by the engine. */
+/* Complete all posted sends as flushed. Context: s_lock held, by the engine. */
 static void softib_rc_flush(struct rvt_qp *qp)
 {
 	while (qp->s_last != READ_ONCE(qp->s_head)) {
@@ -199,7 +188,7 @@ static void softib_rc_flush(struct rvt_qp *qp)
 	}
 }
 
-/* Do what had to wait until no lock is held. */
+/* Handle softib_qp.events. Context: no lock held. */
 static void softib_rc_events(struct rvt_qp *qp)
 {
 	struct softib_qp *priv = qp_to_softib_qp(qp);
@@ -225,15 +214,15 @@ static bool softib_rc_outstanding(const struct rvt_qp *qp)
 }
 
 /*
- * PSNs are told apart by their difference, so no more than half of their range
- * may be on the way; stay well below.
+ * PSNs are compared by their difference, so at most half of their range may be outstanding; stay
+ * well below.
  */
 static bool softib_rc_window_full(const struct rvt_qp *qp)
 {
 	return ((qp->s_psn - qp->s_last_psn) & 0xffffff) > BIT(22);
 }
 
-/* Arm the transport timer, if it is not, and the QP has one (IBTA 9.9.2.1.1). */
+/* Arm the transport timer, unless it is armed or the QP has no timeout (IBTA 9.9.2.1.1). */
 static void softib_rc_arm(struct rvt_qp *qp)
 {
 	if (qp->timeout && !(qp->s_flags & (RVT_S_TIMER | RVT_S_WAIT_RNR)) &&
@@ -249,7 +238,7 @@ static void softib_rc_disarm(struct rvt_qp *qp)
 	}
 }
 
-/* Send again from the oldest PSN not acknowledged. */
+/* Resume sending from the oldest unacknowledged PSN. */
 static void softib_rc_rewind(struct rvt_qp *qp)
 {
 	qp->s_cur = qp->s_last;
@@ -257,20 +246,19 @@ static void softib_rc_rewind(struct rvt_qp *qp)
 	qp->s_flags &= ~RVT_S_WAIT_RDMAR;
 }
 
-/* The engine may go on, if it is this that it waited for. */
+/* End a wait of the engine for acknowledgments (RVT_S_WAIT_RDMAR). */
 static void softib_rc_resume(struct rvt_qp *qp)
 {
 	if (!(qp->s_flags & RVT_S_WAIT_RDMAR))
 		return;
 	qp->s_flags &= ~RVT_S_WAIT_RDMAR;
-	/* A running engine looks at the flag when its frame has travelled. */
+	/* A running engine tests the flag when softib_port_tx() returns. */
 	softib_schedule_send(qp);
 }
 
 /*
- * All up to a PSN is acknowledged; @data: by the answer to a READ. A plain
- * acknowledgment of a READ is the answer to a duplicate of something older, and
- * does not stand in for the data (IBTA 9.7.5.1.2).
+ * Acknowledge all PSNs up to @psn; @data: by a READ response. A plain ACK of a READ answers a
+ * duplicate of an older request, and does not replace the data (IBTA 9.7.5.1.2).
  */
 static void softib_rc_acked(struct rvt_qp *qp, u32 psn, bool data)
 {
@@ -292,7 +280,7 @@ static void softib_rc_acked(struct rvt_qp *qp, u32 psn, bool data)
 	if (softib_psn_cmp(psn, qp->s_last_psn) <= 0)
 		return;
 	qp->s_last_psn = psn;
-	/* A rewind by the timer may have been overtaken by this. */
+	/* A rewind by the timer may have moved s_psn back. */
 	if (softib_psn_cmp(qp->s_psn, psn) <= 0)
 		qp->s_psn = psn + 1;
 	qp->s_retry = qp->s_retry_cnt;
@@ -305,7 +293,7 @@ static void softib_rc_acked(struct rvt_qp *qp, u32 psn, bool data)
 }
 
 /*
- * The oldest work request fails, and the QP with it.
+ * Fail the oldest work request and the QP.
  *
  * Context: r_lock and s_lock held.
  */
@@ -318,7 +306,7 @@ static void __softib_rc_fail(struct rvt_qp *qp, enum ib_wc_status status)
 		set_bit(SOFTIB_RC_LAST_WQE, &qp_to_softib_qp(qp)->events);
 }
 
-/* The same, unless @psn has been acknowledged since. No lock held. */
+/* The same with no lock held, unless @psn has been acknowledged since */
 static void softib_rc_fail(struct rvt_qp *qp, u32 psn, enum ib_wc_status status)
 {
 	unsigned long flags;
@@ -334,12 +322,8 @@ static void softib_rc_fail(struct rvt_qp *qp, u32 psn, enum ib_wc_status status)
 	softib_rc_events(qp);
 }
 
-/**
- * softib_rc_restart() - the transport timer has run out
- * @qp: the QP
- * @psn: oldest PSN not acknowledged
- * @wait: unused
- *
+/*
+ * Expiry of the transport timer. @psn: oldest unacknowledged PSN; @wait: unused
  * Context: r_lock and s_lock held; the caller schedules the engine.
  */
 void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait)
@@ -353,7 +337,7 @@ void softib_rc_restart(struct rvt_qp *qp, u32 psn, int wait)
 	softib_rc_rewind(qp);
 }
 
-/* Context: s_lock held. Return: IB_WC_SUCCESS, or what the QP fails with. */
+/* Context: s_lock held. Return: IB_WC_SUCCESS, or the status to fail the QP with. */
 static enum ib_wc_status softib_rc_rnr(struct rvt_qp *qp, u32 aeth)
 {
 	if (!qp->s_rnr_retry)
@@ -391,7 +375,7 @@ static enum ib_wc_status softib_rc_nak(struct rvt_qp *qp, u32 aeth)
 	}
 }
 
-/* Context: s_lock held. Return: IB_WC_SUCCESS, or what the QP fails with. */
+/* Context: s_lock held. Return: IB_WC_SUCCESS, or the status to fail the QP with. */
 static enum ib_wc_status softib_rc_ack(struct rvt_qp *qp,
 				       const struct softib_frame *frame)
 {
@@ -403,9 +387,9 @@ static enum ib_wc_status softib_rc_ack(struct rvt_qp *qp,
 		return IB_WC_SUCCESS;
 	case SOFTIB_AETH_RNR:
 	case SOFTIB_AETH_NAK:
-		/* A NAK acknowledges what came before it. */
+		/* A NAK acknowledges all earlier PSNs. */
 		softib_rc_acked(qp, psn - 1, false);
-		/* Anything but the oldest PSN is the ghost of a duplicate. */
+		/* A NAK of another PSN than the oldest answers a duplicate. */
 		if (softib_psn_cmp(psn, qp->s_last_psn + 1) ||
 		    !softib_rc_outstanding(qp))
 			return IB_WC_SUCCESS;
@@ -426,7 +410,7 @@ static void softib_rc_read_resp(struct rvt_qp *qp,
 	struct rvt_swqe *wqe;
 	u32 offset;
 
-	/* It acknowledges what was posted before the READ. */
+	/* A READ response acknowledges all earlier requests. */
 	softib_rc_acked(qp, frame->psn - 1, false);
 	if (qp->s_last == READ_ONCE(qp->s_head) ||
 	    softib_psn_cmp(frame->psn, qp->s_last_psn + 1))
@@ -478,18 +462,11 @@ unlock:
 		softib_rc_fail(qp, frame->psn, status);
 }
 
-/**
- * softib_rc_rx() - a frame arrives at an RC or UC QP
- * @port: the port it came in by
- * @qp: the QP
- * @frame: the frame
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Receive a frame for an RC or UC QP. Context: rcu_read_lock() held, no QP lock held. */
 void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame)
 {
-	/* IBTA 9.6.1.5: by the path to the peer, and no other. */
+	/* IBTA 9.6.1.5: the SLID must be the address of the peer. */
 	if (unlikely(frame->slid != rdma_ah_get_dlid(&qp->remote_ah_attr)))
 		return softib_port_drop(port, SOFTIB_DROP_NO_QP);
 	switch (frame->opcode) {
@@ -504,9 +481,9 @@ void softib_rc_rx(struct softib_port *port, struct rvt_qp *qp,
 }
 
 /*
- * Send the next burst, and drop s_lock while it travels.
+ * Send the next burst; s_lock is dropped meanwhile.
  *
- * Context: s_lock held. Return: whether it is not the time to go on.
+ * Context: s_lock held. Return: whether the turn of the engine ends here.
  */
 static bool softib_rc_send_one(struct rvt_qp *qp, unsigned long *flags)
 	__must_hold(&qp->s_lock)
@@ -538,7 +515,7 @@ static bool softib_rc_send_one(struct rvt_qp *qp, unsigned long *flags)
 	return single;
 }
 
-/* Context: s_lock held. Return: true if the turn was over before the work. */
+/* Context: s_lock held. Return: true if work is left after the budget of a turn. */
 static bool softib_rc_turn(struct rvt_qp *qp, unsigned long *flags)
 	__must_hold(&qp->s_lock)
 {
@@ -564,12 +541,9 @@ static bool softib_rc_turn(struct rvt_qp *qp, unsigned long *flags)
 	}
 }
 
-/**
- * softib_rc_do_send() - send engine of an RC or UC QP
- * @qp: the QP
- *
- * Context: any, but no QP lock held.
- * Return: true if its turn was over before its work.
+/*
+ * Send engine of an RC or UC QP. Context: any, but no QP lock held. Return: true if work is left
+ * after the budget of a turn.
  */
 bool softib_rc_do_send(struct rvt_qp *qp)
 {

@@ -2,28 +2,27 @@
 /*
  * RC and UC: the responder.
  *
- * A request is judged and executed under r_lock, which covers the one copy of
- * its payload. What is to be sent back is decided there too, but sent when the
- * lock is gone; the answer may come in at the requester, and make it send
- * more, before softib_rc_request() returns.
+ * A request is checked and executed under r_lock, which covers the copy of its
+ * payload. The answer is built under r_lock, too, but sent without the lock: the
+ * requester may receive it, and send more, before softib_rc_request() returns.
  *
- * A message that comes in several frames keeps its receive buffers in
- * qp->r_sge, filled from the front, between them. UC may lose the rest of such
- * a message, and must then start over in the same buffers, so for UC a second
- * set of references is kept in s_rdma_read_sge, under RVT_R_REWIND_SGE as
- * rdmavt's own teardown expects it.
+ * A message of several frames keeps its receive in qp->r_sge between frames,
+ * filled from the start. On UC the rest of the message may be lost, and the next
+ * message then uses the same receive from the start. So for UC a second set of
+ * references is kept in s_rdma_read_sge, under RVT_R_REWIND_SGE as rdmavt's
+ * own teardown expects it.
  */
 #include "softib_rc.h"
 
 /**
- * struct softib_answer - what goes back for a request
- * @opcode: BTH opcode, 0: nothing goes back
+ * struct softib_answer - answer to a request, and events of the responder
+ * @opcode: BTH opcode; 0: no answer
  * @psn: BTH PSN
  * @aeth: AETH
- * @sge: data of a READ; holds a reference
- * @len: bytes of it
- * @event: what to tell the consumer, or -1
- * @last_wqe: tell him IB_EVENT_QP_LAST_WQE_REACHED, too
+ * @sge: data of a READ response; holds a reference
+ * @len: bytes of @sge
+ * @event: event to raise, or -1
+ * @last_wqe: raise IB_EVENT_QP_LAST_WQE_REACHED
  */
 struct softib_answer {
 	u8 opcode;
@@ -57,7 +56,7 @@ static void softib_answer_nak(struct softib_answer *answer, struct rvt_qp *qp,
 		       (qp->r_msn & IB_MSN_MASK);
 }
 
-/* UC tells nobody. */
+/* UC sends no NAK. */
 static void softib_resp_rnr(struct rvt_qp *qp, struct softib_answer *answer)
 {
 	softib_port_drop(qp_to_softib_port(qp), SOFTIB_DROP_NO_RWQE);
@@ -65,7 +64,7 @@ static void softib_resp_rnr(struct rvt_qp *qp, struct softib_answer *answer)
 		softib_answer_nak(answer, qp, IB_RNR_NAK | qp->r_min_rnr_timer);
 }
 
-/* The QP fails; its current receive buffer, if any, completes with @status. */
+/* Fail the QP; its current receive, if any, completes with @status. */
 static void softib_resp_error(struct rvt_qp *qp, struct softib_answer *answer,
 			      enum ib_wc_status status)
 {
@@ -74,11 +73,11 @@ static void softib_resp_error(struct rvt_qp *qp, struct softib_answer *answer,
 	spin_unlock(&qp->s_lock);
 }
 
-/* IBTA 9.7.5.2.4 and up: a request that cannot be executed. */
+/* IBTA 9.7.5.2.4 ff.: NAK of a request that cannot be executed */
 static void softib_resp_nak(struct rvt_qp *qp, struct softib_answer *answer,
 			    u32 syndrome, enum ib_wc_status status)
 {
-	/* UC drops the message (IBTA 9.8.2.2), RC does not live on. */
+	/* UC drops the message (IBTA 9.8.2.2), RC fails the QP. */
 	if (!softib_is_rc(qp)) {
 		softib_port_drop(qp_to_softib_port(qp),
 				 SOFTIB_DROP_BAD_REQUEST);
@@ -102,7 +101,7 @@ static void softib_resp_access(struct rvt_qp *qp, struct softib_answer *answer)
 			IB_WC_LOC_ACCESS_ERR);
 }
 
-/* Keep the buffers for a message of UC that may yet break off. */
+/* Keep the receive of a UC message, whose remaining frames may be lost. */
 static void softib_uc_keep_sge(struct rvt_qp *qp)
 {
 	struct rvt_sge *more = qp->r_sge.sg_list;
@@ -124,8 +123,8 @@ static void softib_uc_forget_sge(struct rvt_qp *qp)
 }
 
 /*
- * A UC message broke off and left a receive buffer, untouched in r_sge or
- * begun and kept: the next one has it.
+ * Reuse the receive of an incomplete UC message for the next message. It is in r_sge, unused, or
+ * in s_rdma_read_sge, partly filled.
  */
 static void softib_uc_rewind_sge(struct rvt_qp *qp)
 {
@@ -136,7 +135,7 @@ static void softib_uc_rewind_sge(struct rvt_qp *qp)
 	qp->r_len = qp_to_softib_qp(qp)->recv_len;
 }
 
-/* Return: 1 if qp->r_sge is a receive buffer, 0 if there is none, < 0 error. */
+/* Return: 1 if qp->r_sge is a receive, 0 if there is none, < 0 on error. */
 static int softib_resp_get_buffer(struct rvt_qp *qp)
 {
 	struct softib_node *node = qp_to_softib_port(qp)->dev->node;
@@ -148,14 +147,14 @@ static int softib_resp_get_buffer(struct rvt_qp *qp)
 		softib_uc_rewind_sge(qp);
 		return 1;
 	}
-	/* Holds something only if a WRITE of UC broke off. */
+	/* Non-empty only after an incomplete WRITE of UC */
 	rvt_put_ss(&qp->r_sge);
 	ret = rvt_get_rwqe(qp, false);
 	qp_to_softib_qp(qp)->recv_len = qp->r_len;
 	return ret;
 }
 
-/* Immediate data needs the work request, but not its buffer. */
+/* Immediate data consume a receive, but not its buffer. */
 static int softib_resp_get_wr_id(struct rvt_qp *qp)
 {
 	if (!softib_is_rc(qp) && test_bit(RVT_R_WRID_VALID, &qp->r_aflags))
@@ -163,7 +162,7 @@ static int softib_resp_get_wr_id(struct rvt_qp *qp)
 	return rvt_get_rwqe(qp, true);
 }
 
-/* Return: whether there is a work request; else all is said. */
+/* Return: true if there is a receive; else the answer is complete. */
 static bool softib_resp_check_rwqe(struct rvt_qp *qp,
 				   struct softib_answer *answer, int ret)
 {
@@ -230,7 +229,7 @@ static void softib_resp_complete(struct rvt_qp *qp, struct softib_answer *answer
 		softib_resp_error(qp, answer, IB_WC_LOC_QP_OP_ERR);
 }
 
-/* The request is executed: on to the next PSN, and say so. */
+/* After the execution of a request: advance to the next PSN, and acknowledge. */
 static void softib_resp_done(struct rvt_qp *qp, struct softib_answer *answer,
 			     const struct softib_frame *frame)
 {
@@ -269,11 +268,11 @@ static void softib_resp_send(struct rvt_qp *qp, struct softib_answer *answer,
 	softib_resp_complete(qp, answer, frame, IB_WC_RECV);
 }
 
-/* Return: whether qp->r_sge is the memory to write to. */
+/* Return: true if qp->r_sge is the memory to write to. */
 static bool softib_resp_write_begin(struct rvt_qp *qp,
 				    const struct softib_frame *frame)
 {
-	/* A UC message broken off before keeps its receive buffers. */
+	/* The receive of an incomplete UC message is kept. */
 	if (!softib_is_rc(qp)) {
 		if (!test_bit(RVT_R_REWIND_SGE, &qp->r_aflags) &&
 		    test_bit(RVT_R_WRID_VALID, &qp->r_aflags))
@@ -310,12 +309,12 @@ static void softib_resp_begin_half(struct rvt_qp *qp, u64 lid)
 }
 
 /**
- * softib_resp_half() - begin a message that does not end on each connection of a port
- * @dev: HCA that receives
- * @lid: the port, at the other end of RC connections with a shared receive queue
+ * softib_resp_half() - begin, but do not end, a message on each connection of a port
+ * @dev: receiving HCA
+ * @lid: the peer's port: RC connections with this port and with a shared receive queue
  *
- * Each of them takes a receive, as for the first packet of a message, and keeps it. One
- * that finds none, or is within a message, is left as it is.
+ * The message takes a receive, like the first packet of a SEND, and keeps it. Connections that
+ * find no receive, or have a message in progress, are unchanged.
  *
  * Context: process.
  */
@@ -326,7 +325,7 @@ void softib_resp_half(struct softib_dev *dev, u16 lid)
 
 static void softib_resp_end_half(struct rvt_qp *qp, u64 lid)
 {
-	/* An encapsulation header of EtherType 0x88b5, and nothing behind it. */
+	/* Encapsulation header with EtherType 0x88b5, without payload */
 	u8 message[] = { 0x88, 0xb5, 0, 0 };
 	struct ib_wc wc = {
 		.status = IB_WC_SUCCESS,
@@ -355,14 +354,9 @@ static void softib_resp_end_half(struct rvt_qp *qp, u64 lid)
 	spin_unlock_irq(&qp->r_lock);
 }
 
-/**
- * softib_resp_end_halves() - end the messages that softib_resp_half() has begun
- * @dev: HCA that receives
- * @lid: the port, as there
- *
- * Their receives complete with a message that is nothing but a header.
- *
- * Context: process.
+/*
+ * End the messages of softib_resp_half(), with the same arguments: their receives complete with a
+ * message that consists of an encapsulation header. Context: process.
  */
 void softib_resp_end_halves(struct softib_dev *dev, u16 lid)
 {
@@ -378,9 +372,8 @@ static bool softib_resp_has_imm(const struct softib_frame *frame)
 }
 
 /*
- * The work request that immediate data completes. RC must have it before it
- * writes, for it may have to ask for a repetition; UC must not, for it has no
- * way to give it back if the write fails.
+ * Get the receive for immediate data. RC gets it before the WRITE, as it may have to send an RNR
+ * NAK; UC gets it after the WRITE, as it cannot give it back if the WRITE fails.
  */
 static bool softib_resp_write_imm(struct rvt_qp *qp,
 				  struct softib_answer *answer, bool rc)
@@ -416,7 +409,7 @@ static void softib_resp_write(struct rvt_qp *qp, struct softib_answer *answer,
 	softib_resp_complete(qp, answer, frame, IB_WC_RECV_RDMA_WITH_IMM);
 }
 
-/* Executed anew when it is a duplicate. */
+/* A duplicate READ is executed again. */
 static void softib_resp_read(struct rvt_qp *qp, struct softib_answer *answer,
 			     const struct softib_frame *frame, bool duplicate)
 {
@@ -440,7 +433,7 @@ static void softib_resp_read(struct rvt_qp *qp, struct softib_answer *answer,
 	answer->opcode = IB_OPCODE_RC_RDMA_READ_RESPONSE_ONLY;
 }
 
-/* IBTA 9.7.4.4: execute no SEND or WRITE twice, but answer. */
+/* IBTA 9.7.4.4: acknowledge a duplicate SEND or WRITE without executing it again. */
 static void softib_resp_duplicate(struct rvt_qp *qp,
 				  struct softib_answer *answer,
 				  const struct softib_frame *frame)
@@ -479,7 +472,7 @@ static enum softib_kind softib_resp_kind(u8 opcode)
 	}
 }
 
-/* Is the opcode that of a frame that goes on with a message? */
+/* A frame with this opcode continues a message. */
 static bool softib_resp_continues(u8 opcode)
 {
 	switch (opcode & ~RVT_OPCODE_QP_MASK) {
@@ -495,7 +488,7 @@ static bool softib_resp_continues(u8 opcode)
 	}
 }
 
-/* IBTA 9.7.4.1.2: may this opcode follow the last one? */
+/* IBTA 9.7.4.1.2: valid sequence of opcodes */
 static bool softib_resp_in_order(const struct rvt_qp *qp, u8 opcode)
 {
 	if (!softib_rc_goes_on(qp->r_state))
@@ -529,7 +522,7 @@ static void softib_resp_rc(struct rvt_qp *qp, struct softib_answer *answer,
 	if (unlikely(order < 0))
 		return softib_resp_duplicate(qp, answer, frame);
 	if (unlikely(order > 0)) {
-		/* One NAK, until the PSN it asks for has come. */
+		/* A single NAK, until the expected PSN has arrived */
 		if (qp->r_nak_state)
 			return;
 		qp->r_nak_state = IB_NAK_PSN_ERROR;
@@ -542,8 +535,8 @@ static void softib_resp_rc(struct rvt_qp *qp, struct softib_answer *answer,
 }
 
 /*
- * UC: a lost packet loses the message it is of, and nothing else. The rest of
- * a message whose beginning was not seen or not taken is passed over.
+ * UC: the loss of a packet loses only its message. The rest of a message whose first frame was lost
+ * or refused is dropped silently.
  */
 static void softib_resp_uc(struct rvt_qp *qp, struct softib_answer *answer,
 			   const struct softib_frame *frame)
@@ -556,7 +549,7 @@ static void softib_resp_uc(struct rvt_qp *qp, struct softib_answer *answer,
 		qp->r_state = IB_OPCODE_UC_SEND_LAST;
 		return;
 	}
-	/* Whatever went on is over; so is this one, unless it is taken. */
+	/* Ends the earlier message, and this message, too, unless its execution succeeds. */
 	qp->r_state = IB_OPCODE_UC_SEND_LAST;
 	softib_resp_execute(qp, answer, frame);
 }
@@ -594,14 +587,7 @@ static void softib_answer_finish(struct softib_port *port, struct rvt_qp *qp,
 		softib_qp_event(qp, IB_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/**
- * softib_rc_request() - a request arrives at an RC or UC QP
- * @port: the port it came in by
- * @qp: the QP
- * @frame: the request
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Receive a request for an RC or UC QP. Context: rcu_read_lock() held, no QP lock held. */
 void softib_rc_request(struct softib_port *port, struct rvt_qp *qp,
 		       const struct softib_frame *frame)
 {

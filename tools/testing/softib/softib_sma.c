@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Subnet management agent of the HCAs, and the entry for all MADs an HCA
- * answers itself. ib_mad calls it, for MADs from the wire and for those a
- * local subnet manager sends to its own port, and has done the directed-route
- * hop handling. softib_swsma.c is the switch's, and shares what is equal here.
+ * Subnet management agent of the HCAs, and entry point for all MADs that an
+ * HCA answers. Its caller ib_mad passes MADs from the wire and MADs of a local
+ * subnet manager for its own port, after the hop processing of directed-route
+ * SMPs. The agent of the switch, softib_swsma.c, uses the common part of this file.
  */
 #include <linux/moduleparam.h>
 
@@ -16,7 +16,7 @@ static int softib_router = -1;
 module_param_named(router, softib_router, int, 0444);
 MODULE_PARM_DESC(router, "HCA that says it is a router to other subnets (-1: none)");
 
-/* What changed by a Set, told to users when no lock is held. */
+/* Changes by a Set; the events are raised with no lock held. */
 struct softib_changes {
 	bool lid;
 	bool sm;
@@ -27,15 +27,7 @@ struct softib_changes {
 	bool retrain;
 };
 
-/**
- * softib_sma_node_info() - answer NodeInfo
- * @smp: the SMP
- * @type: node type
- * @nports: number of external ports
- * @port: the port the SMP came in by
- * @node_guid: GUID of node and system
- * @port_guid: GUID of the port
- */
+/* Answer NodeInfo. @node_guid: also the system image GUID; @port: the port of the SMP */
 void softib_sma_node_info(struct ib_smp *smp, u8 type, u8 nports, u8 port,
 			  __be64 node_guid, __be64 port_guid)
 {
@@ -56,14 +48,9 @@ void softib_sma_node_info(struct ib_smp *smp, u8 type, u8 nports, u8 port,
 	put_unaligned_be24(SOFTIB_VENDOR_ID, ni->vendor_id);
 }
 
-/**
- * softib_sma_vlarb() - answer VLArbitrationTable
- * @link: whose tables
- * @smp: the SMP
- * @table: which of the four
- *
- * Context: the fabric's lock held.
- * Return: false if there is no such table.
+/*
+ * Answer VLArbitrationTable of an end of a link. @table: 1 to 4
+ * Context: the fabric's lock held. Return: false for another @table.
  */
 bool softib_sma_vlarb(struct softib_link *link, struct ib_smp *smp, u32 table)
 {
@@ -91,7 +78,7 @@ static u16 softib_sma_guid_info(struct softib_port *port, struct ib_smp *smp,
 	if (smp->attr_mod)
 		return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
 	if (smp->method == IB_MGMT_METHOD_SET) {
-		/* IBTA 14.2.5.5: the first entry is read only. */
+		/* IBTA 14.2.5.5: entry 0 is read only. */
 		for (i = 1; i < SOFTIB_NGUIDS; i++) {
 			if (port->guids[i] == guids[i])
 				continue;
@@ -141,7 +128,7 @@ static void softib_sma_pi_apply(struct softib_port *port,
 	u8 sm_sl = pi->neighbormtu_mastersmsl & 0xf;
 	u8 lmc = pi->mkeyprot_resv_lmc & 7;
 
-	/* mlx4 reports no change of the LMC alone. */
+	/* mlx4 raises no event for a change of the LMC alone. */
 	changes->lid = port->lid != lid;
 	changes->sm = ibp->sm_lid != sm_lid || ibp->sm_sl != sm_sl;
 	changes->gid |= ibp->gid_prefix != pi->gid_prefix;
@@ -155,7 +142,7 @@ static void softib_sma_pi_apply(struct softib_port *port,
 	ibp->mkeyprot = pi->mkeyprot_resv_lmc >> 6;
 	ibp->mkey_lease_period = be16_to_cpu(pi->mkey_lease_period);
 	ibp->subnet_timeout = pi->clientrereg_resv_subnetto & 0x1f;
-	/* IBTA 14.2.5.6: these are counters, and set by writing zero only. */
+	/* IBTA 14.2.5.6: counters, which Set can only reset to zero. */
 	if (!pi->pkey_violations)
 		ibp->pkey_violations = 0;
 	if (!pi->qkey_violations)
@@ -178,7 +165,7 @@ static u16 softib_sma_port_info(struct softib_port *on, struct ib_smp *smp,
 	if (num > on->dev->nports)
 		return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
 	if (num && num != on->num) {
-		/* A CA's other port is there to be read only. */
+		/* Other ports of a CA are read only. */
 		if (smp->method == IB_MGMT_METHOD_SET)
 			return IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE;
 		port = &on->dev->port[num - 1];
@@ -238,7 +225,7 @@ static u16 softib_sma_sl2vl(struct softib_port *port, struct ib_smp *smp)
 	return 0;
 }
 
-/* Nothing routes here: it is for what the SM makes of it. */
+/* This router does not route: it exists for the SM's handling of routers. */
 static u8 softib_sma_node_type(const struct softib_dev *dev)
 {
 	return dev->node->index == softib_router ? RDMA_NODE_IB_ROUTER :
@@ -303,7 +290,7 @@ static int softib_sma_get_set(struct softib_port *port, struct ib_smp *smp)
 	struct softib_changes changes = { };
 	u16 status;
 
-	/* The subnet manager on this port answers for itself. */
+	/* A subnet manager on this port answers SMInfo. */
 	if (smp->attr_id == IB_SMP_ATTR_SM_INFO &&
 	    port->ibp.port_cap_flags & IB_PORT_SM)
 		return IB_MAD_RESULT_SUCCESS;
@@ -330,25 +317,16 @@ static int softib_sma_smp(struct softib_port *port, struct ib_smp *smp)
 		softib_trap_repress(&port->trap, smp->tid);
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;
 	default:
-		/* Answers and traps: for a subnet manager on this port. */
+		/* Responses and traps: for a subnet manager on this port */
 		return IB_MAD_RESULT_SUCCESS;
 	}
 }
 
-/**
- * softib_process_mad() - a MAD for an HCA
- * @ibdev: the HCA
- * @flags: unused, there are no M_Keys here to ignore
- * @port_num: port number, from 1
- * @in_wc: unused
- * @in_grh: unused
- * @in: the MAD
- * @out: the answer
- * @out_len: unused
- * @out_pkey_index: unused, the answer goes out with the P_Key of the question
+/*
+ * ib_device_ops.process_mad. There are no M_Keys, so @flags is unused; the response has the P_Key
+ * of the request, so @out_pkey_index is unused.
  *
- * Context: may sleep.
- * Return: IB_MAD_RESULT_* flags.
+ * Context: may sleep. Return: IB_MAD_RESULT_* flags
  */
 int softib_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
 		       const struct ib_wc *in_wc, const struct ib_grh *in_grh,
@@ -358,8 +336,8 @@ int softib_process_mad(struct ib_device *ibdev, int flags, u32 port_num,
 	struct softib_port *port = &ib_to_softib(ibdev)->port[port_num - 1];
 
 	/*
-	 * ib_mad gives up its agents, and only then the QPs by which questions
-	 * come: one from a sweep must not be answered any more.
+	 * During removal ib_mad unregisters its agents before it destroys the QPs that receive
+	 * requests: drop requests, for instance of a sweep.
 	 */
 	if (READ_ONCE(port->leaving))
 		return IB_MAD_RESULT_SUCCESS | IB_MAD_RESULT_CONSUMED;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The switch: from the port a frame comes in by to the ports it leaves by,
- * by nothing but what the subnet manager programmed into the LFT and the MFT.
+ * The switch: forwards a frame from its ingress port to its egress ports, only by
+ * the entries that the subnet manager wrote to LFT and MFT.
  *
- * The tables are read without a lock, an entry at a time: a frame that travels
- * while they are changed goes the old or the new way, as in hardware.
+ * The entries are read without a lock: a frame in flight during a change takes the
+ * old or the new route, as in hardware.
  */
 #include "softib.h"
 
@@ -25,13 +25,7 @@ static bool softib_swport_link_ok(const struct softib_swport *port,
 	return softib_frame_is_smp(frame) && state >= IB_PORT_INIT;
 }
 
-/**
- * softib_switch_out() - let a frame leave by a port of the switch
- * @out: external port number
- * @frame: the frame
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Send a frame out of external port @out. Context: rcu_read_lock() held, no QP lock held. */
 void softib_switch_out(unsigned int out, struct softib_frame *frame)
 {
 	struct softib_swport *port = &softib_fabric->sw.port[out];
@@ -65,12 +59,7 @@ static void softib_switch_route(unsigned int in, struct softib_frame *frame)
 	softib_switch_out(out, frame);
 }
 
-/**
- * softib_switch_unicast() - send a frame of the switch's own
- * @frame: the frame, with a unicast LID
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Send a unicast frame from port 0. Context: rcu_read_lock() held, no QP lock held. */
 void softib_switch_unicast(struct softib_frame *frame)
 {
 	softib_switch_route(0, frame);
@@ -100,13 +89,7 @@ static void softib_switch_mcast(unsigned int in, struct softib_frame *frame)
 		softib_swport_drop(in, frame, SOFTIB_DROP_NO_TREE);
 }
 
-/**
- * softib_switch_forward() - a frame comes in from an HCA
- * @from: the HCA's port
- * @frame: the frame
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Forward a frame from an HCA port. Context: rcu_read_lock() held, no QP lock held. */
 void softib_switch_forward(struct softib_port *from,
 			   struct softib_frame *frame)
 {
@@ -124,9 +107,7 @@ void softib_switch_forward(struct softib_port *from,
 	softib_swport_drop(in, frame, SOFTIB_DROP_NO_ROUTE);
 }
 
-/**
- * softib_switch_init() - set up the switch, with no cable in it
- */
+/* Initialise the switch, without links. */
 void softib_switch_init(void)
 {
 	struct softib_switch *sw = &softib_fabric->sw;
@@ -146,9 +127,6 @@ void softib_switch_init(void)
 	softib_trap_init_switch(&sw->trap);
 }
 
-/**
- * softib_switch_exit() - stop the switch
- */
 void softib_switch_exit(void)
 {
 	softib_trap_stop(&softib_fabric->sw.trap);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Management of the switch: directed-route SMPs that pass it or end at it,
- * LID-routed SMPs and performance MADs for its port 0, and its subnet
- * management agent.
+ * Management of the switch: directed-route SMPs that pass or end at the switch,
+ * LID-routed SMPs and performance MADs for port 0, and the subnet management
+ * agent.
  *
- * Answers travel at once, in the context of the asker: nothing here sleeps, and
- * no lock is held while a frame goes out.
+ * Responses are sent in the context of the requester: this file does not sleep,
+ * and sends frames with no lock held.
  */
 #include "softib.h"
 
@@ -16,7 +16,7 @@
 	 IB_PORT_SL_MAP_SUP | IB_PORT_EXTENDED_SPEEDS_SUP | \
 	 IB_PORT_CLIENT_REG_SUP)
 
-/* SwitchInfo, IBTA 14.2.5.4. */
+/* SwitchInfo, IBTA 14.2.5.4 */
 struct softib_switch_info {
 	__be16 lft_cap;
 	__be16 rft_cap;
@@ -49,7 +49,7 @@ static u16 softib_swsma_switch_info(struct ib_smp *smp)
 		WRITE_ONCE(sw->lft_top, min_t(u16, be16_to_cpu(si->lft_top),
 					      SOFTIB_LFT_TOP));
 		sw->lifetime = si->lifetime_change >> 3;
-		/* Writing one clears it. */
+		/* Set with PortStateChange 1 clears it. */
 		if (si->lifetime_change & SOFTIB_SI_CHANGE)
 			sw->state_change = false;
 	}
@@ -101,7 +101,7 @@ static u16 softib_swsma_mft(struct ib_smp *smp)
 	return 0;
 }
 
-/* Port 0 has the addresses of the switch, and no cable. */
+/* Port 0 has the LID and GID of the switch, and no link. */
 static u16 softib_swsma_port0_info(struct ib_smp *smp, unsigned int in_port)
 {
 	struct ib_port_info *pi = (struct ib_port_info *)smp->data;
@@ -244,7 +244,7 @@ static u16 softib_swsma_attr(struct ib_smp *smp, unsigned int in_port,
 	}
 }
 
-/* Return: whether smp now is an answer to send. */
+/* Return: whether @smp is a response now. */
 static bool softib_swsma_process(struct ib_smp *smp, unsigned int in_port)
 {
 	struct softib_switch *sw = &softib_fabric->sw;
@@ -282,7 +282,7 @@ static void softib_swsma_send(struct softib_frame *frame, unsigned int out)
 		softib_switch_unicast(frame);
 }
 
-/* Send a directed-route SMP on, out of an external port. */
+/* Forward a directed-route SMP through an external port. */
 static void softib_swsma_hop(struct softib_frame *was, struct ib_smp *smp,
 			     unsigned int in_port, unsigned int out)
 {
@@ -306,7 +306,7 @@ static void softib_swsma_hop(struct softib_frame *was, struct ib_smp *smp,
 	softib_swsma_send(&frame, out);
 }
 
-/* Send on an SMP whose directed part ends here, by LID. */
+/* Forward an SMP by LID, at the end of its directed part. */
 static void softib_swsma_by_lid(struct softib_frame *was, struct ib_smp *smp,
 				u16 slid, u16 dlid)
 {
@@ -325,7 +325,7 @@ static void softib_swsma_by_lid(struct softib_frame *was, struct ib_smp *smp,
 	softib_swsma_send(&frame, 0);
 }
 
-/* IBTA C14-9: on its way out. */
+/* IBTA C14-9: outgoing SMP */
 static void softib_swsma_dr_out(struct softib_frame *was, struct ib_smp *smp,
 				unsigned int in_port)
 {
@@ -347,7 +347,7 @@ static void softib_swsma_dr_out(struct softib_frame *was, struct ib_smp *smp,
 	}
 	if (!softib_swsma_process(smp, in_port))
 		return;
-	/* The answer starts back here: IBTA C14-13. */
+	/* The response starts back at this switch: IBTA C14-13. */
 	smp->status |= IB_SMP_DIRECTION;
 	smp->hop_ptr--;
 	softib_swsma_hop(was, smp, in_port, smp->return_path[smp->hop_ptr]);
@@ -356,7 +356,7 @@ bad:
 	atomic_inc(&softib_fabric->sw.port[in_port].drop[SOFTIB_DROP_BAD_MAD]);
 }
 
-/* IBTA C14-13: on its way back. */
+/* IBTA C14-13: returning SMP */
 static void softib_swsma_dr_back(struct softib_frame *was, struct ib_smp *smp,
 				 unsigned int in_port)
 {
@@ -374,7 +374,7 @@ static void softib_swsma_dr_back(struct softib_frame *was, struct ib_smp *smp,
 		return;
 	}
 bad:
-	/* No subnet manager runs on the switch. */
+	/* The switch has no subnet manager. */
 	atomic_inc(&softib_fabric->sw.port[in_port].drop[SOFTIB_DROP_BAD_MAD]);
 }
 
@@ -395,12 +395,9 @@ static void softib_swsma_answer(struct softib_frame *was, const void *mad)
 	softib_swsma_send(&frame, 0);
 }
 
-/**
- * softib_swsma_rx() - a frame ends at the switch, or is a directed-route SMP
- * @in_port: the port it came in by
- * @frame: the frame
- *
- * Context: rcu_read_lock() held, no QP lock held.
+/*
+ * Receive a frame for port 0, or a directed-route SMP. Context: rcu_read_lock() held, no QP lock
+ * held.
  */
 void softib_swsma_rx(unsigned int in_port, struct softib_frame *frame)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Traps to the subnet manager: 128 from the switch when a link changed, 144
- * from an HCA when its capability mask or description changed.
+ * Traps to the subnet manager: 128 from the switch after a change of a link,
+ * 144 from an HCA after a change of its capability mask or description.
  *
- * IBTA 13.4.9: a trap is repeated until it is repressed. One is pending per
- * sender: a new change while one is pending starts it over.
+ * IBTA 13.4.9: a trap is repeated until it is repressed. A sender has at most one
+ * pending trap: a further change restarts it.
  */
 #include "softib.h"
 
@@ -43,10 +43,7 @@ static void softib_trap_frame(struct softib_frame *frame,
 	frame->psn = 0;
 }
 
-/*
- * Take one of the pending times of a trap; arm the next.
- * Return: false if there is none left.
- */
+/* Take a transmission of a pending trap, and schedule the next. Return: false if none is left. */
 static bool softib_trap_take(struct softib_trap *trap, u64 *tid, u8 *changes)
 {
 	unsigned long flags;
@@ -70,7 +67,7 @@ static bool softib_trap_sm_known(u16 sm_lid)
 	return sm_lid && sm_lid < SOFTIB_LID_MCAST;
 }
 
-/* Trap 128, link state change, IBTA 14.2.5.1. */
+/* Trap 128, link state change, IBTA 14.2.5.1 */
 static void softib_trap_switch_work(struct work_struct *work)
 {
 	struct softib_switch *sw = &softib_fabric->sw;
@@ -98,7 +95,7 @@ static void softib_trap_switch_work(struct work_struct *work)
 	rcu_read_unlock();
 }
 
-/* Trap 144, local change, IBTA 14.2.5.1. */
+/* Trap 144, local change, IBTA 14.2.5.1 */
 static void softib_trap_port_work(struct work_struct *work)
 {
 	struct softib_trap *trap = container_of(to_delayed_work(work),
@@ -131,30 +128,17 @@ static void softib_trap_port_work(struct work_struct *work)
 	softib_port_tx(port, &frame);
 }
 
-/**
- * softib_trap_init_switch() - prepare trap 128
- * @trap: the switch's trap
- */
 void softib_trap_init_switch(struct softib_trap *trap)
 {
 	INIT_DELAYED_WORK(&trap->work, softib_trap_switch_work);
 }
 
-/**
- * softib_trap_init_port() - prepare trap 144
- * @trap: the port's trap
- */
 void softib_trap_init_port(struct softib_trap *trap)
 {
 	INIT_DELAYED_WORK(&trap->work, softib_trap_port_work);
 }
 
-/**
- * softib_trap_stop() - send no more traps
- * @trap: the trap
- *
- * Context: sleeps.
- */
+/* Cancel the pending trap, and send no more traps. Context: sleeps. */
 void softib_trap_stop(struct softib_trap *trap)
 {
 	spin_lock_irq(&softib_fabric->lock);
@@ -164,13 +148,7 @@ void softib_trap_stop(struct softib_trap *trap)
 	cancel_delayed_work_sync(&trap->work);
 }
 
-/**
- * softib_trap_repress() - the subnet manager has seen a trap
- * @trap: the trap of who was told so
- * @tid: transaction ID of the trap it saw
- *
- * Context: any.
- */
+/* TrapRepress of the subnet manager. @tid: transaction ID of the trap. Context: any. */
 void softib_trap_repress(struct softib_trap *trap, __be64 tid)
 {
 	unsigned long flags;
@@ -183,11 +161,8 @@ void softib_trap_repress(struct softib_trap *trap, __be64 tid)
 	spin_unlock_irqrestore(&softib_fabric->lock, flags);
 }
 
-/**
- * softib_trap_raise() - tell the subnet manager of a change
- * @trap: the trap
- * @changes: change flags of trap 144
- *
+/*
+ * Send a trap to the subnet manager. @changes: change flags of trap 144
  * Context: any; the fabric's lock not held.
  */
 void softib_trap_raise(struct softib_trap *trap, u8 changes)

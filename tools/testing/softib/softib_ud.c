@@ -2,9 +2,9 @@
 /*
  * UD: datagrams of QP0 and QP1 and of all other UD QPs, out and in.
  *
- * A datagram is complete when it has travelled: there are no acknowledgments
- * and softib_port_tx() delivers synchronously. So work requests complete in
- * order, one by one, and s_last alone is the engine's position.
+ * A datagram is complete once softib_port_tx() returns: there are no
+ * acknowledgments, and delivery is synchronous. So work requests complete in
+ * order, one at a time, and s_last is the only position of the engine.
  */
 #include <linux/slab.h>
 
@@ -18,7 +18,7 @@ static void softib_ud_address(struct softib_frame *frame, struct rvt_qp *qp,
 
 	frame->dqpn = wqe->ud_wr.wr.remote_qpn & RVT_QPN_MASK;
 	frame->sqpn = qp->ibqp.qp_num;
-	/* IBTA 10.2.5: a controlled Q_Key is taken from the QP. */
+	/* IBTA 10.2.5: a controlled Q_Key stands for the Q_Key of the QP. */
 	frame->qkey = qkey & BIT(31) ? qp->qkey : qkey;
 	if (!qp->ibqp.qp_num)
 		frame->pkey = IB_DEFAULT_PKEY_FULL;
@@ -28,7 +28,7 @@ static void softib_ud_address(struct softib_frame *frame, struct rvt_qp *qp,
 		frame->pkey = softib_port_pkey(port, qp->s_pkey_index);
 }
 
-/* The fabric is as fast as it is; what a sender would throttle to is for tests to see. */
+/* The fabric does not throttle; tests read the static rate from these counters. */
 static void softib_ud_count_rate(struct softib_port *port,
 				 const struct softib_frame *frame,
 				 const struct rdma_ah_attr *attr)
@@ -45,10 +45,10 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 	struct softib_frame frame;
 	void *copy;
 
-	/* An HCA that is pulled out gives back what it is handed, or all would time out. */
+	/* During removal of an HCA flush sends of MADs, instead of waiting for their timeouts. */
 	if (unlikely(READ_ONCE(port->leaving)) && qp->ibqp.qp_num <= 1)
 		return IB_WC_WR_FLUSH_ERR;
-	/* MADs are spared: tests are after the users of other QPs. */
+	/* MADs are exempt: tests target other consumers. */
 	if (unlikely(READ_ONCE(port->armed)) && qp->ibqp.qp_num > 1 &&
 	    softib_fault_hit(&port->dev->node->fail_send))
 		return IB_WC_LOC_QP_OP_ERR;
@@ -63,7 +63,7 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 		softib_frame_init(&frame, IB_OPCODE_UD_SEND_ONLY);
 	softib_frame_route(&frame, port, wqe->ud_wr.attr);
 	softib_ud_address(&frame, qp, port, wqe);
-	/* SMPs leave without a GRH; what they answer was given one by softib_port_rx(). */
+	/* SMPs are sent without a GRH; softib_port_rx() may have added a GRH to the request. */
 	if (unlikely(softib_frame_is_smp(&frame) && softib_port_needs_grh(port)))
 		frame.has_grh = false;
 	frame.se = wqe->wr.send_flags & IB_SEND_SOLICITED;
@@ -85,9 +85,8 @@ static enum ib_wc_status softib_ud_send(struct rvt_qp *qp,
 }
 
 /*
- * IBTA 10.3.1: a send error of a datagram QP stops its send queue only; that of an HCA on
- * rdmavt stops nothing. The
- * state is guarded by all three locks, the caller has none.
+ * IBTA 10.3.1: a send error of a UD QP stops its send queue only; in a model without SQE it stops
+ * nothing. The state is guarded by all three QP locks. Context: no QP lock held.
  */
 static void softib_ud_send_error(struct rvt_qp *qp, struct rvt_swqe *wqe,
 				 enum ib_wc_status status)
@@ -106,7 +105,7 @@ static void softib_ud_send_error(struct rvt_qp *qp, struct rvt_swqe *wqe,
 	spin_unlock_irqrestore(&qp->r_lock, flags);
 }
 
-/* Context: s_lock held; dropped while the datagram travels. */
+/* Context: s_lock held; dropped during the send. */
 static void softib_ud_send_one(struct rvt_qp *qp, unsigned long *flags)
 	__must_hold(&qp->s_lock)
 {
@@ -122,12 +121,9 @@ static void softib_ud_send_one(struct rvt_qp *qp, unsigned long *flags)
 		rvt_send_complete(qp, wqe, IB_WC_SUCCESS);
 }
 
-/**
- * softib_ud_do_send() - send engine of a UD QP
- * @qp: the QP
- *
- * Context: any, but no QP lock held.
- * Return: true if its turn was over before its work.
+/*
+ * Send engine of a UD QP. Context: any, but no QP lock held. Return: true if work is left after the
+ * budget of a turn.
  */
 bool softib_ud_do_send(struct rvt_qp *qp)
 {
@@ -160,7 +156,7 @@ unlock:
 	return more;
 }
 
-/* Return: whether qp->r_sge is a buffer to receive into. */
+/* Return: true if qp->r_sge is a receive for the frame. */
 static bool softib_ud_get_buffer(struct softib_port *port, struct rvt_qp *qp,
 				 const struct softib_frame *frame)
 {
@@ -180,12 +176,12 @@ static bool softib_ud_get_buffer(struct softib_port *port, struct rvt_qp *qp,
 		}
 	}
 	if (frame->len + sizeof(struct ib_grh) > qp->r_len) {
-		/* IBTA 9.8.3.2.2: dropped; the next datagram may fit. */
+		/* IBTA 9.8.3.2.2: dropped; the receive is for the next datagram. */
 		qp->r_flags |= RVT_R_REUSE_SGE;
 		softib_port_drop(port, SOFTIB_DROP_TOO_LONG);
 		return false;
 	}
-	/* IBTA 10.3.1: a receive that fails puts the QP into the error state. */
+	/* IBTA 10.3.1: an error of a receive moves the QP to the error state. */
 	if (unlikely(READ_ONCE(port->armed)) && qp->ibqp.qp_num > 1 &&
 	    softib_fault_hit(&port->dev->node->fail_recv)) {
 		rvt_rc_error(qp, IB_WC_LOC_PROT_ERR);
@@ -243,14 +239,7 @@ static void softib_ud_complete(struct softib_port *port, struct rvt_qp *qp,
 	rvt_recv_cq(qp, &wc, frame->se);
 }
 
-/**
- * softib_ud_rx() - a datagram arrives at a QP
- * @port: the port it came in by
- * @qp: the QP
- * @frame: the datagram
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Receive a datagram for a QP. Context: rcu_read_lock() held, no QP lock held. */
 void softib_ud_rx(struct softib_port *port, struct rvt_qp *qp,
 		  struct softib_frame *frame)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What HCAs are like that are not rdmavt: verbs that are refused, flags of QPs, checksums
- * of datagrams, shared receive queues that die, an HCA that dies as a whole.
+ * Behaviour of HCAs that rdmavt lacks: refused verbs, flags of QPs, checksums of datagrams, and
+ * failures of shared receive queues and of a whole HCA.
  *
- * rdmavt's functions cannot be called by name. ib_core calls ops.enable_driver when they
- * are in place and before the first client sees the HCA; there they are saved, and replaced
- * by those of this file.
+ * rdmavt does not export its verbs. ib_core calls ops.enable_driver after rdmavt has set them and
+ * before the first client sees the HCA: softib_enable_driver() saves them, and replaces them by
+ * the functions of this file.
  */
 #include <linux/in.h>
 #include <linux/ip.h>
@@ -19,12 +19,12 @@
 
 #include "softib.h"
 
-/* Encapsulation header of IPoIB, in front of the packet. */
+/* Encapsulation header of IPoIB, before the packet */
 #define SOFTIB_ENCAP_LEN	4
-/* Octets of a work request but for its scatter-gather list, as mlx5 has them. */
+/* Octets of a work request without its scatter-gather list, as with mlx5 */
 #define SOFTIB_WQE_HEAD		64
 
-/* The same for all HCAs. */
+/* rdmavt's verbs, the same for all HCAs */
 static struct ib_device_ops softib_rvt;
 
 static struct softib_srq *ib_to_softib_srq(struct ib_srq *srq)
@@ -39,7 +39,7 @@ static bool softib_is_dead(struct ib_device *ibdev)
 
 /* ---- queue pairs ---- */
 
-/* Flags of IB_QP_CREATE_ that the HCA says it knows. */
+/* Flags of IB_QP_CREATE_ that the HCA supports */
 static u32 softib_flags_known(const struct softib_dev *dev)
 {
 	u32 known = IB_QP_CREATE_NETDEV_USE;
@@ -54,7 +54,7 @@ static u32 softib_flags_known(const struct softib_dev *dev)
 	return known;
 }
 
-/* A send queue takes a power of two of octets. */
+/* The size of a send queue is a power of two. */
 static bool softib_sq_too_large(const struct softib_node *node,
 				const struct ib_qp_cap *cap)
 {
@@ -71,7 +71,7 @@ static int softib_check_qp(struct softib_dev *dev,
 	struct softib_node *node = dev->node;
 	int err = READ_ONCE(node->refuse_error);
 
-	/* ib_mad's, without which nothing works. */
+	/* Exempt the QPs of ib_mad, without which the HCA is useless. */
 	if (attr->qp_type == IB_QPT_SMI || attr->qp_type == IB_QPT_GSI)
 		return 0;
 	if (READ_ONCE(dev->fatal))
@@ -87,7 +87,7 @@ static int softib_check_qp(struct softib_dev *dev,
 	return 0;
 }
 
-/* Does the HCA look at the checksums of the datagrams of this QP, and cut them up? */
+/* Checksum and segmentation offload apply to the datagrams of this QP. */
 static bool softib_csum_on(const struct rvt_qp *qp)
 {
 	if (qp->allowed_ops != IB_OPCODE_UD || qp->ibqp.qp_num <= 1)
@@ -146,12 +146,9 @@ static void softib_qp_event(struct ib_event *event, void *context)
 	}
 }
 
-/**
- * softib_qp_hold() - a QP with a shared receive queue enters the error state
- * @qp: the QP
- *
- * If the event that it needs no receive any more is to come late or not at all, neither
- * does the receive come back earlier that a message has taken which was coming in.
+/*
+ * A QP with a shared receive queue enters the error state. If IB_EVENT_QP_LAST_WQE_REACHED is to be
+ * delayed or lost, the receive of a message in progress is held back until the event.
  *
  * Context: r_lock and s_lock held.
  */
@@ -201,7 +198,7 @@ static int softib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *attr,
 	return ret;
 }
 
-/* Completions of a QP that nobody has polled are gone with what they were for. */
+/* The HCA removes the completions of the QP from its CQs. */
 static void softib_qp_purge(struct ib_qp *ibqp)
 {
 	if (!ib_to_softib(ibqp->device)->node->model->purge)
@@ -220,7 +217,7 @@ static void softib_qp_quiet(struct ib_qp *ibqp)
 		softib_cq_quiet(ibqp->recv_cq);
 }
 
-/* Is it a change that fail_modify is after? */
+/* fail_modify applies to this call. */
 static bool softib_modify_fails(struct softib_node *node, const struct ib_qp *ibqp,
 				const struct ib_qp_attr *attr, int mask)
 {
@@ -243,7 +240,7 @@ static int softib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 
 	if (mask & (IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE))
 		return -EOPNOTSUPP;
-	/* What takes a QP down is said to have worked. */
+	/* Transitions to ERR and RESET succeed on a failed HCA. */
 	if (softib_is_dead(ibqp->device) &&
 	    !(mask & IB_QP_STATE && (attr->qp_state == IB_QPS_ERR ||
 				     attr->qp_state == IB_QPS_RESET)))
@@ -269,8 +266,8 @@ static int softib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr,
 }
 
 /*
- * rdmavt never gives the numbers of QP 0 and QP 1 back. The MAD layer makes these QPs anew when
- * the HCA moves to another network namespace.
+ * rdmavt never frees the numbers of QP 0 and QP 1. The MAD layer creates these QPs again when the
+ * HCA moves to another network namespace.
  */
 static void softib_qpn_free(struct rvt_qp *qp)
 {
@@ -309,8 +306,8 @@ static int softib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 /* ---- device addresses ---- */
 
 /*
- * rdmavt takes only 0 for the key of all memory. So work requests are copied, one by one:
- * they are const.
+ * Replace SOFTIB_LKEY by 0, the only lkey for all memory that rdmavt supports. Work requests are
+ * const, so callers copy each of them.
  */
 static void softib_sges_take(struct softib_dev *dev, struct ib_sge *to,
 			     const struct ib_sge *from, int n)
@@ -373,7 +370,7 @@ static int softib_dma_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	return ret;
 }
 
-/* @post: to @queue, which is a QP or an SRQ */
+/* @post: function that posts to @queue, a QP or an SRQ */
 static int softib_dma_post_recv(struct softib_dev *dev, void *queue,
 				const struct ib_recv_wr *wr,
 				const struct ib_recv_wr **bad,
@@ -424,7 +421,7 @@ static struct ib_mr *softib_get_dma_mr(struct ib_pd *ibpd, int access)
 	return mr;
 }
 
-/* SMPs are spared, or the subnet would be down and not a user of QP 1. */
+/* SMPs are exempt: the knob fails users of QP 1, not the subnet. */
 static bool softib_post_fails(struct ib_qp *ibqp)
 {
 	struct softib_node *node = ib_to_softib(ibqp->device)->node;
@@ -568,7 +565,7 @@ static int softib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	return softib_rvt.destroy_srq(ibsrq, udata);
 }
 
-/* A dead one takes what is posted, and uses none of it. */
+/* A failed SRQ accepts receives, and never uses them. */
 static int softib_post_srq_recv(struct ib_srq *ibsrq,
 				const struct ib_recv_wr *wr,
 				const struct ib_recv_wr **bad)
@@ -607,12 +604,7 @@ static void softib_srq_die(struct softib_srq *srq)
 		ibsrq->event_handler(&event, ibsrq->srq_context);
 }
 
-/**
- * softib_srqs_die() - all shared receive queues of the kernel's users fail
- * @dev: the HCA
- *
- * Context: sleeps.
- */
+/* Fail all shared receive queues of kernel consumers. Context: sleeps. */
 void softib_srqs_die(struct softib_dev *dev)
 {
 	struct softib_srq *srq;
@@ -637,13 +629,7 @@ static void softib_qp_report(struct rvt_qp *qp, u64 event)
 		qp->ibqp.event_handler(&report, qp->ibqp.qp_context);
 }
 
-/**
- * softib_qps_report() - the UD QPs of the kernel's users have an event
- * @dev: the HCA
- * @event: which; nothing else happens to them
- *
- * Context: sleeps.
- */
+/* Raise @event on the UD QPs of kernel consumers, without any other effect. Context: sleeps. */
 void softib_qps_report(struct softib_dev *dev, enum ib_event_type event)
 {
 	rvt_qp_iter(&dev->rdi, event, softib_qp_report);
@@ -662,13 +648,10 @@ static void softib_qp_die(struct rvt_qp *qp, u64 unused)
 	spin_unlock_irq(&qp->r_lock);
 }
 
-/**
- * softib_hca_die() - an HCA fails as a whole
- * @dev: the HCA
- *
- * No frame comes or goes any more. What is posted to a queue of a QP is flushed, by
- * software as it were; a shared receive queue keeps what it has, and no QP tells that it
- * needs none of it any more. Only what takes things down still works.
+/*
+ * Fail an HCA. It sends and receives no frames. Work requests of QPs are flushed; a shared receive
+ * queue keeps its receives, and no QP raises IB_EVENT_QP_LAST_WQE_REACHED. Only destruction and
+ * transitions to ERR and RESET still succeed.
  *
  * Context: the fabric's mutex held; sleeps.
  */
@@ -689,11 +672,7 @@ void softib_hca_die(struct softib_dev *dev)
 
 /* ---- checksums ---- */
 
-/**
- * softib_csum_caps() - what an HCA says of its checksums
- * @dev: the HCA
- * @props: where
- */
+/* Set the attributes of checksum and segmentation offload. */
 void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props)
 {
 	dev->csum = READ_ONCE(dev->node->csum);
@@ -704,8 +683,8 @@ void softib_csum_caps(struct softib_dev *dev, struct ib_device_attr *props)
 }
 
 /*
- * Where the checksum of a TCP segment or UDP datagram is that came with a whole IPv4
- * header. Return: NULL if it is something else.
+ * Find the checksum of a TCP segment or UDP datagram with a complete IPv4 header. Return: NULL for
+ * any other packet.
  */
 static __sum16 *softib_csum_find(u8 *frame, u32 len, struct iphdr **iph,
 				 u32 *l4_len)
@@ -757,13 +736,13 @@ static u8 *softib_csum_copy(const struct softib_frame *frame)
 }
 
 /**
- * softib_csum_tx() - compute the checksums of a datagram, if they are asked for
- * @qp: the QP it is sent by
- * @send_flags: of the work request
- * @frame: the datagram; has a copy of the payload afterwards if there was something to do
+ * softib_csum_tx() - compute the checksums of a datagram, if the work request has IB_SEND_IP_CSUM
+ * @qp: sending QP
+ * @send_flags: flags of the work request
+ * @frame: the datagram; its payload becomes the returned copy
  *
  * Context: any.
- * Return: the copy, to be freed with kfree(), or NULL.
+ * Return: the copy, to be freed with kfree(), or NULL if @frame is unchanged.
  */
 void *softib_csum_tx(const struct rvt_qp *qp, int send_flags,
 		     struct softib_frame *frame)
@@ -788,13 +767,9 @@ void *softib_csum_tx(const struct rvt_qp *qp, int send_flags,
 	return copy;
 }
 
-/**
- * softib_csum_rx() - look at the checksums of a datagram
- * @qp: the QP it came to
- * @frame: the datagram
- *
- * Context: any.
- * Return: IB_WC_IP_CSUM_OK if the QP does so and they are right, else 0.
+/*
+ * Verify the checksums of a datagram. Context: any. Return: IB_WC_IP_CSUM_OK if they are correct
+ * and the QP has checksum offload, else 0.
  */
 int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame)
 {
@@ -821,7 +796,7 @@ int softib_csum_rx(const struct rvt_qp *qp, const struct softib_frame *frame)
 
 /* ---- address handles ---- */
 
-/* rdmavt copies what a handle has when a send is posted; an HCA may read it until the send is done. */
+/* An HCA may read an address handle until the send completes; rdmavt copies it at the post. */
 static void softib_ah_check(struct rvt_qp *qp, u64 ah)
 {
 	unsigned long flags;
@@ -863,9 +838,9 @@ static const struct vm_operations_struct softib_vm_ops = {
 };
 
 /*
- * The HCA and the user context may go before the mapping does. rdmavt needs both when that is
- * closed. So its reference to the queue is dropped at once, for the mapping has one to each
- * page; rdmavt relies on that itself when it resizes a queue.
+ * The HCA and the user context may go before the mapping, but rdmavt's close of the mapping uses
+ * both. So drop rdmavt's reference to the queue at once: the mapping holds a reference to each
+ * page, on which rdmavt itself relies when it resizes a queue.
  */
 static int softib_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 {
@@ -884,23 +859,20 @@ static int softib_mmap(struct ib_ucontext *context, struct vm_area_struct *vma)
 	return 0;
 }
 
-/**
- * softib_disassociate_ucontext() - the HCA goes, or moves to another network namespace, while
- *	a program uses it
- * @context: of the program, whose QPs and CQs are destroyed. Its queues may stay mapped, see
- *	softib_mmap(): nothing is left to do. The core moves no HCA without this function
+/*
+ * Removal of the HCA, or its move to another network namespace, during use by a program, whose QPs
+ * and CQs are destroyed. Its queues may stay mapped, see softib_mmap(): nothing to do. Without this
+ * function the core moves no HCA.
  */
 void softib_disassociate_ucontext(struct ib_ucontext *context)
 {
 }
 
-/* ---- taking rdmavt's place ---- */
+/* ---- replacement of rdmavt's verbs ---- */
 
-/**
- * softib_enable_driver() - put this file's verbs in front of rdmavt's
- * @ibdev: the HCA; called again when it moves to another network namespace
- *
- * Return: 0
+/*
+ * Replace rdmavt's verbs by the verbs of this file. Called again when the HCA moves to another
+ * network namespace. Return: 0
  */
 int softib_enable_driver(struct ib_device *ibdev)
 {
@@ -925,7 +897,7 @@ int softib_enable_driver(struct ib_device *ibdev)
 	ops->get_dma_mr = softib_get_dma_mr;
 	ops->mmap = softib_mmap;
 	ops->destroy_ah = softib_destroy_ah;
-	/* Such a region would be registered by a work request, which there is not. */
+	/* These MRs need IB_WR_REG_MR, which softib does not support. */
 	ops->alloc_mr = NULL;
 	if (dev->node->model->moderation)
 		ops->modify_cq = softib_cq_moderate;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Virtual functions: the settings that a physical function keeps of each, and a bus whose
- * devices have a number of them. There are no HCAs behind.
+ * Virtual functions: the settings that a physical function keeps for each virtual function, and a
+ * bus whose devices have virtual functions. There are no HCAs of virtual functions.
  *
- * With the module parameter vfs the parent of each HCA is a device of that bus, below the
+ * With the module parameter vfs the parent of each HCA is a device of this bus, below the
  * platform device; without it the platform device is the parent.
  */
 #include <linux/device.h>
@@ -35,7 +35,7 @@ static int softib_vf_set_link_state(struct ib_device *ibdev, int vf, u32 port, i
 	return 0;
 }
 
-/* As of mlx5: all that is not of InfiniBand is zero, also the number. */
+/* As mlx5: all fields that InfiniBand does not have are zero, including the number. */
 static int softib_vf_get_config(struct ib_device *ibdev, int vf, u32 port,
 				struct ifla_vf_info *info)
 {
@@ -48,7 +48,7 @@ static int softib_vf_get_config(struct ib_device *ibdev, int vf, u32 port,
 	return 0;
 }
 
-/* No frame is counted: each number is that of the function and one of its own. */
+/* Frames are not counted: each counter has a constant, different for each function. */
 static int softib_vf_get_stats(struct ib_device *ibdev, int vf, u32 port,
 			       struct ifla_vf_stats *stats)
 {
@@ -119,14 +119,10 @@ static void softib_bus_release(struct device *device)
 	kfree(device);
 }
 
-/**
- * softib_vf_add() - give an HCA a parent that has virtual functions
- * @dev: the HCA, not registered yet; its parent is the platform device
- *
- * Does nothing without the module parameter vfs.
- *
- * Context: the fabric's mutex held; sleeps.
- * Return: 0 or a negative errno.
+/*
+ * With the module parameter vfs: replace the parent of an HCA that is not registered yet by a
+ * device with virtual functions. Context: the fabric's mutex held; sleeps. Return: 0 or a negative
+ * errno.
  */
 int softib_vf_add(struct softib_dev *dev)
 {
@@ -157,12 +153,7 @@ int softib_vf_add(struct softib_dev *dev)
 	return 0;
 }
 
-/**
- * softib_vf_del() - remove the parent of an HCA that has virtual functions
- * @node: the place of the HCA, which is unregistered
- *
- * Context: the fabric's mutex held; sleeps.
- */
+/* Reverse of softib_vf_add(), after the HCA is gone. Context: the fabric's mutex held; sleeps. */
 void softib_vf_del(struct softib_node *node)
 {
 	if (!node->pf)
@@ -171,19 +162,12 @@ void softib_vf_del(struct softib_node *node)
 	node->pf = NULL;
 }
 
-/**
- * softib_vf_init() - register the bus
- *
- * Return: 0 or a negative errno.
- */
+/* Register the bus. Return: 0 or a negative errno. */
 int softib_vf_init(void)
 {
 	return softib_fabric->has_vfs ? bus_register(&softib_bus) : 0;
 }
 
-/**
- * softib_vf_exit() - unregister the bus
- */
 void softib_vf_exit(void)
 {
 	if (softib_fabric->has_vfs)

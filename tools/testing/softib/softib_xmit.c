@@ -2,10 +2,10 @@
 /*
  * The data path of an HCA port: out to the switch, and in to a QP.
  *
- * Every frame of every transport passes softib_port_tx() once and
- * softib_port_rx() once per receiving port, so counters, capture, fault knobs
- * and the checks that do not depend on the transport live here. All runs in
- * the sender's context under rcu_read_lock().
+ * Every frame of every transport passes softib_port_tx() once, and
+ * softib_port_rx() once per receiving port. Counters, capture, fault knobs and
+ * checks that do not depend on the transport are in these two functions, which
+ * run in the sender's context under rcu_read_lock().
  */
 #include <linux/wait.h>
 
@@ -20,7 +20,7 @@ static bool softib_port_link_ok(const struct softib_port *port,
 		return false;
 	if (likely(state == IB_PORT_ACTIVE))
 		return true;
-	/* Subnet management runs as soon as there is a physical link. */
+	/* Subnet management requires only the physical link. */
 	return softib_frame_is_smp(frame) && state >= IB_PORT_INIT;
 }
 
@@ -54,8 +54,8 @@ static void softib_port_count_rx(struct softib_port *port,
 }
 
 /*
- * The P_Key a frame must match: that of the QP, but any of the port's for the
- * GSI, which answers in whatever partition it is asked in.
+ * Match the P_Key of a frame with the P_Key of the QP; the GSI accepts every P_Key of the port, and
+ * responds in the partition of the request.
  */
 static bool softib_port_check_pkey(struct softib_port *port,
 				   const struct rvt_qp *qp, u16 pkey)
@@ -86,7 +86,7 @@ static void softib_qp_rx(struct softib_port *port, struct rvt_qp *qp,
 		softib_ud_rx(port, qp, frame);
 }
 
-/* Does a QP not want what it sends to a group itself? */
+/* The QP blocks loopback of its own multicast. */
 static bool softib_qp_blocks(const struct rvt_qp *qp,
 			     const struct softib_frame *frame)
 {
@@ -96,8 +96,8 @@ static bool softib_qp_blocks(const struct rvt_qp *qp,
 }
 
 /*
- * Hand a copy to each QP attached to the group; @own: it is from this port. Return: whether
- * any is.
+ * Deliver a copy to each QP that is attached to the group; @own: the frame is from this port.
+ * Return: false if none is attached.
  */
 static bool softib_port_rx_mcast(struct softib_port *port,
 				 struct softib_frame *frame, bool own)
@@ -111,13 +111,13 @@ static bool softib_port_rx_mcast(struct softib_port *port,
 	list_for_each_entry_rcu(entry, &group->qp_list, list)
 		if (!own || !softib_qp_blocks(entry->qp, frame))
 			softib_qp_rx(port, entry->qp, frame);
-	/* rvt_detach_mcast() waits for the walkers to leave. */
+	/* rvt_detach_mcast() waits until all references are dropped. */
 	if (atomic_dec_return(&group->refcount) <= 1)
 		wake_up(&group->wait);
 	return true;
 }
 
-/* The port of the master SM is the one whose SM has its own LID. */
+/* The port of the master SM has the LID of its SM. */
 static bool softib_port_has_sm(const struct softib_port *port)
 {
 	return port->lid && READ_ONCE(port->ibp.sm_lid) == READ_ONCE(port->lid);
@@ -131,7 +131,7 @@ static bool softib_port_has_gid(const struct softib_port *port,
 	if (gid->global.subnet_prefix != port->ibp.gid_prefix &&
 	    gid->global.subnet_prefix != SOFTIB_GID_PREFIX)
 		return false;
-	/* The RDMA core sends to the SA by this GID where a GRH is required. */
+	/* The RDMA core sends to the SA by this GID if a GRH is required. */
 	if (gid->global.interface_id == cpu_to_be64(IB_SA_WELL_KNOWN_GUID))
 		return softib_port_has_sm(port);
 	for (i = 0; i < SOFTIB_NGUIDS; i++)
@@ -140,7 +140,7 @@ static bool softib_port_has_gid(const struct softib_port *port,
 	return false;
 }
 
-/* IBTA 8.3.5: from behind the GRH to the end of the ICRC. */
+/* IBTA 8.3.5: octets from the end of the GRH to the end of the ICRC */
 static void softib_frame_set_paylen(struct softib_frame *frame)
 {
 	u32 len = softib_frame_header_len(frame) - 8 - 2 -
@@ -153,7 +153,7 @@ static void softib_frame_set_paylen(struct softib_frame *frame)
 	frame->grh.paylen = cpu_to_be16(len);
 }
 
-/* The GUID of the port that has a LID; 0 if none has. */
+/* Port GUID of a LID; 0 for an unknown LID */
 static __be64 softib_lid_guid(u16 lid)
 {
 	struct softib_switch *sw = &softib_fabric->sw;
@@ -169,8 +169,8 @@ static __be64 softib_lid_guid(u16 lid)
 }
 
 /*
- * A MAD without a GRH for a port that requires one. The embedded switch of an HCA with
- * virtual ports gives it one, so that the RDMA core has an address to answer to.
+ * Add a GRH to a MAD for a port that requires it, as the embedded switch of an HCA with virtual
+ * ports does: the RDMA core needs the address to respond.
  */
 static void softib_port_give_grh(struct softib_port *port,
 				 struct softib_frame *frame)
@@ -213,13 +213,7 @@ static void softib_port_rx_unicast(struct softib_port *port,
 	softib_qp_rx(port, qp, frame);
 }
 
-/**
- * softib_port_rx() - a frame arrives at a port
- * @port: the port
- * @frame: the frame
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Receive a frame. Context: rcu_read_lock() held, no QP lock held. */
 void softib_port_rx(struct softib_port *port, struct softib_frame *frame)
 {
 	softib_capture_frame(frame);
@@ -234,13 +228,7 @@ void softib_port_rx(struct softib_port *port, struct softib_frame *frame)
 		softib_port_drop(port, SOFTIB_DROP_NO_GROUP);
 }
 
-/**
- * softib_port_xmit() - let a frame travel, past the fault knobs
- * @port: sending port
- * @frame: the frame, complete
- *
- * Context: rcu_read_lock() held, no QP lock held.
- */
+/* Send a complete frame, after the fault knobs. Context: rcu_read_lock() held, no QP lock held. */
 void softib_port_xmit(struct softib_port *port, struct softib_frame *frame)
 {
 	if (!softib_frame_is_mcast(frame) &&
@@ -251,21 +239,17 @@ void softib_port_xmit(struct softib_port *port, struct softib_frame *frame)
 	}
 	softib_switch_forward(port, frame);
 	/*
-	 * The switch never sends a frame back where it came from; the HCA
-	 * itself serves its own attached QPs, the sender's included (IBTA
-	 * 10.5.2.1); some do not.
+	 * The switch never returns a frame to its ingress port. The HCA itself delivers to its own
+	 * attached QPs, including the sender (IBTA 10.5.2.1); some models do not.
 	 */
 	if (softib_frame_is_mcast(frame) && frame->has_grh &&
 	    port->dev->node->model->mc_loop)
 		softib_port_rx_mcast(port, frame, true);
 }
 
-/**
- * softib_port_tx() - send a frame
- * @port: sending port
- * @frame: the frame; @vl and the GRH's payload length are set here
- *
- * The frame has been delivered, or dropped and counted, on return.
+/*
+ * Send a frame; sets &softib_frame.vl and the payload length of the GRH. On return the frame has
+ * been delivered, dropped and counted, or delayed by a fault knob.
  *
  * Context: any, but no QP lock held.
  */
