@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * An HCA with a net device of its own for IPoIB (struct rdma_netdev), in two styles: what a
- * client can notice of hfi1 (drivers/infiniband/hw/hfi1/ipoib_*.c) and of mlx5
+ * HCAs with an accelerated net device for IPoIB (struct rdma_netdev), in two styles: the behaviour
+ * that a client can observe of hfi1 (drivers/infiniband/hw/hfi1/ipoib_*.c) and of mlx5
  * (drivers/net/ethernet/mellanox/mlx5/core/ipoib).
  *
  * hfi1
- *	The client makes the UD QP, with IB_QP_CREATE_NETDEV_USE, before its ndo_init() returns,
- *	and has the number in its link-layer address; its ndo_init, ndo_uninit, ndo_open and
- *	ndo_stop are called by those that are set here. Unicast that comes without a GRH is
- *	received here; what has a GRH, and with that all multicast, goes to the QP.
+ *	The client creates the UD QP, with IB_QP_CREATE_NETDEV_USE, before its ndo_init() returns,
+ *	and puts the QPN into its link-layer address. The net_device_ops of this file call the
+ *	client's ndo_init, ndo_uninit, ndo_open and ndo_stop. Unicast without a GRH is received by
+ *	the net device; datagrams with a GRH, including all multicast, go to the QP.
  * mlx5
- *	A QP of its own receives and sends. ndo_init() writes its number into the link-layer
- *	address. net_device_ops and ethtool_ops are complete and call none of the client's. A
- *	further interface of the port is a child, and received by the queues of the first.
+ *	The net device has a QP to receive and send. ndo_init() writes the QPN into the link-layer
+ *	address. net_device_ops and ethtool_ops are complete and never call the client's. A
+ *	further interface of the port is a child, and receives by the queues of the first interface.
  *
- * A send copies its address handle, waits in a ring of its queue, and is not seen before the
- * doorbell, which is not rung while the stack says that more follows. NAPI then sends it. What is
- * received is put into one of several queues, by flow, each with a NAPI instance.
+ * A send copies its address handle, and waits in the ring of its queue for the doorbell, which is
+ * deferred during netdev_xmit_more(). NAPI then sends it. Received frames are distributed to
+ * several queues by flow, each with a NAPI instance.
  */
 #include <linux/etherdevice.h>
 #include <linux/ethtool.h>
@@ -26,22 +26,22 @@
 #include "softib.h"
 
 #define SOFTIB_RN_QUEUES	4
-/* mlx5 allocates as many as there could be with all traffic classes, and uses one of these. */
+/* mlx5 allocates transmit queues for all traffic classes, and uses a single class. */
 #define SOFTIB_RN_CLASSES	8
-/* Sends of a queue. */
+/* Slots of a transmit queue */
 #define SOFTIB_RN_RING		64
-/* Received frames that wait in a queue, at most. */
+/* Maximum number of received frames in a queue */
 #define SOFTIB_RN_BACKLOG	512
-/* Pseudo header and encapsulation header. */
+/* Pseudo header, and encapsulation header */
 #define SOFTIB_RN_PSEUDO	20
 #define SOFTIB_RN_ENCAP		4
-/* The Q_Key that mlx5 gives its QP, whatever the broadcast group has. */
+/* Q_Key of the QP of mlx5, independent of the Q_Key of the broadcast group */
 #define SOFTIB_RN_QKEY		0xb1b
 
 /**
  * struct softib_rn_wqe - a send
- * @skb: from the encapsulation header on
- * @frame: addressed, without payload
+ * @skb: frame from the encapsulation header on
+ * @frame: template with addresses, without payload
  */
 struct softib_rn_wqe {
 	struct sk_buff *skb;
@@ -49,17 +49,17 @@ struct softib_rn_wqe {
 };
 
 /**
- * struct softib_rn_txq - a queue of sends
+ * struct softib_rn_txq - a transmit queue
  * @rn: the net device
- * @nq: the stack's side
- * @napi: sends, and frees what was sent
- * @ring: SOFTIB_RN_RING of them
- * @head: next that is filled; under the transmit lock
- * @rung: up to here the doorbell was rung
- * @tail: next that is sent; by @napi, or while it is disabled
- * @packets: frames that were sent
- * @bytes: their octets
- * @dropped: frames that were not
+ * @nq: queue of the stack
+ * @napi: sends frames, and frees them after the send
+ * @ring: SOFTIB_RN_RING slots
+ * @head: next slot to fill; under the transmit lock
+ * @rung: end of the slots that a doorbell has passed to the HCA
+ * @tail: next slot to send; by @napi, or while it is disabled
+ * @packets: sent frames
+ * @bytes: octets of sent frames
+ * @dropped: dropped frames
  */
 struct softib_rn_txq {
 	struct softib_rn *rn;
@@ -75,10 +75,10 @@ struct softib_rn_txq {
 };
 
 /**
- * struct softib_rn_rxq - a queue of received frames
+ * struct softib_rn_rxq - a receive queue
  * @rn: the net device
- * @napi: hands them to the stack
- * @frames: those that wait, from the GRH on
+ * @napi: passes frames to the stack
+ * @frames: waiting frames, from the GRH on
  */
 struct softib_rn_rxq {
 	struct softib_rn *rn;
@@ -87,9 +87,9 @@ struct softib_rn_rxq {
 };
 
 /**
- * struct softib_rn_rx - what was received by a queue for a net device, child or not
- * @packets: frames
- * @bytes: their octets
+ * struct softib_rn_rx - counters of a receive queue for a net device, child or not
+ * @packets: received frames
+ * @bytes: octets of received frames
  */
 struct softib_rn_rx {
 	u64 packets;
@@ -97,10 +97,10 @@ struct softib_rn_rx {
 };
 
 /**
- * struct softib_stamp - how frames get time stamps
+ * struct softib_stamp - time stamp configuration
  * @tx_type: HWTSTAMP_TX_*
  * @rx_filter: HWTSTAMP_FILTER_*
- * @on: received frames get one
+ * @on: received frames get a time stamp
  */
 struct softib_stamp {
 	int tx_type;
@@ -110,30 +110,30 @@ struct softib_stamp {
 
 /**
  * struct softib_rn - the private area of a net device
- * @rn: what the client knows of it
+ * @rn: interface to the client
  * @netdev: the net device
  * @port: its port
- * @ops: hfi1 style: what the client had set as its net_device_ops
- * @qp: hfi1 style: QP of the client, referenced while it is open
- * @pkey: hfi1 style: P_Key of what is sent
- * @pkey_index: of the client's P_Key
- * @qkey: Q_Key of what is sent
- * @mtu: mlx5 style: octets that a receive has room for, without headers
+ * @ops: hfi1 style: net_device_ops of the client
+ * @qp: hfi1 style: QP of the client, referenced while the net device is open
+ * @pkey: hfi1 style: P_Key of sends
+ * @pkey_index: index of the client's P_Key
+ * @qkey: Q_Key of sends
+ * @mtu: mlx5 style: size of a receive in octets, without headers
  * @channels: queues in use
- * @receiving: queues of this net device may be used
- * @is_child: mlx5 style: @parent receives for it
- * @parent: that, referenced from ndo_init() on to ndo_uninit()
- * @children: how many have it as their @parent
+ * @receiving: the queues of this net device are enabled
+ * @is_child: mlx5 style: receives by the queues of @parent
+ * @parent: the parent, referenced from ndo_init() to ndo_uninit()
+ * @children: number of net devices with this @parent
  * @pd: mlx5 style: protection domain of @underlay
- * @cq: mlx5 style: CQ of @underlay, in which nothing completes
- * @underlay: mlx5 style: QP of the address
- * @stamp: mlx5 style: as SIOCSHWTSTAMP has set it
- * @txq: queues of sends
- * @rxq: queues of received frames
- * @rx: by the number of the queue
+ * @cq: mlx5 style: CQ of @underlay, without completions
+ * @underlay: mlx5 style: QP of the link-layer address
+ * @stamp: mlx5 style: time stamp configuration
+ * @txq: transmit queues
+ * @rxq: receive queues
+ * @rx: receive counters, by number of the queue
  */
 struct softib_rn {
-	struct rdma_netdev rn;	/* first */
+	struct rdma_netdev rn;	/* must be first */
 	struct net_device *netdev;
 	struct softib_port *port;
 	const struct net_device_ops *ops;
@@ -157,10 +157,10 @@ struct softib_rn {
 };
 
 /**
- * struct softib_rn_cb - what is known of a received frame, in skb->cb
- * @dqpn: QP that it came to
- * @sqpn: QP that it came from
- * @has_grh: with a GRH
+ * struct softib_rn_cb - metadata of a received frame, in skb->cb
+ * @dqpn: destination QP
+ * @sqpn: source QP
+ * @has_grh: the frame has a GRH
  */
 struct softib_rn_cb {
 	u32 dqpn;
@@ -243,7 +243,7 @@ static int softib_rn_tx_poll(struct napi_struct *napi, int budget)
 
 	/* Pairs with softib_rn_ring(). */
 	rung = smp_load_acquire(&txq->rung);
-	/* softib_rn_release() schedules it again. */
+	/* After hold_cq softib_rn_release() schedules this NAPI again. */
 	while (packets < budget && txq->tail != rung && !READ_ONCE(node->hold_cq)) {
 		wqe = &txq->ring[txq->tail % SOFTIB_RN_RING];
 		packets++;
@@ -254,7 +254,7 @@ static int softib_rn_tx_poll(struct napi_struct *napi, int budget)
 	}
 	if (softib_rn_is_mlx5(txq->rn))
 		netdev_tx_completed_queue(txq->nq, packets, bytes);
-	/* Pairs with softib_rn_send(): the tail is written before the queue is looked at. */
+	/* Pairs with softib_rn_send(): the tail is written before the check of the queue. */
 	smp_mb();
 	if (netif_tx_queue_stopped(txq->nq) &&
 	    READ_ONCE(txq->head) - txq->tail <= SOFTIB_RN_RING / 2)
@@ -267,12 +267,12 @@ static int softib_rn_tx_poll(struct napi_struct *napi, int budget)
 static void softib_rn_ring(struct softib_rn_txq *txq)
 {
 	atomic_inc(&txq->rn->port->dev->netdev_doorbells);
-	/* Pairs with softib_rn_tx_poll(): the sends are filled. */
+	/* Pairs with softib_rn_tx_poll(): the slots are filled. */
 	smp_store_release(&txq->rung, txq->head);
 	napi_schedule(&txq->napi);
 }
 
-/* BQL is mlx5's. */
+/* Only mlx5 has BQL. */
 static bool softib_rn_bells(struct softib_rn_txq *txq, unsigned int bytes)
 {
 	if (softib_rn_is_mlx5(txq->rn))
@@ -305,8 +305,8 @@ static int softib_rn_drop(struct softib_rn_txq *txq, struct sk_buff *skb)
 }
 
 /*
- * An HCA trusts its client: to hold the transmit lock of the queue, and not to send on one that
- * is stopped. Context: that lock held.
+ * An HCA relies on its client to hold the transmit lock of the queue, and not to send on a stopped
+ * queue. Context: transmit lock held.
  */
 static int softib_rn_send(struct net_device *netdev, struct sk_buff *skb, struct ib_ah *ah,
 			  u32 dqpn)
@@ -323,7 +323,7 @@ static int softib_rn_send(struct net_device *netdev, struct sk_buff *skb, struct
 	txq = &rn->txq[queue];
 	WARN_ONCE(READ_ONCE(txq->nq->xmit_lock_owner) != smp_processor_id(),
 		  "softib: sent without the transmit lock of queue %u\n", queue);
-	/* mlx5 has no queue then; hfi1 calls the client's ndo_stop last, so its senders may run. */
+	/* mlx5 has no queues now; hfi1 calls the client's ndo_stop last, so its senders may run. */
 	if (!READ_ONCE(rn->receiving)) {
 		WARN_ONCE(softib_rn_is_mlx5(rn), "softib: sent by a net device that is down\n");
 		return softib_rn_drop(txq, skb);
@@ -352,7 +352,7 @@ static int softib_rn_send(struct net_device *netdev, struct sk_buff *skb, struct
 	return NETDEV_TX_OK;
 }
 
-/* What waits is lost. Context: its NAPI is disabled, and nothing is sent. */
+/* Drop all waiting sends. Context: NAPI is disabled, and nothing is sent. */
 static void softib_rn_flush(struct softib_rn_txq *txq)
 {
 	for (; txq->tail != txq->head; txq->tail++)
@@ -364,7 +364,7 @@ static void softib_rn_flush(struct softib_rn_txq *txq)
 
 /* ---- receiving ---- */
 
-/* As mlx5 does it. Return: whether the frame is the stack's */
+/* As mlx5. Return: whether the frame goes to the stack */
 static bool softib_rn5_complete(struct softib_rn_rxq *rxq, struct sk_buff *skb)
 {
 	const struct ib_grh *grh = (const void *)skb->data;
@@ -408,10 +408,10 @@ static bool softib_rn5_complete(struct softib_rn_rxq *rxq, struct sk_buff *skb)
 	return true;
 }
 
-/* Octets from hfi1's pseudo header, which it does not write, to the encapsulation header. */
+/* Octets from hfi1's pseudo header, which is not written, to the encapsulation header */
 #define SOFTIB_RN1_ROOM		(NET_SKB_PAD + NET_IP_ALIGN - SOFTIB_RN_PSEUDO)
 
-/* As hfi1 does it */
+/* As hfi1 */
 static bool softib_rn1_complete(struct softib_rn_rxq *rxq, struct sk_buff *skb)
 {
 	struct net_device *netdev;
@@ -456,7 +456,7 @@ static int softib_rn_rx_poll(struct napi_struct *napi, int budget)
 	return done;
 }
 
-/* From the GRH on, with a hash of its flow; memory that is not there loses the frame. */
+/* skb of a frame from the GRH on, with a flow hash; NULL without memory */
 static struct sk_buff *softib_rn_skb(struct net_device *netdev, struct softib_frame *frame)
 {
 	u32 len = sizeof(struct ib_grh) + frame->len;
@@ -487,7 +487,7 @@ static struct sk_buff *softib_rn_skb(struct net_device *netdev, struct softib_fr
 static void softib_rn_enqueue(struct softib_rn_rxq *rxq, struct sk_buff *skb)
 {
 	skb_queue_tail(&rxq->frames, skb);
-	/* Frames also come in from process context, where no softirq would run soon. */
+	/* Frames also arrive in process context, without a softirq soon after. */
 	if (in_task() && !irqs_disabled()) {
 		local_bh_disable();
 		napi_schedule(&rxq->napi);
@@ -497,7 +497,7 @@ static void softib_rn_enqueue(struct softib_rn_rxq *rxq, struct sk_buff *skb)
 	}
 }
 
-/* The queues by which a frame is received; NULL if it is dropped, which is counted. */
+/* Net device whose queues receive a frame; NULL if the frame is dropped, which is counted */
 static struct softib_rn *softib_rn_receiver(struct softib_rn *rn, const struct rvt_qp *qp,
 					    const struct softib_frame *frame)
 {
@@ -530,14 +530,11 @@ static struct softib_rn *softib_rn_receiver(struct softib_rn *rn, const struct r
 	return owner;
 }
 
-/**
- * softib_rn_rx() - a datagram arrives at a QP that may be one of a net device
- * @port: the port it came in by
- * @qp: the QP
- * @frame: the datagram
+/*
+ * Receive a datagram if the QP belongs to a net device.
  *
  * Context: rcu_read_lock() held, no QP lock held.
- * Return: whether it was received here, or dropped; else it is the QP's.
+ * Return: true if the datagram was received or dropped; false if it is for the QP.
  */
 bool softib_rn_rx(struct softib_port *port, struct rvt_qp *qp, struct softib_frame *frame)
 {
@@ -550,7 +547,7 @@ bool softib_rn_rx(struct softib_port *port, struct rvt_qp *qp, struct softib_fra
 	if (!netdev)
 		return false;
 	rn = netdev_priv(netdev);
-	/* RSM of hfi1 knows the QP by a prefix of its number, and only behind an LRH. */
+	/* RSM of hfi1 matches a prefix of the QPN, and only after an LRH, not after a GRH. */
 	if (!softib_rn_is_mlx5(rn) &&
 	    (frame->has_grh ||
 	     (qp->ibqp.qp_num & RVT_AIP_QP_PREFIX_MASK) != RVT_AIP_QP_BASE))
@@ -633,13 +630,13 @@ static void softib_rn_queues_start(struct softib_rn *rn)
 	WRITE_ONCE(rn->receiving, true);
 }
 
-/* Context: nothing is sent any more. */
+/* Context: nothing is being sent. */
 static void softib_rn_queues_stop(struct softib_rn *rn)
 {
 	int i;
 
 	WRITE_ONCE(rn->receiving, false);
-	/* Frames that are received have been put into a queue. */
+	/* Wait until frames in flight are in a queue. */
 	synchronize_net();
 	for (i = 0; i < SOFTIB_RN_QUEUES; i++) {
 		softib_rn_disable(rn, &rn->txq[i].napi);
@@ -649,12 +646,7 @@ static void softib_rn_queues_stop(struct softib_rn *rn)
 	}
 }
 
-/**
- * softib_rn_release() - completions are held back no more
- * @dev: the HCA
- *
- * Context: sleeps.
- */
+/* Schedule the queues of all net devices at the end of hold_cq. Context: sleeps. */
 void softib_rn_release(struct softib_dev *dev)
 {
 	struct net_device *netdev;
@@ -675,7 +667,7 @@ void softib_rn_release(struct softib_dev *dev)
 	local_bh_enable();
 }
 
-/* ---- the style of hfi1 ---- */
+/* ---- hfi1 style ---- */
 
 static struct rvt_qp *softib_rn1_get_qp(struct softib_rn *rn)
 {
@@ -766,7 +758,7 @@ static int softib_rn1_attach(struct net_device *netdev, struct ib_device *ibdev,
 		return -EINVAL;
 	if (set_qkey) {
 		WRITE_ONCE(rn->qkey, qkey);
-		/* The kernel's client leaves the Q_Key of its QP as it was made. */
+		/* The client does not set the Q_Key of its QP. */
 		WRITE_ONCE(qp->qkey, qkey);
 	}
 	ret = ib_attach_mcast(&qp->ibqp, gid, mlid);
@@ -837,7 +829,7 @@ static int softib_rn1_setup(struct softib_rn *rn)
 	return 0;
 }
 
-/* ---- the style of mlx5 ---- */
+/* ---- mlx5 style ---- */
 
 static int softib_rn5_move(struct softib_rn *rn, enum ib_qp_state state)
 {
@@ -857,8 +849,8 @@ static int softib_rn5_move(struct softib_rn *rn, enum ib_qp_state state)
 }
 
 /*
- * The parent is what the child's net_device_ops say, which are the client's by now. It is
- * found by its number in the network namespace of the child.
+ * Get the parent of a child: ndo_get_iflink(), by now the client's, returns its ifindex in the
+ * network namespace of the child.
  */
 static int softib_rn5_parent_get(struct softib_rn *rn)
 {
@@ -909,7 +901,7 @@ static int softib_rn5_dev_init(struct net_device *netdev)
 	if (ret)
 		return ret;
 	dev_addr_mod(netdev, 1, addr, sizeof(addr));
-	/* Unlike mlx5, which ignores it. */
+	/* mlx5 ignores the error. */
 	ret = xa_insert(&rn->port->dev->netdevs, qpn, netdev, GFP_KERNEL);
 	if (ret)
 		softib_rn5_parent_put(rn);
@@ -961,7 +953,7 @@ static int softib_rn5_stop(struct net_device *netdev)
 	return 0;
 }
 
-/* The queues of the parent are opened again, and lose what they have. */
+/* The parent's queues are stopped and started again, and lose their frames. */
 static int softib_rn5_change_mtu(struct net_device *netdev, int mtu)
 {
 	struct softib_rn *rn = netdev_priv(netdev);
@@ -1022,7 +1014,7 @@ static int softib_rn5_attach(struct net_device *netdev, struct ib_device *ibdev,
 {
 	struct softib_rn *rn = netdev_priv(netdev);
 
-	/* Also if the attachment fails. */
+	/* Even if the attachment fails */
 	if (set_qkey)
 		WRITE_ONCE(rn->qkey, qkey);
 	return ib_attach_mcast(rn->underlay, gid, mlid);
@@ -1215,7 +1207,7 @@ static int softib_rn5_setup(struct softib_rn *rn)
 	return 0;
 }
 
-/* ---- for the RDMA core ---- */
+/* ---- interface to the RDMA core ---- */
 
 static int softib_rn_setup(struct ib_device *ibdev, u32 port_num, struct net_device *netdev,
 			   void *param)
@@ -1232,15 +1224,7 @@ static int softib_rn_setup(struct ib_device *ibdev, u32 port_num, struct net_dev
 	return softib_rn_is_mlx5(rn) ? softib_rn5_setup(rn) : softib_rn1_setup(rn);
 }
 
-/**
- * softib_rn_params() - what the RDMA core needs to know to make a net device
- * @ibdev: the HCA
- * @port_num: a port
- * @type: for IPoIB only
- * @params: filled
- *
- * Return: 0 or a negative errno.
- */
+/* ib_device_ops.rdma_netdev_get_params, for IPoIB only. Return: 0 or a negative errno. */
 static int softib_rn_params(struct ib_device *ibdev, u32 port_num, enum rdma_netdev_t type,
 			    struct rdma_netdev_alloc_params *params)
 {
@@ -1266,12 +1250,7 @@ static const struct ib_device_ops softib_rn_ops = {
 	.rdma_netdev_get_params = softib_rn_params,
 };
 
-/**
- * softib_rn_add() - let an HCA have net devices of its own
- * @dev: the HCA, not registered yet
- *
- * Does nothing without the module parameter rdma_netdev.
- */
+/* Add accelerated net devices, with module parameter rdma_netdev, before the registration. */
 void softib_rn_add(struct softib_dev *dev)
 {
 	if (dev->node->rn == SOFTIB_RN_HFI1)
@@ -1282,11 +1261,10 @@ void softib_rn_add(struct softib_dev *dev)
 
 /**
  * softib_rn_select() - find the style of a node
- * @names: of styles with commas in between, in the order of the nodes; the last goes for all
- *	that follow
- * @index: which node, from 0
+ * @names: names of styles separated by commas, as in softib_model_word()
+ * @index: number of the node, from 0
  *
- * Return: of &enum softib_rn_style, or -EINVAL if there is none of that name
+ * Return: &enum softib_rn_style, or -EINVAL for an unknown name
  */
 int softib_rn_select(const char *names, int index)
 {

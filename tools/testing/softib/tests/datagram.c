@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What UD and the switch promise, asked of two HCAs of the fabric by verbs:
+ * Contract of UD and of the switch, tested through verbs with two HCAs of the fabric:
  *
  *	datagram DEVICE DEVICE CASE
  *
@@ -9,9 +9,9 @@
  *	  a                 b		PD, CQ, MR and a UD QP each
  *	DEVICE --- switch --- DEVICE
  *
- * Multicast here joins nothing at the SA: a group no port has joined has no
- * tree, so no copy may leave the sender's port. Says why a case failed; exit
- * status 0 if it passed.
+ * The cases do not join groups at the SA. A group without members has no multicast
+ * tree, so no copy leaves the sender's port. Prints the reason of a failure; exit
+ * status 0 if the case passed.
  */
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -25,8 +25,8 @@
 #define BUFS	16
 #define BUF	8192
 #define GRH	40
-#define QUIET_MS	200	/* for what must not arrive */
-#define LATE_MS		5000	/* for what must */
+#define QUIET_MS	200	/* wait for absence of a completion */
+#define LATE_MS		5000	/* wait for a completion */
 
 struct end {
 	struct ibv_context *ctx;
@@ -36,7 +36,7 @@ struct end {
 	struct ibv_qp *qp;
 	struct ibv_port_attr port;
 	union ibv_gid gid;
-	unsigned char *buf;	/* BUFS receive buffers, one to send from */
+	unsigned char *buf;	/* BUFS receive buffers and a send buffer */
 };
 
 static struct end a, b;
@@ -128,7 +128,7 @@ static void start(struct end *end)
 	to_rts(end);
 }
 
-/* Return: whether a completion came in time. */
+/* Return: whether there is a completion in time. */
 static int poll_wc(struct end *end, struct ibv_wc *wc, int ms)
 {
 	long until = now_ms() + ms;
@@ -185,7 +185,7 @@ static void post(struct end *end, const struct dgram *d)
 	need(!ibv_post_send(end->qp, &wr, &bad));
 }
 
-/* Post a datagram and take its send completion. */
+/* Post a datagram and wait for its send completion. */
 static enum ibv_wc_status send_one(struct end *end, const struct dgram *d)
 {
 	struct ibv_wc wc;
@@ -262,7 +262,7 @@ static void case_grh(void)
 	/* BTH, DETH, payload and ICRC */
 	need(ntohs(grh->paylen) == 12 + 8 + 64 + 4);
 	need(!memcmp(&grh->sgid, &a.gid, 16) && !memcmp(&grh->dgid, &b.gid, 16));
-	/* A GID that is not the port's */
+	/* GID of another port */
 	d.ah = ah_to(&a, b.port.lid, &a.gid);
 	need(send_one(&a, &d) == IBV_WC_SUCCESS);
 	expect_none(&b);
@@ -282,7 +282,7 @@ static void case_controlled_qkey(void)
 	struct dgram d = to_b(64);
 	struct ibv_wc wc;
 
-	/* The high bit stands for "that of the sending QP". */
+	/* A Q_Key with the high bit stands for the Q_Key of the sending QP. */
 	d.qkey = 0x80000000;
 	need(send_one(&a, &d) == IBV_WC_SUCCESS);
 	expect(&b, &d, &wc);
@@ -322,7 +322,7 @@ static void case_mtu(void)
 	need(send_one(&a, &d) == IBV_WC_LOC_LEN_ERR);
 	need(!ibv_query_qp(a.qp, &attr, IBV_QP_STATE, &init));
 	need(attr.qp_state == IBV_QPS_SQE);
-	/* Flushed until told to go on; receives all the time. */
+	/* SQE: sends are flushed until the transition to RTS, receives continue. */
 	d.len = 10;
 	need(send_one(&a, &d) == IBV_WC_WR_FLUSH_ERR);
 	attr.qp_state = IBV_QPS_RTS;
@@ -337,7 +337,7 @@ static void case_too_long(void)
 	struct dgram d = to_b(1000);
 	struct ibv_wc wc;
 
-	/* The buffers are for 500: dropped, and the buffer serves the next. */
+	/* The receives have 500 octets: the datagram is dropped, the next uses the receive. */
 	need(send_one(&a, &d) == IBV_WC_SUCCESS);
 	expect_none(&b);
 	d.len = 500 - GRH;
@@ -388,14 +388,14 @@ static void case_own_copy(void)
 	int sent = 0, i;
 	struct ibv_wc wc;
 
-	/* b is attached too, but no port has joined. */
+	/* b is attached, too, but no port has joined. */
 	need(!ibv_attach_mcast(a.qp, &group, 0xc123));
 	need(!ibv_attach_mcast(other, &group, 0xc123));
 	need(!ibv_attach_mcast(b.qp, &group, 0xc123));
 	d.ah = ah_to(&a, 0xc123, &group);
 	d.qpn = 0xffffff;
 	post(&a, &d);
-	/* The other QP is not ready to receive: the send and one copy. */
+	/* The other QP is not ready to receive: a send completion and a single copy */
 	for (i = 0; i < 2; i++) {
 		need(poll_wc(&a, &wc, LATE_MS));
 		need(wc.status == IBV_WC_SUCCESS);

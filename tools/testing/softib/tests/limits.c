@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What an HCA refuses, loses or claims when its knobs say so:
+ * Refusals, losses and capabilities of an HCA under its knobs:
  *
- *	limits DEVICE CASE			cases of one HCA
- *	limits DEVICE CASE KNOB			KNOB: file that has it happen
- *	limits DEVICE CASE DEVICE		a datagram from the first to the second
+ *	limits DEVICE CASE		cases with a single HCA
+ *	limits DEVICE CASE KNOB		KNOB: debugfs file that triggers the event
+ *	limits DEVICE CASE DEVICE	a datagram from the first to the second HCA
  *
- * Says what happened; the script compares. Exit status 1 if something went wrong that no
- * knob is about.
+ * Prints the results, which the script compares. Exit status 1 after an error that is not
+ * the subject of a knob.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,7 +25,7 @@
 #define GRH	40
 #define BUF	4096
 #define LATE_MS	5000
-/* The kernel's: libibverbs numbers its flags in another way. */
+/* Value in the kernel; libibverbs has other values. */
 #define KERNEL_WC_IP_CSUM_OK	8
 
 #define need(cond) \
@@ -148,7 +148,7 @@ static void case_types(const char *arg)
 	printf("UD %s\n", made(try_qp(&a, IBV_QPT_UD, 16, NULL)));
 }
 
-/* 128 octets each: 96 and 32 for two SGEs, in units of 64. */
+/* 128 octets each: 64 octets and two SGEs of 16, in units of 64 */
 static void case_sizes(const char *arg)
 {
 	(void)arg;
@@ -185,7 +185,7 @@ static void case_srq(const char *arg)
 	printf("second %s\n", made(try_srq()));
 }
 
-/* Return: the type of the next event, -1 if there is none in time */
+/* Return: type of the next event, -1 after a timeout. */
 static int next_event(int ms, struct ibv_qp **qp)
 {
 	struct pollfd fd = { .fd = a.ctx->async_fd, .events = POLLIN };
@@ -215,7 +215,7 @@ static struct ibv_qp *errored_qp(struct ibv_srq *srq)
 	return qp;
 }
 
-/* Of two QPs: which was the first that told, and after how long? */
+/* The first of two QPs to raise IB_EVENT_QP_LAST_WQE_REACHED, and whether after 1 s or before */
 static void case_last_wqe(const char *arg)
 {
 	struct ibv_srq *srq = try_srq();
@@ -283,7 +283,7 @@ static uint32_t pseudo(const unsigned char *ip)
 	return csum(ip + 12, 8, 17 + UDP_LEN);
 }
 
-/* The sum of a datagram is that of its pseudo header, as the stack leaves it. */
+/* The UDP checksum is the sum of the pseudo header, as the stack leaves it. */
 static void fill(unsigned char *frame)
 {
 	static const unsigned char head[] = {
@@ -326,7 +326,7 @@ static void send_one(struct ibv_qp *from, struct ibv_qp *to, int grh, int flags)
 	need(poll_wc(&a, &wc, LATE_MS) && wc.status == IBV_WC_SUCCESS);
 }
 
-/* Once asking for the sum, once not: is it right, and what does the receiver say? */
+/* A datagram with IBV_SEND_IP_CSUM, and a datagram without: sent checksum, and receive flags */
 static void case_csum(const char *arg)
 {
 	unsigned char *ip = b.buf + GRH + 4;
@@ -348,12 +348,12 @@ static void case_csum(const char *arg)
 		       "right" : "wrong",
 		       wc.wc_flags & KERNEL_WC_IP_CSUM_OK ?
 		       "checked" : "not checked", i ? "\n" : "; ");
-		/* The sender's own memory is not touched. */
+		/* The memory of the sender is unchanged. */
 		need(csum(a.buf + 4 + 20, UDP_LEN, pseudo(a.buf + 4)) != 0xffff);
 	}
 }
 
-/* Without a GRH, then with one: which of them arrives first? */
+/* A datagram without a GRH, then a datagram with a GRH: print the first that arrives. */
 static void case_grh(const char *arg)
 {
 	struct ibv_qp *from, *to;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What RC, UC and SRQ promise, asked of two HCAs of the fabric by verbs:
+ * Contract of RC, UC and SRQ, tested through verbs with two HCAs of the fabric:
  *
  *	verbs list
  *	verbs DEVICE KNOBS DEVICE KNOBS CASE
@@ -10,9 +10,10 @@
  *	  a                 b		a struct end each: PD, CQs, MR, QP
  *	DEVICE --- switch --- DEVICE
  *
- * KNOBS is the debugfs directory of a device. Its fault knobs work on what the
- * device sends: a's on requests, b's on the answers to them. CASE is the index of
- * a line of the list. Says why a case failed; exit status 0 if it passed.
+ * KNOBS is the debugfs directory of a device. Its fault knobs act on the frames that
+ * the device sends: the knobs of a on requests, the knobs of b on acknowledgments.
+ * CASE is the index of a line of the list. Prints the reason of a failure; exit status
+ * 0 if the case passed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -91,7 +92,7 @@ static bool write_imm(void)
 	       expect_recv(9, 70000, 5) && same(0, 70000);
 }
 
-/* Many messages in flight: all arrive, once, in order, undamaged. */
+/* Many messages in flight: all arrive once, in order and intact. */
 static bool send_many(unsigned int n, uint32_t len)
 {
 	unsigned int i;
@@ -160,8 +161,8 @@ static bool case_rc_lost_answers(void)
 }
 
 /*
- * Fewer in flight than it takes to lose one: else a round of repetitions could
- * be a multiple of that, and lose the same request each time.
+ * Fewer messages in flight than the period of the loss: else a round of repetitions could be a
+ * multiple of the period, and lose the same request each time.
  */
 static bool case_rc_lost_both(void)
 {
@@ -181,7 +182,7 @@ static bool case_rc_duplicates(void)
 	return all_kinds();
 }
 
-/* Slower than the transport timer: requests and ghosts of them overtake. */
+/* Delay beyond the transport timeout: requests and their duplicates overtake each other. */
 static bool case_rc_delay(void)
 {
 	struct want want = rc_default;
@@ -207,13 +208,13 @@ static bool case_rc_retry_exceeded(void)
 	if (!expect(a.send_cq, 1, IBV_WC_RETRY_EXC_ERR) ||
 	    !expect(a.send_cq, 2, IBV_WC_WR_FLUSH_ERR))
 		return false;
-	/* Three timeouts of at least 1.05 ms each. */
+	/* Three timeouts of at least 1.05 ms each */
 	if (now() - start < 0.00315)
 		return fail("gave up after %.6f s", now() - start);
 	return expect_nothing(b.recv_cq);
 }
 
-/* Two losses are two retries: still alive. */
+/* Two losses and two retries: the QP survives. */
 static bool case_rc_retry_suffices(void)
 {
 	struct want want = rc_default;
@@ -267,7 +268,7 @@ static bool case_rc_rnr_waits(void)
 	       expect_recv(4, 100, 1) && same(0, 100);
 }
 
-/* What the HCA has not is not in its attributes, and an error if asked for. */
+/* Unsupported features: absent from the attributes, and an error if requested */
 static bool case_rc_refused(void)
 {
 	struct ibv_qp_attr attr = {
@@ -303,7 +304,7 @@ static bool case_rc_refused(void)
 	return true;
 }
 
-/* The responder fails, too: what it had posted is flushed. */
+/* The responder fails, too: its posted receive is flushed. */
 static bool bad_request(struct ibv_send_wr *wr, enum ibv_wc_status status)
 {
 	if (post_recv(&b, 7, 0, 100) || post(wr))
@@ -412,7 +413,7 @@ static bool case_srq(void)
 	return same(0, 500) && event_is(&b, IBV_EVENT_SRQ_LIMIT_REACHED);
 }
 
-/* Someone who sends as fast as he can, until a send fails or he is stopped. */
+/* A thread that sends at full speed until a send fails or it is stopped */
 struct sender {
 	pthread_t thread;
 	atomic_bool stop;
@@ -498,7 +499,7 @@ static int reset_self(void)
 	return set_state(a.qp, IBV_QPS_RESET);
 }
 
-/* @silent: no completion will tell the sender */
+/* @silent: the sender gets no completion in error */
 static bool under_load(int (*act)(void), bool silent)
 {
 	struct want want = rc_default;
@@ -567,7 +568,7 @@ static bool case_uc_write(void)
 	return rdma_sizes(IBV_WR_RDMA_WRITE) && write_imm();
 }
 
-/* The lost one is lost, and its receive buffer is for the next. */
+/* The lost message does not arrive, and its receive is for the next message. */
 static bool uc_lose(unsigned int skip, uint32_t len)
 {
 	unsigned int i;
@@ -599,7 +600,7 @@ static bool case_uc_loss(void)
 	return uc_lose(1, 3000);
 }
 
-/* Some of the frames of a message of many. */
+/* Loss of a part of the frames of a long message */
 static bool case_uc_partial_loss(void)
 {
 	return uc_lose(2, 300000) && (link_down(), uc_lose(3, 300000));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Two ends of a connection: making and unmaking it, posting to it, and judging
- * what completes. What goes wrong in the making ends the program; what a check
- * does not like is left in "why".
+ * Two ends of a connection: set-up, teardown, posts, and checks of completions. An
+ * error of the set-up ends the program; a failed check leaves its reason in "why".
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -228,7 +227,7 @@ int post_recv(struct end *end, uint64_t id, uint32_t offset, uint32_t len)
 	return ibv_post_recv(end->qp, &wr, &bad);
 }
 
-/* A work request of a, on the same offset of both buffers. */
+/* A work request of a, at the same offset of both buffers */
 struct ibv_send_wr *request(enum ibv_wr_opcode opcode, uint64_t id,
 			    uint32_t offset, uint32_t len)
 {
@@ -264,7 +263,7 @@ int post_send(uint64_t id, uint32_t offset, uint32_t len)
 	return post(request(IBV_WR_SEND_WITH_IMM, id, offset, len));
 }
 
-/* The next completion; false with a reason if none comes in 20 s. */
+/* Get the next completion; false with a reason after 20 s. */
 static bool next_wc(struct ibv_cq *cq, struct ibv_wc *wc)
 {
 	double until = now() + 20;
@@ -294,7 +293,7 @@ bool expect(struct ibv_cq *cq, uint64_t id, enum ibv_wc_status status)
 	return true;
 }
 
-/* A receive completion in all its parts. */
+/* Check all fields of a receive completion. */
 bool expect_recv(uint64_t id, uint32_t len, uint32_t imm)
 {
 	struct ibv_wc wc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One end of a connection, and what can be asked of two: see verbs_end.c. */
+/* An end of a connection, and operations on both ends: see verbs_end.c. */
 #ifndef VERBS_END_H
 #define VERBS_END_H
 
@@ -13,7 +13,7 @@
 #define ACCESS_ALL	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | \
 			 IBV_ACCESS_REMOTE_READ)
 
-/* One end of a connection. */
+/* An end of a connection */
 struct end {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -27,7 +27,7 @@ struct end {
 	const char *knobs;
 };
 
-/* What a case may want otherwise in its connection. */
+/* Properties of a connection */
 struct want {
 	enum ibv_qp_type type;
 	uint32_t psn;
