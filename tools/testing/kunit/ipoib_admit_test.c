@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Tests of which connections are admitted.
- */
+/* Tests of the admission of connections */
 #include <linux/slab.h>
 
 #include "ipoib_suites.h"
@@ -10,7 +8,7 @@
 static unsigned int admit_limit;
 static unsigned int admit_full;
 
-/* The limits of an HCA. */
+/* Limits of the HCA */
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
 	return admit_limit;
@@ -22,9 +20,9 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 }
 
 /**
- * struct admit_fixture - what a case starts with
+ * struct admit_fixture - fixture of a case
  * @cm: connected mode without connections
- * @conn: a connection that may close
+ * @conn: a connection for the list of closing connections
  */
 struct admit_fixture {
 	struct ipoib_cm cm;
@@ -51,7 +49,7 @@ static void admit_end(struct admit_fixture *fix)
 	kvfree(fix);
 }
 
-/* The first port that has this share. */
+/* Lowest port that maps to a share */
 static u64 admit_port(struct ipoib_cm *cm, unsigned int share)
 {
 	u64 port = 1;
@@ -98,7 +96,7 @@ static void admit_pending(struct kunit *test)
 	admit_end(fix);
 }
 
-/* How many a port gets, if all are in use. */
+/* Number of connections admitted on a port until the first refusal */
 static unsigned int admit_count(struct admit_fixture *fix, unsigned int share)
 {
 	unsigned int n;
@@ -126,7 +124,7 @@ static void admit_share(struct kunit *test)
 	fix->cm.nconns = 0;
 	admit_limit = 100;
 	KUNIT_EXPECT_EQ(test, admit_count(fix, 6), 50u);
-	/* there is room when those that close are freed */
+	/* -EAGAIN: room is expected once closing connections are freed */
 	list_add(&fix->conn.list, &fix->cm.closing);
 	KUNIT_EXPECT_EQ(test, admit(fix, 6), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, admit(fix, 7), 0);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Tests of the times and states of groups.
- */
+/* Tests of deadlines and states of groups */
 #include "mcast/mcast.h"
 #include "ipoib_suites.h"
 
@@ -13,14 +11,14 @@ static void group_until(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, left > IPOIB_MCAST_AHEAD / 2);
 	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies), 0ul);
 	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies - HZ), 0ul);
-	/* time_after() takes these for times to come. */
+	/* time_after() takes these times for the future. */
 	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies - LONG_MAX - 2), 0ul);
 	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies + LONG_MAX / 2), 0ul);
 }
 
 static void group_states(struct kunit *test)
 {
-	/* To each state in the order of the enum. */
+	/* Transitions to each state in the order of the enum */
 	static const char * const legal[] = {
 		[IPOIB_MCAST_IDLE]	= "1100000",
 		[IPOIB_MCAST_JOINING]	= "1011011",

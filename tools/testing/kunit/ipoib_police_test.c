@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of ipoib_police.c: which frames take a token, and how many there are.
+ * Tests of ipoib_police.c: frames that take a token, and number of tokens
  */
 #include <linux/icmpv6.h>
 #include <linux/if_arp.h>
@@ -13,7 +13,7 @@
 #define OTHER	2
 #define GROUP	3
 
-/* The GID of a group begins with 0xff, each has its number at the end. */
+/* GID: first octet 0xff for a group, last octet @number */
 static void put_gid(u8 *gid, u8 number)
 {
 	gid[0] = number == GROUP ? 0xff : 0;
@@ -58,7 +58,7 @@ static struct sk_buff *arp_new(u8 from, u8 sender)
 	return skb;
 }
 
-/* @headers: octets of destination options in front of it; @fragment: a fragment header */
+/* @headers: octets of destination options before ICMPv6; @fragment: with a fragment header */
 static struct sk_buff *ns_new(u8 from, unsigned int headers, bool fragment)
 {
 	struct sk_buff *skb = frame_new(htons(ETH_P_IPV6), from);
@@ -86,7 +86,7 @@ static struct sk_buff *ns_new(u8 from, unsigned int headers, bool fragment)
 	return skb;
 }
 
-/* What a frame names; frees it. */
+/* IPOIB_NAMED_ value of a frame, -1 if the frame is not policed; frees the frame */
 static int named(struct sk_buff *skb)
 {
 	int what = skb && ipoib_police_is_for(skb) ? (int)ipoib_police_named(skb) : -1;
@@ -99,9 +99,9 @@ static void police_arp(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, named(arp_new(OWN, OWN)), IPOIB_NAMED_SENDER);
 	KUNIT_EXPECT_EQ(test, named(arp_new(OWN, OTHER)), IPOIB_NAMED_OTHER);
-	/* without a GRH it is not known where it came from */
+	/* Without a GRH the source is unknown. */
 	KUNIT_EXPECT_EQ(test, named(arp_new(0, OWN)), IPOIB_NAMED_OTHER);
-	/* also if it says that it came from there */
+	/* A named group takes precedence over the source. */
 	KUNIT_EXPECT_EQ(test, named(arp_new(OWN, GROUP)), IPOIB_NAMED_GROUP);
 	KUNIT_EXPECT_EQ(test, named(arp_new(GROUP, GROUP)), IPOIB_NAMED_GROUP);
 }
@@ -156,7 +156,7 @@ static void police_headers(struct kunit *test)
 	if (skb)
 		put_option(skb, 1, OWN);
 	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_SENDER);
-	/* the rest of the options is in another fragment */
+	/* The remaining options are in another fragment. */
 	KUNIT_EXPECT_EQ(test, named(ns_new(OWN, 0, true)), IPOIB_NAMED_GROUP);
 }
 
@@ -173,7 +173,7 @@ static void police_short(struct kunit *test)
 	if (skb)
 		skb_trim(skb, IPOIB_HARD_LEN + sizeof(struct arphdr) + IPOIB_LLADDR_LEN - 1);
 	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_SENDER);
-	/* an option of length 0, and one that is cut off */
+	/* An option of length 0, and a truncated option */
 	skb = ns_new(OWN, 0, false);
 	if (skb)
 		skb_put_zero(skb, 8);
@@ -186,7 +186,7 @@ static void police_short(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, named(skb), IPOIB_NAMED_SENDER);
 }
 
-/* Tokens that can be taken at one time */
+/* Number of tokens available at @now */
 static unsigned int take_all(unsigned long *next, unsigned long now)
 {
 	unsigned int n = 0;
@@ -203,12 +203,12 @@ static void police_bucket(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, take_all(&next, start), 64);
 	KUNIT_EXPECT_EQ(test, take_all(&next, start), 0);
-	/* a second later, which is after jiffies have wrapped */
+	/* One second later, after a wrap of jiffies */
 	KUNIT_EXPECT_EQ(test, take_all(&next, start + HZ + 1),
 			(HZ + 1) / (HZ / 16));
 	KUNIT_EXPECT_EQ(test, take_all(&next, start + 100 * HZ),
 			64);
-	/* not used for so long that it looks as if it were in the future */
+	/* Idle for so long that @next seems to be in the future */
 	KUNIT_EXPECT_EQ(test, take_all(&next, start + (1UL << (BITS_PER_LONG - 1))),
 			64);
 }

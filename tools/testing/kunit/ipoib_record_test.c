@@ -3,8 +3,8 @@
  * Tests of sa/record.c: MCMemberRecord and Notice on the wire, IBTA 15.2.5.17
  * and 13.4.8.2.
  *
- * What is expected is written down octet by octet, not made by the functions
- * under test.
+ * Expected values are written octet by octet, independent of the functions under
+ * test.
  */
 #include "ipoib_suites.h"
 #include "sa/record.c"
@@ -51,7 +51,7 @@ static void pack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&wire, record_octets, sizeof(wire)), 0);
 }
 
-/* A value with too many bits must not run into its neighbours. */
+/* Excess bits of a value must not spill into adjacent fields. */
 static void pack_range(struct kunit *test)
 {
 	struct ib_sa_mcmember_rec rec = {
@@ -74,7 +74,7 @@ static void unpack(struct kunit *test)
 	struct ib_sa_mcmember_rec rec;
 	u8 octets[52];
 
-	/* Life time, scope and proxy are not read, nor taken for another field. */
+	/* Life time, scope and proxy are ignored, and must not spill into other fields. */
 	memcpy(octets, record_octets, sizeof(octets));
 	octets[43] = 0xd2;
 	octets[48] |= 0x20;
@@ -93,7 +93,7 @@ static void unpack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rec.hop_limit, (u8)0x3f);
 }
 
-/* A table as the SA sends it: records of 52 octets, each 56 from the last. */
+/* A table of the SA: records of 52 octets at intervals of 56 */
 static void mgids(struct kunit *test)
 {
 	u8 table[3 * 56] = {};
@@ -103,7 +103,7 @@ static void mgids(struct kunit *test)
 		memset(table + i * 56, 0xa5, 56);
 		memset(table + i * 56, 0xf0 + i, 16);
 	}
-	/* The last one ends where the table does, or is cut off. */
+	/* The last record ends at the end of the table, or is truncated. */
 	KUNIT_EXPECT_EQ(test, ipoib_sa_record_mgids(table, 2 * 56 + 52, 56), 3u);
 	for (i = 0; i < 3 * 16; i++)
 		KUNIT_EXPECT_EQ(test, table[i], (u8)(0xf0 + i / 16));
@@ -112,13 +112,13 @@ static void mgids(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_sa_record_mgids(table, 0, 56), 0u);
 }
 
-/* Generic, of a class manager, trap 66; the MGID stands at octet 16. */
+/* Generic notice of a class manager, trap 66, MGID at octet 16 */
 static const u8 notice_octets[80] = {
 	0x84, 0x00, 0x00, 0x04, 0x00, 0x42, 0x00, 0x01, [16] = 0xff, 0x12,
 	0x40, 0x1b, 0x80, 0x01, [31] = 1,
 };
 
-/* What notice_octets is with one octet changed. */
+/* Is notice_octets, with a changed octet, accepted? */
 static bool sound_with(unsigned int octet, u8 value)
 {
 	struct ipoib_notice notice;
@@ -140,8 +140,8 @@ static void notice_sound(struct kunit *test)
 
 static void notice_unsound(struct kunit *test)
 {
-	KUNIT_EXPECT_FALSE(test, sound_with(0, 0x04));	/* a vendor's */
-	KUNIT_EXPECT_FALSE(test, sound_with(3, 0x01));	/* of a CA */
+	KUNIT_EXPECT_FALSE(test, sound_with(0, 0x04));	/* vendor-specific */
+	KUNIT_EXPECT_FALSE(test, sound_with(3, 0x01));	/* issued by a CA */
 	KUNIT_EXPECT_FALSE(test, sound_with(5, 65));	/* other traps */
 	KUNIT_EXPECT_FALSE(test, sound_with(5, 68));
 	KUNIT_EXPECT_FALSE(test, sound_with(4, 1));

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of ipoib_ring.c: ring arithmetic, small buffers, filling, completing
- * and flushing.
+ * Tests of ipoib_ring.c: ring arithmetic, copies, fill, completion and flush.
  *
- * The device is one without DMA: such a device's DMA addresses are kernel
- * addresses, so what the HCA would read can be compared with what was sent.
+ * The device has no DMA: its DMA addresses are kernel addresses, so the octets that an
+ * HCA would read can be compared with the frame.
  */
 #include "ipoib_suites.h"
 #include "ipoib_ring.c"
@@ -12,7 +11,7 @@
 #define RING_SIZE	8
 
 /**
- * struct ring_fixture - what a case starts with
+ * struct ring_fixture - fixture of a case
  * @ca: a device without DMA
  * @pd: protection domain, of which the ring reads two members
  * @ring: an empty ring of RING_SIZE slots
@@ -25,7 +24,7 @@ struct ring_fixture {
 	struct ib_sge sge[IPOIB_TX_SGE];
 };
 
-/* Where head and tail start: nowhere special, and before both kinds of wrap. */
+/* Initial head and tail: ordinary values, and values before the wraps of slots and of u32 */
 static const u32 ring_starts[] = { 0, 5, 0x7ffffffc, 0xfffffffc, 0xffffffff };
 
 static int ring_init(struct kunit *test)
@@ -65,7 +64,7 @@ static struct ipoib_ring *ring_at(struct kunit *test, u32 start)
 	return &fixture->ring;
 }
 
-/* A frame of @len octets that count up from @seed. */
+/* A frame of @len octets that count up from @seed */
 static struct sk_buff *ring_frame(unsigned int len, u8 seed)
 {
 	struct sk_buff *skb = alloc_skb(len, GFP_KERNEL | __GFP_NOFAIL);
@@ -76,7 +75,7 @@ static struct sk_buff *ring_frame(unsigned int len, u8 seed)
 	return skb;
 }
 
-/* The same in a linear part of @linear octets and @nfrags fragments of @each. */
+/* The same with a linear part of @linear octets and @nfrags fragments of @each */
 static struct sk_buff *ring_frame_frags(unsigned int linear,
 					unsigned int nfrags, unsigned int each)
 {
@@ -95,7 +94,7 @@ static struct sk_buff *ring_frame_frags(unsigned int linear,
 	return skb;
 }
 
-/* Does the list hold @len octets that count up from @seed? */
+/* Do the SGEs hold @len octets that count up from @seed? */
 static bool ring_sge_holds(const struct ib_sge *sge, int nsge,
 			   unsigned int len, u8 seed)
 {
@@ -132,7 +131,7 @@ static void used_and_room(struct kunit *test)
 	}
 }
 
-/* A fence is a head of the past: at most a ring's size before the tail. */
+/* A fence is an earlier head, at most the size of the ring before the tail. */
 static void passed(struct kunit *test)
 {
 	struct ipoib_ring *ring;
@@ -149,7 +148,7 @@ static void passed(struct kunit *test)
 			KUNIT_EXPECT_FALSE(test,
 					   ipoib_ring_passed(ring, ring->tail +
 							     fence));
-		/* One that nobody looked at for two billion frames. */
+		/* A fence that is two billion frames old */
 		KUNIT_EXPECT_TRUE(test, ipoib_ring_passed(ring, ring->tail -
 							  0x7fffffff));
 	}
@@ -172,7 +171,7 @@ static void bufs_check(struct kunit *test, unsigned int count,
 		KUNIT_EXPECT_EQ(test, offset_in_page(buf) & (size - 1), 0ul);
 		KUNIT_EXPECT_EQ(test, ipoib_bufs_dma(&bufs, i),
 				(u64)(uintptr_t)buf);
-		/* Fresh from the allocator: no other buffer lies here. */
+		/* Still zero from the allocator: buffers do not overlap. */
 		KUNIT_EXPECT_TRUE(test, !memchr_inv(buf, 0, size));
 		memset(buf, i % 0xff + 1, size);
 	}
@@ -192,7 +191,7 @@ static void bufs_geometry(struct kunit *test)
 	bufs_check(test, 3, PAGE_SHIFT);
 }
 
-/* A short frame is copied and its skb gone at once. */
+/* A short frame is copied, and its skb freed at once. */
 static void fill_copies(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -212,7 +211,7 @@ static void fill_copies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ring->head, 0xffffffffu);
 }
 
-/* A longer one belongs to the ring until it completes. */
+/* A longer frame belongs to the ring until its completion. */
 static void fill_maps(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -236,7 +235,7 @@ static void fill_maps(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* A frame whose linear part is empty has no SGE for it. */
+/* An empty linear part has no SGE. */
 static void fill_no_linear(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -249,7 +248,7 @@ static void fill_no_linear(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 2000, 0));
 }
 
-/* A QP that takes no more than the linear part: the frame is made linear. */
+/* A QP with a single SGE: the frame is linearized. */
 static void fill_linearizes(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -263,15 +262,15 @@ static void fill_linearizes(struct kunit *test)
 }
 
 /*
- * More fragments than the QP takes: they are copied into as few as it takes, none of them longer
- * than it has to be. A clone, as TCP keeps one, stays as it is.
+ * More fragments than the QP has SGEs: the fragments are copied into as many pieces as the QP
+ * allows, each of minimum length. A clone, as kept by TCP, is unchanged.
  */
 static void fill_gathers(struct kunit *test)
 {
 	static const struct {
 		unsigned int max_sge, linear, nfrags, each, pieces;
 	} rows[] = {
-		{ 3, 50, 2, 400, 3 },			/* as many as it takes */
+		{ 3, 50, 2, 400, 3 },			/* equal to the limit */
 		{ 3, 50, 3, 400, 2 },
 		{ 6, 50, 17, 3800, 1 + 4 },		/* four pages each */
 		{ 13, 50, 17, 3800, 1 + 8 },		/* two pages each */
@@ -302,7 +301,7 @@ static void fill_gathers(struct kunit *test)
 	}
 }
 
-/* Full to the last slot, emptied in parts, at each of the starts. */
+/* Fill to the last slot and complete in parts, for each initial head. */
 static void fill_complete_wrap(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -329,7 +328,7 @@ static void fill_complete_wrap(struct kunit *test)
 	}
 }
 
-/* Copies of frames in flight lie apart. */
+/* Copies of frames in flight do not overlap. */
 static void copies_apart(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -347,8 +346,7 @@ static void copies_apart(struct kunit *test)
 						       IPOIB_TX_COPY, 17 * i));
 }
 
-/* What was not posted is as if it had never been filled. */
-/* What an HCA makes up: the slot behind the last one, the one before the first, and others. */
+/* Invalid completions of an HCA: the slot after the last, the slot before the first, and others */
 static void complete_outside(struct kunit *test)
 {
 	static const int behind[] = { 0, 1, RING_SIZE, -3 };
@@ -370,6 +368,7 @@ static void complete_outside(struct kunit *test)
 	ring_at(test, 0);
 }
 
+/* A frame that was taken back leaves no trace in the ring. */
 static void take_back(struct kunit *test)
 {
 	struct ring_fixture *fixture = test->priv;
@@ -384,7 +383,7 @@ static void take_back(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, ring->slots[0].skb, NULL);
 	KUNIT_EXPECT_EQ(test, ring->slots[0].nmapped, 0u);
 	KUNIT_EXPECT_EQ(test, ring->head, 0u);
-	/* Of a copy the frame is gone. */
+	/* The frame of a copy was freed at the fill. */
 	KUNIT_EXPECT_PTR_EQ(test, ipoib_ring_take_back(ring), NULL);
 	KUNIT_EXPECT_EQ(test, ipoib_ring_used(ring), 0u);
 	kfree_skb(skb);

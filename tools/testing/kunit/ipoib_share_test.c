@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Tests of how groups, and credits of queries, are shared out.
- */
+/* Tests of limits of groups, and of credits for queries */
 #include <linux/slab.h>
 
 #include "mcast/mcast.h"
 #include "ipoib_suites.h"
-/* Compiled into this module, to have its functions. */
+/* Compiled into this module, as it exports no functions */
 #include "ipoib_limit.c"
 
 static void share_groups(struct kunit *test)
@@ -37,7 +35,7 @@ static void share_granted(struct ipoib_inflight *inflight)
 {
 }
 
-/* Ask for @n credits of a kind, and return how many of them are held. */
+/* Request @n credits of a kind. Return: number of granted credits */
 static unsigned int share_ask(struct ipoib_limit *limit, struct ipoib_inflight *credits,
 			      enum ipoib_inflight_kind kind, unsigned int n)
 {
@@ -51,7 +49,7 @@ static unsigned int share_ask(struct ipoib_limit *limit, struct ipoib_inflight *
 	return held;
 }
 
-/* Paths leave some credits to groups. */
+/* Paths leave reserved credits to groups. */
 static void share_credits(struct kunit *test)
 {
 	struct ipoib_inflight groups[IPOIB_QUERIES_KEPT + 1];
@@ -63,18 +61,18 @@ static void share_credits(struct kunit *test)
 			IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT);
 	KUNIT_EXPECT_EQ(test, share_ask(&limit, groups, IPOIB_INFLIGHT_GROUP, ARRAY_SIZE(groups)),
 			IPOIB_QUERIES_KEPT);
-	/* That of a path goes to the group that waits. */
+	/* The credit of a path goes to the waiting group. */
 	ipoib_inflight_put(&limit, &paths[0]);
 	KUNIT_EXPECT_TRUE(test, groups[IPOIB_QUERIES_KEPT].held);
 	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_MAX - 1].held);
-	/* That of a group goes to the path that has waited least. */
+	/* The credit of a group goes to the path that has waited least. */
 	ipoib_inflight_put(&limit, &groups[0]);
 	KUNIT_EXPECT_TRUE(test, paths[IPOIB_QUERIES_MAX - 1].held);
 	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_MAX - 2].held);
 	KUNIT_EXPECT_TRUE(test, ipoib_inflight_get(NULL, &paths[IPOIB_QUERIES_MAX - 2]));
 }
 
-/* Groups leave some credits to paths. */
+/* Groups leave reserved credits to paths. */
 static void share_paths(struct kunit *test)
 {
 	enum { most = IPOIB_QUERIES_MAX - IPOIB_QUERIES_KEPT };
@@ -90,13 +88,13 @@ static void share_paths(struct kunit *test)
 	ipoib_inflight_put(&limit, &groups[0]);
 	KUNIT_EXPECT_TRUE(test, groups[most].held);
 	KUNIT_EXPECT_FALSE(test, paths[IPOIB_QUERIES_KEPT].held);
-	/* That of a path is not for the group that waits. */
+	/* The credit of a path does not go to the waiting group. */
 	ipoib_inflight_put(&limit, &paths[0]);
 	KUNIT_EXPECT_FALSE(test, groups[most + 1].held);
 	KUNIT_EXPECT_TRUE(test, paths[IPOIB_QUERIES_KEPT].held);
 }
 
-/* Two hold credits of two, and three wait. */
+/* A limit of two: two requests hold credits, and three wait. */
 static void share_turns(struct kunit *test)
 {
 	struct ipoib_inflight credits[5];
@@ -104,15 +102,15 @@ static void share_turns(struct kunit *test)
 
 	ipoib_limit_init(&limit, 2 + IPOIB_QUERIES_KEPT);
 	KUNIT_EXPECT_EQ(test, share_ask(&limit, credits, IPOIB_INFLIGHT_GROUP, 5), 2u);
-	/* Once more changes nothing. */
+	/* A repeated request has no effect. */
 	KUNIT_EXPECT_TRUE(test, ipoib_inflight_get(&limit, &credits[1]));
 	KUNIT_EXPECT_FALSE(test, ipoib_inflight_get(&limit, &credits[2]));
-	/* It does not wait any more. */
+	/* A put of a waiting request ends its wait. */
 	ipoib_inflight_put(&limit, &credits[2]);
 	ipoib_inflight_put(&limit, &credits[0]);
 	KUNIT_EXPECT_FALSE(test, credits[0].held || credits[2].held || credits[4].held);
 	KUNIT_EXPECT_TRUE(test, credits[3].held);
-	/* Nor does it hold one. */
+	/* A second put has no effect. */
 	ipoib_inflight_put(&limit, &credits[0]);
 	KUNIT_EXPECT_FALSE(test, credits[4].held);
 	ipoib_inflight_put(&limit, &credits[1]);
@@ -122,9 +120,7 @@ static void share_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, limit.held[IPOIB_INFLIGHT_GROUP], 0u);
 }
 
-/*
- * Fill @n queues of @most one after the other. Return: the frames that there is room for after that
- */
+/* Fill @n queues of @most frames in turn. Return: room that is left */
 static int share_fill(unsigned int n, unsigned int most, int room)
 {
 	unsigned int len;
@@ -137,13 +133,15 @@ static int share_fill(unsigned int n, unsigned int most, int room)
 
 static void share_queues(struct kunit *test)
 {
-	/* One alone has all that it may have. */
+	/* A single queue gets its maximum. */
 	KUNIT_EXPECT_EQ(test, share_fill(1, 256, 4096), 4096 - 256);
 	KUNIT_EXPECT_EQ(test, share_fill(1, 32, 4096), 4096 - 32);
-	/* Twenty of 256 leave another one some fifty, a hundred of 32 all that it may have. */
+	/*
+	 * 20 queues of 256 leave room for 50 in another queue, 100 queues of 32 for a whole queue.
+	 */
 	KUNIT_EXPECT_TRUE(test, ipoib_neigh_fits(50, 256, share_fill(20, 256, 4096)));
 	KUNIT_EXPECT_TRUE(test, ipoib_neigh_fits(31, 32, share_fill(100, 32, 4096)));
-	/* Any number takes no more than there is. */
+	/* Any number of queues stays within the total. */
 	KUNIT_EXPECT_TRUE(test, share_fill(1000, 256, 4096) > 0);
 	KUNIT_EXPECT_FALSE(test, ipoib_neigh_fits(0, 256, -1));
 }

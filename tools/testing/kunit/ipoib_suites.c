@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Runs the suites when the module is loaded.
- */
+/* Module init: runs the suites. */
 #include <linux/module.h>
 
 #include "ipoib_suites.h"

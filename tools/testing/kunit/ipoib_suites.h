@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * The test suites of this module, and KUnit or what stands in for it.
- */
+/* Test suites of this module; KUnit, or the shim for kernels without it */
 #ifndef IPOIB_SUITES_H
 #define IPOIB_SUITES_H
 

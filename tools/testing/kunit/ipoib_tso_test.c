@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of ipoib_tso.c: what an HCA would read of each segment is compared, octet by
- * octet, with what skb_gso_segment() makes of the same frame.
+ * Tests of ipoib_tso.c: compare the octets of each segment that an HCA would read with the
+ * result of skb_gso_segment() for the same frame.
  *
- * The device is one without DMA, as in ipoib_ring_test.c.
+ * The device has no DMA, as in ipoib_ring_test.c.
  */
 #include <net/ip6_checksum.h>
 
@@ -14,13 +14,13 @@
 #define TSO_SEGS	32
 
 /**
- * struct tso_fixture - what a case starts with
+ * struct tso_fixture - fixture of a case
  * @ca: a device without DMA
  * @pd: protection domain, of which the ring reads two members
  * @ring: an empty ring of TSO_SLOTS slots
  * @wr: for ipoib_tso_fill()
  * @sge: lists of @wr
- * @octets: room for a segment
+ * @octets: buffer for a segment
  */
 struct tso_fixture {
 	struct ib_device ca;
@@ -32,16 +32,16 @@ struct tso_fixture {
 };
 
 /**
- * struct tso_shape - how a frame is made
+ * struct tso_shape - shape of a frame
  * @v6: IPv6, with @ip_options octets of Destination Options
- * @udp: UDP, not TCP
- * @ip_options: octets of them
- * @tcp_options: the same
+ * @udp: UDP in place of TCP
+ * @ip_options: octets of IP options
+ * @tcp_options: octets of TCP options
  * @fin: FIN and PSH are set
  * @cwr: CWR is set
- * @linear: octets of payload behind the headers
+ * @linear: octets of payload in the linear part
  * @nfrags: fragments
- * @frag: octets of each
+ * @frag: octets of a fragment
  * @mss: octets of payload of a segment
  */
 struct tso_shape {
@@ -73,7 +73,7 @@ static int tso_init(struct kunit *test)
 		kvfree(fixture);
 		return err;
 	}
-	/* Across the wrap of the slots and of their numbers. */
+	/* Before the wraps of slots and of u32 */
 	fixture->ring.head = (u32)-3;
 	fixture->ring.tail = (u32)-3;
 	for (i = 0; i < TSO_SEGS; i++)
@@ -191,7 +191,7 @@ static __sum16 *tso_check(const struct sk_buff *skb)
 	return (__sum16 *)(skb->head + skb->csum_start + skb->csum_offset);
 }
 
-/* The stack's work: lengths, the sum of the pseudo header, what GSO needs to know. */
+/* Work of the stack: lengths, sum of the pseudo header, GSO fields */
 static void tso_finish(struct sk_buff *skb, const struct tso_shape *shape)
 {
 	unsigned int len = skb->len - skb_transport_offset(skb);
@@ -247,7 +247,7 @@ static struct sk_buff *tso_frame(const struct tso_shape *shape)
 	return skb;
 }
 
-/* What an HCA would read. Return: octets, 0 if there are too many or the key is wrong. */
+/* Gather the octets of a segment. Return: length, 0 if it is too long or has a wrong lkey */
 static unsigned int tso_gather(struct tso_fixture *fixture, unsigned int i)
 {
 	const struct ib_sge *sge = fixture->sge[i];
@@ -265,7 +265,7 @@ static unsigned int tso_gather(struct tso_fixture *fixture, unsigned int i)
 	return len;
 }
 
-/* Fill the ring with a frame, which is consumed, and have the stack cut up a copy. */
+/* Fill the ring with a frame, which is consumed, and compare with the GSO of a copy. */
 static void tso_compare_frame(struct kunit *test, struct sk_buff *skb)
 {
 	struct tso_fixture *fixture = test->priv;
@@ -345,7 +345,7 @@ static void tso_options(struct kunit *test)
 	tso_compare_all(test, shapes, ARRAY_SIZE(shapes));
 }
 
-/* Pieces of odd length: sums of what is behind them are swapped. */
+/* Pieces of odd length: the sums of later pieces are byte-swapped. */
 static void tso_odd_pieces(struct kunit *test)
 {
 	static const struct tso_shape shapes[] = {
@@ -402,7 +402,7 @@ static void tso_udp(struct kunit *test)
 	tso_compare_all(test, shapes, ARRAY_SIZE(shapes));
 }
 
-/* A checksum of 0 would be none. */
+/* UDP checksum 0 means no checksum: send 0xffff. */
 static void tso_udp_zero(struct kunit *test)
 {
 	struct tso_shape shape = { .udp = true, .linear = 2000, .mss = 1000 };
@@ -427,7 +427,7 @@ static void tso_udp_zero(struct kunit *test)
 	ipoib_ring_flush(&fixture->ring);
 }
 
-/* The last slot owns the frame, and takes it along. */
+/* The last slot owns the frame, and frees it. */
 static void tso_owner(struct kunit *test)
 {
 	struct tso_shape shape = { .linear = 3500, .mss = 1000 };
@@ -449,7 +449,7 @@ static void tso_owner(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* As many SGEs as there are, and not one more; what fails leaves nothing behind. */
+/* As many SGEs as the QP has, then one more: the failure changes nothing. */
 static void tso_few_sge(struct kunit *test)
 {
 	struct tso_shape shape = { .nfrags = 8, .frag = 1000, .mss = 1000 };
@@ -474,7 +474,7 @@ static void tso_few_sge(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* Would the driver take it, with room for @max_segs? The frame has its address, too. */
+/* ipoib_tso_takes() of a frame with its link-layer address, for at most @max_segs segments */
 static bool tso_taken(struct kunit *test, struct sk_buff *skb,
 		      unsigned int max_segs)
 {
@@ -505,7 +505,7 @@ static void tso_takes(struct kunit *test)
 	skb->network_header -= IPOIB_HARD_LEN - ETH_HLEN;
 	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, 8));
 	skb->network_header += IPOIB_HARD_LEN - ETH_HLEN;
-	/* One fragment between the first and the last piece of a segment */
+	/* A single fragment between the first and the last piece of a segment */
 	fixture->ring.max_sge = IPOIB_TSO_SGE_MIN;
 	KUNIT_EXPECT_TRUE(test, tso_taken(test, skb, 8));
 	skb_shinfo(skb)->gso_size = 1001;
@@ -515,7 +515,7 @@ static void tso_takes(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* Headers that the copy buffer has no room for */
+/* Headers that exceed the copy buffer */
 static void tso_long_headers(struct kunit *test)
 {
 	struct tso_shape shape = { .v6 = true, .ip_options = 192, .linear = 3000,

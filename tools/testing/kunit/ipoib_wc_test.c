@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of ipoib_wc.h: what is read from the receive completions of each provider.
+ * Tests of ipoib_wc.h: evaluation of the receive completions of each provider.
  *
- * The rows are what poll_cq of the provider writes for a datagram on a QP that is not
- * QP 1, as of Linux 6.12. Fields that it leaves alone have poison in them, and so have
- * the 40 octets where no header is.
+ * The rows are results of poll_cq of the provider for a datagram on a QP other than QP 1, as
+ * of Linux 6.12. Fields that the provider does not write contain poison, and so do the unused
+ * octets of the 40 octets of headers.
  */
 #include <net/ip.h>
 
@@ -43,30 +43,30 @@ static const union ib_gid group_mgid = {
 
 static const union ib_gid no_gid;
 
-/* The one IPv4 group, 239.255.67.145. */
+/* The only IPv4 group, 239.255.67.145 */
 static const union ib_gid ipv4_group = {
 	.raw = { [10] = 0xff, 0xff, 239, 255, 67, 145 },
 };
 
 enum frame {
-	FROM_OTHER	= 0,		/* to us, its QPN differs from ours */
-	SAME_QPN	= 1 << 0,	/* its sender has the same QPN as we */
-	LOOPED		= 1 << 1,	/* its sender is us */
+	FROM_OTHER	= 0,		/* to this port, from a different QPN */
+	SAME_QPN	= 1 << 0,	/* from another port with the own QPN */
+	LOOPED		= 1 << 1,	/* from this QP */
 	TO_GROUP	= 1 << 2,
 	TO_ALL		= 1 << 3,
-	IPV4		= 1 << 4,	/* it has an IPv4 header */
-	GRH		= 1 << 5,	/* it has a GRH or an IPv6 header */
+	IPV4		= 1 << 4,	/* with an IPv4 header */
+	GRH		= 1 << 5,	/* with a GRH or an IPv6 header */
 };
 
 /**
- * struct wc_row - a completion and what is to be read from it
- * @frame: what the frame was, of enum frame
+ * struct wc_row - a completion and its expected evaluation
+ * @frame: enum frame bits of the frame
  * @flags: wc_flags
- * @vlan_id: if the provider writes it, else poison
- * @net_type: likewise
- * @slid: likewise
- * @net: expected
- * @vid: expected
+ * @vlan_id: value of the provider, or poison
+ * @net_type: value of the provider, or poison
+ * @slid: value of the provider, or poison
+ * @net: expected type of the network header
+ * @vid: expected VLAN
  */
 struct wc_row {
 	u32 frame;
@@ -95,7 +95,7 @@ static const union ib_gid *row_dgid(const struct wc_row *row)
 	return row->frame & IPV4 ? &own_ipv4 : &own_gid;
 }
 
-/* An IPv4 link has one group, and what comes by it is for all. */
+/* An IPv4 link has a single group, which is for all hosts: broadcast. */
 static u8 row_pkt_type(const struct wc_row *row)
 {
 	if (row->net == IPOIB_WC_NET_NONE ||
@@ -179,7 +179,7 @@ static void check_rows(struct kunit *test, bool roce,
 		check_row(test, roce, &rows[i]);
 }
 
-/* mlx4_ib_poll_one(): on InfiniBand vlan_id is set, the flag is not. */
+/* mlx4_ib_poll_one(): on InfiniBand vlan_id is set, IB_WC_WITH_VLAN is not. */
 static void wc_mlx4_ib(struct kunit *test)
 {
 	static const struct wc_row rows[] = {
@@ -197,7 +197,7 @@ static void wc_mlx4_ib(struct kunit *test)
 	check_rows(test, false, rows, ARRAY_SIZE(rows));
 }
 
-/* On Ethernet the flag is always set, and VLAN 0xffff stands for none. */
+/* On Ethernet IB_WC_WITH_VLAN is always set, and VLAN 0xffff stands for none. */
 static void wc_mlx4_roce_untagged(struct kunit *test)
 {
 	const u32 flags = IB_WC_GRH | IB_WC_WITH_VLAN | IB_WC_WITH_SMAC;
@@ -208,7 +208,7 @@ static void wc_mlx4_roce_untagged(struct kunit *test)
 		  IPOIB_WC_NET_GRH, 0 },
 		{ LOOPED | GRH | TO_GROUP, flags, 0xffff, POISON, 0,
 		  IPOIB_WC_NET_GRH, 0 },
-		/* A tag of priority only */
+		/* A priority tag */
 		{ FROM_OTHER | GRH, flags, 0, POISON, 0, IPOIB_WC_NET_GRH, 0 },
 	};
 
@@ -228,7 +228,7 @@ static void wc_mlx4_roce_tagged(struct kunit *test)
 	check_rows(test, true, rows, ARRAY_SIZE(rows));
 }
 
-/* The type of the network header is never told. */
+/* The type of the network header is never set. */
 static void wc_mlx4_roce_ipv4(struct kunit *test)
 {
 	const u32 flags = IB_WC_GRH | IB_WC_WITH_VLAN | IB_WC_WITH_SMAC;
@@ -244,7 +244,7 @@ static void wc_mlx4_roce_ipv4(struct kunit *test)
 	check_rows(test, true, rows, ARRAY_SIZE(rows));
 }
 
-/* handle_responder(): the VLAN only of tagged frames, the type always on Ethernet */
+/* handle_responder(): VLAN of tagged frames only; network header type always on Ethernet */
 static void wc_mlx5_ib(struct kunit *test)
 {
 	static const struct wc_row rows[] = {
@@ -281,7 +281,7 @@ static void wc_mlx5_roce(struct kunit *test)
 	check_rows(test, true, rows, ARRAY_SIZE(rows));
 }
 
-/* irdma_process_cqe(): all flags, the VLAN if it is not 0 */
+/* irdma_process_cqe(): all flags; VLAN if it is not 0 */
 static void wc_irdma(struct kunit *test)
 {
 	const u32 flags = IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE |
@@ -298,7 +298,7 @@ static void wc_irdma(struct kunit *test)
 	check_rows(test, true, rows, ARRAY_SIZE(rows));
 }
 
-/* bnxt_re_process_res_ud_wc(): no flag at all, the rest is zero */
+/* bnxt_re_process_res_ud_wc(): no flags, all other fields are zero */
 static void wc_bnxt_re(struct kunit *test)
 {
 	static const struct wc_row rows[] = {
@@ -307,14 +307,14 @@ static void wc_bnxt_re(struct kunit *test)
 		{ SAME_QPN | IPV4, 0, 0, 0, 0, IPOIB_WC_NET_IPV4, 0 },
 		{ LOOPED | GRH | TO_GROUP, 0, 0, 0, 0, IPOIB_WC_NET_GRH, 0 },
 		{ LOOPED | IPV4 | TO_GROUP, 0, 0, 0, 0, IPOIB_WC_NET_IPV4, 0 },
-		/* Were there no header, nobody could say that it is our own. */
+		/* Without a header an own frame is not recognizable. */
 		{ SAME_QPN, 0, 0, 0, 0, IPOIB_WC_NET_NONE, 0 },
 	};
 
 	check_rows(test, true, rows, ARRAY_SIZE(rows));
 }
 
-/* do_complete() of rxe_resp.c: all flags, the VLAN by the net_device */
+/* do_complete() of rxe_resp.c: all flags; VLAN of the net_device */
 static void wc_rxe(struct kunit *test)
 {
 	const u32 flags = IB_WC_GRH | IB_WC_WITH_NETWORK_HDR_TYPE;
@@ -334,7 +334,7 @@ static void wc_rxe(struct kunit *test)
 	check_rows(test, true, rows, ARRAY_SIZE(rows));
 }
 
-/* hfi1_ud_rcv(), and softib, which is made on the same library */
+/* hfi1_ud_rcv(), and softib, which uses the same library */
 static void wc_rdmavt(struct kunit *test)
 {
 	static const struct wc_row rows[] = {
@@ -350,7 +350,7 @@ static void wc_rdmavt(struct kunit *test)
 	check_rows(test, false, rows, ARRAY_SIZE(rows));
 }
 
-/* The LID of the port changes a moment before we hear of it. */
+/* The LID of the port changes shortly before the event of the change. */
 static void wc_own_by_gid(struct kunit *test)
 {
 	static const struct wc_row rows[] = {
@@ -363,7 +363,7 @@ static void wc_own_by_gid(struct kunit *test)
 	check_rows(test, false, rows, ARRAY_SIZE(rows));
 }
 
-/* Octets that are no header of any version are no source. */
+/* Octets without a valid header of any version give no source. */
 static void wc_no_header(struct kunit *test)
 {
 	struct wc_row row = { FROM_OTHER, 0, 0, 0, 0, IPOIB_WC_NET_NONE, 0 };

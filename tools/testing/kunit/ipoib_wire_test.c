@@ -2,8 +2,8 @@
 /*
  * Tests of ipoib_wire.h: link-layer address, encapsulation header, MGIDs, MTU.
  *
- * What is expected is written down octet by octet as the RFC has it, not made
- * by the functions under test.
+ * Expected values are written octet by octet from the RFC, independent of the
+ * functions under test.
  */
 #include "ipoib_suites.h"
 #include "ipoib_wire.h"
@@ -28,7 +28,7 @@ static void lladdr_octets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&addr, expected, sizeof(expected)), 0);
 }
 
-/* A QPN has 24 bits; more must not run into the flags. */
+/* A QPN has 24 bits; excess bits must not spill into the flags. */
 static void lladdr_qpn_range(struct kunit *test)
 {
 	struct ipoib_lladdr addr;
@@ -42,7 +42,7 @@ static void lladdr_qpn_range(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_lladdr_qpn(&addr), 0xffffffu);
 }
 
-/* Whatever the peer's flags say, the QPN is the QPN. */
+/* The QPN does not depend on the flags of the peer. */
 static void lladdr_flags_ignored(struct kunit *test)
 {
 	struct ipoib_lladdr addr;
@@ -62,7 +62,7 @@ static void lladdr_multicast(struct kunit *test)
 
 	ipoib_lladdr_set(&addr, 0, 0x123456, &port_gid);
 	KUNIT_EXPECT_FALSE(test, ipoib_lladdr_is_mcast(&addr));
-	/* Not the QPN tells, but the GID. */
+	/* The GID decides, not the QPN. */
 	ipoib_lladdr_set(&addr, 0, IPOIB_MCAST_QPN, &port_gid);
 	KUNIT_EXPECT_FALSE(test, ipoib_lladdr_is_mcast(&addr));
 	ipoib_mgid_broadcast(&mgid, IPOIB_SCOPE_LINK_LOCAL, 0xffff);
@@ -70,7 +70,7 @@ static void lladdr_multicast(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, ipoib_lladdr_is_mcast(&addr));
 }
 
-/* RFC 4391 section 6: type, then the reserved field; 20 octets of ours before. */
+/* RFC 4391 section 6: type, then the reserved field; 20 private octets before them */
 static void header_layout(struct kunit *test)
 {
 	struct ipoib_encap encap = {
@@ -97,7 +97,7 @@ static void mgid_broadcast(struct kunit *test)
 	memset(&gid, 0xa5, sizeof(gid));
 	ipoib_mgid_broadcast(&gid, 2, 0x8001);
 	KUNIT_EXPECT_EQ(test, memcmp(&gid, expected, sizeof(gid)), 0);
-	/* A limited member's key is made a full member's. */
+	/* The P_Key of a limited member is replaced by the key of a full member. */
 	ipoib_mgid_broadcast(&gid, 2, 0x0001);
 	KUNIT_EXPECT_EQ(test, memcmp(&gid, expected, sizeof(gid)), 0);
 }
@@ -111,7 +111,7 @@ static void mgid_scope(struct kunit *test)
 		ipoib_mgid_broadcast(&gid, scope, 0xffff);
 		KUNIT_EXPECT_EQ(test, gid.raw[1], (u8)(0x10 + scope));
 	}
-	/* Four bits; the transient flag stays alone. */
+	/* Four bits; of the flags only the transient flag is set. */
 	ipoib_mgid_broadcast(&gid, 0xe5, 0xffff);
 	KUNIT_EXPECT_EQ(test, gid.raw[1], (u8)0x15);
 }
@@ -144,7 +144,7 @@ static void mgid_on_link(struct kunit *test)
 							   &broadcast));
 }
 
-/* What must not be taken for a group of the link: octet, and its value. */
+/* Changes that make a group of the link foreign: octet, and its value */
 static const struct {
 	u8 octet;
 	u8 value;
@@ -154,13 +154,13 @@ static const struct {
 	{ 1, 0x11 },	/* other scopes (U8) */
 	{ 1, 0x15 },
 	{ 1, 0x1e },
-	{ 1, 0x32 },	/* a flag that nobody has defined */
+	{ 1, 0x32 },	/* an undefined flag */
 	{ 2, 0x41 },	/* other signatures (U5) */
 	{ 2, 0x20 },
 	{ 2, 0x00 },
 	{ 3, 0x1a },
 	{ 3, 0x00 },
-	{ 4, 0x00 },	/* the limited member's key */
+	{ 4, 0x00 },	/* P_Key of a limited member */
 	{ 5, 0x02 },	/* other partitions */
 	{ 5, 0x00 },
 	{ 4, 0xff },
@@ -200,7 +200,7 @@ static void mgid_other_link(struct kunit *test)
 	}
 }
 
-/* RFC 4391 section 7: four octets of the IB MTU are the encapsulation header. */
+/* RFC 4391 section 7: IB MTU minus four octets of encapsulation header */
 static void mtu_from_ib(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_256), 252);
@@ -208,7 +208,7 @@ static void mtu_from_ib(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_1024), 1020);
 	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_2048), 2044);
 	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(IB_MTU_4096), 4092);
-	/* What is no IB MTU must fall below every limit. */
+	/* Invalid IB MTUs must be below every limit. */
 	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(0), 0);
 	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(OPA_MTU_8192), 8188);
 	KUNIT_EXPECT_EQ(test, ipoib_mtu_from_ib(OPA_MTU_10240), 10236);
@@ -216,7 +216,7 @@ static void mtu_from_ib(struct kunit *test)
 	KUNIT_EXPECT_LT(test, ipoib_mtu_from_ib(63), 0);
 }
 
-/* Pairs of addresses, the smaller one first; flags do not count (C18). */
+/* Pairs of addresses in ascending order; flags do not count (C18). */
 static void lladdr_order(struct kunit *test)
 {
 	static const struct {
@@ -271,7 +271,7 @@ static void service_id(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_service_first(sid), 0x10);
 }
 
-/* A port with LMC 2 has four LIDs, the first of them divisible by four. */
+/* A port with LMC 2 has four LIDs; the first is divisible by four. */
 static void lid_same_port(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, ipoib_lid_is_same_port(0x14, 0x14, 0));

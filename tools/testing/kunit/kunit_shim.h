@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The little of KUnit that our suites need, for kernels built without it.
+ * The part of KUnit that the suites need, for kernels built without KUnit.
  *
- * Names and meaning are those of <kunit/test.h>: a suite has cases, a case makes
- * expectations and goes on if one does not hold. Loading the module runs all
- * suites and writes KTAP to the kernel log, in KUnit's form. Loading succeeds
- * whatever the result; the log tells.
+ * Names and semantics as in <kunit/test.h>: a suite has cases; a case makes
+ * expectations, and continues after a failed expectation. Loading the module runs
+ * all suites and writes KTAP to the kernel log, in KUnit's form. The result of
+ * loading does not depend on the results of the tests.
  */
 #ifndef IPOIB_KUNIT_SHIM_H
 #define IPOIB_KUNIT_SHIM_H
@@ -16,10 +16,10 @@
 #include <linux/types.h>
 
 /**
- * struct kunit - a case that runs
- * @priv: for the suite
- * @name: of the case
- * @failed: an expectation did not hold
+ * struct kunit - a running case
+ * @priv: private data of the suite
+ * @name: name of the case
+ * @failed: an expectation has failed
  */
 struct kunit {
 	void *priv;
@@ -29,8 +29,8 @@ struct kunit {
 
 /**
  * struct kunit_case - a case
- * @run_case: makes the expectations
- * @name: its name
+ * @run_case: function with the expectations
+ * @name: name of the case
  */
 struct kunit_case {
 	void (*run_case)(struct kunit *test);
@@ -38,11 +38,11 @@ struct kunit_case {
 };
 
 /**
- * struct kunit_suite - cases that belong together
- * @name: of the suite
- * @init: called before each case; a case fails if this does
+ * struct kunit_suite - a suite of cases
+ * @name: name of the suite
+ * @init: called before each case; the case fails if it fails
  * @exit: called after each case
- * @test_cases: ended by an empty one
+ * @test_cases: array that ends with an empty case
  */
 struct kunit_suite {
 	const char name[256];
@@ -149,7 +149,7 @@ static inline void kunit_shim_run_suites(struct kunit_suite *const *suites,
 			suites[i]->name);
 }
 
-/* KUnit has the suites in a section and hooks in the module loader. */
+/* KUnit itself finds suites in a section, by hooks in the module loader. */
 #define kunit_test_suites(...)						\
 	static struct kunit_suite *const kunit_shim_suites[] = {	\
 		__VA_ARGS__						\
