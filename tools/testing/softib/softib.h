@@ -1059,6 +1059,8 @@ u32 softib_fault_length(const struct rvt_qp *qp, u32 *knob, u32 len);
 /* softib_resp.c */
 void softib_resp_half(struct softib_dev *dev, u16 lid);
 void softib_resp_end_halves(struct softib_dev *dev, u16 lid);
+
+/* softib_fault.c: frames, init and exit */
 bool softib_fault_frame(struct softib_port *port, struct softib_frame *frame);
 void softib_fault_update(struct softib_node *node);
 void softib_fault_init(void);
