@@ -45,7 +45,7 @@
  *   lock of the sender is held while a frame travels. A receiver takes its own
  *   r_lock (interrupts off) and, inside it, at most its CQ and RQ locks. So two
  *   QPs may send to each other, and a QP to itself.
- * - rdmavt's order is r_lock, s_hlock, s_lock. Never take r_lock with s_lock
+ * - The lock order of rdmavt is r_lock, s_hlock, s_lock. Never take r_lock with s_lock
  *   held.
  * - softib_port_tx() holds rcu_read_lock() until the last copy is delivered.
  *   This keeps the receiving QP (unhashed, then synchronize_rcu() in rdmavt)
@@ -71,7 +71,7 @@
 #define SOFTIB_NO_PORT		0xff	/* LFT entry: not routed */
 #define SOFTIB_VL_CAP		4	/* VLCap code of VL0 to VL7 */
 
-/* Scatter-gather entries of a work request. */
+/* Maximum SGEs of a work request */
 #define SOFTIB_MAX_SGE		32
 #define SOFTIB_MAX_MCAST_GRP	16384	/* per HCA, by default */
 #define SOFTIB_SEND_BATCH	64	/* messages per turn of a send engine */

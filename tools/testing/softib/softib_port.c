@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Ports of HCAs: set-up, attributes, events, counters.
- */
+/* Ports of HCAs: set-up, attributes, events, counters */
 #include "softib.h"
 
 #define SOFTIB_PORT_CAPS \
