@@ -119,7 +119,7 @@ record()
 # leads_to LID: a connection of node 1 to node 2, one that is not $OLD
 leads_to()
 {
-	conns 1 2 | grep established | grep -v "$OLD" | grep -q "dlid=$1$"
+	conns 1 2 | grep established | grep -v "$OLD" | grep -q "dlid=$1 "
 }
 
 lmc()
