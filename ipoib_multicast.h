@@ -92,7 +92,7 @@ enum ipoib_mcast_state {
  * @work: on the ordered &ipoib_dev.wq; alone changes @state, joins, leaves and frees
  * @state: under mcast.lock
  * @users: IPOIB_USER_ bits, under mcast.lock; without users the group is left
- * @parked: the group was missing, so frames for routers do not wait; under mcast.lock
+ * @was_absent: the group was missing, so frames for routers do not wait; under mcast.lock
  * @named: users whose lists, or reports, had the group since the last sweep of the list; under
  *	mcast.lock
  * @events: IPOIB_MCAST_EV_ bits, set and consumed under mcast.lock
@@ -133,7 +133,7 @@ struct ipoib_mcast {
 	struct delayed_work work;
 	enum ipoib_mcast_state state;
 	u8 users;
-	bool parked;
+	bool was_absent;
 	u8 named;
 	u8 events;
 	int status;

@@ -367,8 +367,8 @@ void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state sta
 	spin_lock_bh(&priv->mcast.lock);
 	if (ipoib_mcast_group_is_busy(state) && !ipoib_mcast_group_is_busy(mcast->state))
 		mcast->asked_at = jiffies;
-	if (state == IPOIB_MCAST_MEMBER || state == IPOIB_MCAST_ABSENT)
-		mcast->parked = state == IPOIB_MCAST_ABSENT;
+	if (!ipoib_mcast_group_is_busy(state))
+		mcast->was_absent = state == IPOIB_MCAST_ABSENT;
 	mcast->state = state;
 	events = mcast->events & ~IPOIB_MCAST_EV_ANSWER;
 	if (state == IPOIB_MCAST_CHECKING || state == IPOIB_MCAST_JOINING)

@@ -115,7 +115,7 @@ static bool ipoib_mcast_send_is_nd(const union ib_gid *mgid)
 	       !memcmp(parts->group, nodes, sizeof(nodes));
 }
 
-static bool ipoib_mcast_send_park(struct ipoib_mcast *mcast, struct sk_buff *skb)
+static bool ipoib_mcast_send_enqueue(struct ipoib_mcast *mcast, struct sk_buff *skb)
 {
 	struct ipoib_groups *groups = &mcast->priv->mcast;
 
@@ -162,7 +162,7 @@ static enum ipoib_stat ipoib_mcast_send_decide(struct ipoib_mcast *mcast,
 	absent = ipoib_mcast_send_is_absent(mcast);
 	if (!READ_ONCE(mcast->settled))
 		return IPOIB_TX_TO_BROADCAST;
-	if ((absent || mcast->parked) && ipoib_mcast_send_is_for_routers(skb)) {
+	if ((absent || mcast->was_absent) && ipoib_mcast_send_is_for_routers(skb)) {
 		*ah = ipoib_mcast_send_routers_ah(mcast->priv, mcast->mgid);
 		return *ah ? IPOIB_TX_TO_ROUTERS : IPOIB_TX_TO_BROADCAST;
 	}
@@ -220,7 +220,7 @@ static void ipoib_mcast_xmit_slow(struct ipoib_txq *txq, struct sk_buff *skb)
 	/* The table is full: broadcast Neighbour Solicitations only. */
 	else if (what == IPOIB_TX_GROUP_CAP && ipoib_mcast_send_is_nd(&mgid))
 		what = IPOIB_TX_TO_BROADCAST;
-	if (what == IPOIB_TX_QUEUE_FULL && ipoib_mcast_send_park(mcast, skb)) {
+	if (what == IPOIB_TX_QUEUE_FULL && ipoib_mcast_send_enqueue(mcast, skb)) {
 		spin_unlock(&priv->mcast.lock);
 		return;
 	}
