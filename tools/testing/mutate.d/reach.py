@@ -4,7 +4,7 @@
 It is a JSON file in the cache:
 
 	commit, date
-	tests	name: {seconds, bad: results that are bad}
+	tests	TEST or TEST@CASE...: {seconds, bad: results that are bad}
 	files	name: {sha, lines: {line: [function, [test, ...]]}}
 
 Lines are those with the begin of a basic block. Those of init and exit code are reached by all

@@ -19,6 +19,8 @@
 #
 # IPOIB_FAIL=PATTERN makes those cases fail, and leave nodes without a driver: to show
 # that others do not mind. IPOIB_FIRST_FAIL=1 ends the file at the first check that fails.
+# IPOIB_CASE_END=COMMAND runs the command with the name of each case that has ended, and before
+# the first case with "setup".
 #
 # With IPOIB_DRIVER=stock a case listed in stock-known-failures is expected to
 # fail: it is XFAIL, and a pass of one listed as "always" is XPASS, a failure. One
@@ -461,6 +463,12 @@ ktap_case()
 	ktap_judge "$name" "$name [$ids] $claim"
 }
 
+# ktap_ended CASE
+ktap_ended()
+{
+	[ -z "${IPOIB_CASE_END:-}" ] || "$IPOIB_CASE_END" "$1"
+}
+
 ktap_totals()
 {
 	echo "# Totals: pass:$KTAP_PASS fail:$KTAP_FAIL xfail:$KTAP_XFAIL" \
@@ -488,8 +496,10 @@ ktap_main()
 	if [ $skips -lt ${#cases[@]} ] && declare -F setup > /dev/null; then
 		setup
 	fi
+	ktap_ended setup
 	for entry in "${cases[@]}"; do
 		ktap_case "$entry"
+		ktap_ended "${entry%% *}"
 	done
 	ktap_totals
 	if [ $((KTAP_FAIL + KTAP_XPASS)) -gt 0 ] || [ ${#cases[@]} -eq 0 ]; then
