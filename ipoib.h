@@ -130,22 +130,17 @@
  * &ipoib_cm.wq (unbound): works of connections. None needs RTNL, so ipoib_cm_exit() and
  *	ipoib_cm_abort_wait() may wait for them with RTNL held.
  * &ipoib_cm.rx_work (system_unbound_wq): SRQ and CQs. Does not wait behind the works of
- * connections,
- *	and needs no RTNL, either.
+ *	connections, and needs no RTNL, either.
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): address of the SA, subscription
- * to
- *	its reports.
+ *	to its reports.
  * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before the
- * destruction
- *	of the CQ, under RTNL or &ipoib_cm.mutex, neither of which it takes.
+ *	destruction of the CQ, under RTNL or &ipoib_cm.mutex, neither of which it takes.
  * &ipoib_ctl.work (system_unbound_wq): all that needs RTNL. Stopped after the unregistration of the
  *	interface, without RTNL.
  * &ipoib_pmtu.work (system_unbound_wq): ICMP errors for packets that are too long; may be waited
- * for
- *	with RTNL held.
+ *	for with RTNL held.
  * &ipoib_roce.group_work (system_unbound_wq): memberships of Ethernet ports, which need RTNL.
- * Waited
- *	for without RTNL only.
+ *	Waited for without RTNL only.
  * workqueue of path queries (roce/roce.c): may be waited for with RTNL held.
  */
 
