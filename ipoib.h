@@ -115,13 +115,13 @@
  *	without RTNL, after the last user of its net_device. Until then it counts in
  *	&ipoib_hca.users, for which the removal of the HCA waits, or as a child in &ipoib_dev.queries
  *	of its parent, and on RoCE it holds the net_device of the Ethernet port.
- * path queries, questions about groups, memberships of a replaced P_Key
+ * path queries, questions about groups
  *	Counted in &ipoib_dev.queries: the interface is freed after the last answer. Joins need no
  *	count: once a handle is released, its callback does not run any more.
  *
  * Works:
  *
- * &ipoib_dev.wq (ordered): works of groups, listeners, end of memberships of a replaced P_Key.
+ * &ipoib_dev.wq (ordered): works of groups, and of the list of listeners.
  *	Flushed with RTNL held when groups stop; destroyed after the last answer.
  * &ipoib_neighs.wq (unbound): works of neighbours, and ageing. They send or drop frames that waited
  *	for a path, and frames of closed connections, so first contacts do not wait behind groups.
