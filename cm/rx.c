@@ -271,12 +271,11 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 	return likely(!err) ? n : bad - rx->wr;
 }
 
-/* Post a chain of missing receives. Returns how many. */
-static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
+/* Post up to @n receives, a chain at most. Returns how many. */
+static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
+					     unsigned int n)
 {
-	unsigned int n = min_t(unsigned int, ipoib_cm_bufs_missing(cm, bufs), IPOIB_CM_BATCH);
-
-	n = ipoib_cm_bufs_fill(cm, bufs, n);
+	n = ipoib_cm_bufs_fill(cm, bufs, min_t(unsigned int, n, IPOIB_CM_BATCH));
 	n = ipoib_cm_rx_post(cm, bufs, bufs->free + bufs->nfree - n, n);
 	/* The chain was the top of the stack. */
 	WRITE_ONCE(bufs->nfree, bufs->nfree - n);
@@ -286,9 +285,10 @@ static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_c
 static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *bufs)
 {
 	struct ipoib_cm *cm = rxq->cm;
+	unsigned int n;
 
-	while (ipoib_cm_bufs_missing(cm, bufs)) {
-		if (likely(ipoib_cm_rx_post_missing(cm, bufs)))
+	while ((n = ipoib_cm_bufs_missing(cm, bufs))) {
+		if (likely(ipoib_cm_rx_post_missing(cm, bufs, n)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		/* Unfinished messages may hold all receives, and then no completion leads here. */
@@ -507,11 +507,11 @@ static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 		n = ib_poll_cq(rxq->cq, want, rxq->wc);
 		for (i = 0; i < n; i++)
 			ipoib_cm_rx_complete(cm, &rxq->wc[i], &tally);
-		ipoib_cm_srq_refill(rxq, IPOIB_CM_BATCH);
 		if (n > 0)
 			done += n;
 		if (n < want)
 			break;
+		ipoib_cm_srq_refill(rxq, IPOIB_CM_BATCH);
 	}
 	rxq->since += done;
 	ipoib_cm_rx_widen(cm->rx, rxq->since);
@@ -753,7 +753,8 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	/* Hundreds of pages, so with breaks, and not in the handler, which posts the rest. */
 	do {
 		spin_lock_bh(&rx->lock);
-		n = ipoib_cm_rx_post_missing(cm, &rx->bufs);
+		n = ipoib_cm_rx_post_missing(cm, &rx->bufs,
+					     ipoib_cm_bufs_missing(cm, &rx->bufs));
 		spin_unlock_bh(&rx->lock);
 		cond_resched();
 	} while (n);
