@@ -18,15 +18,15 @@
 CASES=(
 	"works B40 the bond is reached over IPv4 and IPv6"
 	"groups B40,U54 a group that is joined on the bond is joined by the interface in use"
-	"over:datagram B40 when its link goes the bond goes over to the other one, and peers follow"
-	"back:datagram B40 and back again"
-	"silent:datagram B40 peers find it soon even if it cannot tell them"
-	"over:connected B40 in connected mode, too"
-	"back:connected B40 and back"
-	"silent:connected B40 and unannounced"
-	"refused B40 a bridge, a VLAN and a macvlan are Ethernet's"
-	"netpoll F54 netconsole cannot send over an interface, as that would deadlock"
-	"unload A8,B40 the driver can be unloaded under a bond, which goes with it"
+	"over:datagram B40 loss of the link moves the bond to the other interface, and peers follow"
+	"back:datagram B40 loss of the other link moves the bond back"
+	"silent:datagram B40 peers find the moved bond soon without an announcement"
+	"over:connected B40 connected mode: loss of the link moves the bond to the other interface"
+	"back:connected B40 connected mode: loss of the other link moves the bond back"
+	"silent:connected B40 connected mode: peers find the moved bond without an announcement"
+	"refused B40 a bridge, a VLAN and a macvlan refuse the interface, as they need Ethernet"
+	"netpoll F54 netconsole refuses the interface, as sending would deadlock"
+	"unload A8,B40 the driver can be unloaded under a bond, which is removed with the driver"
 )
 
 setup()

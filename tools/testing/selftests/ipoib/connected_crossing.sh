@@ -24,11 +24,11 @@ DELAY=60
 DELAY_MOST=240
 
 CASES=(
-	"crossing C17,C18 requests that cross leave exactly one connection, each time"
-	"crossing_works C17 the last of them carries packets, and nothing else is left"
-	"crossing_code C16,C17 the one refused is refused by \"consumer reject\", with private data"
-	"crossing_skewed C17 also if one of them is late"
-	"crossing_long C17,C34 while that of the greater address is lost, packets too long for UD wait"
+	"crossing C17,C18 crossing requests leave exactly one connection, each time"
+	"crossing_works C17 the last connection carries packets, and no other connection is left"
+	"crossing_code C16,C17 the refused request gets the reason \"consumer reject\", with private data"
+	"crossing_skewed C17 crossing requests leave one connection also if one request is late"
+	"crossing_long C17,C34 packets too long for UD wait while the request of the greater address is lost"
 )
 
 NEEDS=(

@@ -33,20 +33,20 @@ MOST_BYTES=65536
 PARAM=/sys/module/ib_ipoib/parameters
 
 CASES=(
-	"spread - receives of two peers complete on two CQs, each with a handler of its own"
-	"full C11,C16,C35 beyond the limit a request is refused with \"no resources\" and private data"
-	"full_ud C11,C30,C35 that peer is served over UD, both ways, and loses nothing"
-	"full_own C11,C35 nor does the node ask for connections of its own"
-	"room C13,C20 at the limit others are refused until connections that are not used end"
-	"room_real C20,C35 then the peer that was refused has one, too"
+	"spread - receives of two peers complete on two CQs, each with its own handler"
+	"full C11,C16,C35 a request beyond the limit is refused with \"no resources\" and private data"
+	"full_ud C11,C30,C35 a refused peer is served over UD, both ways, without loss"
+	"full_own C11,C35 a node at the limit requests no connections"
+	"room C13,C20 a node at the limit refuses requests until unused connections close"
+	"room_real C20,C35 a refused peer gets a connection when unused connections have closed"
 	"many C13,C35 five hundred idle peers have connections"
-	"many_cost C13,C35 each costs little memory"
-	"many_others C35 other peers do not notice"
-	"idle C20 connections that nobody uses end, and give back what they had"
-	"backlog F67 no more than 4096 frames of an interface wait for room on connections, the others count"
-	"backlog_others F67 other peers do not notice, and in the end none waits"
-	"backlog_again F67 then as many may wait again"
-	"down C19 an interface with many goes down at once, and none is left"
+	"many_cost C13,C35 each of many connections costs little memory"
+	"many_others C35 many connections do not affect other peers"
+	"idle C20 unused connections close, and return their memory"
+	"backlog F67 at most 4096 frames of an interface wait for space on connections, further frames are counted"
+	"backlog_others F67 a full backlog does not affect other peers, and empties in the end"
+	"backlog_again F67 after a full backlog as many frames may wait again"
+	"down C19 an interface with many connections goes down at once, and no connection is left"
 	"comeback C14,C33,F36 clients that die within messages on all receives and come back have traffic within 10 s"
 )
 

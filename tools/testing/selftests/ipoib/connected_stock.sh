@@ -22,17 +22,17 @@ CASES=(
 	"modes:datagram:datagram C2,C22 ours in datagram mode, stock in datagram mode"
 	"modes:datagram:connected C2,C30 ours in datagram mode, stock in connected mode"
 	"fallback C12,C21 the service ID of the RFC is tried first, then that of stock"
-	"remembered C12,C21 at the next connection that of stock is tried first"
+	"remembered C12,C21 the next connection tries the service ID of stock first"
 	"modes:connected:datagram C2,C30 ours in connected mode, stock in datagram mode"
 	"modes:connected:connected C2,C30 both in connected mode"
-	"directions C13,C14 towards stock there is one connection for each direction"
-	"large:4 C25,C27,C28 packets of 65520 octets, both ways, IPv4"
-	"large:6 C25,C27,C28 the same over IPv6"
+	"directions C13,C14 a pair with stock has one connection for each direction"
+	"large:4 C25,C27,C28 IPv4 packets of 65520 octets pass both ways"
+	"large:6 C25,C27,C28 IPv6 packets of 65520 octets pass both ways"
 	"stream:1:3:ip4 C2 TCP over IPv4, ours to stock"
 	"stream:3:1:ip6 C2 TCP over IPv6, stock to ours"
-	"uc_only C8,C35 towards stock who offers UC only is reached over UD"
+	"uc_only C8,C35 stock reaches a node that offers UC only over UD"
 	"down C19 stock goes down and comes back"
-	"figures C13 QPs of a pair of each"
+	"figures C13 numbers of QPs of each driver for a pair are printed"
 )
 
 no_connection()

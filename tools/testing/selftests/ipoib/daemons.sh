@@ -17,20 +17,20 @@
 
 CASES=(
 	"networkd:datagram B47 systemd-networkd gives the interface its address"
-	"networkd:child B47 and makes a child by Kind=ipoib, in connected mode"
+	"networkd:child B47 systemd-networkd makes a child by Kind=ipoib, in connected mode"
 	"name:link B47 udev gives the interface the name and MTU of a .link file, found by its GUID"
-	"name:rule B47 or of a rule, as 70-persistent-ipoib.rules has them"
+	"name:rule B47 udev names the interface by a rule, as in 70-persistent-ipoib.rules"
 	"nm:datagram B47 NetworkManager gives the interface its address"
-	"nm:connected B47 and connected mode with MTU 65520, which stays over down and up"
-	"nm:child B47 and makes a child by p-key and parent"
+	"nm:connected B47 NetworkManager sets connected mode with MTU 65520, which survives down and up"
+	"nm:child B47 NetworkManager makes a child by p-key and parent"
 	"netplan B47 netplan has NetworkManager set mode, MTU and address"
-	"ifupdown B47 ifupdown sets mode, MTU and address, and makes a child and takes it away"
+	"ifupdown B47 ifupdown sets mode, MTU and address, and makes and removes a child"
 	"dhcp B47 systemd-networkd gets an IPv4 and an IPv6 address from dnsmasq"
 	"radvd B47 the kernel takes a prefix that radvd advertises"
 	"keepalived F72 a peer follows an IPv6 address that keepalived has moved at once"
-	"chrony - chronyd follows another by time stamps of the kernel of what it receives"
-	"ibacm B47 ibacm finds the path to an IP address, the SA's"
-	"modules B1,B47 the list of modules that udev has systemd load for InfiniBand loads the driver"
+	"chrony - chronyd synchronises by the kernel's receive time stamps"
+	"ibacm B47 ibacm finds the SA's path to an IP address"
+	"modules B1,B47 udev's list of modules for InfiniBand makes systemd load the driver"
 )
 
 EXAMPLES=$LIB_DIR/../../../../Documentation/examples

@@ -15,15 +15,15 @@
 . "$LIB_DIR/lib_mcast.sh"
 
 CASES=(
-	"receive:back F7 after a receive that failed the interface receives again within a second"
-	"receive:counted F7 it is counted, and said in the log"
-	"receive:idle F7 a QP in error that cannot be restarted now gets no receives again and again"
-	"receive:after F7 and it is restarted as soon as that can be done"
-	"receive:storm F7 ten such failures one after the other do no harm"
-	"overlong F52 a datagram that the HCA reports as longer than its receive is counted, and no more"
-	"own_frames F17 own multicast frames are known by their GID when the port has another LID since"
-	"waiting_order B36 what waits for a path goes out in the order in which it came"
-	"queued F11 frames that are queued while the QP is restarted are sent though none comes after them"
+	"receive:back F7 the interface receives again within a second after a failed receive"
+	"receive:counted F7 a failed receive is counted and logged"
+	"receive:idle F7 a QP in error that cannot be restarted yet gets no receives posted repeatedly"
+	"receive:after F7 a QP in error is restarted as soon as possible"
+	"receive:storm F7 ten failed receives in turn do no harm"
+	"overlong F52 a datagram reported as longer than its receive is counted, and has no other effect"
+	"own_frames F17 own multicast frames are recognised by their GID after a change of the port's LID"
+	"waiting_order B36 frames waiting for a path leave in order"
+	"queued F11 frames queued during a restart of the QP are sent without a later frame"
 )
 
 setup()

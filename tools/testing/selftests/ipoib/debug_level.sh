@@ -7,10 +7,10 @@
 . "$(dirname "$0")/lib.sh"
 
 CASES=(
-	"default B3 both are 0"
-	"written B3 above 0 the log names the tracepoints, else it has nothing"
-	"refused B3 what is no number is refused, and changes nothing"
-	"at_load B3 they can be given to modprobe"
+	"default B3 both parameters are 0"
+	"written B3 a value above 0 is logged with the names of the tracepoints, a value of 0 is not"
+	"refused B3 text that is no number is refused, and the value stays"
+	"at_load B3 modprobe accepts both parameters"
 )
 
 PARAMS=/sys/module/ib_ipoib/parameters

@@ -15,17 +15,17 @@
 HELLO=68656c6c6f2c20776f726c64
 
 CASES=(
-	"unicast:1:2:0x88b5 U26 an experimental EtherType reaches the other node"
-	"unicast:2:1:0x88b5 U26 and back"
-	"broadcast:0x88b5 U26 it reaches all nodes as broadcast"
+	"unicast:1:2:0x88b5 U26 an experimental EtherType travels unicast, node 1 to node 2"
+	"unicast:2:1:0x88b5 U26 an experimental EtherType travels unicast, node 2 to node 1"
+	"broadcast:0x88b5 U26 an experimental EtherType travels broadcast to all nodes"
 	"unicast:1:2:0x8035 U25,A36 RARP travels unicast"
 	"broadcast:0x8035 U25,A36 RARP travels broadcast"
 	"unicast:1:2:0x88ca U26 TIPC's EtherType travels"
-	"unicast:1:2:0x0801 U26 an EtherType nobody heard of travels"
-	"port_of_source A37 a packet socket is told the GUID of the port that a frame came from"
+	"unicast:1:2:0x0801 U26 an unassigned EtherType travels"
+	"port_of_source A37 a packet socket gets the GUID of the source port of a frame"
 	"on_the_wire U23,U24,U26 the encapsulation header is EtherType and zero"
 	"counted U26 the frames are counted as sent, not as dropped"
-	"wrong_node U37 a node that is not addressed gets nothing"
+	"wrong_node U37 a node that is not addressed gets no frame"
 )
 
 setup()

@@ -22,9 +22,9 @@ SECONDS_UNDER=20
 
 CASES=(
 	"comes_and_goes - interfaces, links, HCAs and groups under traffic, short of memory"
-	"pieces C25 connections without memory in pieces of several pages receive into single ones"
+	"pieces C25 connections without memory in pieces of several pages receive into single pages"
 	"unload A8 the module unloaded under traffic, short of memory, three times"
-	"afterwards - with memory again all works"
+	"afterwards - all functions work with memory again"
 )
 
 setup()

@@ -57,7 +57,7 @@ step_cases()
 {
 	local entry kind name claim knob
 
-	CASES+=("told_tells F31 what counts as said: a warning of ours, with words of the step")
+	CASES+=("told_tells F31 a report of the driver is a warning with words of the step")
 	for entry in "${STEPS[@]}"; do
 		read -r name _ _ _ claim <<< "$entry"
 		for kind in "${FAULT_KINDS[@]}"; do

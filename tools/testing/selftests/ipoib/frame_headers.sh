@@ -18,15 +18,15 @@ SL=2
 
 CASES=(
 	"opcode U1,A9 all IPoIB frames are UD sends"
-	"encap U23,U25 each payload starts with its EtherType, one of those that were sent"
+	"encap U23,U25 each payload starts with its EtherType, one of the sent EtherTypes"
 	"reserved U24,U62 the reserved field is zero in every frame"
-	"pkey U9,U41,A15 all carry the P_Key of the link, bit 15 set"
+	"pkey U9,U41,A15 all frames carry the P_Key of the link, bit 15 set"
 	"qkey:multicast U40,A35 multicast carries the broadcast group's Q_Key"
 	"qkey:unicast U40,A15,A35 unicast carries the broadcast group's Q_Key"
 	"sl:multicast U13 multicast has the broadcast group's SL"
 	"sl:unicast U42,A38 unicast has the SL of the path"
 	"multicast_grh U12,U27 multicast has a GRH with the group's TClass, FlowLabel and HopLimit"
-	"multicast_dest U2,U27 multicast goes to QP 0xffffff and the group's MLID, or what stands for it"
+	"multicast_dest U2,U27 multicast goes to QP 0xffffff and the group's MLID, or its equivalent on RoCE"
 	"dest_qp U37 unicast goes to the QPN of the receiver's address"
 	"source_qp U37 all frames come from the QPN of the sender's address"
 	"unicast_lid U35,A34 unicast goes to the LID, or the MAC address, of the receiver's port"
@@ -39,13 +39,13 @@ CASES=(
 	"directed_broadcast U19 the subnet's broadcast goes to the broadcast-GID"
 	"multicast4 U4,U5,U6 224.0.0.1 goes to ff12:401b:ffff::1"
 	"multicast6 U4,U5,U6 ff02::1 goes to ff12:601b:ffff::1"
-	"tshark_reads U3 tshark reads the capture and finds nothing malformed"
+	"tshark_reads U3 tshark reads the capture without malformed frames"
 	"tshark_arp U3,U44 tshark decodes the ARP exchange"
 	"tshark_nd U3,U45 tshark decodes the ND exchange"
 	"tshark_ip U3,U25 tshark decodes the IPv4 and the IPv6 echoes"
 	"tshark_ib U3,U40 tshark sees the same InfiniBand headers"
 	"no_address - a packet socket that sends without an address gets an error"
-	"tap U25,U26 tcpdump writes what an interface sends and receives, and tshark decodes it"
+	"tap U25,U26 tcpdump records the sent and received frames of an interface, and tshark decodes them"
 )
 
 setup()

@@ -19,12 +19,12 @@ CASES=(
 	"values:0x80005a5a:0 U10,U18,U40,U61 a controlled Q_Key, given while the driver runs"
 	"values:0x00001234:3 U13,U18,U40,U42 another Q_Key and SL 3, given while the driver runs"
 	"qkey_refused U40 a Q_Key that the HCA refuses is tried again"
-	"groups_follow U40,U55 a multicast group that was joined before has the new values too"
-	"path_mtu U28 a path that takes less than the link is told of, once"
-	"other_subnet A12 what goes to another subnet has a GRH with the whole GID, and goes to the router"
-	"scope U4,U8,U15,A2 with a broadcast address of scope 5 that is the group that is joined"
-	"pkey U9,U41,A16,A17 a P_Key at index 0 is the one used, bit 15 set"
-	"pkey_isolates A1,A18 a node of another partition hears nothing"
+	"groups_follow U40,U55 a group joined earlier gets the new values, too"
+	"path_mtu U28 a path with a smaller MTU than the link is logged once"
+	"other_subnet A12 a packet to another subnet has a GRH with the whole GID, and goes to the router"
+	"scope U4,U8,U15,A2 an interface with a broadcast address of scope 5 joins the broadcast group of scope 5"
+	"pkey U9,U41,A16,A17 the interface uses the P_Key at index 0, bit 15 set"
+	"pkey_isolates A1,A18 a node of another partition receives no frame"
 )
 
 setup()

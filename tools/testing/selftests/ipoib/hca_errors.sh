@@ -23,21 +23,21 @@ QP_FATAL=1
 COMM_EST=4
 
 CASES=(
-	"recv_error F7,B38 a receive that fails stops the QP: it is restarted"
-	"recv_error_rest F7 nothing polls for it afterwards"
-	"recv_errors F7 many failing receives under traffic, both nodes"
-	"hangs F51 a change of the QP that times out is not tried again while the interface goes down; it goes up when the HCA responds"
-	"hangs_resize F51,B18 queues whose HCA does not give back what was posted keep their sizes; they are restarted when it responds"
-	"hangs_gone F51 nor does such a QP keep the driver from being unloaded"
-	"start:init F51 a QP that cannot be initialized leaves the interface down, which goes up later"
-	"start:rtr F51 so does one that cannot be made ready to receive"
-	"start:rts F51 or to send"
-	"post_receives F7 receives that the HCA refuses, all that there are, are posted a little later"
-	"post:1 F7,B38 a datagram that the HCA refuses counts as dropped and not as sent, and the QP is restarted at once"
-	"post:10 F7,B38 so do all that are posted with it"
-	"post_path U35 a question for a path that the HCA refuses is one that failed, and is asked again"
-	"event:fatal F7,B38 a QP of which a fatal error is reported is restarted"
-	"event:other F7 no other event restarts it"
+	"recv_error F7,B38 a failed receive stops the QP, which is restarted"
+	"recv_error_rest F7 no receives are polled or posted repeatedly after the restart"
+	"recv_errors F7 both nodes survive many failed receives under traffic"
+	"hangs F51 a QP transition that times out is not retried while the interface goes down; the interface goes up when the HCA responds"
+	"hangs_resize F51,B18 queues keep their sizes if the HCA does not flush its work requests; they are restarted when the HCA responds"
+	"hangs_gone F51 a hung QP does not prevent unloading of the driver"
+	"start:init F51 a failed transition of the QP to INIT leaves the interface down, which goes up later"
+	"start:rtr F51 a failed transition of the QP to RTR leaves the interface down, which goes up later"
+	"start:rts F51 a failed transition of the QP to RTS leaves the interface down, which goes up later"
+	"post_receives F7 receives refused by the HCA, all of them, are posted a little later"
+	"post:1 F7,B38 a datagram refused by the HCA counts as dropped and not as sent, and the QP is restarted at once"
+	"post:10 F7,B38 ten datagrams refused by the HCA in one post count as dropped, and the QP is restarted at once"
+	"post_path U35 a path query refused by the HCA counts as failed, and is repeated"
+	"event:fatal F7,B38 a fatal error event restarts the QP"
+	"event:other F7 no other event restarts the QP"
 )
 
 setup()

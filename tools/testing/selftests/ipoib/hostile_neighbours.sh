@@ -15,19 +15,19 @@
 . "$LIB_DIR/lib_mcast.sh"
 
 CASES=(
-	"flood:limited F12 of the neighbours that one node invents few get as far as the stack"
-	"flood:peer F12 a peer that the victim does not know yet reaches it during the attack"
-	"flood:own F12 and the victim a peer that it does not know yet"
-	"flood:rate F12 a peer gets no less than half of its answers"
-	"flood:nd F12 Neighbour Discovery is limited in the same way"
-	"flood:options F12,F37 also if it names its sender first, and the neighbour in a second option"
-	"flood:legitimate F12 what names its own sender is not limited"
-	"flood:many F12 peers reach the victim, and it them, while eight ports do so together"
-	"groups:arp F69,F12 ARP that names a group is dropped, and nothing is sent to that"
-	"groups:nd F69,F12 so is Neighbour Discovery"
-	"own:limited F12 no more than 4096 frames of an interface wait for paths, the others are counted"
-	"own:gone F12 none is left when they are given up"
-	"own:down F12 nor when the interface goes down, which then finds paths again"
+	"flood:limited F12 few of the neighbours that a node invents reach the stack"
+	"flood:peer F12 an unknown peer reaches the victim during the attack"
+	"flood:own F12 the victim reaches an unknown peer during the attack"
+	"flood:rate F12 a peer gets at least half of its answers"
+	"flood:nd F12 Neighbour Discovery is limited in the same way as ARP"
+	"flood:options F12,F37 Neighbour Discovery is limited also with the neighbour in a second option behind the sender"
+	"flood:legitimate F12 ARP and ND that name their own sender are not limited"
+	"flood:many F12 peers reach the victim, and the victim peers, while eight ports attack together"
+	"groups:arp F69,F12 ARP that names a group is dropped, and no frame goes to that group"
+	"groups:nd F69,F12 Neighbour Discovery that names a group is dropped, and no frame goes to that group"
+	"own:limited F12 at most 4096 frames of an interface wait for paths, further frames are counted"
+	"own:gone F12 no frame is left when the paths are given up"
+	"own:down F12 no frame is left when the interface goes down, and it finds paths again when up"
 )
 
 NEEDS=(

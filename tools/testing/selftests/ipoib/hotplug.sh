@@ -14,11 +14,11 @@
 
 CASES=(
 	"remove A8 an HCA removed under traffic takes its interface with it"
-	"others_live A8 the other nodes go on"
+	"others_live A8 removal of an HCA does not affect the other nodes"
 	"add A8 the HCA comes back with a new interface"
 	"new_qpn U46,U47 peers learn its new address and reach it"
-	"again A8 five times in a row"
-	"two_at_once A8 two HCAs at once, with joins under way"
+	"again A8 an HCA comes and goes five times in a row"
+	"two_at_once A8 two HCAs come and go at once, with joins pending"
 )
 
 NEEDS=(

@@ -13,15 +13,15 @@
 . "$(dirname "$0")/lib.sh"
 
 CASES=(
-	"down B31 down has no carrier and answers nothing"
-	"up U17,B31 up has carrier and answers within two seconds"
-	"cycles U17 twenty downs and ups end in an interface that works"
-	"cycles_traffic U17 ten under traffic of both nodes"
-	"quick U17,U20 down again before the join is done, ten times"
+	"down B31 an interface that is down has no carrier and does not answer"
+	"up U17,B31 an interface that is up has carrier and answers within two seconds"
+	"cycles U17 twenty downs and ups leave a working interface"
+	"cycles_traffic U17 ten downs and ups under traffic of both nodes leave a working interface"
+	"quick U17,U20 an interface goes down before its join is done, ten times"
 	"down_sm_dead U20 down with the subnet manager dead takes less than two seconds"
-	"up_sm_back U16,U20 and up works once it is back"
-	"link_down_case B31,A14 a link that is down takes the carrier with it"
-	"link_up_case B31,U17 when it comes back so does the carrier, and traffic within three seconds"
+	"up_sm_back U16,U20 up works once the subnet manager is back"
+	"link_down_case B31,A14 link down takes the carrier down"
+	"link_up_case B31,U17 link up brings the carrier back, and traffic within three seconds"
 	"flaps U17 five flaps under ping lose no more than the links do"
 )
 

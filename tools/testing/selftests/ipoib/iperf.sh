@@ -18,7 +18,7 @@ CASES=(
 	"mode U1,B5 the interfaces are in datagram mode"
 	"${IPERF_CASES[@]}"
 	"parallel U1 four TCP streams at once"
-	"afterwards U1 ping loses nothing after it"
+	"afterwards U1 ping loses no echo after the streams"
 )
 
 setup()

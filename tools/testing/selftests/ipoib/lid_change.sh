@@ -18,10 +18,10 @@
 LMC=0
 
 CASES=(
-	"unnoticed F9,B29,B35 a neighbour's new LID that nothing told of is learned when the stack finds it unreachable"
-	"subscribed_again U52 a port that gets another LID, and no other event, subscribes to reports again"
-	"record F8,F39,B29,B35 after all LIDs have changed, connections are requested with the new path record"
-	"lmc F4,B29 after ports have got more LIDs, the first as before, connections count for their ports"
+	"unnoticed F9,B29,B35 a neighbour's new LID without a report is learned when the stack finds the neighbour unreachable"
+	"subscribed_again U52 a port with a new LID, without any other event, subscribes to reports again"
+	"record F8,F39,B29,B35 connections use the new path record after all LIDs have changed"
+	"lmc F4,B29 connections count for their ports after the ports got more LIDs, the first as before"
 )
 
 setup()

@@ -26,24 +26,24 @@ QKEY=0x5a5a0b1b
 LINK_MGID=$(mgid4 255.255.255.255 ffff $SCOPE)
 
 CASES=(
-	"record F22,U12,U55 the broadcast group has values of its own: SL, TClass, FlowLabel, HopLimit"
-	"path_asked F22,U12 a path is asked for with the TClass of the broadcast group"
+	"record F22,U12,U55 the broadcast group has its own SL, TClass, FlowLabel and HopLimit"
+	"path_asked F22,U12 a path query has the TClass of the broadcast group"
 	"rate:multicast F22,U43 multicast is sent with the rate of the group in the address handle"
-	"rate:unicast F22,U43 and unicast with the rate of the path"
-	"new_group:239.60.0.1 F22,U55,A15 an IPv4 group that the driver makes has all these values"
-	"new_group:ff05-6001 F22,U55,A15 an IPv6 group, too"
+	"rate:unicast F22,U43 unicast is sent with the rate of the path in the address handle"
+	"new_group:239.60.0.1 F22,U55,A15 an IPv4 group made by the driver has all values of the broadcast group"
+	"new_group:ff05-6001 F22,U55,A15 an IPv6 group made by the driver has all values of the broadcast group"
 	"own_groups:239.60.0.2:239.60.0.3 F22,A11 two IPv4 groups have two MGIDs and two MLIDs"
-	"own_groups:ff05-6002:ff05-6003 F22,A11 two IPv6 groups, too"
+	"own_groups:ff05-6002:ff05-6003 F22,A11 two IPv6 groups have two MGIDs and two MLIDs"
 	"foreign_listener:ff12401bffff F22,U8 an address of another scope in the stack's list is not joined"
-	"foreign_listener:ff15401b8001 F22,U8 nor is one of another partition"
+	"foreign_listener:ff15401b8001 F22,U8 an address of another partition in the stack's list is not joined"
 	"between_subnets F22,F23,U12,U63 the GRH of unicast to another subnet has TClass, FlowLabel and HopLimit of the path"
 	"linklocal F22,U33 the u bit, clear in the port's EUI-64, is set in the link-local address"
-	"linklocal_works F22,U33 which answers"
+	"linklocal_works F22,U33 the link-local address with the u bit answers"
 	"solicit F23,U64 router solicitations: option of length 3 with two zero octets first"
 	"advert F23,U64 the address in a router advertisement is read behind two zero octets"
 	"redirect F23,U64 redirects: the target's address behind two zero octets"
-	"renewed:2:7:9:5a5a0b1b U12,U18,F45 an SM that takes over with another TClass and FlowLabel, and asks nobody to register again, is followed"
-	"renewed:1:7:9:5a5a0b1c U18,U40,F45 as is one with another Q_Key"
+	"renewed:2:7:9:5a5a0b1b U12,U18,F45 the group values follow a new SM with another TClass and FlowLabel, without a request to reregister"
+	"renewed:1:7:9:5a5a0b1c U18,U40,F45 the group values follow a new SM with another Q_Key, without a request to reregister"
 )
 
 NEEDS=([renewed:1:7:9:5a5a0b1c]=renewed:2:7:9:5a5a0b1b)

@@ -16,7 +16,7 @@ CASES=(
 	"constants U44,B22 the interface is of type 32 with addresses of 20 octets, BROADCAST and MULTICAST"
 	"format U36,U38,U62 the address is flags, a 24-bit QPN and GID 0 of the port"
 	"flags U36,U62 reserved bits of the flags octet are zero"
-	"qpn_is_ours U36,U37 the QPN of the address is that of a UD QP of the interface"
+	"qpn_is_ours U36,U37 the QPN of the address is the QPN of a UD QP of the interface"
 	"unique U36 no two nodes have the same address"
 	"broadcast U6,U7,U9,U14,B7 the broadcast address is the broadcast-GID, scope link-local, P_Key with bit 15"
 	"linklocal U31,U32,U33,U34 the IPv6 link-local address is fe80::/64 and the port's EUI-64 with u = 1"
@@ -26,7 +26,7 @@ CASES=(
 	"stable:flap U46 loss of the link keeps the address"
 	"parent B13 the HCA is the parent device"
 	"driver_info B17 ethtool -i names ib_ipoib and the HCA"
-	"link_settings B20 ethtool tells the speed of the port, which is unknown without carrier"
+	"link_settings B20 ethtool reports the speed of the port, and an unknown speed without carrier"
 )
 
 setup()

@@ -23,10 +23,10 @@ CASES=(
 	"all_hosts U54 all nodes answer a ping of 224.0.0.1 and ff02::1"
 	"first_contact U50 the first echo to an IPv6 neighbour takes less than 100 ms, 16 times of 20 at least"
 	"mdns A27,U54 avahi answers an mDNS query by multicast"
-	"program:239.26.0.1 U6,U50,U54 socat to 239/8: all datagrams arrive, by the group that the RFC says"
-	"program:ff0e-2601 U6,U50,U54 to ff0e::/16, too"
+	"program:239.26.0.1 U6,U50,U54 all datagrams of socat to 239/8 arrive, by the group of the RFC"
+	"program:ff0e-2601 U6,U50,U54 all datagrams of socat to ff0e::/16 arrive, by the group of the RFC"
 	"dhcp A37,U19 a DHCP client with a packet socket gets an address from dnsmasq"
-	"idle A29,A30 a sender is no member a minute after its last datagram, but of the groups that are always held"
+	"idle A29,A30 a sender leaves its groups a minute after its last datagram, except the permanent groups"
 	"bounded - a program that sends to 3000 groups is stopped at a limit, counted and logged once"
 )
 

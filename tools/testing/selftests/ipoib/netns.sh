@@ -14,10 +14,10 @@
 
 CASES=(
 	"move B16 an interface moved to another namespace keeps its address and works there"
-	"separate B16 the namespace it left has it no more"
-	"move_up B16 it can be moved while traffic runs"
-	"ns_deleted B16 when its namespace goes it returns to the initial one"
-	"unload B16 unloading takes the interfaces out of all namespaces"
+	"separate B16 the former namespace no longer has a moved interface"
+	"move_up B16 an interface moves while traffic runs"
+	"ns_deleted B16 an interface returns to the initial namespace when its namespace is deleted"
+	"unload B16 unloading removes the interfaces from all namespaces"
 )
 
 setup()

@@ -21,7 +21,7 @@ CASES=(
 	"lossless:4 U1 200 IPv4 echoes in a row lose none"
 	"lossless:6 U1 200 IPv6 echoes in a row lose none"
 	"lossless_large U1,U29 echoes of 1900 octets lose none and arrive unharmed"
-	"nobody U1 an address that nobody has does not answer"
+	"nobody U1 an unused address does not answer"
 )
 
 setup()

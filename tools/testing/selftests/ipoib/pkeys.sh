@@ -15,19 +15,19 @@
 . "$LIB_DIR/lib_mcast.sh"
 
 CASES=(
-	"limited U9 a port that loses full membership goes on with the full members, and says so once"
-	"limited_pair U9 but not with another one that is limited"
-	"full_again U9 full membership is back, and with it everybody"
-	"gone U21,A16,B43 without a P_Key at index 0 there is no carrier, and the log says so"
-	"back U21,A16,B29 when it is there again the interface comes up by itself at once"
-	"gone_up U21,A16,B43,B14 the driver is loaded without one, too, and no child is made of none"
-	"elsewhere U21,A16,B43 with index 0 empty there is no carrier though the P_Key stands elsewhere, and the log says so"
-	"elsewhere_back U21,A16,B29 when it is at index 0 again the interface comes up by itself at once"
-	"scope_meanwhile U8,U15 a scope that the link gets while there is no P_Key is that of its groups, too"
-	"moved A16,U21,B29 when the P_Key moves and another takes its place, the link is that of the other one"
-	"moved_back A16,U21 and the former one when it is back in its place"
-	"flips U17,B29 back and forth without a rest: a member where it ends"
-	"sa_key U52,U48 the P_Key that the SA is spoken to with may move, too"
+	"limited U9 a port that loses full membership still reaches the full members, and logs it once"
+	"limited_pair U9 a limited member does not reach another limited member"
+	"full_again U9 full membership is back, and all nodes are reached"
+	"gone U21,A16,B43 without a P_Key at index 0 there is no carrier, and the log has the reason"
+	"back U21,A16,B29 the interface comes up at once when the P_Key is back"
+	"gone_up U21,A16,B43,B14 the driver loads without a P_Key, and refuses a child of an interface without a P_Key"
+	"elsewhere U21,A16,B43 with index 0 empty there is no carrier though the P_Key is at another index, and the log has the reason"
+	"elsewhere_back U21,A16,B29 the interface comes up at once when the P_Key is at index 0 again"
+	"scope_meanwhile U8,U15 a scope set while there is no P_Key is also the scope of the groups"
+	"moved A16,U21,B29 when another P_Key takes the place at index 0, the link is the link of that P_Key"
+	"moved_back A16,U21 the former link is back when its P_Key is back at index 0"
+	"flips U17,B29 P_Keys that change places repeatedly leave a member of the last partition"
+	"sa_key U52,U48 the P_Key for messages to the SA may move, too"
 )
 
 NEEDS=(

@@ -13,16 +13,16 @@
 . "$(dirname "$0")/lib.sh"
 
 CASES=(
-	"names B12 dev_port and dev_id are the number of the port less one"
-	"child B12 of a child of the second port they are 0"
-	"address B12 each has the GID of its port"
-	"reach B12 both are reached, each by its own port"
-	"link_of_port:1 B29,B31 without the link of port 1 its interface has no carrier, the other keeps it"
-	"link_of_port:2 B29,B31 and so without that of port 2"
-	"others:1 B29 events of port 1 have the interface of port 2 join no group again"
-	"others:2 B29 nor those of port 2 that of port 1"
+	"names B12 dev_port and dev_id are the number of the port minus 1"
+	"child B12 dev_port and dev_id of a child of the second port are 0"
+	"address B12 each interface has the GID of its port"
+	"reach B12 both interfaces are reached, each by its own port"
+	"link_of_port:1 B29,B31 link down of port 1 takes the carrier of its interface down, the other interface keeps its carrier"
+	"link_of_port:2 B29,B31 link down of port 2 takes the carrier of its interface down, the other interface keeps its carrier"
+	"others:1 B29 events of port 1 make the interface of port 2 join no group again"
+	"others:2 B29 events of port 2 make the interface of port 1 join no group again"
 	"functions B26 virtual functions are set at the port of the interface"
-	"gone A8 the HCA goes with both interfaces, and comes back with both"
+	"gone A8 the HCA takes both interfaces along, and brings both back"
 )
 
 setup()

@@ -19,17 +19,17 @@ OCTETS=1000000
 GROUP=239.7.7.7
 
 CASES=(
-	"default - One transmit queue is used, of eight, and the address stays when there are more"
+	"default - A single transmit queue of eight is used, and the address stays with more queues"
 	"spread - Datagrams of many sockets leave by as many QPs as there are queues"
-	"cpus - Each CPU has queues of its own by XPS, which ethtool -L renews and nothing else does"
-	"by_xps - All that may goes by the queue that XPS names"
-	"first B42 Groups and ARP leave by the QP of the address all the same, and the own echo is known"
+	"cpus - Each CPU has its own queues by XPS, which only ethtool -L renews"
+	"by_xps - All frames except groups and ARP leave by the queue of XPS"
+	"first B42 Groups and ARP leave by the QP of the address with several queues, and the own echo is recognised"
 	"order B36 Frames that wait for a path leave by their queues, in order"
 	"change - A change of the number loses nothing on the first queue, and streams go on"
-	"stopped - QPs of queues that are not in use do not run"
+	"stopped - QPs of unused queues do not run"
 	"down - All queues work after the interface was down, and after ethtool -G"
-	"recovers B38 A send that fails stops one QP, which sends again"
-	"refused - More than eight, and none, are refused"
+	"recovers B38 A failed send stops a single QP, which sends again"
+	"refused - More than eight queues and zero queues are refused"
 )
 
 setup()

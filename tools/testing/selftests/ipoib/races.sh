@@ -25,17 +25,17 @@ SUCCESSES=1
 REST_FIRST=$((3 + SLOW))
 
 CASES=(
-	"traffic F31 all kinds of traffic in both directions"
-	"readers F31 while statistics and files are read"
-	"settings B5,F31 while MTU and mode are set"
-	"groups U54,F31 while groups are joined, left and sent to"
-	"updown U17,F31 while an interface goes down and up"
-	"netns B16,F31 while an interface moves between network namespaces"
-	"flaps U17,F31 while links flap"
-	"children B9,B14,F31 while children are made and deleted"
-	"sm U17,U54,F31 while the subnet manager comes and goes"
-	"all U17,F31 all of this at once"
-	"unload A8 and unloading in the midst of it"
+	"traffic F31 all kinds of traffic run in both directions"
+	"readers F31 traffic runs while statistics and files are read"
+	"settings B5,F31 traffic runs while MTU and mode are set"
+	"groups U54,F31 traffic runs while groups are joined, left and sent to"
+	"updown U17,F31 traffic runs while an interface goes down and up"
+	"netns B16,F31 traffic runs while an interface moves between network namespaces"
+	"flaps U17,F31 traffic runs while links flap"
+	"children B9,B14,F31 traffic runs while children are made and deleted"
+	"sm U17,U54,F31 traffic runs while the subnet manager comes and goes"
+	"all U17,F31 traffic runs while all of these changes happen at once"
+	"unload A8 the driver can be unloaded during all of these changes"
 )
 
 declare -A ACTORS=()

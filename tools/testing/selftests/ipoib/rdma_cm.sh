@@ -18,21 +18,21 @@
 . "$LIB_DIR/lib_sm.sh"
 
 CASES=(
-	"own:rping:4 B39 rping, contents checked"
-	"own:rping:6 B39 and by IPv6"
-	"own:ucmatose:4 B39 ucmatose"
+	"own:rping:4 B39 rping over IPv4, with checked contents"
+	"own:rping:6 B39 rping over IPv6, with checked contents"
+	"own:ucmatose:4 B39 ucmatose over IPv4"
 	"own:udaddy:4 B39 udaddy: datagrams, SIDR"
 	"own:cmtime:4 B39 cmtime: many connections"
-	"mckey B39 mckey: a group of the RDMA CM, made like our broadcast group"
-	"connected B39 in connected mode, too"
+	"mckey B39 mckey: a group of the RDMA CM, made like the driver's broadcast group"
+	"connected B39 rping works in connected mode"
 	"lo B39 a node is found by an address of lo"
-	"dummy B39 and of a dummy"
-	"vrf B39 and of a VRF that has the interface"
-	"bond B39 and of a bond above it"
-	"child B39 a child, in its partition"
-	"twins:c1 B39 of two interfaces of a partition, that which has the address"
-	"twins:c2 B39 and the other"
-	"twins_lo B39 an address that neither has is not for either"
+	"dummy B39 a node is found by an address of a dummy"
+	"vrf B39 a node is found by an address of a VRF with the interface"
+	"bond B39 a node is found by an address of a bond above the interface"
+	"child B39 a child is found in its partition"
+	"twins:c1 B39 the interface with the address is found among two of a partition: the first"
+	"twins:c2 B39 the interface with the address is found among two of a partition: the second"
+	"twins_lo B39 an address of neither interface is found on neither"
 )
 
 setup()

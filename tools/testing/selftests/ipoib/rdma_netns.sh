@@ -15,14 +15,14 @@
 CASES=(
 	"given B16,F73 the interface of a given device is in its namespace"
 	"hidden B16,F73 no other namespace has the device or its interface"
-	"works B16,F73 nodes with devices of their own reach each other, and one without"
-	"children B16,F73 a child is in the namespace of its parent by sysfs, by rtnetlink where it is asked for"
+	"works B16,F73 nodes with own devices reach each other, and a node without"
+	"children B16,F73 a child is in its parent's namespace by sysfs, and by rtnetlink in the requested namespace"
 	"cm B39 the RDMA CM finds interface and device of its namespace"
-	"used B16,B39 a device moves on while a program has a connection"
-	"again B16,F73 three times under traffic a namespace ends, and its device is given to another"
-	"roce B14,B16 an interface on a RoCE port goes with the device, and none is made on the port that stays"
+	"used B16,B39 a device moves while a program has a connection"
+	"again B16,F73 a namespace ends under traffic, and its device moves to another namespace, three times"
+	"roce B14,B16 an interface on a RoCE port moves with the device, and no interface is made on the remaining port"
 	"unload B16,F73 the driver can be unloaded and loaded while devices are in namespaces"
-	"hotplug A8,B16,F73 a device that is pulled out of its namespace comes back in the initial one"
+	"hotplug A8,B16,F73 a device removed from its namespace comes back in the initial namespace"
 	"gone A8,B16,F73 the HCAs' driver is unloaded while devices are in namespaces"
 )
 

@@ -16,7 +16,7 @@
 
 CASES=(
 	"mode B5,B6,C2 two nodes go into connected mode, MTU 65520"
-	"address C7,U36 the flags of the address say RC, the rest is as before"
+	"address C7,U36 the flags of the address are RC only, and the rest is unchanged"
 	"ping4 C1,C4 IPv4 echoes lose nothing"
 	"ping6 C1,C4 IPv6 echoes lose nothing"
 	"large C25 echoes of 60000 octets pass unfragmented"
@@ -24,7 +24,7 @@ CASES=(
 	"multicast C3,C31 broadcast goes over UD"
 	"datagram_peer C30,C34 a node in datagram mode is reached"
 	"${IPERF_CASES[@]}"
-	"back B5,B6 and back to datagram mode"
+	"back B5,B6 two nodes go back to datagram mode"
 )
 
 setup()

@@ -22,14 +22,14 @@ RDMA_NETDEV=mlx5
 . "$LIB_DIR/lib_rn.sh"
 
 CASES=(
-	"qpn B25,U36 The QP of the address is that of the net device, and there is no other"
-	"stays B25,U46 The address is the same after a down"
+	"qpn B25,U36 The QP of the address is the QP of the net device, and there is no other QP"
+	"stays B25,U46 The address stays after a down"
 	"connections B25,C21 Connections are made with the QPN of the net device"
-	"counters B25 ethtool -S has the counters of the net device, and those of the interface behind them"
-	"settings B25 ethtool -i, -g and -l show what the net device has, and -G and -C do nothing that it has not"
-	"stamps B25 Received frames have time stamps of the HCA once they are asked for"
-	"mtu_mode B25 The MTU of connected mode, or the administrator's, changes no buffer of the net device"
-	"mtu_link B25,U28 The MTU of the link does, once, and the longest packet arrives"
+	"counters B25 ethtool -S has the counters of the net device, followed by the counters of the interface"
+	"settings B25 ethtool -i, -g and -l show the properties of the net device, and -G and -C, which it lacks, are refused"
+	"stamps B25 Received frames have time stamps of the HCA on request"
+	"mtu_mode B25 The MTU of connected mode or of the administrator changes no buffer of the net device"
+	"mtu_link B25,U28 The MTU of the link changes the buffers of the net device once, and the longest packet arrives"
 	"queue_timeout B25 After a transmit timeout the interface has a carrier, and sends"
 )
 

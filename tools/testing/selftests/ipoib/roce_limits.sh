@@ -24,18 +24,18 @@ PATHS=16384
 FLOOD=0
 
 CASES=(
-	"paths:limited B34 an interface has 16384 paths; beyond that those that wait longest give way, and their frames count"
-	"paths:known B34 nodes that it knows do not notice"
-	"paths:room B34 paths that were not found give way to others"
-	"paths:found F66,B34 nor do nodes that were found, and not sent to for seconds, keep others out"
-	"paths:gone B34 down forgets all of them"
+	"paths:limited B34 an interface has at most 16384 paths; beyond that the longest waiting paths are replaced, and their frames are counted"
+	"paths:known B34 the limit of paths does not affect known nodes"
+	"paths:room B34 unresolved paths are replaced by other paths"
+	"paths:found F66,B34 idle resolved paths are replaced by other paths"
+	"paths:gone B34 down removes all paths"
 	"limit:default B2 a node has 128 connections by default"
-	"limit:clamped B2 a limit out of range, 0 to 16384, is the nearest in range; no number is refused"
-	"limit:none B2,C11 with a limit below 0 there is no connection, and UD loses nothing"
-	"limit:refused C11,C16,C35 beyond the limit a request is refused with \"no resources\""
-	"limit:ud C11,C30 that peer is served over UD, both ways, and loses nothing"
-	"limit:own C11,C35 nor does the node ask for a connection of its own"
-	"limit:room C20,C35 when the connection ends, as it is not used, that peer has one"
+	"limit:clamped B2 a limit out of range, 0 to 16384, is the nearest value in range; text that is no number is refused"
+	"limit:none B2,C11 a limit below 0 allows no connection, and UD loses no packet"
+	"limit:refused C11,C16,C35 a request beyond the limit is refused with \"no resources\""
+	"limit:ud C11,C30 a refused peer is served over UD, both ways, without loss"
+	"limit:own C11,C35 a node at the limit requests no connection"
+	"limit:room C20,C35 a refused peer gets a connection when an unused connection has closed"
 )
 
 setup()

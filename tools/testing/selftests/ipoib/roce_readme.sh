@@ -17,11 +17,11 @@ README=$LIB_DIR/../../../../Documentation/roce.rst
 NEEDS=([both:1]=both:2 [pings]=both:1 [mtu]=pings)
 
 CASES=(
-	"commands - there are commands for both machines, and for machine 1"
-	"both:2 - those for both machines succeed on machine 2"
-	"both:1 - and on machine 1"
-	"pings U1,F31 and what machine 1 does then loses no packet, over IPv4 and IPv6"
-	"mtu - the MTU is what it promises"
+	"commands - roce.rst has commands for both machines, and for machine 1"
+	"both:2 - the commands for both machines succeed on machine 2"
+	"both:1 - the commands for both machines succeed on machine 1"
+	"pings U1,F31 the commands of machine 1 lose no packet, over IPv4 and IPv6"
+	"mtu - the MTU is the MTU of roce.rst"
 )
 
 # block TITLE: the lines of the indented block that starts so

@@ -20,13 +20,13 @@
 OCTETS=1000000
 
 CASES=(
-	"slow B37 A stream arrives whole where each send takes 3 ms"
-	"full B37 Datagrams that are sent faster than they leave wait, and all arrive in order"
-	"held B37 Where completions are held back the queue stops, and goes on when they come"
-	"down B37 An interface with a queue that stands still goes down and comes up"
-	"handles U13 An address handle stays until the sends that use it have left"
-	"removed B37 An HCA with a queue that stands still is pulled out, and another comes"
-	"queue_timeout B37 A queue that stands still for long is said to, and started anew"
+	"slow B37 A stream arrives whole with sends of 3 ms each"
+	"full B37 Datagrams sent faster than the link wait, and all arrive in order"
+	"held B37 The queue stops while completions are held back, and goes on with them"
+	"down B37 An interface with a stalled queue goes down and comes up"
+	"handles U13 An address handle stays until its sends have left"
+	"removed B37 An HCA with a stalled queue is removed, and another HCA is added"
+	"queue_timeout B37 A queue stalled for long is logged, and restarted"
 )
 
 setup()

@@ -16,17 +16,17 @@
 MGID=$(mgid4 239.3.3.3)
 
 CASES=(
-	"known_paths U51 with the SM dead, nodes that know each other still speak"
-	"dead U51 and go on to, without a loss, for as long as it is dead"
-	"new_peer U35 a node that is not known cannot be resolved, and harms nobody"
-	"dead_join U51 a node that comes up then says that the SA does not answer, not that it refuses"
+	"known_paths U51 nodes that know each other still communicate with the SM dead"
+	"dead U51 nodes that know each other communicate without loss for as long as the SM is dead"
+	"new_peer U35 an unknown node cannot be resolved with the SM dead, and does no harm"
+	"dead_join U51 a node that comes up with the SM dead logs that the SA does not answer, not a refusal"
 	"restart U17,U54,B29 a restarted SM finds all members again"
-	"resolved U35 and the new peer is reached"
+	"resolved U35 the unknown node is reached after a restart of the SM"
 	"no_loss U51,B30 a restart of the SM loses no packet between nodes that know each other"
-	"storm U51 an SM that dies over and over, before it has answered, costs no carrier and no packet"
-	"no_leave A3,F31 a restarted SM is not told of groups left that it has not heard of"
-	"failover U17,U54,B29 when the master dies the standby takes over, all members with it"
-	"new_lids U35,U39 nodes whose LIDs changed reach each other again"
+	"storm U51 an SM that dies repeatedly before it answers costs no carrier and no packet"
+	"no_leave A3,F31 a restarted SM gets no leaves of groups that it has no record of"
+	"failover U17,U54,B29 the standby takes over with all members when the master dies"
+	"new_lids U35,U39 nodes reach each other again after a change of LIDs"
 )
 
 setup()

@@ -14,12 +14,12 @@
 CASES=(
 	"packets:4 B19 each IPv4 packet counts once at both ends"
 	"packets:6 B19 each IPv6 packet counts once at both ends"
-	"bytes B19 the octets are counted in both directions, packet by packet"
-	"multicast B19 received multicast is counted as such"
-	"failed_send B19 a send that failed is counted as an error"
+	"bytes B19 octets are counted in both directions, packet by packet"
+	"multicast B19 received multicast is counted as multicast"
+	"failed_send B19 a failed send is counted as an error"
 	"via_ethtool B19 ethtool -S has the same numbers"
-	"queues:each B19 each transmit queue counts what it sends"
-	"queues:sum B19 and their sums are the counters of the interface"
+	"queues:each B19 each transmit queue counts its own packets"
+	"queues:sum B19 the counters of the interface are the sums of the queues"
 	"survive B19 counters survive down and up"
 )
 

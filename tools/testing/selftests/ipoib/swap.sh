@@ -15,13 +15,13 @@
 SWAP=$LIB_DIR/../../../install/ib-ipoib-swap
 
 CASES=(
-	"nothing B1 with no driver loaded, --to stock loads that one"
-	"says - --check says that the kernel's own is loaded"
-	"swap_to:ours B1 ours takes its place, and the interfaces have names, addresses, routes, modes, MTUs, sysctls and children as before"
-	"twice - what is loaded already stays, and its interfaces, too"
-	"swap_to:stock B1 and back"
-	"returns B1 if ours cannot be loaded the former comes back, with all that there was"
-	"refused - with an interface in another namespace nothing is changed, but with --force"
+	"nothing B1 --to stock loads the kernel's driver with no driver loaded"
+	"says - --check reports that the kernel's own driver is loaded"
+	"swap_to:ours B1 the driver of the repository replaces the kernel's, and interfaces keep names, addresses, routes, modes, MTUs, sysctls and children"
+	"twice - a driver that is loaded already stays, and its interfaces, too"
+	"swap_to:stock B1 the kernel's driver replaces the driver of the repository, and interfaces keep their settings"
+	"returns B1 the former driver comes back with all settings if the driver of the repository cannot be loaded"
+	"refused - an interface in another namespace prevents the swap, except with --force"
 )
 
 NEEDS=(

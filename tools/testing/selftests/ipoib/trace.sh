@@ -14,12 +14,12 @@
 
 CASES=(
 	"formats - the format of each tracepoint has all names, and no address of the module"
-	"printed:drop - perf prints the counter of a frame that was dropped"
-	"printed:path - and the steps of a path"
-	"reason:no_path:NEIGH_FAILED - the kernel's reason for a frame without a path"
-	"reason:other_link:DEV_HDR - for one to a group of another link"
-	"reason:too_long:PKT_TOO_BIG - for one that is longer than the link takes"
-	"reason:queue_full:NEIGH_QUEUEFULL - and for one that finds too many waiting for a path"
+	"printed:drop - perf prints the counter of a dropped frame"
+	"printed:path - perf prints the steps of a path"
+	"reason:no_path:NEIGH_FAILED - the kernel's reason is given for a frame without a path"
+	"reason:other_link:DEV_HDR - the kernel's reason is given for a frame to a group of another link"
+	"reason:too_long:PKT_TOO_BIG - the kernel's reason is given for a frame longer than the MTU of the link"
+	"reason:queue_full:NEIGH_QUEUEFULL - the kernel's reason is given for a frame beyond the frames waiting for a path"
 )
 
 TRACEFS=/sys/kernel/tracing

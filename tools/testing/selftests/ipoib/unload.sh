@@ -17,15 +17,15 @@ LIMIT=1000
 
 CASES=(
 	"idle U60,A8 unload takes less than $LIMIT ms"
-	"reload U46,U47 loaded again it works at once"
-	"under_traffic A8 and so under TCP, UDP, ping and multicast traffic"
-	"after_traffic A8 loaded again it works"
-	"while_joining A14 loaded and unloaded at once, five times"
-	"no_sm A14 without any subnet manager it can be unloaded"
-	"sm_dead A8 with the subnet manager dead it can be unloaded"
-	"sm_dead_joining U54 and with joins under way to a dead subnet manager"
-	"sm_dead_asking U20 and with queries for paths under way"
-	"sm_dead_softib A8 an HCA can go with the subnet manager dead, its interface at once"
+	"reload U46,U47 the driver works at once when loaded again"
+	"under_traffic A8 unload works under TCP, UDP, ping and multicast traffic"
+	"after_traffic A8 the driver works when loaded again after traffic"
+	"while_joining A14 the driver is loaded and unloaded at once, five times"
+	"no_sm A14 the driver can be unloaded without any subnet manager"
+	"sm_dead A8 the driver can be unloaded with the subnet manager dead"
+	"sm_dead_joining U54 the driver can be unloaded with joins pending at a dead subnet manager"
+	"sm_dead_asking U20 the driver can be unloaded with path queries pending at a dead subnet manager"
+	"sm_dead_softib A8 an HCA can be removed with the subnet manager dead, its interface at once"
 )
 
 setup()
