@@ -18,19 +18,19 @@ HCA=generic
 
 # shellcheck disable=SC2034 # for ktap_main
 CASES=(
-	"header_first V the file header comes before any frame"
+	"header_first V the file header precedes all frames"
 	"kill_any_time V a killed reader leaves whole records"
 	"smp_decode V tshark decodes subnet management"
 	"crc V length fields and ICRC of every packet are right"
 	"rc_segments V a message is FIRST, MIDDLE, LAST with PSNs in a row, and acknowledged"
-	"uc_segments V the same for UC, without acknowledgments"
+	"uc_segments V a UC message is FIRST, MIDDLE, LAST with PSNs in a row, without acknowledgments"
 	"read_segments V a READ is a request and its responses"
-	"loss V a lost message is told, and sent again"
-	"two_readers V each reader gets all"
+	"loss V a lost message is recorded as lost, and sent again"
+	"two_readers V each of two readers gets all frames"
 	"nonblock V O_NONBLOCK reads do not wait, poll wakes up"
-	"small_reads V a reader with a tiny buffer gets the same bytes"
-	"overflow V a reader that does not read loses records, is told so, and stops nobody"
-	"snaplen V records are cut to snaplen"
+	"small_reads V a reader with a tiny buffer gets the same octets"
+	"overflow V a reader that does not read loses records, which the summary counts, and delays no frame"
+	"snaplen V records are truncated to snaplen"
 )
 
 PARAMS=/sys/module/softib/parameters

@@ -21,16 +21,16 @@ HCA=generic
 
 # shellcheck disable=SC2034 # for ktap_main
 CASES=(
-	"as_usual V without knobs nothing is refused"
+	"as_usual V no object is refused without knobs"
 	"no_uc V no_uc refuses UC QPs"
 	"sq_bytes V sq_bytes limits a send queue, refuse_error names the error"
-	"mcast V fail_attach refuses the next N, no_mcast all"
+	"mcast V fail_attach refuses the next N attachments, no_mcast all"
 	"fail_srq V fail_srq refuses the next N shared receive queues"
-	"make_qp V make_qp_ms has QPs take that long to make"
-	"last_wqe V last_wqe_ms holds LAST_WQE_REACHED back, lose_last_wqe loses it"
-	"csum V csum 2 computes and checks sums of any QP; 1 only of those with the flag; 3 of none"
+	"make_qp V make_qp_ms is the duration of the creation of a QP"
+	"last_wqe V last_wqe_ms delays LAST_WQE_REACHED, lose_last_wqe suppresses it"
+	"csum V csum 2 computes and verifies checksums of any QP; 1 of QPs with the flag only; 3 of no QP"
 	"grh V grh_required drops unicast without a GRH, and counts it"
-	"fatal V fatal: the event, flushes, errors, and an HCA that can be pulled out"
+	"fatal V fatal: the event, flushes, errors, and removal of the HCA"
 )
 
 setup()

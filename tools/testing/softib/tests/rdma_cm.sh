@@ -28,8 +28,8 @@ is_stock && CASES+=(
 	"connected_tcp:-4 V iperf3 in connected mode, IPv4, both ways"
 	"connected_tcp:-6 V iperf3 in connected mode, IPv6, both ways"
 	"connected_lossy V iperf3 in connected mode while messages and answers are lost"
-	"connected_flap V the link goes and comes back"
-	"connected_remove V an HCA is pulled out under load, and plugged in again"
+	"connected_flap V the link goes down and up in connected mode"
+	"connected_remove V an HCA is removed under load, and plugged in again"
 )
 
 setup()

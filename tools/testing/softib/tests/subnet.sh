@@ -27,24 +27,24 @@ FIRST_ACTIVE_MS=20000	# about 1 s on an idle machine
 
 # shellcheck disable=SC2034 # for ktap_main
 CASES=(
-	"bring_up V all ports ACTIVE soon, without an error of OpenSM's"
+	"bring_up V all ports become ACTIVE soon, without an error of OpenSM"
 	"nodes V ibnetdiscover finds all nodes and cables"
 	"links V iblinkinfo: each cable is 4X EDR and Active, at both ends"
-	"attributes V ibstat: LIDs, rate, GUIDs of the port are those of the fabric"
-	"mtu V the link MTU is the one of the module parameter"
+	"attributes V ibstat: LIDs, rate and GUIDs of the port match the fabric"
+	"mtu V the link MTU is the MTU of the module parameter"
 	"sm_info V sminfo finds the master"
 	"sa V saquery knows all nodes and a path between any two ports"
 	"lid_routed V SMPs by LID reach HCAs and the switch"
-	"lft V the LFT has each port's LID and nothing else"
-	"bad_set V a Set the IBTA forbids is refused and changes nothing"
-	"counters V perfquery counts what is sent, extended counters too, and resets"
-	"flap V a cable pulled and plugged is noticed by trap 128 and comes back"
+	"lft V the LFT has the LIDs of all ports and no other LID"
+	"bad_set V a Set that the IBTA forbids is refused and has no effect"
+	"counters V perfquery counts sent frames, also in extended counters, and resets them"
+	"flap V a link that goes down and up is reported by trap 128 and comes back"
 	"disable V ibportstate disables and enables a switch port"
 	"description V a new node description reaches OpenSM by trap 144"
 	"pkeys V a changed partition is in the P_Key tables"
-	"replug V an HCA pulled out while others live comes back"
+	"replug V a removed HCA comes back while other HCAs run"
 	"handover V a subnet manager of higher priority takes over"
-	"bad_knobs V the knobs refuse nonsense"
+	"bad_knobs V the knobs refuse invalid values"
 )
 
 setup()
