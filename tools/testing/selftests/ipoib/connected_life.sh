@@ -18,7 +18,7 @@ CASES=(
 	"ifdown C19 down closes the connection with a DREQ, up makes it anew"
 	"withdrawn C19 down before the answer withdraws the request at once, and its peer has no connection"
 	"idle C20 an unused connection closes"
-	"neighbour C20 a connection closes with its neighbour, but not while in use"
+	"neighbour C20 an unused connection closes with its neighbour, a connection in use stays"
 	"short C19,C33 one short frame in eight completes, and a connection with uncompleted last frames is neither stuck nor slow to close"
 	"short_refused C19 a connection whose QP refuses sends when stopped closes at once"
 	"returned C35,F4 a closed connection returns its place in the port's quota"

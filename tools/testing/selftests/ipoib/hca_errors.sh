@@ -24,7 +24,7 @@ COMM_EST=4
 
 CASES=(
 	"recv_error F7,B38 a failed receive stops the QP, which is restarted"
-	"recv_error_rest F7 no receives are polled or posted repeatedly after the restart"
+	"recv_error_rest F7 a QP in error is not polled endlessly"
 	"recv_errors F7 both nodes survive many failed receives under traffic"
 	"hangs F51 a QP transition that times out is not retried while the interface goes down; the interface goes up when the HCA responds"
 	"hangs_resize F51,B18 queues keep their sizes if the HCA does not flush its work requests; they are restarted when the HCA responds"

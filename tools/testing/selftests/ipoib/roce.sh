@@ -45,7 +45,7 @@ CASES=(
 	"vlan:tagged - frames of a VLAN interface have the tag"
 	"member:broadcast U54 the Ethernet port joins the multicast address of the broadcast group"
 	"member:joined U54 joining a group joins its multicast address on the Ethernet port"
-	"member:counted U56 the multicast address of a group joined by two members stays until both have left"
+	"member:counted U56 the multicast address of a group that a socket has joined, too, stays until both have left"
 	"member:down U56 down leaves all multicast addresses, up joins them again"
 	"snooping U54 multicast arrives through a switch that snoops"
 	"scope:5 U4,U8,U15 nodes with broadcast addresses of scope 5 are a separate link"
