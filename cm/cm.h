@@ -640,7 +640,7 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_neigh *neigh);
 void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state);
-void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
+void ipoib_peer_end_wait(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own);

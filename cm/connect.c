@@ -122,7 +122,7 @@ void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers,
 	if (err) {
 		trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "request", err);
 		if (err == -EAGAIN)
-			ipoib_peer_release(cm, peer, NULL);
+			ipoib_peer_end_wait(cm, peer, NULL);
 		else
 			ipoib_peer_no_room(cm, peer);
 		return;

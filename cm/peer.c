@@ -210,7 +210,7 @@ void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state)
 }
 
 /**
- * ipoib_peer_release - end the wait of frames for a connection
+ * ipoib_peer_end_wait - end the wait of frames for a connection
  * @cm: connected mode of the interface
  * @peer: the peer
  * @conn: connection to send them on, or NULL. Frames that it does not take go to the work of the
@@ -218,7 +218,7 @@ void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state)
  *
  * Context: &ipoib_cm.lock held
  */
-void ipoib_peer_release(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn)
+void ipoib_peer_end_wait(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn)
 {
 	struct sk_buff_head frames, left;
 	struct sk_buff *skb;
@@ -247,7 +247,7 @@ void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	WRITE_ONCE(peer->until, jiffies +
 		   ipoib_backoff_slow(peer->failures));
 	ipoib_peer_set_state(peer, IPOIB_PEER_REFUSED);
-	ipoib_peer_release(cm, peer, NULL);
+	ipoib_peer_end_wait(cm, peer, NULL);
 }
 
 /**
@@ -280,7 +280,7 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	clear_bit(IPOIB_CONN_IS_OLD, &conn->flags);
 	ipoib_peer_set_state(peer, IPOIB_PEER_UP);
 	/* Before @tx: later frames must not overtake these. */
-	ipoib_peer_release(cm, peer, conn);
+	ipoib_peer_end_wait(cm, peer, conn);
 	rcu_assign_pointer(peer->tx, conn);
 }
 

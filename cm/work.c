@@ -49,7 +49,7 @@ MODULE_PARM_DESC(cm_idle_seconds, "A connection not used for so long is closed")
 
 /* ---- before it is established ---- */
 
-/* Returns the time left for the setup, or 0. ipoib_peer_release() ends the wait of long frames. */
+/* Returns the time left for the setup, or 0. Long frames wait until &ipoib_peer.until only. */
 static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
@@ -80,7 +80,7 @@ static unsigned long ipoib_conn_check_pending(struct ipoib_conn *conn)
 		return left;
 	if (wait > 0)
 		return min(left, wait);
-	ipoib_peer_release(conn->cm, peer, NULL);
+	ipoib_peer_end_wait(conn->cm, peer, NULL);
 	return left;
 }
 
