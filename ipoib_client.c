@@ -17,6 +17,7 @@
 /* Read under RCU, changed under RTNL */
 static LIST_HEAD(ipoib_hcas);
 
+/* Takes RTNL. Frees the net_device after a failure. */
 static int ipoib_hca_try_port(struct ipoib_hca *hca, u32 port, bool enhanced)
 {
 	struct net_device *dev;
@@ -95,6 +96,7 @@ struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
 	return NULL;
 }
 
+/* RTNL held, under which the result is valid. */
 static struct ipoib_hca *ipoib_hca_find_below(struct net_device *lower, u32 *port)
 {
 	struct ipoib_hca *hca;
@@ -176,7 +178,7 @@ static void ipoib_event(struct ipoib_dev *priv, const struct ib_event *event)
 		ipoib_cm_flush(priv);
 }
 
-/* An asynchronous event of an HCA; sets flags only. */
+/* An asynchronous event of an HCA. Does not sleep. */
 static void ipoib_event_handler(struct ib_event_handler *handler, struct ib_event *event)
 {
 	struct ipoib_hca *hca = container_of(handler, struct ipoib_hca, handler);
@@ -220,6 +222,7 @@ static int ipoib_client_add(struct ib_device *ca)
 	return 0;
 }
 
+/* Callback of the RDMA core: waits until all interfaces are freed, then frees @client_data. */
 static void ipoib_client_remove(struct ib_device *ca, void *client_data)
 {
 	struct ipoib_hca *hca = client_data;
@@ -262,7 +265,7 @@ static bool ipoib_dev_has_addr(struct net_device *dev, const struct sockaddr *ad
 /*
  * RDMA CM: find the interface of a request. Its address may be one that no interface of the link
  * has: of lo, a dummy or a VRF. A single interface with P_Key and GID is that of the request, and
- * the RDMA CM checks the routing table.
+ * the RDMA CM checks the routing table. Returns the net_device with a reference, or NULL.
  */
 static struct net_device *
 ipoib_client_get_netdev(struct ib_device *ca, u32 port, u16 pkey,

@@ -289,7 +289,7 @@ static int ipoib_eth_ioctl(struct net_device *dev, struct ifreq *ifr, int cmd)
 
 IPOIB_HWTSTAMP(ipoib_hwtstamp, ipoib_rn_ops)
 
-/* The only receive queue counts all frames, of connections, too. */
+/* Interfaces over verbs only. Frames of connections count in the only receive queue, too. */
 static void ipoib_get_queue_stats_rx(struct net_device *dev, int queue,
 				     struct netdev_queue_stats_rx *stats)
 {

@@ -65,7 +65,10 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/* Join a missing or refused group again at once. */
+/*
+ * A group in BACKOFF or ABSENT is joined again after IPOIB_MCAST_HOLD_OFF; in other states only the
+ * count of failures is cleared. mcast.lock held.
+ */
 static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 {
 	WRITE_ONCE(mcast->failures, 0);
@@ -77,7 +80,7 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 }
 
 /**
- * ipoib_mcast_rejoin - join all missing or refused groups again at once
+ * ipoib_mcast_rejoin - join missing or refused groups again, after IPOIB_MCAST_HOLD_OFF
  * @priv: the interface
  *
  * Context: any but hard interrupt
@@ -103,7 +106,7 @@ static bool ipoib_mcast_joins_full(const struct ipoib_mcast *mcast)
 
 /*
  * The group may be new, and a membership that does not keep its group one of the previous group. In
- * state ASKING the answer of the SA may be older than the report.
+ * state ASKING the answer of the SA may be older than the report. mcast.lock held.
  */
 static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 {

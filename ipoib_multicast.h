@@ -100,7 +100,8 @@ enum ipoib_mcast_state {
  * @queue: waiting frames, with their &struct ipoib_header; under mcast.lock
  * @settled_at: jiffies: time to set @settled
  * @created: jiffies
- * @asked_at: jiffies of the last request, or of its begin
+ * @asked_at: jiffies: start of the wait of frames (IPOIB_MCAST_PATIENCE): creation, request, or the
+ *	event or frame that ends a pause
  * @retry_at: jiffies: next request in IPOIB_MCAST_BACKOFF and IPOIB_MCAST_ABSENT, or recheck of a
  *	member; of a member without rechecks the time of its last confirmation. With reports of the
  *	SA missing groups and members are checked later

@@ -165,7 +165,7 @@ bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
 
 /* ---- queries ---- */
 
-/* Queue the work in @delay jiffies at the latest. */
+/* Queue the work in @delay jiffies at the latest, with a reference, which the work drops. */
 static void ipoib_neigh_post(struct ipoib_neigh *neigh, unsigned long delay)
 {
 	struct workqueue_struct *wq = neigh->priv->neigh.wq;
@@ -176,6 +176,7 @@ static void ipoib_neigh_post(struct ipoib_neigh *neigh, unsigned long delay)
 		refcount_dec(&neigh->ref);
 }
 
+/* Callback of ipoib_limit.c, limit.lock held: the work has an inflight slot for the query. */
 static void ipoib_neigh_granted(struct ipoib_inflight *inflight)
 {
 	ipoib_neigh_post(container_of(inflight, struct ipoib_neigh, inflight), 0);

@@ -4,9 +4,11 @@
  *
  * Each such frame makes the stack keep a neighbour, and the answer needs a path to the GID in it:
  * invented GIDs cost entries and queries. A frame is free if all its link-layer addresses have the
- * GID that it came from. Any other frame takes a token of its source, a LID, or a GID on RoCE,
- * which a sender cannot choose but by raw Ethernet frames. A frame with a multicast GID is dropped:
- * the stack would send unicast to that group.
+ * GID that it came from. Any other frame takes a token of its source, which a sender cannot choose
+ * but by raw Ethernet frames. The source is a LID without the LMC bits. On RoCE it is a hash of the
+ * GID, and for frames of connections the low 32 bits of the MAC address. A frame with a multicast
+ * GID is dropped: the stack would send unicast to that group. Frames that the net device of the HCA
+ * receives are not checked.
  */
 #include <linux/if_arp.h>
 #include <linux/jhash.h>
@@ -148,7 +150,8 @@ enum ipoib_police_named ipoib_police_named(const struct sk_buff *skb)
  * ipoib_police_pass - check a received frame of ARP or Neighbour Discovery
  * @police: buckets
  * @skb: frame with its &struct ipoib_header, for which ipoib_police_is_for() is true
- * @node: source: LID without the LMC bits, or a hash of its address on RoCE
+ * @node: source: LID without the LMC bits; on RoCE a hash of the GID, for a frame of a connection
+ *	the low 32 bits of the MAC address
  *
  * Context: any
  * Return: false if it has the GID of a group, or of a third node and its source has no token left

@@ -156,6 +156,7 @@ unlock:
 	return reason;
 }
 
+/* Work of the connection; may sleep. */
 static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 {
 	struct ipoib_cm_data data;

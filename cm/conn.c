@@ -74,6 +74,9 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
  * @conn: the connection; ipoib_cm_admit() has accepted its port
  * @peer: its peer
  *
+ * The connection counts, and holds its peer, until ipoib_conn_release(). Its place in the counts of
+ * pending connections (@npending) ends with IPOIB_CONN_PENDING.
+ *
  * Context: &ipoib_cm.lock held since ipoib_cm_admit()
  */
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)

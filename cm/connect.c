@@ -27,6 +27,7 @@
 
 /* ---- REQ ---- */
 
+/* Work of the connection. The reference of path_gid() lasts for the call. */
 static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 {
 	struct ipoib_dev *priv = conn->cm->priv;
@@ -213,6 +214,7 @@ trace:
 
 /* ---- answers ---- */
 
+/* Work of the connection; may sleep. -EPROTO for wrong private data */
 static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 {
 	const struct ipoib_cm_data *theirs = &conn->theirs;

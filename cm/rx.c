@@ -725,6 +725,8 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
  * ipoib_cm_rx_get - create SRQ, CQs and pools unless they exist
  * @cm: connected mode of the interface
  *
+ * Takes no reference: &ipoib_cm.nconns keeps &ipoib_cm.rx, see ipoib_cm_rx_work().
+ *
  * Context: &ipoib_cm.mutex held; may sleep
  * Return: 0, -EAGAIN after a failure that still closes connections, or another negative error
  */

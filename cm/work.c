@@ -102,7 +102,10 @@ static long ipoib_conn_idle_left(const struct ipoib_conn *conn)
 	return READ_ONCE(conn->used) + idle + HZ - jiffies;
 }
 
-/* Returns the time left to the next signalled send. Without one the next post kicks the work. */
+/*
+ * Returns the time left to the next signalled send. Without a signalled send the next post kicks
+ * the work. Bottom halves off.
+ */
 static long ipoib_conn_send_left(struct ipoib_conn *conn)
 {
 	bool done;
@@ -309,7 +312,7 @@ static void ipoib_conn_destroy_late(struct ipoib_conn *conn)
 	ipoib_ud_schedule(&cm->tx_napi);
 }
 
-/* Returns the time until the next check, or 0. */
+/* Returns the time until the next check, or 0 once it has dropped the first reference. */
 static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;

@@ -135,6 +135,7 @@ bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast)
 
 /* ---- table ---- */
 
+/* Callback of ipoib_limit.c, limit.lock held: the work of the group has an inflight slot. */
 static void ipoib_mcast_group_granted(struct ipoib_inflight *inflight)
 {
 	ipoib_mcast_queue(container_of(inflight, struct ipoib_mcast, inflight));

@@ -7,9 +7,9 @@
  * space (umcast).
  *
  * InfiniBand has no promiscuous reception of multicast. By RFC 4391 section 11 a router asks the SA
- * for all groups, joins the groups of the link as a NonMember, and follows the reports of the SA (U57,
- * A25, A26). The stack requests that by IFF_ALLMULTI or IFF_PROMISC, which it sets for multicast
- * interfaces of routing daemons, too.
+ * for all groups, joins the groups of the link as a NonMember, and follows the reports of the SA
+ * (U57, A25, A26). The stack requests that by IFF_ALLMULTI or IFF_PROMISC, which it sets for
+ * multicast interfaces of routing daemons, too.
  *
  * A NonMember receives and does not keep a group alive. The user goes with the group, or with the
  * flag.
@@ -129,7 +129,7 @@ void ipoib_mcast_route_end(struct ipoib_dev *priv)
  * Follow the flags, and request the list of groups when it is due. A single list is under way at a
  * time, as an older list must not undo reports before a newer one.
  *
- * Returns the jiffies until the next call, or ULONG_MAX.
+ * Returns the jiffies until the next call, or ULONG_MAX. Takes mcast.lock.
  */
 static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 {
@@ -201,7 +201,7 @@ static bool ipoib_mcast_listen_is_shared(struct ipoib_dev *priv, const union ib_
 
 /*
  * Add a group for an address of the stack's list, if it has scope and P_Key of the link. Returns
- * the jiffies until the next check, or ULONG_MAX.
+ * the jiffies until the next check, or ULONG_MAX. mcast.lock held.
  *
  * umcast: a group by which user space receives on this port is left out, whatever the interface
  * sends to it. Memberships of user space are unknown on RoCE, without SA, and for a group that
@@ -235,6 +235,8 @@ static unsigned long ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *ll
  *
  * Each run follows the stack's list and flags (U54, U56). There is no event when user space leaves
  * a group, or when ib_sa has left one for this interface: both are polled.
+ *
+ * Context: process, on the ordered &ipoib_dev.wq, as the works of groups
  */
 void ipoib_mcast_interest_work(struct work_struct *work)
 {

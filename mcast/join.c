@@ -216,6 +216,7 @@ static void ipoib_mcast_member_set_joined(struct ipoib_mcast *mcast)
 		ipoib_mcast_member_link_up(mcast->priv);
 }
 
+/* The group counts as missing: give up the membership, and routing as a user. */
 static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -238,6 +239,7 @@ static void ipoib_mcast_member_set_absent(struct ipoib_mcast *mcast)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
+/* Enter BACKOFF. A definitive failure ends the membership, too. */
 static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_check reason, int err)
 {
 	bool definitive = ipoib_mcast_check_is_definitive(reason);
@@ -351,6 +353,11 @@ static bool ipoib_mcast_is_time(const struct ipoib_mcast *mcast)
 	return !ipoib_mcast_until(READ_ONCE(mcast->retry_at));
 }
 
+/*
+ * The answer to a join, &ipoib_mcast.status. After success the new handle replaces the old
+ * membership. After a failure the new handle is released, and the old membership ends only by a
+ * decision of the SA.
+ */
 static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	enum ipoib_check reason;
@@ -411,6 +418,7 @@ static void ipoib_mcast_step_member(struct ipoib_mcast *mcast, u8 want, u8 event
 		ipoib_mcast_begin(mcast, IPOIB_MCAST_CHECKING, want);
 }
 
+/* The answer to a recheck. Without a decision of the SA the membership stays. */
 static void ipoib_mcast_step_checking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	int status = mcast->status, err;
@@ -470,7 +478,10 @@ static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcas
 
 /* ---- work ---- */
 
-/* End a group without users, or any group once the interface goes down. */
+/*
+ * End a group without users, or any group once the interface goes down: leave it, and free it
+ * unless it has users again.
+ */
 static void ipoib_mcast_end(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -503,7 +514,7 @@ static void ipoib_mcast_end(struct ipoib_mcast *mcast)
  * Schedule the recheck of a membership that does not keep its group, which may have been deleted or
  * created anew. The interval doubles, to limit the load of the SA; it is longer with reports, as a
  * subscription may be silent. A group that is only sent to needs no recheck before the next frame.
- * Returns the jiffies until the recheck, or ULONG_MAX.
+ * Returns the jiffies until the recheck, or ULONG_MAX. mcast.lock held.
  */
 static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 {
@@ -561,6 +572,8 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 /**
  * ipoib_mcast_work - do the next step of a group
  * @work: &ipoib_mcast.work
+ *
+ * Context: process, on the ordered &ipoib_dev.wq; ndo_stop() waits for it with RTNL held
  */
 void ipoib_mcast_work(struct work_struct *work)
 {

@@ -231,7 +231,7 @@ static bool ipoib_roce_is_ours(const struct ipoib_dev *priv, const struct ib_gid
 	       ipoib_roce_gid_is_of(attr, priv->lower);
 }
 
-/* Returns the entry of the interface in the GID table; -ENODEV if it has changed. */
+/* Returns the interface's entry of the GID table, with a reference; -ENODEV if it has changed. */
 static const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 {
 	const struct ib_gid_attr *attr;
@@ -389,6 +389,7 @@ static __be32 ipoib_roce_ipv4(const union ib_gid *gid)
 	return addr;
 }
 
+/* RTNL held. */
 static int ipoib_roce_ndev_join(struct net_device *ndev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
@@ -410,7 +411,7 @@ static int ipoib_roce_ndev_join(struct net_device *ndev, const union ib_gid *mgi
 	return group ? 0 : -ENOMEM;
 }
 
-/* An unregistered net_device has left all groups, and finds none. */
+/* An unregistered net_device has left all groups, and finds none. RTNL held. */
 static void ipoib_roce_ndev_leave(struct net_device *ndev, const union ib_gid *mgid)
 {
 	struct in_device *in_dev = __in_dev_get_rtnl(ndev);
@@ -423,7 +424,7 @@ static void ipoib_roce_ndev_leave(struct net_device *ndev, const union ib_gid *m
 
 /*
  * Join, or join again: an IP stack loses its memberships without an event if the MTU becomes too
- * small, so the old membership is given up.
+ * small, so the old membership is given up. RTNL held.
  */
 static void ipoib_roce_member_join(struct ipoib_roce *roce, struct ipoib_roce_member *member)
 {
@@ -586,6 +587,7 @@ struct ipoib_roce_query {
 	int status;
 };
 
+/* Callback of the address resolution; does not run any more after rdma_addr_cancel(). */
 static void ipoib_roce_resolved(int status, struct sockaddr *src,
 				struct rdma_dev_addr *addr, void *context)
 {
@@ -642,6 +644,7 @@ static void ipoib_roce_make_path(struct ipoib_roce_query *query, struct sa_path_
 	rec->roce.route_resolved = true;
 }
 
+/* Free a query. ipoib_neigh_answered() consumes the reference to the neighbour. */
 static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 {
 	struct ipoib_neigh *neigh = query->neigh;
@@ -801,7 +804,7 @@ const struct ipoib_fabric_ops ipoib_roce_ops = {
 
 /*
  * A new MAC address is a new GID at the same index of the table, which the core can write only
- * without references to the old GID.
+ * without references to the old GID. RTNL held; sleeps.
  */
 static void ipoib_roce_release_gid(struct ipoib_dev *priv)
 {
@@ -810,6 +813,11 @@ static void ipoib_roce_release_gid(struct ipoib_dev *priv)
 	flush_delayed_work(&priv->ah.work);
 }
 
+/*
+ * Notifier of net_devices, RTNL held. Before a change of the address, and when the port goes, the
+ * interface goes down here, and waits for its connections, queries and address handles. The control
+ * work does the rest.
+ */
 static int ipoib_roce_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct ipoib_dev *priv = ipoib_hca_find_on(netdev_notifier_info_to_dev(ptr));
@@ -855,7 +863,7 @@ static struct notifier_block ipoib_roce_netdev_notifier = {
 /*
  * An IPv6 address has come or gone, maybe that of the GID. Soft-RoCE must not send by a GID that is
  * about to go (ipoib_roce_is_soft()). The RDMA core reports its removal; the GID made of the MAC
- * address stays in the table, though.
+ * address stays in the table, though. Does not sleep.
  */
 static int ipoib_roce_addr_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {

@@ -40,7 +40,7 @@
 
 /**
  * struct ipoib_sm_addr - address of the SA
- * @ref: references of the agent and of each outstanding request
+ * @ref: references of the agent, of each outstanding request, and of each response to a report
  * @ah: address handle
  * @lid: LID of the SM
  * @lmc: see &ipoib_port.lmc
@@ -72,6 +72,7 @@ struct ipoib_request {
 
 /* ---- questions and answers ---- */
 
+/* Drop a reference; NULL is allowed. The last reference destroys the address handle. */
 static void ipoib_sa_sm_put(struct ipoib_sm_addr *sm)
 {
 	if (!sm || !refcount_dec_and_test(&sm->ref))
@@ -120,6 +121,7 @@ static int ipoib_sa_errno(u16 status)
 	return class && class < ARRAY_SIZE(class_errno) ? class_errno[class] : -EPROTO;
 }
 
+/* Free a request with its MAD, and drop its reference to the address. */
 static void ipoib_sa_request_free(struct ipoib_request *request)
 {
 	if (request->buf)
@@ -128,7 +130,7 @@ static void ipoib_sa_request_free(struct ipoib_request *request)
 	kfree(request);
 }
 
-/* Called once for each request. */
+/* Call the callback of a request, unless it was called. &ipoib_agent.lock is not held. */
 static void ipoib_sa_request_answer(struct ipoib_request *request, int status,
 				    const struct ib_mad_recv_wc *answer)
 {
@@ -137,6 +139,7 @@ static void ipoib_sa_request_answer(struct ipoib_request *request, int status,
 	request->answer = NULL;
 }
 
+/* Callback of ib_mad, process: an answer. The request lives until ipoib_sa_agent_sent(). */
 static void ipoib_sa_agent_recv(struct ib_mad_agent *mad,
 				struct ib_mad_send_buf *buf,
 				struct ib_mad_recv_wc *wc)
@@ -149,7 +152,7 @@ static void ipoib_sa_agent_recv(struct ib_mad_agent *mad,
 	ib_free_recv_mad(wc);
 }
 
-/* End of a request, after its answer if there is one. */
+/* Callback of ib_mad, process: end of a request, after its answer if there is one. Frees it. */
 static void ipoib_sa_agent_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc *wc)
 {
 	struct ipoib_request *request = wc->send_buf->context[0];
@@ -317,7 +320,7 @@ static unsigned long ipoib_sa_sub_until(const struct ipoib_agent *agent)
 	return left <= IPOIB_SUB_QUIET * 2 ? left : 0;
 }
 
-/* The last answer queues the work. */
+/* Callback of a question. The last answer queues the work. */
 static void ipoib_sa_sub_answer(void *owner, int status, const struct ib_sa_mad *asked,
 				const struct ib_mad_recv_wc *answer)
 {
@@ -373,6 +376,7 @@ static void ipoib_sa_sub_ask(struct ipoib_agent *agent, bool subscribe)
 
 /* ---- reports ---- */
 
+/* Callback of ib_mad, process: drops the reference of the response, and frees it. */
 static void ipoib_sa_notice_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc *wc)
 {
 	ipoib_sa_sm_put(wc->send_buf->context[0]);
@@ -420,6 +424,7 @@ static bool ipoib_sa_notice_is_genuine(const struct ib_mad_recv_wc *wc,
 	       mad->mad_hdr.tid && !mad->rmpp_hdr.rmpp_type;
 }
 
+/* &ipoib_agent.lock held, so it asks no question. */
 static void ipoib_sa_notice_deliver(struct ipoib_dev *priv, const struct ipoib_notice *notice)
 {
 	bool created = notice->trap == cpu_to_be16(IPOIB_TRAP_MGID_NEW);
@@ -443,6 +448,7 @@ static void ipoib_sa_notice_charge(struct ipoib_agent *agent)
 	mod_delayed_work(system_unbound_wq, &agent->sub_work, 0);
 }
 
+/* Callback of ib_mad, process; frees @wc. */
 static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
 				 struct ib_mad_send_buf *buf,
 				 struct ib_mad_recv_wc *wc)
@@ -473,6 +479,7 @@ static void ipoib_sa_notice_recv(struct ib_mad_agent *reports,
 	ib_free_recv_mad(wc);
 }
 
+/* Waits for callbacks of ib_mad. */
 static void ipoib_sa_notice_unregister(struct ipoib_agent *agent)
 {
 	if (agent->reports)
@@ -622,7 +629,7 @@ static void ipoib_sa_notice_exit(struct ipoib_agent *agent)
 
 /* ---- address of the SA ---- */
 
-/* Returns NULL if the port has no SM. */
+/* Returns the address with a reference; NULL if the port has no SM; or ERR_PTR(). May sleep. */
 static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 {
 	struct rdma_ah_attr attr = {
@@ -662,6 +669,7 @@ static struct ipoib_sm_addr *ipoib_sa_sm_find(struct ipoib_agent *agent)
 	return ERR_PTR(err);
 }
 
+/* Read the address of the SA anew; outstanding requests keep the old address. */
 static void ipoib_sa_agent_sm_work(struct work_struct *work)
 {
 	struct ipoib_agent *agent = container_of(to_delayed_work(work),
