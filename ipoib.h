@@ -38,32 +38,33 @@
  *	interface. Never taken by a completion, an answer of the fabric or a work of groups or
  *	neighbours, so ndo_stop() may wait for all of these.
  * &ipoib_cm.mutex
- *	SRQ, CQs and pages, which the connections of an interface share. Taken by works of connected
- *	mode, by readers of debugfs, and under RTNL for interrupt moderation. RTNL is not taken under
- *	it.
+ *	SRQ, CQs and page pools, which the connections of an interface share. Taken by works of
+ *	connected mode, by readers of debugfs, and under RTNL for interrupt moderation and at the
+ *	end of the interface. RTNL is not taken under it.
  * lock of the net_device (netdev_lock(), Linux 6.14 and later)
- *	Taken by the stack to enable or disable a NAPI instance. The net device of the HCA may require
- *	it around its operations (netdev_lock_ops()): the stack holds it then when it calls operations
- *	of the interface, which must not take &ipoib_cm.mutex, and so does ipoib_ctl.c, with RTNL, to
- *	open and stop the net device.
+ *	Taken by the stack to enable or disable a NAPI instance. Some HCAs have the stack hold it
+ *	around operations of the interface (netdev_lock_ops()). These operations do not take
+ *	&ipoib_cm.mutex. ipoib_ctl.c takes the lock, under RTNL, to open and stop the net device of
+ *	the HCA, and to change its MTU.
  * addr_list_lock of the net_device
  *	Only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
- *	List of the interfaces of a port, address of the SA, outstanding questions. Held while a report
- *	is given to an interface, so no question is asked with a lock below held.
+ *	List of the interfaces of a port, address of the SA, outstanding questions. Held while a
+ *	report is given to an interface, which takes locks below. A question takes this lock, so no
+ *	lock below is held then.
  * &ipoib_roce.lock
  *	Memberships of the Ethernet port to begin and to end. Held while a group gets its answer.
  * transmit lock of a queue (_xmit_lock)
  *	&struct ipoib_txq and the head of its ring.
  * &ipoib_cm.lock
- *	Peers, states of connections, frames that wait for a connection. Taken by the callback of REQs,
- *	and by the transmit path only without a connection. Taken where a neighbour of the stack
- *	changes, perhaps under the lock of its table, so neighbours of the stack are not looked up
- *	under this lock.
+ *	Peers, states of connections, frames that wait for a connection. Taken by the callback of
+ *	REQs, and by the transmit path only without a connection. The stack reports changes of its
+ *	neighbours, perhaps with the lock of its table held, and this lock is taken there. So no
+ *	neighbour of the stack is looked up under this lock.
  * &ipoib_groups.lock, &ipoib_neighs.lock
- *	States of groups and of neighbours, and their queues of waiting frames. Neither is taken under
- *	the other. Taken by the transmit path only without a usable address handle. Never held during
- *	a call of the fabric that may sleep, nor while a frame is sent.
+ *	States of groups and of neighbours, and their queues of waiting frames. Neither is taken
+ *	under the other. Taken by the transmit path only without a usable address handle. Never held
+ *	during a call of the fabric that may sleep, nor while a frame is sent.
  * &ipoib_limit.lock
  *	Outstanding queries to the fabric, and waiting ones. Taken under the two above; a leaf.
  * &ipoib_conn.tx_lock
@@ -80,41 +81,43 @@
  * Objects and owners:
  *
  * &struct ipoib_neigh, &struct ipoib_mcast
- *	Found by GID in a hash table under RCU. References of a neighbour: the table, each query under
- *	way, the queued work. A group is freed by its own work, also when the interface goes down,
- *	which waits for these works. Both are freed after a grace period.
+ *	Found by GID in a hash table under RCU. References of a neighbour: the table, each query
+ *	under way, the queued work. A group is freed by its own work, also when the interface goes
+ *	down, which waits for these works. Both are freed after a grace period.
  * &struct ipoib_ah
  *	Owned by the neighbour or group that points to it. Senders hold no reference: they read the
  *	pointer under RCU and post with the transmit lock held. ipoib_ah_retire() takes over an
- *	unpublished handle, which is destroyed after a grace period, once no slot of a ring in flight
- *	names it. So no frame uses a destroyed handle, without a reference count for each packet.
+ *	unpublished handle. It is destroyed after a grace period, once no slot in flight names it.
+ *	So no frame uses a destroyed handle, without a reference count for each packet.
  * &struct ipoib_conn
- *	Published empty, and owned by its work (cm/work.c), which creates QP and identifier. References:
- *	one for its life, dropped by the work, and one for each queueing of the work. Senders find it
- *	under RCU in &ipoib_peer.tx; it is the context of CM callbacks and, through the QP, of
- *	completions. __ipoib_conn_close() unpublishes it, in any context. Then its work, in this order:
- *	sends a DREQ and puts the QP into the error state; waits for the CM; calls ib_destroy_cm_id(),
- *	which waits for callbacks; waits for all work requests, and a round of the handler; frees QP
- *	and ring. The memory goes with the last reference, after a grace period.
+ *	Published empty, and owned by its work (cm/work.c), which creates QP and identifier.
+ *	References: one for its life, dropped by the work, and one for each queueing of the work.
+ *	Senders find it under RCU in &ipoib_peer.tx; it is the context of CM callbacks and, through
+ *	the QP, of completions. __ipoib_conn_close() unpublishes it, in any context. Then its work,
+ *	in this order: sends a DREQ and puts the QP into the error state; waits for the CM; calls
+ *	ib_destroy_cm_id(), which waits for callbacks; waits for all work requests, and a round of
+ *	the handler; frees QP and ring. The memory goes with the last reference, after a grace
+ *	period.
  * &struct ipoib_peer
  *	In the list of its neighbour, where senders find it by QPN under RCU. That list and its
  *	connections count in &ipoib_peer.users; without users it is freed after a grace period. It
- *	holds no reference to the neighbour: an unlinked neighbour gets no further peers, and its work,
- *	which has a reference, removes those in the list.
+ *	holds no reference to the neighbour. An unlinked neighbour gets no further peers. Its work,
+ *	which holds a reference to the neighbour, removes the peers in the list.
  * &struct ipoib_cm_rx, send CQs
- *	Shared by connections; created with the first, destroyed some time after the last. Connections
- *	count in &ipoib_cm.nconns from their publication until they are freed.
+ *	Shared by connections; created with the first, destroyed some time after the last.
+ *	Connections count in &ipoib_cm.nconns from their publication until they are freed.
  * &struct ipoib_agent
  *	Belongs to the interface of a port. Its children share it, and are freed before.
  * &struct ipoib_dev
- *	Part of the private area of its net_device. For the net device of the HCA, whose private area
- *	is the HCA's, allocated by ipoib_rn_alloc() and freed by ipoib_rn_free(). In the list of its
- *	HCA, a child behind its parent. The interface of a port, and its children, are unregistered
- *	with the HCA; on RoCE also with the Ethernet port; children and interfaces on RoCE by
- *	rtnetlink or by their own control work, too. &ipoib_dev.free_work takes an interface apart,
- *	without RTNL, after the last user of its net_device. Until then it counts in
- *	&ipoib_hca.users, for which the removal of the HCA waits, or as a child in &ipoib_dev.queries
- *	of its parent, and on RoCE it holds the net_device of the Ethernet port.
+ *	Part of the private area of its net_device. The net device of the HCA has the private area
+ *	of the HCA: ipoib_rn_alloc() allocates the interface then, ipoib_rn_free() frees it. The
+ *	interface is in the list of its HCA, a child behind its parent. The interface of a port, and
+ *	its children, are unregistered with the HCA; on RoCE also with the Ethernet port; children
+ *	and interfaces on RoCE by rtnetlink or by their own control work, too. &ipoib_dev.free_work
+ *	takes an interface apart, without RTNL, after the last user of its net_device. Until then it
+ *	counts in &ipoib_hca.users (an interface of a port; the removal of the HCA waits for it) or
+ *	in &ipoib_dev.queries of its parent (a child). On RoCE it also holds the net_device of the
+ *	port.
  * path queries, questions about groups
  *	Counted in &ipoib_dev.queries: the interface is freed after the last answer. Joins need no
  *	count: once a handle is released, its callback does not run any more.
@@ -247,7 +250,7 @@ struct ipoib_dev {
 	struct ib_pd *pd;
 	/**
 	 * @txq: transmit queues, see ipoib_ud_max_txqs(); the first has the QP of the address. With
-	 *	@rn the others have neither QP nor ring, and without @rxq nor has the first
+	 *	@rn only the first may have a QP and a ring, and only with @rxq
 	 */
 	struct ipoib_txq *txq;
 	/** @ntxq: queues in use that have a QP; written with RTNL held */
