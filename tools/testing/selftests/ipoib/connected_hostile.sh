@@ -621,14 +621,13 @@ lacks_qp()
 
 rejected()
 {
-	# a second
-	peer_connects rejected 00d5d5 0000d5d500010000 ack=12
+	peer_connects rejected 00d5d5 0000d5d500010000 ack=15
 	check "the connection" busywait 3000 conns_of_are 00d5d5 "established passive both"
 	capture_stop
 	echo "$REP $(printf %x "$COMM")" | "$LIB_DIR/cm_forge.py" rej reason=1c message=1 | to_qp1
 	check "ended" busywait 3000 conns_of_are 00d5d5 ""
 	check "its QP is there" stays 500 has_qp "$REP_QPN"
-	check "and goes" slowwait 5 lacks_qp "$REP_QPN"
+	check "and goes" slowwait 10 lacks_qp "$REP_QPN"
 }
 
 bare_request()
