@@ -179,14 +179,11 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 	return ib_send_cm_rep(conn->id, &rep);
 }
 
-/**
- * ipoib_conn_grant - create the QP of a passive connection and send the REP
- * @conn: the connection, without QP
- *
- * The CM drops repetitions of the REQ until then.
- *
- * Context: its work
- * Return: 0; or a negative error, the REQ is rejected, and the caller closes the connection
+/*
+ * Create the QP of a passive connection without a QP, and send the REP. The CM drops repetitions of
+ * the REQ until then.
+ * Context: work of the connection. Return: 0; or a negative error: the REQ is rejected, and the
+ * caller closes the connection.
  */
 int ipoib_conn_grant(struct ipoib_conn *conn)
 {
@@ -247,12 +244,7 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *
 	return -EINVAL;
 }
 
-/**
- * ipoib_conn_accepted - handle an RTU
- * @conn: the connection, with the private data of the RTU
- *
- * Context: process
- */
+/* Handle an RTU, whose private data the connection has. Context: process. */
 void ipoib_conn_accepted(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
@@ -280,15 +272,11 @@ void ipoib_conn_accepted(struct ipoib_conn *conn)
 
 /* ---- listening ---- */
 
-/**
- * ipoib_cm_listen - create the listeners, if &ipoib_cm.up and there are none
- * @priv: the interface
- *
- * They have the service IDs of the RFC and of Linux (C21). After a failure the own address offers
- * connections that are refused, until the next call.
- *
- * Context: RTNL held
- * Return: 0 or a negative error
+/*
+ * Create the listeners, if &ipoib_cm.up and there are none. They have the service IDs of the RFC
+ * and of Linux (C21). After a failure the own address offers connections that are refused, until
+ * the next call.
+ * Context: RTNL held. Return: 0 or a negative error.
  */
 int ipoib_cm_listen(struct ipoib_dev *priv)
 {
@@ -318,14 +306,7 @@ unlisten:
 	return err;
 }
 
-/**
- * ipoib_cm_unlisten - destroy the listeners
- * @cm: connected mode of the interface
- *
- * Waits for their callbacks, some milliseconds.
- *
- * Context: may sleep
- */
+/* Destroy the listeners. Waits for their callbacks, some milliseconds. Context: may sleep. */
 void ipoib_cm_unlisten(struct ipoib_cm *cm)
 {
 	unsigned int i;

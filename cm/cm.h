@@ -512,14 +512,9 @@ static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
 	return rcu_access_pointer(conn->peer->tx) == conn;
 }
 
-/**
- * ipoib_peer_pauses - check for a pause after a refusal
- * @peer: the peer
- *
- * The comparison is safe against a wrap of jiffies of 32 bits.
- *
- * Context: any
- * Return: true until the end of the pause
+/*
+ * Check for a pause after a refusal. The comparison is safe against a wrap of jiffies of 32 bits.
+ * Context: any. Return: true until the end of the pause.
  */
 static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 {
@@ -533,27 +528,19 @@ static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
  */
 #define IPOIB_CM_PASSING	(4 * HZ)
 
-/**
- * ipoib_peer_is_passing - check whether the lack of a connection is transient
- * @peer: a peer without a connection to send on
- *
- * The comparison is safe against a wrap of jiffies of 32 bits.
- *
- * Context: any
- * Return: true if so: senders do not get the MTU of UD yet
+/*
+ * Check whether a peer lacks a connection to send on for a short time only. The comparison is safe
+ * against a wrap of jiffies of 32 bits.
+ * Context: any. Return: true if so: senders do not get the MTU of UD yet.
  */
 static inline bool ipoib_peer_is_passing(const struct ipoib_peer *peer)
 {
 	return READ_ONCE(peer->passing_until) - jiffies - 1 < IPOIB_CM_PASSING;
 }
 
-/**
- * ipoib_cm_port - key of a port of the fabric for quotas
- * @cm: connected mode of the interface
- * @lid: LID of the port
- * @mac: MAC address, NULL on InfiniBand
- *
- * Return: the LID without the LMC bits, as for ipoib_police_pass(), or the MAC address
+/*
+ * Key of a port of the fabric for quotas. @mac is NULL on InfiniBand.
+ * Return: the LID without the LMC bits, as for ipoib_police_pass(), or the MAC address.
  */
 static inline u64 ipoib_cm_port(const struct ipoib_cm *cm, u32 lid, const u8 *mac)
 {
@@ -566,14 +553,9 @@ static inline u64 ipoib_cm_port_of(const struct ipoib_cm *cm, struct sa_path_rec
 	return ipoib_cm_port(cm, be32_to_cpu(sa_path_get_dlid(rec)), sa_path_get_dmac(rec));
 }
 
-/**
- * ipoib_cm_share - find the quota counters of a port
- * @cm: connected mode of the interface
- * @port: key of the port, see ipoib_cm_port()
- *
- * The hash is keyed: a host cannot choose the ports with which it has counters in common.
- *
- * Return: the counters
+/*
+ * Find the quota counters of a port by its key, see ipoib_cm_port(). The hash is keyed: a host
+ * cannot choose the ports with which it has counters in common.
  */
 static inline struct ipoib_cm_share *ipoib_cm_share(struct ipoib_cm *cm, u64 port)
 {
@@ -598,10 +580,8 @@ static inline bool ipoib_conn_is_closing(const struct ipoib_conn *conn)
 
 void ipoib_conn_release(struct kref *ref);
 
-/**
- * ipoib_conn_kick - queue the work of a connection
- * @conn: the connection
- *
+/*
+ * Queue the work of a connection.
  * Context: any, RCU read side. The caller must exclude that this drops the last reference if it is
  * in a hard interrupt, or holds &ipoib_cm.lock or &ipoib_conn.tx_lock.
  */
@@ -611,12 +591,9 @@ static inline void ipoib_conn_kick(struct ipoib_conn *conn)
 		kref_put(&conn->ref, ipoib_conn_release);
 }
 
-/**
- * ipoib_conn_note - note an event and queue the work of a connection
- * @conn: the connection
- * @event: the event; its data has been written before
- *
- * Context: as ipoib_conn_kick()
+/*
+ * Note an event, whose data has been written before, and queue the work of a connection.
+ * Context: as ipoib_conn_kick().
  */
 static inline void ipoib_conn_note(struct ipoib_conn *conn, enum ipoib_conn_flag event)
 {

@@ -17,13 +17,7 @@
 
 /* ---- making and freeing ---- */
 
-/**
- * ipoib_conn_alloc - allocate a connection
- * @cm: connected mode of the interface
- * @gfp: allocation flags
- *
- * Return: a connection of RC, or NULL. The caller may kfree() it until ipoib_conn_publish().
- */
+/* Return: a connection of RC, or NULL. The caller may kfree() it until ipoib_conn_publish(). */
 struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 {
 	struct ipoib_conn *conn = kzalloc(sizeof(*conn), gfp);
@@ -42,14 +36,10 @@ struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 	return conn;
 }
 
-/**
- * ipoib_conn_set_state - change the state of a connection
- * @conn: the connection
- * @state: new state; a wrong transition is warned of
- *
- * Updates the counts and lists that follow from the state.
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Change the state of a connection, and the counts and lists that follow from it. A wrong
+ * transition is warned of.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 {
@@ -69,15 +59,11 @@ void ipoib_conn_set_state(struct ipoib_conn *conn, enum ipoib_conn_state state)
 	WRITE_ONCE(conn->state, state);
 }
 
-/**
- * ipoib_conn_publish - add a connection to the interface and queue its work
- * @conn: the connection; ipoib_cm_admit() has accepted its port
- * @peer: its peer
- *
- * The connection counts, and holds its peer, until ipoib_conn_release(). Its place in the counts of
+/*
+ * Add a connection, whose port ipoib_cm_admit() has accepted, to the interface, and queue its work.
+ * The connection counts, and holds @peer, until ipoib_conn_release(). Its place in the counts of
  * pending connections (@npending) ends with IPOIB_CONN_PENDING.
- *
- * Context: &ipoib_cm.lock held since ipoib_cm_admit()
+ * Context: &ipoib_cm.lock held since ipoib_cm_admit().
  */
 void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)
 {
@@ -96,13 +82,10 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)
 	ipoib_conn_kick(conn);
 }
 
-/**
- * ipoib_conn_release - free a connection
- * @ref: &ipoib_conn.ref
- *
- * The connection counts until here: the last release lets waiters go on.
- *
- * Context: any but hard interrupt
+/*
+ * Free a connection, by its last reference. It counts until here: the last release lets waiters go
+ * on.
+ * Context: any but hard interrupt.
  */
 void ipoib_conn_release(struct kref *ref)
 {
@@ -127,13 +110,10 @@ void ipoib_conn_release(struct kref *ref)
 
 /* ---- closing ---- */
 
-/**
- * __ipoib_conn_close - unpublish a connection and have its work take it apart
- * @conn: a published connection; closing already is no error
- *
- * No sender finds it from now on. Its backlog is sent again, by another way.
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Unpublish a connection and have its work take it apart. The connection is published; closing
+ * already is no error. No sender finds it from now on. Its backlog is sent again, by another way.
+ * Context: &ipoib_cm.lock held.
  */
 void __ipoib_conn_close(struct ipoib_conn *conn)
 {
@@ -149,12 +129,7 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	ipoib_conn_kick(conn);
 }
 
-/**
- * ipoib_conn_close - as __ipoib_conn_close(), without the lock
- * @conn: a published connection
- *
- * Context: any but hard interrupt
- */
+/* As __ipoib_conn_close(), without the lock. Context: any but hard interrupt. */
 void ipoib_conn_close(struct ipoib_conn *conn)
 {
 	struct ipoib_cm *cm = conn->cm;
@@ -164,13 +139,9 @@ void ipoib_conn_close(struct ipoib_conn *conn)
 	spin_unlock_bh(&cm->lock);
 }
 
-/**
- * ipoib_conn_close_for - close a connection, traced and counted
- * @conn: a published connection that is not closing
- * @why: reason, in the trace
- * @stat: counter of the reason
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Close a published connection that is not closing; trace @why and count @stat.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat)
 {
@@ -183,21 +154,16 @@ void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_s
 
 /* ---- several connections of a peer ---- */
 
-/**
- * ipoib_conn_supersede - mark the connections that a new connection replaces
- * @conn: the new connection, established
- *
- * A bidirectional connection replaces older ones if the peer is confirmed at its port, or if the
- * ports are equal. A one-way connection replaces connections of equal port and direction.
- *
+/*
+ * Mark the connections that a new, established connection replaces. If it is bidirectional, it
+ * replaces older ones if the peer is confirmed at its port, or if the ports are equal. A one-way
+ * connection replaces connections of equal port and direction.
  * RFC 4755 allows a second connection (C14), and a peer may use one for IPv4 and one for IPv6: a
  * replaced connection ends only after IPOIB_CM_UNUSED without a frame. So do the connections of a
  * peer before its reboot.
- *
  * A REQ is no reason to replace anything: a user of the peer's host can forge it, and without a
  * path record any host can. The private data of the RTU comes from the peer's driver.
- *
- * Context: &ipoib_cm.lock held
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_conn_supersede(struct ipoib_conn *conn)
 {
@@ -215,11 +181,9 @@ void ipoib_conn_supersede(struct ipoib_conn *conn)
 	}
 }
 
-/**
- * ipoib_conn_activate - send on a passive connection if it is usable
- * @conn: the connection, established; compares its port once more
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Send on an established passive connection if it is usable; its port is compared once more.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_conn_activate(struct ipoib_conn *conn)
 {

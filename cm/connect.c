@@ -100,14 +100,11 @@ static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 off
 	return 0;
 }
 
-/**
- * ipoib_peer_connect - request a connection, unless there is one to send on
- * @cm: connected mode of the interface
- * @peer: the peer, not in a pause
- * @offers: transports of the peer, from the flags of its address
- * @again: this is the second request after a refusal
- *
- * Context: &ipoib_cm.lock held; the transmit lock may be
+/*
+ * Request a connection to a peer that is not in a pause, unless there is a connection to send on.
+ * @offers are the transports in the flags of its address; @again marks the second request after a
+ * refusal.
+ * Context: &ipoib_cm.lock held; the transmit lock may be.
  */
 void ipoib_peer_connect(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again)
 {
@@ -172,13 +169,10 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 	return -ECANCELED;
 }
 
-/**
- * ipoib_conn_request - send the REQ of a connection
- * @conn: the connection, without QP
- *
- * Context: its work
- * Return: jiffies until the next call; 0 if the REQ was sent; or a negative error, and the caller
- * closes the connection
+/*
+ * Send the REQ of a connection without a QP.
+ * Context: work of the connection. Return: jiffies until the next call; 0 if the REQ was sent; or a
+ * negative error, and the caller closes the connection.
  */
 long ipoib_conn_request(struct ipoib_conn *conn)
 {
@@ -233,11 +227,9 @@ static int ipoib_conn_take_rep(struct ipoib_conn *conn)
 	return ib_send_cm_rtu(conn->id, &ours, sizeof(ours));
 }
 
-/**
- * ipoib_conn_replied - handle a REP
- * @conn: the connection, with the private data of the REP; closed if the REP is refused
- *
- * Context: process
+/*
+ * Handle a REP, whose private data the connection has. A connection whose REP is refused is closed.
+ * Context: process.
  */
 void ipoib_conn_replied(struct ipoib_conn *conn)
 {
@@ -295,14 +287,11 @@ static void ipoib_conn_refused(struct ipoib_conn *conn)
 	ipoib_peer_connect(cm, peer, conn->transport, true);
 }
 
-/**
- * ipoib_conn_rejected - handle a REJ
- * @conn: the connection, with the reason
- *
- * A peer with the greater address rejects a crossing REQ, and its own REQ may be under way: keep
- * the connection for IPOIB_CM_YIELD, so that frames wait for that.
- *
- * Context: process
+/*
+ * Handle a REJ, whose reason the connection has. A peer with the greater address rejects a crossing
+ * REQ, and its own REQ may be under way: keep the connection for IPOIB_CM_YIELD, so that frames
+ * wait for that.
+ * Context: process.
  */
 void ipoib_conn_rejected(struct ipoib_conn *conn)
 {

@@ -30,15 +30,11 @@ static const char * const ipoib_peer_states[] = {
 
 /* ---- port ---- */
 
-/**
- * ipoib_conn_compare - compare the port of a connection with the path record of the peer
- * @conn: the connection; sets &ipoib_conn.confirmed if they agree
- *
- * Any host can name any GID, but not the LID or MAC address of another port. Without a record, or
- * with a stale one, the port of the connection in use counts.
- *
- * Context: &ipoib_cm.lock held
- * Return: true if the record leads to another port
+/*
+ * Compare the port of a connection with the path record of the peer, and set &ipoib_conn.confirmed
+ * if they agree. Any host can name any GID, but not the LID or MAC address of another port. Without
+ * a record, or with a stale one, the port of the connection in use counts.
+ * Context: &ipoib_cm.lock held. Return: true if the record leads to another port.
  */
 bool ipoib_conn_compare(struct ipoib_conn *conn)
 {
@@ -58,12 +54,9 @@ bool ipoib_conn_compare(struct ipoib_conn *conn)
 	return known && !conn->confirmed;
 }
 
-/**
- * ipoib_conn_may_send - check whether frames may be sent on an established connection
- * @conn: the connection
- *
- * Context: &ipoib_cm.lock held
- * Return: true if so
+/*
+ * Check whether frames may be sent on an established connection.
+ * Context: &ipoib_cm.lock held. Return: true if so.
  */
 bool ipoib_conn_may_send(const struct ipoib_conn *conn)
 {
@@ -77,13 +70,9 @@ static u32 ipoib_peer_hash(const struct ipoib_cm *cm, const struct ipoib_lladdr 
 	return jhash2((const u32 *)addr, sizeof(*addr) / sizeof(u32), cm->seed);
 }
 
-/**
- * ipoib_peer_find - look a peer up
- * @cm: connected mode of the interface
- * @addr: its address, flags zero
- *
- * Context: &ipoib_cm.lock held
- * Return: the peer, without a reference, or NULL
+/*
+ * Look a peer up by its address, with flags zero.
+ * Context: &ipoib_cm.lock held. Return: the peer, without a reference, or NULL.
  */
 struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
@@ -96,13 +85,9 @@ struct ipoib_peer *ipoib_peer_find(struct ipoib_cm *cm, const struct ipoib_lladd
 	return NULL;
 }
 
-/**
- * ipoib_peer_get - look a peer up, or create it
- * @cm: connected mode of the interface
- * @addr: its address, flags zero
- *
- * Context: &ipoib_cm.lock held
- * Return: the peer, with a reference, or NULL
+/*
+ * Look a peer up by its address, with flags zero, or create it.
+ * Context: &ipoib_cm.lock held. Return: the peer, with a reference, or NULL.
  */
 struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {
@@ -124,13 +109,7 @@ struct ipoib_peer *ipoib_peer_get(struct ipoib_cm *cm, const struct ipoib_lladdr
 	return peer;
 }
 
-/**
- * ipoib_peer_put - drop a reference, &ipoib_peer.users
- * @cm: connected mode of the interface
- * @peer: the peer
- *
- * Context: &ipoib_cm.lock held
- */
+/* Drop a reference, &ipoib_peer.users. Context: &ipoib_cm.lock held. */
 void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	lockdep_assert_held(&cm->lock);
@@ -142,12 +121,9 @@ void ipoib_peer_put(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	kfree_rcu(peer, rcu);
 }
 
-/**
- * ipoib_peer_detach - remove a peer from the list of its neighbour, and drop that reference
- * @cm: connected mode of the interface
- * @peer: the peer
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Remove a peer from the list of its neighbour, and drop that reference.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -156,14 +132,11 @@ void ipoib_peer_detach(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	ipoib_peer_put(cm, peer);
 }
 
-/**
- * ipoib_peer_attach - add a peer to the list of its neighbour, where frames find it
- * @cm: connected mode of the interface
- * @peer: the peer, in no list
- * @neigh: the neighbour of its GID. An unlinked neighbour gets no peer. The oldest peers without
- *	connections beyond IPOIB_PEER_IDLE_MAX leave the list; their next frame adds them again.
- *
- * Context: &ipoib_cm.lock held, RCU read side
+/*
+ * Add a peer that is in no list to the list of the neighbour of its GID, where frames find it. An
+ * unlinked neighbour gets no peer. The oldest peers without connections beyond IPOIB_PEER_IDLE_MAX
+ * leave the list; their next frame adds them again.
+ * Context: &ipoib_cm.lock held, RCU read side.
  */
 void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_neigh *neigh)
 {
@@ -186,13 +159,7 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoi
 
 /* ---- state ---- */
 
-/**
- * ipoib_peer_set_state - change the state of a peer
- * @peer: the peer
- * @state: new state; a wrong transition is warned of
- *
- * Context: &ipoib_cm.lock held
- */
+/* Change the state of a peer. A wrong transition is warned of. Context: &ipoib_cm.lock held. */
 void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state)
 {
 	static const u8 follow[] = {
@@ -209,14 +176,11 @@ void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state)
 	WRITE_ONCE(peer->state, state);
 }
 
-/**
- * ipoib_peer_end_wait - end the wait of frames for a connection
- * @cm: connected mode of the interface
- * @peer: the peer
- * @conn: connection to send them on, or NULL. Frames that it does not take go to the work of the
- *	neighbour, which drops them or reports the MTU of UD to their senders.
- *
- * Context: &ipoib_cm.lock held
+/*
+ * End the wait of frames for a connection: send them on @conn, if it is not NULL. Frames that @conn
+ * does not take go to the work of the neighbour, which drops them or reports the MTU of UD to their
+ * senders.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_peer_end_wait(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn)
 {
@@ -234,12 +198,9 @@ void ipoib_peer_end_wait(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ip
 		ipoib_neigh_resend(cm->priv, peer->addr.gid, &left);
 }
 
-/**
- * ipoib_peer_no_room - pause after a refusal by a limit of this node
- * @cm: connected mode of the interface
- * @peer: the peer; the next pause is no longer
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Pause after a refusal by a limit of this node; the next pause is no longer.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -250,12 +211,9 @@ void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	ipoib_peer_end_wait(cm, peer, NULL);
 }
 
-/**
- * ipoib_peer_failed - pause after a failure of the peer
- * @cm: connected mode of the interface
- * @peer: the peer; the next pause is twice as long
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Pause after a failure of the peer; the next pause is twice as long.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -263,12 +221,7 @@ void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	peer->failures++;
 }
 
-/**
- * ipoib_conn_use - send on a connection from now on
- * @conn: the connection, established
- *
- * Context: &ipoib_cm.lock held
- */
+/* Send on an established connection from now on. Context: &ipoib_cm.lock held. */
 void ipoib_conn_use(struct ipoib_conn *conn)
 {
 	struct ipoib_peer *peer = conn->peer;
@@ -284,13 +237,10 @@ void ipoib_conn_use(struct ipoib_conn *conn)
 	rcu_assign_pointer(peer->tx, conn);
 }
 
-/**
- * ipoib_conn_prove - reset the failures of the peer after a proof of arrival
- * @conn: the connection
- *
- * An established connection proves nothing: CM messages travel by other QPs.
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Reset the failures of the peer after a proof of arrival. An established connection proves
+ * nothing: CM messages travel by other QPs.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_conn_prove(struct ipoib_conn *conn)
 {
@@ -301,16 +251,13 @@ void ipoib_conn_prove(struct ipoib_conn *conn)
 	conn->peer->unverified = false;
 }
 
-/**
- * ipoib_peer_best - select the connection to send on
- * @peer: the peer
- * @own: connection of an own request that gives way to any other, or NULL
- *
- * Connections from a port that is not confirmed do not count. A refused own request holds frames
- * for a crossing REQ of the peer, in IPOIB_PEER_CONNECTING, and does not prevent a new request.
- *
- * Context: &ipoib_cm.lock held
- * Return: the newest established connection, else a pending one, or NULL
+/*
+ * Select the connection of a peer to send on. Connections from a port that is not confirmed do not
+ * count. @own, or NULL, is the connection of an own request, which gives way to any other: a
+ * refused own request holds frames for a crossing REQ of the peer, in IPOIB_PEER_CONNECTING, and
+ * does not prevent a new request.
+ * Context: &ipoib_cm.lock held. Return: the newest established connection, else a pending one, or
+ * NULL.
  */
 struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own)
 {
@@ -331,12 +278,9 @@ struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_c
 	return best;
 }
 
-/**
- * ipoib_peer_select - select the connection of a peer in IPOIB_PEER_CONNECTING, if there is one
- * @cm: connected mode of the interface
- * @peer: the peer
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Select the connection of a peer in IPOIB_PEER_CONNECTING, if there is one.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_peer_select(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -355,16 +299,11 @@ void ipoib_peer_select(struct ipoib_cm *cm, struct ipoib_peer *peer)
 		ipoib_conn_kick(conn);
 }
 
-/**
- * ipoib_peer_lost - update the state of a peer after the close of a connection
- * @cm: connected mode of the interface
- * @peer: the peer
- * @conn: the connection, in its list no more
- *
- * The loss is a failure of the peer if nothing proved that sent frames arrived. A DREQ before that
- * may have any reason, and UC gives no proof.
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Update the state of a peer after the close of a connection, which has left its list. The loss is
+ * a failure of the peer if nothing proved that sent frames arrived. A DREQ before that may have any
+ * reason, and UC gives no proof.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn)
 {
@@ -391,14 +330,7 @@ void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_
 
 /* ---- debugfs ---- */
 
-/**
- * ipoib_peer_show - print a peer and its connections, for debugfs
- * @file: output
- * @cm: connected mode of the interface
- * @peer: the peer
- *
- * Context: &ipoib_cm.lock held
- */
+/* Print a peer and its connections, for debugfs. Context: &ipoib_cm.lock held. */
 void ipoib_peer_show(struct seq_file *file, struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	const struct ipoib_conn *conn;

@@ -29,12 +29,9 @@ void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
 	ipoib_lladdr_set(addr, 0, cm->priv->qpn, &cm->priv->local_gid);
 }
 
-/**
- * ipoib_cm_mtu - the longest packet that both ends take (C27, C28)
- * @cm: connected mode of the interface
- * @theirs: private data of the peer
- *
- * Return: octets without the encapsulation header, 0 if the peer's Receive MTU is absurd
+/*
+ * The longest packet that both ends take (C27, C28); @theirs is the private data of the peer.
+ * Return: octets without the encapsulation header, 0 if the peer's Receive MTU is absurd.
  */
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs)
 {
@@ -43,14 +40,7 @@ unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data 
 	return mtu < IPOIB_CM_MTU_MIN ? 0 : mtu - IPOIB_ENCAP_LEN;
 }
 
-/**
- * ipoib_conn_reject - send a REJ
- * @id: identifier of the REQ or REP
- * @cm: connected mode of the interface
- * @reason: of the REJ
- *
- * Context: process
- */
+/* Send a REJ to the REQ or REP of @id. Context: process. */
 void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_reason reason)
 {
 	struct ipoib_cm_data data;
@@ -63,19 +53,13 @@ void ipoib_conn_reject(struct ib_cm_id *id, struct ipoib_cm *cm, enum ib_cm_rej_
 
 /* ---- events of the CM ---- */
 
-/**
- * ipoib_conn_event - note an event of the CM for the work of a connection
- * @id: identifier of the connection
- * @event: the event; REQs go to the callback of the listeners
- *
+/*
+ * Note an event of the CM for the work of a connection; REQs go to the callback of the listeners.
  * The CM also sends a DREQ by itself if a REQ or REP reuses the remote QPN, as after a reboot of
  * the peer.
- *
  * ib_destroy_cm_id() waits for this callback, except for a few instructions of error events, see
  * testing.rst. The connection is freed after the identifier, and by RCU.
- *
- * Context: process
- * Return: 0
+ * Context: process. Return: 0.
  */
 int ipoib_conn_event(struct ib_cm_id *id, const struct ib_cm_event *event)
 {
@@ -175,12 +159,9 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 			    IB_QP_ACCESS_FLAGS);
 }
 
-/**
- * ipoib_conn_qp_run - bring a QP to RTS
- * @conn: its connection; the CM has the REP, or has sent it
- *
- * Context: may sleep
- * Return: 0 or a negative error
+/*
+ * Bring a QP to RTS. The CM has the REP, or has sent it.
+ * Context: may sleep. Return: 0 or a negative error.
  */
 int ipoib_conn_qp_run(struct ipoib_conn *conn)
 {
@@ -212,12 +193,10 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 
 /* ---- making and freeing ---- */
 
-/**
- * ipoib_conn_make - create the QP of a connection, with receives, and a ring if it sends
- * @conn: the connection, published
- *
- * Context: its work
- * Return: 0 or a negative error; ipoib_conn_unmake() frees the part that was made
+/*
+ * Create the QP of a published connection, with receives, and a ring if it sends.
+ * Context: work of the connection. Return: 0 or a negative error; ipoib_conn_unmake() frees the
+ * part that was made.
  */
 int ipoib_conn_make(struct ipoib_conn *conn)
 {
@@ -238,12 +217,10 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 	return err ?: ipoib_conn_create_qp(conn) ?: ipoib_cm_rx_add(conn);
 }
 
-/**
- * ipoib_conn_unmake - undo ipoib_conn_make(), also half of it
- * @conn: the connection; its CM identifier is destroyed, its QP is empty and in the error state,
- *	and both handlers have processed its completions
- *
- * Context: its work
+/*
+ * Undo ipoib_conn_make(), also half of it. The CM identifier of the connection is destroyed, its QP
+ * is empty and in the error state, and both handlers have processed its completions.
+ * Context: work of the connection.
  */
 void ipoib_conn_unmake(struct ipoib_conn *conn)
 {

@@ -64,14 +64,11 @@ struct ipoib_cm_tally {
 	unsigned int bytes;
 };
 
-/**
- * ipoib_cm_srq_size - number of receives of a full SRQ
- * @priv: the interface
- *
- * Soft-RoCE counts as an HCA without SRQ: a QP that stops in the middle of a message loses the
- * receive, and does not always report that it is done with the SRQ. Own receives all come back.
- *
- * Return: the number, which the CQ can hold, too; 0 without SRQ
+/*
+ * Number of receives of a full SRQ. Soft-RoCE counts as an HCA without SRQ: a QP that stops in the
+ * middle of a message loses the receive, and does not always report that it is done with the SRQ.
+ * Own receives all come back.
+ * Return: the number, which the CQ can hold, too; 0 without SRQ.
  */
 unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 {
@@ -83,12 +80,7 @@ unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
 	return min3((u32)ipoib_recvq_size, (u32)attrs->max_srq_wr, (u32)attrs->max_cqe);
 }
 
-/**
- * ipoib_cm_rx_full - number of receives when all are posted
- * @cm: connected mode of the interface
- *
- * Return: the number; without SRQ that of an SRQ
- */
+/* Number of receives when all are posted. Return: the number; without SRQ that of an SRQ. */
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 {
 	return READ_ONCE(cm->srq_size) ?: ipoib_recvq_size;
@@ -119,12 +111,7 @@ static unsigned int ipoib_cm_rx_npages(const struct ipoib_dev *priv)
 	return min_t(unsigned int, max, IPOIB_CM_PAGES);
 }
 
-/**
- * ipoib_cm_rx_mtu - the Receive MTU (C26)
- * @priv: the interface
- *
- * Return: octets that a receive holds, encapsulation header included
- */
+/* The Receive MTU (C26). Return: octets that a receive holds, encapsulation header included. */
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
 {
 	return min_t(unsigned int, ipoib_cm_rx_npages(priv) * PAGE_SIZE,
@@ -303,13 +290,9 @@ static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *b
 
 /* ---- failure of the SRQ ---- */
 
-/**
- * ipoib_cm_srq_fail - replace the SRQ and the CQs after a failure
- * @cm: connected mode of the interface
- *
- * Takes no lock; a work closes all connections first.
- *
- * Context: any
+/*
+ * Replace the SRQ and the CQs after a failure. Takes no lock; a work closes all connections first.
+ * Context: any.
  */
 void ipoib_cm_srq_fail(struct ipoib_cm *cm)
 {
@@ -542,13 +525,10 @@ static int ipoib_cm_rx_poll(struct napi_struct *napi, int budget)
 	return done;
 }
 
-/**
- * ipoib_cm_rx_fence - wait until the handler has seen all present completions
- * @rxq: the queue, with at least one connection
- *
+/*
+ * Wait until the handler of a queue with at least one connection has seen all present completions.
  * The second round that ends after the call began after it.
- *
- * Context: process
+ * Context: process.
  */
 void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq)
 {
@@ -577,11 +557,10 @@ static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&rxq->napi);
 }
 
-/**
- * ipoib_cm_rx_assign - assign a connection to the receive queue with the fewest
- * @conn: the connection; counts in &ipoib_cm_rxq.conns from now on
- *
- * Context: &ipoib_cm.mutex held
+/*
+ * Assign a connection to the receive queue with the fewest; it counts in &ipoib_cm_rxq.conns from
+ * now on.
+ * Context: &ipoib_cm.mutex held.
  */
 void ipoib_cm_rx_assign(struct ipoib_conn *conn)
 {
@@ -721,14 +700,11 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	kfree(rx);
 }
 
-/**
- * ipoib_cm_rx_get - create SRQ, CQs and pools unless they exist
- * @cm: connected mode of the interface
- *
- * Takes no reference: &ipoib_cm.nconns keeps &ipoib_cm.rx, see ipoib_cm_rx_work().
- *
- * Context: &ipoib_cm.mutex held; may sleep
- * Return: 0, -EAGAIN after a failure that still closes connections, or another negative error
+/*
+ * Create SRQ, CQs and pools unless they exist. Takes no reference: &ipoib_cm.nconns keeps
+ * &ipoib_cm.rx, see ipoib_cm_rx_work().
+ * Context: &ipoib_cm.mutex held; may sleep. Return: 0, -EAGAIN after a failure that still closes
+ * connections, or another negative error.
  */
 int ipoib_cm_rx_get(struct ipoib_cm *cm)
 {
@@ -770,11 +746,9 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	return 0;
 }
 
-/**
- * ipoib_cm_moderate - apply new settings of interrupt moderation
- * @priv: the interface, with the settings in &ipoib_dev.moderation
- *
- * Context: RTNL held; may sleep
+/*
+ * Apply new settings of interrupt moderation, in &ipoib_dev.moderation.
+ * Context: RTNL held; may sleep.
  */
 void ipoib_cm_moderate(struct ipoib_dev *priv)
 {
@@ -791,11 +765,8 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 		netdev_warn(priv->netdev, "cannot moderate completions of connections: %d\n", err);
 }
 
-/**
- * ipoib_cm_rx_release - destroy SRQ, CQs and pools
- * @cm: connected mode of the interface, without connections
- *
- * Context: &ipoib_cm.mutex held; may sleep
+/*
+ * Destroy SRQ, CQs and pools. There are no connections. Context: &ipoib_cm.mutex held; may sleep.
  */
 void ipoib_cm_rx_release(struct ipoib_cm *cm)
 {
@@ -831,12 +802,7 @@ static void ipoib_cm_rx_close_all(struct ipoib_cm *cm)
 	spin_unlock_bh(&cm->lock);
 }
 
-/**
- * ipoib_cm_rx_work - destroy the SRQ without connections, or close all after a failure
- * @work: &ipoib_cm.rx_work
- *
- * Context: process
- */
+/* Destroy the SRQ without connections, or close all after a failure. Context: process. */
 void ipoib_cm_rx_work(struct work_struct *work)
 {
 	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
@@ -850,12 +816,9 @@ void ipoib_cm_rx_work(struct work_struct *work)
 	mutex_unlock(&cm->mutex);
 }
 
-/**
- * ipoib_cm_rx_add - post receives for a connection
- * @conn: the connection; its QP is in INIT
- *
- * Context: may sleep
- * Return: 0, -ENOMEM, or -ENOSPC at the limit of connections without SRQ
+/*
+ * Post receives for a connection whose QP is in INIT.
+ * Context: may sleep. Return: 0, -ENOMEM, or -ENOSPC at the limit of connections without SRQ.
  */
 int ipoib_cm_rx_add(struct ipoib_conn *conn)
 {
@@ -886,14 +849,10 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	return ipoib_cm_bufs_posted(bufs) ? 0 : -ENOMEM;
 }
 
-/**
- * ipoib_cm_rx_returned - check whether all receives of a connection have come back
- * @conn: the connection; its QP is in the error state
- *
- * A QP that never left INIT, as of a refused request, takes nothing from the SRQ, and not every HCA
+/*
+ * Check whether all receives of a connection have come back; its QP is in the error state. A QP
+ * that never left INIT, as of a refused request, takes nothing from the SRQ, and not every HCA
  * raises the event then.
- *
- * Return: true if so
  */
 bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 {
@@ -903,11 +862,9 @@ bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 	       test_bit(IPOIB_CONN_EV_LAST_WQE, &conn->flags);
 }
 
-/**
- * ipoib_cm_rx_done - check whether the teardown of a connection waits for receives
- * @conn: the connection; its QP is in the error state
- *
- * Return: true if it does not: all have come back, or the SRQ has failed and takes them along
+/*
+ * Check whether the teardown of a connection, whose QP is in the error state, waits for receives.
+ * Return: true if it does not: all have come back, or the SRQ has failed and takes them along.
  */
 bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
 {
@@ -915,14 +872,11 @@ bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
 	       (!conn->bufs && ipoib_cm_srq_has_failed(conn->cm));
 }
 
-/**
- * ipoib_cm_rx_lost - account for a receive that a QP takes along when it is destroyed
- * @conn: the connection of the QP, without IB_EVENT_QP_LAST_WQE_REACHED
- *
- * A QP holds at most one receive of the SRQ, of an unknown slot: the slot stays unused until the
- * SRQ is replaced. A quarter of all receives lost counts as a failure of the SRQ.
- *
- * Context: process
+/*
+ * Account for a receive that a QP without IB_EVENT_QP_LAST_WQE_REACHED takes along when it is
+ * destroyed. A QP holds at most one receive of the SRQ, of an unknown slot: the slot stays unused
+ * until the SRQ is replaced. A quarter of all receives lost counts as a failure of the SRQ.
+ * Context: process.
  */
 void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 {
@@ -948,11 +902,10 @@ void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 	conn->bufs = NULL;
 }
 
-/**
- * ipoib_cm_rx_init - set up a receive queue for each vector, IPOIB_CM_RXQS at most
- * @cm: connected mode of the interface, zeroed but for &ipoib_cm.priv
- *
- * Context: process
+/*
+ * Set up a receive queue for each vector, IPOIB_CM_RXQS at most. @cm is zeroed but for
+ * &ipoib_cm.priv.
+ * Context: process.
  */
 void ipoib_cm_rx_init(struct ipoib_cm *cm)
 {
@@ -974,12 +927,9 @@ void ipoib_cm_rx_exit(struct ipoib_cm *cm)
 		netif_napi_del(&cm->rxq[i].napi);
 }
 
-/**
- * ipoib_cm_rx_show - print the receives posted and lost, for debugfs
- * @cm: connected mode of the interface
- * @file: output
- *
- * Context: &ipoib_cm.mutex and &ipoib_cm.lock held
+/*
+ * Print the receives posted and lost, for debugfs.
+ * Context: &ipoib_cm.mutex and &ipoib_cm.lock held.
  */
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 {

@@ -23,17 +23,12 @@ static unsigned int ipoib_cm_quota(const struct ipoib_cm *cm, unsigned int limit
 	return max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
 }
 
-/**
- * ipoib_cm_admit - check the limits for one more connection
- * @cm: connected mode of the interface
- * @port: port of the peer, see ipoib_cm_port()
- *
- * A limit closes no other connection: idle connections time out. Closing connections count until
- * they are freed, some seconds.
- *
- * Context: &ipoib_cm.lock held, until the connection is published
- * Return: 0; -EAGAIN if the limit is transient, -EDQUOT at the quota of the port, -ENOSPC at the
- * limit of the interface
+/*
+ * Check the limits for one more connection of a port, see ipoib_cm_port(). A limit closes no other
+ * connection: idle connections time out. Closing connections count until they are freed, some
+ * seconds.
+ * Context: &ipoib_cm.lock held, until the connection is published. Return: 0; -EAGAIN if the limit
+ * is transient, -EDQUOT at the quota of the port, -ENOSPC at the limit of the interface.
  */
 int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 {

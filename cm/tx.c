@@ -99,14 +99,11 @@ static void ipoib_conn_send(struct ipoib_conn *conn, struct sk_buff *skb)
 	ipoib_stat_add(priv, IPOIB_CM_TX, 1);
 }
 
-/**
- * ipoib_conn_send_last - post an empty, signalled send as the last one of a connection
- * @conn: a connection that sends no more; its QP is in the error state
- *
- * A QP in the error state flushes the sends that it has not executed, but completes no unsignalled
+/*
+ * Post an empty, signalled send as the last send of a connection that sends no more. Its QP is in
+ * the error state: the QP flushes the sends that it has not executed, but completes no unsignalled
  * send that it has. The completion of the last send completes them all.
- *
- * Context: process
+ * Context: process.
  */
 void ipoib_conn_send_last(struct ipoib_conn *conn)
 {
@@ -143,14 +140,10 @@ static void ipoib_conn_drain_locked(struct ipoib_conn *conn)
 	}
 }
 
-/**
- * ipoib_conn_xmit - send a frame on a connection
- * @conn: the connection, read under RCU
- * @skb: frame with its &struct ipoib_header
- *
- * Context: bottom halves off, RCU read side
- * Return: true if the frame was taken; false if it is too long for the connection, or if the
- * connection has just been closed
+/*
+ * Send a frame, with its &struct ipoib_header, on a connection that is read under RCU.
+ * Context: bottom halves off, RCU read side. Return: true if the frame was taken; false if it is
+ * too long for the connection, or if the connection has just been closed.
  */
 bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
 {
@@ -183,13 +176,10 @@ unlock:
 	return !shut;
 }
 
-/**
- * ipoib_conn_shut - stop sending, and give the backlog another way
- * @conn: a connection in IPOIB_CONN_CLOSING
- *
- * No sender posts after the return.
- *
- * Context: &ipoib_cm.lock held
+/*
+ * Stop sending on a connection in IPOIB_CONN_CLOSING, and give its backlog another way. No sender
+ * posts after the return.
+ * Context: &ipoib_cm.lock held.
  */
 void ipoib_conn_shut(struct ipoib_conn *conn)
 {
@@ -269,11 +259,9 @@ static int ipoib_cm_tx_reap(struct ipoib_cm *cm, unsigned int i, int budget)
 	return max(n, 0);
 }
 
-/**
- * ipoib_cm_tx_flush - process the completions of a connection's sends
- * @conn: the connection, which posts no more
- *
- * Context: process; the handler is disabled
+/*
+ * Process the completions of sends of a connection that posts no more.
+ * Context: process; the handler is disabled.
  */
 void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 {
@@ -289,14 +277,10 @@ void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 	} while (n == ARRAY_SIZE(cm->tx_wc) && left > 0);
 }
 
-/**
- * ipoib_cm_tx_poll - NAPI handler of sends
- * @napi: &ipoib_cm.tx_napi
- * @budget: of NAPI
- *
- * Each call handles a bounded number of completions and goes on at the CQ behind the last.
- *
- * Return: @budget to be called again, else 0
+/*
+ * NAPI handler of sends, &ipoib_cm.tx_napi. Each call handles a bounded number of completions and
+ * goes on at the CQ behind the last.
+ * Return: @budget to be called again, else 0.
  */
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 {
@@ -347,12 +331,9 @@ unsigned int ipoib_cm_tx_conns(const struct ipoib_dev *priv)
 	return IPOIB_CM_CQS * ipoib_cm_tx_cq_conns(priv);
 }
 
-/**
- * ipoib_cm_tx_get_cq - assign a send CQ to a connection
- * @conn: the connection; counts in &ipoib_cm_tx_cq.conns from now on
- *
- * Context: &ipoib_cm.mutex held; may sleep
- * Return: 0 or a negative error
+/*
+ * Assign a send CQ to a connection, which counts in &ipoib_cm_tx_cq.conns from now on.
+ * Context: &ipoib_cm.mutex held; may sleep. Return: 0 or a negative error.
  */
 int ipoib_cm_tx_get_cq(struct ipoib_conn *conn)
 {
@@ -385,11 +366,8 @@ int ipoib_cm_tx_get_cq(struct ipoib_conn *conn)
 	return 0;
 }
 
-/**
- * ipoib_cm_tx_release - destroy the send CQs
- * @cm: connected mode of the interface, without connections, handler disabled
- *
- * Context: may sleep
+/*
+ * Destroy the send CQs. There are no connections, and the handler is disabled. Context: may sleep.
  */
 void ipoib_cm_tx_release(struct ipoib_cm *cm)
 {

@@ -369,11 +369,10 @@ static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_st
 	return 0;
 }
 
-/**
- * ipoib_conn_work - create a connection, handle its events and deadlines, or take it apart
- * @work: &ipoib_conn.work, queued with a reference
- *
- * Context: process
+/*
+ * Create a connection, handle its events and deadlines, or take it apart. The work was queued with
+ * a reference.
+ * Context: process.
  */
 void ipoib_conn_work(struct work_struct *work)
 {
@@ -390,13 +389,10 @@ void ipoib_conn_work(struct work_struct *work)
 		kref_put(&conn->ref, ipoib_conn_release);
 }
 
-/**
- * ipoib_cm_abort - take closing connections apart without waiting for the CM
- * @cm: connected mode of the interface
- *
- * The CM stops repeating DREQs. The HCA has a second to return work requests.
- *
- * Context: any but hard interrupt
+/*
+ * Take closing connections apart without waiting for the CM. The CM stops repeating DREQs. The HCA
+ * has a second to return work requests.
+ * Context: any but hard interrupt.
  */
 void ipoib_cm_abort(struct ipoib_cm *cm)
 {
@@ -408,13 +404,10 @@ void ipoib_cm_abort(struct ipoib_cm *cm)
 	spin_unlock_bh(&cm->lock);
 }
 
-/**
- * ipoib_cm_abort_wait - wait until all connections are freed
- * @priv: the interface, down
- *
- * A connection holds an entry of the GID table of the port until its teardown is complete.
- *
- * Context: process; RTNL may be held
+/*
+ * Wait until all connections of an interface that is down are freed. A connection holds an entry of
+ * the GID table of the port until its teardown is complete.
+ * Context: process; RTNL may be held.
  */
 void ipoib_cm_abort_wait(struct ipoib_dev *priv)
 {
