@@ -30,13 +30,10 @@ bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast)
 
 /* ---- users ---- */
 
-/**
- * ipoib_mcast_group_want - JoinState for the users of a group
- * @mcast: the group
- *
- * Each JoinState allows sending; FullMember and NonMember allow receiving.
- *
- * Return: JoinState, 0 without users
+/*
+ * JoinState for the users of a group. Each JoinState allows sending; FullMember and NonMember allow
+ * receiving.
+ * Return: JoinState, 0 without users.
  */
 u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast)
 {
@@ -59,14 +56,10 @@ static void ipoib_mcast_group_set_samples(struct ipoib_mcast *mcast, u8 samples)
 		ipoib_sa_monitor(mcast->priv->agent, is);
 }
 
-/**
- * ipoib_mcast_group_sample - sample the frames to a group that is only sent to
- * @mcast: the group
- *
- * RFC 4391 section 10: a sender monitors the group by reports of the SA (U52).
- *
- * Context: mcast.lock held
- * Return: jiffies until the next sample, or ULONG_MAX
+/*
+ * Sample the frames to a group that is only sent to. RFC 4391 section 10: a sender monitors the
+ * group by reports of the SA (U52).
+ * Context: mcast.lock held. Return: jiffies until the next sample, or ULONG_MAX.
  */
 unsigned long ipoib_mcast_group_sample(struct ipoib_mcast *mcast)
 {
@@ -109,14 +102,10 @@ static void ipoib_mcast_group_set_users(struct ipoib_mcast *mcast, u8 users)
 	ipoib_mcast_queue(mcast);
 }
 
-/**
- * ipoib_mcast_group_drop_user - remove a user of a group
- * @mcast: the group; left by the work without other users
- * @user: IPOIB_USER_ bit
- *
- * A group with recent frames becomes one of a sender (A31, A33).
- *
- * Context: mcast.lock held
+/*
+ * Remove a user of a group. The work leaves a group without other users. A group with recent frames
+ * becomes a group of a sender (A31, A33).
+ * Context: mcast.lock held.
  */
 void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user)
 {
@@ -141,14 +130,9 @@ static void ipoib_mcast_group_granted(struct ipoib_inflight *inflight)
 	ipoib_mcast_queue(container_of(inflight, struct ipoib_mcast, inflight));
 }
 
-/**
- * ipoib_mcast_group_add - create a group
- * @priv: the interface
- * @mgid: its MGID, which is not in the table
- * @user: IPOIB_USER_ bit
- *
- * Context: mcast.lock held
- * Return: the group; NULL without memory
+/*
+ * Create a group that is not in the table, for an IPOIB_USER_ bit.
+ * Context: mcast.lock held. Return: the group; NULL without memory.
  */
 struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid, u8 user)
 {
@@ -180,30 +164,18 @@ struct ipoib_mcast *ipoib_mcast_group_add(struct ipoib_dev *priv, const u8 *mgid
 	return mcast;
 }
 
-/**
- * ipoib_mcast_group_lookup - look a group up
- * @priv: the interface
- * @mgid: its MGID
- *
- * Context: mcast.lock held
- * Return: the group, or NULL
- */
+/* Context: mcast.lock held. Return: the group, or NULL. */
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid)
 {
 	lockdep_assert_held(&priv->mcast.lock);
 	return rhashtable_lookup_fast(&priv->mcast.table, mgid, ipoib_mcast_params);
 }
 
-/**
- * ipoib_mcast_group_get - look a group up, or create it, for a user
- * @priv: the interface
- * @mgid: its MGID
- * @user: IPOIB_USER_ bit; a sender counts as user only without others
- *
- * Each refusal for lack of room is counted, and the first logged.
- *
- * Context: mcast.lock held
- * Return: the group; NULL without memory, or without room for another group of @user
+/*
+ * Look a group up, or create it, for an IPOIB_USER_ bit; a sender counts as user only without
+ * others. Each refusal for lack of room is counted, and the first logged.
+ * Context: mcast.lock held. Return: the group; NULL without memory, or without room for another
+ * group of @user.
  */
 struct ipoib_mcast *ipoib_mcast_group_get(struct ipoib_dev *priv, const u8 *mgid, u8 user)
 {
@@ -235,12 +207,10 @@ refuse:
 	return NULL;
 }
 
-/**
- * ipoib_mcast_group_sweep - end of a pass through a list: remove a user from groups not in the list
- * @priv: the interface
- * @user: IPOIB_USER_ bit of the list
- *
- * Context: mcast.lock held
+/*
+ * End of a pass through the list of @user, an IPOIB_USER_ bit: remove the user from groups not in
+ * the list.
+ * Context: mcast.lock held.
  */
 void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user)
 {
@@ -254,11 +224,9 @@ void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user)
 	}
 }
 
-/**
- * ipoib_mcast_group_unlink - remove a group from the table
- * @mcast: the group; no callback and no inflight slot can queue its work any more
- *
- * Context: mcast.lock held; work of the group
+/*
+ * Remove a group from the table. No callback and no inflight slot can queue its work any more.
+ * Context: mcast.lock held; work of the group.
  */
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 {
@@ -280,14 +248,10 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 
 /* ---- works and events ---- */
 
-/**
- * ipoib_mcast_resync - queue the work that follows the stack's list, its flags and routing
- * @priv: the interface
- *
- * The work walks the whole list: once for all changes within a tick. It does nothing once the
- * interface goes down.
- *
- * Context: any
+/*
+ * Queue the work that follows the stack's list, its flags and routing. The work walks the whole
+ * list: once for all changes within a tick. It does nothing once the interface goes down.
+ * Context: any.
  */
 void ipoib_mcast_resync(struct ipoib_dev *priv)
 {
@@ -302,13 +266,7 @@ void ipoib_mcast_queue(struct ipoib_mcast *mcast)
 		mod_delayed_work(mcast->priv->wq, &mcast->work, 0);
 }
 
-/**
- * ipoib_mcast_post - note events for the work of a group
- * @mcast: the group
- * @events: IPOIB_MCAST_EV_ bits, or 0
- *
- * Context: mcast.lock held
- */
+/* Note IPOIB_MCAST_EV_ events, or 0, for the work of a group. Context: mcast.lock held. */
 void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events)
 {
 	lockdep_assert_held(&mcast->priv->mcast.lock);
@@ -325,12 +283,10 @@ bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
 	       state == IPOIB_MCAST_CHECKING;
 }
 
-/**
- * ipoib_mcast_group_is_pending - check whether an answer for a group is expected
- * @mcast: the group: a request is under way, or waits for the broadcast group or an inflight slot
- *
- * Context: mcast.lock held, or work of the group
- * Return: true if so
+/*
+ * Check whether an answer for a group is expected: a request is under way, or waits for the
+ * broadcast group or an inflight slot.
+ * Context: mcast.lock held, or work of the group.
  */
 bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
 {
@@ -339,12 +295,9 @@ bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
 	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->events & IPOIB_MCAST_EV_RECHECK);
 }
 
-/**
- * ipoib_mcast_group_is_slow - check whether frames have waited long enough
- * @mcast: the group
- *
- * Context: mcast.lock held, or work of the group
- * Return: true after IPOIB_MCAST_PATIENCE
+/*
+ * Check whether frames have waited long enough.
+ * Context: mcast.lock held, or work of the group. Return: true after IPOIB_MCAST_PATIENCE.
  */
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 {
@@ -352,12 +305,10 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 	       !ipoib_mcast_until(mcast->asked_at + IPOIB_MCAST_PATIENCE);
 }
 
-/**
- * ipoib_mcast_set_state - change the state of a group
- * @mcast: the group
- * @state: new state; clears the answer to the previous state, and events that its request covers
- *
- * Context: work of the group
+/*
+ * Change the state of a group. Clears the answer to the previous state, and events that the request
+ * of the new state covers.
+ * Context: work of the group.
  */
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state)
 {
@@ -405,17 +356,11 @@ const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast)
 	return ipoib_check_text[READ_ONCE(mcast->reason)];
 }
 
-/**
- * ipoib_mcast_check_group - compare a group with the link
- * @mcast: the group
- * @rec: its record
- *
- * RFC 4391 section 10: P_Key, Q_Key, SL, MTU and HopLimit of a group are those of the broadcast
- * group (U55). A port that is no full member, and only sends or routes, takes SL and hop limit of
- * the group, and accepts a greater MTU.
- *
- * Context: work of the group
- * Return: the first value that differs
+/*
+ * Compare the record of a group with the link. RFC 4391 section 10: P_Key, Q_Key, SL, MTU and
+ * HopLimit of a group are those of the broadcast group (U55). A port that is no full member, and
+ * only sends or routes, takes SL and hop limit of the group, and accepts a greater MTU.
+ * Context: work of the group. Return: the first value that differs.
  */
 enum ipoib_check ipoib_mcast_check_group(const struct ipoib_mcast *mcast,
 					 const struct ib_sa_mcmember_rec *rec)

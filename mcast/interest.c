@@ -25,12 +25,10 @@
 #define IPOIB_ROUTES_POLL	(10 * HZ)
 #define IPOIB_ROUTES_REPORTED	(300 * HZ)
 
-/**
- * ipoib_mcast_route_due - list the groups of the link again, if multicast is routed
- * @priv: the interface
- * @delay: jiffies from now, unless an earlier list is due; 0 after an event
- *
- * Context: mcast.lock held
+/*
+ * List the groups of the link again in @delay jiffies, if multicast is routed, unless an earlier
+ * list is due; 0 after an event.
+ * Context: mcast.lock held.
  */
 void ipoib_mcast_route_due(struct ipoib_dev *priv, unsigned long delay)
 {
@@ -47,13 +45,7 @@ void ipoib_mcast_route_due(struct ipoib_dev *priv, unsigned long delay)
 	ipoib_mcast_resync(priv);
 }
 
-/**
- * ipoib_mcast_route_want - join a group of the link for routing
- * @priv: the interface
- * @mgid: its MGID
- *
- * Context: mcast.lock held
- */
+/* Join a group of the link for routing. Context: mcast.lock held. */
 void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
 	struct ipoib_mcast *mcast;
@@ -70,14 +62,9 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
-/**
- * ipoib_mcast_route_listed - handle the list of groups of the link
- * @priv: the interface
- * @status: 0 or negative error
- * @mgids: MGIDs of groups of the partition
- * @n: number of @mgids
- *
- * Context: any but hard interrupt
+/*
+ * Handle the list of @n groups of the partition, or a negative error. Context: any but hard
+ * interrupt.
  */
 void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 			      const union ib_gid *mgids, unsigned int n)
@@ -110,12 +97,7 @@ void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 	ipoib_mcast_resync(priv);
 }
 
-/**
- * ipoib_mcast_route_end - stop routing multicast
- * @priv: the interface
- *
- * Context: mcast.lock held
- */
+/* Stop routing multicast. Context: mcast.lock held. */
 void ipoib_mcast_route_end(struct ipoib_dev *priv)
 {
 	lockdep_assert_held(&priv->mcast.lock);
@@ -229,14 +211,11 @@ static unsigned long ipoib_mcast_listen_add(struct ipoib_dev *priv, const u8 *ll
 	return priv->mcast.ngroups < IPOIB_MCAST_MAX ? HZ / 10 : ULONG_MAX;
 }
 
-/**
- * ipoib_mcast_interest_work - follow the stack's list, and the groups to route
- * @work: &ipoib_groups.work
- *
- * Each run follows the stack's list and flags (U54, U56). There is no event when user space leaves
- * a group, or when ib_sa has left one for this interface: both are polled.
- *
- * Context: process, on the ordered &ipoib_dev.wq, as the works of groups
+/*
+ * Follow the stack's list, and the groups to route. Each run follows the stack's list and flags
+ * (U54, U56). There is no event when user space leaves a group, or when ib_sa has left one for this
+ * interface: both are polled.
+ * Context: process, on the ordered &ipoib_dev.wq, as the works of groups.
  */
 void ipoib_mcast_interest_work(struct work_struct *work)
 {
@@ -260,12 +239,9 @@ void ipoib_mcast_interest_work(struct work_struct *work)
 		queue_delayed_work(priv->wq, &priv->mcast.work, delay);
 }
 
-/**
- * ipoib_mcast_set_umcast - leave groups that user space has joined to user space
- * @priv: the interface
- * @umcast: new setting
- *
- * Context: any but hard interrupt
+/*
+ * Set whether groups that user space has joined are left to user space. Context: any but hard
+ * interrupt.
  */
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast)
 {

@@ -569,11 +569,9 @@ static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 		queue_delayed_work(mcast->priv->wq, &mcast->work, delay);
 }
 
-/**
- * ipoib_mcast_work - do the next step of a group
- * @work: &ipoib_mcast.work
- *
- * Context: process, on the ordered &ipoib_dev.wq; ndo_stop() waits for it with RTNL held
+/*
+ * Do the next step of a group.
+ * Context: process, on the ordered &ipoib_dev.wq; ndo_stop() waits for it with RTNL held.
  */
 void ipoib_mcast_work(struct work_struct *work)
 {

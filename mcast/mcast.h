@@ -88,24 +88,20 @@ static inline bool ipoib_mcast_group_fits(const struct ipoib_dev *priv, u8 user)
 	}
 }
 
-/**
- * ipoib_mcast_is_open - check whether groups may exist
- * @priv: the interface
- *
- * Context: any
- * Return: false if the interface is down or goes down, or has no broadcast group yet: no group is
- * created, and works of groups end them
+/*
+ * Check whether groups may exist.
+ * Context: any. Return: false if the interface is down or goes down, or has no broadcast group yet:
+ * no group is created, and works of groups end them.
  */
 static inline bool ipoib_mcast_is_open(const struct ipoib_dev *priv)
 {
 	return test_bit(IPOIB_FLAG_UP, &priv->flags) && rcu_access_pointer(priv->broadcast);
 }
 
-/**
- * ipoib_mcast_until - time left to a point in time
- * @at: jiffies, up to IPOIB_MCAST_AHEAD from now, or long past: jiffies of 32 bits wrap
- *
- * Return: jiffies, 0 in the past
+/*
+ * Time left to @at, in jiffies: up to IPOIB_MCAST_AHEAD from now, or long past, as jiffies of 32
+ * bits wrap.
+ * Return: jiffies, 0 in the past.
  */
 static inline unsigned long ipoib_mcast_until(unsigned long at)
 {
@@ -114,11 +110,9 @@ static inline unsigned long ipoib_mcast_until(unsigned long at)
 	return left <= IPOIB_MCAST_AHEAD ? left : 0;
 }
 
-/**
- * ipoib_mcast_check_is_definitive - check whether a failure is a decision of the SA
- * @reason: the reason
- *
- * Return: true if the membership is invalid; false without an answer, or without room in the HCA
+/*
+ * Check whether a failure is a decision of the SA.
+ * Return: true if the membership is invalid; false without an answer, or without room in the HCA.
  */
 static inline bool ipoib_mcast_check_is_definitive(enum ipoib_check reason)
 {

@@ -260,12 +260,9 @@ static bool ipoib_mcast_send_fill_pkey(const struct ipoib_dev *priv, struct sk_b
 	return true;
 }
 
-/**
- * ipoib_mcast_xmit - send a frame to a group
- * @txq: the queue
- * @skb: frame with its &struct ipoib_header; consumed
- *
- * Context: transmit lock of the queue held, RCU read side
+/*
+ * Send a frame, with its &struct ipoib_header, to a group; the frame is consumed.
+ * Context: transmit lock of the queue held, RCU read side.
  */
 void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 {
@@ -289,12 +286,7 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_mcast_xmit_slow(txq, skb);
 }
 
-/**
- * ipoib_mcast_group_send - send the waiting frames of a group as new ones
- * @mcast: the group
- *
- * Context: work of the group
- */
+/* Send the waiting frames of a group as new ones. Context: work of the group. */
 void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;

@@ -192,17 +192,11 @@ put:
 	return index;
 }
 
-/**
- * ipoib_roce_is_port_of - check whether a port sends by a net_device
- * @ca: the HCA
- * @port: a port
- * @ndev: a registered net_device
- *
- * The GID table of a RoCE port has the net_devices of the port, up or down, but a VLAN only while
- * it is up: the device below the VLAN counts.
- *
- * Context: RTNL held
- * Return: true if it does
+/*
+ * Check whether a port sends by a registered net_device. The GID table of a RoCE port has the
+ * net_devices of the port, up or down, but a VLAN only while it is up: the device below the VLAN
+ * counts.
+ * Context: RTNL held.
  */
 bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev)
 {
@@ -929,11 +923,10 @@ static struct notifier_block ipoib_roce_netevent_notifier = {
 	.notifier_call = ipoib_roce_netevent,
 };
 
-/**
- * ipoib_roce_register - create the workqueue of path queries and register notifiers
- *
- * Context: process, before the first interface
- * Return: 0 or a negative error, with nothing registered
+/*
+ * Create the workqueue of path queries and register notifiers.
+ * Context: process, before the first interface. Return: 0 or a negative error, with nothing
+ * registered.
  */
 int ipoib_roce_register(void)
 {

@@ -170,13 +170,10 @@ static void ipoib_sa_agent_sent(struct ib_mad_agent *mad, struct ib_mad_send_wc 
 	ipoib_sa_request_free(request);
 }
 
-/**
- * ipoib_sa_agent_ask - send a question to the SA
- * @agent: the agent
- * @question: question, and callback for the answer
- *
- * Context: process, may sleep
- * Return: 0, and the callback follows; -EAGAIN without an SM, -ENOMEM or another error
+/*
+ * Send a question, with its callback, to the SA.
+ * Context: process, may sleep. Return: 0, and the callback follows; -EAGAIN without an SM, -ENOMEM
+ * or another error.
  */
 int ipoib_sa_agent_ask(struct ipoib_agent *agent, const struct ipoib_question *question)
 {
@@ -228,12 +225,9 @@ free_request:
 	return err;
 }
 
-/**
- * ipoib_sa_agent_cancel - cancel the questions of an owner
- * @agent: the agent
- * @owner: owner of questions, whose callbacks get errors
- *
- * Context: any but hard interrupt; does not wait
+/*
+ * Cancel the questions of an owner, whose callbacks get errors.
+ * Context: any but hard interrupt; does not wait.
  */
 void ipoib_sa_agent_cancel(struct ipoib_agent *agent, const void *owner)
 {
@@ -282,24 +276,16 @@ static void ipoib_sa_sub_warn(struct ipoib_agent *agent, const char *what, int e
 		 agent->port, what, err);
 }
 
-/**
- * ipoib_sa_notice_on - check for a subscription
- * @agent: the agent
- *
- * Context: any
- * Return: true if the SM has granted it
- */
+/* Check for a subscription. Context: any. Return: true if the SM has granted it. */
 bool ipoib_sa_notice_on(const struct ipoib_agent *agent)
 {
 	return READ_ONCE(agent->sub_state) == IPOIB_SUB_ON;
 }
 
-/**
- * ipoib_sa_monitor - count users of the subscription
- * @agent: the agent
- * @on: a user comes (a monitored group, an interface that routes multicast), or goes
- *
- * Context: any but hard interrupt
+/*
+ * Count users of the subscription: a monitored group, or an interface that routes multicast, comes
+ * (@on) or goes.
+ * Context: any but hard interrupt.
  */
 void ipoib_sa_monitor(struct ipoib_agent *agent, bool on)
 {
@@ -690,14 +676,7 @@ static void ipoib_sa_agent_sm_work(struct work_struct *work)
 
 /* ---- lifetime ---- */
 
-/**
- * ipoib_sa_agent_make - create the agent of a port
- * @ca: HCA
- * @port: port
- *
- * Context: may sleep
- * Return: agent or ERR_PTR()
- */
+/* Create the agent of a port. Context: may sleep. Return: agent or ERR_PTR(). */
 struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 {
 	struct ipoib_agent *agent = kzalloc(sizeof(*agent), GFP_KERNEL);
@@ -730,13 +709,10 @@ struct ipoib_agent *ipoib_sa_agent_make(struct ib_device *ca, u32 port)
 	return agent;
 }
 
-/**
- * ipoib_sa_agent_free - free an agent
- * @agent: the agent, without interfaces
- *
- * Outstanding questions end with an error, without waiting for the SA.
- *
- * Context: may sleep
+/*
+ * Free an agent without interfaces. Outstanding questions end with an error, without waiting for
+ * the SA.
+ * Context: may sleep.
  */
 void ipoib_sa_agent_free(struct ipoib_agent *agent)
 {

@@ -4,11 +4,7 @@
 
 #include "sa/sa.h"
 
-/**
- * ipoib_sa_record_pack - convert a request to its form on the wire
- * @wire: result, without life time, scope and proxy join
- * @rec: the request
- */
+/* Convert a request to its form on the wire, without life time, scope and proxy join. */
 void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_mcmember_rec *rec)
 {
 	memset(wire, 0, sizeof(*wire));
@@ -26,11 +22,7 @@ void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_m
 	wire->scope_state = rec->join_state & 0xf;
 }
 
-/**
- * ipoib_sa_record_unpack - convert a record from its form on the wire
- * @rec: result: MGID, and parameters of QP and address handles
- * @wire: the record
- */
+/* Convert a record from its form on the wire: MGID, and parameters of QP and address handles. */
 void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_member_record *wire)
 {
 	u32 sl_flow_hops = be32_to_cpu(wire->sl_flow_hops);
@@ -48,13 +40,10 @@ void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_m
 	rec->hop_limit = sl_flow_hops & 0xff;
 }
 
-/**
- * ipoib_sa_record_mgids - reduce a table of records to their MGIDs, in place
- * @data: the table
- * @len: its length
- * @step: distance of records, at least the length of a record
- *
- * Return: number of whole records
+/*
+ * Reduce a table of records to their MGIDs, in place. @step is the distance of records, at least
+ * the length of a record.
+ * Return: number of whole records.
  */
 unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step)
 {

@@ -165,15 +165,10 @@ static int ipoib_sa_query_ask(struct ipoib_dev *priv, u8 method,
 	return err;
 }
 
-/**
- * ipoib_sa_query_group - read the record of a group
- * @priv: the interface
- * @mgid: the group
- *
- * If this returns 0, ipoib_mcast_record() gets the answer, -ENOENT for a missing group.
- *
- * Context: process, may sleep
- * Return: 0; -EOPNOTSUPP without an agent, or another negative error
+/*
+ * Read the record of a group. If this returns 0, ipoib_mcast_record() gets the answer, -ENOENT for
+ * a missing group.
+ * Context: process, may sleep. Return: 0; -EOPNOTSUPP without an agent, or another negative error.
  */
 int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
@@ -182,15 +177,11 @@ int ipoib_sa_query_group(struct ipoib_dev *priv, const union ib_gid *mgid)
 	return ipoib_sa_query_ask(priv, IB_MGMT_METHOD_GET, &rec, IB_SA_MCMEMBER_REC_MGID);
 }
 
-/**
- * ipoib_sa_query_refresh - join a group at the SA once more
- * @mcast: a group of which the port is a member
- *
- * ib_sa has the membership, and would not ask the SA again. The answer goes to
- * ipoib_mcast_record(), as in ipoib_sa_query_group().
- *
- * Context: work of the group
- * Return: as ipoib_sa_query_group()
+/*
+ * Join a group of which the port is a member at the SA once more. ib_sa has the membership, and
+ * would not ask the SA again. The answer goes to ipoib_mcast_record(), as in
+ * ipoib_sa_query_group().
+ * Context: work of the group. Return: as ipoib_sa_query_group().
  */
 int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast)
 {
@@ -201,14 +192,9 @@ int ipoib_sa_query_refresh(const struct ipoib_mcast *mcast)
 	return ipoib_sa_query_ask(mcast->priv, IB_MGMT_METHOD_SET, &rec, mask);
 }
 
-/**
- * ipoib_sa_query_groups - list all groups of the partition
- * @priv: the interface
- *
- * If this returns 0, ipoib_mcast_route_listed() gets the answer.
- *
- * Context: process, may sleep
- * Return: as ipoib_sa_query_group()
+/*
+ * List all groups of the partition. If this returns 0, ipoib_mcast_route_listed() gets the answer.
+ * Context: process, may sleep. Return: as ipoib_sa_query_group().
  */
 int ipoib_sa_query_groups(struct ipoib_dev *priv)
 {
@@ -217,11 +203,9 @@ int ipoib_sa_query_groups(struct ipoib_dev *priv)
 	return ipoib_sa_query_ask(priv, IB_SA_METHOD_GET_TABLE, &rec, IB_SA_MCMEMBER_REC_PKEY);
 }
 
-/**
- * ipoib_sa_query_cancel - cancel the questions of an interface
- * @priv: the interface
- *
- * Context: any but hard interrupt; does not wait for their answers
+/*
+ * Cancel the questions of an interface.
+ * Context: any but hard interrupt; does not wait for their answers.
  */
 void ipoib_sa_query_cancel(struct ipoib_dev *priv)
 {
@@ -384,15 +368,10 @@ static struct ib_sa_multicast *ipoib_sa_join(struct ipoib_mcast *mcast, u8 state
 				    ipoib_sa_join_answer, mcast);
 }
 
-/**
- * ipoib_sa_held - JoinState of a group in ib_sa
- * @priv: the interface
- * @mgid: the group
- *
- * ib_sa clears it before it sends a leave, and keeps the group until the answer.
- *
- * Context: any
- * Return: JoinState of all users together; 0 without a member, and on RoCE
+/*
+ * JoinState of a group in ib_sa. ib_sa clears it before it sends a leave, and keeps the group until
+ * the answer.
+ * Context: any. Return: JoinState of all users together; 0 without a member, and on RoCE.
  */
 u8 ipoib_sa_held(const struct ipoib_dev *priv, const union ib_gid *mgid)
 {
