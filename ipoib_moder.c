@@ -89,14 +89,10 @@ static enum hrtimer_restart ipoib_moder_timeout(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/**
- * ipoib_moder_complete - complete a run of the handler
- * @moder: of the CQ
- * @done: as for napi_complete_done()
- *
- * The handler runs again with the next completion, or after the delay.
- *
- * Context: NAPI, last
+/*
+ * Complete a run of the handler of a CQ; @done as for napi_complete_done(). The handler runs again
+ * with the next completion, or after the delay.
+ * Context: NAPI, last.
  */
 void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 {
@@ -114,13 +110,7 @@ void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 		napi_schedule(moder->napi);
 }
 
-/**
- * ipoib_moder_update - apply new settings to a CQ
- * @moder: of the CQ
- *
- * Context: may sleep
- * Return: 0, or a negative error of the HCA
- */
+/* Apply new settings to a CQ. Context: may sleep. Return: 0, or a negative error of the HCA. */
 int ipoib_moder_update(struct ipoib_moder *moder)
 {
 	/* It may have read the old settings. */
@@ -154,11 +144,9 @@ void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq, struct napi_s
 	ipoib_moder_apply(moder);
 }
 
-/**
- * ipoib_moder_exit - end the moderation of a CQ, before its destruction
- * @moder: of the CQ, whose handler is disabled
- *
- * Context: may sleep
+/*
+ * End the moderation of a CQ, whose handler is disabled, before its destruction. Context: may
+ * sleep.
  */
 void ipoib_moder_exit(struct ipoib_moder *moder)
 {

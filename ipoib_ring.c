@@ -54,11 +54,9 @@ free_pages:
 	return -ENOMEM;
 }
 
-/**
- * ipoib_bufs_exit - unmap and free small buffers
- * @bufs: initialised, half initialised or zeroed
- *
- * Context: may sleep; the device uses no buffer
+/*
+ * Unmap and free small buffers, initialised, half initialised or zeroed.
+ * Context: may sleep; the device uses no buffer.
  */
 void ipoib_bufs_exit(struct ipoib_bufs *bufs)
 {
@@ -101,12 +99,7 @@ int ipoib_ring_init(struct ipoib_ring *ring, struct ib_pd *pd,
 	return err;
 }
 
-/**
- * ipoib_ring_exit - free a ring
- * @ring: empty, or never initialised
- *
- * Context: may sleep
- */
+/* Free a ring that is empty, or was never initialised. Context: may sleep. */
 void ipoib_ring_exit(struct ipoib_ring *ring)
 {
 	if (!ring->slots)
@@ -116,12 +109,9 @@ void ipoib_ring_exit(struct ipoib_ring *ring)
 	ring->slots = NULL;
 }
 
-/**
- * ipoib_ring_unmap - undo ipoib_ring_map()
- * @ring: the ring
- * @slot: slot with a frame, mapped or not
- *
- * Context: any; the device does not use it
+/*
+ * Undo ipoib_ring_map() for a slot with a frame, mapped or not.
+ * Context: any; the device does not use the slot.
  */
 void ipoib_ring_unmap(struct ipoib_ring *ring, struct ipoib_tx_slot *slot)
 {
@@ -151,14 +141,10 @@ static int ipoib_ring_map_one(struct ipoib_ring *ring, struct ipoib_tx_slot *slo
 	return 0;
 }
 
-/**
- * ipoib_ring_map - map the frame of a slot
- * @ring: the ring
- * @slot: slot with &ipoib_tx_slot.skb and &ipoib_tx_slot.head set
- * @sge: result, IPOIB_TX_SGE entries
- *
- * Context: any
- * Return: number of SGEs, or -EIO with nothing mapped
+/*
+ * Map the frame of a slot, with &ipoib_tx_slot.skb and &ipoib_tx_slot.head set. The result @sge has
+ * IPOIB_TX_SGE entries.
+ * Context: any. Return: number of SGEs, or -EIO with nothing mapped.
  */
 int ipoib_ring_map(struct ipoib_ring *ring, struct ipoib_tx_slot *slot, struct ib_sge *sge)
 {
@@ -287,11 +273,9 @@ filled:
 	return nsge;
 }
 
-/**
- * ipoib_ring_fill_empty - put a send without a frame into the slot at the head
- * @ring: ring with room
- *
- * Context: transmit lock of the queue held
+/*
+ * Put a send without a frame into the slot at the head of a ring with room.
+ * Context: transmit lock of the queue held.
  */
 void ipoib_ring_fill_empty(struct ipoib_ring *ring)
 {
@@ -304,12 +288,10 @@ void ipoib_ring_fill_empty(struct ipoib_ring *ring)
 	smp_store_release(&ring->head, ring->head + 1);
 }
 
-/**
- * ipoib_ring_take_back - undo the last ipoib_ring_fill()
- * @ring: ring whose last slot has not been posted
- *
- * Context: transmit lock of the queue held
- * Return: the frame, owned by the caller again, or NULL if the slot held a copy
+/*
+ * Undo the last ipoib_ring_fill(), whose slot has not been posted.
+ * Context: transmit lock of the queue held. Return: the frame, owned by the caller again, or NULL
+ * if the slot held a copy.
  */
 struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
 {
@@ -324,17 +306,12 @@ struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring)
 	return skb;
 }
 
-/**
- * ipoib_ring_complete - free slots up to and including @last
- * @ring: the ring
- * @last: free-running number of the slot whose send has completed
- * @budget: NAPI budget, 0 outside of NAPI
- * @done: completed sends are added here
- *
- * Sends complete in order: a completion includes all unsignalled sends before it. A number that is
- * not in flight is ignored, as only a faulty device reports it.
- *
- * Context: completion handler, one at a time
+/*
+ * Free slots up to and including @last, the free-running number of the slot whose send has
+ * completed. Sends complete in order: a completion includes all unsignalled sends before it. A
+ * number that is not in flight is ignored, as only a faulty device reports it. @budget is that of
+ * NAPI, or 0 outside of NAPI; completed sends are added to @done.
+ * Context: completion handler, one at a time.
  */
 void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct ipoib_tx_done *done)
 {
@@ -361,12 +338,7 @@ void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct i
 	smp_store_release(&ring->tail, tail);
 }
 
-/**
- * ipoib_ring_flush - free all slots
- * @ring: ring of a QP in RESET
- *
- * Context: no sender and no completion; may sleep
- */
+/* Free all slots of the ring of a QP in RESET. Context: no sender and no completion; may sleep. */
 void ipoib_ring_flush(struct ipoib_ring *ring)
 {
 	struct ipoib_tx_done done = {};

@@ -136,12 +136,10 @@ struct sk_buff *ipoib_ring_take_back(struct ipoib_ring *ring);
 void ipoib_ring_complete(struct ipoib_ring *ring, u32 last, int budget, struct ipoib_tx_done *done);
 void ipoib_ring_flush(struct ipoib_ring *ring);
 
-/**
- * ipoib_ring_used - number of slots in flight
- * @ring: the ring
- *
+/*
+ * Number of slots in flight.
  * Return: 0 to the size of the ring; a snapshot outside of the transmit lock and of the completion
- * handler
+ * handler.
  */
 static inline u32 ipoib_ring_used(const struct ipoib_ring *ring)
 {
@@ -154,13 +152,7 @@ static inline u32 ipoib_ring_room(const struct ipoib_ring *ring)
 	return ring->mask + 1 - ipoib_ring_used(ring);
 }
 
-/**
- * ipoib_ring_passed - check whether all slots before a position have completed
- * @ring: the ring
- * @fence: an earlier value of the head
- *
- * Return: true if so
- */
+/* Check whether all slots before @fence, an earlier value of the head, have completed. */
 static inline bool ipoib_ring_passed(const struct ipoib_ring *ring, u32 fence)
 {
 	return (s32)(READ_ONCE(ring->tail) - fence) >= 0;

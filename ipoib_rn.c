@@ -82,16 +82,11 @@ static int ipoib_rn_init(struct net_device *dev, struct ib_device *ca, u32 port,
 	return 0;
 }
 
-/**
- * ipoib_rn_alloc - allocate the net_device of an HCA
- * @ca: HCA
- * @port: port
- * @name: name or pattern
- * @name_assign_type: NET_NAME_
- * @setup: common setup of interfaces, without the private area
- *
- * Context: may sleep
- * Return: the net_device, for ipoib_rn_free(), or ERR_PTR(): -EOPNOTSUPP if the HCA has none
+/*
+ * Allocate the net_device of an HCA. @name is a name or pattern, @name_assign_type NET_NAME_;
+ * @setup is the common setup of interfaces, without the private area.
+ * Context: may sleep. Return: the net_device, for ipoib_rn_free(), or ERR_PTR(): -EOPNOTSUPP if the
+ * HCA has none.
  */
 struct net_device *ipoib_rn_alloc(struct ib_device *ca, u32 port, const char *name,
 				  unsigned char name_assign_type,
@@ -124,11 +119,9 @@ free_netdev:
 	return ERR_PTR(err);
 }
 
-/**
- * ipoib_rn_free - free a net_device, of the HCA or not
- * @priv: its interface, not registered, and taken apart
- *
- * Context: may sleep
+/*
+ * Free a net_device, of the HCA or not. Its interface is not registered, and taken apart.
+ * Context: may sleep.
  */
 void ipoib_rn_free(struct ipoib_dev *priv)
 {
@@ -143,17 +136,12 @@ void ipoib_rn_free(struct ipoib_dev *priv)
 		kvfree(container_of(priv, struct ipoib_rn, priv));
 }
 
-/**
- * ipoib_rn_xmit - send a frame by the net device of the HCA
- * @txq: the queue
- * @skb: frame with its &struct ipoib_header; consumed
- * @ah: address handle, read under RCU; the HCA copies it
- * @qpn: QPN of the peer, or IPOIB_MCAST_QPN
- *
+/*
+ * Send a frame, with its &struct ipoib_header, by the net device of the HCA; the frame is consumed.
+ * @ah is read under RCU, and copied by the HCA. @qpn is the QPN of the peer, or IPOIB_MCAST_QPN.
  * The HCA stops a full queue. Works that send waiting frames do not check that, so their frames are
  * dropped here.
- *
- * Context: transmit lock of the queue held, RCU read side
+ * Context: transmit lock of the queue held, RCU read side.
  */
 void ipoib_rn_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn)
 {
@@ -179,16 +167,11 @@ void ipoib_rn_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *
 	priv->rn->send(priv->netdev, skb, ah->ah, qpn);
 }
 
-/**
- * ipoib_rn_set_mtu - set the MTU of the link in the net device of the HCA
- * @priv: the interface
- * @mtu: IP MTU of the link
- *
- * Opens its queues anew, which loses their frames. Its first buffers are for the largest MTU of the
- * port.
- *
- * Context: RTNL held, and the lock of the net_device if it requires that
- * Return: 0, or a negative error with the old MTU
+/*
+ * Set the IP MTU of the link in the net device of the HCA. Opens its queues anew, which loses their
+ * frames. Its first buffers are for the largest MTU of the port.
+ * Context: RTNL held, and the lock of the net_device if it requires that. Return: 0, or a negative
+ * error with the old MTU.
  */
 int ipoib_rn_set_mtu(struct ipoib_dev *priv, unsigned int mtu)
 {
@@ -206,11 +189,7 @@ int ipoib_rn_set_mtu(struct ipoib_dev *priv, unsigned int mtu)
 	return err;
 }
 
-/**
- * ipoib_rn_stats - add the counters of the net device of the HCA
- * @priv: the interface
- * @stats: zero
- */
+/* Set @stats, which is zero, to the counters of the net device of the HCA. */
 void ipoib_rn_stats(const struct ipoib_dev *priv, struct rtnl_link_stats64 *stats)
 {
 	struct net_device *dev = priv->netdev;

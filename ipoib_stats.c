@@ -17,14 +17,7 @@ const char * const ipoib_txq_stat_names[] = {
 	IPOIB_TXQ_STATS(IPOIB_STAT_NAME)
 };
 
-/**
- * ipoib_stat_add - add to a counter
- * @priv: the interface
- * @stat: the counter
- * @n: number
- *
- * Context: any
- */
+/* Add @n to a counter. Context: any. */
 void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n)
 {
 	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
@@ -75,11 +68,7 @@ static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_BYTES - IPOIB_TX_PAC
 	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_BYTES - IPOIB_TX_GSO &&
 	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_WIRE_BYTES - IPOIB_TX_GSO_WIRE);
 
-/**
- * ipoib_stats_read - sum the counters of all CPUs
- * @priv: the interface
- * @sum: IPOIB_NR_STATS values
- */
+/* Sum the counters of all CPUs, to IPOIB_NR_STATS values. */
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
 {
 	const struct ipoib_pcpu_stats *stats;
@@ -114,11 +103,9 @@ static void ipoib_txq_stats_add(const struct ipoib_txq_stats *stats, u64 *sum)
 		sum[i] += val[i];
 }
 
-/**
- * ipoib_txq_stats_read - add up the counters of a transmit queue
- * @sent: counters of its sender
- * @done: counters of its completion handler
- * @sum: IPOIB_NR_TXQ_COUNTERS values
+/*
+ * Add the counters of the sender and of the completion handler of a transmit queue, to
+ * IPOIB_NR_TXQ_COUNTERS values.
  */
 void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib_txq_stats *done,
 			  u64 *sum)
@@ -132,11 +119,7 @@ void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib
 	sum[IPOIB_TXQ_BYTES] -= sum[IPOIB_TXQ_ERROR_BYTES];
 }
 
-/**
- * ipoib_stats_link - convert the counters for rtnetlink
- * @sum: from ipoib_stats_read()
- * @link: they are added to these
- */
+/* Add the counters of ipoib_stats_read(), converted for rtnetlink, to @link. */
 void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link)
 {
 	unsigned int i;
@@ -171,14 +154,7 @@ static const enum skb_drop_reason ipoib_drop_reasons[IPOIB_NR_STATS] = {
 	[IPOIB_TX_NO_BROADCAST] = SKB_DROP_REASON_DEV_READY,
 };
 
-/**
- * ipoib_drop - drop a frame, counted and traced
- * @priv: the interface
- * @skb: the frame, freed
- * @why: counter of the reason
- *
- * Context: any but hard interrupt
- */
+/* Drop a frame, counted by @why and traced. The frame is freed. Context: any but hard interrupt. */
 void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb, enum ipoib_stat why)
 {
 	ipoib_stat_add(priv, why, 1);
@@ -186,14 +162,7 @@ void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb, enum ipoib_stat why
 	dev_kfree_skb_any_reason(skb, ipoib_drop_reasons[why] ?: SKB_DROP_REASON_NOT_SPECIFIED);
 }
 
-/**
- * ipoib_drop_list - drop waiting frames
- * @priv: the interface
- * @list: the frames; emptied
- * @why: counter of the reason
- *
- * Context: any but hard interrupt, as ipoib_drop()
- */
+/* Drop waiting frames, as ipoib_drop(), and empty their list. Context: any but hard interrupt. */
 void ipoib_drop_list(struct ipoib_dev *priv, struct sk_buff_head *list, enum ipoib_stat why)
 {
 	struct sk_buff *skb;

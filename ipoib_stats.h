@@ -126,14 +126,7 @@ struct ipoib_txq_stats {
 	u64_stats_t val[IPOIB_NR_TXQ_COUNTERS];
 };
 
-/**
- * ipoib_txq_stat_add - add to a counter of a transmit queue
- * @stats: counters
- * @stat: the counter
- * @n: number
- *
- * Context: the writer of @stats
- */
+/* Add @n to a counter of a transmit queue. Context: the writer of @stats. */
 static inline void ipoib_txq_stat_add(struct ipoib_txq_stats *stats, unsigned int stat,
 				      unsigned int n)
 {

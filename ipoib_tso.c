@@ -39,17 +39,11 @@ struct ipoib_tso {
 	__wsum pseudo;
 };
 
-/**
- * ipoib_tso_takes - check whether ipoib_tso_fill() can send a frame
- * @ring: its ring
- * @skb: GSO frame with its &struct ipoib_header
- * @max_segs: most segments
- *
- * Payload must not change between the sum and the DMA (sendfile(), MSG_ZEROCOPY). Between the first
- * and the last piece of a segment there are whole fragments: it has SGEs enough if it covers fewer
- * than @max_sge - 2 of them.
- *
- * Return: true if so
+/*
+ * Check whether ipoib_tso_fill() can send a GSO frame, with its &struct ipoib_header, in at most
+ * @max_segs segments. Payload must not change between the sum and the DMA (sendfile(),
+ * MSG_ZEROCOPY). Between the first and the last piece of a segment there are whole fragments: it
+ * has SGEs enough if it covers fewer than @max_sge - 2 of them.
  */
 bool ipoib_tso_takes(const struct ipoib_ring *ring, const struct sk_buff *skb,
 		     unsigned int max_segs)

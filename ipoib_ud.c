@@ -28,12 +28,7 @@ static void ipoib_ud_uncount(struct ipoib_txq *txq, struct ipoib_txq_stats *stat
 	ipoib_stat_add(txq->priv, why, sent->packets);
 }
 
-/**
- * ipoib_ud_post - post the batch of a queue
- * @txq: the queue
- *
- * Context: transmit lock of the queue held
- */
+/* Post the batch of a queue. Context: transmit lock of the queue held. */
 void ipoib_ud_post(struct ipoib_txq *txq)
 {
 	struct ipoib_batch *batch = txq->batch;
@@ -82,13 +77,10 @@ void ipoib_ud_post(struct ipoib_txq *txq)
 
 /* ---- waiting frames ---- */
 
-/**
- * ipoib_ud_send_begin - take the transmit lock to send waiting frames
- * @txq: their queue
- *
- * No other frame overtakes them, as the transmit path checks for waiting frames.
- *
- * Context: process
+/*
+ * Take the transmit lock to send waiting frames. No other frame overtakes them, as the transmit
+ * path checks for waiting frames.
+ * Context: process.
  */
 void ipoib_ud_send_begin(struct ipoib_txq *txq)
 	__acquires(&txq->nq->_xmit_lock)
@@ -99,11 +91,9 @@ void ipoib_ud_send_begin(struct ipoib_txq *txq)
 	rcu_read_lock();
 }
 
-/**
- * ipoib_ud_send_end - send frames that waited, and release the transmit lock
- * @txq: the queue
- * @frames: with their &struct ipoib_header; consumed. Dropped while the QP is stopped or reset.
- * @xmit: sends a frame
+/*
+ * Send frames that waited, with their &struct ipoib_header, by @xmit, and release the transmit
+ * lock. The frames are consumed, and dropped while the QP is stopped or reset.
  */
 void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib_xmit_t xmit)
 	__releases(RCU)
@@ -156,16 +146,10 @@ static int ipoib_ud_fill(struct ipoib_txq *txq, struct sk_buff *skb,
 	return min(wr->wr.num_sge, 0);
 }
 
-/**
- * ipoib_ud_xmit - send a frame
- * @txq: the queue
- * @skb: frame with its &struct ipoib_header; consumed
- * @ah: address handle, read under RCU
- * @qpn: QPN of the peer, or IPOIB_MCAST_QPN
- *
- * ipoib_ud_post() posts it at the latest.
- *
- * Context: transmit lock of the queue held, RCU read side
+/*
+ * Send a frame, with its &struct ipoib_header; the frame is consumed. @ah is read under RCU, @qpn
+ * is the QPN of the peer, or IPOIB_MCAST_QPN. ipoib_ud_post() posts it at the latest.
+ * Context: transmit lock of the queue held, RCU read side.
  */
 void ipoib_ud_xmit(struct ipoib_txq *txq, struct sk_buff *skb, struct ipoib_ah *ah, u32 qpn)
 {
@@ -247,13 +231,7 @@ static void ipoib_ud_tx_failed(struct ipoib_txq *txq, const struct ib_wc *wc)
 	ipoib_ctl_post(txq->priv, IPOIB_CTL_RECOVER);
 }
 
-/**
- * ipoib_ud_tx_poll - NAPI handler of a transmit queue
- * @napi: of the queue
- * @budget: of NAPI
- *
- * Return: @budget if there may be more
- */
+/* NAPI handler of a transmit queue. Return: @budget if there may be more. */
 int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_txq *txq = container_of(napi, struct ipoib_txq, napi);
@@ -293,12 +271,9 @@ int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 	return 0;
 }
 
-/**
- * ipoib_ud_too_long - check the length of a frame against the link
- * @skb: the frame with its &struct ipoib_header
- * @mtu: IP MTU of the link
- *
- * Return: true if the frame, or a segment that the HCA makes of it, is too long
+/*
+ * Check the length of a frame, with its &struct ipoib_header, against the IP MTU of the link.
+ * Return: true if the frame, or a segment that the HCA makes of it, is too long.
  */
 bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
 {
@@ -307,12 +282,9 @@ bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
 	return !skb_is_gso(skb) || !skb_gso_validate_network_len(skb, mtu);
 }
 
-/**
- * ipoib_ud_cut_check - check whether the HCA or the driver can segment a frame
- * @priv: the interface
- * @skb: GSO frame with its &struct ipoib_header
- *
- * Return: true if so; else the stack makes segments, without a linear copy before
+/*
+ * Check whether the HCA or the driver can segment a GSO frame with its &struct ipoib_header.
+ * Return: true if so; else the stack makes segments, without a linear copy before.
  */
 bool ipoib_ud_cut_check(const struct ipoib_dev *priv, const struct sk_buff *skb)
 {

@@ -179,14 +179,10 @@ struct ipoib_ahs {
  */
 typedef void (*ipoib_xmit_t)(struct ipoib_txq *txq, struct sk_buff *skb);
 
-/**
- * ipoib_ud_schedule - schedule a completion handler
- * @napi: the handler
- *
- * Software HCAs report completions from process context, where a raised softirq would wait for the
- * next interrupt.
- *
- * Context: any; called by events of CQs
+/*
+ * Schedule a completion handler. Software HCAs report completions from process context, where a
+ * raised softirq would wait for the next interrupt.
+ * Context: any; called by events of CQs.
  */
 static inline void ipoib_ud_schedule(struct napi_struct *napi)
 {
@@ -199,16 +195,11 @@ static inline void ipoib_ud_schedule(struct napi_struct *napi)
 	}
 }
 
-/**
- * ipoib_rx_alloc_skb - allocate the linear part of a received frame
- * @napi: its handler
- * @len: octets, from the &struct ipoib_header on
- *
- * The network header is aligned where NET_IP_ALIGN requires that: it follows 24 octets, not the 14
- * of Ethernet.
- *
- * Context: NAPI
- * Return: empty skb, or NULL
+/*
+ * Allocate the linear part of a received frame, @len octets from the &struct ipoib_header on. The
+ * network header is aligned where NET_IP_ALIGN requires that: it follows 24 octets, not the 14 of
+ * Ethernet.
+ * Context: NAPI. Return: empty skb, or NULL.
  */
 static inline struct sk_buff *ipoib_rx_alloc_skb(struct napi_struct *napi, unsigned int len)
 {

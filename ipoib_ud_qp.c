@@ -49,13 +49,10 @@ static int ipoib_ud_move(struct ipoib_txq *txq, enum ib_qp_state state)
 	return err;
 }
 
-/**
- * ipoib_ud_set_qkey - change the Q_Key of the running QPs
- * @priv: the interface
- * @qkey: Q_Key of the broadcast group, host byte order (U40)
- *
- * Context: work of the group; may sleep
- * Return: 0 or negative error of the HCA, as for a QP that is being reset
+/*
+ * Change the Q_Key of the running QPs to that of the broadcast group, in host byte order (U40).
+ * Context: work of the group; may sleep. Return: 0 or negative error of the HCA, as for a QP that
+ * is being reset.
  */
 int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 {
@@ -83,14 +80,10 @@ int ipoib_ud_set_qkey(struct ipoib_dev *priv, u32 qkey)
 	return err;
 }
 
-/**
- * ipoib_ud_attach - attach the UD QP to a group
- * @priv: the interface, whose Q_Key is known
- * @gid: MGID; on RoCE an IPv4 address, for which all groups are one
- * @lid: MLID, 0 on RoCE
- *
- * Context: work of the group; may sleep
- * Return: 0 or negative error of the HCA
+/*
+ * Attach the UD QP, whose Q_Key is known, to a group. On RoCE the MLID is 0, and @gid an IPv4
+ * address, for which all groups are one.
+ * Context: work of the group; may sleep. Return: 0 or negative error of the HCA.
  */
 int ipoib_ud_attach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
@@ -116,17 +109,10 @@ static int ipoib_ud_detach_once(struct ipoib_dev *priv, union ib_gid *gid, u16 l
 	return priv->rn->detach_mcast(priv->netdev, priv->ca, gid, lid);
 }
 
-/**
- * ipoib_ud_detach - detach the UD QP from a group
- * @priv: the interface
- * @gid: MGID
- * @lid: MLID
- *
- * An attached QP cannot be destroyed: a failure is tried again. A net device of the HCA that
- * attaches this QP would not find it in the RESET state.
- *
- * Context: work of the group; may sleep
- * Return: 0 or negative error of the HCA
+/*
+ * Detach the UD QP from a group. An attached QP cannot be destroyed: a failure is tried again. A
+ * net device of the HCA that attaches this QP would not find it in the RESET state.
+ * Context: work of the group; may sleep. Return: 0 or negative error of the HCA.
  */
 int ipoib_ud_detach(struct ipoib_dev *priv, union ib_gid *gid, u16 lid)
 {
@@ -158,14 +144,11 @@ static bool ipoib_ud_txq_recover(struct ipoib_txq *txq)
 	return false;
 }
 
-/**
- * ipoib_ud_recover - take QPs out of the error states
- * @priv: the interface
- *
- * A failed send stops the send queue of a UD QP only (state SQE): the sends behind it are flushed,
- * and receiving goes on. A failed receive stops the QP, which is restarted.
- *
- * Context: RTNL held, interface up
+/*
+ * Take QPs out of the error states. A failed send stops the send queue of a UD QP only (state SQE):
+ * the sends behind it are flushed, and receiving goes on. A failed receive stops the QP, which is
+ * restarted.
+ * Context: RTNL held, interface up.
  */
 void ipoib_ud_recover(struct ipoib_dev *priv)
 {
@@ -264,14 +247,11 @@ static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
 	       (priv->txq->qp_flags & IB_QP_CREATE_IPOIB_UD_LSO);
 }
 
-/**
- * ipoib_ud_features - checksums and segments of the HCA and of the driver
- * @priv: the interface, with its QP
- *
- * HCAs parse IPv4 only, and do not segment UDP. The driver sums up segments while it builds them,
- * so it offers all checksums that the HCA does not compute.
- *
- * Return: NETIF_F_ flags
+/*
+ * Checksums and segments of the HCA, by its QP, and of the driver. HCAs parse IPv4 only, and do not
+ * segment UDP. The driver sums up segments while it builds them, so it offers all checksums that
+ * the HCA does not compute.
+ * Return: NETIF_F_ flags.
  */
 netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 {
@@ -289,13 +269,9 @@ netdev_features_t ipoib_ud_features(const struct ipoib_dev *priv)
 	return features | NETIF_F_TSO6 | NETIF_F_GSO_UDP_L4;
 }
 
-/**
- * ipoib_ud_moderate - set the interrupt moderation of receives
- * @priv: the interface
- * @setting: new settings
- *
- * Context: RTNL held; may sleep
- * Return: 0, or a negative error of the HCA, with nothing changed
+/*
+ * Set the interrupt moderation of receives.
+ * Context: RTNL held; may sleep. Return: 0, or a negative error of the HCA, with nothing changed.
  */
 int ipoib_ud_moderate(struct ipoib_dev *priv, const struct ipoib_moderation *setting)
 {
@@ -461,15 +437,10 @@ static bool ipoib_ud_needs_qp(const struct ipoib_dev *priv)
 	return !priv->rn || priv->ca->attrs.kernel_cap_flags & IBK_RDMA_NETDEV_OPA;
 }
 
-/**
- * ipoib_ud_init - create QP, CQs and rings
- * @priv: the interface
- *
- * The QP lives as long as the interface, and so does the QPN in the link-layer address (U46), also
- * if it is the QPN of the HCA's net device.
- *
- * Context: may sleep
- * Return: 0, or a negative error with nothing allocated
+/*
+ * Create QP, CQs and rings. The QP lives as long as the interface, and so does the QPN in the
+ * link-layer address (U46), also if it is the QPN of the HCA's net device.
+ * Context: may sleep. Return: 0, or a negative error with nothing allocated.
  */
 int ipoib_ud_init(struct ipoib_dev *priv)
 {
@@ -494,12 +465,7 @@ static void ipoib_ud_txq_release(struct ipoib_txq *txq)
 	ipoib_ring_flush(&txq->ring);
 }
 
-/**
- * ipoib_ud_exit - undo ipoib_ud_init()
- * @priv: an interface that is down, without paths and groups
- *
- * Context: may sleep
- */
+/* Undo ipoib_ud_init(). The interface is down, without paths and groups. Context: may sleep. */
 void ipoib_ud_exit(struct ipoib_dev *priv)
 {
 	unsigned int i;
@@ -726,12 +692,9 @@ const struct net_device_ops ipoib_ud_netdev_ops = {
 	.ndo_stop = ipoib_ud_close,
 };
 
-/**
- * ipoib_ud_start - start the transport: QPs to RTS, with all receives posted
- * @priv: the interface; P_Key index, port and Q_Key are set
- *
- * Context: RTNL held
- * Return: 0, or a negative error with the QPs in RESET
+/*
+ * Start the transport: QPs to RTS, with all receives posted. P_Key index, port and Q_Key are set.
+ * Context: RTNL held. Return: 0, or a negative error with the QPs in RESET.
  */
 int ipoib_ud_start(struct ipoib_dev *priv)
 {
@@ -745,11 +708,10 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 	return err;
 }
 
-/**
- * ipoib_ud_stop - stop the transport: transmit queues off, QPs to RESET, frames freed
- * @priv: the interface; its transport is started, or ipoib_ud_restart() has failed
- *
- * Context: RTNL held; may sleep
+/*
+ * Stop the transport: transmit queues off, QPs to RESET, frames freed. The transport is started, or
+ * ipoib_ud_restart() has failed.
+ * Context: RTNL held; may sleep.
  */
 void ipoib_ud_stop(struct ipoib_dev *priv)
 {
@@ -761,14 +723,11 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 	priv->rn_ops->ndo_stop(priv->netdev);
 }
 
-/**
- * ipoib_ud_restart - reset the QP and start it again
- * @priv: the interface, IPOIB_FLAG_UP set
- *
- * Frames of the QP are lost. It stays attached to its groups, with its QPN.
- *
- * Context: RTNL held; may sleep
- * Return: 0, or a negative error with the QP and transmit queues stopped
+/*
+ * Reset the QP and start it again; IPOIB_FLAG_UP is set. Frames of the QP are lost. It stays
+ * attached to its groups, with its QPN.
+ * Context: RTNL held; may sleep. Return: 0, or a negative error with the QP and transmit queues
+ * stopped.
  */
 int ipoib_ud_restart(struct ipoib_dev *priv)
 {
@@ -893,16 +852,11 @@ static void ipoib_ud_set_xps(struct ipoib_dev *priv, unsigned int n)
 	free_cpumask_var(cpus);
 }
 
-/**
- * ipoib_ud_set_queues - change the number of transmit queues
- * @priv: the interface, registered: XPS is set up
- * @n: number, 1 to ipoib_ud_max_txqs()
- *
- * Queues that stay lose nothing; receives and address belong to the first. A queue exists until the
- * interface goes once it was created.
- *
- * Context: RTNL held; may sleep
- * Return: 0, or a negative error with as many in use as before
+/*
+ * Change the number of transmit queues, 1 to ipoib_ud_max_txqs(). The interface is registered: XPS
+ * is set up. Queues that stay lose nothing; receives and address belong to the first. A queue
+ * exists until the interface goes once it was created.
+ * Context: RTNL held; may sleep. Return: 0, or a negative error with as many in use as before.
  */
 int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 {

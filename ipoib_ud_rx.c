@@ -121,14 +121,10 @@ static struct sk_buff *ipoib_rx_build_skb(struct ipoib_rxq *rxq, struct ipoib_rx
 	return skb;
 }
 
-/**
- * ipoib_rx_police - drop a frame of ARP or Neighbour Discovery beyond the limit of its source
- * @priv: the interface
- * @skb: frame with a filled &struct ipoib_header, for which ipoib_police_is_for() is true
- * @node: source, see ipoib_police_pass()
- *
- * Context: NAPI
- * Return: true if @skb may be delivered; false if it was freed
+/*
+ * Drop a frame of ARP or Neighbour Discovery beyond the limit of its source @node, see
+ * ipoib_police_pass(). Its &struct ipoib_header is filled, and ipoib_police_is_for() true.
+ * Context: NAPI. Return: true if @skb may be delivered; false if it was freed.
  */
 bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
 {
@@ -142,15 +138,10 @@ bool ipoib_rx_police(struct ipoib_dev *priv, struct sk_buff *skb, u32 node)
 	return false;
 }
 
-/**
- * ipoib_rx_deliver - pass a received frame to the stack
- * @priv: the interface
- * @napi: its handler
- * @skb: frame with a filled &struct ipoib_header and packet type
- *
- * The reserved field is ignored (U24), any EtherType passes (U26).
- *
- * Context: NAPI
+/*
+ * Pass a received frame, with a filled &struct ipoib_header and packet type, to the stack. The
+ * reserved field is ignored (U24), any EtherType passes (U26).
+ * Context: NAPI.
  */
 void ipoib_rx_deliver(struct ipoib_dev *priv, struct napi_struct *napi, struct sk_buff *skb)
 {
@@ -337,12 +328,10 @@ struct page_pool *ipoib_pool_create(struct ib_device *ca, struct net_device *dev
 	return page_pool_create(&params);
 }
 
-/**
- * ipoib_ud_rx_init - create the receive queue, without buffers for payload
- * @priv: the interface
- *
- * Context: may sleep
- * Return: 0, or a negative error, with &ipoib_dev.rxq NULL or for ipoib_ud_rx_exit()
+/*
+ * Create the receive queue, without buffers for payload.
+ * Context: may sleep. Return: 0, or a negative error, with &ipoib_dev.rxq NULL or for
+ * ipoib_ud_rx_exit().
  */
 int ipoib_ud_rx_init(struct ipoib_dev *priv)
 {
@@ -382,10 +371,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 	return 0;
 }
 
-/**
- * ipoib_ud_rx_exit - undo ipoib_ud_rx_init(), also half of it
- * @rxq: a stopped queue; freed
- */
+/* Undo ipoib_ud_rx_init(), also half of it: free a stopped queue. */
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {
 	netif_napi_del(&rxq->napi);
@@ -399,15 +385,11 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 	kfree(rxq);
 }
 
-/**
- * ipoib_ud_rx_start - allocate and post all receives, start the handler
- * @rxq: the queue; its QP is in INIT
- *
- * On a RoCE port the QP receives frames to its groups on all VLANs, some with a greater MTU: a
- * frame longer than its buffer would put the QP into the error state.
- *
- * Context: RTNL held
- * Return: 0, or a negative error with no memory held
+/*
+ * Allocate and post all receives, start the handler. The QP is in INIT. On a RoCE port the QP
+ * receives frames to its groups on all VLANs, some with a greater MTU: a frame longer than its
+ * buffer would put the QP into the error state.
+ * Context: RTNL held. Return: 0, or a negative error with no memory held.
  */
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 {
@@ -437,12 +419,9 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 	return 0;
 }
 
-/**
- * ipoib_ud_rx_drain - take flushed receives back
- * @rxq: the queue; its QP is in the error state or RESET, its handler disabled
- *
- * Context: RTNL held
- * Return: true if all are back
+/*
+ * Take flushed receives back. The QP is in the error state or RESET, the handler disabled.
+ * Context: RTNL held. Return: true if all are back.
  */
 bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq)
 {
@@ -453,13 +432,10 @@ bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq)
 	return rxq->nfree >= rxq->size;
 }
 
-/**
- * ipoib_ud_rx_stop - free the buffers of the queue
- * @rxq: the queue; its QP is in RESET, its handler disabled
- *
- * Pages in sockets return to the page allocator from there.
- *
- * Context: RTNL held; may sleep
+/*
+ * Free the buffers of the queue. Its QP is in RESET, its handler disabled. Pages in sockets return
+ * to the page allocator from there.
+ * Context: RTNL held; may sleep.
  */
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 {

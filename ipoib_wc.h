@@ -120,14 +120,10 @@ static inline u8 ipoib_wc_pkt_type(const struct ipoib_wc_port *port, const union
 	       PACKET_BROADCAST : PACKET_HOST;
 }
 
-/**
- * ipoib_wc_read - read a receive completion
- * @port: port and QP of the frame
- * @wc: the completion, successful
- * @hdr: the 40 octets in front of the message
- * @info: filled in
- *
- * Context: any
+/*
+ * Read a successful receive completion of a frame of @port into @info. @hdr are the 40 octets in
+ * front of the message.
+ * Context: any.
  */
 static inline void ipoib_wc_read(const struct ipoib_wc_port *port, const struct ib_wc *wc,
 				 const union rdma_network_hdr *hdr, struct ipoib_wc_info *info)

@@ -108,12 +108,9 @@ static_assert(sizeof(struct ipoib_mgid) == sizeof(union ib_gid));
 #define IPOIB_LLADDR_LEN	sizeof(struct ipoib_lladdr)
 #define IPOIB_HARD_LEN		sizeof(struct ipoib_header)
 
-/**
- * ipoib_lladdr_set - build a link-layer address
- * @addr: result
- * @flags: transports, RFC 4755 section 3.1
- * @qpn: QPN of the UD QP, host byte order
- * @gid: GID of the port
+/*
+ * Build a link-layer address from the transports (RFC 4755 section 3.1), the QPN of the UD QP in
+ * host byte order, and the GID of the port.
  */
 static inline void ipoib_lladdr_set(struct ipoib_lladdr *addr, u8 flags,
 				    u32 qpn, const union ib_gid *gid)
@@ -135,14 +132,9 @@ static inline u8 ipoib_lladdr_flags(const struct ipoib_lladdr *addr)
 	       (IPOIB_LLADDR_RC | IPOIB_LLADDR_UC);
 }
 
-/**
- * ipoib_lladdr_less - compare link-layer addresses by RFC 4755 section 3.3
- * @a: an address
- * @b: another
- *
- * Compares from the most significant octet on, with flags zero (C18).
- *
- * Return: true if @a is smaller
+/*
+ * Compare link-layer addresses by RFC 4755 section 3.3: from the most significant octet on, with
+ * flags zero (C18).
  */
 static inline bool ipoib_lladdr_less(const struct ipoib_lladdr *a, const struct ipoib_lladdr *b)
 {
@@ -151,14 +143,9 @@ static inline bool ipoib_lladdr_less(const struct ipoib_lladdr *a, const struct 
 	return memcmp(a->gid, b->gid, sizeof(a->gid)) < 0;
 }
 
-/**
- * ipoib_service_id - service ID of an interface, RFC 4755 section 3.5
- * @first: IPOIB_SID_RFC or IPOIB_SID_LINUX
- * @qpn: QPN of its UD QP, host byte order
- *
- * Type and reserved octets are zero (C21, C36).
- *
- * Return: the service ID
+/*
+ * Service ID of an interface, RFC 4755 section 3.5, from IPOIB_SID_RFC or IPOIB_SID_LINUX and the
+ * QPN of its UD QP in host byte order. Type and reserved octets are zero (C21, C36).
  */
 static inline __be64 ipoib_service_id(u8 first, u32 qpn)
 {
@@ -195,15 +182,9 @@ static inline void ipoib_mgid_broadcast(union ib_gid *gid, u8 scope, u16 pkey)
 	memset(mgid->group + 6, 0xff, 4);
 }
 
-/**
- * ipoib_mgid_on_link - check that an MGID belongs to a link
- * @gid: MGID
- * @broadcast: broadcast-GID of the link
- *
- * RFC 4391 section 4: transient, a signature of IPoIB, and the P_Key and scope of the broadcast-GID
- * (U4, U5, U6, U8).
- *
- * Return: true if it does
+/*
+ * Check that an MGID belongs to the link of a broadcast-GID. RFC 4391 section 4: transient, a
+ * signature of IPoIB, and the P_Key and scope of the broadcast-GID (U4, U5, U6, U8).
  */
 static inline bool ipoib_mgid_on_link(const union ib_gid *gid, const union ib_gid *broadcast)
 {
@@ -217,24 +198,15 @@ static inline bool ipoib_mgid_on_link(const union ib_gid *gid, const union ib_gi
 		mgid->signature == cpu_to_be16(IPOIB_MGID_SIG_IPV6));
 }
 
-/**
- * ipoib_lid_is_same_port - compare the ports of two LIDs
- * @a: a LID, host byte order
- * @b: another
- * @lmc: number of low bits that select a path to the port
- *
- * Return: true if they are equal
- */
+/* Compare the ports of two LIDs in host byte order; the @lmc low bits select a path to the port. */
 static inline bool ipoib_lid_is_same_port(u32 a, u32 b, u8 lmc)
 {
 	return !((a ^ b) >> lmc);
 }
 
-/**
- * ipoib_mtu_from_ib - IP MTU for an IB MTU
- * @mtu: enum ib_mtu, or enum opa_mtu of Omni-Path
- *
- * Return: octets, without the encapsulation header; negative if @mtu is invalid
+/*
+ * IP MTU for an enum ib_mtu, or enum opa_mtu of Omni-Path.
+ * Return: octets, without the encapsulation header; negative if @mtu is invalid.
  */
 static inline int ipoib_mtu_from_ib(u8 mtu)
 {
