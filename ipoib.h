@@ -373,12 +373,7 @@ struct ipoib_netdev {
 	struct ipoib_dev priv;
 };
 
-/**
- * ipoib_priv - interface of a net_device
- * @dev: a net_device of this driver, whose private area begins with &struct rdma_netdev
- *
- * Return: the interface
- */
+/* Interface of a net_device of this driver, whose private area begins with &struct rdma_netdev. */
 static inline struct ipoib_dev *ipoib_priv(const struct net_device *dev)
 {
 	const struct rdma_netdev *rn = netdev_priv(dev);
@@ -386,26 +381,17 @@ static inline struct ipoib_dev *ipoib_priv(const struct net_device *dev)
 	return rn->clnt_priv;
 }
 
-/**
- * ipoib_ctl_post - queue the control work
- * @priv: the interface
- * @event: IPOIB_CTL_ bit
- *
- * Context: any
- */
+/* Queue the control work with an IPOIB_CTL_ event. Context: any. */
 static inline void ipoib_ctl_post(struct ipoib_dev *priv, unsigned int event)
 {
 	set_bit(event, &priv->ctl.events);
 	mod_delayed_work(system_unbound_wq, &priv->ctl.work, 0);
 }
 
-/**
- * ipoib_ctl_post_later - queue the control work with a delay
- * @priv: the interface
- * @event: IPOIB_CTL_ bit
- * @delay: jiffies, at most; another event comes with it
- *
- * Context: any
+/*
+ * Queue the control work with an IPOIB_CTL_ event, after @delay jiffies at most: another event
+ * comes with it.
+ * Context: any.
  */
 static inline void ipoib_ctl_post_later(struct ipoib_dev *priv,
 					unsigned int event, unsigned long delay)
@@ -414,22 +400,14 @@ static inline void ipoib_ctl_post_later(struct ipoib_dev *priv,
 	queue_delayed_work(system_unbound_wq, &priv->ctl.work, delay);
 }
 
-/**
- * ipoib_dev_get_query - hold the interface for a query
- * @priv: the interface
- *
- * Context: any
- */
+/* Hold the interface for a query. Context: any. */
 static inline void ipoib_dev_get_query(struct ipoib_dev *priv)
 {
 	refcount_inc(&priv->queries);
 }
 
-/**
- * ipoib_dev_put_query - release the interface after a query
- * @priv: the interface, which may be gone on return
- *
- * Context: any but hard interrupt
+/*
+ * Release the interface after a query. It may be gone on return. Context: any but hard interrupt.
  */
 static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 {
@@ -437,13 +415,10 @@ static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 		complete(&priv->queries_done);
 }
 
-/**
- * ipoib_has_cm - check for connected mode
- * @priv: the interface
- *
- * Constant in a driver without CONFIG_INFINIBAND_IPOIB_CM, which so omits the calls behind it.
- *
- * Return: true if driver and port have it
+/*
+ * Check for connected mode. Constant in a driver without CONFIG_INFINIBAND_IPOIB_CM, which so omits
+ * the calls behind it.
+ * Return: true if driver and port have it.
  */
 static inline bool ipoib_has_cm(const struct ipoib_dev *priv)
 {
@@ -463,10 +438,7 @@ static inline bool ipoib_cm_is_on(const struct ipoib_dev *priv)
 	       test_bit(IPOIB_FLAG_CONNECTED, &priv->flags);
 }
 
-/**
- * ipoib_touch - set a time stamp, in steps of a second
- * @used: time stamp in jiffies, shared by CPUs and so written rarely
- */
+/* Set a time stamp in jiffies, in steps of a second: CPUs share it, so it is written rarely. */
 static inline void ipoib_touch(unsigned long *used)
 {
 	unsigned long now = jiffies;
@@ -487,15 +459,10 @@ static inline unsigned int ipoib_txqs(const struct ipoib_dev *priv)
 	return priv->rn ? READ_ONCE(priv->netdev->real_num_tx_queues) : READ_ONCE(priv->ntxq);
 }
 
-/**
- * ipoib_ud_vector - completion vector of a CQ
- * @priv: the interface
- * @n: 0 for receives, from 1 on for sends
- *
- * Each vector has an interrupt, and with it a CPU. Interfaces of an HCA get vectors in turn for
- * receives; their sends begin half way round.
- *
- * Return: the vector
+/*
+ * Completion vector of a CQ: @n is 0 for receives, from 1 on for sends. Each vector has an
+ * interrupt, and with it a CPU. Interfaces of an HCA get vectors in turn for receives; their sends
+ * begin half way round.
  */
 static inline int ipoib_ud_vector(const struct ipoib_dev *priv, unsigned int n)
 {

@@ -13,13 +13,9 @@ static void ipoib_ah_free(struct ipoib_ah *ah)
 	kfree(ah);
 }
 
-/**
- * ipoib_ah_create - create an address handle
- * @priv: the interface
- * @attr: destination; consumed
- *
- * Context: may sleep
- * Return: the handle, owned by the caller until it is published, or ERR_PTR()
+/*
+ * Create an address handle; consumes @attr.
+ * Context: may sleep. Return: the handle, owned by the caller until it is published, or ERR_PTR().
  */
 struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr)
 {
@@ -44,12 +40,9 @@ destroy_attr:
 	return ERR_PTR(err);
 }
 
-/**
- * ipoib_ah_retire - destroy an address handle once no send uses it
- * @priv: the interface
- * @ah: unpublished handle, or NULL
- *
- * Context: any but hard interrupt
+/*
+ * Destroy an unpublished address handle, or NULL, once no send uses it.
+ * Context: any but hard interrupt.
  */
 void ipoib_ah_retire(struct ipoib_dev *priv, struct ipoib_ah *ah)
 {
@@ -81,14 +74,11 @@ static void ipoib_ah_in_flight(struct ipoib_txq *txq)
 	local_bh_enable();
 }
 
-/**
- * ipoib_ah_reap - destroy the retired address handles that no send uses
- * @work: &ipoib_ahs.work
- *
- * Unsignalled sends keep their slots until a later completion, whose handler queues this work
- * again. An idle interface keeps the handles of its last sends.
- *
- * Context: process; waits for grace periods, so not on the ordered queue of the interface
+/*
+ * Destroy the retired address handles that no send uses. Unsignalled sends keep their slots until a
+ * later completion, whose handler queues this work again. An idle interface keeps the handles of
+ * its last sends.
+ * Context: process; waits for grace periods, so not on the ordered queue of the interface.
  */
 void ipoib_ah_reap(struct work_struct *work)
 {
@@ -121,11 +111,10 @@ void ipoib_ah_reap(struct work_struct *work)
 	spin_unlock_bh(&priv->ah.lock);
 }
 
-/**
- * ipoib_ah_free_all - destroy all retired address handles
- * @priv: an interface without a QP, whose work of handles is cancelled
- *
- * Context: may sleep
+/*
+ * Destroy all retired address handles. The interface has no QP, and its work of handles is
+ * cancelled.
+ * Context: may sleep.
  */
 void ipoib_ah_free_all(struct ipoib_dev *priv)
 {

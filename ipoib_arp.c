@@ -136,12 +136,9 @@ static noinline struct ipoib_neigh *ipoib_arp_xmit_slow(struct ipoib_dev *priv, 
 	return NULL;
 }
 
-/**
- * ipoib_arp_xmit - send a unicast frame
- * @txq: the queue
- * @skb: frame with its &struct ipoib_header; consumed
- *
- * Context: transmit lock of the queue held, RCU read side
+/*
+ * Send a unicast frame with its &struct ipoib_header; the frame is consumed.
+ * Context: transmit lock of the queue held, RCU read side.
  */
 void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 {
@@ -172,16 +169,11 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	ipoib_ud_xmit(txq, skb, rcu_dereference(neigh->ah), ipoib_lladdr_qpn(to));
 }
 
-/**
- * ipoib_arp_neigh_event - handle a change of a neighbour of the stack
- * @priv: the interface
- * @n: the neighbour
- *
- * An unreachable neighbour may have a new LID without a notice, so its record becomes stale; not
- * each time, as most of them are just down. Idle connections to a neighbour that is unreachable or
- * forgotten end.
- *
- * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
+/*
+ * Handle a change of a neighbour of the stack. An unreachable neighbour may have a new LID without
+ * a notice, so its record becomes stale; not each time, as most of them are just down. Idle
+ * connections to a neighbour that is unreachable or forgotten end.
+ * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held.
  */
 void ipoib_arp_neigh_event(struct ipoib_dev *priv, struct neighbour *n)
 {

@@ -60,15 +60,10 @@ static void ipoib_hca_add_port(struct ipoib_hca *hca, u32 port)
 		dev_warn(&hca->ca->dev, "cannot make an interface for port %u: %d\n", port, err);
 }
 
-/**
- * ipoib_hca_capable - check the rights of the caller over an HCA
- * @ca: the HCA
- *
- * The namespace of an interface may give the caller rights over the interface, but not over the
- * RDMA device.
- *
- * Context: process
- * Return: true with CAP_NET_ADMIN in the user namespace of the RDMA device
+/*
+ * Check the rights of the caller over an HCA. The namespace of an interface may give the caller
+ * rights over the interface, but not over the RDMA device.
+ * Context: process. Return: true with CAP_NET_ADMIN in the user namespace of the RDMA device.
  */
 bool ipoib_hca_capable(const struct ib_device *ca)
 {
@@ -77,12 +72,10 @@ bool ipoib_hca_capable(const struct ib_device *ca)
 
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE)
 
-/**
- * ipoib_hca_find_on - find the interface on the net_device of a RoCE port
- * @lower: any net_device
- *
- * Context: RTNL held, or RCU read side, in which the result is valid
- * Return: the interface, or NULL
+/*
+ * Find the interface on the net_device of a RoCE port, among all net_devices.
+ * Context: RTNL held, or RCU read side, in which the result is valid. Return: the interface, or
+ * NULL.
  */
 struct ipoib_dev *ipoib_hca_find_on(const struct net_device *lower)
 {

@@ -119,15 +119,12 @@ static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
 	return NULL;
 }
 
-/**
- * ipoib_cm_xmit - send a frame on a connection, if possible
- * @priv: the interface, in connected mode
- * @neigh: its neighbour, with a path
- * @skb: frame with its &struct ipoib_header; taken, or left to UD with its data perhaps moved
- *
- * Context: transmit lock of the queue held, RCU read side
- * Return: 0 if the frame was taken. Otherwise the longest packet that the peer takes, over UD or on
- * its connection: the MTU to report if the packet is too long for both (C28).
+/*
+ * Send a frame, with its &struct ipoib_header, on a connection to a neighbour with a path.
+ * Connected mode is on. The frame is taken, or left to UD with its data perhaps moved.
+ * Context: transmit lock of the queue held, RCU read side. Return: 0 if the frame was taken.
+ * Otherwise the longest packet that the peer takes, over UD or on its connection: the MTU to report
+ * if the packet is too long for both (C28).
  */
 unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
@@ -158,13 +155,9 @@ unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, st
 
 /* ---- up and down ---- */
 
-/**
- * ipoib_cm_flush - close all connections and reset all peers
- * @priv: the interface
- *
- * The next frames request new connections.
- *
- * Context: any but hard interrupt
+/*
+ * Close all connections and reset all peers. The next frames request new connections.
+ * Context: any but hard interrupt.
  */
 void ipoib_cm_flush(struct ipoib_dev *priv)
 {
@@ -190,11 +183,10 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 	ipoib_drop_list(priv, &dropped, IPOIB_TX_FLUSHED);
 }
 
-/**
- * ipoib_cm_start - accept requests and, in connected mode, send them
- * @priv: the interface, its UD QP running; nothing happens if no transport is offered
- *
- * Context: RTNL held
+/*
+ * Accept requests and, in connected mode, send them. The UD QP runs. Nothing happens if no
+ * transport is offered.
+ * Context: RTNL held.
  */
 void ipoib_cm_start(struct ipoib_dev *priv)
 {
@@ -209,13 +201,10 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 	}
 }
 
-/**
- * ipoib_cm_stop - close all connections and accept no more
- * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
- *
+/*
+ * Close all connections and accept no more. IPOIB_FLAG_UP is cleared, transmit queues are stopped.
  * The works of connections take them apart later, without RTNL.
- *
- * Context: RTNL held
+ * Context: RTNL held.
  */
 void ipoib_cm_stop(struct ipoib_dev *priv)
 {
@@ -232,29 +221,20 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
 
 /* ---- mode and transport ---- */
 
-/**
- * ipoib_cm_flags - flags of the own link-layer address
- * @priv: the interface
- *
- * They name the transports that are accepted, whatever the mode: RFC 4755 has a node accept unicast
- * on every transport that it supports (C30).
- *
- * Return: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC, both or none
+/*
+ * Flags of the own link-layer address. They name the transports that are accepted, whatever the
+ * mode: RFC 4755 has a node accept unicast on every transport that it supports (C30).
+ * Return: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC, both or none.
  */
 u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 {
 	return priv->cm ? priv->cm->offers : 0;
 }
 
-/**
- * ipoib_cm_set_on - turn connected mode on or off
- * @priv: the interface
- * @on: new mode
- *
- * Turning off closes connections, and does not wait for their teardown.
- *
- * Context: RTNL held
- * Return: 0, or -EOPNOTSUPP if the interface has no connections
+/*
+ * Turn connected mode on or off. Turning off closes connections, and does not wait for their
+ * teardown.
+ * Context: RTNL held. Return: 0, or -EOPNOTSUPP if the interface has no connections.
  */
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 {
@@ -316,16 +296,11 @@ ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 	return sysfs_emit(buf, "%s\n", priv->cm ? priv->cm->choice->word : "none");
 }
 
-/**
- * ipoib_cm_transport_set - set cm_transport
- * @priv: the interface
- * @word: none, rc, uc, rc,uc or uc,rc; the first transport is preferred
- *
- * Closes all connections; the next frames request new ones.
- *
- * Context: RTNL held
- * Return: 0; -EINVAL for another word, -EOPNOTSUPP if the port has no CM or the HCA no UC,
- * -EBUSY for "none" in connected mode
+/*
+ * Set cm_transport: none, rc, uc, rc,uc or uc,rc; the first transport is preferred. Closes all
+ * connections; the next frames request new ones.
+ * Context: RTNL held. Return: 0; -EINVAL for another word, -EOPNOTSUPP if the port has no CM or the
+ * HCA no UC, -EBUSY for "none" in connected mode.
  */
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 {
@@ -356,13 +331,10 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 
 /* ---- debugfs ---- */
 
-/**
- * ipoib_cm_show - print receives, peers and their connections, for debugfs
- * @file: output; its private data is the interface, which outlives the file
- * @unused: of seq_file
- *
- * Context: may sleep
- * Return: 0, or -EBUSY if &ipoib_cm.mutex was not free for 5 s
+/*
+ * Print receives, peers and their connections, for debugfs. The private data of @file is the
+ * interface, which outlives the file.
+ * Context: may sleep. Return: 0, or -EBUSY if &ipoib_cm.mutex was not free for 5 s.
  */
 int ipoib_cm_show(struct seq_file *file, void *unused)
 {
@@ -401,14 +373,10 @@ int ipoib_cm_show(struct seq_file *file, void *unused)
 
 /* ---- creation and end of an interface ---- */
 
-/**
- * ipoib_cm_init - set up connected mode for an interface
- * @priv: the interface, with its UD QP, before registration
- *
- * Little memory is needed before the first connection.
- *
- * Context: may sleep
- * Return: 0 or -ENOMEM
+/*
+ * Set up connected mode for an interface with its UD QP, before registration. Little memory is
+ * needed before the first connection.
+ * Context: may sleep. Return: 0 or -ENOMEM.
  */
 int ipoib_cm_init(struct ipoib_dev *priv)
 {
@@ -441,13 +409,10 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 	return 0;
 }
 
-/**
- * ipoib_cm_gid_lost - close all connections after the loss of their GID
- * @priv: the interface
- *
- * The CM cannot send by that GID any more, but goes on repeating its messages: do not wait for it.
- *
- * Context: any but hard interrupt
+/*
+ * Close all connections after the loss of their GID. The CM cannot send by that GID any more, but
+ * goes on repeating its messages: do not wait for it.
+ * Context: any but hard interrupt.
  */
 void ipoib_cm_gid_lost(struct ipoib_dev *priv)
 {
@@ -461,12 +426,7 @@ void ipoib_cm_gid_lost(struct ipoib_dev *priv)
 	ipoib_cm_abort(cm);
 }
 
-/**
- * ipoib_cm_exit - undo ipoib_cm_init()
- * @priv: the interface, down for good
- *
- * Context: process; RTNL may be held
- */
+/* Undo ipoib_cm_init(). The interface is down for good. Context: process; RTNL may be held. */
 void ipoib_cm_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;
@@ -504,15 +464,11 @@ static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
 		ipoib_peer_detach(cm, peer);
 }
 
-/**
- * ipoib_cm_path_read - handle a new path record, or the end of a neighbour
- * @neigh: the neighbour
- * @gone: it has been unlinked
- *
- * Requests that wait for the record go on, and connections are compared with it. Requests of an
- * unlinked neighbour wait for the record of the next neighbour of the GID.
- *
- * Context: process
+/*
+ * Handle a new path record, or the end of a neighbour, which has been unlinked if @gone. Requests
+ * that wait for the record go on, and connections are compared with it. Requests of an unlinked
+ * neighbour wait for the record of the next neighbour of the GID.
+ * Context: process.
  */
 void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 {
@@ -534,12 +490,9 @@ void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 	spin_unlock_bh(&cm->lock);
 }
 
-/**
- * ipoib_cm_neigh_gone - close idle connections to a neighbour that the stack forgets
- * @cm: connected mode of the interface
- * @addr: link-layer address of the neighbour
- *
- * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held
+/*
+ * Close idle connections to a neighbour that the stack forgets, by its link-layer address.
+ * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held.
  */
 void ipoib_cm_neigh_gone(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {

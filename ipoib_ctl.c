@@ -172,12 +172,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	return err ?: err_link ?: err_listen;
 }
 
-/**
- * ipoib_ctl_work - handle events
- * @work: &ipoib_ctl.work
- *
- * Context: process; takes RTNL
- */
+/* Handle events, as &ipoib_ctl.work. Context: process; takes RTNL. */
 void ipoib_ctl_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ctl.work);

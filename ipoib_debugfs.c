@@ -87,15 +87,11 @@ static void ipoib_debugfs_add(struct ipoib_dev *priv)
 		priv->debugfs[2] = ipoib_debugfs_file(priv, "cm", priv, &ipoib_cm_fops);
 }
 
-/**
- * ipoib_debugfs_event - create, rename or remove the files of an interface
- * @priv: the interface
- * @event: NETDEV_REGISTER, NETDEV_CHANGENAME or NETDEV_UNREGISTER. A move to another namespace is
- *	an unregistration and a registration.
- *
- * The removal of a file waits for its readers.
- *
- * Context: RTNL held, which protects the name; readers of the files do not take it
+/*
+ * Create, rename or remove the files of an interface, after NETDEV_REGISTER, NETDEV_CHANGENAME or
+ * NETDEV_UNREGISTER. A move to another namespace is an unregistration and a registration. The
+ * removal of a file waits for its readers.
+ * Context: RTNL held, which protects the name; readers of the files do not take it.
  */
 void ipoib_debugfs_event(struct ipoib_dev *priv, unsigned long event)
 {

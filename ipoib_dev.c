@@ -52,12 +52,9 @@ static void ipoib_dev_set_address(struct ipoib_dev *priv)
 	memcpy(dev->broadcast, &addr, sizeof(addr));
 }
 
-/**
- * ipoib_dev_address_moved - check whether the stack has set another broadcast address
- * @priv: the interface
- *
- * Context: RTNL held
- * Return: true if so
+/*
+ * Check whether the stack has set another broadcast address.
+ * Context: RTNL held. Return: true if so.
  */
 bool ipoib_dev_address_moved(const struct ipoib_dev *priv)
 {
@@ -66,14 +63,11 @@ bool ipoib_dev_address_moved(const struct ipoib_dev *priv)
 	return memcmp(addr->gid, &priv->broadcast_mgid, sizeof(addr->gid));
 }
 
-/**
- * ipoib_dev_change_address - apply a change of GID, P_Key or scope to a registered interface
- * @priv: the interface, stopped
- *
- * The stack derives the link-layer addresses of its groups from the broadcast address: it removes
- * them first, and adds them again.
- *
- * Context: RTNL held
+/*
+ * Apply a change of GID, P_Key or scope to a registered, stopped interface. The stack derives the
+ * link-layer addresses of its groups from the broadcast address: it removes them first, and adds
+ * them again.
+ * Context: RTNL held.
  */
 void ipoib_dev_change_address(struct ipoib_dev *priv)
 {
@@ -93,16 +87,12 @@ static void ipoib_dev_take_guid(struct ipoib_dev *priv, __be64 guid)
 	priv->admin_guid = guid == priv->port_guid ? 0 : guid;
 }
 
-/**
- * ipoib_dev_set_guid - set the link-layer address
- * @priv: the interface, stopped, of an InfiniBand port
- * @addr: the address; only its GUID may differ from the present one
- *
- * The subnet manager assigns further GIDs to a port, such as the alias GUID of a virtual function.
- * A GID that the port lacks is accepted: groups are joined once it is there. Children follow.
- *
- * Context: RTNL held
- * Return: 0, -EOPNOTSUPP on a RoCE port, or -EINVAL
+/*
+ * Set the link-layer address of a stopped interface of an InfiniBand port. Only the GUID of @addr
+ * may differ from the present address. The subnet manager assigns further GIDs to a port, such as
+ * the alias GUID of a virtual function. A GID that the port lacks is accepted: groups are joined
+ * once it is there. Children follow.
+ * Context: RTNL held. Return: 0, -EOPNOTSUPP on a RoCE port, or -EINVAL.
  */
 int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
 {
@@ -137,12 +127,9 @@ int ipoib_dev_set_guid(struct ipoib_dev *priv, const struct ipoib_lladdr *addr)
 
 /* ---- MTU ---- */
 
-/**
- * ipoib_dev_mtu - MTU as requested by the administrator, bounded by mode and link
- * @priv: the interface
- *
- * Context: RTNL held, or before registration
- * Return: MTU
+/*
+ * MTU as requested by the administrator, bounded by mode and link.
+ * Context: RTNL held, or before registration. Return: MTU.
  */
 unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
 {
@@ -151,14 +138,10 @@ unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
 	return min(priv->admin_mtu, READ_ONCE(priv->mcast_mtu));
 }
 
-/**
- * ipoib_dev_fit_mtu - adjust the MTU to mode and link
- * @priv: the interface
- *
- * The requested MTU is kept, and applied as soon as mode and link allow it.
- *
- * Context: RTNL held
- * Return: 0, or the error of a notifier that refused
+/*
+ * Adjust the MTU to mode and link. The requested MTU is kept, and applied as soon as mode and link
+ * allow it.
+ * Context: RTNL held. Return: 0, or the error of a notifier that refused.
  */
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
 {
@@ -186,12 +169,9 @@ static bool ipoib_port_pkey_valid(u16 pkey)
 	return pkey & ~IPOIB_PKEY_FULL;
 }
 
-/**
- * ipoib_port_choose_gid - replace the GID of a port by that of the administrator, if there is one
- * @priv: the interface
- * @port: attributes of the port
- *
- * Context: RTNL held, or before registration
+/*
+ * Replace the GID of a port by that of the administrator, if there is one.
+ * Context: RTNL held, or before registration.
  */
 void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port)
 {
@@ -200,13 +180,9 @@ void ipoib_port_choose_gid(struct ipoib_dev *priv, struct ipoib_port *port)
 		port->gid.global.interface_id = priv->admin_guid;
 }
 
-/**
- * ipoib_port_changed - check whether attributes of the port require a restart
- * @priv: the interface
- * @port: attributes of the port
- *
- * Context: RTNL held
- * Return: true if QP or address depend on a changed attribute
+/*
+ * Check whether attributes of the port require a restart.
+ * Context: RTNL held. Return: true if QP or address depend on a changed attribute.
  */
 bool ipoib_port_changed(const struct ipoib_dev *priv, const struct ipoib_port *port)
 {
@@ -244,12 +220,9 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv, const struct ipoib_port
 	set_bit(IPOIB_FLAG_PKEY, &priv->flags);
 }
 
-/**
- * ipoib_port_take - apply attributes of the port
- * @priv: the interface; stopped if ipoib_port_changed() returned true
- * @port: attributes of the port
- *
- * Context: RTNL held, or before registration
+/*
+ * Apply attributes of the port. The interface is stopped if ipoib_port_changed() returned true.
+ * Context: RTNL held, or before registration.
  */
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
@@ -277,12 +250,7 @@ void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 
 /* ---- up and down ---- */
 
-/**
- * ipoib_dev_down - undo ipoib_dev_up(), also half of it
- * @priv: the interface
- *
- * Context: RTNL held
- */
+/* Undo ipoib_dev_up(), also half of it. Context: RTNL held. */
 void ipoib_dev_down(struct ipoib_dev *priv)
 {
 	ASSERT_RTNL();
@@ -302,14 +270,10 @@ void ipoib_dev_down(struct ipoib_dev *priv)
 	ipoib_ud_stop(priv);
 }
 
-/**
- * ipoib_dev_up - start QP, groups and paths
- * @priv: the interface
- *
- * Without a valid P_Key nothing starts: no carrier until an event reports the P_Key (U21).
- *
- * Context: RTNL held
- * Return: 0, or a negative error with everything stopped
+/*
+ * Start QP, groups and paths. Without a valid P_Key nothing starts: no carrier until an event
+ * reports the P_Key (U21).
+ * Context: RTNL held. Return: 0, or a negative error with everything stopped.
  */
 int ipoib_dev_up(struct ipoib_dev *priv)
 {
@@ -352,19 +316,13 @@ int ipoib_dev_up(struct ipoib_dev *priv)
 
 /* ---- mode ---- */
 
-/**
- * ipoib_dev_set_mode - switch between datagram and connected mode
- * @priv: the interface
- * @on: connected mode
- *
- * Without a request of the administrator the MTU becomes the largest of the mode: 65520 in
- * connected mode, as with the kernel's driver (RFC 4755 has 2044, C24), that of the broadcast group
- * in datagram mode.
- *
- * The change is complete on return, or nothing has changed. Connections are taken apart later.
- *
- * Context: RTNL held
- * Return: 0; -EOPNOTSUPP without connected mode, or the error of a notifier that refused the MTU
+/*
+ * Switch between datagram and connected mode. Without a request of the administrator the MTU
+ * becomes the largest of the mode: 65520 in connected mode, as with the kernel's driver (RFC 4755
+ * has 2044, C24), that of the broadcast group in datagram mode. The change is complete on return,
+ * or nothing has changed. Connections are taken apart later.
+ * Context: RTNL held. Return: 0; -EOPNOTSUPP without connected mode, or the error of a notifier
+ * that refused the MTU.
  */
 int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 {
@@ -395,15 +353,9 @@ int ipoib_dev_set_mode(struct ipoib_dev *priv, bool on)
 	return 0;
 }
 
-/**
- * ipoib_dev_set_transport - set cm_transport
- * @priv: the interface
- * @word: see ipoib_cm_transport_set()
- *
- * Neighbours see it in the flags of the address.
- *
- * Context: RTNL held
- * Return: 0 or a negative error, see ipoib_cm_transport_set()
+/*
+ * Set cm_transport, see ipoib_cm_transport_set(). Neighbours see it in the flags of the address.
+ * Context: RTNL held. Return: 0 or a negative error, see ipoib_cm_transport_set().
  */
 int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 {
@@ -420,11 +372,10 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 
 /* ---- creation and removal ---- */
 
-/**
- * ipoib_dev_port_change - prepare for a change of the address of the Ethernet port
- * @priv: the interface; goes down, and releases its entries of the GID table
- *
- * Context: RTNL held
+/*
+ * Prepare for a change of the address of the Ethernet port: the interface goes down, and releases
+ * its entries of the GID table.
+ * Context: RTNL held.
  */
 void ipoib_dev_port_change(struct ipoib_dev *priv)
 {
@@ -682,12 +633,10 @@ int ipoib_dev_add_child(struct ipoib_dev *parent, struct net_device *dev, u16 pk
 	return ipoib_dev_add(priv, connected, extack);
 }
 
-/**
- * ipoib_dev_del - unregister an interface
- * @priv: the interface, without children
- * @head: list for unregister_netdevice_many(), or NULL to unregister at once
- *
- * Context: RTNL held; the removal completes after its release
+/*
+ * Unregister an interface without children. @head is a list for unregister_netdevice_many(), or
+ * NULL to unregister at once.
+ * Context: RTNL held; the removal completes after its release.
  */
 void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
 {

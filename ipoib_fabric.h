@@ -122,14 +122,11 @@ struct ipoib_fabric_ops {
 	int (*conn_check)(struct ipoib_dev *priv, const struct ib_cm_req_event_param *req);
 };
 
-/**
- * ipoib_sa_is_silent - check whether the SA has decided
- * @status: result of a question, 0 or a negative error
- *
- * It has not if there was no answer, or an answer to retry later. The kernel of a node whose SA has
- * gone answers that the method is unknown.
- *
- * Return: true if nothing follows from the result, and the question may be repeated
+/*
+ * Check whether the SA has decided on a question, by its result, 0 or a negative error. The SA has
+ * not if there was no answer, or an answer to retry later. The kernel of a node whose SA has gone
+ * answers that the method is unknown.
+ * Return: true if nothing follows from the result, and the question may be repeated.
  */
 static inline bool ipoib_sa_is_silent(int status)
 {

@@ -64,14 +64,11 @@ static void ipoib_limit_grant(struct ipoib_limit *limit, enum ipoib_inflight_kin
 	}
 }
 
-/**
- * ipoib_inflight_get - take an inflight slot, or queue for one
- * @limit: the limit, or NULL
- * @inflight: the inflight slot, in any state
- *
- * Context: any but hard interrupt
- * Return: true if the inflight slot is held, until ipoib_inflight_put(); false if it is queued, and
- * &ipoib_inflight.granted follows, unless ipoib_inflight_put() comes first
+/*
+ * Take an inflight slot, in any state, or queue for it; @limit may be NULL.
+ * Context: any but hard interrupt. Return: true if the inflight slot is held, until
+ * ipoib_inflight_put(); false if it is queued, and &ipoib_inflight.granted follows, unless
+ * ipoib_inflight_put() comes first.
  */
 bool ipoib_inflight_get(struct ipoib_limit *limit, struct ipoib_inflight *inflight)
 {
@@ -95,14 +92,10 @@ bool ipoib_inflight_get(struct ipoib_limit *limit, struct ipoib_inflight *inflig
 	return held;
 }
 
-/**
- * ipoib_inflight_put - return an inflight slot, or leave the queue
- * @limit: the limit, or NULL
- * @inflight: the inflight slot, in any state
- *
- * On return &ipoib_inflight.granted does not run, and will not be called.
- *
- * Context: any but hard interrupt
+/*
+ * Return an inflight slot, or leave the queue; the slot may be in any state, @limit may be NULL. On
+ * return &ipoib_inflight.granted does not run, and will not be called.
+ * Context: any but hard interrupt.
  */
 void ipoib_inflight_put(struct ipoib_limit *limit, struct ipoib_inflight *inflight)
 {

@@ -391,10 +391,7 @@ bool ipoib_dev_is_ours(const struct net_device *dev)
 	return dev->netdev_ops == &ipoib_netdev_ops;
 }
 
-/**
- * ipoib_netdev_setup_rn - common setup of interfaces
- * @dev: fresh net_device, whose private area may be the HCA's
- */
+/* Common setup of interfaces, for a fresh net_device, whose private area may be the HCA's. */
 void ipoib_netdev_setup_rn(struct net_device *dev)
 {
 	dev->netdev_ops = &ipoib_netdev_ops;
@@ -414,9 +411,8 @@ void ipoib_netdev_setup_rn(struct net_device *dev)
 	netif_keep_dst(dev);
 }
 
-/**
- * ipoib_netdev_setup - setup of an interface over verbs
- * @dev: fresh net_device, whose private area is a &struct ipoib_netdev
+/*
+ * Setup of an interface over verbs: a fresh net_device with a &struct ipoib_netdev as private area.
  */
 void ipoib_netdev_setup(struct net_device *dev)
 {

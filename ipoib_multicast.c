@@ -10,12 +10,9 @@
 
 /* ---- events ---- */
 
-/**
- * ipoib_mcast_answer - note the answer to a join, or the loss of a membership
- * @mcast: the group
- * @status: 0 or negative error; -ENETRESET for a loss
- *
- * Context: any but hard interrupt
+/*
+ * Note the answer to a join, or -ENETRESET for the loss of a membership.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 {
@@ -39,14 +36,10 @@ void ipoib_mcast_answer(struct ipoib_mcast *mcast, int status)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/**
- * ipoib_mcast_record - note the answer to a query or a recheck
- * @priv: the interface
- * @mgid: MGID of the group, which may be gone
- * @status: 0 or negative error
- * @rec: the record if @status is 0
- *
- * Context: any but hard interrupt
+/*
+ * Note the answer to a query or a recheck of a group, which may be gone. @rec is the record if
+ * @status is 0, else @status is a negative error.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 			int status, const struct ib_sa_mcmember_rec *rec)
@@ -79,11 +72,9 @@ static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
 	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
-/**
- * ipoib_mcast_rejoin - join missing or refused groups again, after IPOIB_MCAST_HOLD_OFF
- * @priv: the interface
- *
- * Context: any but hard interrupt
+/*
+ * Join missing or refused groups again, after IPOIB_MCAST_HOLD_OFF.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_rejoin(struct ipoib_dev *priv)
 {
@@ -119,12 +110,7 @@ static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 	ipoib_mcast_retry_now(mcast);
 }
 
-/**
- * ipoib_mcast_review - recheck groups, as reports may have been missed
- * @priv: the interface
- *
- * Context: any but hard interrupt
- */
+/* Recheck groups, as reports may have been missed. Context: any but hard interrupt. */
 void ipoib_mcast_review(struct ipoib_dev *priv)
 {
 	struct ipoib_mcast *mcast;
@@ -136,15 +122,11 @@ void ipoib_mcast_review(struct ipoib_dev *priv)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/**
- * ipoib_mcast_sm_changed - register the memberships with a new SM
- * @priv: the interface
- *
- * An SM that takes over should request reregistration, which ends in ipoib_mcast_answer(), but not
- * all do. Memberships are set again, and stay in use meanwhile. A group with a query to the
- * previous SM follows after its answer.
- *
- * Context: any but hard interrupt
+/*
+ * Register the memberships with a new SM. An SM that takes over should request reregistration,
+ * which ends in ipoib_mcast_answer(), but not all do. Memberships are set again, and stay in use
+ * meanwhile. A group with a query to the previous SM follows after its answer.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 {
@@ -166,16 +148,11 @@ void ipoib_mcast_sm_changed(struct ipoib_dev *priv)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/**
- * ipoib_mcast_group_created - handle the report of a new group
- * @priv: the interface
- * @mgid: its MGID, of any link
- *
- * Frames that went to the routers use the group now (U53). A present membership is one of the
- * previous group, whose end was not reported, and may have another MLID (A26). Reports of unknown
- * groups, which most are, cost a lookup.
- *
- * Context: any but hard interrupt
+/*
+ * Handle the report of a new group, of any link. Frames that went to the routers use the group now
+ * (U53). A present membership is one of the previous group, whose end was not reported, and may
+ * have another MLID (A26). Reports of unknown groups, which most are, cost a lookup.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_group_created(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
@@ -192,15 +169,11 @@ void ipoib_mcast_group_created(struct ipoib_dev *priv, const union ib_gid *mgid)
 	spin_unlock_bh(&priv->mcast.lock);
 }
 
-/**
- * ipoib_mcast_group_deleted - handle the report of a deleted group
- * @priv: the interface
- * @mgid: its MGID, of any link
- *
- * A group that an administrator created is reported with its last member, and stays: so the
- * membership is rechecked first. With a join under way the group may have gone after the answer.
- *
- * Context: any but hard interrupt
+/*
+ * Handle the report of a deleted group, of any link. A group that an administrator created is
+ * reported with its last member, and stays: so the membership is rechecked first. With a join under
+ * way the group may have gone after the answer.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_group_deleted(struct ipoib_dev *priv, const union ib_gid *mgid)
 {
@@ -222,13 +195,9 @@ static const char * const ipoib_mcg_users[] = {
 	"-", "l", "r", "lr", "s", "ls", "rs", "lrs",
 };
 
-/**
- * ipoib_mcast_show - print a group, for debugfs
- * @file: output
- * @at: its entry of &ipoib_groups.list
- *
- * Context: &ipoib_groups.lock held
- * Return: 0
+/*
+ * Print a group, by its entry of &ipoib_groups.list, for debugfs.
+ * Context: &ipoib_groups.lock held. Return: 0.
  */
 int ipoib_mcast_show(struct seq_file *file, void *at)
 {
@@ -256,12 +225,9 @@ int ipoib_mcast_show(struct seq_file *file, void *at)
 
 /* ---- up and down ---- */
 
-/**
- * ipoib_mcast_start - join the broadcast group and the groups of the stack
- * @priv: the interface, IPOIB_FLAG_UP set
- *
- * Context: RTNL held
- * Return: 0 or -ENOMEM
+/*
+ * Join the broadcast group and the groups of the stack. IPOIB_FLAG_UP is set.
+ * Context: RTNL held. Return: 0 or -ENOMEM.
  */
 int ipoib_mcast_start(struct ipoib_dev *priv)
 {
@@ -278,11 +244,9 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 	return 0;
 }
 
-/**
- * ipoib_mcast_stop - leave all groups
- * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
- *
- * Context: RTNL held; may sleep
+/*
+ * Leave all groups. IPOIB_FLAG_UP is cleared, transmit queues are stopped.
+ * Context: RTNL held; may sleep.
  */
 void ipoib_mcast_stop(struct ipoib_dev *priv)
 {

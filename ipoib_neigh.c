@@ -28,12 +28,7 @@
 /* Neighbours that one eviction scans: more than there can be outstanding queries */
 #define IPOIB_NEIGH_SCAN_MAX	256
 
-/**
- * ipoib_neigh_put - drop a reference to a neighbour
- * @neigh: the neighbour
- *
- * Context: any but hard interrupt
- */
+/* Drop a reference to a neighbour. Context: any but hard interrupt. */
 void ipoib_neigh_put(struct ipoib_neigh *neigh)
 {
 	if (!refcount_dec_and_test(&neigh->ref))
@@ -76,15 +71,10 @@ static int ipoib_neigh_room(struct ipoib_dev *priv, enum ipoib_wait kind)
 	return IPOIB_NEIGH_QUEUED - atomic_read(&priv->neigh.queued[kind]);
 }
 
-/**
- * ipoib_neigh_park - queue a frame to wait
- * @priv: the interface
- * @kind: reason of the wait
- * @queue: of a neighbour, of a peer, or of a connection
- * @most: limit of the queue
- * @skb: frame; dropped if there is no room
- *
- * Context: lock of the queue held
+/*
+ * Queue a frame to wait, or drop it beyond @most frames. @queue is of a neighbour, of a peer, or of
+ * a connection, @kind the reason of the wait.
+ * Context: lock of the queue held.
  */
 void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_buff_head *queue,
 		      unsigned int most, struct sk_buff *skb)
@@ -98,14 +88,9 @@ void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_bu
 	__skb_queue_tail(queue, skb);
 }
 
-/**
- * ipoib_neigh_unpark - take all frames from a queue
- * @priv: the interface
- * @kind: as in ipoib_neigh_park()
- * @queue: as in ipoib_neigh_park()
- * @frames: list to which they are added
- *
- * Context: lock of the queue held
+/*
+ * Move all frames from a queue to the end of @frames; @kind and @queue as in ipoib_neigh_park().
+ * Context: lock of the queue held.
  */
 void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 			struct sk_buff_head *queue, struct sk_buff_head *frames)
@@ -114,15 +99,10 @@ void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind,
 	skb_queue_splice_tail_init(queue, frames);
 }
 
-/**
- * ipoib_neigh_unpark_txq - take the frames of a transmit queue from the queue of a neighbour
- * @priv: the interface
- * @queue: of the neighbour
- * @n: transmit queue
- * @ntxq: transmit queues in use; the first also has the frames of the others
- * @frames: list to which they are added
- *
- * Context: lock of the queue held
+/*
+ * Move the frames of transmit queue @n from the queue of a neighbour to the end of @frames. Of the
+ * @ntxq transmit queues in use the first also has the frames of the others.
+ * Context: lock of the queue held.
  */
 void ipoib_neigh_unpark_txq(struct ipoib_dev *priv, struct sk_buff_head *queue, unsigned int n,
 			    unsigned int ntxq, struct sk_buff_head *frames)
@@ -142,14 +122,9 @@ void ipoib_neigh_unpark_txq(struct ipoib_dev *priv, struct sk_buff_head *queue, 
 	}
 }
 
-/**
- * ipoib_neigh_waits - check whether a frame would overtake waiting frames
- * @priv: the interface
- * @queue: of a neighbour
- * @skb: the frame
- *
- * Context: lock of the queue held
- * Return: true if frames of the same transmit queue wait
+/*
+ * Check whether a frame would overtake frames that wait in the queue of a neighbour.
+ * Context: lock of the queue held. Return: true if frames of the same transmit queue wait.
  */
 bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
 		       const struct sk_buff *skb)
@@ -213,14 +188,11 @@ static void ipoib_neigh_query(struct ipoib_neigh *neigh)
 	refcount_dec(&priv->queries);
 }
 
-/**
- * ipoib_neigh_try - start a query if there is an inflight slot
- * @neigh: neighbour in IPOIB_NEIGH_WAITING
- *
- * Otherwise its work runs with the inflight slot, or IPOIB_NEIGH_PATIENCE after ipoib_neigh_ask(),
- * which is a failure.
- *
- * Context: &ipoib_neighs.lock held
+/*
+ * Start a query for a neighbour in IPOIB_NEIGH_WAITING if there is an inflight slot. Otherwise its
+ * work runs with the inflight slot, or IPOIB_NEIGH_PATIENCE after ipoib_neigh_ask(), which is a
+ * failure.
+ * Context: &ipoib_neighs.lock held.
  */
 void ipoib_neigh_try(struct ipoib_neigh *neigh)
 {
@@ -239,12 +211,7 @@ void ipoib_neigh_try(struct ipoib_neigh *neigh)
 	}
 }
 
-/**
- * ipoib_neigh_ask - request a query of the path
- * @neigh: a neighbour without one
- *
- * Context: &ipoib_neighs.lock held
- */
+/* Request a query of the path for a neighbour without a query. Context: &ipoib_neighs.lock held. */
 void ipoib_neigh_ask(struct ipoib_neigh *neigh)
 {
 	ipoib_neigh_set_state(neigh, IPOIB_NEIGH_WAITING);
@@ -290,15 +257,10 @@ static void ipoib_neigh_check(struct ipoib_neigh *neigh, const struct sa_path_re
 	neigh->odd = odd;
 }
 
-/**
- * ipoib_neigh_answered - end of a query
- * @neigh: the neighbour; consumes the reference of the query
- * @status: 0 or negative error
- * @rec: path record if @status is 0
- *
- * The interface may be gone on return.
- *
- * Context: process
+/*
+ * End of a query; consumes its reference to the neighbour. @rec is the path record if @status is 0,
+ * else @status is a negative error. The interface may be gone on return.
+ * Context: process.
  */
 void ipoib_neigh_answered(struct ipoib_neigh *neigh, int status, const struct sa_path_rec *rec)
 {
@@ -389,15 +351,10 @@ static bool ipoib_neigh_make_room(struct ipoib_dev *priv)
 	return neigh;
 }
 
-/**
- * ipoib_neigh_get - look a neighbour up, or create it
- * @priv: the interface
- * @gid: its GID
- * @work: its work, which drops a reference
- * @why: reason to drop a frame if NULL is returned
- *
- * Context: &ipoib_neighs.lock held
- * Return: the neighbour, without a reference, or NULL
+/*
+ * Look a neighbour up by its GID, or create it. @work is its work, which drops a reference.
+ * Context: &ipoib_neighs.lock held. Return: the neighbour, without a reference, or NULL with @why
+ * set to the reason to drop a frame.
  */
 struct ipoib_neigh *ipoib_neigh_get(struct ipoib_dev *priv, const u8 *gid,
 				    work_func_t work, enum ipoib_stat *why)
@@ -445,12 +402,7 @@ static void ipoib_neigh_mark_stale(struct ipoib_neigh *neigh)
 	neigh->failures = 0;
 }
 
-/**
- * ipoib_neigh_all_stale - mark all path records stale
- * @priv: the interface
- *
- * Context: process
- */
+/* Mark all path records stale. Context: process. */
 void ipoib_neigh_all_stale(struct ipoib_dev *priv)
 {
 	struct ipoib_neigh *neigh;
@@ -461,16 +413,11 @@ void ipoib_neigh_all_stale(struct ipoib_dev *priv)
 	spin_unlock_bh(&priv->neigh.lock);
 }
 
-/**
- * ipoib_neigh_mac_moved - compare a path record with the MAC address of its GID
- * @priv: the interface
- * @gid: the GID
- * @mac: the MAC address, NULL if none answers
- *
- * Marks a different record stale, and an outstanding query, whose answer may be older. Ends the
- * pause of a neighbour without a path.
- *
- * Context: any but hard interrupt
+/*
+ * Compare a path record with the MAC address of its GID, NULL if none answers. Marks a different
+ * record stale, and an outstanding query, whose answer may be older. Ends the pause of a neighbour
+ * without a path.
+ * Context: any but hard interrupt.
  */
 void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, const u8 *mac)
 {
@@ -489,17 +436,13 @@ void ipoib_neigh_mac_moved(struct ipoib_dev *priv, const union ib_gid *gid, cons
 	spin_unlock_bh(&priv->neigh.lock);
 }
 
-/**
- * ipoib_neigh_suspect - mark a path record stale that seems wrong
- * @priv: the interface
- * @gid: the GID
- * @age: jiffies; a younger record stays, as any host can cause this call
- *
- * Reasons: a message names a GID and comes from another port than the path leads to, or the stack
- * finds the neighbour unreachable. The message is forged, or the port has a new address.
- *
+/*
+ * Mark a path record stale that seems wrong. A record younger than @age jiffies stays, as any host
+ * can cause this call. Reasons: a message names a GID and comes from another port than the path
+ * leads to, or the stack finds the neighbour unreachable. The message is forged, or the port has a
+ * new address.
  * Context: any but hard interrupt, without &ipoib_neighs.lock; the lock of the stack's neighbour
- * table may be held
+ * table may be held.
  */
 void ipoib_neigh_suspect(struct ipoib_dev *priv, const u8 *gid, unsigned long age)
 {
@@ -514,14 +457,10 @@ void ipoib_neigh_suspect(struct ipoib_dev *priv, const u8 *gid, unsigned long ag
 
 /* ---- for connected mode ---- */
 
-/**
- * ipoib_neigh_record - copy the path record of a GID
- * @priv: the interface
- * @gid: the GID
- * @rec: result, valid unless -ENOENT is returned
- *
- * Context: any but hard interrupt, without &ipoib_neighs.lock
- * Return: 0; -ESTALE if the record is stale or being queried; -ENOENT if there is none
+/*
+ * Copy the path record of a GID to @rec, which is valid unless -ENOENT is returned.
+ * Context: any but hard interrupt, without &ipoib_neighs.lock. Return: 0; -ESTALE if the record is
+ * stale or being queried; -ENOENT if there is none.
  */
 int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec)
 {
@@ -538,14 +477,12 @@ int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec
 	return err;
 }
 
-/**
- * ipoib_neigh_resend - give the frames of a closed connection to the work of their neighbour
- * @priv: the interface
- * @gid: GID of the neighbour; dropped if it is gone
- * @frames: with their &struct ipoib_header, consumed; at most the backlog of a connection. Later
- *	frames wait behind them. The last ones are dropped if too many frames wait for paths.
- *
- * Context: bottom halves off, without &ipoib_neighs.lock
+/*
+ * Give the frames of a closed connection, with their &struct ipoib_header, to the work of their
+ * neighbour. They are consumed, or dropped if the neighbour is gone. There are at most as many as
+ * in the backlog of a connection. Later frames wait behind them. The last frames are dropped if too
+ * many wait for paths.
+ * Context: bottom halves off, without &ipoib_neighs.lock.
  */
 void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames)
 {
@@ -567,13 +504,9 @@ void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_he
 
 /* ---- debugfs ---- */
 
-/**
- * ipoib_neigh_show - print a neighbour, for debugfs
- * @file: output
- * @at: its entry of &ipoib_neighs.list
- *
- * Context: &ipoib_neighs.lock held
- * Return: 0
+/*
+ * Print a neighbour, by its entry of &ipoib_neighs.list, for debugfs.
+ * Context: &ipoib_neighs.lock held. Return: 0.
  */
 int ipoib_neigh_show(struct seq_file *file, void *at)
 {
@@ -612,13 +545,10 @@ void ipoib_neigh_start(struct ipoib_dev *priv)
 	queue_delayed_work(priv->neigh.wq, &priv->neigh.work, IPOIB_NEIGH_SCAN);
 }
 
-/**
- * ipoib_neigh_stop - remove all neighbours
- * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
- *
- * Cancels outstanding queries without waiting for them: they hold references.
- *
- * Context: RTNL held; may sleep
+/*
+ * Remove all neighbours. IPOIB_FLAG_UP is cleared, transmit queues are stopped. Cancels outstanding
+ * queries without waiting for them: they hold references.
+ * Context: RTNL held; may sleep.
  */
 void ipoib_neigh_stop(struct ipoib_dev *priv)
 {

@@ -148,16 +148,7 @@ struct ipoib_neighs {
 	struct delayed_work work;
 };
 
-/**
- * ipoib_gid_hash - hash the GID of a port or a group
- * @data: the GID
- * @len: its length
- * @seed: of the table
- *
- * Skips the first word, which is mostly the same on a link.
- *
- * Return: the hash
- */
+/* Hash the GID of a port or a group. Skips the first word, which is mostly the same on a link. */
 static inline u32 ipoib_gid_hash(const void *data, u32 len, u32 seed)
 {
 	const u32 *word = data;
@@ -181,26 +172,19 @@ static const struct rhashtable_params ipoib_neigh_params = {
 	.automatic_shrinking = true,
 };
 
-/**
- * ipoib_neigh_find - look a neighbour up
- * @neighs: neighbours of the interface
- * @gid: its GID, aligned to four octets
- *
- * Context: RCU read side
- * Return: the neighbour, valid until the end of the read side, or NULL
+/*
+ * Look a neighbour up by its GID, which is aligned to four octets.
+ * Context: RCU read side. Return: the neighbour, valid until the end of the read side, or NULL.
  */
 static inline struct ipoib_neigh *ipoib_neigh_find(struct ipoib_neighs *neighs, const u8 *gid)
 {
 	return rhashtable_lookup(&neighs->table, gid, ipoib_neigh_params);
 }
 
-/**
- * ipoib_neigh_is_due - check whether a frame has to query the path
- * @neigh: the neighbour
- *
- * False during the pause after a failure, so frames with an address handle do not take neigh.lock.
- *
- * Return: true if so; a query may have begun since
+/*
+ * Check whether a frame has to query the path. False during the pause after a failure, so frames
+ * with an address handle do not take neigh.lock.
+ * Return: true if so; a query may have begun since.
  */
 static inline bool ipoib_neigh_is_due(const struct ipoib_neigh *neigh)
 {
@@ -208,12 +192,9 @@ static inline bool ipoib_neigh_is_due(const struct ipoib_neigh *neigh)
 	       time_after_eq(jiffies, READ_ONCE(neigh->retry_at));
 }
 
-/**
- * ipoib_neigh_is_asked - check whether a query is under way, or waits for an inflight slot
- * @neigh: the neighbour
- *
- * Context: &ipoib_neighs.lock held
- * Return: true if so
+/*
+ * Check whether a query is under way, or waits for an inflight slot.
+ * Context: &ipoib_neighs.lock held. Return: true if so.
  */
 static inline bool ipoib_neigh_is_asked(const struct ipoib_neigh *neigh)
 {

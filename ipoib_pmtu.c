@@ -50,17 +50,12 @@ drop:
 	ipoib_drop(priv, skb, IPOIB_TX_TOO_LONG);
 }
 
-/**
- * ipoib_pmtu_reject - drop a frame that is too long, with an ICMP error
- * @priv: the interface
- * @skb: frame with its &struct ipoib_header; consumed
- * @mtu: MTU to report
- *
- * A work sends the error, perhaps by a queue whose lock the caller holds. Beyond the limit of the
- * queue frames are dropped without an error.
- *
+/*
+ * Drop a frame that is too long, with its &struct ipoib_header, and report @mtu by an ICMP error. A
+ * work sends the error, perhaps by a queue whose lock the caller holds. Beyond the limit of the
+ * queue frames are dropped without an error. The frame is consumed.
  * Context: any but hard interrupt, before ipoib_pmtu_stop(); transmit lock or &ipoib_cm.lock may be
- * held
+ * held.
  */
 void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int mtu)
 {
@@ -93,11 +88,9 @@ void ipoib_pmtu_init(struct ipoib_dev *priv)
 	INIT_WORK(&priv->pmtu.work, ipoib_pmtu_work);
 }
 
-/**
- * ipoib_pmtu_stop - drop the queue, and wait for the work
- * @priv: the interface, IPOIB_FLAG_UP cleared and transmit queues stopped
- *
- * Context: RTNL held; may sleep
+/*
+ * Drop the queue, and wait for the work. IPOIB_FLAG_UP is cleared, transmit queues are stopped.
+ * Context: RTNL held; may sleep.
  */
 void ipoib_pmtu_stop(struct ipoib_dev *priv)
 {

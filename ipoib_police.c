@@ -39,13 +39,10 @@ static unsigned int ipoib_nd_head_len(u8 type)
 	}
 }
 
-/**
- * ipoib_nd_options - find the options of a Neighbour Discovery message
- * @skb: IPv6 frame with its &struct ipoib_header
- * @fragment: set if the frame is a fragment of a packet
- *
- * Context: any
- * Return: offset of the options, or 0 for other messages
+/*
+ * Find the options of a Neighbour Discovery message in an IPv6 frame with its &struct ipoib_header.
+ * Sets @fragment if the frame is a fragment of a packet.
+ * Context: any. Return: offset of the options, or 0 for other messages.
  */
 int ipoib_nd_options(const struct sk_buff *skb, bool *fragment)
 {
@@ -121,12 +118,10 @@ static enum ipoib_police_named ipoib_nd_named(const struct sk_buff *skb)
 	return IPOIB_NAMED_GROUP;
 }
 
-/**
- * ipoib_police_named - classify the GIDs of the link-layer addresses in a frame
- * @skb: frame with its &struct ipoib_header: the GID of its source, or zero if that is unknown
- *
- * Context: any
- * Return: the worst class; IPOIB_NAMED_SENDER also without an address
+/*
+ * Classify the GIDs of the link-layer addresses in a frame. Its &struct ipoib_header has the GID of
+ * the source, or zero if that is unknown.
+ * Context: any. Return: the worst class; IPOIB_NAMED_SENDER also without an address.
  */
 enum ipoib_police_named ipoib_police_named(const struct sk_buff *skb)
 {

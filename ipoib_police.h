@@ -39,16 +39,10 @@ enum ipoib_police_named {
 	IPOIB_NAMED_GROUP,
 };
 
-/**
- * ipoib_police_take - take a token
- * @next: of the bucket
- * @now: jiffies
- *
- * Handlers that race for the last token both get it. A bucket that was not used before a wrap of
- * jiffies counts as full.
- *
- * Context: any
- * Return: true if there was a token
+/*
+ * Take a token of the bucket of @next at @now, in jiffies. Handlers that race for the last token
+ * both get it. A bucket that was not used before a wrap of jiffies counts as full.
+ * Context: any. Return: true if there was a token.
  */
 static inline bool ipoib_police_take(unsigned long *next, unsigned long now)
 {

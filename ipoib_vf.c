@@ -23,14 +23,9 @@ static int ipoib_vf_check_set(const struct ipoib_dev *priv, int vf)
 	return ipoib_hca_capable(priv->ca) ? 0 : -EPERM;
 }
 
-/**
- * ipoib_vf_set_link_state - ndo_set_vf_link_state()
- * @dev: the interface
- * @vf: number of the function
- * @state: IFLA_VF_LINK_STATE_*
- *
- * Context: RTNL held
- * Return: 0, -EOPNOTSUPP, -EINVAL, -EPERM, or a negative error of the HCA
+/*
+ * ndo_set_vf_link_state(), with an IFLA_VF_LINK_STATE_ value.
+ * Context: RTNL held. Return: 0, -EOPNOTSUPP, -EINVAL, -EPERM, or a negative error of the HCA.
  */
 int ipoib_vf_set_link_state(struct net_device *dev, int vf, int state)
 {
@@ -40,15 +35,10 @@ int ipoib_vf_set_link_state(struct net_device *dev, int vf, int state)
 	       ib_set_vf_link_state(priv->ca, vf, priv->port, state);
 }
 
-/**
- * ipoib_vf_set_guid - ndo_set_vf_guid()
- * @dev: the interface
- * @vf: number of the function
- * @guid: the GUID; 0 is passed on, too
- * @type: IFLA_VF_IB_NODE_GUID or IFLA_VF_IB_PORT_GUID
- *
- * Context: RTNL held
- * Return: as ipoib_vf_set_link_state()
+/*
+ * ndo_set_vf_guid(); @type is IFLA_VF_IB_NODE_GUID or IFLA_VF_IB_PORT_GUID. A @guid of 0 is passed
+ * on, too.
+ * Context: RTNL held. Return: as ipoib_vf_set_link_state().
  */
 int ipoib_vf_set_guid(struct net_device *dev, int vf, u64 guid, int type)
 {
@@ -58,14 +48,9 @@ int ipoib_vf_set_guid(struct net_device *dev, int vf, u64 guid, int type)
 	       ib_set_vf_guid(priv->ca, vf, priv->port, guid, type);
 }
 
-/**
- * ipoib_vf_get_config - ndo_get_vf_config()
- * @dev: the interface
- * @vf: number of the function, less than dev_num_vf()
- * @info: filled
- *
- * Context: of rtnetlink
- * Return: 0, or a negative error of the HCA: the function is not shown
+/*
+ * ndo_get_vf_config(), for a @vf less than dev_num_vf().
+ * Context: of rtnetlink. Return: 0, or a negative error of the HCA: the function is not shown.
  */
 int ipoib_vf_get_config(struct net_device *dev, int vf, struct ifla_vf_info *info)
 {
@@ -78,14 +63,9 @@ int ipoib_vf_get_config(struct net_device *dev, int vf, struct ifla_vf_info *inf
 	return err;
 }
 
-/**
- * ipoib_vf_get_stats - ndo_get_vf_stats()
- * @dev: the interface
- * @vf: number of the function, less than dev_num_vf()
- * @stats: filled
- *
- * Context: of rtnetlink
- * Return: 0, or a negative error of the HCA: all are shown as 0
+/*
+ * ndo_get_vf_stats(), for a @vf less than dev_num_vf().
+ * Context: of rtnetlink. Return: 0, or a negative error of the HCA: all are shown as 0.
  */
 int ipoib_vf_get_stats(struct net_device *dev, int vf, struct ifla_vf_stats *stats)
 {
@@ -94,15 +74,9 @@ int ipoib_vf_get_stats(struct net_device *dev, int vf, struct ifla_vf_stats *sta
 	return ib_get_vf_stats(priv->ca, vf, priv->port, stats);
 }
 
-/**
- * ipoib_vf_get_guid - ndo_get_vf_guid()
- * @dev: the interface
- * @vf: number of the function, less than dev_num_vf()
- * @node_guid: filled
- * @port_guid: filled
- *
- * Context: of rtnetlink
- * Return: 0, or a negative error of the HCA: none is shown
+/*
+ * ndo_get_vf_guid(), for a @vf less than dev_num_vf().
+ * Context: of rtnetlink. Return: 0, or a negative error of the HCA: none is shown.
  */
 int ipoib_vf_get_guid(struct net_device *dev, int vf, struct ifla_vf_guid *node_guid,
 		      struct ifla_vf_guid *port_guid)
