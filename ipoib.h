@@ -172,204 +172,119 @@ enum {
 	IPOIB_CTL_DELETE,	/* unregister the interface; set under RTNL */
 };
 
-/**
- * struct ipoib_ctl - control work of an interface, see ipoib_ctl.c
- */
+/* Control work of an interface, see ipoib_ctl.c. */
 struct ipoib_ctl {
-	/** @work: control work */
 	struct delayed_work work;
-	/** @events: IPOIB_CTL_ bits */
-	unsigned long events;
-	/** @failures: failed tries in a row */
-	unsigned int failures;
-	/** @restarted: jiffies of the last reset of the QP; under RTNL */
-	unsigned long restarted;
+	unsigned long events;		/* IPOIB_CTL_ bits */
+	unsigned int failures;		/* failed tries in a row */
+	unsigned long restarted;	/* jiffies of the last reset of the QP; under RTNL */
 };
 
-/**
- * struct ipoib_pmtu - frames too long for their destination, see ipoib_pmtu.c
- */
+/* Frames too long for their destination, see ipoib_pmtu.c. */
 struct ipoib_pmtu {
-	/** @queue: frames whose senders get an ICMP error */
-	struct sk_buff_head queue;
-	/** @work: sends the errors */
-	struct work_struct work;
+	struct sk_buff_head queue;	/* frames whose senders get an ICMP error */
+	struct work_struct work;	/* sends the errors */
 };
 
-/**
- * struct ipoib_debugfs_list - list behind a debugfs file
- */
+/* List behind a debugfs file. */
 struct ipoib_debugfs_list {
-	/** @lock: protects the list */
-	spinlock_t *lock;
-	/** @head: head of the list */
+	spinlock_t *lock;				/* protects the list */
 	struct list_head *head;
-	/** @show: prints an entry, with @lock held */
-	int (*show)(struct seq_file *file, void *at);
+	int (*show)(struct seq_file *file, void *at);	/* prints an entry, with @lock held */
 };
 
-/**
- * struct ipoib_hca - an HCA and its interfaces
- */
+/* An HCA and its interfaces. */
 struct ipoib_hca {
-	/** @ca: the HCA */
 	struct ib_device *ca;
-	/** @list: in the list of HCAs, read under RCU, changed under RTNL */
-	struct list_head list;
-	/** @handler: of its asynchronous events */
-	struct ib_event_handler handler;
-	/**
-	 * @devs: &struct ipoib_dev, children behind their parents; read under RCU, changed
-	 *	under RTNL
-	 */
+	struct list_head list;	/* in the list of HCAs, read under RCU, changed under RTNL */
+	struct ib_event_handler handler;	/* of its asynchronous events */
+	/* &struct ipoib_dev, children behind their parents; read under RCU, changed under RTNL */
 	struct list_head devs;
-	/** @users: interfaces without a parent until they are freed, in @devs or not */
-	atomic_t users;
-	/** @failed: IB_EVENT_DEVICE_FATAL was raised */
-	bool failed;
-	/** @rcu: frees it */
-	struct rcu_head rcu;
+	atomic_t users;	/* interfaces without a parent until they are freed, in @devs or not */
+	bool failed;		/* IB_EVENT_DEVICE_FATAL was raised */
+	struct rcu_head rcu;	/* frees it */
 };
 
-/**
- * struct ipoib_dev - an interface
- */
+/* An interface. */
 struct ipoib_dev {
 	/* read for each frame */
-	/** @flags: IPOIB_FLAG_ bits */
-	unsigned long flags;
-	/** @netdev: its net_device */
+	unsigned long flags;		/* IPOIB_FLAG_ bits */
 	struct net_device *netdev;
-	/** @ca: HCA */
 	struct ib_device *ca;
-	/** @rn: net device of the HCA, which sends; NULL with verbs, see ipoib_rn.c */
+	/* net device of the HCA, which sends; NULL with verbs, see ipoib_rn.c */
 	struct rdma_netdev *rn;
-	/** @rn_ops: net_device_ops of @rn, or &ipoib_ud_netdev_ops */
-	const struct net_device_ops *rn_ops;
-	/** @pd: protection domain */
+	const struct net_device_ops *rn_ops;	/* net_device_ops of @rn, or &ipoib_ud_netdev_ops */
 	struct ib_pd *pd;
-	/**
-	 * @txq: transmit queues, see ipoib_ud_max_txqs(); the first has the QP of the address. With
-	 *	@rn only the first may have a QP and a ring, and only with @rxq
+	/*
+	 * transmit queues, see ipoib_ud_max_txqs(); the first has the QP of the address. With @rn
+	 * only the first may have a QP and a ring, and only with @rxq
 	 */
 	struct ipoib_txq *txq;
-	/** @ntxq: queues in use that have a QP; written with RTNL held */
-	unsigned int ntxq;
-	/** @ntxq_made: queues that exist */
-	unsigned int ntxq_made;
-	/** @rxq: receive queue; NULL if the net device of the HCA has the QP of the address */
+	unsigned int ntxq;		/* queues in use that have a QP; written with RTNL held */
+	unsigned int ntxq_made;		/* queues that exist */
+	/* receive queue; NULL if the net device of the HCA has the QP of the address */
 	struct ipoib_rxq *rxq;
-	/** @moderation: settings of interrupt moderation, for connections, too */
+	/* settings of interrupt moderation, for connections, too */
 	struct ipoib_moderation moderation;
-	/** @qpn: QPN of the address; without @rxq 0 before ndo_init() */
-	u32 qpn;
-	/** @stats: see ipoib_stats.h */
-	struct ipoib_pcpu_stats __percpu *stats;
-	/** @cm: connected mode, or NULL if the port has no CM */
-	struct ipoib_cm *cm;
-	/** @broadcast: the broadcast group while the interface is up */
-	struct ipoib_mcast __rcu *broadcast;
-	/** @broadcast_mgid: MGID of the broadcast group */
-	union ib_gid broadcast_mgid;
-	/** @local_gid: GID in the address */
-	union ib_gid local_gid;
-	/** @port_guid: interface ID of GID 0 of the port */
-	__be64 port_guid;
-	/** @admin_guid: interface ID chosen by the administrator, or 0 */
-	__be64 admin_guid;
-	/** @local_lid: LID of the port */
-	u16 local_lid;
-	/** @lmc: see &ipoib_port.lmc */
-	u8 lmc;
-	/** @vid: VLAN of a RoCE port, 0 for the untagged link */
-	u16 vid;
-	/** @qkey: Q_Key of the link, host byte order (U40) */
-	u32 qkey;
-	/** @mcast_mtu: MTU of the link, from the broadcast group (U28) */
-	unsigned int mcast_mtu;
-	/** @port: port of the HCA, from 1 */
-	u32 port;
-	/** @neigh: see ipoib_neigh.h */
-	struct ipoib_neighs neigh;
-	/** @mcast: see ipoib_multicast.h */
-	struct ipoib_groups mcast;
+	u32 qpn;			/* QPN of the address; without @rxq 0 before ndo_init() */
+	struct ipoib_pcpu_stats __percpu *stats;	/* see ipoib_stats.h */
+	struct ipoib_cm *cm;		/* connected mode, or NULL if the port has no CM */
+	struct ipoib_mcast __rcu *broadcast;	/* the broadcast group while the interface is up */
+	union ib_gid broadcast_mgid;	/* MGID of the broadcast group */
+	union ib_gid local_gid;		/* GID in the address */
+	__be64 port_guid;		/* interface ID of GID 0 of the port */
+	__be64 admin_guid;		/* interface ID chosen by the administrator, or 0 */
+	u16 local_lid;			/* LID of the port */
+	u8 lmc;				/* see &ipoib_port.lmc */
+	u16 vid;			/* VLAN of a RoCE port, 0 for the untagged link */
+	u32 qkey;			/* Q_Key of the link, host byte order (U40) */
+	unsigned int mcast_mtu;		/* MTU of the link, from the broadcast group (U28) */
+	u32 port;			/* port of the HCA, from 1 */
+	struct ipoib_neighs neigh;	/* see ipoib_neigh.h */
+	struct ipoib_groups mcast;	/* see ipoib_multicast.h */
 
 	/* port and link */
-	/** @fabric: operations of InfiniBand or RoCE */
-	const struct ipoib_fabric_ops *fabric;
-	/** @pkey: P_Key of the link, full member bit set */
-	u16 pkey;
-	/** @pkey_index: its index in the table of the port */
-	u16 pkey_index;
-	/** @pkey_limited: limited membership was logged */
-	bool pkey_limited;
-	/** @sendq_size: sends of the UD QP */
-	unsigned int sendq_size;
-	/** @recvq_size: receives of the UD QP */
-	unsigned int recvq_size;
-	/** @vector: number of the interface, see ipoib_ud_vector() */
-	unsigned int vector;
-	/** @admin_mtu: MTU requested by the administrator, or the largest */
-	unsigned int admin_mtu;
-	/** @port_mtu: largest IP MTU of the port in its present configuration */
-	unsigned int port_mtu;
-	/** @max_mtu: largest IP MTU of the port in any configuration */
-	unsigned int max_mtu;
-	/** @link_mbps: rate of the link in Mb/s */
-	unsigned int link_mbps;
-	/** @gid_entry: see &ipoib_port.gid_entry */
-	const void *gid_entry;
-	/** @roce: state of a RoCE port, NULL on InfiniBand */
-	struct ipoib_roce *roce;
-	/** @agent: requests to the SA beyond those of the RDMA core; NULL on RoCE */
+	const struct ipoib_fabric_ops *fabric;	/* operations of InfiniBand or RoCE */
+	u16 pkey;			/* P_Key of the link, full member bit set */
+	u16 pkey_index;			/* its index in the table of the port */
+	bool pkey_limited;		/* limited membership was logged */
+	unsigned int sendq_size;	/* sends of the UD QP */
+	unsigned int recvq_size;	/* receives of the UD QP */
+	unsigned int vector;		/* number of the interface, see ipoib_ud_vector() */
+	unsigned int admin_mtu;		/* MTU requested by the administrator, or the largest */
+	unsigned int port_mtu;	/* largest IP MTU of the port in its present configuration */
+	unsigned int max_mtu;		/* largest IP MTU of the port in any configuration */
+	unsigned int link_mbps;		/* rate of the link in Mb/s */
+	const void *gid_entry;		/* see &ipoib_port.gid_entry */
+	struct ipoib_roce *roce;	/* state of a RoCE port, NULL on InfiniBand */
+	/* requests to the SA beyond those of the RDMA core; NULL on RoCE */
 	struct ipoib_agent *agent;
-	/** @agent_list: in &ipoib_agent.devs while up, under its lock */
-	struct list_head agent_list;
-	/** @hca: HCA with its interfaces */
-	struct ipoib_hca *hca;
-	/** @list: in &ipoib_hca.devs, read under RCU */
-	struct list_head list;
-	/** @parent: interface of the port of a child, else NULL */
-	struct ipoib_dev *parent;
-	/** @lower: net_device of the parent, or on RoCE of the port, with a reference; or NULL */
+	struct list_head agent_list;	/* in &ipoib_agent.devs while up, under its lock */
+	struct ipoib_hca *hca;		/* HCA with its interfaces */
+	struct list_head list;		/* in &ipoib_hca.devs, read under RCU */
+	struct ipoib_dev *parent;	/* interface of the port of a child, else NULL */
+	/* net_device of the parent, or on RoCE of the port, with a reference; or NULL */
 	struct net_device *lower;
-	/** @rn_destructor: &net_device.priv_destructor of @rn */
-	void (*rn_destructor)(struct net_device *dev);
-	/** @rn_ethtool_ops: ethtool_ops of @rn, or NULL */
-	const struct ethtool_ops *rn_ethtool_ops;
-	/** @rn_mtu: MTU of the buffers of @rn, if it has ndo_change_mtu() */
-	unsigned int rn_mtu;
-	/** @free_work: takes the interface apart, on a queue of ipoib_dev.c */
-	struct work_struct free_work;
+	void (*rn_destructor)(struct net_device *dev);	/* &net_device.priv_destructor of @rn */
+	const struct ethtool_ops *rn_ethtool_ops;	/* ethtool_ops of @rn, or NULL */
+	unsigned int rn_mtu;		/* MTU of the buffers of @rn, if it has ndo_change_mtu() */
+	struct work_struct free_work;	/* takes the interface apart, on a queue of ipoib_dev.c */
 
 	/* works, and their objects */
-	/** @wq: ordered, for the works of groups */
-	struct workqueue_struct *wq;
-	/** @ctl: control work */
+	struct workqueue_struct *wq;	/* ordered, for the works of groups */
 	struct ipoib_ctl ctl;
-	/** @pmtu: frames that are too long */
-	struct ipoib_pmtu pmtu;
-	/** @ah: retired address handles */
-	struct ipoib_ahs ah;
-	/** @queries: outstanding queries, children, and the interface itself */
-	refcount_t queries;
-	/** @queries_done: completed when @queries is 0 */
-	struct completion queries_done;
-	/** @debugfs: files of groups, paths and connections */
-	struct dentry *debugfs[3];
-	/** @debugfs_lists: of the first two files */
-	struct ipoib_debugfs_list debugfs_lists[2];
-	/** @police: limit of received ARP and ND; large, so last */
-	struct ipoib_police police;
+	struct ipoib_pmtu pmtu;		/* frames that are too long */
+	struct ipoib_ahs ah;		/* retired address handles */
+	refcount_t queries;	/* outstanding queries, children, and the interface itself */
+	struct completion queries_done;	/* completed when @queries is 0 */
+	struct dentry *debugfs[3];	/* files of groups, paths and connections */
+	struct ipoib_debugfs_list debugfs_lists[2];	/* of the first two files */
+	struct ipoib_police police;	/* limit of received ARP and ND; large, so last */
 };
 
-/**
- * struct ipoib_netdev - private area of a net_device over verbs
- * @rn: for ipoib_priv(); only &rdma_netdev.clnt_priv is used
- * @priv: the interface
- */
+/* Private area of a net_device over verbs. */
 struct ipoib_netdev {
-	struct rdma_netdev rn;
+	struct rdma_netdev rn;	/* for ipoib_priv(); only &rdma_netdev.clnt_priv is used */
 	struct ipoib_dev priv;
 };
 

@@ -18,8 +18,7 @@
  * Set the stack's neighbour of a frame to NUD_FAILED, as there is no path to its link-layer
  * address: the next packet resolves the address anew. Otherwise the stack would keep an address for
  * most of a minute after a lost announcement (failover of a bond). A neighbour that was confirmed
- * after
- * @asked_at (jiffies) stays until the next query.
+ * after @asked_at (jiffies) stays until the next query.
  */
 static void ipoib_arp_mark_stale(struct sk_buff *skb,
 				 const struct ipoib_lladdr *to,

@@ -28,18 +28,13 @@ enum ipoib_inflight_kind {
 	IPOIB_INFLIGHT_KINDS,
 };
 
-/**
- * struct ipoib_inflight - an inflight slot, held or waited for
- * @list: in &ipoib_limit.queue while waiting; under &ipoib_limit.lock
- * @granted: called with &ipoib_limit.lock held when the wait ends; it only queues a work
- * @kind: kind of the query
- * @held: counts in &ipoib_limit.held; under &ipoib_limit.lock
- */
+/* An inflight slot, held or waited for. */
 struct ipoib_inflight {
-	struct list_head list;
+	struct list_head list;	/* in &ipoib_limit.queue while waiting; under &ipoib_limit.lock */
+	/* called with &ipoib_limit.lock held when the wait ends; it only queues a work */
 	void (*granted)(struct ipoib_inflight *inflight);
-	enum ipoib_inflight_kind kind;
-	bool held;
+	enum ipoib_inflight_kind kind;	/* kind of the query */
+	bool held;		/* counts in &ipoib_limit.held; under &ipoib_limit.lock */
 };
 
 /**

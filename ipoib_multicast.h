@@ -161,37 +161,22 @@ struct ipoib_mcast {
 	struct rcu_head rcu;
 };
 
-/**
- * struct ipoib_groups - the multicast groups of an interface
- */
+/* The multicast groups of an interface. */
 struct ipoib_groups {
-	/** @table: &struct ipoib_mcast by MGID, read under RCU */
-	struct rhashtable table;
-	/** @lock: protects the fields below, the state of the groups and their queues */
+	struct rhashtable table;	/* &struct ipoib_mcast by MGID, read under RCU */
+	/* protects the fields below, the state of the groups and their queues */
 	spinlock_t lock;
-	/** @list: all groups */
-	struct list_head list;
-	/** @cap_logged: too many groups were logged */
-	bool cap_logged;
-	/** @umcast: leave out groups that user space has joined on this port */
-	bool umcast;
-	/** @ngroups: length of @list */
-	unsigned int ngroups;
-	/** @nsend: groups that are only sent to */
-	unsigned int nsend;
-	/** @nroute: groups that are routed, and not listened to */
-	unsigned int nroute;
-	/** @nqueued: waiting frames */
-	unsigned int nqueued;
-	/** @routes: IPOIB_ROUTES_ bits */
-	u8 routes;
-	/** @routes_at: jiffies of the next list without a report of the SA */
-	unsigned long routes_at;
-	/** @routes_failures: failed lists in a row; the first is logged */
-	unsigned int routes_failures;
-	/**
-	 * @work: listeners, and groups to route; on the ordered &ipoib_dev.wq, as works of groups
-	 */
+	struct list_head list;		/* all groups */
+	bool cap_logged;		/* too many groups were logged */
+	bool umcast;	/* leave out groups that user space has joined on this port */
+	unsigned int ngroups;		/* length of @list */
+	unsigned int nsend;		/* groups that are only sent to */
+	unsigned int nroute;		/* groups that are routed, and not listened to */
+	unsigned int nqueued;		/* waiting frames */
+	u8 routes;			/* IPOIB_ROUTES_ bits */
+	unsigned long routes_at;	/* jiffies of the next list without a report of the SA */
+	unsigned int routes_failures;	/* failed lists in a row; the first is logged */
+	/* listeners, and groups to route; on the ordered &ipoib_dev.wq, as works of groups */
 	struct delayed_work work;
 };
 

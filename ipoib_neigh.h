@@ -116,36 +116,23 @@ static inline bool ipoib_neigh_fits(unsigned int len, unsigned int most, int roo
 	return (int)len < min_t(int, most, room / 8);
 }
 
-/**
- * enum ipoib_wait - kinds of waiting frames, each with a room of its own
- * @IPOIB_WAIT_PATH: for a path, for the work of a neighbour, or for a connection
- * @IPOIB_WAIT_RING: for a slot of the ring of a connection, as long as its peer reads nothing
- * @IPOIB_WAIT_KINDS: number of kinds
- */
+/* Kinds of waiting frames, each with a room of its own. */
 enum ipoib_wait {
-	IPOIB_WAIT_PATH,
+	IPOIB_WAIT_PATH,	/* for a path, for the work of a neighbour, or for a connection */
+	/* for a slot of the ring of a connection, as long as its peer reads nothing */
 	IPOIB_WAIT_RING,
 	IPOIB_WAIT_KINDS,
 };
 
-/**
- * struct ipoib_neighs - the neighbours of an interface
- */
+/* The neighbours of an interface. */
 struct ipoib_neighs {
-	/** @table: &struct ipoib_neigh by GID, read under RCU */
-	struct rhashtable table;
-	/** @lock: protects the fields below, and the neighbours */
-	spinlock_t lock;
-	/** @list: all neighbours */
-	struct list_head list;
-	/** @queued: waiting frames, by &enum ipoib_wait; no lock */
-	atomic_t queued[IPOIB_WAIT_KINDS];
-	/** @limit: of outstanding path queries, or NULL */
-	struct ipoib_limit *limit;
-	/** @wq: unbound, for the works of neighbours and for @work */
-	struct workqueue_struct *wq;
-	/** @work: removes unused neighbours */
-	struct delayed_work work;
+	struct rhashtable table;	/* &struct ipoib_neigh by GID, read under RCU */
+	spinlock_t lock;		/* protects the fields below, and the neighbours */
+	struct list_head list;		/* all neighbours */
+	atomic_t queued[IPOIB_WAIT_KINDS];	/* waiting frames, by &enum ipoib_wait; no lock */
+	struct ipoib_limit *limit;	/* of outstanding path queries, or NULL */
+	struct workqueue_struct *wq;	/* unbound, for the works of neighbours and for @work */
+	struct delayed_work work;	/* removes unused neighbours */
 };
 
 /* Hash the GID of a port or a group. Skips the first word, which is mostly the same on a link. */

@@ -16,13 +16,10 @@
 /* Buckets that sources hash to */
 #define IPOIB_POLICE_BUCKETS	1024
 
-/**
- * struct ipoib_police - token buckets of the sources of ARP and Neighbour Discovery
- * @seed: key of the hash, against the choice of a bucket
- * @next: jiffies at which the bucket is full again
- */
+/* Token buckets of the sources of ARP and Neighbour Discovery. */
 struct ipoib_police {
-	u32 seed;
+	u32 seed;	/* key of the hash, against the choice of a bucket */
+	/* jiffies at which the bucket is full again */
 	unsigned long next[IPOIB_POLICE_BUCKETS];
 };
 

@@ -24,23 +24,16 @@ struct ipoib_ah;
 /* Linear part and fragments */
 #define IPOIB_TX_SGE		(MAX_SKB_FRAGS + 1)
 
-/**
- * struct ipoib_bufs - small buffers of one size, mapped for DMA
- * @ca: device
- * @pages: pages of the buffers, each with its DMA address
- * @npages: number of pages
- * @shift: log2 of the buffer size in octets, at most PAGE_SHIFT
- * @dir: direction of the mapping
- */
+/* Small buffers of one size, mapped for DMA. */
 struct ipoib_bufs {
 	struct ib_device *ca;
 	struct {
 		void *va;
 		u64 dma;
-	} *pages;
+	} *pages;			/* pages of the buffers, each with its DMA address */
 	unsigned int npages;
-	unsigned int shift;
-	enum dma_data_direction dir;
+	unsigned int shift;		/* log2 of the buffer size in octets, at most PAGE_SHIFT */
+	enum dma_data_direction dir;	/* direction of the mapping */
 };
 
 int ipoib_bufs_init(struct ipoib_bufs *bufs, struct ib_device *ca,
@@ -87,14 +80,10 @@ struct ipoib_tx_slot {
 	u64 dma[IPOIB_TX_SGE];
 };
 
-/**
- * struct ipoib_tx_done - sum of completed sends
- * @packets: frames
- * @bytes: octets, as in &struct ipoib_tx_slot
- */
+/* Sum of completed sends. */
 struct ipoib_tx_done {
-	unsigned int packets;
-	unsigned int bytes;
+	unsigned int packets;	/* frames */
+	unsigned int bytes;	/* octets, as in &struct ipoib_tx_slot */
 };
 
 /**

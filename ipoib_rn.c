@@ -14,14 +14,10 @@
 
 #include "ipoib.h"
 
-/**
- * struct ipoib_rn - an interface over the net device of an HCA
- * @priv: the interface
- * @ethtool_ops: of the HCA, completed with those of this driver
- */
+/* An interface over the net device of an HCA. */
 struct ipoib_rn {
 	struct ipoib_dev priv;
-	struct ethtool_ops ethtool_ops;
+	struct ethtool_ops ethtool_ops;	/* of the HCA, completed with those of this driver */
 };
 
 /*

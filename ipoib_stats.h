@@ -90,13 +90,9 @@ enum ipoib_stat {
 	IPOIB_NR_STATS
 };
 
-/**
- * struct ipoib_pcpu_stats - counters of a CPU
- * @syncp: whole values for readers with 32 bits
- * @val: counters
- */
+/* Counters of a CPU. */
 struct ipoib_pcpu_stats {
-	struct u64_stats_sync syncp;
+	struct u64_stats_sync syncp;	/* whole values for readers with 32 bits */
 	u64_stats_t val[IPOIB_NR_STATS];
 };
 
@@ -116,13 +112,10 @@ enum ipoib_txq_stat {
 	IPOIB_NR_TXQ_COUNTERS
 };
 
-/**
- * struct ipoib_txq_stats - counters of a transmit queue, with one writer
- * @syncp: whole values for readers with 32 bits
- * @val: counters, which only grow, see ipoib_txq_stats_read()
- */
+/* Counters of a transmit queue, with one writer. */
 struct ipoib_txq_stats {
-	struct u64_stats_sync syncp;
+	struct u64_stats_sync syncp;	/* whole values for readers with 32 bits */
+	/* counters, which only grow, see ipoib_txq_stats_read() */
 	u64_stats_t val[IPOIB_NR_TXQ_COUNTERS];
 };
 

@@ -19,24 +19,16 @@
 #include "ipoib_tso.h"
 #include "ipoib_wire.h"
 
-/**
- * struct ipoib_tso - a frame that is being segmented
- * @skb: the frame
- * @at: next octet of its payload
- * @map: mapped payload: the rest of the linear part, if any, then the fragments
- * @linear: 1 if the linear part has payload, else 0
- * @head: octets of the headers
- * @l4: offset of the TCP or UDP header
- * @pseudo: sum of the pseudo header without its length
- */
+/* A frame that is being segmented. */
 struct ipoib_tso {
 	const struct sk_buff *skb;
-	struct tso_t at;
+	struct tso_t at;	/* next octet of its payload */
+	/* mapped payload: the rest of the linear part, if any, then the fragments */
 	struct ib_sge map[IPOIB_TX_SGE];
-	unsigned int linear;
-	unsigned int head;
-	unsigned int l4;
-	__wsum pseudo;
+	unsigned int linear;	/* 1 if the linear part has payload, else 0 */
+	unsigned int head;	/* octets of the headers */
+	unsigned int l4;	/* offset of the TCP or UDP header */
+	__wsum pseudo;		/* sum of the pseudo header without its length */
 };
 
 /*

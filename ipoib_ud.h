@@ -37,34 +37,21 @@ struct page_pool;
 /* log2 of the buffer for GRH and encapsulation header */
 #define IPOIB_RX_HEAD_SHIFT	6
 
-/**
- * struct ipoib_ah - address handle
- * @ah: the handle
- * @list: in &ipoib_ahs.dead
- * @in_flight: a send uses it; written by ipoib_ah_reap(), of retired handles only
- */
+/* Address handle. */
 struct ipoib_ah {
 	struct ib_ah *ah;
-	struct list_head list;
-	bool in_flight;
+	struct list_head list;	/* in &ipoib_ahs.dead */
+	bool in_flight;	/* a send uses it; written by ipoib_ah_reap(), of retired handles only */
 };
 
-/**
- * struct ipoib_batch - work requests to be posted together
- * @count: number of work requests
- * @packets: their frames on the wire
- * @bytes: octets of these frames
- * @awaited: the completion of a frame is waited for
- * @wr: chained by ipoib_ud_post()
- * @sge: their scatter lists
- */
+/* Work requests to be posted together. */
 struct ipoib_batch {
-	unsigned int count;
-	unsigned int packets;
-	unsigned int bytes;
-	bool awaited;
-	struct ib_ud_wr wr[IPOIB_TX_BATCH];
-	struct ib_sge sge[IPOIB_TX_BATCH][IPOIB_TX_SGE];
+	unsigned int count;			/* number of work requests */
+	unsigned int packets;			/* their frames on the wire */
+	unsigned int bytes;			/* octets of these frames */
+	bool awaited;				/* the completion of a frame is waited for */
+	struct ib_ud_wr wr[IPOIB_TX_BATCH];	/* chained by ipoib_ud_post() */
+	struct ib_sge sge[IPOIB_TX_BATCH][IPOIB_TX_SGE];	/* their scatter lists */
 };
 
 /**
@@ -110,14 +97,10 @@ struct ipoib_txq {
 	struct napi_struct napi;
 };
 
-/**
- * struct ipoib_rx_slot - buffer of a receive
- * @page: page of the pool for the payload, or NULL
- * @offset: offset in the page
- */
+/* Buffer of a receive. */
 struct ipoib_rx_slot {
-	struct page *page;
-	unsigned int offset;
+	struct page *page;	/* page of the pool for the payload, or NULL */
+	unsigned int offset;	/* offset in the page */
 };
 
 /**
@@ -160,16 +143,11 @@ struct ipoib_rxq {
 	struct napi_struct napi;
 };
 
-/**
- * struct ipoib_ahs - retired address handles of an interface
- * @lock: protects @dead
- * @dead: the handles
- * @work: destroys handles that no send in flight uses
- */
+/* Retired address handles of an interface. */
 struct ipoib_ahs {
-	spinlock_t lock;
-	struct list_head dead;
-	struct delayed_work work;
+	spinlock_t lock;		/* protects @dead */
+	struct list_head dead;		/* the handles */
+	struct delayed_work work;	/* destroys handles that no send in flight uses */
 };
 
 /**

@@ -20,20 +20,13 @@
 
 static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
 
-/**
- * struct ipoib_rx_tally - frames of one poll
- * @port: for ipoib_wc_read()
- * @packets: frames for the stack
- * @bytes: their octets with the encapsulation header
- * @multicast: frames to a multicast group
- * @csum: frames whose checksum the HCA found good
- */
+/* Frames of one poll. */
 struct ipoib_rx_tally {
-	struct ipoib_wc_port port;
-	unsigned int packets;
-	unsigned int bytes;
-	unsigned int multicast;
-	unsigned int csum;
+	struct ipoib_wc_port port;	/* for ipoib_wc_read() */
+	unsigned int packets;		/* frames for the stack */
+	unsigned int bytes;		/* their octets with the encapsulation header */
+	unsigned int multicast;		/* frames to a multicast group */
+	unsigned int csum;		/* frames whose checksum the HCA found good */
 };
 
 static u64 ipoib_rx_slot_dma(const struct ipoib_rxq *rxq, const struct ipoib_rx_slot *slot)
@@ -166,9 +159,7 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 	ib_dma_sync_single_for_cpu(priv->ca, ipoib_bufs_dma(&rxq->heads, index),
 				   IPOIB_RX_HEAD_LEN, DMA_FROM_DEVICE);
 	ipoib_wc_read(&tally->port, wc, hdr, &info);
-	/*
-	 * A QP on a RoCE port receives frames of all VLANs, whose groups have the same MGIDs.
-	 */
+	/* A QP on a RoCE port receives frames of all VLANs, whose groups have the same MGIDs. */
 	if (unlikely(info.vid != priv->vid)) {
 		ipoib_stat_add(priv, IPOIB_RX_VLAN, 1);
 		return;

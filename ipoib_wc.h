@@ -16,49 +16,30 @@
 
 #include "ipoib_wire.h"
 
-/**
- * struct ipoib_wc_port - port and QP of a received frame
- * @roce: RoCE port
- * @lmc: LID mask control
- * @lid: LID, 0 on RoCE
- * @qpn: QPN of the QP that sends own datagrams to groups
- * @gid: own GID
- * @broadcast_mgid: MGID of the broadcast group
- */
+/* Port and QP of a received frame. */
 struct ipoib_wc_port {
 	bool roce;
 	u8 lmc;
-	u16 lid;
-	u32 qpn;
-	union ib_gid gid;
-	union ib_gid broadcast_mgid;
+	u16 lid;			/* LID, 0 on RoCE */
+	u32 qpn;			/* QPN of the QP that sends own datagrams to groups */
+	union ib_gid gid;		/* own GID */
+	union ib_gid broadcast_mgid;	/* MGID of the broadcast group */
 };
 
-/**
- * enum ipoib_wc_net - network header of a frame
- * @IPOIB_WC_NET_NONE: none, or unknown
- * @IPOIB_WC_NET_GRH: GRH, or the IPv6 header of RoCE v2, which has the same form
- * @IPOIB_WC_NET_IPV4: IPv4 header, in the last 20 of the 40 octets
- */
+/* Network header of a frame. */
 enum ipoib_wc_net {
-	IPOIB_WC_NET_NONE,
-	IPOIB_WC_NET_GRH,
-	IPOIB_WC_NET_IPV4,
+	IPOIB_WC_NET_NONE,	/* none, or unknown */
+	IPOIB_WC_NET_GRH,	/* GRH, or the IPv6 header of RoCE v2, which has the same form */
+	IPOIB_WC_NET_IPV4,	/* IPv4 header, in the last 20 of the 40 octets */
 };
 
-/**
- * struct ipoib_wc_info - result of ipoib_wc_read()
- * @net: network header
- * @own: an own frame to a group, looped by the HCA
- * @pkt_type: PACKET_HOST, PACKET_MULTICAST or PACKET_BROADCAST
- * @vid: VLAN, or 0
- * @sgid: source, zero without a network header; an IPv4 address is mapped
- */
+/* Result of ipoib_wc_read(). */
 struct ipoib_wc_info {
 	enum ipoib_wc_net net;
-	bool own;
-	u8 pkt_type;
-	u16 vid;
+	bool own;	/* an own frame to a group, looped by the HCA */
+	u8 pkt_type;	/* PACKET_HOST, PACKET_MULTICAST or PACKET_BROADCAST */
+	u16 vid;	/* VLAN, or 0 */
+	/* source, zero without a network header; an IPv4 address is mapped */
 	union ib_gid sgid;
 };
 

@@ -41,24 +41,16 @@
 #define IPOIB_SID_RFC		0x01
 #define IPOIB_SID_LINUX		0x10
 
-/**
- * struct ipoib_encap - encapsulation header, RFC 4391 section 6
- * @proto: EtherType of what follows (U25, U26)
- * @reserved: zero when sent, ignored when received (U24)
- */
+/* Encapsulation header, RFC 4391 section 6. */
 struct ipoib_encap {
-	__be16 proto;
-	__be16 reserved;
+	__be16 proto;		/* EtherType of what follows (U25, U26) */
+	__be16 reserved;	/* zero when sent, ignored when received (U24) */
 };
 
-/**
- * struct ipoib_lladdr - link-layer address, RFC 4391 section 9.1.1
- * @flags_qpn: eight flag bits, of which RFC 4755 defines two, and the QPN
- * @gid: GID of the port
- */
+/* Link-layer address, RFC 4391 section 9.1.1. */
 struct ipoib_lladdr {
-	__be32 flags_qpn;
-	u8 gid[16];
+	__be32 flags_qpn;	/* eight flag bits, of which RFC 4755 defines two, and the QPN */
+	u8 gid[16];		/* GID of the port */
 };
 
 /**
@@ -72,29 +64,19 @@ struct ipoib_header {
 	struct ipoib_encap encap;
 };
 
-/**
- * struct ipoib_mgid - MGID of an IPoIB link, RFC 4391 section 4
- * @prefix: 0xff
- * @flags_scope: transient flag and scope
- * @signature: IPv4 or IPv6
- * @pkey: P_Key of the link, full member bit set
- * @group: low 80 bits of the IPv6 or low 28 bits of the IPv4 group address
- */
+/* MGID of an IPoIB link, RFC 4391 section 4. */
 struct ipoib_mgid {
-	u8 prefix;
-	u8 flags_scope;
-	__be16 signature;
-	__be16 pkey;
-	u8 group[10];
+	u8 prefix;		/* 0xff */
+	u8 flags_scope;		/* transient flag and scope */
+	__be16 signature;	/* IPv4 or IPv6 */
+	__be16 pkey;		/* P_Key of the link, full member bit set */
+	u8 group[10];		/* low 80 bits of the IPv6, low 28 of the IPv4 group address */
 };
 
-/**
- * struct ipoib_cm_data - private data of CM messages, RFC 4755 section 6
- * @qpn: eight reserved bits, zero, and the QPN of the sender's UD QP (C15)
- * @mtu: Receive MTU: longest message for the sender, encapsulation header included (C26, C29)
- */
+/* Private data of CM messages, RFC 4755 section 6. */
 struct ipoib_cm_data {
-	__be32 qpn;
+	__be32 qpn;	/* eight reserved bits, zero, and the QPN of the sender's UD QP (C15) */
+	/* Receive MTU: longest message for the sender, encapsulation header included (C26, C29) */
 	__be32 mtu;
 };
 

@@ -88,28 +88,20 @@
  */
 #define IPOIB_RC_RETRY		7
 
-/**
- * struct ipoib_cm_choice - a value of cm_transport
- * @word: the value
- * @offers: flags of the link-layer address
- * @prefer: flag of the preferred transport
- */
+/* A value of cm_transport. */
 struct ipoib_cm_choice {
 	const char *word;
-	u8 offers;
-	u8 prefer;
+	u8 offers;		/* flags of the link-layer address */
+	u8 prefer;		/* flag of the preferred transport */
 };
 
-/**
- * struct ipoib_cm_share - quota counters of a port of the fabric, see ipoib_cm_share()
- * @nconns: connections, until they are freed
- * @npending: connections in IPOIB_CONN_PENDING
- *
- * Both directions count: own requests and requests of peers. Under &ipoib_cm.lock.
+/*
+ * Quota counters of a port of the fabric, see ipoib_cm_share(). Both directions count: own requests
+ * and requests of peers. Under &ipoib_cm.lock.
  */
 struct ipoib_cm_share {
-	unsigned int nconns;
-	unsigned int npending;
+	unsigned int nconns;	/* connections, until they are freed */
+	unsigned int npending;	/* connections in IPOIB_CONN_PENDING */
 };
 
 /* Failover Accepted of a REP (IBTA 12.6.8) whose REQ has an alternate path; 0 without one */
@@ -242,20 +234,13 @@ struct ipoib_peer {
  */
 #define IPOIB_CM_ORDER		(PAGE_SHIFT == 12 ? 2 : 0)
 
-/**
- * struct ipoib_cm_slot - buffer of one receive
- * @order: of all pieces but the first, which is a single page
- * @npieces: pieces of a full buffer
- * @npages: pieces present: the last ones of @page
- * @page: pieces, from the pools
- * @sge: scatter list of @page
- */
+/* Buffer of one receive. */
 struct ipoib_cm_slot {
-	u8 order;
-	u8 npieces;
-	u8 npages;
-	struct page *page[IPOIB_CM_PAGES];
-	struct ib_sge sge[IPOIB_CM_PAGES];
+	u8 order;				/* of all pieces but the first, a single page */
+	u8 npieces;				/* pieces of a full buffer */
+	u8 npages;				/* pieces present: the last ones of @page */
+	struct page *page[IPOIB_CM_PAGES];	/* pieces, from the pools */
+	struct ib_sge sge[IPOIB_CM_PAGES];	/* scatter list of @page */
 };
 
 /**
@@ -409,16 +394,11 @@ struct ipoib_cm_rx {
 	unsigned int margin;
 };
 
-/**
- * struct ipoib_cm_tx_cq - a send CQ
- * @cm: connected mode of the interface
- * @cq: NULL until a connection needs it
- * @conns: connections whose sends complete here
- */
+/* A send CQ. */
 struct ipoib_cm_tx_cq {
 	struct ipoib_cm *cm;
-	struct ib_cq *cq;
-	unsigned int conns;
+	struct ib_cq *cq;	/* NULL until a connection needs it */
+	unsigned int conns;	/* connections whose sends complete here */
 };
 
 /**

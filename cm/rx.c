@@ -54,14 +54,10 @@ __MODULE_PARM_TYPE(max_nonsrq_conn_qp, "int");
 MODULE_PARM_DESC(max_nonsrq_conn_qp,
 		 "The same on an HCA without shared receive queues, if that is less");
 
-/**
- * struct ipoib_cm_tally - frames of one poll
- * @packets: frames for the stack
- * @bytes: their octets, encapsulation headers included
- */
+/* Frames of one poll. */
 struct ipoib_cm_tally {
-	unsigned int packets;
-	unsigned int bytes;
+	unsigned int packets;	/* frames for the stack */
+	unsigned int bytes;	/* their octets, encapsulation headers included */
 };
 
 /*

@@ -43,34 +43,20 @@ static const struct rhashtable_params ipoib_mcast_params __maybe_unused = {
 	.automatic_shrinking = true,
 };
 
-/**
- * enum ipoib_check - result of a join
- * @IPOIB_CHECK_OK: joined, or not requested yet
- * @IPOIB_CHECK_NO_SM: the port has no SM
- * @IPOIB_CHECK_NO_ANSWER: timeout
- * @IPOIB_CHECK_MISSING: the group does not exist
- * @IPOIB_CHECK_PKEY: the group has another P_Key
- * @IPOIB_CHECK_QKEY: the group has another Q_Key than the link
- * @IPOIB_CHECK_MTU: its MTU is not that of the link
- * @IPOIB_CHECK_PORT_MTU: its MTU is too large for the port
- * @IPOIB_CHECK_SL: its SL is not that of the link
- * @IPOIB_CHECK_HOPS: its hop limit is not that of the link
- * @IPOIB_CHECK_REFUSED: refused by the SA without a reason
- * @IPOIB_CHECK_LOCAL: refused by the HCA
- */
+/* Result of a join. */
 enum ipoib_check {
-	IPOIB_CHECK_OK,
-	IPOIB_CHECK_NO_SM,
-	IPOIB_CHECK_NO_ANSWER,
-	IPOIB_CHECK_MISSING,
-	IPOIB_CHECK_PKEY,
-	IPOIB_CHECK_QKEY,
-	IPOIB_CHECK_MTU,
-	IPOIB_CHECK_PORT_MTU,
-	IPOIB_CHECK_SL,
-	IPOIB_CHECK_HOPS,
-	IPOIB_CHECK_REFUSED,
-	IPOIB_CHECK_LOCAL,
+	IPOIB_CHECK_OK,		/* joined, or not requested yet */
+	IPOIB_CHECK_NO_SM,	/* the port has no SM */
+	IPOIB_CHECK_NO_ANSWER,	/* timeout */
+	IPOIB_CHECK_MISSING,	/* the group does not exist */
+	IPOIB_CHECK_PKEY,	/* the group has another P_Key */
+	IPOIB_CHECK_QKEY,	/* the group has another Q_Key than the link */
+	IPOIB_CHECK_MTU,	/* its MTU is not that of the link */
+	IPOIB_CHECK_PORT_MTU,	/* its MTU is too large for the port */
+	IPOIB_CHECK_SL,		/* its SL is not that of the link */
+	IPOIB_CHECK_HOPS,	/* its hop limit is not that of the link */
+	IPOIB_CHECK_REFUSED,	/* refused by the SA without a reason */
+	IPOIB_CHECK_LOCAL,	/* refused by the HCA */
 };
 
 /* True if there is room for a further group of @user, an IPOIB_USER_ bit. mcast.lock held */

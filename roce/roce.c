@@ -358,16 +358,12 @@ static void ipoib_roce_start(struct ipoib_dev *priv)
 
 /* ---- groups ---- */
 
-/**
- * struct ipoib_roce_member - a membership, or a sender
- * @handle: handle of the group; its context is the group, NULL once left, under &ipoib_roce.lock
- * @list: in @todo, in @joined, or in neither; under &ipoib_roce.lock
- * @joined: the net_device is a member; under RTNL
- */
+/* A membership, or a sender. */
 struct ipoib_roce_member {
+	/* handle of the group; its context is the group, NULL once left, under &ipoib_roce.lock */
 	struct ib_sa_multicast handle;
-	struct list_head list;
-	bool joined;
+	struct list_head list;	/* in @todo, in @joined, or in neither; under &ipoib_roce.lock */
+	bool joined;		/* the net_device is a member; under RTNL */
 };
 
 static bool ipoib_roce_is_ipv4(const union ib_gid *gid)
@@ -561,24 +557,15 @@ static int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec
 
 /* ---- paths ---- */
 
-/**
- * struct ipoib_roce_query - a path query
- * @work: begins and ends it
- * @neigh: the neighbour
- * @attr: GID of the interface, with a reference
- * @addr: of the address resolution
- * @tries: calls of the address resolution; work only
- * @cancelled: the neighbour does not need the answer
- * @status: of the address resolution
- */
+/* A path query. */
 struct ipoib_roce_query {
-	struct work_struct work;
+	struct work_struct work;	/* begins and ends it */
 	struct ipoib_neigh *neigh;
-	const struct ib_gid_attr *attr;
-	struct rdma_dev_addr addr;
-	unsigned int tries;
-	bool cancelled;
-	int status;
+	const struct ib_gid_attr *attr;	/* GID of the interface, with a reference */
+	struct rdma_dev_addr addr;	/* of the address resolution */
+	unsigned int tries;		/* calls of the address resolution; work only */
+	bool cancelled;			/* the neighbour does not need the answer */
+	int status;			/* of the address resolution */
 };
 
 /* Callback of the address resolution; does not run any more after rdma_addr_cancel(). */

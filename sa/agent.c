@@ -38,36 +38,23 @@
 #define IPOIB_SUB_BUDGET	300
 #define IPOIB_SUB_QUIET		(4 * 60 * HZ)
 
-/**
- * struct ipoib_sm_addr - address of the SA
- * @ref: references of the agent, of each outstanding request, and of each response to a report
- * @ah: address handle
- * @lid: LID of the SM
- * @lmc: see &ipoib_port.lmc
- * @pkey_index: of the default P_Key
- */
+/* Address of the SA. */
 struct ipoib_sm_addr {
+	/* references of the agent, of each outstanding request, and of each response to a report */
 	refcount_t ref;
 	struct ib_ah *ah;
-	u16 lid;
-	u8 lmc;
-	u16 pkey_index;
+	u16 lid;	/* LID of the SM */
+	u8 lmc;		/* see &ipoib_port.lmc */
+	u16 pkey_index;	/* of the default P_Key */
 };
 
-/**
- * struct ipoib_request - an outstanding question
- * @list: in &ipoib_agent.requests, under its lock
- * @buf: the MAD
- * @sm: its destination
- * @owner: for @answer and ipoib_sa_agent_cancel()
- * @answer: callback; NULL once called
- */
+/* An outstanding question. */
 struct ipoib_request {
-	struct list_head list;
-	struct ib_mad_send_buf *buf;
-	struct ipoib_sm_addr *sm;
-	void *owner;
-	ipoib_answer_t answer;
+	struct list_head list;		/* in &ipoib_agent.requests, under its lock */
+	struct ib_mad_send_buf *buf;	/* the MAD */
+	struct ipoib_sm_addr *sm;	/* its destination */
+	void *owner;			/* for @answer and ipoib_sa_agent_cancel() */
+	ipoib_answer_t answer;		/* callback; NULL once called */
 };
 
 /* ---- questions and answers ---- */

@@ -21,86 +21,49 @@
 #define IPOIB_TRAP_MGID_NEW	66
 #define IPOIB_TRAP_MGID_GONE	67
 
-/**
- * struct ipoib_member_record - MCMemberRecord on the wire, IBTA 15.2.5.17
- * @mgid: MGID
- * @port_gid: GID of the member
- * @qkey: Q_Key
- * @mlid: MLID
- * @mtu: selector (2 bits), MTU (6 bits)
- * @tclass: traffic class
- * @pkey: P_Key
- * @rate: selector (2 bits), rate (6 bits)
- * @lifetime: selector (2 bits), packet life time (6 bits)
- * @sl_flow_hops: SL (4 bits), flow label (20 bits), hop limit (8 bits)
- * @scope_state: scope (4 bits), JoinState (4 bits)
- * @proxy: proxy join (1 bit)
- * @reserved: zero
- */
+/* MCMemberRecord on the wire, IBTA 15.2.5.17. */
 struct ipoib_member_record {
 	u8 mgid[16];
-	u8 port_gid[16];
+	u8 port_gid[16];	/* GID of the member */
 	__be32 qkey;
 	__be16 mlid;
-	u8 mtu;
+	u8 mtu;			/* selector (2 bits), MTU (6 bits) */
 	u8 tclass;
 	__be16 pkey;
-	u8 rate;
-	u8 lifetime;
-	__be32 sl_flow_hops;
-	u8 scope_state;
-	u8 proxy;
-	u8 reserved[2];
+	u8 rate;		/* selector (2 bits), rate (6 bits) */
+	u8 lifetime;		/* selector (2 bits), packet life time (6 bits) */
+	__be32 sl_flow_hops;	/* SL (4 bits), flow label (20 bits), hop limit (8 bits) */
+	u8 scope_state;		/* scope (4 bits), JoinState (4 bits) */
+	u8 proxy;		/* proxy join (1 bit) */
+	u8 reserved[2];		/* zero */
 };
 
 static_assert(sizeof(struct ipoib_member_record) == 52);
 
-/**
- * struct ipoib_inform_info - InformInfo on the wire, IBTA 13.4.8.3
- * @gid: a single source, or zero
- * @lid_begin: 0xffff for all sources
- * @lid_end: end of a range
- * @reserved: zero
- * @generic: 1, not a vendor's
- * @subscribe: 1, or 0 to end the subscription
- * @type: of the trap, 0xffff for all
- * @trap: number of the trap
- * @qpn_resp: QPN of the subscriber (24 bits) and response time (5 bits)
- * @producer: kind of node that issues it (24 bits): 4, a class manager
- */
+/* InformInfo on the wire, IBTA 13.4.8.3. */
 struct ipoib_inform_info {
-	u8 gid[16];
-	__be16 lid_begin;
-	__be16 lid_end;
-	__be16 reserved;
-	u8 generic;
-	u8 subscribe;
-	__be16 type;
-	__be16 trap;
-	__be32 qpn_resp;
-	__be32 producer;
+	u8 gid[16];		/* a single source, or zero */
+	__be16 lid_begin;	/* 0xffff for all sources */
+	__be16 lid_end;		/* end of a range */
+	__be16 reserved;	/* zero */
+	u8 generic;		/* 1, not a vendor's */
+	u8 subscribe;		/* 1, or 0 to end the subscription */
+	__be16 type;		/* of the trap, 0xffff for all */
+	__be16 trap;		/* number of the trap */
+	__be32 qpn_resp;	/* QPN of the subscriber (24 bits) and response time (5 bits) */
+	__be32 producer;	/* kind of node that issues it (24 bits): 4, a class manager */
 };
 
-/**
- * struct ipoib_notice - Notice on the wire with the details of traps 66 and 67
- * @type_producer: generic (bit 31), type (7 bits), producer (24 bits)
- * @trap: number of the trap
- * @issuer_lid: LID of its issuer
- * @toggle_count: not used by these traps
- * @reserved: not used
- * @gid: MGID of the group that was created or deleted
- * @unused: rest of the details
- * @issuer_gid: GID of its issuer
- */
+/* Notice on the wire with the details of traps 66 and 67. */
 struct ipoib_notice {
-	__be32 type_producer;
-	__be16 trap;
-	__be16 issuer_lid;
-	__be16 toggle_count;
-	u8 reserved[6];
-	u8 gid[16];
-	u8 unused[32];
-	u8 issuer_gid[16];
+	__be32 type_producer;	/* generic (bit 31), type (7 bits), producer (24 bits) */
+	__be16 trap;		/* number of the trap */
+	__be16 issuer_lid;	/* LID of its issuer */
+	__be16 toggle_count;	/* not used by these traps */
+	u8 reserved[6];		/* not used */
+	u8 gid[16];		/* MGID of the group that was created or deleted */
+	u8 unused[32];		/* rest of the details */
+	u8 issuer_gid[16];	/* GID of its issuer */
 };
 
 static_assert(sizeof(struct ipoib_inform_info) == 36);
