@@ -645,14 +645,14 @@ void ipoib_dev_del(struct ipoib_dev *priv, struct list_head *head)
 	unregister_netdevice_queue(priv->netdev, head);
 }
 
-/* Create the workqueue of removals. Returns 0 or -ENOMEM. */
+/* Create the workqueue of removals. Returns 0 or -ENOMEM. Context: process. */
 int ipoib_dev_register(void)
 {
 	ipoib_dev_wq = alloc_workqueue("ipoib_dev", WQ_UNBOUND, 0);
 	return ipoib_dev_wq ? 0 : -ENOMEM;
 }
 
-/* Wait for the last removal. No interface is registered. */
+/* Wait for the last removal. No interface is registered. Context: process, without RTNL. */
 void ipoib_dev_unregister(void)
 {
 	destroy_workqueue(ipoib_dev_wq);

@@ -264,7 +264,7 @@ void ipoib_mcast_stop(struct ipoib_dev *priv)
 	ipoib_sa_query_cancel(priv);
 }
 
-/* Create the table of groups. Returns 0 or -ENOMEM. */
+/* Create the table of groups. Returns 0 or -ENOMEM. Context: process. */
 int ipoib_mcast_init(struct ipoib_dev *priv)
 {
 	spin_lock_init(&priv->mcast.lock);
@@ -273,7 +273,10 @@ int ipoib_mcast_init(struct ipoib_dev *priv)
 	return rhashtable_init(&priv->mcast.table, &ipoib_mcast_params);
 }
 
-/* Free the table of groups, which is empty. */
+/*
+ * Free the table of groups, which is empty.
+ * Context: process; waits for the work that follows the stack's list.
+ */
 void ipoib_mcast_exit(struct ipoib_dev *priv)
 {
 	/* A change of the stack's list may have queued it after ipoib_mcast_stop(). */

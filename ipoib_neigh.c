@@ -539,7 +539,7 @@ static void ipoib_neigh_age(struct work_struct *work)
 		ipoib_neigh_start(priv);
 }
 
-/* Start ageing. IPOIB_FLAG_UP is set. */
+/* Start ageing. IPOIB_FLAG_UP is set. Context: RTNL held, or the ageing itself. */
 void ipoib_neigh_start(struct ipoib_dev *priv)
 {
 	queue_delayed_work(priv->neigh.wq, &priv->neigh.work, IPOIB_NEIGH_SCAN);
@@ -563,7 +563,7 @@ void ipoib_neigh_stop(struct ipoib_dev *priv)
 	flush_workqueue(priv->neigh.wq);
 }
 
-/* Create the table of neighbours. Returns 0 or -ENOMEM. */
+/* Create the table of neighbours. Returns 0 or -ENOMEM. Context: process. */
 int ipoib_neigh_init(struct ipoib_dev *priv)
 {
 	int err;
@@ -580,7 +580,7 @@ int ipoib_neigh_init(struct ipoib_dev *priv)
 	return err;
 }
 
-/* Free the table of neighbours, which is empty. */
+/* Free the table of neighbours, which is empty. Context: process. */
 void ipoib_neigh_exit(struct ipoib_dev *priv)
 {
 	unsigned int kind;

@@ -185,7 +185,10 @@ int ipoib_rn_set_mtu(struct ipoib_dev *priv, unsigned int mtu)
 	return err;
 }
 
-/* Set @stats, which is zero, to the counters of the net device of the HCA. */
+/*
+ * Set @stats, which is zero, to the counters of the net device of the HCA.
+ * Context: as ndo_get_stats64().
+ */
 void ipoib_rn_stats(const struct ipoib_dev *priv, struct rtnl_link_stats64 *stats)
 {
 	struct net_device *dev = priv->netdev;

@@ -68,7 +68,7 @@ static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_BYTES - IPOIB_TX_PAC
 	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_BYTES - IPOIB_TX_GSO &&
 	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_WIRE_BYTES - IPOIB_TX_GSO_WIRE);
 
-/* Sum the counters of all CPUs, to IPOIB_NR_STATS values. */
+/* Sum the counters of all CPUs, to IPOIB_NR_STATS values. Context: process; does not sleep. */
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
 {
 	const struct ipoib_pcpu_stats *stats;
@@ -106,6 +106,7 @@ static void ipoib_txq_stats_add(const struct ipoib_txq_stats *stats, u64 *sum)
 /*
  * Add the counters of the sender and of the completion handler of a transmit queue, to
  * IPOIB_NR_TXQ_COUNTERS values.
+ * Context: process; does not sleep.
  */
 void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib_txq_stats *done,
 			  u64 *sum)

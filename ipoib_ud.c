@@ -94,6 +94,7 @@ void ipoib_ud_send_begin(struct ipoib_txq *txq)
 /*
  * Send frames that waited, with their &struct ipoib_header, by @xmit, and release the transmit
  * lock. The frames are consumed, and dropped while the QP is stopped or reset.
+ * Context: process, after ipoib_ud_send_begin().
  */
 void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib_xmit_t xmit)
 	__releases(RCU)
@@ -231,7 +232,7 @@ static void ipoib_ud_tx_failed(struct ipoib_txq *txq, const struct ib_wc *wc)
 	ipoib_ctl_post(txq->priv, IPOIB_CTL_RECOVER);
 }
 
-/* NAPI handler of a transmit queue. Return: @budget if there may be more. */
+/* NAPI handler of a transmit queue. Context: NAPI. Return: @budget if there may be more. */
 int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_txq *txq = container_of(napi, struct ipoib_txq, napi);
@@ -273,7 +274,7 @@ int ipoib_ud_tx_poll(struct napi_struct *napi, int budget)
 
 /*
  * Check the length of a frame, with its &struct ipoib_header, against the IP MTU of the link.
- * Return: true if the frame, or a segment that the HCA makes of it, is too long.
+ * Context: any. Return: true if the frame, or a segment that the HCA makes of it, is too long.
  */
 bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
 {

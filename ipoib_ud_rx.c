@@ -362,7 +362,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 	return 0;
 }
 
-/* Undo ipoib_ud_rx_init(), also half of it: free a stopped queue. */
+/* Undo ipoib_ud_rx_init(), also half of it: free a stopped queue. Context: may sleep. */
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {
 	netif_napi_del(&rxq->napi);

@@ -536,6 +536,7 @@ static inline u64 ipoib_cm_port_of(const struct ipoib_cm *cm, struct sa_path_rec
 /*
  * Find the quota counters of a port by its key, see ipoib_cm_port(). The hash is keyed: a host
  * cannot choose the ports with which it has counters in common.
+ * Context: &ipoib_cm.lock held as long as the counters are used.
  */
 static inline struct ipoib_cm_share *ipoib_cm_share(struct ipoib_cm *cm, u64 port)
 {

@@ -17,7 +17,10 @@
 
 /* ---- making and freeing ---- */
 
-/* Return: a connection of RC, or NULL. The caller may kfree() it until ipoib_conn_publish(). */
+/*
+ * Context: as @gfp allows. Return: a connection of RC, or NULL. The caller may kfree() it until
+ * ipoib_conn_publish().
+ */
 struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 {
 	struct ipoib_conn *conn = kzalloc(sizeof(*conn), gfp);

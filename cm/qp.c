@@ -16,14 +16,17 @@
 
 /* ---- private data ---- */
 
-/* Fill in the private data of a CM message. */
+/* Fill in the private data of a CM message. Context: any. */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
 {
 	data->qpn = cpu_to_be32(cm->priv->qpn & IPOIB_QPN_MASK);
 	data->mtu = cpu_to_be32(ipoib_cm_rx_mtu(cm->priv));
 }
 
-/* Fill in the own link-layer address with flags zero, which decides between crossing REQs. */
+/*
+ * Fill in the own link-layer address with flags zero, which decides between crossing REQs.
+ * Context: any.
+ */
 void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
 {
 	ipoib_lladdr_set(addr, 0, cm->priv->qpn, &cm->priv->local_gid);
@@ -31,7 +34,8 @@ void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
 
 /*
  * The longest packet that both ends take (C27, C28); @theirs is the private data of the peer.
- * Return: octets without the encapsulation header, 0 if the peer's Receive MTU is absurd.
+ * Context: any. Return: octets without the encapsulation header, 0 if the peer's Receive MTU is
+ * absurd.
  */
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs)
 {

@@ -92,7 +92,7 @@ static unsigned int ipoib_cm_room(const struct ipoib_cm *cm)
 	return READ_ONCE(cm->srq_size) ? room : min(room, own);
 }
 
-/* Returns the limit of connections of an interface. */
+/* Returns the limit of connections of an interface. Context: any. */
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm)
 {
 	return min(ipoib_cm_room(cm), READ_ONCE(ipoib_cm_max_conns));
@@ -849,6 +849,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
  * Check whether all receives of a connection have come back; its QP is in the error state. A QP
  * that never left INIT, as of a refused request, takes nothing from the SRQ, and not every HCA
  * raises the event then.
+ * Context: any.
  */
 bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 {
@@ -860,7 +861,8 @@ bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 
 /*
  * Check whether the teardown of a connection, whose QP is in the error state, waits for receives.
- * Return: true if it does not: all have come back, or the SRQ has failed and takes them along.
+ * Context: any. Return: true if it does not: all have come back, or the SRQ has failed and takes
+ * them along.
  */
 bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
 {
@@ -888,7 +890,7 @@ void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 	ipoib_ud_schedule(&conn->rxq->napi);
 }
 
-/* Free the own receives of a connection; its QP is gone. */
+/* Free the own receives of a connection; its QP is gone. Context: work of the connection. */
 void ipoib_cm_rx_remove(struct ipoib_conn *conn)
 {
 	if (!conn->bufs)
@@ -914,7 +916,7 @@ void ipoib_cm_rx_init(struct ipoib_cm *cm)
 	}
 }
 
-/* Undo ipoib_cm_rx_init(), after ipoib_cm_rx_release(). */
+/* Undo ipoib_cm_rx_init(), after ipoib_cm_rx_release(). Context: process; RTNL may be held. */
 void ipoib_cm_rx_exit(struct ipoib_cm *cm)
 {
 	unsigned int i;

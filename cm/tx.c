@@ -280,7 +280,7 @@ void ipoib_cm_tx_flush(struct ipoib_conn *conn)
 /*
  * NAPI handler of sends, &ipoib_cm.tx_napi. Each call handles a bounded number of completions and
  * goes on at the CQ behind the last.
- * Return: @budget to be called again, else 0.
+ * Context: NAPI. Return: @budget to be called again, else 0.
  */
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 {

@@ -933,7 +933,10 @@ int ipoib_roce_register(void)
 	return err;
 }
 
-/* Undo ipoib_roce_register(), also half of it. There is no interface any more. */
+/*
+ * Undo ipoib_roce_register(), also half of it. There is no interface any more.
+ * Context: process, without RTNL.
+ */
 void ipoib_roce_unregister(void)
 {
 	unregister_netdevice_notifier(&ipoib_roce_netdev_notifier);
