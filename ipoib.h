@@ -322,7 +322,8 @@ static inline void ipoib_dev_get_query(struct ipoib_dev *priv)
 }
 
 /*
- * Release the interface after a query. It may be gone on return. Context: any but hard interrupt.
+ * Release the interface after a query. It may be gone on return.
+ * Context: any but hard interrupt.
  */
 static inline void ipoib_dev_put_query(struct ipoib_dev *priv)
 {

@@ -111,11 +111,7 @@ void ipoib_ah_reap(struct work_struct *work)
 	spin_unlock_bh(&priv->ah.lock);
 }
 
-/*
- * Destroy all retired address handles. The interface has no QP, and its work of handles is
- * cancelled.
- * Context: may sleep.
- */
+/* Destroy all retired address handles. Context: no QP, work of handles cancelled; may sleep. */
 void ipoib_ah_free_all(struct ipoib_dev *priv)
 {
 	struct ipoib_ah *ah, *tmp;

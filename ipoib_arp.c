@@ -54,7 +54,8 @@ static void ipoib_arp_unreachable(struct sk_buff *skb)
 
 /*
  * Work of a neighbour: retry the query, send or drop the queue, release the peers of an unlinked
- * neighbour.
+ * neighbour. The queued work holds a reference to the neighbour.
+ * Context: process, on &ipoib_neighs.wq.
  */
 static void ipoib_arp_work(struct work_struct *work)
 {

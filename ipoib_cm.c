@@ -120,8 +120,8 @@ static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
 }
 
 /*
- * Send a frame, with its &struct ipoib_header, on a connection to a neighbour with a path.
- * Connected mode is on. The frame is taken, or left to UD with its data perhaps moved.
+ * Send a frame, with its &struct ipoib_header, on a connection to a neighbour with a path, in
+ * connected mode. The frame is taken, or left to UD with its data perhaps moved.
  * Context: transmit lock of the queue held, RCU read side. Return: 0 if the frame was taken.
  * Otherwise the longest packet that the peer takes, over UD or on its connection: the MTU to report
  * if the packet is too long for both (C28).
@@ -184,9 +184,8 @@ void ipoib_cm_flush(struct ipoib_dev *priv)
 }
 
 /*
- * Accept requests and, in connected mode, send them. The UD QP runs. Nothing happens if no
- * transport is offered.
- * Context: RTNL held.
+ * Accept requests and, in connected mode, send them. Nothing happens if no transport is offered.
+ * Context: RTNL held, UD QP running.
  */
 void ipoib_cm_start(struct ipoib_dev *priv)
 {
@@ -202,9 +201,9 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 }
 
 /*
- * Close all connections and accept no more. IPOIB_FLAG_UP is cleared, transmit queues are stopped.
- * The works of connections take them apart later, without RTNL.
- * Context: RTNL held.
+ * Close all connections and accept no more. The works of connections take them apart later, without
+ * RTNL.
+ * Context: RTNL held, IPOIB_FLAG_UP cleared, transmit queues stopped.
  */
 void ipoib_cm_stop(struct ipoib_dev *priv)
 {
@@ -426,7 +425,10 @@ void ipoib_cm_gid_lost(struct ipoib_dev *priv)
 	ipoib_cm_abort(cm);
 }
 
-/* Undo ipoib_cm_init(). The interface is down for good. Context: process; RTNL may be held. */
+/*
+ * Undo ipoib_cm_init() of an interface that is down for good.
+ * Context: process; RTNL may be held.
+ */
 void ipoib_cm_exit(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm = priv->cm;

@@ -172,7 +172,7 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	return err ?: err_link ?: err_listen;
 }
 
-/* Handle events, as &ipoib_ctl.work. Context: process; takes RTNL. */
+/* Control work: handle the events of &ipoib_ctl.events. Context: process; takes RTNL. */
 void ipoib_ctl_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ctl.work);

@@ -221,8 +221,8 @@ static void ipoib_port_take_pkey(struct ipoib_dev *priv, const struct ipoib_port
 }
 
 /*
- * Apply attributes of the port. The interface is stopped if ipoib_port_changed() returned true.
- * Context: RTNL held, or before registration.
+ * Apply attributes of the port.
+ * Context: RTNL held, or before registration; interface stopped if ipoib_port_changed() was true.
  */
 void ipoib_port_take(struct ipoib_dev *priv, const struct ipoib_port *port)
 {
@@ -513,6 +513,7 @@ static void ipoib_dev_setup(struct ipoib_dev *priv)
 	SET_NETDEV_DEV(dev, priv->ca->dev.parent);
 }
 
+/* Work that frees an unregistered interface. Context: process, without RTNL. */
 static void ipoib_dev_free(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(work, struct ipoib_dev, free_work);

@@ -43,6 +43,7 @@ static int ipoib_moder_apply(struct ipoib_moder *moder)
 	return 0;
 }
 
+/* Apply the profile that was chosen. Context: process. */
 static void ipoib_moder_work(struct work_struct *work)
 {
 	struct ipoib_moder *moder = container_of(work, struct ipoib_moder, dim.work);
@@ -80,6 +81,7 @@ static void ipoib_moder_measure(struct ipoib_moder *moder)
 	}
 }
 
+/* Call the handler again. Context: interrupt of the timer. */
 static enum hrtimer_restart ipoib_moder_timeout(struct hrtimer *timer)
 {
 	struct ipoib_moder *moder = container_of(timer, struct ipoib_moder, timer);
@@ -145,8 +147,8 @@ void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq, struct napi_s
 }
 
 /*
- * End the moderation of a CQ, whose handler is disabled, before its destruction. Context: may
- * sleep.
+ * End the moderation of a CQ, whose handler is disabled, before its destruction.
+ * Context: may sleep.
  */
 void ipoib_moder_exit(struct ipoib_moder *moder)
 {

@@ -226,8 +226,8 @@ int ipoib_mcast_show(struct seq_file *file, void *at)
 /* ---- up and down ---- */
 
 /*
- * Join the broadcast group and the groups of the stack. IPOIB_FLAG_UP is set.
- * Context: RTNL held. Return: 0 or -ENOMEM.
+ * Join the broadcast group and the groups of the stack.
+ * Context: RTNL held, IPOIB_FLAG_UP set. Return: 0 or -ENOMEM.
  */
 int ipoib_mcast_start(struct ipoib_dev *priv)
 {
@@ -245,8 +245,8 @@ int ipoib_mcast_start(struct ipoib_dev *priv)
 }
 
 /*
- * Leave all groups. IPOIB_FLAG_UP is cleared, transmit queues are stopped.
- * Context: RTNL held; may sleep.
+ * Leave all groups.
+ * Context: RTNL held, IPOIB_FLAG_UP cleared, transmit queues stopped; may sleep.
  */
 void ipoib_mcast_stop(struct ipoib_dev *priv)
 {

@@ -524,6 +524,7 @@ int ipoib_neigh_show(struct seq_file *file, void *at)
 
 /* ---- ageing, start and stop ---- */
 
+/* Remove neighbours without frames for IPOIB_NEIGH_UNUSED. Context: process. */
 static void ipoib_neigh_age(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, neigh.work);
@@ -539,16 +540,16 @@ static void ipoib_neigh_age(struct work_struct *work)
 		ipoib_neigh_start(priv);
 }
 
-/* Start ageing. IPOIB_FLAG_UP is set. Context: RTNL held, or the ageing itself. */
+/* Start ageing. Context: IPOIB_FLAG_UP set; RTNL held, or the ageing itself. */
 void ipoib_neigh_start(struct ipoib_dev *priv)
 {
 	queue_delayed_work(priv->neigh.wq, &priv->neigh.work, IPOIB_NEIGH_SCAN);
 }
 
 /*
- * Remove all neighbours. IPOIB_FLAG_UP is cleared, transmit queues are stopped. Cancels outstanding
- * queries without waiting for them: they hold references.
- * Context: RTNL held; may sleep.
+ * Remove all neighbours. Cancels outstanding queries without waiting for them: they hold
+ * references.
+ * Context: RTNL held, IPOIB_FLAG_UP cleared, transmit queues stopped; may sleep.
  */
 void ipoib_neigh_stop(struct ipoib_dev *priv)
 {

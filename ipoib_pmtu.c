@@ -68,6 +68,7 @@ void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int
 	queue_work(system_unbound_wq, &priv->pmtu.work);
 }
 
+/* Send the ICMP errors for the frames of the queue, and free the frames. Context: process. */
 static void ipoib_pmtu_work(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(work, struct ipoib_dev, pmtu.work);
@@ -89,8 +90,8 @@ void ipoib_pmtu_init(struct ipoib_dev *priv)
 }
 
 /*
- * Drop the queue, and wait for the work. IPOIB_FLAG_UP is cleared, transmit queues are stopped.
- * Context: RTNL held; may sleep.
+ * Drop the queue, and wait for the work.
+ * Context: RTNL held, IPOIB_FLAG_UP cleared, transmit queues stopped; may sleep.
  */
 void ipoib_pmtu_stop(struct ipoib_dev *priv)
 {

@@ -116,8 +116,8 @@ free_netdev:
 }
 
 /*
- * Free a net_device, of the HCA or not. Its interface is not registered, and taken apart.
- * Context: may sleep.
+ * Free a net_device, of the HCA or not.
+ * Context: interface not registered, and taken apart; may sleep.
  */
 void ipoib_rn_free(struct ipoib_dev *priv)
 {

@@ -161,6 +161,7 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 		ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 }
 
+/* Event of a send CQ. Context: any. */
 static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_txq *txq = ctx;
@@ -168,6 +169,7 @@ static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&txq->napi);
 }
 
+/* Event of a QP. Context: any. */
 static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
 {
 	struct ipoib_dev *priv = ctx;
@@ -465,7 +467,7 @@ static void ipoib_ud_txq_release(struct ipoib_txq *txq)
 	ipoib_ring_flush(&txq->ring);
 }
 
-/* Undo ipoib_ud_init(). The interface is down, without paths and groups. Context: may sleep. */
+/* Undo ipoib_ud_init(). Context: interface down, without paths and groups; may sleep. */
 void ipoib_ud_exit(struct ipoib_dev *priv)
 {
 	unsigned int i;
@@ -693,8 +695,9 @@ const struct net_device_ops ipoib_ud_netdev_ops = {
 };
 
 /*
- * Start the transport: QPs to RTS, with all receives posted. P_Key index, port and Q_Key are set.
- * Context: RTNL held. Return: 0, or a negative error with the QPs in RESET.
+ * Start the transport: QPs to RTS, with all receives posted.
+ * Context: RTNL held; P_Key index, port and Q_Key are set. Return: 0, or a negative error with the
+ * QPs in RESET.
  */
 int ipoib_ud_start(struct ipoib_dev *priv)
 {
@@ -709,9 +712,8 @@ int ipoib_ud_start(struct ipoib_dev *priv)
 }
 
 /*
- * Stop the transport: transmit queues off, QPs to RESET, frames freed. The transport is started, or
- * ipoib_ud_restart() has failed.
- * Context: RTNL held; may sleep.
+ * Stop the transport: transmit queues off, QPs to RESET, frames freed.
+ * Context: RTNL held, transport started or ipoib_ud_restart() failed; may sleep.
  */
 void ipoib_ud_stop(struct ipoib_dev *priv)
 {
@@ -724,10 +726,10 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 }
 
 /*
- * Reset the QP and start it again; IPOIB_FLAG_UP is set. Frames of the QP are lost. It stays
- * attached to its groups, with its QPN.
- * Context: RTNL held; may sleep. Return: 0, or a negative error with the QP and transmit queues
- * stopped.
+ * Reset the QP and start it again. Frames of the QP are lost. It stays attached to its groups, with
+ * its QPN.
+ * Context: RTNL held, IPOIB_FLAG_UP set; may sleep. Return: 0, or a negative error with the QP and
+ * transmit queues stopped.
  */
 int ipoib_ud_restart(struct ipoib_dev *priv)
 {
@@ -853,10 +855,11 @@ static void ipoib_ud_set_xps(struct ipoib_dev *priv, unsigned int n)
 }
 
 /*
- * Change the number of transmit queues, 1 to ipoib_ud_max_txqs(). The interface is registered: XPS
- * is set up. Queues that stay lose nothing; receives and address belong to the first. A queue
- * exists until the interface goes once it was created.
- * Context: RTNL held; may sleep. Return: 0, or a negative error with as many in use as before.
+ * Change the number of transmit queues, 1 to ipoib_ud_max_txqs(). Queues that stay lose nothing;
+ * receives and address belong to the first. A queue exists until the interface goes once it was
+ * created.
+ * Context: RTNL held, interface registered, as XPS is set up; may sleep. Return: 0, or a negative
+ * error with as many in use as before.
  */
 int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 {

@@ -276,6 +276,7 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 	return done;
 }
 
+/* Event of the receive CQ. Context: any. */
 static void ipoib_ud_rx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_rxq *rxq = ctx;
@@ -362,7 +363,10 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 	return 0;
 }
 
-/* Undo ipoib_ud_rx_init(), also half of it: free a stopped queue. Context: may sleep. */
+/*
+ * Undo ipoib_ud_rx_init(), also half of it, and free the queue.
+ * Context: queue stopped; may sleep.
+ */
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {
 	netif_napi_del(&rxq->napi);
@@ -377,10 +381,10 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 }
 
 /*
- * Allocate and post all receives, start the handler. The QP is in INIT. On a RoCE port the QP
- * receives frames to its groups on all VLANs, some with a greater MTU: a frame longer than its
- * buffer would put the QP into the error state.
- * Context: RTNL held. Return: 0, or a negative error with no memory held.
+ * Allocate and post all receives, start the handler. On a RoCE port the QP receives frames to its
+ * groups on all VLANs, some with a greater MTU: a frame longer than its buffer would put the QP
+ * into the error state.
+ * Context: RTNL held, QP in INIT. Return: 0, or a negative error with no memory held.
  */
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 {
@@ -411,8 +415,9 @@ int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 }
 
 /*
- * Take flushed receives back. The QP is in the error state or RESET, the handler disabled.
- * Context: RTNL held. Return: true if all are back.
+ * Take flushed receives back.
+ * Context: RTNL held, QP in the error state or RESET, handler disabled. Return: true if all are
+ * back.
  */
 bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq)
 {
@@ -424,9 +429,8 @@ bool ipoib_ud_rx_drain(struct ipoib_rxq *rxq)
 }
 
 /*
- * Free the buffers of the queue. Its QP is in RESET, its handler disabled. Pages in sockets return
- * to the page allocator from there.
- * Context: RTNL held; may sleep.
+ * Free the buffers of the queue. Pages in sockets return to the page allocator from there.
+ * Context: RTNL held, QP in RESET, handler disabled; may sleep.
  */
 void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 {

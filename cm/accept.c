@@ -180,8 +180,8 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 }
 
 /*
- * Create the QP of a passive connection without a QP, and send the REP. The CM drops repetitions of
- * the REQ until then.
+ * Create the QP of a passive connection, and send the REP. Until the REP the CM drops repetitions
+ * of the REQ.
  * Context: work of the connection. Return: 0; or a negative error: the REQ is rejected, and the
  * caller closes the connection.
  */

@@ -18,8 +18,9 @@
 /* ---- making and freeing ---- */
 
 /*
- * Context: as @gfp allows. Return: a connection of RC, or NULL. The caller may kfree() it until
- * ipoib_conn_publish().
+ * Allocate a connection of RC.
+ * Context: as @gfp allows. Return: the connection, which the caller may kfree() until
+ * ipoib_conn_publish(), or NULL.
  */
 struct ipoib_conn *ipoib_conn_alloc(struct ipoib_cm *cm, gfp_t gfp)
 {
@@ -86,8 +87,7 @@ void ipoib_conn_publish(struct ipoib_conn *conn, struct ipoib_peer *peer)
 }
 
 /*
- * Free a connection, by its last reference. It counts until here: the last release lets waiters go
- * on.
+ * Free a connection, whose last reference has gone. It counts until here: waiters may go on now.
  * Context: any but hard interrupt.
  */
 void ipoib_conn_release(struct kref *ref)
@@ -114,8 +114,8 @@ void ipoib_conn_release(struct kref *ref)
 /* ---- closing ---- */
 
 /*
- * Unpublish a connection and have its work take it apart. The connection is published; closing
- * already is no error. No sender finds it from now on. Its backlog is sent again, by another way.
+ * Unpublish a published connection and have its work take it apart; closing already is no error. No
+ * sender finds it from now on. Its backlog is sent again, by another way.
  * Context: &ipoib_cm.lock held.
  */
 void __ipoib_conn_close(struct ipoib_conn *conn)

@@ -170,7 +170,7 @@ static long ipoib_conn_read_record(struct ipoib_conn *conn, struct sa_path_rec *
 }
 
 /*
- * Send the REQ of a connection without a QP.
+ * Send the REQ of a connection that has no QP yet.
  * Context: work of the connection. Return: jiffies until the next call; 0 if the REQ was sent; or a
  * negative error, and the caller closes the connection.
  */

@@ -164,8 +164,8 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 }
 
 /*
- * Bring a QP to RTS. The CM has the REP, or has sent it.
- * Context: may sleep. Return: 0 or a negative error.
+ * Bring a QP to RTS.
+ * Context: the CM has the REP, or has sent it; may sleep. Return: 0 or a negative error.
  */
 int ipoib_conn_qp_run(struct ipoib_conn *conn)
 {
@@ -222,9 +222,9 @@ int ipoib_conn_make(struct ipoib_conn *conn)
 }
 
 /*
- * Undo ipoib_conn_make(), also half of it. The CM identifier of the connection is destroyed, its QP
- * is empty and in the error state, and both handlers have processed its completions.
- * Context: work of the connection.
+ * Undo ipoib_conn_make(), also half of it.
+ * Context: work of the connection. The CM identifier is destroyed, the QP is empty and in the error
+ * state, and both handlers have processed its completions.
  */
 void ipoib_conn_unmake(struct ipoib_conn *conn)
 {

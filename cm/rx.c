@@ -537,7 +537,7 @@ void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq)
 	} while (smp_load_acquire(&rxq->rounds) - start < 2);
 }
 
-/* IB_EVENT_CQ_ERR is the only event of a CQ. */
+/* IB_EVENT_CQ_ERR is the only event of a CQ. Context: any. */
 static void ipoib_cm_rx_cq_error(struct ib_event *event, void *ctx)
 {
 	struct ipoib_cm_rxq *rxq = ctx;
@@ -545,6 +545,7 @@ static void ipoib_cm_rx_cq_error(struct ib_event *event, void *ctx)
 	ipoib_cm_srq_fail(rxq->cm);
 }
 
+/* Event of a receive CQ. Context: any. */
 static void ipoib_cm_rx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_cm_rxq *rxq = ctx;
@@ -761,9 +762,7 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 		netdev_warn(priv->netdev, "cannot moderate completions of connections: %d\n", err);
 }
 
-/*
- * Destroy SRQ, CQs and pools. There are no connections. Context: &ipoib_cm.mutex held; may sleep.
- */
+/* Destroy SRQ, CQs and pools. Context: &ipoib_cm.mutex held, no connections; may sleep. */
 void ipoib_cm_rx_release(struct ipoib_cm *cm)
 {
 	struct ipoib_cm_rx *rx = cm->rx;

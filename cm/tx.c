@@ -303,6 +303,7 @@ int ipoib_cm_tx_poll(struct napi_struct *napi, int budget)
 	return 0;
 }
 
+/* Event of a send CQ. Context: any. */
 static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 {
 	struct ipoib_cm_tx_cq *tx = ctx;
@@ -311,7 +312,7 @@ static void ipoib_cm_tx_event(struct ib_cq *cq, void *ctx)
 	ipoib_ud_schedule(&tx->cm->tx_napi);
 }
 
-/* IB_EVENT_CQ_ERR, the only event of a CQ: its sends complete no more. */
+/* IB_EVENT_CQ_ERR, the only event of a CQ: its sends complete no more. Context: any. */
 static void ipoib_cm_tx_cq_error(struct ib_event *event, void *ctx)
 {
 	struct ipoib_cm_tx_cq *tx = ctx;
@@ -366,9 +367,7 @@ int ipoib_cm_tx_get_cq(struct ipoib_conn *conn)
 	return 0;
 }
 
-/*
- * Destroy the send CQs. There are no connections, and the handler is disabled. Context: may sleep.
- */
+/* Destroy the send CQs. Context: no connections, handler disabled; may sleep. */
 void ipoib_cm_tx_release(struct ipoib_cm *cm)
 {
 	unsigned int i;

@@ -225,8 +225,8 @@ void ipoib_mcast_group_sweep(struct ipoib_dev *priv, u8 user)
 }
 
 /*
- * Remove a group from the table. No callback and no inflight slot can queue its work any more.
- * Context: mcast.lock held; work of the group.
+ * Remove a group from the table.
+ * Context: mcast.lock held; work of the group, which no callback and no inflight slot queues again.
  */
 void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
 {

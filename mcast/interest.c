@@ -63,8 +63,8 @@ void ipoib_mcast_route_want(struct ipoib_dev *priv, const union ib_gid *mgid)
 }
 
 /*
- * Handle the list of @n groups of the partition, or a negative error. Context: any but hard
- * interrupt.
+ * Handle the list of @n groups of the partition, or a negative error.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_route_listed(struct ipoib_dev *priv, int status,
 			      const union ib_gid *mgids, unsigned int n)
@@ -240,8 +240,8 @@ void ipoib_mcast_interest_work(struct work_struct *work)
 }
 
 /*
- * Set whether groups that user space has joined are left to user space. Context: any but hard
- * interrupt.
+ * Set whether groups that user space has joined are left to user space.
+ * Context: any but hard interrupt.
  */
 void ipoib_mcast_set_umcast(struct ipoib_dev *priv, bool umcast)
 {

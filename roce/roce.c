@@ -652,6 +652,7 @@ static void ipoib_roce_query_end(struct ipoib_roce_query *query, int err)
 	ipoib_neigh_answered(neigh, err, &rec);
 }
 
+/* Begin or end a path query. Context: process. */
 static void ipoib_roce_query_work(struct work_struct *work)
 {
 	struct ipoib_roce_query *query = container_of(work, struct ipoib_roce_query, work);
