@@ -65,7 +65,7 @@ static void ipoib_limit_grant(struct ipoib_limit *limit, enum ipoib_inflight_kin
 }
 
 /*
- * Take an inflight slot, in any state, or queue for it; @limit may be NULL.
+ * Take an inflight slot, in any state, or queue for it. Without @limit (NULL) there is always room.
  * Context: any but hard interrupt. Return: true if the inflight slot is held, until
  * ipoib_inflight_put(); false if it is queued, and &ipoib_inflight.granted follows, unless
  * ipoib_inflight_put() comes first.

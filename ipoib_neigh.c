@@ -479,9 +479,9 @@ int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec
 
 /*
  * Give the frames of a closed connection, with their &struct ipoib_header, to the work of their
- * neighbour. They are consumed, or dropped if the neighbour is gone. There are at most as many as
- * in the backlog of a connection. Later frames wait behind them. The last frames are dropped if too
- * many wait for paths.
+ * neighbour. The frames, a backlog of a connection at most, are consumed; they are dropped if the
+ * neighbour is gone. Later frames wait behind them. The last frames are dropped if too many wait
+ * for paths.
  * Context: bottom halves off, without &ipoib_neighs.lock.
  */
 void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames)

@@ -306,7 +306,10 @@ unlisten:
 	return err;
 }
 
-/* Destroy the listeners. Waits for their callbacks, some milliseconds. Context: may sleep. */
+/*
+ * Destroy the listeners. Waits for their callbacks, some milliseconds.
+ * Context: RTNL held; may sleep.
+ */
 void ipoib_cm_unlisten(struct ipoib_cm *cm)
 {
 	unsigned int i;

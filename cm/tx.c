@@ -367,7 +367,10 @@ int ipoib_cm_tx_get_cq(struct ipoib_conn *conn)
 	return 0;
 }
 
-/* Destroy the send CQs. Context: no connections, handler disabled; may sleep. */
+/*
+ * Destroy the send CQs.
+ * Context: &ipoib_cm.mutex held, no connections, handler disabled; may sleep.
+ */
 void ipoib_cm_tx_release(struct ipoib_cm *cm)
 {
 	unsigned int i;

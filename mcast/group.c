@@ -33,7 +33,7 @@ bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast)
 /*
  * JoinState for the users of a group. Each JoinState allows sending; FullMember and NonMember allow
  * receiving.
- * Return: JoinState, 0 without users.
+ * Context: mcast.lock held. Return: JoinState, 0 without users.
  */
 u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast)
 {
@@ -308,7 +308,7 @@ bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast)
 /*
  * Change the state of a group. Clears the answer to the previous state, and events that the request
  * of the new state covers.
- * Context: work of the group.
+ * Context: work of the group, without mcast.lock.
  */
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state)
 {
@@ -360,7 +360,8 @@ const char *ipoib_mcast_check_text(const struct ipoib_mcast *mcast)
  * Compare the record of a group with the link. RFC 4391 section 10: P_Key, Q_Key, SL, MTU and
  * HopLimit of a group are those of the broadcast group (U55). A port that is no full member, and
  * only sends or routes, takes SL and hop limit of the group, and accepts a greater MTU.
- * Context: work of the group. Return: the first value that differs.
+ * Context: work of the group, while there is a broadcast group. Return: the first value that
+ * differs.
  */
 enum ipoib_check ipoib_mcast_check_group(const struct ipoib_mcast *mcast,
 					 const struct ib_sa_mcmember_rec *rec)
