@@ -18,5 +18,6 @@ extern struct kunit_suite ipoib_share_suite;
 extern struct kunit_suite ipoib_police_suite;
 extern struct kunit_suite ipoib_admit_suite;
 extern struct kunit_suite ipoib_tso_suite;
+extern struct kunit_suite ipoib_header_suite;
 
 #endif /* IPOIB_SUITES_H */

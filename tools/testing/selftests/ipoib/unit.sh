@@ -93,6 +93,9 @@ CASES=(
 	"tso:tso_few_sge B23 a segment of more pieces than the QP accepts leaves no object behind"
 	"tso:tso_takes B23,F65 a packet whose data may change under the checksum, or that does not fit, is left to the stack"
 	"tso:tso_long_headers B23 a packet with headers that are too long is left to the stack"
+	"header:port_rates B20 the rate of a port follows from its speed and width, for all speeds and widths"
+	"header:sa_silent U51 an error of a query is a decision of the SA, or a reason to repeat the query"
+	"header:moder_counts B18 events and received packets of a completion queue are counted, across the wrap"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -167,12 +170,17 @@ tso()
 	check_eq "result" "$(result tso "$1")" "ok $1"
 }
 
+header()
+{
+	check_eq "result" "$(result header "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
