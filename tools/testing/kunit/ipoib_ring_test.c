@@ -301,6 +301,32 @@ static void fill_gathers(struct kunit *test)
 	}
 }
 
+/* A frame that the HCA segments is mapped behind its headers, which count for each segment. */
+static void fill_head(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 0xffffffff);
+	struct sk_buff *skb = ring_frame_frags(60, 1, 180);
+	struct ipoib_tx_done done = {};
+	int nsge;
+
+	skb_shinfo(skb)->gso_segs = 4;
+	nsge = ipoib_ring_fill(ring, skb, 44, fixture->sge);
+	KUNIT_EXPECT_EQ(test, nsge, 2);
+	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 16 + 180, 44));
+	/* Not a copy, however short: the headers are read at the post. */
+	KUNIT_EXPECT_PTR_EQ(test, ring->slots[7].skb, skb);
+	ipoib_ring_complete(ring, 0xffffffff, 0, &done);
+	KUNIT_EXPECT_EQ(test, done.packets, 4u);
+	KUNIT_EXPECT_EQ(test, done.bytes, 4u * 44 + 16 + 180);
+	/* Headers that are all of the linear part */
+	skb = ring_frame_frags(44, 1, 300);
+	skb_shinfo(skb)->gso_segs = 2;
+	nsge = ipoib_ring_fill(ring, skb, 44, fixture->sge);
+	KUNIT_EXPECT_EQ(test, nsge, 1);
+	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, 300, 44));
+}
+
 /* Fill to the last slot and complete in parts, for each initial head. */
 static void fill_complete_wrap(struct kunit *test)
 {
@@ -417,6 +443,7 @@ static struct kunit_case ipoib_ring_cases[] = {
 	KUNIT_CASE(fill_no_linear),
 	KUNIT_CASE(fill_linearizes),
 	KUNIT_CASE(fill_gathers),
+	KUNIT_CASE(fill_head),
 	KUNIT_CASE(fill_complete_wrap),
 	KUNIT_CASE(copies_apart),
 	KUNIT_CASE(complete_outside),

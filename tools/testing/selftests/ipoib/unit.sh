@@ -41,6 +41,7 @@ CASES=(
 	"ring:fill_no_linear - a frame without linear data has no SGE for it"
 	"ring:fill_linearizes - a frame is made linear for a QP with a single SGE"
 	"ring:fill_gathers F60 a frame of too many fragments is copied into as few pieces as the QP accepts"
+	"ring:fill_head B23 a frame for the HCA to segment is mapped without its headers, which are counted for each segment"
 	"ring:fill_complete_wrap - a ring fills to the last slot and empties in parts, across the wrap"
 	"ring:copies_apart - copies of frames in flight do not overlap"
 	"ring:complete_outside - a completion of a send that is not in flight is ignored"
