@@ -81,33 +81,6 @@ static struct ipoib_sm_addr *ipoib_sa_agent_sm(struct ipoib_agent *agent)
 	return sm;
 }
 
-static int ipoib_sa_errno(u16 status)
-{
-	/* IBTA table 187: status of the class SubnAdm, in the upper octet */
-	static const int class_errno[] = {
-		[1] = -ENOBUFS,		/* no resources */
-		[2] = -EINVAL,		/* request invalid */
-		[3] = -ENOENT,		/* no records */
-		[4] = -E2BIG,		/* too many records */
-		[5] = -EADDRNOTAVAIL,	/* requester GID invalid */
-		[6] = -EBADMSG,		/* insufficient components */
-		[7] = -EACCES,		/* denied */
-	};
-	unsigned int class = status >> 8;
-
-	if (!status)
-		return 0;
-	if (status & IB_MGMT_MAD_STATUS_BUSY)
-		return -EBUSY;
-	/* Without an SA the kernel of its node answers. */
-	switch (status & IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE) {
-	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD:
-	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB:
-		return -EOPNOTSUPP;
-	}
-	return class && class < ARRAY_SIZE(class_errno) ? class_errno[class] : -EPROTO;
-}
-
 /* Free a request with its MAD, and drop its reference to the address. */
 static void ipoib_sa_request_free(struct ipoib_request *request)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Records of multicast groups on the wire and as struct ib_sa_mcmember_rec, and notices */
+/*
+ * Records of multicast groups on the wire and as struct ib_sa_mcmember_rec, notices, and the status
+ * of answers
+ */
 #include <linux/string.h>
 
 #include "sa/sa.h"
@@ -66,4 +69,37 @@ bool ipoib_sa_notice_is_sound(const struct ipoib_notice *notice)
 	       (type & IPOIB_NOTICE_PRODUCER) == IPOIB_PRODUCER_MANAGER &&
 	       (trap == IPOIB_TRAP_MGID_NEW || trap == IPOIB_TRAP_MGID_GONE) &&
 	       notice->gid[0] == 0xff;
+}
+
+/**
+ * ipoib_sa_errno - convert the status of an answer of the SA
+ * @status: of the MAD, host byte order
+ *
+ * Return: 0 or a negative error
+ */
+int ipoib_sa_errno(u16 status)
+{
+	/* IBTA table 187: status of the class SubnAdm, in the upper octet */
+	static const int class_errno[] = {
+		[1] = -ENOBUFS,		/* no resources */
+		[2] = -EINVAL,		/* request invalid */
+		[3] = -ENOENT,		/* no records */
+		[4] = -E2BIG,		/* too many records */
+		[5] = -EADDRNOTAVAIL,	/* requester GID invalid */
+		[6] = -EBADMSG,		/* insufficient components */
+		[7] = -EACCES,		/* denied */
+	};
+	unsigned int class = status >> 8;
+
+	if (!status)
+		return 0;
+	if (status & IB_MGMT_MAD_STATUS_BUSY)
+		return -EBUSY;
+	/* Without an SA the kernel of its node answers. */
+	switch (status & IB_MGMT_MAD_STATUS_INVALID_ATTRIB_VALUE) {
+	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD:
+	case IB_MGMT_MAD_STATUS_UNSUPPORTED_METHOD_ATTRIB:
+		return -EOPNOTSUPP;
+	}
+	return class && class < ARRAY_SIZE(class_errno) ? class_errno[class] : -EPROTO;
 }

@@ -197,5 +197,6 @@ void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_m
 void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_member_record *wire);
 unsigned int ipoib_sa_record_mgids(u8 *data, size_t len, size_t step);
 bool ipoib_sa_notice_is_sound(const struct ipoib_notice *notice);
+int ipoib_sa_errno(u16 status);
 
 #endif /* IPOIB_SA_H */

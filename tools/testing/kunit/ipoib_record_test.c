@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of sa/record.c: MCMemberRecord and Notice on the wire, IBTA 15.2.5.17
- * and 13.4.8.2.
+ * and 13.4.8.2, and status of answers.
  *
  * Expected values are written octet by octet, independent of the functions under
  * test.
@@ -148,6 +148,35 @@ static void notice_unsound(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sound_with(16, 0xfe));	/* a port as a group */
 }
 
+/* IBTA 13.4.7 and table 187; undefined codes are errors, too. */
+static void status(struct kunit *test)
+{
+	static const struct {
+		u16 status;
+		int err;
+	} answers[] = {
+		{ 0x0000, 0 },
+		{ 0x0001, -EBUSY },
+		{ 0x0004, -EPROTO },		/* version of the class */
+		{ 0x0008, -EOPNOTSUPP },
+		{ 0x000c, -EOPNOTSUPP },
+		{ 0x001c, -EPROTO },		/* value of a field */
+		{ 0x0100, -ENOBUFS },
+		{ 0x0200, -EINVAL },
+		{ 0x0300, -ENOENT },
+		{ 0x0400, -E2BIG },
+		{ 0x0500, -EADDRNOTAVAIL },
+		{ 0x0600, -EBADMSG },
+		{ 0x0700, -EACCES },
+		{ 0x0800, -EPROTO },
+		{ 0xff00, -EPROTO },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(answers); i++)
+		KUNIT_EXPECT_EQ(test, ipoib_sa_errno(answers[i].status), answers[i].err);
+}
+
 static struct kunit_case ipoib_record_cases[] = {
 	KUNIT_CASE(pack),
 	KUNIT_CASE(pack_range),
@@ -155,6 +184,7 @@ static struct kunit_case ipoib_record_cases[] = {
 	KUNIT_CASE(mgids),
 	KUNIT_CASE(notice_sound),
 	KUNIT_CASE(notice_unsound),
+	KUNIT_CASE(status),
 	{}
 };
 

@@ -53,6 +53,7 @@ CASES=(
 	"record:mgids U57 a table of records is read to its end and not beyond"
 	"record:notice_sound U52 reports of ports and groups are recognised"
 	"record:notice_unsound U52 malformed reports are refused"
+	"record:status U58 each status of an answer of the SA is an error with its meaning, and undefined status is an error"
 	"wc:wc_mlx4_ib - completions of mlx4 for datagrams on InfiniBand are read right"
 	"wc:wc_mlx4_roce_untagged F6 mlx4 reports VLAN 0xffff for an untagged frame on Ethernet: it has no VLAN"
 	"wc:wc_mlx4_roce_tagged F6 mlx4 reports the VLAN of a tagged frame on Ethernet"
