@@ -445,7 +445,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		ipoib_cm_rx_refill(conn->rxq, bufs);
 	spin_unlock(&cm->rx->lock);
 	/* The last receive may have come back. */
-	if (conn->bufs && ipoib_conn_is_closing(conn) && ipoib_cm_rx_done(conn))
+	if (conn->bufs && ipoib_cm_rx_done(conn))
 		ipoib_conn_kick(conn);
 }
 
