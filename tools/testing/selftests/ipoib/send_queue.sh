@@ -26,6 +26,7 @@ CASES=(
 	"down B37 An interface with a stalled queue goes down and comes up"
 	"handles U13 An address handle stays until its sends have left"
 	"removed B37 An HCA with a stalled queue is removed, and another HCA is added"
+	"interrupts - Few of many short datagrams are reported as sent by an interrupt"
 	"queue_timeout B37 A queue stalled for long is logged, and restarted"
 )
 
@@ -205,6 +206,24 @@ removed()
 	check_eq "DMA faults" "$(hca_count 2 dma_faults)" 0
 }
 
+# short_sends COUNT: node 2 sends so many datagrams that are copied, one in 2 ms
+short_sends()
+{
+	udp_to 2 "$(ip4 3)" 9 "$1" 2000
+}
+
+# The byte queue limit, which has a send reported when it is reached, adapts to the first ones.
+interrupts()
+{
+	local before
+
+	check "ping" wait_ping 2 3
+	short_sends 100
+	before=$(hca_count 2 interrupts)
+	short_sends 200
+	check_num "interrupts" $(($(hca_count 2 interrupts) - before)) -lt 100
+}
+
 said_to()
 {
 	klog | grep -q "transmit timeout"
@@ -226,15 +245,20 @@ timeout_end()
 	wait_carrier 2
 }
 
+# A restart begins with a move of the QP to IB_QPS_ERR, which is refused once.
 queue_timeout()
 {
 	klog_mark timeout
 	timeout_begin stalls0
 	check "carrier" slowwait 20 has_carrier 2 stalls0
 	check "ping" slowwait 10 in_node 2 ping -c 1 -W 1 "$(ip4 3)" > /dev/null
+	knob_set 2 modify_states 64
+	knob_set 2 fail_modify 1
 	knob_set 2 hold_cq 1
 	flood stalls0
 	check "message" slowwait 40 said_to
+	check "restarted" busywait 5000 knob_is 2 fail_modify 0
+	knob_set 2 modify_states 0
 	background_stop
 	knob_set 2 hold_cq 0
 	check "ping" slowwait 20 in_node 2 ping -c 1 -W 1 "$(ip4 3)" > /dev/null
