@@ -572,6 +572,11 @@ fails_again()
 	[ "$(peer_failures 1 2)" -ge 4 ] && peer_state_is 1 2 refused
 }
 
+failures_are()
+{
+	[ "$(peer_failures 1 2)" -eq "$1" ]
+}
+
 requested_by_peer()
 {
 	conns 1 2 | grep -q "established .* passive"
@@ -601,6 +606,7 @@ distrusted()
 	node_ip 2 neigh del "$(ip4 1)" dev ib0
 	check "back again" slowwait 20 on_connection
 	check "one connection" slowwait 15 settled
+	check "earlier failures do not count" busywait 5000 failures_are 0
 }
 
 # The GID of an HCA that is gone is not known any more, so its connection is told by its QP.
