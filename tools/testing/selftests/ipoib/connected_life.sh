@@ -13,12 +13,15 @@
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
 
 CASES=(
 	"ifdown C19 down closes the connection with a DREQ, up makes it anew"
 	"withdrawn C19 down before the answer withdraws the request at once, and its peer has no connection"
 	"idle C20 an unused connection closes"
 	"neighbour C20 an unused connection closes with its neighbour, a connection in use stays"
+	"confirmed C4,C35 a connection of a peer whose path was unknown carries packets once the path is known, and no other is requested"
 	"short C19,C33 one short frame in eight completes, and a connection with uncompleted last frames is neither stuck nor slow to close"
 	"short_refused C19 a connection whose QP refuses sends when stopped closes at once"
 	"returned C35,F4 a closed connection returns its place in the port's quota"
@@ -29,6 +32,7 @@ CASES=(
 	"smaller C25,C26,C27,C28 a peer with a smaller Receive MTU announces it, and gets no longer packets"
 	"smaller_grants C27,C28 a node with a smaller Receive MTU announces it in its REP"
 	"no_srq C13 connections work on an HCA without shared receive queues"
+	"short_srq C13,C26 connections have own receives on an HCA whose shared receive queues take a single page"
 	"silent F61 a connection with its own receives closes if its QP fails without an event"
 )
 
@@ -124,6 +128,39 @@ neighbour()
 	check_eq "counted" "$(cm_stat 1 cm_reaped)" $((before + 1))
 	check "its peer is forgotten" slowwait 20 forgotten 1 2
 	check "and comes back" connect 1 2
+}
+
+# requested_of NODE PEER: there is a connection that the peer has requested
+requested_of()
+{
+	conns "$1" "$2" | grep -q 'established .* passive both'
+}
+
+# A datagram that is received has no answer, so node 1 asks for no path before it sends one.
+confirmed()
+{
+	local before
+
+	check "no connection" in_mode connected rc 1 2
+	check "down" node_ip 1 link set ib0 down
+	check "up" node_ip 1 link set ib0 up
+	check "carrier" wait_carrier 1
+	check "neighbour" permanent 1 2
+	check "neighbour" permanent 2 1
+	udp_listen 1 "$(ip4 1)" 9 1 20000
+	check "node 2 sends" in_node 2 udp_group send ib0 "$(ip4 1)" 9 100 1
+	wait "$LISTENER" || fail "node 1 receives nothing"
+	check "its connection" busywait 5000 requested_of 1 2
+	check "no path" has_no_path 1 2
+	check "not in use" peer_state_is 1 2 idle
+	before=$(cm_stat 1 cm_requests)
+	check "node 1 sends" in_node 1 udp_group send ib0 "$(ip4 2)" 9 100 1
+	check "in use" busywait 5000 peer_state_is 1 2 up
+	check "that connection" requested_of 1 2
+	check_eq "requests of node 1" "$(cm_stat 1 cm_requests)" "$before"
+	node_ip 1 neigh del "$(ip4 2)" dev ib0
+	node_ip 2 neigh del "$(ip4 1)" dev ib0
+	check "connection" connect 1 2
 }
 
 # uncompleted COUNT: sends of node 1 to node 2 that have not completed
@@ -346,6 +383,18 @@ no_srq()
 	check "ping back" ping_lossless 2 "$(ip6 1)" 20 -s 60000
 	tcp_stream 1 2 ip4
 	check_eq "connections" "$(conn_count 1 2)" 1
+	replug 2 32
+	check "connection" connect 1 2
+}
+
+# A message of 4 KB would be the longest by a shared receive queue.
+short_srq()
+{
+	replug 2 1
+	check "connection" connect 1 2
+	check_num "receives" "$(receives 2)" -eq 16
+	check "node 1 knows" grep -q 'mtu=65520' <<< "$(conns 1 2)"
+	check "ping" ping_lossless 1 "$(ip4 2)" 20 -s 60000
 	replug 2 32
 	check "connection" connect 1 2
 }
