@@ -36,7 +36,7 @@ CASES=(
 	"spread - receives of two peers complete on two CQs, each with its own handler"
 	"full C11,C16,C35 a request beyond the limit is refused with \"no resources\" and private data"
 	"full_ud C11,C30,C35 a refused peer is served over UD, both ways, without loss"
-	"full_own C11,C35 a node at the limit requests no connections"
+	"full_own C11,C34,C35 a node at the limit requests no connections, and packets too long for UD are answered at once"
 	"room C13,C20 a node at the limit refuses requests until unused connections close"
 	"room_real C20,C35 a refused peer gets a connection when unused connections have closed"
 	"many C13,C35 five hundred idle peers have connections"
@@ -207,8 +207,14 @@ full_ud()
 	check_eq "connections of node 1" "$(conn_count 1)" 0
 }
 
+# The first packet after the pause, which is half a second, is one that UD does not take.
 full_own()
 {
+	check "none closes" slowwait 20 is_single
+	node_ip 2 route flush cache
+	nap 1
+	check "what UD takes" grep -qi 'mtu *[=:] *2044' \
+		<(in_node 2 ping -n -c 1 -W 1 -M 'do' -s 4000 "$(ip4 1)" 2>&1)
 	check_eq "connections of node 2 to node 1" "$(conns 2 1)" ""
 	check_eq "all connections of node 2" "$(total)" 1
 	check_eq "failures of node 1" "$(peer_failures 2 1)" 0
