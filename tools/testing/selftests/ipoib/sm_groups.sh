@@ -49,6 +49,7 @@ CASES=(
 	"silent_tries U20 queries to a silent SA are repeated, one after the other"
 	"silent_sa U20,U58 a silent SA gets few queries at a time, and the number of waiting frames is bounded"
 	"well_known A6,A26 a group made by the administrator stays without listeners, and its sender stays a member"
+	"too_fast U20,U58 a join that the SA refuses for another reason than the values of the link is logged, and repeated once at once, then with pauses"
 	"scope_given:5 U15,U8 a broadcast group of a given scope 5 is joined"
 	"scope_given:e U15,U8 a broadcast group of a given scope 14 is joined"
 )
@@ -719,6 +720,37 @@ well_known()
 	check "reported, and read" busywait 5000 xstat_is 2 mcast_record_reads -gt "$reads"
 	check "still a sender" stays 1000 mcg_is 2 "$mgid" join_state 4
 	monitors_stop
+}
+
+# set_of MGID: TIDs of the joins of node 3
+set_of()
+{
+	frames -f mad.tid mad.class=03 mad.method=02 mad.attr=0038 "mc.mgid=$1" "slid=$(lid_hex 3)" |
+		sort -u
+}
+
+# A rate of 120 Gb/s, which the broadcast group does not have
+too_fast()
+{
+	local mgid
+
+	mgid=$(mgid4 239.57.0.1)
+	LAX=
+	partitions "Default=0x7fff, ipoib :" "mgid=ff12:401b::f39:1,mtu=4,rate=10" "ALL=full;"
+	opensm_kill
+	opensm_start
+	check "members" slowwait 15 members_known 1 2 3
+	klog_mark too_fast
+	capture_start too_fast
+	group_join 3 239.57.0.1
+	check "refused" slowwait 5 mcg_is 3 "$mgid" state backoff
+	capture_stop
+	check "a message" klog_has "failed for $(mgid_full "$mgid"),.*the SA refuses"
+	check_num "joins" "$(set_of "$mgid" | wc -l)" -ge 2
+	check_num "joins" "$(set_of "$mgid" | wc -l)" -le $((4 + 4 * SLOW))
+	check "no member" sa_is_no_member 3 "$mgid"
+	group_leave
+	partitions "Default=0x7fff, ipoib : ALL=full;"
 }
 
 # driver_again SCOPE: with a partition whose group has that
