@@ -107,6 +107,8 @@ tshark_reads()
 		"65535 $(lladdr_qpn 2) $(group_field qkey)"
 	check_eq "broadcast of node 1" "$(tshark_sent 1 "$BROADCAST_MGID")" \
 		"65535 ffffff $(group_field qkey)"
+	check "hop limit of broadcasts" frames_all hop "$(group_field HopLimit)" \
+		"dgid=$BROADCAST_MGID" dport=9
 }
 
 small_mtu()

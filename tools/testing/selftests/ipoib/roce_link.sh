@@ -93,6 +93,7 @@ made()
 	check "shows the port" grep -q ' one@roc1: ' <<< "$(ip -o link show dev one)"
 	check_eq "link" "$(< /sys/class/net/one/iflink)" "$(< /sys/class/net/roc1/ifindex)"
 	check "details" grep -q 'ipoib pkey *0xffff mode *datagram' <<< "$(ip -d link show dev one)"
+	check_eq "MTU before it is up" "$(< /sys/class/net/one/mtu)" 2044
 	check "up" ip link set one up
 	check "carrier" slowwait 10 grep -q 1 /sys/class/net/one/carrier
 	check_eq "MTU" "$(< /sys/class/net/one/mtu)" 2044
