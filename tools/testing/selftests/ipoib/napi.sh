@@ -265,6 +265,20 @@ limit_octets()
 	in_node 1 test ! -e "/sys/class/net/ib0/$file" || check "limit" set_file "$file" "$1"
 }
 
+# by_queues NAME: sum of that counter of ethtool -S of all send queues
+by_queues()
+{
+	in_node 1 ethtool -S ib0 | awk -v name="$1" '
+		$1 ~ "^tx[0-9]+_" name ":$" { sum += $2 }
+		END { print sum + 0 }'
+}
+
+# of_interface NAME: that counter of ethtool -S
+of_interface()
+{
+	in_node 1 ethtool -S ib0 | sed -n "s/^ *$1: //p"
+}
+
 statistics_stop()
 {
 	local before
@@ -286,6 +300,8 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
 	check "woken" slowwait 10 wakes_as_often
 	limit_octets 0
 	check "ping" wait_ping 1 2
+	check_eq "stops by queue" "$(by_queues stopped)" "$(of_interface tx_queue_stopped)"
+	check_eq "wake-ups by queue" "$(by_queues woken)" "$(of_interface tx_queue_woken)"
 }
 
 # napi_threads: those of interfaces named ib0

@@ -24,7 +24,7 @@ OCTETS=2000000
 RAW_PORT=7100
 
 CASES=(
-	"offered B23 TSO with checksums is offered for IPv4 and IPv6 on an HCA without TSO"
+	"offered B23 TSO with checksums is offered for IPv4 and IPv6 on an HCA without TSO, for packets of at most 33 segments"
 	"same:ipv4:full B23 A large IPv4 packet of 20 segments equals the kernel's segmentation"
 	"same:ipv4:odd B23 A large IPv4 packet with segments of odd length equals the kernel's segmentation"
 	"same:ipv4:options B23 A large IPv4 packet with IP and TCP options, and a last segment of 1 octet, equals the kernel's segmentation"
@@ -78,6 +78,9 @@ offered()
 	check "TSO6" feature_is tx-tcp6-segmentation on
 	check "checksums" feature_is tx-checksum-ip-generic on
 	check "UDP" feature_is tx-udp-segmentation on
+	# a quarter of the ring and one, see many
+	check_eq "segments of a packet" "$(node_ip 2 -d -o link show dev ib0 |
+		sed -n 's/.* tso_max_segs \([0-9]*\) .*/\1/p')" 33
 }
 
 # taps PORT: lengths of what node 2 sends from or to it, as the driver gets it, into $TAPS
