@@ -73,6 +73,7 @@ CASES=(
 	"service_ids C21 a peer that knows no service ID gets requests for the RFC's and for Linux' in turn"
 	"wrong_reply C15,C35 a REP with another QPN than the request's is refused"
 	"reply_reserved F22,C29 a REP with other bits in the reserved octet is accepted"
+	"own_replaces C14 an own connection replaces a one-way connection of the peer, which closes when unused"
 	"patience C35 an MRA for hours extends the wait by seconds"
 	"late_ready C12 a request whose peer repeats a lost RTU after 8.6 s is granted for one direction as long, if data comes"
 	"longest_times C35 a request with the longest times and without an RTU holds no object for long"
@@ -1069,6 +1070,25 @@ reply_reserved()
 	"$LIB_DIR/cm_forge.py" dreq comm=77 "remote=$(requests 424545 cm.comm | tail -n 1)" \
 		"qpn=$(requests 424545 cm.qpn | tail -n 1)" | to_qp1
 	check "ended" busywait 5000 conns_of_are 424545 ""
+	asked_nothing_more
+}
+
+# The peer has a QPN that node 3's HCA has not. Its first connection is one-way, as its RTU has no
+# private data, so node 2 asks for one to send on.
+own_replaces()
+{
+	FORGER=3
+	peer_connects own_replaces 424646 ""
+	FORGER=1
+	check "the first" busywait 3000 conns_of_are 424646 "established passive one"
+	capture_stop
+	ask_nobody 424646 rep qpn=4246 private=0042464600010000
+	check "both" busywait 5000 conns_of_are 424646 \
+		$'established passive one\nestablished active both'
+	check "the first ends" slowwait 15 conns_of_are 424646 "established active both"
+	"$LIB_DIR/cm_forge.py" dreq comm=77 "remote=$(requests 424646 cm.comm | tail -n 1)" \
+		"qpn=$(requests 424646 cm.qpn | tail -n 1)" | to_qp1
+	check "ended" busywait 5000 conns_of_are 424646 ""
 	asked_nothing_more
 }
 

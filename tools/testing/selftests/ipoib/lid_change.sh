@@ -16,11 +16,14 @@
 . "$LIB_DIR/lib_mcast.sh"
 
 LMC=0
+# An IPv4 packet of a protocol for experiments to an address that nobody has
+NO_ANSWER=450000140000000001fd00000a0900020a094d4d
 
 CASES=(
 	"unnoticed F9,B29,B35 a neighbour's new LID without a report is learned when the stack finds the neighbour unreachable"
 	"subscribed_again U52 a port with a new LID, without any other event, subscribes to reports again"
 	"record F8,F39,B29,B35 connections use the new path record after all LIDs have changed"
+	"record_silent F8,B35 a connection is requested by the old path record if the SA does not answer"
 	"lmc F4,B29 connections count for their ports after the ports got more LIDs, the first as before"
 )
 
@@ -114,6 +117,33 @@ record()
 		"$(cm_messages "$CM_REQ" "$(from 1)" -f cm.dlid | sort -u)" "$(lid_hex 2)"
 	check_eq "local LIDs in requests of node 2" \
 		"$(cm_messages "$CM_REQ" "$(from 2)" -f cm.slid | sort -u | grep -v "$(lid_hex 2)")" ""
+}
+
+# reregister NODE: as a new SM demands it, so its path records are stale. From node 3
+reregister()
+{
+	port_info_set 3 "$1" 51 92
+}
+
+# A single datagram, so a single connection is requested: the wait for the record ends a second
+# after it.
+record_silent()
+{
+	check "neighbour" permanent 1 2
+	check "neighbour" permanent 2 1
+	check "ping" ping_once 2 "$(ip4 1)"
+	kill -STOP "${OPENSM_PID[1]}"
+	check "stale" reregister 2
+	for _ in 1 2 3; do
+		check "no connection" in_mode connected rc 1 2
+		check "send" in_node 2 raw_frame send ib0 "$(lladdr 1)" 0x800 "$NO_ANSWER"
+		check "connection" within 4000 conn_count_is 2 1 1
+	done
+	kill -CONT "${OPENSM_PID[1]}"
+	check "carrier" wait_carrier 2
+	node_ip 1 neigh del "$(ip4 2)" dev ib0
+	node_ip 2 neigh del "$(ip4 1)" dev ib0
+	check "ping" wait_ping 1 2
 }
 
 # leads_to LID: a connection of node 1 to node 2, one that is not $OLD
