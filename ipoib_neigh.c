@@ -402,7 +402,7 @@ static void ipoib_neigh_mark_stale(struct ipoib_neigh *neigh)
 	neigh->failures = 0;
 }
 
-/* Mark all path records stale. Context: process. */
+/* Mark all path records stale. Context: event of the HCA, process under RCU; does not sleep. */
 void ipoib_neigh_all_stale(struct ipoib_dev *priv)
 {
 	struct ipoib_neigh *neigh;

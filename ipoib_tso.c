@@ -36,6 +36,7 @@ struct ipoib_tso {
  * @max_segs segments. Payload must not change between the sum and the DMA (sendfile(),
  * MSG_ZEROCOPY). Between the first and the last piece of a segment there are whole fragments: it
  * has SGEs enough if it covers fewer than @max_sge - 2 of them.
+ * Context: ndo_features_check(), without the transmit lock.
  */
 bool ipoib_tso_takes(const struct ipoib_ring *ring, const struct sk_buff *skb,
 		     unsigned int max_segs)
@@ -171,8 +172,9 @@ static int ipoib_tso_segment(struct ipoib_tso *tso, struct ipoib_ring *ring,
  * still owns it, and the head has not moved.
  *
  * Context: transmit lock of the queue held
- * Return: 0; -EINVAL if ipoib_tso_takes() would not accept the frame, -EIO if it could not be
- * mapped, -E2BIG if a segment has more pieces than the QP takes
+ * Return: 0; -EINVAL without payload or CHECKSUM_PARTIAL, or with headers too long or not in the
+ * linear part, -EIO if the frame could not be mapped, -E2BIG if a segment has more pieces than the
+ * QP takes
  */
 int ipoib_tso_fill(struct ipoib_ring *ring, struct sk_buff *skb,
 		   struct ib_ud_wr *wr, unsigned int n)

@@ -180,10 +180,10 @@ static void ipoib_ud_qp_event(struct ib_event *event, void *ctx)
 }
 
 /*
- * Flags to request of those that the HCA supports. mlx5 computes checksums only for QPs with
- * IB_QP_CREATE_IPOIB_UD_LSO. hfi1 finds the QP of its net device by the number that
- * IB_QP_CREATE_NETDEV_USE gives it. Offloads of IPoIB are for InfiniBand: on RoCE the packet lies
- * behind headers that HCAs do not parse.
+ * Flags to request for the first QP, of the flags that the HCA supports; further QPs get its flags.
+ * mlx5 computes checksums only for QPs with IB_QP_CREATE_IPOIB_UD_LSO. hfi1 finds the QP of its net
+ * device by the number that IB_QP_CREATE_NETDEV_USE gives it. Offloads of IPoIB are for InfiniBand:
+ * on RoCE the packet lies behind headers that HCAs do not parse.
  */
 static u32 ipoib_ud_qp_flags(const struct ipoib_dev *priv)
 {
@@ -310,7 +310,11 @@ static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
 	memset(txq, 0, sizeof(*txq));
 }
 
-/* Create a queue without its QP. */
+/*
+ * Create a queue without its QP. After a failure the caller frees its parts with
+ * ipoib_ud_txq_exit().
+ * Context: RTNL held; may sleep.
+ */
 static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 {
 	struct ib_cq_init_attr attr = {
@@ -360,6 +364,7 @@ static unsigned int ipoib_ud_max_segs(unsigned int sends)
 	return min_t(unsigned int, sends / 4 + 1, IPOIB_TX_BATCH);
 }
 
+/* Allocate the array of all possible queues; ipoib_ud_queues_exit() frees it. RTNL held. */
 static int ipoib_ud_txqs_alloc(struct ipoib_dev *priv)
 {
 	unsigned int n = ipoib_ud_max_txqs(priv), i;
@@ -442,7 +447,8 @@ static bool ipoib_ud_needs_qp(const struct ipoib_dev *priv)
 /*
  * Create QP, CQs and rings. The QP lives as long as the interface, and so does the QPN in the
  * link-layer address (U46), also if it is the QPN of the HCA's net device.
- * Context: may sleep. Return: 0, or a negative error with nothing allocated.
+ * Context: RTNL held, before the registration; may sleep.
+ * Return: 0, or a negative error with nothing allocated.
  */
 int ipoib_ud_init(struct ipoib_dev *priv)
 {

@@ -50,7 +50,8 @@ int ipoib_vf_set_guid(struct net_device *dev, int vf, u64 guid, int type)
 
 /*
  * ndo_get_vf_config(), for a @vf less than dev_num_vf().
- * Context: of rtnetlink. Return: 0, or a negative error of the HCA: the function is not shown.
+ * Context: RTNL held; may sleep.
+ * Return: 0, or a negative error of the HCA: the function is not shown.
  */
 int ipoib_vf_get_config(struct net_device *dev, int vf, struct ifla_vf_info *info)
 {
@@ -65,7 +66,7 @@ int ipoib_vf_get_config(struct net_device *dev, int vf, struct ifla_vf_info *inf
 
 /*
  * ndo_get_vf_stats(), for a @vf less than dev_num_vf().
- * Context: of rtnetlink. Return: 0, or a negative error of the HCA: all are shown as 0.
+ * Context: RTNL held; may sleep. Return: 0, or a negative error of the HCA: all are shown as 0.
  */
 int ipoib_vf_get_stats(struct net_device *dev, int vf, struct ifla_vf_stats *stats)
 {
@@ -76,7 +77,7 @@ int ipoib_vf_get_stats(struct net_device *dev, int vf, struct ifla_vf_stats *sta
 
 /*
  * ndo_get_vf_guid(), for a @vf less than dev_num_vf().
- * Context: of rtnetlink. Return: 0, or a negative error of the HCA: none is shown.
+ * Context: RTNL held; may sleep. Return: 0, or a negative error of the HCA: none is shown.
  */
 int ipoib_vf_get_guid(struct net_device *dev, int vf, struct ifla_vf_guid *node_guid,
 		      struct ifla_vf_guid *port_guid)

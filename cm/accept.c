@@ -307,7 +307,8 @@ unlisten:
 }
 
 /*
- * Destroy the listeners. Waits for their callbacks, some milliseconds.
+ * Destroy the listeners, which exist while the interface is up, in either mode. Waits for their
+ * callbacks, some milliseconds.
  * Context: RTNL held; may sleep.
  */
 void ipoib_cm_unlisten(struct ipoib_cm *cm)

@@ -382,7 +382,7 @@ static void ipoib_mcast_step_joining(struct ipoib_mcast *mcast, u8 want, u8 even
 		ipoib_mcast_member_set_joined(mcast);
 }
 
-/* The record shows the reason of a refusal. */
+/* The answer has come: the record shows the reason of a refusal. */
 static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 events)
 {
 	enum ipoib_check reason = IPOIB_CHECK_REFUSED;
@@ -464,7 +464,10 @@ static void ipoib_mcast_step_waiting(struct ipoib_mcast *mcast, u8 want, u8 even
 		ipoib_mcast_begin(mcast, IPOIB_MCAST_JOINING, want);
 }
 
-/* Step of a group with users, by state; in a state with a request once there is an answer */
+/*
+ * Step of a group with users, by state; in a state with a request once there is an answer.
+ * Context: work of the group, without mcast.lock; may sleep.
+ */
 static void (* const ipoib_mcast_steps[IPOIB_NR_MCAST_STATES])(struct ipoib_mcast *mcast,
 							       u8 want, u8 events) = {
 	[IPOIB_MCAST_IDLE]	= ipoib_mcast_step_waiting,

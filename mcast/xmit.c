@@ -59,7 +59,10 @@ static bool ipoib_mcast_send_is_for_routers(const struct sk_buff *skb)
 /* Additional time before a group is looked up again that the SA would report */
 #define IPOIB_ABSENT_REPORTED	(30 * HZ)
 
-/* True for a group that was missing; joins it again when due, and does not wait. */
+/*
+ * True for a missing group in its pause. After the pause false, and its work joins it again.
+ * Context: mcast.lock held.
+ */
 static bool ipoib_mcast_send_is_absent(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;

@@ -136,6 +136,10 @@ static void ipoib_sa_query_groups_answer(void *owner, int status, const struct i
 	ipoib_dev_put_query(owner);
 }
 
+/*
+ * Request records of groups. The answer gives up the reference to the interface.
+ * Context: process, may sleep. Return: as ipoib_sa_query_group().
+ */
 static int ipoib_sa_query_ask(struct ipoib_dev *priv, u8 method,
 			      const struct ib_sa_mcmember_rec *rec, ib_sa_comp_mask mask)
 {
