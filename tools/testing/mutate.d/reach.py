@@ -39,6 +39,20 @@ def digest(file):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
+def unchanged(diff, last):
+    """{line: line before}, up to the last line of a file, of lines that a diff without context
+    leaves as they were"""
+    hunks = re.findall(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", diff, re.M)
+    found, line, shift = {}, 1, 0
+    for old, removed, new, added in hunks + [("", "", str(last + 1), "0")]:
+        removed, added = int(removed or 1), int(added or 1)
+        # A hunk that only removes has the line before it.
+        begin = int(new) + (added == 0 and old != "")
+        found.update({number: number - shift for number in range(line, begin)})
+        line, shift = begin + added, shift + added - removed
+    return found
+
+
 class Map:
     """What is in the file"""
 
@@ -47,6 +61,7 @@ class Map:
         self.commit, self.tests = content["commit"], content["tests"]
         self.files = content["files"]
         self.fresh = {file: of["sha"] == digest(file) for file, of in self.files.items()}
+        self.moved = {}
 
     @classmethod
     def load(cls):
@@ -58,6 +73,17 @@ class Map:
         """{line: (function, tests)}"""
         of = self.files.get(file, {"lines": {}})
         return {int(line): tuple(words) for line, words in of["lines"].items()}
+
+    def before(self, file, line):
+        """The line of the map for a line of the file; 0 if it has changed since, or if git does not
+        have the commit of the map"""
+        if self.fresh.get(file):
+            return line
+        if file not in self.moved:
+            diff = git("diff", "-U0", "--no-color", "--no-ext-diff", self.commit, "--", file)
+            last = len((REPO / file).read_text().splitlines())
+            self.moved[file] = unchanged(diff, last) if diff else {}
+        return self.moved[file].get(line, 0)
 
     def seconds(self, test):
         """How long a test takes, or None"""
@@ -85,14 +111,15 @@ class Map:
                 macro = re.match(r"#\s*define\s+(\w+)", line)
                 if macro and macro[1] != name and depth:
                     found |= self.of_uses(macro[1], depth - 1)
-                elif line[:1] in " \t" and self.fresh.get(file):
+                elif line[:1] in " \t" and self.before(file, number):
+                    number = self.before(file, number)
                     found |= self.at(file, number, number) or set()
         return found
 
     def of_fault(self, fault):
         """Tests that reach a fault; None if that is not known. Sets, the first of which are to
         be preferred: those that reach a block that begins in the statement, and those that reach
-        the block before, in which the statement may begin. If the file has changed since, those
+        the block before, in which the statement may begin. If these lines have changed since, those
         that reach the function. What has no blocks of its own counts by its uses, or else by
         its file."""
         file, function = fault["file"], fault["function"]
@@ -103,7 +130,8 @@ class Map:
             found = self.of_uses(function)
             if found or not lines:
                 return [found] if found else None
-        if own and self.fresh[file] and first:
+        first, last = self.before(file, first), self.before(file, last)
+        if own and first and last:
             found = [self.at(file, first, last, function), self.at(file, first, first - 1, function)]
             if found != [None, None]:
                 return [found[0] or set(), (found[1] or set()) - (found[0] or set())]
