@@ -39,13 +39,13 @@
  *	neighbours, so ndo_stop() may wait for all of these.
  * &ipoib_cm.mutex
  *	SRQ, CQs and page pools, which the connections of an interface share. Taken by works of
- *	connected mode, by readers of debugfs, and under RTNL for interrupt moderation and at the
- *	end of the interface. RTNL is not taken under it.
+ *	connected mode, by readers of debugfs, and under RTNL for interrupt moderation, and at the
+ *	end of the interface, with or without RTNL. RTNL is not taken under it.
  * lock of the net_device (netdev_lock(), Linux 6.14 and later)
  *	Taken by the stack to enable or disable a NAPI instance. Some HCAs have the stack hold it
  *	around operations of the interface (netdev_lock_ops()). These operations do not take
  *	&ipoib_cm.mutex. ipoib_ctl.c takes the lock, under RTNL, to open and stop the net device of
- *	the HCA, and to change its MTU.
+ *	the HCA, and to change its MTU; ipoib_dev_set_mode() to update features.
  * addr_list_lock of the net_device
  *	Only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
@@ -137,7 +137,7 @@
  * &ipoib_agent.sm_work, &ipoib_agent.sub_work (system_unbound_wq): address of the SA, subscription
  *	to its reports.
  * work of &ipoib_moder.dim (system_wq): sets the moderation of a CQ. Cancelled before the
- *	destruction of the CQ, under RTNL or &ipoib_cm.mutex, neither of which it takes.
+ *	destruction of the CQ. RTNL or &ipoib_cm.mutex may be held then; it takes neither.
  * &ipoib_ctl.work (system_unbound_wq): all that needs RTNL. Stopped after the unregistration of the
  *	interface, without RTNL.
  * &ipoib_pmtu.work (system_unbound_wq): ICMP errors for packets that are too long; may be waited
@@ -168,7 +168,7 @@ enum {
 	IPOIB_CTL_LINK,		/* update carrier and MTU from the flags */
 	IPOIB_CTL_PORT,		/* read port state, P_Key and GID */
 	IPOIB_CTL_RESTART,	/* reset the QP; apply another scope */
-	IPOIB_CTL_RECOVER,	/* restart a send queue after a failed send */
+	IPOIB_CTL_RECOVER,	/* leave SQE, or reset the QPs, after a failure */
 	IPOIB_CTL_DELETE,	/* unregister the interface; set under RTNL */
 };
 

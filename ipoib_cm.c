@@ -196,6 +196,7 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 	err = ipoib_cm_listen(priv);
 	if (err) {
 		netdev_warn(priv->netdev, "cannot listen for connections: %d\n", err);
+		/* Each run of the control work tries again. */
 		ipoib_ctl_post(priv, IPOIB_CTL_LINK);
 	}
 }

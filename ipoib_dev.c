@@ -141,7 +141,9 @@ unsigned int ipoib_dev_mtu(const struct ipoib_dev *priv)
 /*
  * Adjust the MTU to mode and link. The requested MTU is kept, and applied as soon as mode and link
  * allow it.
- * Context: RTNL held. Return: 0, or the error of a notifier that refused.
+ * ipoib_change_mtu() overwrites &ipoib_dev.admin_mtu, so it is restored.
+ * Context: RTNL held, without the lock of the net_device.
+ * Return: 0, or the error of a notifier that refused.
  */
 int ipoib_dev_fit_mtu(struct ipoib_dev *priv)
 {

@@ -39,6 +39,7 @@ bool ipoib_enhanced = true;
 module_param(ipoib_enhanced, bool, 0644);
 MODULE_PARM_DESC(ipoib_enhanced, "Send by the net device of the HCA's own where there is one (1)");
 
+/* Called by register_netdevice(), RTNL held. Over verbs all objects exist by then. */
 static int ipoib_dev_ndo_init(struct net_device *dev)
 {
 	struct ipoib_dev *priv = ipoib_priv(dev);

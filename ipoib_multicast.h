@@ -109,7 +109,8 @@ enum ipoib_mcast_state {
  * @sample_at: jiffies of the next sample, of a group that is only sent to
  * @samples: samples with frames in a row. IPOIB_MCAST_SAMPLES of them make the group monitored: the
  *	port subscribes to reports of the SA. Under mcast.lock
- * @failures: failed joins and rechecks in a row; a missing group counts as failure
+ * @failures: failed joins and rechecks in a row; a missing group counts as failure. Like @retry_at
+ *	written by the work without a lock, and by events under mcast.lock
  * @reason: reason of the last failure, enum ipoib_check (mcast/mcast.h)
  * @logged: last reason in the log, which is not repeated
  * @held: JoinState held, or 0; work only, as all below
@@ -117,7 +118,8 @@ enum ipoib_mcast_state {
  * @member: handle of the membership held
  * @joining: handle of the join under way
  * @rec: record of the group, valid if @held
- * @fresh: last record read, under mcast.lock
+ * @fresh: last record read; written under mcast.lock before IPOIB_MCAST_EV_ANSWER, read by the work
+ *	after it
  * @attached: the QP is attached to the group
  * @inflight: counts a query in the limit
  * @rcu: frees it

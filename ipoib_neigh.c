@@ -140,7 +140,11 @@ bool ipoib_neigh_waits(struct ipoib_dev *priv, struct sk_buff_head *queue,
 
 /* ---- queries ---- */
 
-/* Queue the work in @delay jiffies at the latest, with a reference, which the work drops. */
+/*
+ * Queue the work in @delay jiffies at the latest, with a reference, which the work drops.
+ * Context: &ipoib_neighs.lock held, or callback of an inflight slot: a neighbour leaves the limit
+ * before the reference of the table is dropped.
+ */
 static void ipoib_neigh_post(struct ipoib_neigh *neigh, unsigned long delay)
 {
 	struct workqueue_struct *wq = neigh->priv->neigh.wq;

@@ -297,7 +297,10 @@ unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv)
 	return min_t(unsigned int, priv->netdev->num_tx_queues, IPOIB_TXQ_MAX);
 }
 
-/* Free a queue, also half of it. Its QP is in RESET, or holds no frames. */
+/*
+ * Free a queue, also half of it, after a failed creation or at the end of the interface.
+ * Context: QP destroyed or never created, handler disabled; RTNL may be held; may sleep.
+ */
 static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
 {
 	if (!txq->napi.dev)

@@ -7,8 +7,9 @@
  * than the MTU of the port, and a page goes up the stack as a fragment and returns by itself. A
  * short frame is copied, and both buffers are posted again.
  *
- * All functions run in the NAPI handler of the queue, or while it is disabled, except
- * ipoib_rx_police() and ipoib_rx_deliver(), which handlers of connections call, too.
+ * All functions run in the NAPI handler of the queue, or while it is disabled, except the event of
+ * the CQ (any context), and ipoib_rx_police(), ipoib_rx_deliver() and ipoib_pool_create(), which
+ * connected mode calls, too.
  */
 #include <linux/slab.h>
 
@@ -195,8 +196,10 @@ static void ipoib_rx_frame(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 }
 
 /*
+ * Handle a completion: its slot becomes free, its frame goes up the stack. Context: NAPI.
+ *
  * A failed receive puts a UD QP into the error state (IBTA 10.3.1), without an event on most HCAs.
- * Only then are receives flushed while NAPI runs.
+ * Only then are receives flushed while NAPI runs; ipoib_ud_rx_drain() takes the receives of a stop.
  */
 static void ipoib_rx_complete(struct ipoib_rxq *rxq, const struct ib_wc *wc,
 			      struct ipoib_rx_tally *tally)
@@ -235,7 +238,7 @@ static int ipoib_ud_rx_poll(struct napi_struct *napi, int budget)
 {
 	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
 	const struct ipoib_dev *priv = rxq->priv;
-	/* Read fields that other contexts change once a poll. */
+	/* LID and LMC may change during a poll; the rest changes while the handler is disabled. */
 	struct ipoib_rx_tally tally = {
 		.port = {
 			.roce = ipoib_has_roce(priv),
@@ -365,7 +368,7 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 
 /*
  * Undo ipoib_ud_rx_init(), also half of it, and free the queue.
- * Context: queue stopped; may sleep.
+ * Context: QP destroyed or never created, handler disabled; RTNL may be held; may sleep.
  */
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 {

@@ -211,6 +211,10 @@ static void ipoib_conn_drain(struct ipoib_conn *conn)
 	spin_unlock(&conn->tx_lock);
 }
 
+/*
+ * Handle a completion, which stands for all sends before it.
+ * Context: bottom halves off; handler of sends, or ipoib_cm_tx_flush() while that is disabled.
+ */
 static void ipoib_cm_tx_complete(const struct ib_wc *wc, int budget)
 {
 	struct ipoib_conn *conn = wc->qp->qp_context;

@@ -37,7 +37,11 @@ static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, i
 		    mcast->mgid.raw, err, ipoib_mcast_check_text(mcast));
 }
 
-/* A misfit, or an HCA without room, waits for an administrator: the slow back-off. */
+/*
+ * Count a failure, and set the time of the next request. A misfit, or an HCA without room, waits
+ * for an administrator: the slow back-off.
+ * Context: step of the group, without mcast.lock; an event may overwrite both values under it.
+ */
 static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 {
 	unsigned int failures = READ_ONCE(mcast->failures);
