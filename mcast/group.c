@@ -255,8 +255,14 @@ void ipoib_mcast_group_unlink(struct ipoib_mcast *mcast)
  */
 void ipoib_mcast_resync(struct ipoib_dev *priv)
 {
+	struct delayed_work *work = &priv->mcast.work;
+
+	/* Changes that keep coming must not put off a run that is due. */
+	if (delayed_work_pending(work) &&
+	    time_before_eq(READ_ONCE(work->timer.expires), jiffies + 1))
+		return;
 	if (test_bit(IPOIB_FLAG_UP, &priv->flags))
-		mod_delayed_work(priv->wq, &priv->mcast.work, 1);
+		mod_delayed_work(priv->wq, work, 1);
 }
 
 /* Queue the work of a group. mcast.lock or limit.lock held */

@@ -39,6 +39,7 @@ CASES=(
 	"leave:4 U56,A5,A24 the IPv4 group is deleted when the last member leaves"
 	"leave:6 U56,A5,A24 the IPv6 group is deleted when the last member leaves"
 	"rejoin U54,U56 twenty quick joins and leaves end in the last state"
+	"churn U54 a program that joins and leaves a group over and over delays no other join"
 	"down U56 down leaves all groups"
 	"up U54 up joins all groups anew"
 	"broadcast_only A20,U19,A28 IPv4 and broadcasts work with space for the broadcast group only"
@@ -233,6 +234,16 @@ rejoin()
 	check "member at last" slowwait 10 is_member 4 "$(mgid4 239.4.4.4)"
 	group_leave
 	check "gone" slowwait 10 no_member 4 "$(mgid4 239.4.4.4)"
+}
+
+churn()
+{
+	background 3 udp_group churn ib0 239.1.2.9
+	group_join 3 239.1.2.8
+	check "a member" slowwait 5 sa_is_full_member 3 "$(mgid4 239.1.2.8)"
+	group_leave
+	background_stop
+	check "the group is left" slowwait 5 group_gone "$(mgid4 239.1.2.9)"
 }
 
 down()

@@ -4,6 +4,8 @@
  *
  * usage: udp_group join IF GROUP...
  *            join each group on IF, print "ready", stay until killed
+ *        udp_group churn IF GROUP
+ *            join and leave GROUP on IF over and over, until killed
  *        udp_group recv IF ADDR PORT COUNT TIMEOUT_MS [gap]
  *            bind ADDR (joined on IF if it is multicast) and PORT, print "ready"
  *            and then the number of datagrams got; 0 if COUNT came, else 1. With
@@ -95,6 +97,19 @@ static __attribute__((noreturn)) void do_join(int n, char **argv, unsigned int i
 	puts("ready");
 	for (;;)
 		pause();
+}
+
+static __attribute__((noreturn)) void do_churn(const char *group, unsigned int ifindex)
+{
+	union addr a;
+	int fd;
+
+	parse(group, 0, ifindex, &a);
+	for (;;) {
+		fd = socket(a.sa.sa_family, SOCK_DGRAM, 0);
+		join(fd, &a, ifindex);
+		close(fd);
+	}
 }
 
 static long now_ms(void)
@@ -209,11 +224,13 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3 && ifindex && !strcmp(argv[1], "join"))
 		do_join(argc - 3, argv + 3, ifindex);
+	if (argc == 4 && ifindex && !strcmp(argv[1], "churn"))
+		do_churn(argv[3], ifindex);
 	if ((argc == 7 || (argc == 8 && !strcmp(argv[7], "gap"))) && ifindex &&
 	    !strcmp(argv[1], "recv"))
 		return do_recv(argv + 3, ifindex);
 	if (argc >= 7 && ifindex && !strcmp(argv[1], "send"))
 		return do_send(argc - 3, argv + 3, ifindex);
-	fputs("usage: udp_group join|recv|send IF ...\n", stderr);
+	fputs("usage: udp_group join|churn|recv|send IF ...\n", stderr);
 	return 2;
 }
