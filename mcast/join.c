@@ -37,9 +37,15 @@ static void ipoib_mcast_check_log(struct ipoib_mcast *mcast, const char *what, i
 		    mcast->mgid.raw, err, ipoib_mcast_check_text(mcast));
 }
 
+/* A misfit, or an HCA without room, waits for an administrator: the slow back-off. */
+static bool ipoib_mcast_check_is_slow(enum ipoib_check reason)
+{
+	return (reason >= IPOIB_CHECK_PKEY && reason <= IPOIB_CHECK_HOPS) ||
+	       reason == IPOIB_CHECK_LOCAL;
+}
+
 /*
- * Count a failure, and set the time of the next request. A misfit, or an HCA without room, waits
- * for an administrator: the slow back-off.
+ * Count a failure, and set the time of the next request.
  * Context: step of the group, without mcast.lock; an event may overwrite both values under it.
  */
 static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
@@ -47,8 +53,7 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 	unsigned int failures = READ_ONCE(mcast->failures);
 	unsigned long pause;
 
-	if ((mcast->reason >= IPOIB_CHECK_PKEY && mcast->reason <= IPOIB_CHECK_HOPS) ||
-	    mcast->reason == IPOIB_CHECK_LOCAL)
+	if (ipoib_mcast_check_is_slow(mcast->reason))
 		pause = ipoib_backoff_slow(failures);
 	else
 		pause = ipoib_backoff_fast(failures);
@@ -249,6 +254,9 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 	bool definitive = ipoib_mcast_check_is_definitive(reason);
 	struct ipoib_dev *priv = mcast->priv;
 
+	/* Seven failures of the fast back-off are a minute of the slow one. */
+	if (ipoib_mcast_check_is_slow(reason) && !ipoib_mcast_check_is_slow(mcast->reason))
+		WRITE_ONCE(mcast->failures, 0);
 	mcast->reason = reason;
 	ipoib_mcast_check_log(mcast, "join", err);
 	ipoib_mcast_check_retry_later(mcast);
@@ -403,8 +411,8 @@ static void ipoib_mcast_step_asking(struct ipoib_mcast *mcast, u8 want, u8 event
 	else if (!status)
 		reason = ipoib_mcast_check_group(mcast, &mcast->fresh) ?: reason;
 	/* A group that fits was created after the refusal. */
-	if (reason == IPOIB_CHECK_REFUSED && !status && !READ_ONCE(mcast->failures)) {
-		WRITE_ONCE(mcast->failures, 1);
+	if (reason == IPOIB_CHECK_REFUSED && !status && mcast->reason != IPOIB_CHECK_REFUSED) {
+		mcast->reason = IPOIB_CHECK_REFUSED;
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_JOINING);
 		return;
 	}
