@@ -6,7 +6,7 @@
  * all its paths. The SA of a large fabric drops requests beyond its capacity, and each node repeats
  * them a second later. So all interfaces of a port together have at most IPOIB_QUERIES_MAX
  * outstanding queries for paths and groups; others wait. The broadcast group, the list of all
- * groups and subscriptions to reports need no inflight slot.
+ * groups, subscriptions to reports, and leaves need no inflight slot.
  *
  * RoCE has no SA, but each path query is an entry of the host's neighbour table, which a flood of
  * invented addresses must not fill.

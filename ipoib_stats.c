@@ -116,8 +116,9 @@ void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib
 	/* A failed send was counted by its sender before. */
 	smp_rmb();
 	ipoib_txq_stats_add(sent, sum);
-	sum[IPOIB_TXQ_PACKETS] -= sum[IPOIB_TXQ_ERRORS];
-	sum[IPOIB_TXQ_BYTES] -= sum[IPOIB_TXQ_ERROR_BYTES];
+	/* A batch that fails is counted in steps. */
+	sum[IPOIB_TXQ_PACKETS] -= min(sum[IPOIB_TXQ_PACKETS], sum[IPOIB_TXQ_ERRORS]);
+	sum[IPOIB_TXQ_BYTES] -= min(sum[IPOIB_TXQ_BYTES], sum[IPOIB_TXQ_ERROR_BYTES]);
 }
 
 /* Add the counters of ipoib_stats_read(), converted for rtnetlink, to @link. */
