@@ -83,6 +83,7 @@ static void ipoib_ah_in_flight(struct ipoib_txq *txq)
 void ipoib_ah_reap(struct work_struct *work)
 {
 	struct ipoib_dev *priv = container_of(to_delayed_work(work), struct ipoib_dev, ah.work);
+	/* Pairs with ipoib_ud_txq_make(). */
 	unsigned int n = smp_load_acquire(&priv->ntxq_made), i;
 	struct ipoib_ah *ah, *tmp;
 	LIST_HEAD(dead);

@@ -340,7 +340,7 @@ int ipoib_cm_show(struct seq_file *file, void *unused)
 {
 	struct ipoib_dev *priv = file->private;
 	struct ipoib_cm *cm = priv->cm;
-	unsigned int tries = 500;
+	unsigned int tries = 250;
 	struct ipoib_peer *peer;
 	unsigned int i;
 
@@ -351,7 +351,7 @@ int ipoib_cm_show(struct seq_file *file, void *unused)
 	while (!mutex_trylock(&cm->mutex)) {
 		if (!tries--)
 			return -EBUSY;
-		msleep(10);
+		msleep(20);
 	}
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_rx_show(cm, file);

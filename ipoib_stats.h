@@ -72,11 +72,11 @@ struct rtnl_link_stats64;
 	stat(IPOIB_CM_TX, "cm_tx_packets")	/* of IPOIB_TX_PACKETS, on connections */ \
 	stat(IPOIB_CM_REQUESTS, "cm_requests")	/* connections asked for */ \
 	stat(IPOIB_CM_ESTABLISHED, "cm_established") /* of IPOIB_CM_REQUESTS, granted */ \
-	stat(IPOIB_CM_REFUSED, "cm_refused")	/* of IPOIB_CM_REQUESTS, refused or not answered */ \
+	stat(IPOIB_CM_REFUSED, "cm_refused")	/* of IPOIB_CM_REQUESTS, not granted */ \
 	stat(IPOIB_CM_ACCEPTED, "cm_accepted")	/* connections granted to peers */ \
 	stat(IPOIB_CM_REJECTS, "cm_rejected")	/* refused to peers, or not answered */ \
-	stat(IPOIB_CM_PORT_FULL, "cm_rejected_port_full") /* of IPOIB_CM_REJECTS: quota of the port */ \
-	stat(IPOIB_CM_SIDR, "cm_sidr_rejected")	/* SIDR_REQs, all refused; not in IPOIB_CM_REJECTS */ \
+	stat(IPOIB_CM_PORT_FULL, "cm_rejected_port_full") /* of IPOIB_CM_REJECTS: quota */ \
+	stat(IPOIB_CM_SIDR, "cm_sidr_rejected")	/* SIDR_REQs; not in IPOIB_CM_REJECTS */ \
 	stat(IPOIB_CM_CROSSED, "cm_crossed")	/* of IPOIB_CM_REJECTS, for an own request */ \
 	stat(IPOIB_CM_BAD_DATA, "cm_bad_private_data") /* CM messages with bad private data */ \
 	stat(IPOIB_CM_REAPED, "cm_reaped")	/* closed without use */ \

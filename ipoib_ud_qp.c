@@ -886,6 +886,7 @@ int ipoib_ud_set_queues(struct ipoib_dev *priv, unsigned int n)
 		err = ipoib_ud_start_queues(priv, was, n);
 	if (err)
 		return err;
+	/* Write the number, then read the Q_Key: pairs with ipoib_ud_set_qkey(). */
 	smp_store_mb(priv->ntxq, n);
 	/* A change of the Q_Key has missed queues that were being started. */
 	if (READ_ONCE(priv->qkey) != qkey)

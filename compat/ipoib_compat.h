@@ -113,6 +113,7 @@ static int name##_async(struct net_device *dev,				\
 	name(dev);							\
 	return 0;							\
 }
+
 #define IPOIB_RX_MODE_OPS(name)	.ndo_set_rx_mode_async = name##_async,
 #else
 #define IPOIB_RX_MODE(name)

@@ -8,4 +8,4 @@
 
 static const struct {
 	unsigned int x86_cache_size;
-} rdmavt_cpu_data __attribute__((unused)) = { 1024 };
+} rdmavt_cpu_data __maybe_unused = { 1024 };
