@@ -376,6 +376,7 @@ struct softib_link {
 	u8 op_vls;
 	u8 vl_high_limit;
 	u8 width_enabled;
+	u8 width;
 	u8 speed_enabled;
 	u8 ext_speed_enabled;
 	u8 stall_hoq;

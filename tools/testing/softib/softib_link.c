@@ -32,6 +32,7 @@ void softib_link_init(struct softib_link *link)
 	link->mtu_enum = softib_fabric->mtu_enum;
 	link->op_vls = SOFTIB_VL_CAP;
 	link->width_enabled = SOFTIB_WIDTHS;
+	link->width = IB_WIDTH_4X;
 	link->speed_enabled = SOFTIB_SPEEDS;
 	link->ext_speed_enabled = SOFTIB_EXT_SPEEDS;
 }
@@ -44,7 +45,7 @@ void softib_link_get(const struct softib_link *link, struct ib_smp *smp)
 	lockdep_assert_held(&softib_fabric->lock);
 	pi->link_width_enabled = link->width_enabled;
 	pi->link_width_supported = SOFTIB_WIDTHS;
-	pi->link_width_active = IB_WIDTH_4X;
+	pi->link_width_active = link->width;
 	pi->linkspeed_portstate = SOFTIB_SPEEDS << 4 | link->state;
 	pi->portphysstate_linkdown = link->phys << 4 |
 				     IB_PORT_PHYS_STATE_POLLING;
@@ -151,6 +152,15 @@ bool softib_link_set(struct softib_link *link, const struct ib_smp *smp,
 	return true;
 }
 
+/* Use all lanes if both ends have these enabled. */
+static void softib_link_set_width(struct softib_link *link, struct softib_link *far)
+{
+	u8 both = link->width_enabled & far->width_enabled;
+
+	link->width = both & IB_WIDTH_4X ? IB_WIDTH_4X : IB_WIDTH_1X;
+	far->width = link->width;
+}
+
 static void softib_link_set_state(struct softib_link *link, bool up)
 {
 	if (link->state != IB_PORT_DOWN)
@@ -188,6 +198,7 @@ void softib_link_train(struct softib_port *port, bool bounce)
 	was = port->link.state;
 	change = bounce || up != (was != IB_PORT_DOWN);
 	if (change) {
+		softib_link_set_width(&port->link, far);
 		softib_link_set_state(&port->link, up);
 		softib_link_set_state(far, up);
 		sw->state_change = true;

@@ -69,7 +69,7 @@ int softib_port_query(struct rvt_dev_info *rdi, u32 port_num,
 	props->state = READ_ONCE(port->link.state);
 	props->phys_state = port->link.phys;
 	props->gid_tbl_len = SOFTIB_NGUIDS;
-	props->active_width = IB_WIDTH_4X;
+	props->active_width = port->link.width;
 	props->active_speed = IB_SPEED_EDR;
 	props->max_vl_num = SOFTIB_VL_CAP;
 	props->max_mtu = softib_fabric->mtu_enum;

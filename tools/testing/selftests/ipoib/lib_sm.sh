@@ -234,15 +234,15 @@ sa_answer()
 	mad_send 1 "$1" 1 0 "01030281$(zeros 4)$2$3$(zeros 6)$(zeros 32)$4"
 }
 
-# group_create NODE MGID QKEY MTU SLFLOWHOP [PKEY]: a program there joins it, and says all
-# that it takes to make it. All in hex; MTU with its selector, 84 is 2048 octets. The rest
-# is 10 Gb/s, scope and JoinState (IBTA 15.2.5.17)
+# group_create NODE MGID QKEY MTU SLFLOWHOP [PKEY [RATE]]: a program there joins it with all values
+# of a new group. All in hex; MTU and RATE with their selectors: 84 is 2048 octets, 83, the default,
+# 10 Gb/s (IBTA 15.2.5.17)
 group_create()
 {
 	local mask=00000000000173f7 answer
 
 	answer=$(mad_send "$1" 1 1 10000 "01030202$(zeros 4)0000000000000001""0038$(zeros 6)$(zeros 24)$mask""\
-$2""$(port_gid_hex "$1")$3""0000""${4}00""${6:-ffff}""8300""$5""21") || return 1
+$2""$(port_gid_hex "$1")$3""0000""${4}00""${6:-ffff}""${7:-83}""00""$5""21") || return 1
 	[ "${answer:8:4}" = 0000 ] || { echo "status ${answer:8:4}"; return 1; }
 }
 
