@@ -42,10 +42,10 @@
  *	connected mode, by readers of debugfs, and under RTNL for interrupt moderation, and at the
  *	end of the interface, with or without RTNL. RTNL is not taken under it.
  * lock of the net_device (netdev_lock(), Linux 6.14 and later)
- *	Taken by the stack to enable or disable a NAPI instance. Some HCAs have the stack hold it
- *	around operations of the interface (netdev_lock_ops()). These operations do not take
- *	&ipoib_cm.mutex. ipoib_ctl.c takes the lock, under RTNL, to open and stop the net device of
- *	the HCA, and to change its MTU; ipoib_dev_set_mode() to update features.
+ *	Taken by the stack to add, enable, disable or delete a NAPI instance. Some HCAs have the
+ *	stack hold it around operations of the interface (netdev_lock_ops()). These operations do
+ *	not take &ipoib_cm.mutex. ipoib_ctl.c takes the lock, under RTNL, to open and stop the net
+ *	device of the HCA, and to change its MTU; ipoib_dev_set_mode() to update features.
  * addr_list_lock of the net_device
  *	Only while the multicast list of the stack is copied into the table of groups.
  * &ipoib_agent.lock
@@ -231,7 +231,7 @@ struct ipoib_dev {
 	struct ipoib_cm *cm;		/* connected mode, or NULL if the port has no CM */
 	struct ipoib_mcast __rcu *broadcast;	/* the broadcast group while the interface is up */
 	union ib_gid broadcast_mgid;	/* MGID of the broadcast group */
-	union ib_gid local_gid;		/* GID in the address */
+	union ib_gid local_gid;		/* GID in the address; constant while up */
 	__be64 port_guid;		/* interface ID of GID 0 of the port */
 	__be64 admin_guid;		/* interface ID chosen by the administrator, or 0 */
 	u16 local_lid;			/* LID of the port */
@@ -263,7 +263,10 @@ struct ipoib_dev {
 	struct ipoib_hca *hca;		/* HCA with its interfaces */
 	struct list_head list;		/* in &ipoib_hca.devs, read under RCU */
 	struct ipoib_dev *parent;	/* interface of the port of a child, else NULL */
-	/* net_device of the parent, or on RoCE of the port, with a reference; or NULL */
+	/*
+	 * net_device of the parent, which @queries of the parent keep, or of the RoCE port, with a
+	 * reference; else NULL. Constant from before the registration on.
+	 */
 	struct net_device *lower;
 	void (*rn_destructor)(struct net_device *dev);	/* &net_device.priv_destructor of @rn */
 	const struct ethtool_ops *rn_ethtool_ops;	/* ethtool_ops of @rn, or NULL */

@@ -451,9 +451,9 @@ void ipoib_cm_exit(struct ipoib_dev *priv)
 /* ---- neighbours ---- */
 
 /*
- * Close idle connections (C20). Others stay, as several IP addresses may have one link-layer
- * address (C5), and time out by themselves. The last connection takes the peer along, unless a
- * frame attaches it again.
+ * Close unused connections (C20), and detach the peer from its neighbour. Other connections stay,
+ * as several IP addresses may have one link-layer address (C5), and time out by themselves. The
+ * last connection takes the peer along, unless a frame attaches it again.
  */
 static void ipoib_peer_end(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
@@ -494,8 +494,9 @@ void ipoib_cm_path_read(struct ipoib_neigh *neigh, bool gone)
 }
 
 /*
- * Close idle connections to a neighbour that the stack forgets, by its link-layer address.
- * Context: any but hard interrupt, RCU read side; the lock of the neighbour table may be held.
+ * The stack has forgotten a neighbour, or finds it unreachable: end its peer, see ipoib_peer_end().
+ * @addr: its link-layer address, with any flags.
+ * Context: any but hard interrupt; the lock of the stack's neighbour table may be held.
  */
 void ipoib_cm_neigh_gone(struct ipoib_cm *cm, const struct ipoib_lladdr *addr)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Control work: all that needs RTNL and is requested in other contexts, by bits of
- * &ipoib_ctl.events. It alone restarts the QP, and sets carrier and MTU of a running interface, so
- * their order is in one place, and no completion or answer of the fabric needs RTNL. The work holds
- * RTNL except in ipoib_ctl_read().
+ * &ipoib_ctl.events. It alone restarts a failed QP, and sets carrier and MTU of a running
+ * interface, so their order is in one place, and no completion or answer of the fabric needs RTNL.
+ * The work holds RTNL except in ipoib_ctl_read().
  */
 #include <linux/rtnetlink.h>
 

@@ -83,6 +83,10 @@ static int ipoib_stop(struct net_device *dev)
 	return 0;
 }
 
+/*
+ * ifindex of the parent of a child (B41), of the Ethernet port on RoCE, or of the interface.
+ * Context: any; also before the registration.
+ */
 static int ipoib_get_iflink(const struct net_device *dev)
 {
 	const struct ipoib_dev *priv = ipoib_priv(dev);
@@ -468,7 +472,11 @@ static struct notifier_block ipoib_netdev_notifier = {
 	.notifier_call = ipoib_netdev_event,
 };
 
-/* An interface exists as long as its neighbours. */
+/*
+ * Event of a neighbour of the stack, with a reference to its net_device: the interface exists, up
+ * or down.
+ * Context: any but hard interrupt; the lock of the neighbour table may be held.
+ */
 static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct neighbour *neigh = ptr;

@@ -93,7 +93,7 @@ void ipoib_ud_send_begin(struct ipoib_txq *txq)
 
 /*
  * Send frames that waited, with their &struct ipoib_header, by @xmit, and release the transmit
- * lock. The frames are consumed, and dropped while the QP is stopped or reset.
+ * lock. The frames are consumed: dropped while the QP is stopped or reset, or its ring is full.
  * Context: process, after ipoib_ud_send_begin().
  */
 void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib_xmit_t xmit)

@@ -240,8 +240,10 @@ static int ipoib_ud_create_qp(struct ipoib_txq *txq, u32 flags)
 }
 
 /*
- * IB_DEVICE_UD_IP_CSUM is not enough: mlx5 without the offloads of IBK_UD_TSO sets it and computes
- * no checksum. A segment needs its checksum, so there is no TSO without it.
+ * True if the HCA segments TCP over IPv4 and computes checksums of IPv4: there is no segment
+ * without its checksum. mlx5 sets IB_DEVICE_UD_IP_CSUM also without the offloads of IBK_UD_TSO, by
+ * which its QPs compute checksums.
+ * Context: the first QP exists.
  */
 static bool ipoib_ud_hca_cuts(const struct ipoib_dev *priv)
 {
@@ -735,9 +737,9 @@ void ipoib_ud_stop(struct ipoib_dev *priv)
 }
 
 /*
- * Reset the QP and start it again. Frames of the QP are lost. It stays attached to its groups, with
- * its QPN.
- * Context: RTNL held, IPOIB_FLAG_UP set; may sleep. Return: 0, or a negative error with the QP and
+ * Reset the QPs of all queues, or the net device of the HCA, and start them again. Frames in their
+ * rings are lost; QPNs and attachments to groups stay.
+ * Context: RTNL held, IPOIB_FLAG_UP set; may sleep. Return: 0, or a negative error with QPs and
  * transmit queues stopped.
  */
 int ipoib_ud_restart(struct ipoib_dev *priv)

@@ -367,7 +367,8 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 }
 
 /*
- * Undo ipoib_ud_rx_init(), also half of it, and free the queue.
+ * Undo ipoib_ud_rx_init(), also half of it, and free the queue. &ipoib_rxq.pool is NULL; the caller
+ * clears &ipoib_dev.rxq.
  * Context: QP destroyed or never created, handler disabled; RTNL may be held; may sleep.
  */
 void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)

@@ -115,7 +115,8 @@ void ipoib_conn_release(struct kref *ref)
 
 /*
  * Unpublish a published connection and have its work take it apart; closing already is no error. No
- * sender finds it from now on. Its backlog is sent again, by another way.
+ * sender finds it from now on. Its backlog is sent again, by another way. It leaves the lists of
+ * interface and peer, and exists, with its peer, until the release of the lock at least.
  * Context: &ipoib_cm.lock held.
  */
 void __ipoib_conn_close(struct ipoib_conn *conn)
@@ -143,7 +144,7 @@ void ipoib_conn_close(struct ipoib_conn *conn)
 }
 
 /*
- * Close a published connection that is not closing; trace @why and count @stat.
+ * As __ipoib_conn_close(), only before IPOIB_CONN_CLOSING; trace @why and count @stat.
  * Context: &ipoib_cm.lock held.
  */
 void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat)

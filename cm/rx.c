@@ -82,7 +82,11 @@ unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm)
 	return READ_ONCE(cm->srq_size) ?: ipoib_recvq_size;
 }
 
-/* Connections for which the CQs have room; without SRQ each needs room for own receives. */
+/*
+ * Most connections of an interface: all send CQs together have room for their sends. Without SRQ
+ * max_nonsrq_conn_qp is a limit, too, and each receive CQ has room for the own receives of all.
+ * Context: any.
+ */
 static unsigned int ipoib_cm_room(const struct ipoib_cm *cm)
 {
 	unsigned int own = min_t(unsigned int, ipoib_cm_max_own,

@@ -22,7 +22,10 @@ const char * const ipoib_mcast_state_names[IPOIB_NR_MCAST_STATES] = {
 	[IPOIB_MCAST_ABSENT]	= "absent",
 };
 
-/* True for the broadcast group */
+/*
+ * True for the broadcast group, until its removal from the table.
+ * Context: mcast.lock held, or work of a group.
+ */
 bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast)
 {
 	return rcu_access_pointer(mcast->priv->broadcast) == mcast;

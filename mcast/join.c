@@ -555,18 +555,20 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 }
 
 /*
- * Queue the work for the next deadline, unless it is queued. @tried: &ipoib_mcast.retry_at has
- * passed and the step ran; if it did nothing it waits for an event.
+ * Handle the deadlines beside the step: unused sender, sample, recheck, settling. Queue the work
+ * for the next deadline, unless an event has queued it. @tried: &ipoib_mcast.retry_at had passed at
+ * the start of the run; unless set since, it is no deadline: the group waits for an event.
+ * Context: work of the group, mcast.lock held.
  */
 static void ipoib_mcast_rearm(struct ipoib_mcast *mcast, bool tried)
 {
 	unsigned long left = ipoib_mcast_until(mcast->retry_at), delay;
 
 	lockdep_assert_held(&mcast->priv->mcast.lock);
-	/* A group is removed after the last frame of its sender (A29). */
+	/* A sender leaves after IPOIB_SEND_UNUSED without frames (A29). */
 	if (mcast->users == IPOIB_USER_SEND && ipoib_mcast_group_is_unused(mcast))
 		ipoib_mcast_group_drop_user(mcast, IPOIB_USER_SEND);
-	/* Without users it is queued already. */
+	/* Queued by the removal of the last user, or by ipoib_mcast_stop() */
 	if (!mcast->users || !ipoib_mcast_is_open(mcast->priv))
 		return;
 	delay = min(ipoib_mcast_group_sample(mcast), ipoib_mcast_schedule_recheck(mcast));

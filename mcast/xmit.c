@@ -289,7 +289,11 @@ void ipoib_mcast_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 		ipoib_mcast_xmit_slow(txq, skb);
 }
 
-/* Send the waiting frames of a group as new ones. Context: work of the group. */
+/*
+ * Send the waiting frames of a group by ipoib_mcast_xmit(). They may wait again; after the end of
+ * @mcast for a new group of the same MGID.
+ * Context: work of the group, no lock held.
+ */
 void ipoib_mcast_group_send(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;

@@ -124,10 +124,10 @@ static bool ipoib_roce_ipv6_enabled(const struct net_device *ndev)
 }
 
 /*
- * Every node can have a link-local IPv6 address, whatever its configuration. The address must be
- * one of the net_device: the table also has a GID made of the MAC address if IPv6 is off or prefers
- * another address. IPv4 is for hosts without IPv6, not for the time before an IPv6 address is
- * there.
+ * Rank an entry of the GID table for an interface on @ndev: link-local IPv6, for every node can
+ * have that, then IPv4, for hosts without IPv6 and not for the time before an IPv6 address is
+ * there. An IPv6 address must belong to @ndev, and may be tentative: the table also has a GID made
+ * of the MAC address if IPv6 is off or prefers another address.
  */
 static int ipoib_roce_rank(const struct ib_gid_attr *attr, struct net_device *ndev)
 {
@@ -215,8 +215,9 @@ bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *nd
 }
 
 /*
- * Whether an entry of a GID table, or NULL, is that of the interface. The table has the same
- * link-local GID for the untagged link and each VLAN.
+ * True for the interface's entry of the GID table; false for NULL, and after the removal of the
+ * entry. The table has a GID once for each version of RoCE, a link-local GID for each VLAN, too.
+ * Context: any, with a reference to the entry.
  */
 static bool ipoib_roce_is_ours(const struct ipoib_dev *priv, const struct ib_gid_attr *attr)
 {

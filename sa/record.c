@@ -25,7 +25,10 @@ void ipoib_sa_record_pack(struct ipoib_member_record *wire, const struct ib_sa_m
 	wire->scope_state = rec->join_state & 0xf;
 }
 
-/* Convert a record from its form on the wire: MGID, and parameters of QP and address handles. */
+/*
+ * Convert a request or an answer from its form on the wire: MGID, and parameters of QP and address
+ * handles, unchecked. The rest is 0, also port GID and JoinState.
+ */
 void ipoib_sa_record_unpack(struct ib_sa_mcmember_rec *rec, const struct ipoib_member_record *wire)
 {
 	u32 sl_flow_hops = be32_to_cpu(wire->sl_flow_hops);

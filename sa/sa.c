@@ -285,8 +285,11 @@ static void ipoib_sa_event(struct ipoib_dev *priv, enum ib_event_type event)
 }
 
 /*
+ * Callback of ib_sa, also after a cancellation. Status 0 without a record: there is no path.
+ *
  * The RDMA core gives an address handle a GRH only if the record has a HopLimit. An SM may leave it
- * 0 within the subnet: set 1, which no router forwards.
+ * 0 within the subnet: on a port that requires a GRH set 1, which no router forwards.
+ * Context: process.
  */
 static void ipoib_sa_path_answer(int status, struct sa_path_rec *rec,
 				 ipoib_num_paths_t num_paths, void *context)

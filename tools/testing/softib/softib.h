@@ -359,7 +359,8 @@ struct softib_trap {
  * @disabled: the SM set the physical state to disabled
  * @op_vls: OperationalVLs
  * @vl_high_limit: stored for Get only
- * @width_enabled: stored for Get only
+ * @width_enabled: lanes of the next training
+ * @width: active lanes, IB_WIDTH_1X or _4X
  * @speed_enabled: stored for Get only
  * @ext_speed_enabled: stored for Get only
  * @stall_hoq: VLStallCount and HOQLife, stored for Get only
