@@ -9,7 +9,7 @@
 #include <linux/spinlock.h>
 
 /* Outstanding requests of a port to the SA, at most */
-#define IPOIB_QUERIES_MAX		16
+#define IPOIB_QUERIES_MAX		32
 /*
  * Part of these that paths leave to groups, as other nodes can cause lookups, not joins; and that
  * groups leave to paths, as there may be thousands of groups

@@ -200,10 +200,10 @@ mgids_are()
 	test "$(sa_mgids | wc -l)" "$1" "$2"
 }
 
-# The time is that of the last message: how often the list is asked for does not count.
+# From the first request to the last answer: how often the list is read does not count.
 groups_join()
 {
-	local i list=() base
+	local i list=() base begin end
 
 	for ((i = 0; i < groups; i++)); do
 		list+=("239.110.$((i >> 8 & 255)).$((i & 255))")
@@ -214,8 +214,9 @@ groups_join()
 	group_join 2 "${list[@]}"
 	slowwait 120 mgids_are -ge $((base + groups)) || ktap_bail "not all groups"
 	capture_stop
-	result groups_join_ms "$(frames -f t mad.class=03 "slid=$(lid_hex 2)" |
-		awk 'NR == 1 { begin = $1 } { end = $1 } END { printf "%d\n", (end - begin) * 1000 }')"
+	begin=$(frames -f t mad.class=03 mad.attr=0038 "slid=$(lid_hex 2)" | head -n 1)
+	end=$(frames -f t mad.class=03 mad.attr=0038 mad.method=81 "dlid=$(lid_hex 2)" | tail -n 1)
+	result groups_join_ms "$(awk "BEGIN { printf \"%d\\n\", ($end - $begin) * 1000 }")"
 	result groups_join_mads "$(sa_messages)"
 }
 

@@ -692,7 +692,7 @@ silent_sa()
 	ms=$(now_ms)
 	group_join 3 239.54.0.{1..60}
 	udp_to 2 239.54.1.1 7205 100 0
-	check "asks" slowwait 3 enough 8 questions
+	check "asks" slowwait 3 enough 16 questions
 	# what is not asked cannot be seen: the limit below counts the time
 	capture_stop
 	ms=$(($(now_ms) - ms))
@@ -700,10 +700,10 @@ silent_sa()
 	check "16 frames wait" all_but_16_dropped
 	n=$(questions | wc -l)
 	note "$n questions in $ms ms"
-	check_num "questions" "$n" -ge 8
-	check_num "questions" "$n" -le $((18 + 17 * (ms / 3000)))
+	check_num "questions" "$n" -ge 16
+	check_num "questions" "$n" -le $((34 + 33 * (ms / 3000)))
 	# the next ones, too, have waited in vain when there are so many
-	check "groups given up" slowwait 20 enough 17 silent_lines
+	check "groups given up" slowwait 20 enough 33 silent_lines
 	lines=$(silent_lines)
 	n=$(grep -c . <<< "$lines")
 	note "$n lines of the log"
