@@ -153,11 +153,18 @@ confirmed()
 	check "its connection" busywait 5000 requested_of 1 2
 	check "no path" has_no_path 1 2
 	check "not in use" peer_state_is 1 2 idle
+	# A path record without a frame to the peer: the GID with another QPN
+	check "neighbour" node_ip 1 neigh replace "$(ip4 77)" dev ib0 nud permanent \
+		lladdr "$(sed 's/^......../00424242/; s/../&:/g; s/:$//' <<< "$(lladdr 2)")"
+	check "node 1 sends" in_node 1 udp_group send ib0 "$(ip4 77)" 9 100 1
+	check "a path" busywait 5000 has_path 1 2
+	check "not in use" peer_state_is 1 2 idle
 	before=$(cm_stat 1 cm_requests)
 	check "node 1 sends" in_node 1 udp_group send ib0 "$(ip4 2)" 9 100 1
 	check "in use" busywait 5000 peer_state_is 1 2 up
 	check "that connection" requested_of 1 2
 	check_eq "requests of node 1" "$(cm_stat 1 cm_requests)" "$before"
+	node_ip 1 neigh del "$(ip4 77)" dev ib0
 	node_ip 1 neigh del "$(ip4 2)" dev ib0
 	node_ip 2 neigh del "$(ip4 1)" dev ib0
 	check "connection" connect 1 2

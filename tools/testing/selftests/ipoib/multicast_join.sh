@@ -19,6 +19,7 @@ GROUP4=239.1.2.3
 MGID4=$(mgid4 $GROUP4)
 GROUP6=ff05::1234
 MGID6=$(mgid6 1234)
+TRACING=/sys/kernel/tracing/instances/ipoib-join
 
 CASES=(
 	"own_groups U54,A23 all-hosts, all-nodes and the solicited-node groups are joined"
@@ -236,9 +237,19 @@ rejoin()
 	check "gone" slowwait 10 no_member 4 "$(mgid4 239.4.4.4)"
 }
 
+# Each change within a tick would put off the reading of the list to the next tick: it would be read
+# five times a second.
 churn()
 {
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+	mkdir -p "$TRACING"
 	background 3 udp_group churn ib0 239.1.2.9
+	echo 1 > "$TRACING/events/workqueue/workqueue_execute_start/enable"
+	nap 2
+	echo 0 > "$TRACING/events/workqueue/workqueue_execute_start/enable"
+	check_num "readings of the list in 2 s" \
+		"$(grep -c 'function ipoib_mcast_interest_work' "$TRACING/trace")" -ge 40
+	rmdir "$TRACING"
 	group_join 3 239.1.2.8
 	check "a member" slowwait 5 sa_is_full_member 3 "$(mgid4 239.1.2.8)"
 	group_leave
