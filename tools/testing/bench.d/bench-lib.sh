@@ -200,6 +200,12 @@ mgids_are()
 	test "$(sa_mgids | wc -l)" "$1" "$2"
 }
 
+# join_times KEY=VALUE...: of messages about groups of groups_join, in seconds
+join_times()
+{
+	frames -f t -f mc.mgid mad.class=03 mad.attr=0038 "$@" | sed -n 's/ .*::f6e:.*//p'
+}
+
 # From the first request to the last answer: how often the list is read does not count.
 groups_join()
 {
@@ -214,8 +220,8 @@ groups_join()
 	group_join 2 "${list[@]}"
 	slowwait 120 mgids_are -ge $((base + groups)) || ktap_bail "not all groups"
 	capture_stop
-	begin=$(frames -f t mad.class=03 mad.attr=0038 "slid=$(lid_hex 2)" | head -n 1)
-	end=$(frames -f t mad.class=03 mad.attr=0038 mad.method=81 "dlid=$(lid_hex 2)" | tail -n 1)
+	begin=$(join_times "slid=$(lid_hex 2)" | head -n 1)
+	end=$(join_times mad.method=81 "dlid=$(lid_hex 2)" | tail -n 1)
 	result groups_join_ms "$(awk "BEGIN { printf \"%d\\n\", ($end - $begin) * 1000 }")"
 	result groups_join_mads "$(sa_messages)"
 }
