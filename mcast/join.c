@@ -273,14 +273,14 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 
 /*
  * A refusal by the SA, or by ib_sa. The group of a sender is mostly missing: the record is read
- * after the second refusal. With reports that is 30 s later, too long for a misfit.
+ * after the third refusal. With reports that is 30 s later, too long for a misfit.
  */
 static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
 	bool sends = mcast->asked & IPOIB_JOIN_SEND;
 
-	if (agent && (!sends || READ_ONCE(mcast->failures) || ipoib_sa_notice_on(agent)))
+	if (agent && (!sends || READ_ONCE(mcast->failures) > 1 || ipoib_sa_notice_on(agent)))
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
 	else if (sends)
 		ipoib_mcast_member_set_absent(mcast);

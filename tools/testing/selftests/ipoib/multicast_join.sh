@@ -237,8 +237,8 @@ rejoin()
 	check "gone" slowwait 10 no_member 4 "$(mgid4 239.4.4.4)"
 }
 
-# Each change within a tick would put off the reading of the list to the next tick: it would be read
-# five times a second.
+# If each change put off the reading of the list to the next tick, it would be read five times a
+# second.
 churn()
 {
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
