@@ -53,6 +53,7 @@ CASES=(
 	"remade_local:239.20.5.3 U50,U13 the sender uses the other SL of a group made anew, also if the HCA first refuses the address handle"
 	"remade_misfit:239.20.5.4 U55,A35 the sender stops sending to a group made anew with another Q_Key"
 	"deleted_joining U50,A26 a sender that receives a report of the group's deletion during the join queries once more"
+	"unasked U50,A26 a sender sends the SA no message about a group between two frames"
 	"first_packet:4:40 U50 the first packet to an IPv4 group with a listener arrives 39 times of 40"
 	"first_packet:6:20 U50 the first packet to an IPv6 group with a listener arrives 19 times of 20"
 	"order:239.22.0.1 U50 IPv4 datagrams sent during the join arrive once, in order and without delay"
@@ -525,6 +526,24 @@ first_group()
 	local -A net=([4]=239.21.0. [6]=ff05-21:)
 
 	echo "${net[$1]}$2"
+}
+
+# Memberships of other kinds are checked again after 10 to 15 s.
+unasked()
+{
+	local mgid
+
+	mgid=$(mgid4 239.20.6.1)
+	group_join 2 239.20.6.1
+	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
+	udp_to 1 239.20.6.1 7060 1
+	check "a member" busywait 5000 mcg_is 1 "$mgid" state member
+	capture_start unasked
+	nap 16
+	capture_stop
+	check_eq "messages" "$(frame_count mad.class=03 "mc.mgid=$mgid" "slid=$(lid_hex 1)")" 0
+	check "a member" mcg_is 1 "$mgid" state member
+	group_leave
 }
 
 # first_packet FAMILY TIMES
