@@ -59,21 +59,22 @@ void ipoib_mcast_record(struct ipoib_dev *priv, const union ib_gid *mgid,
 }
 
 /*
- * A group in BACKOFF or ABSENT is joined again after IPOIB_MCAST_HOLD_OFF; in other states only the
- * count of failures is cleared. mcast.lock held.
+ * Clear the count of failures, and the pause of a group in BACKOFF or ABSENT except for
+ * IPOIB_MCAST_HOLD_OFF. mcast.lock held. Return: true for these states.
  */
-static void ipoib_mcast_retry_now(struct ipoib_mcast *mcast)
+static bool ipoib_mcast_end_pause(struct ipoib_mcast *mcast)
 {
 	WRITE_ONCE(mcast->failures, 0);
 	if (mcast->state != IPOIB_MCAST_BACKOFF && mcast->state != IPOIB_MCAST_ABSENT)
-		return;
+		return false;
 	mcast->retry_at = jiffies + IPOIB_MCAST_HOLD_OFF;
 	mcast->asked_at = jiffies;
-	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
+	return true;
 }
 
 /*
- * Join missing or refused groups again, after IPOIB_MCAST_HOLD_OFF.
+ * Join refused groups again. A missing group waits for its next frame: after a restart of the SM
+ * each node has some, of MLD reports and router solicitations.
  * Context: any but hard interrupt.
  */
 void ipoib_mcast_rejoin(struct ipoib_dev *priv)
@@ -82,7 +83,7 @@ void ipoib_mcast_rejoin(struct ipoib_dev *priv)
 
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list) {
-		ipoib_mcast_retry_now(mcast);
+		ipoib_mcast_end_pause(mcast);
 		ipoib_mcast_post(mcast, 0);
 	}
 	spin_unlock_bh(&priv->mcast.lock);
@@ -107,7 +108,8 @@ static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 		mcast->recheck_interval = IPOIB_MCAST_RECHECK_MIN;
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	}
-	ipoib_mcast_retry_now(mcast);
+	if (ipoib_mcast_end_pause(mcast))
+		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
 /* Recheck groups, as reports may have been missed. Context: any but hard interrupt. */

@@ -25,6 +25,7 @@ CASES=(
 	"no_loss U51,B30 a restart of the SM loses no packet between nodes that know each other"
 	"storm U51 an SM that dies repeatedly before it answers costs no carrier and no packet"
 	"no_leave A3,F31 a restarted SM gets no leaves of groups that it has no record of"
+	"missing U48,U51 after a restart of the SM a sender asks for a missing group with its next frame, not before"
 	"failover U17,U54,B29 the standby takes over with all members when the master dies"
 	"new_lids U35,U39 nodes reach each other again after a change of LIDs"
 )
@@ -193,6 +194,25 @@ no_leave()
 	# and this OpenSM does say so of one that it has not heard of
 	check "leave a group that node 2 is not in" group_delete 2 "ff12401bffff000000000000""0f030303"
 	check "it says so" slowwait 5 grep -q "$INVALID_DELETE" "$TESTDIR/sm1/opensm.log"
+}
+
+missing()
+{
+	local mgid
+
+	mgid=$(mgid4 239.3.3.9)
+	udp_to 1 239.3.3.9 7300 1
+	check "no group" busywait 5000 mcg_is 1 "$mgid" state absent
+	capture_start missing
+	opensm_kill
+	opensm_start
+	check "all are members again" within 20000 all_members
+	nap 1
+	capture_sync
+	check_eq "requests" "$(frame_count mad.class=03 "mc.mgid=$mgid")" 0
+	udp_to 1 239.3.3.9 7300 1
+	check "a join" busywait 3000 frame_seen mad.class=03 "mc.mgid=$mgid"
+	capture_stop
 }
 
 INVALID_DELETE='ERR 1B25\|[Ii]nvalid delete request'
