@@ -73,8 +73,7 @@ static bool ipoib_mcast_end_pause(struct ipoib_mcast *mcast)
 }
 
 /*
- * Join refused groups again. A missing group waits for its next frame: after a restart of the SM
- * each node has some, of MLD reports and router solicitations.
+ * Join refused groups again, and missing groups with their next frames.
  * Context: any but hard interrupt.
  */
 void ipoib_mcast_rejoin(struct ipoib_dev *priv)
@@ -112,14 +111,23 @@ static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 		ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 }
 
-/* Recheck groups, as reports may have been missed. Context: any but hard interrupt. */
+/*
+ * Recheck groups, as reports may have been missed. A missing group waits for its next frame if there
+ * are no reports: after a restart of the SM each node has some, of MLD reports and router
+ * solicitations.
+ * Context: any but hard interrupt.
+ */
 void ipoib_mcast_review(struct ipoib_dev *priv)
 {
+	bool reported = ipoib_sa_notice_on(priv->agent);
 	struct ipoib_mcast *mcast;
 
 	spin_lock_bh(&priv->mcast.lock);
 	list_for_each_entry(mcast, &priv->mcast.list, list)
-		ipoib_mcast_request_reread(mcast);
+		if (mcast->state == IPOIB_MCAST_ABSENT && !reported)
+			ipoib_mcast_end_pause(mcast);
+		else
+			ipoib_mcast_request_reread(mcast);
 	ipoib_mcast_route_due(priv, 0);
 	spin_unlock_bh(&priv->mcast.lock);
 }
