@@ -112,8 +112,8 @@ static void ipoib_mcast_request_reread(struct ipoib_mcast *mcast)
 }
 
 /*
- * Recheck groups, as reports may have been missed. A missing group waits for its next frame if there
- * are no reports: after a restart of the SM each node has some, of MLD reports and router
+ * Recheck groups, as reports may have been missed. A missing group waits for its next frame if
+ * there are no reports: after a restart of the SM each node has some, of MLD reports and router
  * solicitations.
  * Context: any but hard interrupt.
  */
