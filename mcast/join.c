@@ -44,6 +44,9 @@ static bool ipoib_mcast_check_is_slow(enum ipoib_check reason)
 	       reason == IPOIB_CHECK_LOCAL;
 }
 
+/* Least pause of a missing group */
+#define IPOIB_ABSENT_MIN	(2ul * HZ)
+
 /*
  * Count a failure, and set the time of the next request.
  * Context: step of the group, without mcast.lock; an event may overwrite both values under it.
@@ -57,6 +60,9 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 		pause = ipoib_backoff_slow(failures);
 	else
 		pause = ipoib_backoff_fast(failures);
+	/* Frames to a missing group use another; MLD repeats its first reports within a second. */
+	if (mcast->reason == IPOIB_CHECK_MISSING && mcast->asked != IPOIB_JOIN_FULL)
+		pause = max(pause, IPOIB_ABSENT_MIN);
 	/* Without an SM no request was sent. */
 	if (mcast->reason == IPOIB_CHECK_NO_SM)
 		pause = DIV_ROUND_UP(pause, 32);
@@ -273,14 +279,14 @@ static void ipoib_mcast_member_failed(struct ipoib_mcast *mcast, enum ipoib_chec
 
 /*
  * A refusal by the SA, or by ib_sa. The group of a sender is mostly missing: the record is read
- * after the third refusal. With reports that is 30 s later, too long for a misfit.
+ * after the second refusal. With reports that is 30 s later, too long for a misfit.
  */
 static void ipoib_mcast_member_refused(struct ipoib_mcast *mcast)
 {
 	struct ipoib_agent *agent = mcast->priv->agent;
 	bool sends = mcast->asked & IPOIB_JOIN_SEND;
 
-	if (agent && (!sends || READ_ONCE(mcast->failures) > 1 || ipoib_sa_notice_on(agent)))
+	if (agent && (!sends || READ_ONCE(mcast->failures) || ipoib_sa_notice_on(agent)))
 		ipoib_mcast_set_state(mcast, IPOIB_MCAST_ASKING);
 	else if (sends)
 		ipoib_mcast_member_set_absent(mcast);

@@ -22,6 +22,7 @@ CASES=(
 	"state:ff05-2001 U48,U50,A21,B45 a sender to an IPv6 group with a listener is SendOnlyNonMember"
 	"no_create:239.20.1.1 U48,A4 sending to an IPv4 group without listeners makes no group"
 	"no_create:ff05-2011 U48,A4 sending to an IPv6 group without listeners makes no group"
+	"rarely:239.20.1.4 U48 a sender asks for a missing group once in two seconds, whatever it sends"
 	"to_broadcast:239.20.1.2 U49,A22 IPv4 multicast goes to the broadcast group without a router on the link"
 	"to_broadcast:ff0e-2012 U49,A22 IPv6 multicast goes to the broadcast group without a router on the link"
 	"to_routers:239.20.1.3 U49,A22 IPv4 multicast goes to the all-routers group with a router on the link"
@@ -526,6 +527,19 @@ first_group()
 	local -A net=([4]=239.21.0. [6]=ff05-21:)
 
 	echo "${net[$1]}$2"
+}
+
+rarely()
+{
+	local mgid
+
+	mgid=$(mgid4 "$1")
+	capture_start rarely
+	udp_to 1 "$1" 7061 15 100000
+	capture_stop
+	check_num "frames" "$(frame_count dport=7061)" -ge 10
+	check_num "joins" "$(frames -f mad.tid mad.class=03 mad.method=02 "mc.mgid=$mgid" | sort -u | wc -l)" \
+		-le $((1 + SLOW))
 }
 
 # Memberships of other kinds are checked again after 10 to 15 s.

@@ -582,7 +582,7 @@ misfit()
 }
 
 # The first datagram waits, and may be sent to all if the answer takes long.
-# refused_sender GROUP MGID: without reports of the SA the third frame shows the reason
+# refused_sender GROUP MGID: without reports of the SA a frame 2 s later shows the reason
 refused_sender()
 {
 	udp_to 2 "$1" 7206 1
