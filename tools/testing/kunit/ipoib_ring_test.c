@@ -5,6 +5,8 @@
  * The device has no DMA: its DMA addresses are kernel addresses, so the octets that an
  * HCA would read can be compared with the frame.
  */
+#include <linux/sizes.h>
+
 #include "ipoib_suites.h"
 #include "ipoib_ring.c"
 
@@ -267,28 +269,34 @@ static void fill_linearizes(struct kunit *test)
  */
 static void fill_gathers(struct kunit *test)
 {
+	/* piece: octets of a piece of the copy, a page at least; 0: not copied */
 	static const struct {
-		unsigned int max_sge, linear, nfrags, each, pieces;
+		unsigned int max_sge, linear, nfrags, each, piece;
 	} rows[] = {
-		{ 3, 50, 2, 400, 3 },			/* equal to the limit */
-		{ 3, 50, 3, 400, 2 },
-		{ 6, 50, 17, 3800, 1 + 4 },		/* four pages each */
-		{ 13, 50, 17, 3800, 1 + 8 },		/* two pages each */
-		{ 6, 0, 16, 4096, 4 },
+		{ 3, 50, 2, 400, 0 },			/* equal to the limit */
+		{ 3, 50, 3, 400, SZ_4K },
+		{ 6, 50, 17, 3800, SZ_16K },
+		{ 13, 50, 17, 3800, SZ_8K },
+		{ 6, 0, 16, 4096, SZ_16K },
 	};
 	struct ring_fixture *fixture = test->priv;
 	struct ipoib_ring *ring = ring_at(test, 0);
 	struct sk_buff *skb, *clone;
-	unsigned int i, k, len;
+	unsigned int i, k, len, pieces;
 	int nsge;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		pieces = rows[i].nfrags;
+		if (rows[i].piece)
+			pieces = DIV_ROUND_UP(pieces * rows[i].each,
+					      max_t(unsigned int, rows[i].piece, PAGE_SIZE));
+		pieces += !!rows[i].linear;
 		ring->max_sge = rows[i].max_sge;
 		skb = ring_frame_frags(rows[i].linear, rows[i].nfrags, rows[i].each);
 		clone = skb_clone(skb, GFP_KERNEL | __GFP_NOFAIL);
 		len = skb->len;
 		nsge = ipoib_ring_fill(ring, skb, 0, fixture->sge);
-		KUNIT_EXPECT_EQ(test, nsge, (int)rows[i].pieces);
+		KUNIT_EXPECT_EQ(test, nsge, (int)pieces);
 		KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge, len, 0));
 		KUNIT_EXPECT_EQ(test, skb_headlen(skb), rows[i].linear);
 		KUNIT_EXPECT_EQ(test, (unsigned int)skb_shinfo(clone)->nr_frags, rows[i].nfrags);
