@@ -649,7 +649,7 @@ data = random.Random(1).randbytes(int(sys.argv[2]))
 with socket.create_connection((sys.argv[1], 7000)) as peer:
 	peer.sendall(data)
 print(hashlib.sha256(data).hexdigest())
-' "$address" "$OCTETS") || fail "the sender failed"
+' "$address" "$OCTETS") || { fail "the sender failed"; background_stop; return; }
 	busywait $((60000 * SLOW)) grep -q "^$digest$" "$got" ||
 		fail "what arrived is not what was sent: $(tr '\n' ' ' < "$got")"
 	background_stop

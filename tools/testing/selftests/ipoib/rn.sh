@@ -23,6 +23,7 @@
 
 GROUP=239.9.9.9
 PARAMETER=/sys/module/ib_ipoib/parameters/ipoib_enhanced
+OCTETS=1000000
 
 CASES=(
 	"uses B25 Frames leave by the HCA's own net device, which is logged"
