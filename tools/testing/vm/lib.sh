@@ -20,7 +20,7 @@ VM_DEFAULT_SUITE=trixie
 # The suite whose QEMU boots every suite's kernel.
 VM_QEMU_SUITE=trixie
 # Kernels: the suite's own, or of our making out of one suite's source.
-VM_KERNELS="stock debug kcsan"
+VM_KERNELS="stock debug kcsan rt"
 VM_KERNEL_SUITE=trixie
 # Architectures and flavours of the suite's own kernel; all but amd64 are compiled for by ./cross.
 VM_ARCHS="amd64 arm64 arm64-16k ppc64le ppc64le-64k s390x"
@@ -106,7 +106,7 @@ arch_emulator()
 	esac
 }
 
-# A kernel is stock, debug, kcsan, or made of the source tree at a path that has a
+# A kernel is stock, debug, kcsan, rt, or made of the source tree at a path that has a
 # slash, with the debuggers of one of these if it stands before a colon:
 #
 #	/home/me/linux	./linux	debug:../rdma
@@ -116,16 +116,17 @@ kernel_tree()
 {
 	local tree=$1
 
-	[[ $tree != debug:* && $tree != kcsan:* ]] || tree=${tree#*:}
+	[[ ! $tree =~ ^(debug|kcsan|rt): ]] || tree=${tree#*:}
 	[[ $tree != */* ]] || echo "$tree"
 }
 
-# kernel_flavour KERNEL: stock, debug or kcsan, what it is like
+# kernel_flavour KERNEL: stock, debug, kcsan or rt
 kernel_flavour()
 {
 	case $1 in
 	debug | debug:*) echo debug ;;
 	kcsan | kcsan:*) echo kcsan ;;
+	rt | rt:*) echo rt ;;
 	*) echo stock ;;
 	esac
 }
@@ -175,7 +176,7 @@ check_kernel()
 	fi
 	case " $VM_KERNELS " in
 	*" $2 "*) ;;
-	*) die "unknown kernel '$2' (there are: $VM_KERNELS, and [debug:|kcsan:]PATH of a source tree)" ;;
+	*) die "unknown kernel '$2' (there are: $VM_KERNELS, and [debug:|kcsan:|rt:]PATH of a source tree)" ;;
 	esac
 	[ "$2" = stock ] || [ "$1" = "$VM_KERNEL_SUITE" ] ||
 		die "the $2 kernel is made of $VM_KERNEL_SUITE, not of $1"
