@@ -377,6 +377,7 @@ full()
 	local bql=/sys/class/net/ib0/queues/tx-0/byte_queue_limits/limit_min
 	local drops packets sender
 
+	in_node 2 test -e "$bql" || { check_skip "the kernel has no byte queue limits"; return; }
 	check "qdisc" in_node 2 tc qdisc replace dev ib0 root pfifo limit 1000
 	check "ping" wait_ping 2 3
 	drops=$(tx_drops)
@@ -468,6 +469,8 @@ sum_start()
 	local before start
 
 	check "ping" wait_ping 2 3
+	! in_node 2 raw_frame sum ib0 "$(lladdr 3)" 0 2>&1 | grep -q "Address family not supported" ||
+		{ check_skip "the kernel has no AF_XDP"; return; }
 	before=$(counter 2 tx_packets)
 	for start in 0 18 40; do
 		check "send" in_node 2 raw_frame sum ib0 "$(lladdr 3)" "$start"
