@@ -39,8 +39,8 @@
  *	neighbours, so ndo_stop() may wait for all of these.
  * &ipoib_cm.mutex
  *	SRQ, CQs and page pools, which the connections of an interface share. Taken by works of
- *	connected mode, by readers of debugfs, and under RTNL for interrupt moderation, and at the
- *	end of the interface, with or without RTNL. RTNL is not taken under it.
+ *	connected mode, under RTNL for interrupt moderation, and at the end of the interface, with
+ *	or without RTNL. RTNL is not taken under it.
  * lock of the net_device (netdev_lock(), Linux 6.14 and later)
  *	Taken by the stack to add, enable, disable or delete a NAPI instance. Some HCAs have the
  *	stack hold it around operations of the interface (netdev_lock_ops()). These operations do

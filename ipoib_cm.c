@@ -6,7 +6,6 @@
  * (cm/connect.c), UD. Peers and connections last while the interface is up; cm/conn.c and
  * cm/work.c have the life of a connection.
  */
-#include <linux/delay.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
@@ -333,26 +332,18 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 
 /*
  * Print receives, peers and their connections, for debugfs. The private data of @file is the
- * interface, which outlives the file.
- * Context: may sleep. Return: 0, or -EBUSY if &ipoib_cm.mutex was not free for 5 s.
+ * interface, which outlives the file. Does not take &ipoib_cm.mutex: the removal of the file waits
+ * for its readers, for a change of the name with the lock of the net device held, and works that
+ * hold the mutex may wait for that lock.
+ * Context: may sleep. Return: 0.
  */
 int ipoib_cm_show(struct seq_file *file, void *unused)
 {
 	struct ipoib_dev *priv = file->private;
 	struct ipoib_cm *cm = priv->cm;
-	unsigned int tries = 250;
 	struct ipoib_peer *peer;
 	unsigned int i;
 
-	/*
-	 * The removal of the file waits for its readers, for a change of the name with the lock of
-	 * the net_device held, and works that hold the mutex may wait for that lock.
-	 */
-	while (!mutex_trylock(&cm->mutex)) {
-		if (!tries--)
-			return -EBUSY;
-		msleep(20);
-	}
 	spin_lock_bh(&cm->lock);
 	ipoib_cm_rx_show(cm, file);
 	seq_printf(file, "connections: %u\npeers: %u\nreceive_mtu: %u\nbytes_per_connection: %zu\n",
@@ -360,7 +351,6 @@ int ipoib_cm_show(struct seq_file *file, void *unused)
 		   sizeof(struct ipoib_conn) + sizeof(struct ipoib_peer) +
 		   IPOIB_CM_RING * (sizeof(struct ipoib_tx_slot) + IPOIB_CM_TX_COPY));
 	spin_unlock_bh(&cm->lock);
-	mutex_unlock(&cm->mutex);
 	for (i = 0; i < HASH_SIZE(cm->peers); i++) {
 		spin_lock_bh(&cm->lock);
 		hlist_for_each_entry(peer, &cm->peers[i], hash)

@@ -167,7 +167,7 @@ static int ipoib_conn_send_rep(struct ipoib_conn *conn)
 		.private_data_len = sizeof(data),
 		.failover_accepted = conn->failover,
 		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
-		.srq = !!conn->cm->rx->bufs.srq,
+		.srq = !!conn->cm->rx.bufs.srq,
 	};
 	int err;
 

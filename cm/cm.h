@@ -375,7 +375,7 @@ struct ipoib_cm_rxq {
 };
 
 /**
- * struct ipoib_cm_rx - receive side; exists while there are connections
+ * struct ipoib_cm_rx - receive side; empty without connections
  * @bufs: receives of the SRQ; empty without SRQ
  * @pool: single pages
  * @large: pieces of order IPOIB_CM_ORDER, or NULL
@@ -452,7 +452,7 @@ struct ipoib_cm {
 	wait_queue_head_t gone;
 
 	struct mutex mutex; /* @rx, @rxq, @tx_cq */
-	struct ipoib_cm_rx *rx;
+	struct ipoib_cm_rx rx;
 	struct ipoib_cm_rxq rxq[IPOIB_CM_RXQS];
 	unsigned int nrxq;
 	unsigned long flags;

@@ -46,7 +46,7 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 		.max_cm_retries = IPOIB_CM_RETRIES,
 		.retry_count = IPOIB_RC_RETRY,
 		.rnr_retry_count = IPOIB_RC_RNR_RETRY,
-		.srq = !!conn->cm->rx->bufs.srq,
+		.srq = !!conn->cm->rx.bufs.srq,
 	};
 	const struct ib_gid_attr *gid = NULL;
 	int err;

@@ -137,7 +137,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 		.qp_context = conn,
 		.send_cq = conn->tx_cq->cq,
 		.recv_cq = conn->rxq->cq,
-		.srq = cm->rx->bufs.srq,
+		.srq = cm->rx.bufs.srq,
 		.cap.max_send_wr = conn->ring.slots ? IPOIB_CM_RING : 1,
 		.cap.max_send_sge = conn->ring.slots ? conn->ring.max_sge : 1,
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -152,7 +152,7 @@ static int ipoib_conn_create_qp(struct ipoib_conn *conn)
 
 	if (!init.srq) {
 		init.cap.max_recv_wr = IPOIB_CM_OWN_BUFS;
-		init.cap.max_recv_sge = cm->rx->npages;
+		init.cap.max_recv_sge = cm->rx.npages;
 	}
 	qp = ib_create_qp(cm->priv->pd, &init);
 	if (IS_ERR(qp))

@@ -120,12 +120,14 @@ unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
 
 /* ---- buffers ---- */
 
-/* A lost receive counts as not posted, so another takes its place. */
+/*
+ * A lost receive counts as not posted, so another takes its place. Reads a value of no use, but
+ * none below 0, while the buffers are made or freed.
+ */
 static unsigned int ipoib_cm_bufs_posted(const struct ipoib_cm_bufs *bufs)
 {
-	unsigned int away = bufs->size - READ_ONCE(bufs->nfree);
-
-	return away - min(away, READ_ONCE(bufs->lost));
+	return max_t(int, READ_ONCE(bufs->size) - READ_ONCE(bufs->nfree) -
+		     READ_ONCE(bufs->lost), 0);
 }
 
 /*
@@ -140,7 +142,7 @@ static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 	unsigned int posted = ipoib_cm_bufs_posted(bufs);
 
 	if (bufs->srq && !(READ_ONCE(cm->offers) & IPOIB_LLADDR_UC))
-		target = min(target, READ_ONCE(cm->nconns) + READ_ONCE(cm->rx->margin));
+		target = min(target, READ_ONCE(cm->nconns) + READ_ONCE(cm->rx.margin));
 	return target > posted ? target - posted : 0;
 }
 
@@ -169,7 +171,7 @@ static void ipoib_cm_slot_empty(struct ipoib_cm_rx *rx, struct ipoib_cm_slot *sl
 static void ipoib_cm_slot_divide(struct ipoib_cm *cm,
 				 struct ipoib_cm_slot *slot, unsigned int order)
 {
-	unsigned int left = cm->rx->npages * PAGE_SIZE;
+	unsigned int left = cm->rx.npages * PAGE_SIZE;
 	struct ib_sge *sge;
 
 	slot->order = order;
@@ -183,7 +185,7 @@ static void ipoib_cm_slot_divide(struct ipoib_cm *cm,
 
 static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 {
-	struct ipoib_cm_rx *rx = cm->rx;
+	struct ipoib_cm_rx *rx = &cm->rx;
 	struct page *page;
 	unsigned int i;
 
@@ -214,7 +216,7 @@ static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm, struct ipoib_cm_bufs
 {
 	unsigned int i;
 
-	lockdep_assert_held(&cm->rx->lock);
+	lockdep_assert_held(&cm->rx.lock);
 	for (i = 0; i < n; i++)
 		if (!ipoib_cm_slot_fill(cm, &bufs->slots[bufs->free[bufs->nfree - i - 1]]))
 			break;
@@ -225,7 +227,7 @@ static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm, struct ipoib_cm_bufs
 static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
 				     const u16 *slots, unsigned int n)
 {
-	struct ipoib_cm_rx *rx = cm->rx;
+	struct ipoib_cm_rx *rx = &cm->rx;
 	const struct ib_recv_wr *bad = rx->wr;
 	struct ib_device *ca = cm->priv->ca;
 	struct ipoib_cm_slot *slot;
@@ -331,7 +333,7 @@ static void ipoib_cm_bufs_exit(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs)
 	unsigned int i;
 
 	for (i = 0; i < bufs->size; i++)
-		ipoib_cm_slot_empty(cm->rx, &bufs->slots[i]);
+		ipoib_cm_slot_empty(&cm->rx, &bufs->slots[i]);
 	kvfree(bufs->free);
 	kvfree(bufs->slots);
 }
@@ -414,13 +416,13 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 				 struct ipoib_cm_tally *tally)
 {
 	struct ipoib_conn *conn = wc->qp->qp_context;
-	struct ipoib_cm_bufs *bufs = conn->bufs ?: &cm->rx->bufs;
+	struct ipoib_cm_bufs *bufs = conn->bufs ?: &cm->rx.bufs;
 
 	if (WARN_ON_ONCE(wc->wr_id >= bufs->size))
 		return;
 	if (likely(wc->status == IB_WC_SUCCESS)) {
 		if (unlikely(wc->byte_len < IPOIB_ENCAP_LEN ||
-			     wc->byte_len > cm->rx->npages * PAGE_SIZE))
+			     wc->byte_len > cm->rx.npages * PAGE_SIZE))
 			ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
 		else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
 			ipoib_cm_rx_frame(conn, bufs, wc, tally);
@@ -439,15 +441,15 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		ipoib_conn_note(conn, IPOIB_CONN_EV_FAILED);
 	}
 	/* The message has been read: the slot may be filled again. */
-	spin_lock(&cm->rx->lock);
+	spin_lock(&cm->rx.lock);
 	bufs->free[bufs->nfree] = wc->wr_id;
 	WRITE_ONCE(bufs->nfree, bufs->nfree + 1);
 	/* The target fell, and posted receives cannot be recalled: free this one. */
 	if (unlikely(!ipoib_cm_bufs_missing(cm, bufs)))
-		ipoib_cm_slot_empty(cm->rx, &bufs->slots[wc->wr_id]);
+		ipoib_cm_slot_empty(&cm->rx, &bufs->slots[wc->wr_id]);
 	if (conn->bufs && !ipoib_conn_is_closing(conn))
 		ipoib_cm_rx_refill(conn->rxq, bufs);
-	spin_unlock(&cm->rx->lock);
+	spin_unlock(&cm->rx.lock);
 	/* The last receive may have come back. */
 	if (conn->bufs && ipoib_cm_rx_done(conn))
 		ipoib_conn_kick(conn);
@@ -455,7 +457,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 
 static void ipoib_cm_srq_refill(struct ipoib_cm_rxq *rxq, unsigned int least)
 {
-	struct ipoib_cm_rx *rx = rxq->cm->rx;
+	struct ipoib_cm_rx *rx = &rxq->cm->rx;
 
 	if (ipoib_cm_bufs_missing(rxq->cm, &rx->bufs) < least)
 		return;
@@ -497,7 +499,7 @@ static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 		ipoib_cm_srq_refill(rxq, IPOIB_CM_BATCH);
 	}
 	rxq->since += done;
-	ipoib_cm_rx_widen(cm->rx, rxq->since);
+	ipoib_cm_rx_widen(&cm->rx, rxq->since);
 	ipoib_cm_srq_refill(rxq, 1);
 	if (tally.packets) {
 		ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally.packets, tally.bytes);
@@ -580,12 +582,11 @@ void ipoib_cm_rx_assign(struct ipoib_conn *conn)
 /* ---- SRQ, CQs and pools ---- */
 
 /* Returns a pool of pieces of @order, or ERR_PTR(). */
-static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx,
-					      unsigned int order)
+static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, unsigned int order)
 {
+	struct ipoib_cm_rx *rx = &cm->rx;
 	unsigned int size = min_t(unsigned int, IPOIB_CM_POOL_RING,
 				  rx->bufs.size * rx->npages) >> order;
-
 	bool one = rx->bufs.size && cm->nrxq == 1;
 
 	/*
@@ -597,7 +598,7 @@ static struct page_pool *ipoib_cm_pool_create(struct ipoib_cm *cm, struct ipoib_
 }
 
 /* Halve the size until the HCA accepts it, down to none. */
-static void ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+static void ipoib_cm_srq_create(struct ipoib_cm *cm)
 {
 	struct ib_srq_init_attr attr = {
 		.event_handler = ipoib_cm_srq_event,
@@ -608,12 +609,12 @@ static void ipoib_cm_srq_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	struct ib_srq *srq = NULL;
 	unsigned int half;
 
-	while (cm->srq_size && !rx->bufs.srq) {
+	while (cm->srq_size && !cm->rx.bufs.srq) {
 		attr.attr.max_wr = cm->srq_size;
 		srq = ib_create_srq(cm->priv->pd, &attr);
 		half = cm->srq_size / 2;
 		if (!IS_ERR(srq))
-			rx->bufs.srq = srq;
+			cm->rx.bufs.srq = srq;
 		else
 			WRITE_ONCE(cm->srq_size, half < IPOIB_CM_SRQ_MIN ? 0 : half);
 	}
@@ -654,25 +655,27 @@ static void ipoib_cm_rxq_free(struct ipoib_cm_rxq *rxq)
 	rxq->cq = NULL;
 }
 
-static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+static int ipoib_cm_rx_create(struct ipoib_cm *cm)
 {
+	struct ipoib_cm_rx *rx = &cm->rx;
 	struct page_pool *pool;
 	unsigned int i;
 	int err;
 
 	/* The SRQ decides how many SGEs a receive may have. */
-	ipoib_cm_srq_create(cm, rx);
+	ipoib_cm_srq_create(cm);
 	rx->npages = ipoib_cm_rx_npages(cm->priv);
+	rx->margin = IPOIB_CM_MARGIN;
 	err = ipoib_cm_bufs_init(&rx->bufs, cm->srq_size);
 	if (err)
 		return err;
-	pool = ipoib_cm_pool_create(cm, rx, 0);
+	pool = ipoib_cm_pool_create(cm, 0);
 	if (IS_ERR(pool))
 		return PTR_ERR(pool);
 	rx->pool = pool;
 	/* A receive of a page and a single large piece would need about as many single pages. */
 	if (IPOIB_CM_ORDER && rx->npages > 1 << IPOIB_CM_ORDER) {
-		pool = ipoib_cm_pool_create(cm, rx, IPOIB_CM_ORDER);
+		pool = ipoib_cm_pool_create(cm, IPOIB_CM_ORDER);
 		if (!IS_ERR(pool))
 			rx->large = pool;
 	}
@@ -683,8 +686,9 @@ static int ipoib_cm_rx_create(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 }
 
 /* Undo ipoib_cm_rx_create(), also half of it. The next SRQ is tried in full size. */
-static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
+static void ipoib_cm_rx_free(struct ipoib_cm *cm)
 {
+	struct ipoib_cm_rx *rx = &cm->rx;
 	unsigned int i;
 
 	if (rx->bufs.srq)
@@ -697,38 +701,35 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm, struct ipoib_cm_rx *rx)
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	page_pool_destroy(rx->large);
 	page_pool_destroy(rx->pool);
-	WRITE_ONCE(cm->rx, NULL);
-	kfree(rx);
+	rx->large = NULL;
+	rx->pool = NULL;
+	spin_lock_bh(&rx->lock);
+	memset(&rx->bufs, 0, sizeof(rx->bufs));
+	spin_unlock_bh(&rx->lock);
 }
 
 /*
- * Create SRQ, CQs and pools unless they exist. Takes no reference: &ipoib_cm.nconns keeps
- * &ipoib_cm.rx, see ipoib_cm_rx_work().
+ * Create SRQ, CQs and pools unless they exist. Takes no reference: &ipoib_cm.nconns keeps them, see
+ * ipoib_cm_rx_work().
  * Context: &ipoib_cm.mutex held; may sleep. Return: 0, -EAGAIN after a failure that still closes
  * connections, or another negative error.
  */
 int ipoib_cm_rx_get(struct ipoib_cm *cm)
 {
-	struct ipoib_cm_rx *rx;
+	struct ipoib_cm_rx *rx = &cm->rx;
 	unsigned int i, n;
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
 	if (ipoib_cm_srq_has_failed(cm))
 		return -EAGAIN;
-	if (cm->rx)
+	if (cm->rxq[0].cq)
 		return 0;
-	rx = kzalloc(sizeof(*rx), GFP_KERNEL);
-	if (!rx)
-		return -ENOMEM;
-	rx->margin = IPOIB_CM_MARGIN;
-	spin_lock_init(&rx->lock);
-	err = ipoib_cm_rx_create(cm, rx);
+	err = ipoib_cm_rx_create(cm);
 	if (err) {
-		ipoib_cm_rx_free(cm, rx);
+		ipoib_cm_rx_free(cm);
 		return err;
 	}
-	WRITE_ONCE(cm->rx, rx);
 	/* Hundreds of pages, so with breaks, and not in the handler, which posts the rest. */
 	do {
 		spin_lock_bh(&rx->lock);
@@ -769,11 +770,10 @@ void ipoib_cm_moderate(struct ipoib_dev *priv)
 /* Destroy SRQ, CQs and pools. Context: &ipoib_cm.mutex held, no connections; may sleep. */
 void ipoib_cm_rx_release(struct ipoib_cm *cm)
 {
-	struct ipoib_cm_rx *rx = cm->rx;
 	unsigned int i;
 
 	lockdep_assert_held(&cm->mutex);
-	if (!rx)
+	if (!cm->rxq[0].cq)
 		return;
 	for (i = 0; i < cm->nrxq; i++)
 		napi_disable(&cm->rxq[i].napi);
@@ -781,7 +781,7 @@ void ipoib_cm_rx_release(struct ipoib_cm *cm)
 	/* A handler that has completed may still arm the CQ, or a timer. */
 	synchronize_net();
 	ipoib_cm_tx_release(cm);
-	ipoib_cm_rx_free(cm, rx);
+	ipoib_cm_rx_free(cm);
 }
 
 /* The SRQ has failed: close all connections. */
@@ -807,7 +807,7 @@ void ipoib_cm_rx_work(struct work_struct *work)
 	struct ipoib_cm *cm = container_of(to_delayed_work(work), struct ipoib_cm, rx_work);
 
 	mutex_lock(&cm->mutex);
-	/* A new connection may count by now, but needs the mutex before it uses @rx. */
+	/* A new connection may count by now, but needs the mutex before it uses these. */
 	if (!READ_ONCE(cm->nconns))
 		ipoib_cm_rx_release(cm);
 	else if (ipoib_cm_srq_has_failed(cm))
@@ -825,7 +825,7 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	struct ipoib_cm_bufs *bufs;
 	int err;
 
-	if (cm->rx->bufs.srq) {
+	if (cm->rx.bufs.srq) {
 		/* The handler posts a receive for it. */
 		ipoib_ud_schedule(&conn->rxq->napi);
 		return 0;
@@ -842,9 +842,9 @@ int ipoib_cm_rx_add(struct ipoib_conn *conn)
 	smp_store_release(&conn->bufs, bufs);
 	if (err)
 		return err;
-	spin_lock_bh(&cm->rx->lock);
+	spin_lock_bh(&cm->rx.lock);
 	ipoib_cm_rx_refill(conn->rxq, bufs);
-	spin_unlock_bh(&cm->rx->lock);
+	spin_unlock_bh(&cm->rx.lock);
 	return ipoib_cm_bufs_posted(bufs) ? 0 : -ENOMEM;
 }
 
@@ -881,7 +881,7 @@ bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
  */
 void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 {
-	struct ipoib_cm_rx *rx = conn->cm->rx;
+	struct ipoib_cm_rx *rx = &conn->cm->rx;
 
 	if (conn->bufs)
 		return;
@@ -912,6 +912,7 @@ void ipoib_cm_rx_init(struct ipoib_cm *cm)
 {
 	unsigned int i;
 
+	spin_lock_init(&cm->rx.lock);
 	cm->nrxq = clamp(cm->priv->ca->num_comp_vectors, 1, IPOIB_CM_RXQS);
 	for (i = 0; i < cm->nrxq; i++) {
 		cm->rxq[i].cm = cm;
@@ -928,30 +929,27 @@ void ipoib_cm_rx_exit(struct ipoib_cm *cm)
 		netif_napi_del(&cm->rxq[i].napi);
 }
 
-/*
- * Print the receives posted and lost, for debugfs.
- * Context: &ipoib_cm.mutex and &ipoib_cm.lock held.
- */
+/* Print the receives posted and lost, for debugfs. Context: &ipoib_cm.lock held. */
 void ipoib_cm_rx_show(struct ipoib_cm *cm, struct seq_file *file)
 {
-	unsigned int posted = 0, lost = 0, pages = 0;
-	const struct ipoib_cm_rx *rx = cm->rx;
+	struct ipoib_cm_rx *rx = &cm->rx;
+	unsigned int posted, lost, pages;
 	const struct ipoib_cm_bufs *bufs;
 	struct ipoib_conn *conn;
 
-	lockdep_assert_held(&cm->mutex);
 	lockdep_assert_held(&cm->lock);
-	if (rx) {
-		posted = ipoib_cm_bufs_posted(&rx->bufs);
-		list_for_each_entry(conn, &cm->conns, list) {
-			bufs = READ_ONCE(conn->bufs);
-			if (bufs)
-				posted += ipoib_cm_bufs_posted(bufs);
-		}
-		lost = READ_ONCE(rx->bufs.lost);
-		pages = rx->large ? 1 + round_up(rx->npages - 1, 1 << IPOIB_CM_ORDER) : rx->npages;
-		pages *= posted + lost;
+	spin_lock(&rx->lock);
+	posted = ipoib_cm_bufs_posted(&rx->bufs);
+	lost = rx->bufs.lost;
+	spin_unlock(&rx->lock);
+	list_for_each_entry(conn, &cm->conns, list) {
+		bufs = READ_ONCE(conn->bufs);
+		if (bufs)
+			posted += ipoib_cm_bufs_posted(bufs);
 	}
+	pages = READ_ONCE(rx->npages);
+	if (READ_ONCE(rx->large))
+		pages = 1 + round_up(pages - 1, 1 << IPOIB_CM_ORDER);
 	seq_printf(file, "receives: %u\nreceives_lost: %u\nreceive_pages: %u\n",
-		   posted, lost, pages);
+		   posted, lost, pages * (posted + lost));
 }
