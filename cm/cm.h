@@ -344,15 +344,6 @@ struct ipoib_conn {
 };
 
 /**
- * enum ipoib_cm_flag - bits of &ipoib_cm.flags
- * @IPOIB_CM_SRQ_FAILED: the SRQ or a CQ has failed. All connections close, none is made, and with
- *	the last one @rx and @tx_cq are freed. Set by ipoib_cm_srq_fail() only.
- */
-enum ipoib_cm_flag {
-	IPOIB_CM_SRQ_FAILED,
-};
-
-/**
  * struct ipoib_cm_rxq - a receive queue: a CQ and its NAPI instance
  * @cm: connected mode of the interface
  * @cq: completions of receives; lives as long as &ipoib_cm.rx. NULL if the HCA refused a further CQ
@@ -421,10 +412,10 @@ struct ipoib_cm_tx_cq {
  * @rx: receive side, common to all connections
  * @rxq: receive queues
  * @nrxq: number of receive queues; constant
- * @flags: see &enum ipoib_cm_flag
+ * @srq_failed: the SRQ or a CQ has failed. All connections close, none is made, and with the last
+ *	one @rx and @tx_cq are freed. Set by ipoib_cm_srq_fail() only.
  * @srq_size: size of the SRQ, or of the next SRQ to be tried; 0: connections have own receives, as
  *	the HCA has no SRQ, or has refused it
- * @srq_logged: the refusal is in the log; under @mutex
  * @tx_napi: handler of sends
  * @tx_cq: send CQs
  * @tx_ready: send CQs with completions, set by their events
@@ -455,9 +446,8 @@ struct ipoib_cm {
 	struct ipoib_cm_rx rx;
 	struct ipoib_cm_rxq rxq[IPOIB_CM_RXQS];
 	unsigned int nrxq;
-	unsigned long flags;
+	bool srq_failed;
 	unsigned int srq_size;
-	bool srq_logged;
 	struct napi_struct tx_napi;
 	struct ipoib_cm_tx_cq tx_cq[IPOIB_CM_CQS];
 	DECLARE_BITMAP(tx_ready, IPOIB_CM_CQS);
@@ -468,11 +458,6 @@ struct ipoib_cm {
 	struct workqueue_struct *wq;
 	struct delayed_work rx_work;
 };
-
-static inline bool ipoib_cm_srq_has_failed(const struct ipoib_cm *cm)
-{
-	return test_bit(IPOIB_CM_SRQ_FAILED, &cm->flags);
-}
 
 static inline enum ib_qp_type
 ipoib_conn_qp_type(const struct ipoib_conn *conn)
@@ -629,7 +614,6 @@ void ipoib_conn_supersede(struct ipoib_conn *conn);
 void ipoib_conn_activate(struct ipoib_conn *conn);
 void ipoib_conn_close_for(struct ipoib_conn *conn, const char *why, enum ipoib_stat stat);
 void __ipoib_conn_close(struct ipoib_conn *conn);
-void ipoib_conn_close(struct ipoib_conn *conn);
 
 /* work.c */
 void ipoib_conn_work(struct work_struct *work);
@@ -669,7 +653,6 @@ void ipoib_cm_rx_exit(struct ipoib_cm *cm);
 void ipoib_cm_rx_release(struct ipoib_cm *cm);
 void ipoib_cm_rx_work(struct work_struct *work);
 int ipoib_cm_rx_add(struct ipoib_conn *conn);
-bool ipoib_cm_rx_done(const struct ipoib_conn *conn);
 bool ipoib_cm_rx_returned(const struct ipoib_conn *conn);
 void ipoib_cm_rx_lost(struct ipoib_conn *conn);
 void ipoib_cm_rx_remove(struct ipoib_conn *conn);

@@ -102,7 +102,7 @@ void ipoib_conn_release(struct kref *ref)
 	if (!cm->nconns) {
 		queue_delayed_work(system_unbound_wq, &cm->rx_work, IPOIB_CM_RELEASE);
 		/* Checked after the delayed queueing: a later failure finds the work queued. */
-		if (ipoib_cm_srq_has_failed(cm))
+		if (READ_ONCE(cm->srq_failed))
 			mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 		wake_up(&cm->gone);
 	}
@@ -131,16 +131,6 @@ void __ipoib_conn_close(struct ipoib_conn *conn)
 	list_del(&conn->peer_list);
 	ipoib_peer_lost(cm, conn->peer, conn);
 	ipoib_conn_kick(conn);
-}
-
-/* As __ipoib_conn_close(), without the lock. Context: any but hard interrupt. */
-void ipoib_conn_close(struct ipoib_conn *conn)
-{
-	struct ipoib_cm *cm = conn->cm;
-
-	spin_lock_bh(&cm->lock);
-	__ipoib_conn_close(conn);
-	spin_unlock_bh(&cm->lock);
 }
 
 /*

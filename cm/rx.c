@@ -298,8 +298,10 @@ static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *b
  */
 void ipoib_cm_srq_fail(struct ipoib_cm *cm)
 {
-	if (!test_and_set_bit(IPOIB_CM_SRQ_FAILED, &cm->flags))
-		mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
+	if (READ_ONCE(cm->srq_failed))
+		return;
+	WRITE_ONCE(cm->srq_failed, true);
+	mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
 }
 
 static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
@@ -451,7 +453,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 		ipoib_cm_rx_refill(conn->rxq, bufs);
 	spin_unlock(&cm->rx.lock);
 	/* The last receive may have come back. */
-	if (conn->bufs && ipoib_cm_rx_done(conn))
+	if (conn->bufs && ipoib_cm_rx_returned(conn))
 		ipoib_conn_kick(conn);
 }
 
@@ -606,24 +608,23 @@ static void ipoib_cm_srq_create(struct ipoib_cm *cm)
 		.attr.max_sge = ipoib_cm_rx_npages(cm->priv),
 		.srq_type = IB_SRQT_BASIC,
 	};
-	struct ib_srq *srq = NULL;
 	unsigned int half;
+	struct ib_srq *srq;
 
-	while (cm->srq_size && !cm->rx.bufs.srq) {
+	while (cm->srq_size) {
 		attr.attr.max_wr = cm->srq_size;
 		srq = ib_create_srq(cm->priv->pd, &attr);
-		half = cm->srq_size / 2;
-		if (!IS_ERR(srq))
+		if (!IS_ERR(srq)) {
 			cm->rx.bufs.srq = srq;
-		else
-			WRITE_ONCE(cm->srq_size, half < IPOIB_CM_SRQ_MIN ? 0 : half);
+			return;
+		}
+		half = cm->srq_size / 2;
+		WRITE_ONCE(cm->srq_size, half < IPOIB_CM_SRQ_MIN ? 0 : half);
+		if (!cm->srq_size)
+			netdev_warn_once(cm->priv->netdev,
+					 "no shared receive queue: %ld; connections have receives of their own, and are fewer\n",
+					 PTR_ERR(srq));
 	}
-	if (!IS_ERR(srq) || cm->srq_logged)
-		return;
-	netdev_warn(cm->priv->netdev,
-		    "no shared receive queue: %ld; connections have receives of their own, and are fewer\n",
-		    PTR_ERR(srq));
-	cm->srq_logged = true;
 }
 
 static int ipoib_cm_rxq_create(struct ipoib_cm_rxq *rxq)
@@ -697,7 +698,7 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm)
 	for (i = 0; i < cm->nrxq; i++)
 		ipoib_cm_rxq_free(&cm->rxq[i]);
 	/* SRQ and CQs are gone: no further event. */
-	clear_bit(IPOIB_CM_SRQ_FAILED, &cm->flags);
+	WRITE_ONCE(cm->srq_failed, false);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
 	page_pool_destroy(rx->large);
 	page_pool_destroy(rx->pool);
@@ -721,7 +722,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	int err;
 
 	lockdep_assert_held(&cm->mutex);
-	if (ipoib_cm_srq_has_failed(cm))
+	if (cm->srq_failed)
 		return -EAGAIN;
 	if (cm->rxq[0].cq)
 		return 0;
@@ -810,7 +811,7 @@ void ipoib_cm_rx_work(struct work_struct *work)
 	/* A new connection may count by now, but needs the mutex before it uses these. */
 	if (!READ_ONCE(cm->nconns))
 		ipoib_cm_rx_release(cm);
-	else if (ipoib_cm_srq_has_failed(cm))
+	else if (READ_ONCE(cm->srq_failed))
 		ipoib_cm_rx_close_all(cm);
 	mutex_unlock(&cm->mutex);
 }
@@ -860,17 +861,6 @@ bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
 		return !ipoib_cm_bufs_posted(conn->bufs);
 	return !test_bit(IPOIB_CONN_IS_RUN, &conn->flags) ||
 	       test_bit(IPOIB_CONN_EV_LAST_WQE, &conn->flags);
-}
-
-/*
- * Check whether the teardown of a connection, whose QP is in the error state, waits for receives.
- * Context: any. Return: true if it does not: all have come back, or the SRQ has failed and takes
- * them along.
- */
-bool ipoib_cm_rx_done(const struct ipoib_conn *conn)
-{
-	return ipoib_cm_rx_returned(conn) ||
-	       (!conn->bufs && ipoib_cm_srq_has_failed(conn->cm));
 }
 
 /*

@@ -38,7 +38,7 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 
 	lockdep_assert_held(&cm->lock);
 	/* A connection made after the failure of the SRQ would delay the next SRQ. */
-	if (!READ_ONCE(cm->up) || ipoib_cm_srq_has_failed(cm))
+	if (!READ_ONCE(cm->up) || READ_ONCE(cm->srq_failed))
 		return -EAGAIN;
 	if (cm->npending >= IPOIB_CM_PENDING_ALL || share->npending >= IPOIB_CM_PENDING)
 		return -EAGAIN;

@@ -267,7 +267,9 @@ static void ipoib_conn_step_closing(struct ipoib_conn *conn)
  */
 static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 {
-	bool received = ipoib_cm_rx_done(conn);
+	bool failed = READ_ONCE(conn->cm->srq_failed);
+	/* An SRQ that has failed takes its receives along. */
+	bool received = ipoib_cm_rx_returned(conn) || (!conn->bufs && failed);
 	bool late = !received || !ipoib_ring_passed(&conn->ring, conn->signalled);
 	unsigned int sends = ipoib_ring_used(&conn->ring);
 	long left = conn->deadline - jiffies;
@@ -275,8 +277,7 @@ static unsigned long ipoib_conn_drain_left(struct ipoib_conn *conn)
 	/* An HCA that has failed flushes nothing any more. */
 	if ((received && !sends) || test_bit(IPOIB_FLAG_DEAD, &conn->cm->priv->flags))
 		return 0;
-	if (test_bit(IPOIB_CONN_EV_ABORT, &conn->flags) || !late ||
-	    ipoib_cm_srq_has_failed(conn->cm))
+	if (test_bit(IPOIB_CONN_EV_ABORT, &conn->flags) || !late || failed)
 		left -= IPOIB_CM_DRAIN_MORE;
 	if (left > 0)
 		return left;
@@ -347,14 +348,18 @@ static unsigned long ipoib_conn_step_draining(struct ipoib_conn *conn)
 /* Returns the time until the next check without an event, or 0. */
 static unsigned long ipoib_conn_step(struct ipoib_conn *conn, enum ipoib_conn_state state)
 {
+	struct ipoib_cm *cm = conn->cm;
 	long wait = 0;
 
 	switch (state) {
 	case IPOIB_CONN_PENDING:
 		if (!conn->qp)
 			wait = conn->active ? ipoib_conn_request(conn) : ipoib_conn_grant(conn);
-		if (wait < 0)
-			ipoib_conn_close(conn);
+		if (wait < 0) {
+			spin_lock_bh(&cm->lock);
+			__ipoib_conn_close(conn);
+			spin_unlock_bh(&cm->lock);
+		}
 		return wait > 0 ? wait : ipoib_conn_handle_events(conn);
 	case IPOIB_CONN_ESTABLISHED:
 		return ipoib_conn_handle_events(conn);

@@ -80,9 +80,9 @@ static void admit_pending(struct kunit *test)
 	fix->cm.up = false;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
 	fix->cm.up = true;
-	set_bit(IPOIB_CM_SRQ_FAILED, &fix->cm.flags);
+	fix->cm.srq_failed = true;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), -EAGAIN);
-	clear_bit(IPOIB_CM_SRQ_FAILED, &fix->cm.flags);
+	fix->cm.srq_failed = false;
 	fix->cm.shares[1].npending = 15;
 	KUNIT_EXPECT_EQ(test, admit(fix, 1), 0);
 	fix->cm.shares[1].npending = 16;
