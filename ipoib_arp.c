@@ -161,7 +161,10 @@ void ipoib_arp_xmit(struct ipoib_txq *txq, struct sk_buff *skb)
 	if (!most)
 		return;
 	if (unlikely(ipoib_ud_too_long(skb, mtu))) {
-		ipoib_pmtu_reject(priv, skb, most);
+		if (most == IPOIB_CM_TRANSIENT)
+			ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
+		else
+			ipoib_pmtu_reject(priv, skb, most);
 		return;
 	}
 	/* ipoib_cm_xmit() may have moved the data. */

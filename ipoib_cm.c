@@ -25,18 +25,6 @@ static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 /* ---- sending ---- */
 
 /*
- * Drop a frame too long for UD while the lack of a connection is transient. Returns false if the
- * frame fits UD, and is left to the caller.
- */
-static bool ipoib_cm_drop_long(struct ipoib_dev *priv, struct sk_buff *skb)
-{
-	if (!ipoib_ud_too_long(skb, READ_ONCE(priv->mcast_mtu)))
-		return false;
-	ipoib_drop(priv, skb, IPOIB_TX_FLUSHED);
-	return true;
-}
-
-/*
  * Send a frame to a peer without a connection: attach the peer to @neigh and request a connection.
  * Returns as ipoib_cm_xmit(). Takes the frame if there is a connection by now, or if the frame is
  * too long for UD and a connection may follow.
@@ -45,23 +33,20 @@ static unsigned int ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *
 				       struct sk_buff *skb)
 {
 	unsigned int mtu = READ_ONCE(cm->priv->mcast_mtu);
-	bool fits = !ipoib_ud_too_long(skb, mtu);
 	struct ipoib_lladdr to = *(const struct ipoib_lladdr *)skb->data;
 	u8 offers = ipoib_lladdr_flags(&to);
+	unsigned int most = IPOIB_CM_TRANSIENT;
 	struct ipoib_peer *peer = NULL;
 	struct ipoib_conn *conn;
-	bool taken = false;
 
 	/* The key is the address without flags (C18). */
 	to.flags_qpn &= cpu_to_be32(IPOIB_QPN_MASK);
 	spin_lock(&cm->lock);
 	if (READ_ONCE(cm->up))
 		peer = ipoib_peer_get(cm, &to);
-	if (!peer) {
-		/* A change of transports, or no memory: transient */
-		taken = ipoib_cm_drop_long(cm->priv, skb);
+	/* A change of transports, or no memory: transient */
+	if (!peer)
 		goto unlock;
-	}
 	if (hlist_unhashed(&peer->neigh_list))
 		ipoib_peer_attach(cm, peer, neigh);
 	if (peer->state != IPOIB_PEER_CONNECTING && peer->state != IPOIB_PEER_UP &&
@@ -69,19 +54,18 @@ static unsigned int ipoib_cm_xmit_slow(struct ipoib_cm *cm, struct ipoib_neigh *
 		ipoib_peer_connect(cm, peer, offers, false);
 	conn = rcu_dereference_protected(peer->tx, lockdep_is_held(&cm->lock));
 	if (conn) {
-		taken = ipoib_conn_xmit(conn, skb);
-		mtu = max(mtu, conn->mtu);
-	} else if (!fits && peer->state == IPOIB_PEER_CONNECTING &&
+		most = ipoib_conn_xmit(conn, skb) ? 0 : max(mtu, conn->mtu);
+	} else if (ipoib_ud_too_long(skb, mtu) && peer->state == IPOIB_PEER_CONNECTING &&
 		   time_before(jiffies, peer->until)) {
 		ipoib_neigh_park(cm->priv, IPOIB_WAIT_PATH, &peer->queue, IPOIB_NEIGH_QUEUE, skb);
-		taken = true;
-	} else if (ipoib_peer_is_passing(peer)) {
-		taken = ipoib_cm_drop_long(cm->priv, skb);
+		most = 0;
+	} else if (!ipoib_peer_is_passing(peer)) {
+		most = mtu;
 	}
 	ipoib_peer_put(cm, peer);
 unlock:
 	spin_unlock(&cm->lock);
-	return taken ? 0 : mtu;
+	return most;
 }
 
 /*
@@ -123,7 +107,7 @@ static struct ipoib_peer *ipoib_cm_peer(const struct ipoib_neigh *neigh,
  * connected mode. The frame is taken, or left to UD with its data perhaps moved.
  * Context: transmit lock of the queue held, RCU read side. Return: 0 if the frame was taken.
  * Otherwise the longest packet that the peer takes, over UD or on its connection: the MTU to report
- * if the packet is too long for both (C28).
+ * if the packet is too long for both (C28); or IPOIB_CM_TRANSIENT.
  */
 unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb)
 {
@@ -148,7 +132,7 @@ unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, st
 	}
 	/* No connection, and none to request: no lock. */
 	if (peer && ipoib_peer_pauses(peer))
-		return ipoib_peer_is_passing(peer) && ipoib_cm_drop_long(priv, skb) ? 0 : mtu;
+		return ipoib_peer_is_passing(peer) ? IPOIB_CM_TRANSIENT : mtu;
 	return ipoib_cm_xmit_slow(cm, neigh, skb);
 }
 

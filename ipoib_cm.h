@@ -15,6 +15,9 @@ struct ipoib_cm;
 struct ipoib_dev;
 struct ipoib_neigh;
 
+/* A frame too long for UD is dropped without an error: the lack of a connection is transient. */
+#define IPOIB_CM_TRANSIENT	UINT_MAX
+
 /* To be called if ipoib_has_cm() */
 int ipoib_cm_init(struct ipoib_dev *priv);
 void ipoib_cm_exit(struct ipoib_dev *priv);
