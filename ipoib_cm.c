@@ -390,14 +390,8 @@ int ipoib_cm_init(struct ipoib_dev *priv)
  */
 void ipoib_cm_gid_lost(struct ipoib_dev *priv)
 {
-	struct ipoib_cm *cm = priv->cm;
-	struct ipoib_conn *conn, *tmp;
-
-	spin_lock_bh(&cm->lock);
-	list_for_each_entry_safe(conn, tmp, &cm->conns, list)
-		__ipoib_conn_close(conn);
-	spin_unlock_bh(&cm->lock);
-	ipoib_cm_abort(cm);
+	ipoib_cm_flush(priv);
+	ipoib_cm_abort(priv->cm);
 }
 
 /*
