@@ -54,12 +54,6 @@ __MODULE_PARM_TYPE(max_nonsrq_conn_qp, "int");
 MODULE_PARM_DESC(max_nonsrq_conn_qp,
 		 "The same on an HCA without shared receive queues, if that is less");
 
-/* Frames of one poll. */
-struct ipoib_cm_tally {
-	unsigned int packets;	/* frames for the stack */
-	unsigned int bytes;	/* their octets, encapsulation headers included */
-};
-
 /*
  * Number of receives of a full SRQ. Soft-RoCE counts as an HCA without SRQ: a QP that stops in the
  * middle of a message loses the receive, and does not always report that it is done with the SRQ.
@@ -210,22 +204,12 @@ static bool ipoib_cm_slot_fill(struct ipoib_cm *cm, struct ipoib_cm_slot *slot)
 	return true;
 }
 
-/* Fill up to @n slots at the top of the stack. Returns how many are full. */
-static unsigned int ipoib_cm_bufs_fill(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-				       unsigned int n)
-{
-	unsigned int i;
-
-	lockdep_assert_held(&cm->rx.lock);
-	for (i = 0; i < n; i++)
-		if (!ipoib_cm_slot_fill(cm, &bufs->slots[bufs->free[bufs->nfree - i - 1]]))
-			break;
-	return i;
-}
-
-/* Post a chain of @n full slots, the last slot first. Returns how many were posted. */
+/*
+ * Fill and post up to @n slots, IPOIB_CM_BATCH at most, from the top of the stack. Returns how many
+ * were posted.
+ */
 static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-				     const u16 *slots, unsigned int n)
+				     unsigned int n)
 {
 	struct ipoib_cm_rx *rx = &cm->rx;
 	const struct ib_recv_wr *bad = rx->wr;
@@ -236,15 +220,16 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 	int err;
 
 	lockdep_assert_held(&rx->lock);
-	if (!n)
-		return 0;
+	n = min_t(unsigned int, n, IPOIB_CM_BATCH);
 	for (i = 0; i < n; i++) {
 		wr = &rx->wr[i];
-		wr->wr_id = slots[n - i - 1];
+		wr->wr_id = bufs->free[bufs->nfree - i - 1];
 		slot = &bufs->slots[wr->wr_id];
+		if (!ipoib_cm_slot_fill(cm, slot))
+			break;
 		wr->sg_list = slot->sge;
 		wr->num_sge = slot->npieces;
-		wr->next = i + 1 < n ? wr + 1 : NULL;
+		wr->next = wr + 1;
 		/*
 		 * Pages come from the pool synced for the HCA. Only the first page of a slot may
 		 * have been read since, by a copy; a page that goes up the stack leaves the slot.
@@ -253,20 +238,14 @@ static unsigned int ipoib_cm_rx_post(struct ipoib_cm *cm, struct ipoib_cm_bufs *
 					      IPOIB_ENCAP_LEN + IPOIB_CM_RX_COPY,
 					      DMA_FROM_DEVICE);
 	}
+	if (!i)
+		return 0;
+	rx->wr[i - 1].next = NULL;
 	if (bufs->srq)
 		err = ib_post_srq_recv(bufs->srq, rx->wr, &bad);
 	else
 		err = ib_post_recv(bufs->qp, rx->wr, &bad);
-	return likely(!err) ? n : bad - rx->wr;
-}
-
-/* Post up to @n receives, a chain at most. Returns how many. */
-static unsigned int ipoib_cm_rx_post_missing(struct ipoib_cm *cm, struct ipoib_cm_bufs *bufs,
-					     unsigned int n)
-{
-	n = ipoib_cm_bufs_fill(cm, bufs, min_t(unsigned int, n, IPOIB_CM_BATCH));
-	n = ipoib_cm_rx_post(cm, bufs, bufs->free + bufs->nfree - n, n);
-	/* The chain was the top of the stack. */
+	n = likely(!err) ? i : bad - rx->wr;
 	WRITE_ONCE(bufs->nfree, bufs->nfree - n);
 	return n;
 }
@@ -277,7 +256,7 @@ static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *b
 	unsigned int n;
 
 	while ((n = ipoib_cm_bufs_missing(cm, bufs))) {
-		if (likely(ipoib_cm_rx_post_missing(cm, bufs, n)))
+		if (likely(ipoib_cm_rx_post(cm, bufs, n)))
 			continue;
 		ipoib_stat_add(cm->priv, IPOIB_RX_NOMEM, 1);
 		/* Unfinished messages may hold all receives, and then no completion leads here. */
@@ -378,7 +357,7 @@ static struct sk_buff *ipoib_cm_rx_skb(struct ipoib_cm_rxq *rxq, struct ipoib_cm
 }
 
 static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *bufs,
-			      const struct ib_wc *wc, struct ipoib_cm_tally *tally)
+			      const struct ib_wc *wc)
 {
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_header *header;
@@ -402,8 +381,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 		if (!ipoib_rx_police(cm->priv, skb, lower_32_bits(conn->port)))
 			return;
 	}
-	tally->packets++;
-	tally->bytes += skb->len - IPOIB_LLADDR_LEN;
+	ipoib_moder_received(&conn->rxq->moder, 1, skb->len - IPOIB_LLADDR_LEN);
 	ipoib_touch(&conn->used);
 	if (conn->transport == IPOIB_LLADDR_UC) {
 		/* A connection from another port does not prove that the peer is there. */
@@ -414,8 +392,7 @@ static void ipoib_cm_rx_frame(struct ipoib_conn *conn, struct ipoib_cm_bufs *buf
 	ipoib_rx_deliver(cm->priv, &conn->rxq->napi, skb);
 }
 
-static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
-				 struct ipoib_cm_tally *tally)
+static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc)
 {
 	struct ipoib_conn *conn = wc->qp->qp_context;
 	struct ipoib_cm_bufs *bufs = conn->bufs ?: &cm->rx.bufs;
@@ -427,7 +404,7 @@ static void ipoib_cm_rx_complete(struct ipoib_cm *cm, const struct ib_wc *wc,
 			     wc->byte_len > cm->rx.npages * PAGE_SIZE))
 			ipoib_stat_add(cm->priv, IPOIB_RX_SHORT, 1);
 		else if (likely(test_bit(IPOIB_FLAG_UP, &cm->priv->flags)))
-			ipoib_cm_rx_frame(conn, bufs, wc, tally);
+			ipoib_cm_rx_frame(conn, bufs, wc);
 	} else if (wc->status != IB_WC_WR_FLUSH_ERR) {
 		ipoib_stat_add(cm->priv, IPOIB_RX_ERROR, 1);
 		if (net_ratelimit())
@@ -485,7 +462,7 @@ static void ipoib_cm_rx_widen(struct ipoib_cm_rx *rx, unsigned int since)
 /* Returns the number of completions. */
 static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 {
-	struct ipoib_cm_tally tally = {};
+	u64 packets = rxq->moder.packets, bytes = rxq->moder.bytes;
 	struct ipoib_cm *cm = rxq->cm;
 	int done = 0, want, i, n;
 
@@ -493,7 +470,7 @@ static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 		want = min_t(int, budget - done, ARRAY_SIZE(rxq->wc));
 		n = ib_poll_cq(rxq->cq, want, rxq->wc);
 		for (i = 0; i < n; i++)
-			ipoib_cm_rx_complete(cm, &rxq->wc[i], &tally);
+			ipoib_cm_rx_complete(cm, &rxq->wc[i]);
 		if (n > 0)
 			done += n;
 		if (n < want)
@@ -503,10 +480,10 @@ static int ipoib_cm_rx_reap(struct ipoib_cm_rxq *rxq, int budget)
 	rxq->since += done;
 	ipoib_cm_rx_widen(&cm->rx, rxq->since);
 	ipoib_cm_srq_refill(rxq, 1);
-	if (tally.packets) {
-		ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, tally.packets, tally.bytes);
-		ipoib_stat_add(cm->priv, IPOIB_CM_RX, tally.packets);
-		ipoib_moder_received(&rxq->moder, tally.packets, tally.bytes);
+	packets = rxq->moder.packets - packets;
+	if (packets) {
+		ipoib_stat_traffic(cm->priv, IPOIB_RX_PACKETS, packets, rxq->moder.bytes - bytes);
+		ipoib_stat_add(cm->priv, IPOIB_CM_RX, packets);
 	}
 	return done;
 }
@@ -646,16 +623,6 @@ static int ipoib_cm_rxq_create(struct ipoib_cm_rxq *rxq)
 	return 0;
 }
 
-static void ipoib_cm_rxq_free(struct ipoib_cm_rxq *rxq)
-{
-	if (!rxq->cq)
-		return;
-	WARN_ON_ONCE(rxq->conns);
-	ipoib_moder_exit(&rxq->moder);
-	ib_destroy_cq(rxq->cq);
-	rxq->cq = NULL;
-}
-
 static int ipoib_cm_rx_create(struct ipoib_cm *cm)
 {
 	struct ipoib_cm_rx *rx = &cm->rx;
@@ -695,8 +662,12 @@ static void ipoib_cm_rx_free(struct ipoib_cm *cm)
 	if (rx->bufs.srq)
 		ib_destroy_srq(rx->bufs.srq);
 	WRITE_ONCE(cm->srq_size, ipoib_cm_srq_size(cm->priv));
-	for (i = 0; i < cm->nrxq; i++)
-		ipoib_cm_rxq_free(&cm->rxq[i]);
+	for (i = 0; i < cm->nrxq && cm->rxq[i].cq; i++) {
+		WARN_ON_ONCE(cm->rxq[i].conns);
+		ipoib_moder_exit(&cm->rxq[i].moder);
+		ib_destroy_cq(cm->rxq[i].cq);
+		cm->rxq[i].cq = NULL;
+	}
 	/* SRQ and CQs are gone: no further event. */
 	WRITE_ONCE(cm->srq_failed, false);
 	ipoib_cm_bufs_exit(cm, &rx->bufs);
@@ -734,8 +705,7 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	/* Hundreds of pages, so with breaks, and not in the handler, which posts the rest. */
 	do {
 		spin_lock_bh(&rx->lock);
-		n = ipoib_cm_rx_post_missing(cm, &rx->bufs,
-					     ipoib_cm_bufs_missing(cm, &rx->bufs));
+		n = ipoib_cm_rx_post(cm, &rx->bufs, ipoib_cm_bufs_missing(cm, &rx->bufs));
 		spin_unlock_bh(&rx->lock);
 		cond_resched();
 	} while (n);
