@@ -91,7 +91,7 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	struct ipoib_conn *conn;
 
 	lockdep_assert_held(&cm->lock);
-	ipoib_cm_own_addr(cm, &own);
+	ipoib_lladdr_set(&own, 0, cm->priv->qpn, &cm->priv->local_gid);
 	if (ipoib_lladdr_less(&own, &peer->addr))
 		return false;
 	list_for_each_entry(conn, &peer->conns, peer_list)

@@ -585,7 +585,6 @@ void ipoib_peer_attach(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoi
 void ipoib_peer_set_state(struct ipoib_peer *peer, enum ipoib_peer_state state);
 void ipoib_peer_end_wait(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
 void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer);
-void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer);
 struct ipoib_conn *ipoib_peer_best(struct ipoib_peer *peer, const struct ipoib_conn *own);
 void ipoib_peer_select(struct ipoib_cm *cm, struct ipoib_peer *peer);
 void ipoib_peer_lost(struct ipoib_cm *cm, struct ipoib_peer *peer, struct ipoib_conn *conn);
@@ -598,7 +597,6 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port);
 
 /* qp.c */
 void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data);
-void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr);
 unsigned int ipoib_cm_mtu(const struct ipoib_cm *cm, const struct ipoib_cm_data *theirs);
 int ipoib_conn_make(struct ipoib_conn *conn);
 void ipoib_conn_unmake(struct ipoib_conn *conn);

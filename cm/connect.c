@@ -300,7 +300,7 @@ void ipoib_conn_rejected(struct ipoib_conn *conn)
 	struct ipoib_lladdr own;
 
 	trace_ipoib_conn(cm->priv->netdev, peer->addr.gid, "rejected", conn->reason);
-	ipoib_cm_own_addr(cm, &own);
+	ipoib_lladdr_set(&own, 0, cm->priv->qpn, &cm->priv->local_gid);
 	spin_lock_bh(&cm->lock);
 	if (!conn->active || conn->state != IPOIB_CONN_PENDING) {
 		/* The RTU never arrived, so no frame did. */

@@ -211,11 +211,8 @@ void ipoib_peer_no_room(struct ipoib_cm *cm, struct ipoib_peer *peer)
 	ipoib_peer_end_wait(cm, peer, NULL);
 }
 
-/*
- * Pause after a failure of the peer; the next pause is twice as long.
- * Context: &ipoib_cm.lock held.
- */
-void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
+/* Pause after a failure of the peer; the next pause is twice as long. */
+static void ipoib_peer_failed(struct ipoib_cm *cm, struct ipoib_peer *peer)
 {
 	ipoib_peer_no_room(cm, peer);
 	peer->failures++;

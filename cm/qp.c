@@ -24,15 +24,6 @@ void ipoib_cm_own_data(const struct ipoib_cm *cm, struct ipoib_cm_data *data)
 }
 
 /*
- * Fill in the own link-layer address with flags zero, which decides between crossing REQs.
- * Context: any.
- */
-void ipoib_cm_own_addr(const struct ipoib_cm *cm, struct ipoib_lladdr *addr)
-{
-	ipoib_lladdr_set(addr, 0, cm->priv->qpn, &cm->priv->local_gid);
-}
-
-/*
  * The longest packet that both ends take (C27, C28); @theirs is the private data of the peer.
  * Context: any. Return: octets without the encapsulation header, 0 if the peer's Receive MTU is
  * absurd.
