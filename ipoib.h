@@ -228,7 +228,7 @@ struct ipoib_dev {
 	struct ipoib_moderation moderation;
 	u32 qpn;			/* QPN of the address; without @rxq 0 before ndo_init() */
 	struct ipoib_pcpu_stats __percpu *stats;	/* see ipoib_stats.h */
-	struct ipoib_cm *cm;		/* connected mode, or NULL if the port has no CM */
+	struct ipoib_cm *cm;		/* connected mode, or NULL without it */
 	struct ipoib_mcast __rcu *broadcast;	/* the broadcast group while the interface is up */
 	union ib_gid broadcast_mgid;	/* MGID of the broadcast group */
 	union ib_gid local_gid;		/* GID in the address; constant while up */

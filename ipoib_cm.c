@@ -211,22 +211,20 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
  */
 u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 {
-	return priv->cm ? priv->cm->offers : 0;
+	return priv->cm->offers;
 }
 
 /*
  * Turn connected mode on or off. Turning off closes connections, and does not wait for their
  * teardown.
- * Context: RTNL held. Return: 0, or -EOPNOTSUPP if the interface has no connections.
+ * Context: RTNL held. Return: 0, or -EOPNOTSUPP if no transport is offered.
  */
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 {
-	struct ipoib_cm *cm = priv->cm;
-
 	ASSERT_RTNL();
-	if (on && (!cm || !cm->offers))
+	if (on && !priv->cm->offers)
 		return -EOPNOTSUPP;
-	if (!cm || ipoib_cm_is_on(priv) == on)
+	if (ipoib_cm_is_on(priv) == on)
 		return 0;
 	assign_bit(IPOIB_FLAG_CONNECTED, &priv->flags, on);
 	if (!on)
@@ -276,14 +274,14 @@ static const struct ipoib_cm_choice *ipoib_cm_find_choice(const char *word)
 /* Print the value of cm_transport into a page. Returns its length. */
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 {
-	return sysfs_emit(buf, "%s\n", priv->cm ? priv->cm->choice->word : "none");
+	return sysfs_emit(buf, "%s\n", priv->cm->choice->word);
 }
 
 /*
  * Set cm_transport: none, rc, uc, rc,uc or uc,rc; the first transport is preferred. Closes all
  * connections; the next frames request new ones.
- * Context: RTNL held. Return: 0; -EINVAL for another word, -EOPNOTSUPP if the port has no CM or the
- * HCA no UC, -EBUSY for "none" in connected mode.
+ * Context: RTNL held. Return: 0; -EINVAL for another word, -EOPNOTSUPP if the HCA has no UC, -EBUSY
+ * for "none" in connected mode.
  */
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 {
@@ -294,8 +292,6 @@ int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 	ASSERT_RTNL();
 	if (!choice)
 		return -EINVAL;
-	if (!cm)
-		return choice->offers ? -EOPNOTSUPP : 0;
 	if (!choice->offers && ipoib_cm_is_on(priv))
 		return -EBUSY;
 	if (choice->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv))
@@ -356,8 +352,6 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 {
 	struct ipoib_cm *cm;
 
-	if (!rdma_cap_ib_cm(priv->ca, priv->port))
-		return 0;
 	cm = kvzalloc(sizeof(*cm), GFP_KERNEL);
 	if (!cm)
 		return -ENOMEM;
