@@ -16,6 +16,7 @@
 
 static const struct ipoib_cm_choice ipoib_cm_choices[] = {
 	{ "none", 0, IPOIB_LLADDR_RC },
+	/* the default */
 	{ "rc", IPOIB_LLADDR_RC, IPOIB_LLADDR_RC },
 	{ "uc", IPOIB_LLADDR_UC, IPOIB_LLADDR_UC },
 	{ "rc,uc", IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, IPOIB_LLADDR_RC },
@@ -119,7 +120,7 @@ unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, st
 	u8 offers;
 
 	offers = ipoib_lladdr_flags(to);
-	if (!(offers & READ_ONCE(cm->offers)) || !ipoib_cm_carries(skb))
+	if (!(offers & READ_ONCE(cm->choice)->offers) || !ipoib_cm_carries(skb))
 		return mtu;
 	peer = ipoib_cm_peer(neigh, to);
 	conn = peer ? rcu_dereference(peer->tx) : NULL;
@@ -175,7 +176,7 @@ void ipoib_cm_start(struct ipoib_dev *priv)
 	int err;
 
 	/* Before the listeners: their first request is granted. */
-	WRITE_ONCE(priv->cm->up, priv->cm->offers);
+	WRITE_ONCE(priv->cm->up, priv->cm->choice->offers);
 	err = ipoib_cm_listen(priv);
 	if (err) {
 		netdev_warn(priv->netdev, "cannot listen for connections: %d\n", err);
@@ -211,7 +212,7 @@ void ipoib_cm_stop(struct ipoib_dev *priv)
  */
 u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 {
-	return priv->cm->offers;
+	return priv->cm->choice->offers;
 }
 
 /*
@@ -222,7 +223,7 @@ u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 {
 	ASSERT_RTNL();
-	if (on && !priv->cm->offers)
+	if (on && !priv->cm->choice->offers)
 		return -EOPNOTSUPP;
 	if (ipoib_cm_is_on(priv) == on)
 		return 0;
@@ -261,16 +262,6 @@ static bool ipoib_cm_has_uc(const struct ipoib_dev *priv)
 	return !err || err == -ENOMEM;
 }
 
-static const struct ipoib_cm_choice *ipoib_cm_find_choice(const char *word)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(ipoib_cm_choices); i++)
-		if (sysfs_streq(word, ipoib_cm_choices[i].word))
-			return &ipoib_cm_choices[i];
-	return NULL;
-}
-
 /* Print the value of cm_transport into a page. Returns its length. */
 ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
 {
@@ -285,23 +276,23 @@ ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
  */
 int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
 {
-	const struct ipoib_cm_choice *choice = ipoib_cm_find_choice(word);
+	const struct ipoib_cm_choice *choice = ipoib_cm_choices;
 	struct ipoib_cm *cm = priv->cm;
 	bool up;
 
 	ASSERT_RTNL();
-	if (!choice)
-		return -EINVAL;
+	while (!sysfs_streq(word, choice->word))
+		if (++choice == ipoib_cm_choices + ARRAY_SIZE(ipoib_cm_choices))
+			return -EINVAL;
 	if (!choice->offers && ipoib_cm_is_on(priv))
 		return -EBUSY;
 	if (choice->offers & IPOIB_LLADDR_UC && !ipoib_cm_has_uc(priv))
 		return -EOPNOTSUPP;
 	up = test_bit(IPOIB_FLAG_UP, &priv->flags);
 	ipoib_cm_stop(priv);
-	/* Senders that see &ipoib_cm.up under the lock see these, too. */
+	/* Senders that see &ipoib_cm.up under the lock see this, too. */
 	spin_lock_bh(&cm->lock);
-	WRITE_ONCE(cm->offers, choice->offers);
-	cm->choice = choice;
+	WRITE_ONCE(cm->choice, choice);
 	spin_unlock_bh(&cm->lock);
 	if (up)
 		ipoib_cm_start(priv);
@@ -361,8 +352,7 @@ int ipoib_cm_init(struct ipoib_dev *priv)
 		return -ENOMEM;
 	}
 	cm->priv = priv;
-	cm->choice = ipoib_cm_find_choice("rc");
-	cm->offers = cm->choice->offers;
+	cm->choice = &ipoib_cm_choices[1];
 	spin_lock_init(&cm->lock);
 	mutex_init(&cm->mutex);
 	INIT_LIST_HEAD(&cm->conns);

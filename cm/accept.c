@@ -52,7 +52,7 @@ static int ipoib_conn_parse(struct ipoib_conn *conn, struct ib_cm_id *id,
 		conn->transport = IPOIB_LLADDR_RC;
 	else if (req->qp_type == IB_QPT_UC)
 		conn->transport = IPOIB_LLADDR_UC;
-	if (!(conn->transport & cm->offers))
+	if (!(conn->transport & READ_ONCE(cm->choice)->offers))
 		return IB_CM_REJ_INVALID_TRANSPORT_TYPE;
 	if (req->port != priv->port || (pkey | IPOIB_PKEY_FULL) != priv->pkey)
 		return IB_CM_REJ_CONSUMER_DEFINED;
@@ -106,13 +106,13 @@ static bool ipoib_peer_crosses(struct ipoib_cm *cm, struct ipoib_peer *peer)
  * beside older connections of the peer. A REQ from another port than that of the path record is
  * accepted, as the record may be stale, but nothing is sent on its connection.
  *
- * Returns 0, the reason of the REJ, or -EAGAIN for a transient reason.
+ * Returns 0, the reason of the REJ, or the error of ipoib_cm_admit().
  */
 static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id,
 				    const struct ipoib_lladdr *addr)
 {
 	bool rfc = ipoib_service_first(id->service_id) == IPOIB_SID_RFC;
-	int err, reason = -EAGAIN;
+	int reason = -EAGAIN;
 	struct ipoib_cm *cm = conn->cm;
 	struct ipoib_peer *peer;
 	bool refuted;
@@ -132,14 +132,11 @@ static int ipoib_conn_begin_passive(struct ipoib_conn *conn, struct ib_cm_id *id
 		reason = IB_CM_REJ_CONSUMER_DEFINED;
 		goto put;
 	}
-	err = ipoib_cm_admit(cm, conn->port);
-	if (err == -EDQUOT)
+	reason = ipoib_cm_admit(cm, conn->port);
+	if (reason == -EDQUOT)
 		ipoib_stat_add(cm->priv, IPOIB_CM_PORT_FULL, 1);
-	if (err) {
-		reason = err == -EAGAIN ? err : IB_CM_REJ_NO_RESOURCES;
+	if (reason)
 		goto put;
-	}
-	reason = 0;
 	if (rfc && !refuted) {
 		/* The peer listens to the service ID of the RFC by now. */
 		peer->sid = IPOIB_SID_RFC;
@@ -240,7 +237,7 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *
 		ipoib_stat_add(cm->priv, IPOIB_CM_REJECTS, 1);
 		return -ENOMEM;
 	}
-	ipoib_conn_reject(id, cm, reason);
+	ipoib_conn_reject(id, cm, reason < 0 ? IB_CM_REJ_NO_RESOURCES : reason);
 	return -EINVAL;
 }
 

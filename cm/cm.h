@@ -396,8 +396,7 @@ struct ipoib_cm_tx_cq {
  * struct ipoib_cm - connected mode of an interface
  * @priv: the interface
  * @up: connections may be made
- * @offers: transports offered: IPOIB_LLADDR_RC, IPOIB_LLADDR_UC
- * @choice: value of cm_transport
+ * @choice: value of cm_transport, with the transports offered; under RTNL and @lock
  * @lock: protects peers, and states and lists of connections
  * @peers: &struct ipoib_peer by address
  * @npeers: number of peers
@@ -428,7 +427,6 @@ struct ipoib_cm_tx_cq {
 struct ipoib_cm {
 	struct ipoib_dev *priv;
 	bool up;
-	u8 offers;
 	const struct ipoib_cm_choice *choice;
 
 	spinlock_t lock; /* peers, states of connections */

@@ -70,7 +70,7 @@ static int ipoib_conn_ask(struct ipoib_conn *conn, struct sa_path_rec *rec)
 /* Publish a connection, whose work sends the REQ. Returns -EAGAIN for a transient reason. */
 static int ipoib_conn_begin(struct ipoib_cm *cm, struct ipoib_peer *peer, u8 offers, bool again)
 {
-	u8 both = cm->offers & offers;
+	u8 both = cm->choice->offers & offers;
 	struct sa_path_rec rec;
 	struct ipoib_conn *conn;
 	int err;

@@ -9,8 +9,6 @@
 #include "ipoib.h"
 #include "cm/cm.h"
 
-/* See IPOIB_RC_RETRY. */
-#define IPOIB_RC_RNR_TIMER	IB_RNR_TIMER_001_28
 /* Least Receive MTU of a peer */
 #define IPOIB_CM_MTU_MIN	(IPOIB_MTU_MIN + IPOIB_ENCAP_LEN)
 
@@ -169,7 +167,8 @@ int ipoib_conn_qp_run(struct ipoib_conn *conn)
 		return err;
 	/* On the passive side ib_cm gets the own PSN with the REP, which is sent later. */
 	rtr.rq_psn = conn->psn;
-	rtr.min_rnr_timer = IPOIB_RC_RNR_TIMER;
+	/* See IPOIB_RC_RETRY. */
+	rtr.min_rnr_timer = IB_RNR_TIMER_001_28;
 	/* No RDMA reads: the depth that the peer names may exceed that of the HCA. */
 	rtr.max_dest_rd_atomic = 0;
 	err = ib_modify_qp(conn->qp, &rtr, mask & ~IB_QP_ALT_PATH);

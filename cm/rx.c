@@ -135,7 +135,7 @@ static unsigned int ipoib_cm_bufs_missing(const struct ipoib_cm *cm,
 	unsigned int target = bufs->size - min(bufs->size, READ_ONCE(bufs->lost));
 	unsigned int posted = ipoib_cm_bufs_posted(bufs);
 
-	if (bufs->srq && !(READ_ONCE(cm->offers) & IPOIB_LLADDR_UC))
+	if (bufs->srq && !(READ_ONCE(cm->choice)->offers & IPOIB_LLADDR_UC))
 		target = min(target, READ_ONCE(cm->nconns) + READ_ONCE(cm->rx.margin));
 	return target > posted ? target - posted : 0;
 }

@@ -15,15 +15,6 @@
 #define IPOIB_CM_PENDING_ALL	1024
 
 /*
- * Quota of a port. A connection can hold at most one receive of the SRQ, by a message without end,
- * so three quarters of the receives remain for other ports.
- */
-static unsigned int ipoib_cm_quota(const struct ipoib_cm *cm, unsigned int limit)
-{
-	return max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
-}
-
-/*
  * Check the limits for one more connection of a port, see ipoib_cm_port(). A limit closes no other
  * connection: idle connections time out. Closing connections count until they are freed, some
  * seconds.
@@ -34,7 +25,12 @@ int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
 {
 	struct ipoib_cm_share *share = ipoib_cm_share(cm, port);
 	unsigned int limit = ipoib_cm_limit(cm);
-	bool full = share->nconns >= ipoib_cm_quota(cm, limit);
+	/*
+	 * A connection can hold at most one receive of the SRQ, by a message without end, so three
+	 * quarters of the receives remain for other ports.
+	 */
+	unsigned int quota = max(min(limit / 2, ipoib_cm_rx_full(cm) / 4), 1u);
+	bool full = share->nconns >= quota;
 
 	lockdep_assert_held(&cm->lock);
 	/* A connection made after the failure of the SRQ would delay the next SRQ. */
