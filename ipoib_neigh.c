@@ -109,10 +109,6 @@ void ipoib_neigh_unpark_txq(struct ipoib_dev *priv, struct sk_buff_head *queue, 
 {
 	struct sk_buff *skb, *tmp;
 
-	if (ntxq == 1) {
-		ipoib_neigh_unpark(priv, IPOIB_WAIT_PATH, queue, frames);
-		return;
-	}
 	skb_queue_walk_safe(queue, skb, tmp) {
 		if (ipoib_txq_of(skb, ntxq) != n)
 			continue;
