@@ -457,6 +457,18 @@ struct ipoib_cm {
 	struct delayed_work rx_work;
 };
 
+/*
+ * Replace the SRQ and the CQs after a failure. Takes no lock; a work closes all connections first.
+ * Context: any.
+ */
+static inline void ipoib_cm_srq_fail(struct ipoib_cm *cm)
+{
+	if (READ_ONCE(cm->srq_failed))
+		return;
+	WRITE_ONCE(cm->srq_failed, true);
+	mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
+}
+
 static inline enum ib_qp_type
 ipoib_conn_qp_type(const struct ipoib_conn *conn)
 {
@@ -637,7 +649,6 @@ void ipoib_conn_send_last(struct ipoib_conn *conn);
 int ipoib_cm_tx_poll(struct napi_struct *napi, int budget);
 
 /* rx.c */
-void ipoib_cm_srq_fail(struct ipoib_cm *cm);
 unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv);
 unsigned int ipoib_cm_limit(const struct ipoib_cm *cm);
 unsigned int ipoib_cm_rx_full(const struct ipoib_cm *cm);

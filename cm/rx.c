@@ -271,18 +271,6 @@ static void ipoib_cm_rx_refill(struct ipoib_cm_rxq *rxq, struct ipoib_cm_bufs *b
 
 /* ---- failure of the SRQ ---- */
 
-/*
- * Replace the SRQ and the CQs after a failure. Takes no lock; a work closes all connections first.
- * Context: any.
- */
-void ipoib_cm_srq_fail(struct ipoib_cm *cm)
-{
-	if (READ_ONCE(cm->srq_failed))
-		return;
-	WRITE_ONCE(cm->srq_failed, true);
-	mod_delayed_work(system_unbound_wq, &cm->rx_work, 0);
-}
-
 static void ipoib_cm_srq_event(struct ib_event *event, void *ctx)
 {
 	/* HCAs raise events with locks held: take none, and do not query the SRQ. */
