@@ -32,13 +32,13 @@ void ipoib_cm_gid_lost(struct ipoib_dev *priv);
 void ipoib_cm_moderate(struct ipoib_dev *priv);
 unsigned int ipoib_cm_xmit(struct ipoib_dev *priv, struct ipoib_neigh *neigh, struct sk_buff *skb);
 int ipoib_cm_show(struct seq_file *file, void *unused);
+ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
+int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 
 #if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_CM)
 
 u8 ipoib_cm_flags(const struct ipoib_dev *priv);
 int ipoib_cm_set_on(struct ipoib_dev *priv, bool on);
-ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf);
-int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word);
 
 #else
 
@@ -50,16 +50,6 @@ static inline u8 ipoib_cm_flags(const struct ipoib_dev *priv)
 static inline int ipoib_cm_set_on(struct ipoib_dev *priv, bool on)
 {
 	return on ? -EOPNOTSUPP : 0;
-}
-
-static inline ssize_t ipoib_cm_transport_show(const struct ipoib_dev *priv, char *buf)
-{
-	return sysfs_emit(buf, "none\n");
-}
-
-static inline int ipoib_cm_transport_set(struct ipoib_dev *priv, const char *word)
-{
-	return -EOPNOTSUPP;
 }
 
 #endif

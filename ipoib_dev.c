@@ -364,7 +364,7 @@ int ipoib_dev_set_transport(struct ipoib_dev *priv, const char *word)
 	u8 was = ipoib_cm_flags(priv);
 	int err;
 
-	err = ipoib_cm_transport_set(priv, word);
+	err = ipoib_has_cm(priv) ? ipoib_cm_transport_set(priv, word) : -EOPNOTSUPP;
 	if (err || was == ipoib_cm_flags(priv))
 		return err;
 	ipoib_dev_set_lladdr(priv);

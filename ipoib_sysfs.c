@@ -54,7 +54,9 @@ static DEVICE_ATTR_RW(mode);
 
 static ssize_t cm_transport_show(struct device *d, struct device_attribute *attr, char *buf)
 {
-	return ipoib_cm_transport_show(ipoib_priv(to_net_dev(d)), buf);
+	const struct ipoib_dev *priv = ipoib_priv(to_net_dev(d));
+
+	return ipoib_has_cm(priv) ? ipoib_cm_transport_show(priv, buf) : sysfs_emit(buf, "none\n");
 }
 
 IPOIB_SYSFS_STORE(cm_transport, ipoib_dev_set_transport)
