@@ -17,28 +17,25 @@ const char * const ipoib_txq_stat_names[] = {
 	IPOIB_TXQ_STATS(IPOIB_STAT_NAME)
 };
 
-/* Add @n to a counter. Context: any. */
-void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n)
-{
-	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
-	unsigned long flags;
-
-	flags = u64_stats_update_begin_irqsave(&stats->syncp);
-	u64_stats_add(&stats->val[stat], n);
-	u64_stats_update_end_irqrestore(&stats->syncp, flags);
-	put_cpu_ptr(priv->stats);
-}
-
 /*
+ * Add @n, which may be negative, to a counter. Context: any.
+ *
  * u64_stats_add() takes no negative number where a long has 32 bits. Interrupts are off there;
  * elsewhere they are on, and the addition has to be a single operation.
  */
-static void ipoib_stat_change(u64_stats_t *val, s64 n)
+void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, s64 n)
 {
+	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
+	u64_stats_t *val = &stats->val[stat];
+	unsigned long flags;
+
+	flags = u64_stats_update_begin_irqsave(&stats->syncp);
 	if (IS_ENABLED(CONFIG_64BIT))
 		u64_stats_add(val, n);
 	else
 		u64_stats_set(val, u64_stats_read(val) + n);
+	u64_stats_update_end_irqrestore(&stats->syncp, flags);
+	put_cpu_ptr(priv->stats);
 }
 
 /**
@@ -54,53 +51,41 @@ static void ipoib_stat_change(u64_stats_t *val, s64 n)
  */
 void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets, s64 npackets, s64 nbytes)
 {
-	struct ipoib_pcpu_stats *stats = get_cpu_ptr(priv->stats);
-	unsigned long flags;
-
-	flags = u64_stats_update_begin_irqsave(&stats->syncp);
-	ipoib_stat_change(&stats->val[packets], npackets);
-	ipoib_stat_change(&stats->val[packets + IPOIB_RX_BYTES - IPOIB_RX_PACKETS], nbytes);
-	u64_stats_update_end_irqrestore(&stats->syncp, flags);
-	put_cpu_ptr(priv->stats);
+	ipoib_stat_add(priv, packets, npackets);
+	ipoib_stat_add(priv, packets + IPOIB_RX_BYTES - IPOIB_RX_PACKETS, nbytes);
 }
 
 static_assert(IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_BYTES - IPOIB_TX_PACKETS &&
 	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_BYTES - IPOIB_TX_GSO &&
 	      IPOIB_RX_BYTES - IPOIB_RX_PACKETS == IPOIB_TX_GSO_WIRE_BYTES - IPOIB_TX_GSO_WIRE);
 
+/* Add @n counters, read whole, to @sum. */
+static void ipoib_stats_sum(const struct u64_stats_sync *syncp, const u64_stats_t *from,
+			    unsigned int n, u64 *sum)
+{
+	u64 val[IPOIB_NR_STATS];
+	unsigned int start, i;
+
+	do {
+		start = u64_stats_fetch_begin(syncp);
+		for (i = 0; i < n; i++)
+			val[i] = u64_stats_read(&from[i]);
+	} while (u64_stats_fetch_retry(syncp, start));
+	for (i = 0; i < n; i++)
+		sum[i] += val[i];
+}
+
 /* Sum the counters of all CPUs, to IPOIB_NR_STATS values. Context: process; does not sleep. */
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum)
 {
 	const struct ipoib_pcpu_stats *stats;
-	u64 val[IPOIB_NR_STATS];
-	unsigned int start, i;
 	int cpu;
 
 	memset(sum, 0, IPOIB_NR_STATS * sizeof(*sum));
 	for_each_possible_cpu(cpu) {
 		stats = per_cpu_ptr(priv->stats, cpu);
-		do {
-			start = u64_stats_fetch_begin(&stats->syncp);
-			for (i = 0; i < IPOIB_NR_STATS; i++)
-				val[i] = u64_stats_read(&stats->val[i]);
-		} while (u64_stats_fetch_retry(&stats->syncp, start));
-		for (i = 0; i < IPOIB_NR_STATS; i++)
-			sum[i] += val[i];
+		ipoib_stats_sum(&stats->syncp, stats->val, IPOIB_NR_STATS, sum);
 	}
-}
-
-static void ipoib_txq_stats_add(const struct ipoib_txq_stats *stats, u64 *sum)
-{
-	u64 val[IPOIB_NR_TXQ_COUNTERS];
-	unsigned int start, i;
-
-	do {
-		start = u64_stats_fetch_begin(&stats->syncp);
-		for (i = 0; i < IPOIB_NR_TXQ_COUNTERS; i++)
-			val[i] = u64_stats_read(&stats->val[i]);
-	} while (u64_stats_fetch_retry(&stats->syncp, start));
-	for (i = 0; i < IPOIB_NR_TXQ_COUNTERS; i++)
-		sum[i] += val[i];
 }
 
 /*
@@ -112,10 +97,10 @@ void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib
 			  u64 *sum)
 {
 	memset(sum, 0, IPOIB_NR_TXQ_COUNTERS * sizeof(*sum));
-	ipoib_txq_stats_add(done, sum);
+	ipoib_stats_sum(&done->syncp, done->val, IPOIB_NR_TXQ_COUNTERS, sum);
 	/* A failed send was counted by its sender before. */
 	smp_rmb();
-	ipoib_txq_stats_add(sent, sum);
+	ipoib_stats_sum(&sent->syncp, sent->val, IPOIB_NR_TXQ_COUNTERS, sum);
 	/* A batch that fails is counted in steps. */
 	sum[IPOIB_TXQ_PACKETS] -= min(sum[IPOIB_TXQ_PACKETS], sum[IPOIB_TXQ_ERRORS]);
 	sum[IPOIB_TXQ_BYTES] -= min(sum[IPOIB_TXQ_BYTES], sum[IPOIB_TXQ_ERROR_BYTES]);

@@ -132,7 +132,7 @@ extern const char * const ipoib_stat_names[];
 extern const char * const ipoib_txq_stat_names[];
 void ipoib_txq_stats_read(const struct ipoib_txq_stats *sent, const struct ipoib_txq_stats *done,
 			  u64 *sum);
-void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, u64 n);
+void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, s64 n);
 void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets, s64 npackets, s64 nbytes);
 void ipoib_stats_read(struct ipoib_dev *priv, u64 *sum);
 void ipoib_stats_link(const u64 *sum, struct rtnl_link_stats64 *link);
