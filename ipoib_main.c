@@ -481,8 +481,12 @@ static int ipoib_netevent(struct notifier_block *nb, unsigned long event, void *
 {
 	struct neighbour *neigh = ptr;
 
-	if (event == NETEVENT_NEIGH_UPDATE && ipoib_dev_is_ours(neigh->dev))
+	if (event != NETEVENT_NEIGH_UPDATE)
+		return NOTIFY_DONE;
+	if (ipoib_dev_is_ours(neigh->dev))
 		ipoib_arp_neigh_event(ipoib_priv(neigh->dev), neigh);
+	else if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE))
+		ipoib_roce_neigh_event(neigh);
 	return NOTIFY_DONE;
 }
 
@@ -495,6 +499,8 @@ static void ipoib_notifiers_unregister(void)
 {
 	unregister_netdevice_notifier(&ipoib_netdev_notifier);
 	unregister_netevent_notifier(&ipoib_netevent_notifier);
+	if (IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE))
+		ipoib_roce_unregister();
 }
 
 static int __init ipoib_init(void)
@@ -511,7 +517,7 @@ static int __init ipoib_init(void)
 						    IPOIB_QUEUE_MAX));
 	ipoib_debugfs_init();
 	ib_sa_register_client(&ipoib_sa_client);
-	err = ipoib_roce_register();
+	err = IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE) ? ipoib_roce_register() : 0;
 	if (err)
 		goto unregister_sa;
 	err = register_netevent_notifier(&ipoib_netevent_notifier);
@@ -535,7 +541,6 @@ unregister_dev:
 	ipoib_dev_unregister();
 unregister_notifiers:
 	ipoib_notifiers_unregister();
-	ipoib_roce_unregister();
 unregister_sa:
 	ib_sa_unregister_client(&ipoib_sa_client);
 	ipoib_debugfs_exit();
@@ -548,7 +553,6 @@ static void __exit ipoib_exit(void)
 	rtnl_link_unregister(&ipoib_link_ops);
 	ipoib_dev_unregister();
 	ipoib_notifiers_unregister();
-	ipoib_roce_unregister();
 	ib_sa_unregister_client(&ipoib_sa_client);
 	ipoib_debugfs_exit();
 	/* Paths and groups may wait for their grace period. */

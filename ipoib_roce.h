@@ -8,33 +8,16 @@
 
 #include "ipoib_fabric.h"
 
+struct neighbour;
+
 #define IPOIB_ROCE_PKEY		0xffff
 
-/* A driver without RoCE has no reference to it. */
+/* A driver without RoCE has no reference to these. */
 extern const struct ipoib_fabric_ops ipoib_roce_ops;
-
-#if IS_ENABLED(CONFIG_INFINIBAND_IPOIB_ROCE)
 
 int ipoib_roce_register(void);
 void ipoib_roce_unregister(void);
+void ipoib_roce_neigh_event(struct neighbour *neigh);
 bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev);
-
-#else
-
-static inline int ipoib_roce_register(void)
-{
-	return 0;
-}
-
-static inline void ipoib_roce_unregister(void)
-{
-}
-
-static inline bool ipoib_roce_is_port_of(struct ib_device *ca, u32 port, struct net_device *ndev)
-{
-	return false;
-}
-
-#endif
 
 #endif /* IPOIB_ROCE_H */

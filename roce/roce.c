@@ -28,7 +28,6 @@
 #include <net/addrconf.h>
 #include <net/ip.h>
 #include <net/neighbour.h>
-#include <net/netevent.h>
 #include <rdma/ib_addr.h>
 #include <rdma/ib_cache.h>
 #include <rdma/ib_cm.h>
@@ -868,11 +867,12 @@ static struct notifier_block ipoib_roce_addr_notifier = {
 };
 
 /*
- * A neighbour of the stack on the Ethernet port has changed. RCU read side; the lock of the
- * neighbour table may be held.
+ * A neighbour of the stack, maybe on an Ethernet port of an interface, has changed.
+ * Context: any but hard interrupt; the lock of the neighbour table may be held.
  */
-static void ipoib_roce_neigh_changed(struct ipoib_dev *priv, struct neighbour *neigh)
+void ipoib_roce_neigh_event(struct neighbour *neigh)
 {
+	struct ipoib_dev *priv;
 	char mac[MAX_ADDR_LEN];
 	union ib_gid gid;
 	__be32 addr;
@@ -890,27 +890,12 @@ static void ipoib_roce_neigh_changed(struct ipoib_dev *priv, struct neighbour *n
 		return;
 	}
 	neigh_ha_snapshot(mac, neigh, neigh->dev);
-	ipoib_neigh_mac_moved(priv, &gid, valid ? mac : NULL);
-}
-
-static int ipoib_roce_netevent(struct notifier_block *nb, unsigned long event, void *ptr)
-{
-	struct neighbour *neigh = ptr;
-	struct ipoib_dev *priv;
-
-	if (event != NETEVENT_NEIGH_UPDATE)
-		return NOTIFY_DONE;
 	rcu_read_lock();
 	priv = ipoib_hca_find_on(neigh->dev);
 	if (priv)
-		ipoib_roce_neigh_changed(priv, neigh);
+		ipoib_neigh_mac_moved(priv, &gid, valid ? mac : NULL);
 	rcu_read_unlock();
-	return NOTIFY_DONE;
 }
-
-static struct notifier_block ipoib_roce_netevent_notifier = {
-	.notifier_call = ipoib_roce_netevent,
-};
 
 /*
  * Create the workqueue of path queries and register notifiers.
@@ -925,9 +910,7 @@ int ipoib_roce_register(void)
 	ipoib_roce_wq = alloc_workqueue("ipoib_roce", WQ_UNBOUND, 0);
 	if (!ipoib_roce_wq)
 		return -ENOMEM;
-	err = register_netevent_notifier(&ipoib_roce_netevent_notifier);
-	if (!err)
-		err = register_inet6addr_notifier(&ipoib_roce_addr_notifier);
+	err = register_inet6addr_notifier(&ipoib_roce_addr_notifier);
 	if (!err)
 		err = register_netdevice_notifier(&ipoib_roce_netdev_notifier);
 	if (err)
@@ -943,6 +926,5 @@ void ipoib_roce_unregister(void)
 {
 	unregister_netdevice_notifier(&ipoib_roce_netdev_notifier);
 	unregister_inet6addr_notifier(&ipoib_roce_addr_notifier);
-	unregister_netevent_notifier(&ipoib_roce_netevent_notifier);
 	destroy_workqueue(ipoib_roce_wq);
 }
