@@ -19,25 +19,18 @@ static void ipoib_ah_free(struct ipoib_ah *ah)
  */
 struct ipoib_ah *ipoib_ah_create(struct ipoib_dev *priv, struct rdma_ah_attr *attr)
 {
-	struct ipoib_ah *ah;
-	int err = -ENOMEM;
+	struct ipoib_ah *ah = kzalloc(sizeof(*ah), GFP_KERNEL);
+	struct ib_ah *handle = ERR_PTR(-ENOMEM);
 
-	ah = kzalloc(sizeof(*ah), GFP_KERNEL);
-	if (!ah)
-		goto destroy_attr;
-	ah->ah = rdma_create_ah(priv->pd, attr, RDMA_CREATE_AH_SLEEPABLE);
-	if (IS_ERR(ah->ah)) {
-		err = PTR_ERR(ah->ah);
-		goto free_ah;
+	if (ah)
+		handle = rdma_create_ah(priv->pd, attr, RDMA_CREATE_AH_SLEEPABLE);
+	rdma_destroy_ah_attr(attr);
+	if (IS_ERR(handle)) {
+		kfree(ah);
+		return ERR_CAST(handle);
 	}
-	rdma_destroy_ah_attr(attr);
+	ah->ah = handle;
 	return ah;
-
-free_ah:
-	kfree(ah);
-destroy_attr:
-	rdma_destroy_ah_attr(attr);
-	return ERR_PTR(err);
 }
 
 /*
@@ -63,15 +56,13 @@ static void ipoib_ah_in_flight(struct ipoib_txq *txq)
 	struct ipoib_ring *ring = &txq->ring;
 	u32 i;
 
-	local_bh_disable();
-	__netif_tx_lock(txq->nq, smp_processor_id());
+	__netif_tx_lock_bh(txq->nq);
 	WRITE_ONCE(txq->retires, true);
 	/* Pairs with ipoib_ud_tx_poll(): completions of these sends queue the work from now on. */
 	smp_mb();
 	for (i = READ_ONCE(ring->tail); i != ring->head; i++)
 		ring->slots[i & ring->mask].ah->in_flight = true;
-	__netif_tx_unlock(txq->nq);
-	local_bh_enable();
+	__netif_tx_unlock_bh(txq->nq);
 }
 
 /*

@@ -86,8 +86,7 @@ void ipoib_ud_send_begin(struct ipoib_txq *txq)
 	__acquires(&txq->nq->_xmit_lock)
 	__acquires(RCU)
 {
-	local_bh_disable();
-	__netif_tx_lock(txq->nq, smp_processor_id());
+	__netif_tx_lock_bh(txq->nq);
 	rcu_read_lock();
 }
 
@@ -114,8 +113,7 @@ void ipoib_ud_send_end(struct ipoib_txq *txq, struct sk_buff_head *frames, ipoib
 	}
 	ipoib_ud_post(txq);
 	rcu_read_unlock();
-	__netif_tx_unlock(txq->nq);
-	local_bh_enable();
+	__netif_tx_unlock_bh(txq->nq);
 }
 
 /* Put a frame into the ring, and into @n work requests. Returns 0 or a negative error. */

@@ -106,7 +106,6 @@ struct ipoib_rx_slot {
 /**
  * struct ipoib_rxq - the receive queue of datagram mode
  * @priv: the interface
- * @qp: its QP
  * @cq: CQ of its receives
  * @pool: pages for payload, exists while the interface is up
  * @heads: buffers for GRH and encapsulation header, one for each slot
@@ -126,7 +125,6 @@ struct ipoib_rx_slot {
  */
 struct ipoib_rxq {
 	struct ipoib_dev *priv;
-	struct ib_qp *qp;
 	struct ib_cq *cq;
 	struct page_pool *pool;
 	struct ipoib_bufs heads;

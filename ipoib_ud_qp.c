@@ -401,7 +401,6 @@ static int ipoib_ud_queues_init(struct ipoib_dev *priv)
 		ipoib_ud_queues_exit(priv);
 		return err;
 	}
-	priv->rxq->qp = priv->txq->qp;
 	priv->qpn = priv->txq->qp->qp_num;
 	priv->txq->hca_cuts = !priv->rn && ipoib_ud_hca_cuts(priv);
 	/* A sum needs the address of each page. */
@@ -511,7 +510,7 @@ static bool ipoib_ud_tx_drain(struct ipoib_txq *txq)
 
 static bool ipoib_ud_drain(struct ipoib_dev *priv, unsigned int first)
 {
-	bool drained = first || ipoib_ud_rx_drain(priv->rxq);
+	bool drained = first || !priv->rxq->pool || ipoib_ud_rx_drain(priv->rxq);
 	unsigned int i;
 
 	for (i = first; i < priv->ntxq_made; i++)
@@ -637,16 +636,10 @@ static int ipoib_ud_start_queues(struct ipoib_dev *priv, unsigned int first, uns
 		err = ipoib_ud_txq_to_init(&priv->txq[i]);
 	if (!err && !first)
 		err = ipoib_ud_rx_start(priv->rxq);
-	if (err) {
-		for (i = first; i < end; i++)
-			if (priv->txq[i].on && !ipoib_ud_move(&priv->txq[i], IB_QPS_RESET))
-				priv->txq[i].on = false;
-		return err;
-	}
 	for (i = first; i < end && !err; i++)
 		err = ipoib_ud_txq_to_rts(&priv->txq[i]);
 	if (err) {
-		if (!first)
+		if (!first && priv->rxq->pool)
 			napi_disable(&priv->rxq->napi);
 		ipoib_ud_empty(priv, first);
 		return err;

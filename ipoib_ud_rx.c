@@ -67,7 +67,7 @@ static bool ipoib_rx_post(struct ipoib_rxq *rxq)
 	if (!n)
 		return false;
 	rxq->wr[n - 1].next = NULL;
-	if (unlikely(ib_post_recv(rxq->qp, &rxq->wr[0], &bad)))
+	if (unlikely(ib_post_recv(rxq->priv->txq->qp, &rxq->wr[0], &bad)))
 		n = bad - rxq->wr;
 	/* The chain was the top of the stack. */
 	rxq->nfree -= n;
