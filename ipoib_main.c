@@ -431,38 +431,33 @@ void ipoib_netdev_setup(struct net_device *dev)
 	ipoib_netdev_setup_rn(dev);
 }
 
-/*
- * Neighbours send to an old address until their entry of it becomes stale, half a minute or more.
- * Have ARP and ND announce the new address once the stack has noticed the carrier, and has the
- * queueing discipline in place.
- */
-static void ipoib_announce(struct net_device *dev)
-{
-	struct ipoib_dev *priv = ipoib_priv(dev);
-
-	if (netif_carrier_ok(dev) && test_and_clear_bit(IPOIB_FLAG_ANNOUNCE, &priv->flags))
-		call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev);
-}
-
 static int ipoib_netdev_event(struct notifier_block *nb, unsigned long event, void *ptr)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct ipoib_dev *priv;
 
 	if (!ipoib_dev_is_ours(dev))
 		return NOTIFY_DONE;
+	priv = ipoib_priv(dev);
 	switch (event) {
 	case NETDEV_REGISTER:
 	case NETDEV_CHANGENAME:
 	case NETDEV_UNREGISTER:
-		ipoib_debugfs_event(ipoib_priv(dev), event);
+		ipoib_debugfs_event(priv, event);
 		break;
+	/*
+	 * Neighbours send to an old address until their entry of it becomes stale, half a minute
+	 * or more. Have ARP and ND announce the new address once the stack has noticed the
+	 * carrier, and has the queueing discipline in place.
+	 */
 	case NETDEV_CHANGE:
-		ipoib_announce(dev);
+		if (netif_carrier_ok(dev) && test_and_clear_bit(IPOIB_FLAG_ANNOUNCE, &priv->flags))
+			call_netdevice_notifiers(NETDEV_NOTIFY_PEERS, dev);
 		break;
 	case NETDEV_CHANGEADDR:
 		/* The administrator has chosen the scope. */
-		if (ipoib_dev_address_moved(ipoib_priv(dev)))
-			ipoib_ctl_post(ipoib_priv(dev), IPOIB_CTL_RESTART);
+		if (ipoib_dev_address_moved(priv))
+			ipoib_ctl_post(priv, IPOIB_CTL_RESTART);
 		break;
 	}
 	return NOTIFY_DONE;

@@ -118,11 +118,6 @@ static struct ipoib_dev *ipoib_sysfs_find_child(struct ipoib_dev *parent, u16 pk
 	return NULL;
 }
 
-static bool ipoib_sysfs_is_deleted(const struct ipoib_dev *child)
-{
-	return test_bit(IPOIB_CTL_DELETE, &child->ctl.events);
-}
-
 /* The name has the digits as they were written. */
 static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 {
@@ -136,7 +131,7 @@ static int ipoib_sysfs_make_child(struct ipoib_dev *parent, const char *buf)
 	if (err)
 		return err;
 	child = ipoib_sysfs_find_child(parent, pkey);
-	if (child && ipoib_sysfs_is_deleted(child))
+	if (child && test_bit(IPOIB_CTL_DELETE, &child->ctl.events))
 		return restart_syscall();
 	if (child || parent->pkey == (pkey | IPOIB_PKEY_FULL))
 		return -ENOTUNIQ;
@@ -171,7 +166,7 @@ static int ipoib_sysfs_delete_child(struct ipoib_dev *parent, const char *buf)
 	if (err)
 		return err;
 	child = ipoib_sysfs_find_child(parent, pkey);
-	if (!child || ipoib_sysfs_is_deleted(child))
+	if (!child || test_bit(IPOIB_CTL_DELETE, &child->ctl.events))
 		return -ENODEV;
 	ipoib_ctl_post(child, IPOIB_CTL_DELETE);
 	return 0;

@@ -94,12 +94,6 @@ static bool ipoib_mcast_may_join(const struct ipoib_mcast *mcast)
 		!(READ_ONCE(broadcast->events) & IPOIB_MCAST_EV_LOST));
 }
 
-/* Publish an address handle. A handle of another tree comes after the group is unsettled. */
-static void ipoib_mcast_member_publish(struct ipoib_mcast *mcast, struct ipoib_ah *ah)
-{
-	ipoib_ah_retire(mcast->priv, rcu_replace_pointer(mcast->ah, ah, true));
-}
-
 static void ipoib_mcast_member_detach(struct ipoib_mcast *mcast)
 {
 	struct ipoib_dev *priv = mcast->priv;
@@ -131,7 +125,7 @@ static void ipoib_mcast_member_forget(struct ipoib_mcast *mcast)
 	ipoib_mcast_member_detach(mcast);
 	ipoib_mcast_member_free(mcast, &mcast->member);
 	WRITE_ONCE(mcast->held, 0);
-	ipoib_mcast_member_publish(mcast, NULL);
+	ipoib_ah_retire(mcast->priv, rcu_replace_pointer(mcast->ah, NULL, true));
 	/* After an SM change frames without a membership go to all nodes. */
 	if (held)
 		WRITE_ONCE(mcast->settled, true);
@@ -194,7 +188,8 @@ static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	WRITE_ONCE(mcast->held, state);
 	if (moves)
 		ipoib_mcast_member_unsettle(mcast, IPOIB_SETTLE);
-	ipoib_mcast_member_publish(mcast, ah);
+	/* A handle of another tree comes after the group is unsettled. */
+	ipoib_ah_retire(priv, rcu_replace_pointer(mcast->ah, ah, true));
 	return IPOIB_CHECK_OK;
 }
 

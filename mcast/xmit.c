@@ -85,7 +85,7 @@ static struct ipoib_ah *ipoib_mcast_send_ah(const struct ipoib_mcast *mcast)
 	struct ipoib_ah *ah = rcu_dereference(mcast->ah);
 
 	/*
-	 * Pairs with ipoib_mcast_member_publish(): a group is unsettled before it gets a handle of
+	 * Pairs with ipoib_mcast_member_take(): a group is unsettled before it gets a handle of
 	 * another tree.
 	 */
 	smp_rmb();
