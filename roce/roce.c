@@ -72,7 +72,6 @@ static struct ipoib_limit ipoib_roce_limit;
 /**
  * struct ipoib_roce - an interface on a RoCE port
  * @priv: the interface
- * @gid_index: index of the GID in the table of the port, or a negative error
  * @tracker: of the reference to &ipoib_dev.lower
  * @reported_mtu: MTU of the port in the last log message about a small MTU; under RTNL
  * @reported_missing: last log message about a missing GID; control work only
@@ -83,7 +82,6 @@ static struct ipoib_limit ipoib_roce_limit;
  */
 struct ipoib_roce {
 	struct ipoib_dev *priv;
-	int gid_index;
 	netdevice_tracker tracker;
 	unsigned int reported_mtu;
 	const char *reported_missing;
@@ -230,13 +228,9 @@ static const struct ib_gid_attr *ipoib_roce_gid_attr(struct ipoib_dev *priv)
 {
 	const struct ib_gid_attr *attr;
 
-	attr = rdma_get_gid_attr(priv->ca, priv->port, READ_ONCE(priv->roce->gid_index));
-	if (IS_ERR(attr))
-		return ERR_PTR(-ENODEV);
-	if (ipoib_roce_is_ours(priv, attr))
-		return attr;
-	rdma_put_gid_attr(attr);
-	return ERR_PTR(-ENODEV);
+	attr = rdma_find_gid_by_port(priv->ca, &priv->local_gid, IB_GID_TYPE_ROCE_UDP_ENCAP,
+				     priv->port, priv->lower);
+	return IS_ERR(attr) ? ERR_PTR(-ENODEV) : attr;
 }
 
 /* Log the reason of a missing GID, once for each reason. */
@@ -277,7 +271,6 @@ static int ipoib_roce_port_read(struct ipoib_dev *priv, struct ipoib_port *port)
 	port->gid = priv->local_gid;
 	port->gid_entry = priv->gid_entry;
 	index = ipoib_roce_choose_gid(priv->ca, priv->port, priv->lower, port);
-	WRITE_ONCE(priv->roce->gid_index, index);
 	if (registered)
 		ipoib_roce_report(priv, index >= 0);
 	port->active = attr.state == IB_PORT_ACTIVE && index >= 0 &&
@@ -537,15 +530,11 @@ static void ipoib_roce_group_leave(struct ib_sa_multicast *handle)
 	queue_work(system_unbound_wq, &roce->group_work);
 }
 
-/*
- * Fails if the port has lost the GID with which the group was joined. An entry with that GID may be
- * unsuitable, see ipoib_roce_rank().
- */
+/* Fails if the port has lost the GID with which the group was joined. */
 static int ipoib_roce_group_ah(struct ipoib_dev *priv, struct ib_sa_mcmember_rec *rec,
 			       struct rdma_ah_attr *attr)
 {
-	if (READ_ONCE(priv->roce->gid_index) < 0 ||
-	    ib_init_ah_from_mcmember(priv->ca, priv->port, rec, priv->lower,
+	if (ib_init_ah_from_mcmember(priv->ca, priv->port, rec, priv->lower,
 				     IB_GID_TYPE_ROCE_UDP_ENCAP, attr))
 		return -ENODEV;
 	if (ipoib_roce_is_ipv4(&rec->mgid))
