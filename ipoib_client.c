@@ -187,15 +187,9 @@ static void ipoib_event_handler(struct ib_event_handler *handler, struct ib_even
 
 static int ipoib_client_add(struct ib_device *ca)
 {
-	struct ipoib_hca *hca;
-	bool fits = false;
+	struct ipoib_hca *hca = kzalloc(sizeof(*hca), GFP_KERNEL);
 	u32 port;
 
-	rdma_for_each_port(ca, port)
-		fits |= rdma_protocol_ib(ca, port) || rdma_protocol_roce_udp_encap(ca, port);
-	if (!fits)
-		return -EOPNOTSUPP;
-	hca = kzalloc(sizeof(*hca), GFP_KERNEL);
 	if (!hca) {
 		/* The core ignores the result. */
 		dev_warn(&ca->dev, "no memory for interfaces\n");

@@ -19,7 +19,6 @@ struct ipoib_agent;
 struct ipoib_dev;
 struct ipoib_mcast;
 struct ipoib_neigh;
-struct net_device;
 struct seq_file;
 
 /**

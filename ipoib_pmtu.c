@@ -17,12 +17,6 @@
 /* Frames that may wait for the work */
 #define IPOIB_PMTU_QUEUE	64
 
-/* MTU to report for a waiting frame */
-static unsigned int *ipoib_pmtu_cb(struct sk_buff *skb)
-{
-	return (unsigned int *)skb->cb;
-}
-
 static void ipoib_pmtu_answer(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int mtu)
 {
 	const struct ipoib_header *header = (const void *)skb->data;
@@ -63,7 +57,7 @@ void ipoib_pmtu_reject(struct ipoib_dev *priv, struct sk_buff *skb, unsigned int
 		ipoib_drop(priv, skb, IPOIB_TX_TOO_LONG);
 		return;
 	}
-	*ipoib_pmtu_cb(skb) = mtu;
+	*(unsigned int *)skb->cb = mtu;
 	skb_queue_tail(&priv->pmtu.queue, skb);
 	queue_work(system_unbound_wq, &priv->pmtu.work);
 }
@@ -76,7 +70,7 @@ static void ipoib_pmtu_work(struct work_struct *work)
 
 	while ((skb = skb_dequeue(&priv->pmtu.queue))) {
 		local_bh_disable();
-		ipoib_pmtu_answer(priv, skb, *ipoib_pmtu_cb(skb));
+		ipoib_pmtu_answer(priv, skb, *(unsigned int *)skb->cb);
 		local_bh_enable();
 		cond_resched();
 	}

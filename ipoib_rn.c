@@ -25,8 +25,15 @@ struct ipoib_rn {
  * cannot be set here: the lock of the net_device may be held, and works of connections take it
  * under &ipoib_cm.mutex.
  */
-static void ipoib_rn_merge_ethtool(struct ethtool_ops *ops, const struct ethtool_ops *own)
+static void ipoib_rn_init_ethtool(struct net_device *dev, const struct ethtool_ops *own)
 {
+	struct ipoib_dev *priv = ipoib_priv(dev);
+	struct ethtool_ops *ops = &container_of(priv, struct ipoib_rn, priv)->ethtool_ops;
+
+	if (dev->ethtool_ops == own)
+		return;
+	priv->rn_ethtool_ops = dev->ethtool_ops;
+	*ops = *dev->ethtool_ops;
 	ops->get_strings = own->get_strings;
 	ops->get_sset_count = own->get_sset_count;
 	ops->get_ethtool_stats = own->get_ethtool_stats;
@@ -34,19 +41,7 @@ static void ipoib_rn_merge_ethtool(struct ethtool_ops *ops, const struct ethtool
 	ops->get_link = ops->get_link ?: own->get_link;
 	ops->get_link_ksettings = ops->get_link_ksettings ?: own->get_link_ksettings;
 	ops->get_ts_info = ops->get_ts_info ?: own->get_ts_info;
-}
-
-static void ipoib_rn_init_ethtool(struct net_device *dev, const struct ethtool_ops *own)
-{
-	struct ipoib_dev *priv = ipoib_priv(dev);
-	struct ipoib_rn *area = container_of(priv, struct ipoib_rn, priv);
-
-	if (dev->ethtool_ops == own)
-		return;
-	priv->rn_ethtool_ops = dev->ethtool_ops;
-	area->ethtool_ops = *dev->ethtool_ops;
-	ipoib_rn_merge_ethtool(&area->ethtool_ops, own);
-	dev->ethtool_ops = &area->ethtool_ops;
+	dev->ethtool_ops = ops;
 }
 
 /* Have the HCA initialise the net_device; it has the operations of this driver afterwards. */

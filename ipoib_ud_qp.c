@@ -164,9 +164,7 @@ void ipoib_ud_recover(struct ipoib_dev *priv)
 /* Event of a send CQ. Context: any. */
 static void ipoib_ud_tx_event(struct ib_cq *cq, void *ctx)
 {
-	struct ipoib_txq *txq = ctx;
-
-	ipoib_ud_schedule(&txq->napi);
+	ipoib_ud_schedule(ctx);
 }
 
 /* Event of a QP. Context: any. */
@@ -345,7 +343,7 @@ static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 			      priv->ca->attrs.max_send_sge, IPOIB_TX_COPY);
 	if (err)
 		return err;
-	txq->cq = ib_create_cq(priv->ca, ipoib_ud_tx_event, NULL, txq, &attr);
+	txq->cq = ib_create_cq(priv->ca, ipoib_ud_tx_event, NULL, &txq->napi, &attr);
 	return PTR_ERR_OR_ZERO(txq->cq);
 }
 
