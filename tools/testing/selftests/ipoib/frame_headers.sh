@@ -47,6 +47,8 @@ CASES=(
 	"no_address - a packet socket that sends without an address gets an error"
 	"tap U25,U26 tcpdump records the sent and received frames of an interface, and tshark decodes them"
 )
+# tshark reads the capture once.
+NEEDS=([tshark_arp]=tshark_reads [tshark_nd]=tshark_arp [tshark_ip]=tshark_nd [tshark_ib]=tshark_ip)
 
 setup()
 {

@@ -55,6 +55,7 @@ CASES=(
 	"remade_misfit:239.20.5.4 U55,A35 the sender stops sending to a group made anew with another Q_Key"
 	"deleted_joining U50,A26 a sender that receives a report of the group's deletion during the join queries once more"
 	"unasked U50,A26 a sender sends the SA no message about a group between two frames"
+	"asked U50,A26 a sender without reports asks the SA about a group that it sends to"
 	"first_packet:4:40 U50 the first packet to an IPv4 group with a listener arrives 39 times of 40"
 	"first_packet:6:20 U50 the first packet to an IPv6 group with a listener arrives 19 times of 20"
 	"order:239.22.0.1 U50 IPv4 datagrams sent during the join arrive once, in order and without delay"
@@ -557,6 +558,25 @@ unasked()
 	capture_stop
 	check_eq "messages" "$(frame_count mad.class=03 "mc.mgid=$mgid" "slid=$(lid_hex 1)")" 0
 	check "a member" mcg_is 1 "$mgid" state member
+	group_leave
+}
+
+# The first time after some 10 s
+asked()
+{
+	local mgid
+
+	mgid=$(mgid4 239.20.6.2)
+	group_join 2 239.20.6.2
+	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
+	background 1 udp_group send ib0 239.20.6.2 7061 100 1000 100000
+	check "a member" busywait 5000 mcg_is 1 "$mgid" state member
+	check "no reports" unsubscribed 1
+	capture_start asked
+	check "a message" slowwait 30 frame_seen mad.class=03 "mc.mgid=$mgid" "slid=$(lid_hex 1)"
+	capture_stop
+	check "a member" mcg_is 1 "$mgid" state member
+	background_stop
 	group_leave
 }
 
