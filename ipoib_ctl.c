@@ -152,7 +152,6 @@ static int ipoib_ctl_do(struct ipoib_dev *priv, const struct ipoib_port *port)
 	if (test_bit(IPOIB_FLAG_DEAD, &priv->flags)) {
 		priv->ctl.events = 0;
 		ipoib_ctl_down(priv);
-		netif_carrier_off(priv->netdev);
 		return 0;
 	}
 	clear_bit(IPOIB_CTL_LINK, &priv->ctl.events);
