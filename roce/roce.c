@@ -483,7 +483,6 @@ static struct ib_sa_multicast *ipoib_roce_group_join(struct ipoib_mcast *mcast, 
 	member = kzalloc(sizeof(*member), GFP_KERNEL);
 	if (!member)
 		return ERR_PTR(-ENOMEM);
-	INIT_LIST_HEAD(&member->list);
 	member->handle.context = mcast;
 	rec = &member->handle.rec;
 	if (ipoib_roce_is_ipv4(&priv->local_gid))
