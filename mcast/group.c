@@ -285,25 +285,6 @@ void ipoib_mcast_post(struct ipoib_mcast *mcast, u8 events)
 
 /* ---- states ---- */
 
-/* True in states with a request to the SA under way */
-bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
-{
-	return state == IPOIB_MCAST_JOINING || state == IPOIB_MCAST_ASKING ||
-	       state == IPOIB_MCAST_CHECKING;
-}
-
-/*
- * Check whether an answer for a group is expected: a request is under way, or waits for the
- * broadcast group or an inflight slot.
- * Context: mcast.lock held, or work of the group.
- */
-bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
-{
-	return ipoib_mcast_group_is_busy(mcast->state) ||
-	       mcast->state == IPOIB_MCAST_IDLE ||
-	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->events & IPOIB_MCAST_EV_RECHECK);
-}
-
 /*
  * Check whether frames have waited long enough.
  * Context: mcast.lock held, or work of the group. Return: true after IPOIB_MCAST_PATIENCE.

@@ -124,6 +124,25 @@ static inline bool ipoib_mcast_may_enter(enum ipoib_mcast_state from, enum ipoib
 	return to == IPOIB_MCAST_IDLE || next[from] & BIT(to);
 }
 
+/* True in states with a request to the SA under way */
+static inline bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state)
+{
+	return state == IPOIB_MCAST_JOINING || state == IPOIB_MCAST_ASKING ||
+	       state == IPOIB_MCAST_CHECKING;
+}
+
+/*
+ * Check whether an answer for a group is expected: a request is under way, or waits for the
+ * broadcast group or an inflight slot.
+ * Context: mcast.lock held, or work of the group.
+ */
+static inline bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast)
+{
+	return ipoib_mcast_group_is_busy(mcast->state) ||
+	       mcast->state == IPOIB_MCAST_IDLE ||
+	       (mcast->state == IPOIB_MCAST_ABSENT && mcast->events & IPOIB_MCAST_EV_RECHECK);
+}
+
 /* mcast/group.c */
 extern const char * const ipoib_mcast_state_names[IPOIB_NR_MCAST_STATES];
 struct ipoib_mcast *ipoib_mcast_group_lookup(struct ipoib_dev *priv, const u8 *mgid);
@@ -137,8 +156,6 @@ void ipoib_mcast_group_drop_user(struct ipoib_mcast *mcast, u8 user);
 u8 ipoib_mcast_group_want(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_broadcast(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_unused(const struct ipoib_mcast *mcast);
-bool ipoib_mcast_group_is_busy(enum ipoib_mcast_state state);
-bool ipoib_mcast_group_is_pending(const struct ipoib_mcast *mcast);
 bool ipoib_mcast_group_is_slow(const struct ipoib_mcast *mcast);
 unsigned long ipoib_mcast_group_sample(struct ipoib_mcast *mcast);
 void ipoib_mcast_set_state(struct ipoib_mcast *mcast, enum ipoib_mcast_state state);

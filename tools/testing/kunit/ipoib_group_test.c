@@ -36,9 +36,27 @@ static void group_states(struct kunit *test)
 					legal[from][to] == '1');
 }
 
+/* An event does not have frames wait in a state without a request, except for a missing group. */
+static void group_pending(struct kunit *test)
+{
+	/* By IPOIB_MCAST_EV_RECHECK; states in the order of the enum */
+	static const char * const pending[] = { "1110100", "1110101" };
+	static struct ipoib_mcast mcast;
+	unsigned int state, recheck;
+
+	for (recheck = 0; recheck < ARRAY_SIZE(pending); recheck++)
+		for (state = 0; state < IPOIB_NR_MCAST_STATES; state++) {
+			mcast.state = state;
+			mcast.events = recheck ? IPOIB_MCAST_EV_RECHECK : IPOIB_MCAST_EV_LOST;
+			KUNIT_EXPECT_EQ(test, ipoib_mcast_group_is_pending(&mcast),
+					pending[recheck][state] == '1');
+		}
+}
+
 static struct kunit_case ipoib_group_cases[] = {
 	KUNIT_CASE(group_until),
 	KUNIT_CASE(group_states),
+	KUNIT_CASE(group_pending),
 	{}
 };
 

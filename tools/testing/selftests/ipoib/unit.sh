@@ -74,6 +74,7 @@ CASES=(
 	"police:police_bucket F12 a source has 64 tokens, and 16 more a second"
 	"group:group_until - a time long past is not a time in the future, with any wrap of jiffies"
 	"group:group_states - a group changes its state only along the transitions of the drawing"
+	"group:group_pending U50 frames wait in states with a request, and for a missing group only with an event"
 	"share:share_queues F67,F75 frames waiting for a port leave space for frames of other ports"
 	"share:share_groups F15 any number of routed and sent-to groups leaves space for groups with listeners"
 	"share:share_credits F15 path queries leave queries for groups, and no waiting query is forgotten"
