@@ -490,6 +490,7 @@ static bool tso_taken(struct kunit *test, struct sk_buff *skb,
 static void tso_takes(struct kunit *test)
 {
 	struct tso_shape shape = { .nfrags = 8, .frag = 1000, .mss = 1000 };
+	struct tso_shape crumbs = { .linear = 10, .nfrags = 4, .frag = 100, .mss = 1000 };
 	struct tso_fixture *fixture = test->priv;
 	struct sk_buff *skb = tso_frame(&shape);
 
@@ -512,6 +513,13 @@ static void tso_takes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, 8));
 	fixture->ring.max_sge++;
 	KUNIT_EXPECT_TRUE(test, tso_taken(test, skb, 8));
+	kfree_skb(skb);
+	/* A segment of all pieces: headers, linear part and fragments, of any size */
+	skb = tso_frame(&crumbs);
+	fixture->ring.max_sge = crumbs.nfrags + 2;
+	KUNIT_EXPECT_TRUE(test, tso_taken(test, skb, 1));
+	fixture->ring.max_sge--;
+	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, 1));
 	kfree_skb(skb);
 }
 
