@@ -16,7 +16,7 @@ CASES=(
 	"packets:6 B19 each IPv6 packet counts once at both ends"
 	"bytes B19 octets are counted in both directions, packet by packet"
 	"multicast B19 received multicast is counted as multicast"
-	"failed_send B19 a failed send is counted as an error"
+	"failed_send B19 a failed send is counted as an error, and logged"
 	"via_ethtool B19 ethtool -S has the same numbers"
 	"queues:each B19 each transmit queue counts its own packets"
 	"queues:sum B19 the counters of the interface are the sums of the queues"
@@ -153,12 +153,21 @@ multicast()
 	group_leave
 }
 
+# logged_sends: status of each failed send in the log
+logged_sends()
+{
+	klog | sed -n 's/.*failed send event (status=\([0-9]*\),.*/\1/p' | xargs
+}
+
+# 2 is IB_WC_LOC_QP_OP_ERR, as softib has it.
 failed_send()
 {
+	klog_mark failed_send
 	snapshot
 	knob_set 1 fail_send 1
 	ping_ok 1 "$(ip4 2)" && fail "the knob had no effect"
 	check_delta 1 tx_errors 1
+	check_eq "in the log" "$(logged_sends)" 2
 	check "the queue goes on" within 8000 ping_ok 1 "$(ip4 2)"
 }
 
