@@ -17,6 +17,8 @@ HCA=mlx5,mlx5,mthca
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
 
+TRACING=/sys/kernel/tracing/instances/ipoib-moderation
+
 CASES=(
 	"default B18 without a setting the traffic selects the moderation, and no report is delayed for long"
 	"usecs B18 receives are reported after rx-usecs"
@@ -30,6 +32,7 @@ CASES=(
 	"connected:after B18 a setting holds for existing connections"
 	"timer B18 on an HCA without moderation the next frame within rx-usecs waits for a timer"
 	"timer_fewer B18 on an HCA without moderation a stream takes fewer interrupts with the timer"
+	"timer_idle B18 on an HCA without moderation no handler runs without frames, or twice for each frame without rx-usecs"
 	"timer_frames B18 on an HCA without moderation ethtool reports that rx-frames has no effect"
 	"adaptive_kept B18 with adaptive moderation ethtool reports that rx-usecs has no effect; the value counts later"
 	"rings:receives - ethtool -G changes the number of posted receives; address and connections stay"
@@ -45,6 +48,11 @@ setup()
 	fabric_up 3
 	wait_ping 1 2 || ktap_bail "no ping"
 	wait_ping 1 3 || ktap_bail "no ping"
+}
+
+teardown()
+{
+	[ ! -d "$TRACING" ] || rmdir "$TRACING"
 }
 
 diagnose()
@@ -261,6 +269,34 @@ timer()
 timer_fewer()
 {
 	fewer 3
+}
+
+# empty_polls COMMAND...: how many times a handler of an interface found nothing meanwhile
+empty_polls()
+{
+	echo > "$TRACING/trace"
+	"$@" > /dev/null || return 1
+	grep -c 'napi_poll: .* for device ib0 work 0 ' "$TRACING/trace"
+}
+
+# The handler of sends always reports that, once for some sixteen of these short frames.
+timer_idle()
+{
+	local polls
+
+	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
+	mkdir -p "$TRACING"
+	echo 1 > "$TRACING/events/napi/napi_poll/enable"
+	check "none" moderate 3 0 0
+	polls=$(empty_polls ping_lossless 1 "$(ip4 3)" 200)
+	check_num "without rx-usecs, for 200 frames" "$polls" -lt 100
+	check "set" moderate 3 1000 0
+	check "ping" ping_lossless 1 "$(ip4 3)" 5
+	polls=$(empty_polls nap 1)
+	check_num "in an idle second" "$polls" -lt 200
+	echo 0 > "$TRACING/events/napi/napi_poll/enable"
+	rmdir "$TRACING"
+	check "back" moderate 3 0 0
 }
 
 timer_frames()
