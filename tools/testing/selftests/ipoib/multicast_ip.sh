@@ -27,7 +27,7 @@ CASES=(
 	"program:ff0e-2601 U6,U50,U54 all datagrams of socat to ff0e::/16 arrive, by the group of the RFC"
 	"dhcp A37,U19 a DHCP client with a packet socket gets an address from dnsmasq"
 	"idle A29,A30 a sender leaves its groups a minute after its last datagram, except the permanent groups"
-	"bounded - a program that sends to 3000 groups is stopped at a limit, counted and logged once"
+	"bounded - a program that sends to 3000 groups is stopped at a limit, counted and logged once; groups that are gone leave room"
 )
 
 setup()
@@ -294,6 +294,12 @@ idle()
 	[ "$RET" -eq 0 ] || note "$(cat "$TESTDIR/idle")"
 }
 
+# knows NODE GROUP: the driver there has an entry of it
+knows()
+{
+	! mcg_absent "$1" "$(mgid4 "$2")" > /dev/null
+}
+
 bounded()
 {
 	local i n via
@@ -315,6 +321,11 @@ bounded()
 	via=$(xstat 1 tx_via_broadcast)
 	check "a neighbour is found whose group there is no room for" slowwait 5 ping_ok 1 fd09::3:9977
 	check_num "by the broadcast group" "$(xstat 1 tx_via_broadcast)" -gt "$via"
+	check "down" node_ip 1 link set ib0 down
+	check "up" node_ip 1 link set ib0 up
+	check "carrier" wait_carrier 1
+	udp_to 1 239.112.0.1 7018 1
+	check "room for another" busywait 3000 knows 1 239.112.0.1
 }
 
 ktap_main "$@"
