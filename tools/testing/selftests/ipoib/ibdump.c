@@ -315,6 +315,7 @@ static void decode_sa(struct frame *f, unsigned int attr)
 		add(f, "pr.flow", "%u", be(f->p + 44, 4) >> 8 & 0xfffff);
 		add(f, "pr.hop", "%u", f->p[47]);
 		add(f, "pr.tclass", "%u", f->p[48]);
+		add(f, "pr.numb", "%u", f->p[49] & 127);
 		add(f, "pr.rate", "%u", f->p[55] & 63);
 	}
 }

@@ -27,7 +27,7 @@ LINK_MGID=$(mgid4 255.255.255.255 ffff $SCOPE)
 
 CASES=(
 	"record F22,U12,U55 the broadcast group has its own SL, TClass, FlowLabel and HopLimit"
-	"path_asked F22,U12 a path query has the TClass of the broadcast group"
+	"path_asked F22,U12 a path query has the TClass of the broadcast group, and is for one path"
 	"rate:multicast F22,U43 multicast is sent with the rate of the group in the address handle"
 	"rate:unicast F22,U43 unicast is sent with the rate of the path in the address handle"
 	"new_group:239.60.0.1 F22,U55,A15 an IPv4 group made by the driver has all values of the broadcast group"
@@ -100,9 +100,11 @@ record()
 
 path_asked()
 {
+	local query=(mad.class=03 mad.attr=0035 'mad.method!=81' 'mad.method!=92' "$(from 1)")
+
 	capture_sync
-	check "TClass" frames_all pr.tclass "$TCLASS" mad.class=03 mad.attr=0035 mad.method!=81 \
-		mad.method!=92 "$(from 1)"
+	check "TClass" frames_all pr.tclass "$TCLASS" "${query[@]}"
+	check "paths" frames_all pr.numb 1 "${query[@]}"
 }
 
 # rates NODE KIND: codes of the rates that datagrams of that kind were sent with
