@@ -35,6 +35,7 @@ CASES=(
 	"listens:239.40.3.1 A27,A3 the router is a full member of an IPv4 group that it listens to, and NonMember afterwards"
 	"listens:ff05-4031 A27,A3 the router is a full member of an IPv6 group that it listens to, and NonMember afterwards"
 	"promisc U57,B44 IFF_PROMISC joins all groups as IFF_ALLMULTI does"
+	"list_refused U57,U58 a list of groups that the HCA refuses to request is requested again, and the failure logged once"
 	"new_sm U57 after a restart of the SM all groups are joined again"
 	"flag_goes U57,A33 without the flag only groups with a listener stay"
 	"routed U57 smcroute routes from the fabric to a veth and back, for a listener that comes and goes"
@@ -265,6 +266,31 @@ promisc()
 no_routes()
 {
 	! grep -q 'users: .*r' "$(mcg_file "$1")"
+}
+
+# routes_nothing: the SA has node 2 as NonMember of no group
+routes_nothing()
+{
+	local mgid
+
+	for mgid in $(sa_mgids | grep -E '^ff12:[46]01b:ffff:'); do
+		! join_state_is 2 "$mgid" 0x2 || return 1
+	done
+}
+
+# The subscription stays meanwhile, so the list is what node 2 asks for.
+list_refused()
+{
+	check "subscribed" routes 2
+	node_ip 2 link set ib0 allmulticast off
+	check "nothing routed" slowwait 10 no_routes 2
+	check "and the SA knows" slowwait 10 routes_nothing
+	klog_mark list_refused
+	knob_set 2 fail_post_mad 3
+	node_ip 2 link set ib0 allmulticast on
+	check "refused" slowwait 15 knob_is 2 fail_post_mad 0
+	check "all groups" slowwait 20 joins_all
+	check_eq "lines of the log" "$(klog | grep -c 'cannot list the multicast groups to route')" 1
 }
 
 new_sm()
