@@ -30,7 +30,7 @@ CASES=(
 	"stable B27 down and up, a mode and an MTU keep a chosen address"
 	"flap B27,B28 loss of the link keeps a chosen address"
 	"connected B27 connections work with a chosen address"
-	"child B27 a running child follows its parent"
+	"child B27 a running child follows its parent, and joins its groups by the new address"
 	"new_child B27 a child made later has its parent's GUID"
 	"alone B27 a child can have its own GUID"
 	"permanent B27 the permanent address is the port's own, with any chosen address"
@@ -255,6 +255,13 @@ children()
 	check "child's ping" slowwait 20 child_ping
 }
 
+# blue_member GUID: the SA has a member of the child's broadcast group with it
+blue_member()
+{
+	[ -n "$(sa_records 1 MCMR --mgid "$(mgid4 255.255.255.255 8001)" \
+		--gid "fe80::$(sed 's/..../&:/g; s/:$//' <<< "$1")" | word JoinState)" ]
+}
+
 child()
 {
 	chosen "$ALIAS"
@@ -265,6 +272,7 @@ child()
 	check "set" set_address "$(with "$OTHER")"
 	check "child" slowwait 20 guid_is c0 "$OTHER"
 	check "child's ping" slowwait 20 child_ping
+	check "member" slowwait 10 blue_member "$OTHER"
 	check "node 1's entry" grep -q "$(address "$OTHER")" <<< \
 		"$(node_ip 1 neigh show 10.77.0.2 dev c0)"
 	up
