@@ -15,6 +15,8 @@
 # shellcheck disable=SC2034 # for lib_softib.sh
 HCA=generic
 . "$(dirname "$0")/lib.sh"
+# shellcheck source=lib_mcast.sh
+. "$LIB_DIR/lib_mcast.sh"
 # shellcheck source=lib_cm.sh
 . "$LIB_DIR/lib_cm.sh"
 
@@ -44,7 +46,7 @@ CASES=(
 	"vectors F17 the CQs of an interface are on different completion vectors"
 	"no_uc F29 UC is refused on an HCA without UC"
 	"no_multicast F29 an HCA without multicast is logged once"
-	"grh:datagram F28 nodes on ports that require a GRH join groups and reach each other, both ways"
+	"grh:datagram F28 nodes on ports that require a GRH join groups and reach each other and the SA, both ways"
 	"grh:connected F28 nodes on ports that require a GRH have connections, both ways"
 	"ack_times F29 a send with the longest allowed ACK timeout does not close its connection"
 	"ack_delay F17 ACKs as late as the ack delay of the HCA do not close a connection"
@@ -269,6 +271,18 @@ grh_datagram()
 	check "a group, from $1 to $2" slowwait 10 group_ping "$1" "$2"
 	check "HopLimit of datagrams from $1 to $2" \
 		frames_all hop 1 "$(from "$1")" "$(to "$2")" type=0800
+	sa_by_grh "$1"
+}
+
+# sa_by_grh NODE: its list of groups to route is requested at the well-known GID of the SA, and
+# answered
+sa_by_grh()
+{
+	node_ip "$1" link set ib0 allmulticast on
+	check "node $1 requests" busywait 5000 frame_seen "$(from "$1")" mad.class=03 mad.method=12 \
+		dgid=fe80::200:0:0:2
+	check "node $1 has the answer" slowwait 10 grep -q 'users: .*r' "$(mcg_file "$1")"
+	node_ip "$1" link set ib0 allmulticast off
 }
 
 # group_ping FROM TO: an answer from it to an echo to all nodes of the link
