@@ -203,8 +203,8 @@ int ipoib_conn_grant(struct ipoib_conn *conn)
 }
 
 /*
- * Callback of the listeners. SIDR_REQs for the service ID arrive here, too, each with an
- * identifier: an error has the CM refuse it and destroy the identifier.
+ * Callback of the listeners. Only REQs and SIDR_REQs arrive here, each with an identifier: an
+ * error has the CM refuse it and destroy the identifier.
  *
  * -ENOMEM has the CM forget a REQ without an answer, for a transient reason: the peer repeats it,
  * and its senders do not get a smaller MTU.
@@ -216,12 +216,10 @@ static int ipoib_cm_listen_event(struct ib_cm_id *id, const struct ib_cm_event *
 	struct ipoib_lladdr addr;
 	struct ipoib_conn *conn;
 
-	if (event->event == IB_CM_SIDR_REQ_RECEIVED) {
+	if (event->event != IB_CM_REQ_RECEIVED) {
 		ipoib_stat_add(cm->priv, IPOIB_CM_SIDR, 1);
 		return -EINVAL;
 	}
-	if (event->event != IB_CM_REQ_RECEIVED)
-		return 0;
 	conn = ipoib_conn_alloc(cm, GFP_KERNEL);
 	if (conn)
 		reason = ipoib_conn_parse(conn, id, event, &addr);
