@@ -494,7 +494,7 @@ static inline bool ipoib_conn_is_used(const struct ipoib_conn *conn)
 static inline bool ipoib_peer_pauses(const struct ipoib_peer *peer)
 {
 	return READ_ONCE(peer->state) == IPOIB_PEER_REFUSED &&
-	       READ_ONCE(peer->until) - jiffies - 1 < 2 * IPOIB_BACKOFF_MAX;
+	       READ_ONCE(peer->until) - jiffies - 1 < IPOIB_BACKOFF_MAX;
 }
 
 /*
