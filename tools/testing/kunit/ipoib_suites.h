@@ -19,5 +19,6 @@ extern struct kunit_suite ipoib_police_suite;
 extern struct kunit_suite ipoib_admit_suite;
 extern struct kunit_suite ipoib_tso_suite;
 extern struct kunit_suite ipoib_header_suite;
+extern struct kunit_suite ipoib_queue_suite;
 
 #endif /* IPOIB_SUITES_H */

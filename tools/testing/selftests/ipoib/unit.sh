@@ -99,6 +99,11 @@ CASES=(
 	"header:port_rates B20 the rate of a port follows from its speed and width, for all speeds and widths"
 	"header:sa_silent U51 an error of a query is a decision of the SA, or a reason to repeat the query"
 	"header:moder_counts B18 events and received packets of a completion queue are counted, across the wrap"
+	"queue:queue_posted C33 lost receives do not count as posted, and no number is below 0"
+	"queue:queue_missing C33,C8 a receive for each connection and a margin are posted, others for lost ones, and all with UC or without SRQ"
+	"queue:queue_pieces C25,C26 pieces of a receive, of one page or more, hold all of its pages"
+	"queue:queue_bound - the handler of sends of connections ends after a bounded number of polls, and is called again"
+	"queue:queue_turns - send CQs of connections are polled in turn"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -178,12 +183,17 @@ header()
 	check_eq "result" "$(result header "$1")" "ok $1"
 }
 
+queue()
+{
+	check_eq "result" "$(result queue "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
