@@ -29,6 +29,8 @@ CASES=(
 	"crossing_code C16,C17 the refused request gets the reason \"consumer reject\", with private data"
 	"crossing_skewed C17 crossing requests leave one connection also if one request is late"
 	"crossing_long C17,C34 packets too long for UD wait while the request of the greater address is lost"
+	"crossing_slow C17 a request is not sent if the peer was faster while its QP was made"
+	"crossing_linux C17,C21 a request to the service ID of Linux is granted while an own request to the RFC's is pending, unlike a request to the RFC's"
 )
 
 NEEDS=(
@@ -254,6 +256,69 @@ crossing_long()
 	check "one connection" within 500 settled
 	knob_set "$GREATER" drop_next_mad 0
 	delays 0 0
+}
+
+# asks_and_grants NODE: it requests a connection of the other node, and is to grant one
+asks_and_grants()
+{
+	local lines
+
+	lines=$(conns "$1" $((3 - $1)))
+	grep -q '^ *connecting rc active both ' <<< "$lines" &&
+		grep -q '^ *accepting rc passive both ' <<< "$lines"
+}
+
+# The answer to the packet of the smaller address has the other node request a connection, long
+# before the QP is there.
+crossing_slow()
+{
+	local before lesser=$((3 - GREATER))
+
+	all_apart || fail "connections stay"
+	before=$(cm_stat "$lesser" cm_requests)
+	knob_set "$lesser" make_qp_ms 2500
+	check "ping" ping_once "$lesser" "$(ip4 "$GREATER")"
+	check "both" busywait 2500 asks_and_grants "$lesser"
+	knob_set "$lesser" make_qp_ms 0
+	check "one connection" slowwait 15 settled
+	check_eq "requests sent" "$(cm_stat "$lesser" cm_requests)" "$before"
+}
+
+# forge_request SERVICE COMM: of the node with the smaller address, by that service ID
+forge_request()
+{
+	local lesser=$((3 - GREATER))
+
+	"$LIB_DIR/cm_forge.py" req "sid=${1}00000000$(lladdr_qpn "$GREATER")" "comm=$2" "qpn=$2" \
+		"slid=$(lid_hex "$lesser")" "dlid=$(lid_hex "$GREATER")" \
+		"sgid=$(port_gid_hex "$lesser")" "dgid=$(port_gid_hex "$GREATER")" \
+		"private=00$(lladdr_qpn "$lesser")00010000" retries=f
+}
+
+# The greater address' request does not arrive, and is repeated for 4.6 s; nor do its answers. Both
+# requests of the other node are there before it: only sending them takes time.
+crossing_linux()
+{
+	local asked crossed lesser=$((3 - GREATER))
+
+	all_apart || fail "connections stay"
+	check "node $lesser requests none" set_mode "$lesser" datagram
+	{
+		forge_request 10 9000
+		forge_request 01 9001
+	} > "$TESTDIR/requests"
+	asked=$(cm_stat "$GREATER" cm_requests)
+	crossed=$(cm_stat "$GREATER" cm_crossed)
+	knob_set "$GREATER" drop_every_mad 1
+	check "ping" ping_once "$GREATER" "$(ip4 "$lesser")"
+	check "a request" busywait 3000 cm_stat_is "$GREATER" cm_requests -gt "$asked"
+	ud_to "$GREATER"
+	check "send" ud_verbs "$(ibdev "$lesser")" "${UD_TO[@]}" -q 1 -Q "$QP1_QKEY" -d - < "$TESTDIR/requests"
+	check "the second is refused" busywait 3000 cm_stat_is "$GREATER" cm_crossed -gt "$crossed"
+	check "the first is granted" grep -q '^ *accepting rc passive one ' <<< "$(conns "$GREATER" "$lesser")"
+	check_eq "refused" $(($(cm_stat "$GREATER" cm_crossed) - crossed)) 1
+	knob_set "$GREATER" drop_every_mad 0
+	check "nothing is left" in_mode connected rc 1 2
 }
 
 declare -a VIEW REQUESTS
