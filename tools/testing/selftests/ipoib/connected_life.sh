@@ -31,6 +31,7 @@ CASES=(
 	"burst_again F67 many bursts in turn lose no packet, with more packets in sum than may wait at once"
 	"smaller C25,C26,C27,C28 a peer with a smaller Receive MTU announces it, and gets no longer packets"
 	"smaller_grants C27,C28 a node with a smaller Receive MTU announces it in its REP"
+	"pieces C13,C25,C26 receives of six pages are a page and two pieces of four pages, and hold the longest packet that is announced"
 	"no_srq C13 connections work on an HCA without shared receive queues"
 	"short_srq C13,C26 connections have own receives on an HCA whose shared receive queues take a single page"
 	"silent F61 a connection with its own receives closes if its QP fails without an event"
@@ -69,6 +70,7 @@ ifdown()
 	check "carrier" wait_carrier 1
 	check "connection" connect 1 2
 	check "ping" ping_lossless 1 "$(ip4 2)" 5
+	check_not "a failure to listen" klog_has 'cannot listen'
 }
 
 # The answer is on its way for longer than a request waits before it is repeated.
@@ -395,6 +397,27 @@ smaller_grants()
 only_private()
 {
 	[ "$(cm_from 2 "$CM_REP" cm.private | sort -u)" = "$1" ]
+}
+
+# pages_each NODE: of a receive of the shared receive queue
+pages_each()
+{
+	cm_view "$1" | awk '
+		/^receives:/ { n = $2 }
+		/^receives_lost:/ { n += $2 }
+		/^receive_pages:/ { print n ? $2 / n : 0 }'
+}
+
+pieces()
+{
+	replug 2 6
+	check "connection" connect 1 2
+	check "node 1 knows" grep -q 'mtu=24572' <<< "$(conns 1 2)"
+	check_eq "pages of a receive" "$(pages_each 2)" 9
+	check "24572" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s 24544
+	check "5000" ping_lossless 1 "$(ip4 2)" 20 -M 'do' -s 5000
+	replug 2 32
+	check "connection" connect 1 2
 }
 
 no_srq()
