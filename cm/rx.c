@@ -700,10 +700,10 @@ int ipoib_cm_rx_get(struct ipoib_cm *cm)
 	napi_enable(&cm->tx_napi);
 	for (i = 0; i < cm->nrxq; i++) {
 		napi_enable(&cm->rxq[i].napi);
+		/* The handler arms the CQ. */
 		if (cm->rxq[i].cq)
-			ib_req_notify_cq(cm->rxq[i].cq, IB_CQ_NEXT_COMP);
+			ipoib_ud_schedule(&cm->rxq[i].napi);
 	}
-	ipoib_ud_schedule(&cm->rxq[0].napi);
 	return 0;
 }
 
