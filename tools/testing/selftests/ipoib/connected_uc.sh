@@ -32,6 +32,7 @@ CASES=(
 	"datagram_stream:1:2:ip6 C8,C30 TCP flows from a node in connected mode to a node in datagram mode"
 	"datagram_stream:2:1:ip6 C8,C30 TCP flows from a node in datagram mode to a node in connected mode"
 	"lossy_uc C8 a lost message is lost whole, and the connection goes on"
+	"answered C8 a connection with answers lasts longer than the silence that ends one"
 	"black_hole C8 all packets go over UD if connections lose all packets without an error"
 	"later C8,F17 a node that offers UC later has all receives posted with the next connection"
 	"both C8,C11 a node that offers both transports gets the transport of its peer"
@@ -69,6 +70,19 @@ given_up()
 {
 	ping_ok 1 "$(ip4 2)"
 	peer_state_is 1 2 refused
+}
+
+# 40 s; the silence is 30 s.
+answered()
+{
+	local errors
+
+	check "mode" in_mode connected uc 1 2
+	check "connection" connect 1 2
+	errors=$(cm_stat 1 cm_errors)
+	check "ping" in_node 1 ping -n -q -c 80 -i 0.5 "$(ip4 2)"
+	check_eq "failed connections" "$(cm_stat 1 cm_errors)" "$errors"
+	check_eq "connections" "$(conn_count 1 2)" 1
 }
 
 # What node 1 sends on connections is lost; node 2 asks for none. Half a minute for the

@@ -36,7 +36,7 @@ CASES=(
 	"listens:ff05-4031 A27,A3 the router is a full member of an IPv6 group that it listens to, and NonMember afterwards"
 	"promisc U57,B44 IFF_PROMISC joins all groups as IFF_ALLMULTI does"
 	"list_refused U57,U58 a list of groups that the HCA refuses to request is requested again, and the failure logged once"
-	"new_sm U57 after a restart of the SM all groups are joined again"
+	"new_sm U57 no list is requested before the broadcast group is joined; after a restart of the SM all groups are joined again"
 	"flag_goes U57,A33 without the flag only groups with a listener stay"
 	"routed U57 smcroute routes from the fabric to a veth and back, for a listener that comes and goes"
 )
@@ -293,11 +293,22 @@ list_refused()
 	check_eq "lines of the log" "$(klog | grep -c 'cannot list the multicast groups to route')" 1
 }
 
+# lists_none: node 2 has requested no list of groups
+lists_none()
+{
+	! frame_seen mad.class=03 mad.method=12 "$(from 2)"
+}
+
 new_sm()
 {
 	group_join 3 239.40.4.1
 	check "before" slowwait 5 join_state_is 2 "$(mgid4 239.40.4.1)" 0x2
 	opensm_kill
+	capture_start new_sm
+	check "down" node_ip 2 link set ib0 down
+	check "up" node_ip 2 link set ib0 up
+	check "no list" stays 2000 lists_none
+	capture_stop
 	opensm_start
 	check "node 3" within 20000 sa_is_full_member 3 "$(mgid4 239.40.4.1)"
 	check "router" within 20000 join_state_is 2 "$(mgid4 239.40.4.1)" 0x2
