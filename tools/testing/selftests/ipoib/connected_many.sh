@@ -117,12 +117,20 @@ disconnect()
 	set_mode 1 connected
 }
 
+# has_single NODE: node 2, of their connections; requests may have crossed
+has_single()
+{
+	[ "$(conns 2 "$1" | wc -l)" -eq 1 ]
+}
+
 # Of the four, two are node 2's, and one is that of each peer.
 spread()
 {
 	mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing
 	mkdir -p "$TRACING"
+	check "a single one of node 3" slowwait 15 has_single 3
 	check "connection" connect 1 2
+	check "a single one" slowwait 15 has_single 1
 	check_eq "queues" "$( (rx_queue 1; rx_queue 3) | sort | xargs)" "0 1"
 	echo 1 > "$TRACING/events/napi/napi_poll/enable"
 	check "pings" ping_lossless 1 "$(ip4 2)" 100
@@ -131,6 +139,7 @@ spread()
 	check_eq "handlers" "$(handlers 80)" 4
 	disconnect
 	check "connection" connect 1 2
+	check "a single one" slowwait 15 has_single 1
 	check_eq "queues after the end of one" "$( (rx_queue 1; rx_queue 3) | sort | xargs)" "0 1"
 	disconnect
 	node_ip 2 neigh flush dev ib0
