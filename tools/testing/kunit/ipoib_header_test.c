@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests of functions of headers: rates of ports, errors of the SA, counts of moderation */
-#include "ipoib.h"
+/* Tests of functions of headers: rates of ports, errors of the SA; and of interrupt moderation */
+#include <linux/slab.h>
+
 #include "ipoib_suites.h"
+
+/* ipoib_queue_test.c defines functions of these names. */
+#define ipoib_moder_init	header_moder_init
+#define ipoib_moder_exit	header_moder_exit
+#define ipoib_moder_update	header_moder_update
+#define ipoib_moder_complete	header_moder_complete
+
+#include "ipoib.h"
+#include "ipoib_moder.c"
 
 /* Lanes by the bits of enum ib_port_speed, and widths. XDR has no constant in older kernels. */
 static void port_rates(struct kunit *test)
@@ -72,10 +82,55 @@ static void moder_counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, moder.bytes, 1500ull);
 }
 
+/**
+ * struct moder_fixture - a CQ with adaptive moderation
+ * @ca: an HCA that does not moderate
+ * @cq: the CQ
+ * @setting: adaptive
+ * @moder: its moderation
+ */
+struct moder_fixture {
+	struct ib_device ca;
+	struct ib_cq cq;
+	struct ipoib_moderation setting;
+	struct ipoib_moder moder;
+};
+
+/* Packets at a greater distance than the longest delay: none is delayed any more. */
+static void moder_slow(struct kunit *test)
+{
+	struct moder_fixture *fix = kvzalloc(sizeof(*fix), GFP_KERNEL);
+	struct ipoib_moder *moder;
+	struct dim *dim;
+
+	KUNIT_EXPECT_TRUE(test, fix);
+	if (!fix)
+		return;
+	moder = &fix->moder;
+	dim = &moder->dim;
+	fix->cq.device = &fix->ca;
+	fix->setting.adaptive = true;
+	ipoib_moder_init(moder, &fix->cq, NULL, &fix->setting, 64);
+	dim->profile_ix = 3;
+	KUNIT_EXPECT_EQ(test, ipoib_moder_update(moder), 0);
+	KUNIT_EXPECT_EQ(test, moder->usecs, 192u);
+	moder->events = DIM_NEVENTS;
+	moder->packets = DIM_NEVENTS;
+	dim->start_sample.time = ktime_sub_ms(ktime_get(), 1000);
+	ipoib_moder_measure(moder);
+	flush_work(&dim->work);
+	KUNIT_EXPECT_EQ(test, (unsigned int)dim->profile_ix, 0u);
+	KUNIT_EXPECT_EQ(test, (unsigned int)dim->state, (unsigned int)DIM_START_MEASURE);
+	KUNIT_EXPECT_EQ(test, moder->usecs, 0u);
+	ipoib_moder_exit(moder);
+	kvfree(fix);
+}
+
 static struct kunit_case ipoib_header_cases[] = {
 	KUNIT_CASE(port_rates),
 	KUNIT_CASE(sa_silent),
 	KUNIT_CASE(moder_counts),
+	KUNIT_CASE(moder_slow),
 	{}
 };
 

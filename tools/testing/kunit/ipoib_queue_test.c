@@ -10,6 +10,12 @@
 #define ipoib_cm_limit		queue_cm_limit
 #define ipoib_cm_rx_full	queue_cm_rx_full
 
+#include <rdma/ib_verbs.h>
+
+#define ib_create_srq		queue_create_srq
+
+static struct ib_srq *queue_create_srq(struct ib_pd *pd, struct ib_srq_init_attr *attr);
+
 #include "cm/rx.c"
 #include "cm/tx.c"
 
@@ -28,6 +34,8 @@
  * @cq: send CQs
  * @polls: number of polls of each of @cq
  * @total: sum of @polls
+ * @srq_sizes: sizes of an SRQ that the HCA was asked for, and has refused
+ * @nsrq_sizes: number of them
  */
 struct queue_fixture {
 	struct ipoib_cm cm;
@@ -39,6 +47,8 @@ struct queue_fixture {
 	struct ib_cq cq[QUEUE_CQS];
 	unsigned int polls[QUEUE_CQS];
 	unsigned int total;
+	unsigned int srq_sizes[16];
+	unsigned int nsrq_sizes;
 };
 
 /* ---- functions of the driver that no case reaches ---- */
@@ -111,6 +121,15 @@ struct page_pool *ipoib_pool_create(struct ib_device *ca, struct net_device *dev
 
 /* ---- the HCA ---- */
 
+static struct ib_srq *queue_create_srq(struct ib_pd *pd, struct ib_srq_init_attr *attr)
+{
+	struct queue_fixture *fix = container_of(pd, struct queue_fixture, pd);
+
+	if (fix->nsrq_sizes < ARRAY_SIZE(fix->srq_sizes))
+		fix->srq_sizes[fix->nsrq_sizes++] = attr->attr.max_wr;
+	return ERR_PTR(-ENOMEM);
+}
+
 static int queue_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
 {
 	struct queue_fixture *fix = cq->cq_context;
@@ -138,6 +157,7 @@ static int queue_init(struct kunit *test)
 	fix->cm.choice = &fix->choice;
 	fix->cm.priv = &fix->priv;
 	fix->priv.cm = &fix->cm;
+	fix->priv.ca = &fix->ca;
 	fix->priv.pd = &fix->pd;
 	fix->ca.ops.poll_cq = queue_poll_cq;
 	fix->ca.ops.req_notify_cq = queue_notify_cq;
@@ -227,6 +247,22 @@ static void queue_pieces(struct kunit *test)
 	}
 }
 
+/* The smallest SRQ is tried, too, and no other after it. */
+static void queue_srq(struct kunit *test)
+{
+	static const unsigned int sizes[] = { 256, 128, 64, 32 };
+	struct queue_fixture *fix = test->priv;
+	unsigned int i;
+
+	fix->cm.srq_size = sizes[0];
+	ipoib_cm_srq_create(&fix->cm);
+	KUNIT_EXPECT_EQ(test, fix->nsrq_sizes, (unsigned int)ARRAY_SIZE(sizes));
+	for (i = 0; i < ARRAY_SIZE(sizes); i++)
+		KUNIT_EXPECT_EQ(test, fix->srq_sizes[i], sizes[i]);
+	KUNIT_EXPECT_EQ(test, fix->cm.srq_size, 0u);
+	KUNIT_EXPECT_PTR_EQ(test, fix->cm.rx.bufs.srq, NULL);
+}
+
 /* ---- sends ---- */
 
 /* One call of the handler of sends. Return: what it returns */
@@ -273,6 +309,7 @@ static struct kunit_case ipoib_queue_cases[] = {
 	KUNIT_CASE(queue_posted),
 	KUNIT_CASE(queue_missing),
 	KUNIT_CASE(queue_pieces),
+	KUNIT_CASE(queue_srq),
 	KUNIT_CASE(queue_bound),
 	KUNIT_CASE(queue_turns),
 	{}

@@ -20,5 +20,8 @@ extern struct kunit_suite ipoib_admit_suite;
 extern struct kunit_suite ipoib_tso_suite;
 extern struct kunit_suite ipoib_header_suite;
 extern struct kunit_suite ipoib_queue_suite;
+extern struct kunit_suite ipoib_rx_suite;
+extern struct kunit_suite ipoib_conn_suite;
+extern struct kunit_suite ipoib_rn_suite;
 
 #endif /* IPOIB_SUITES_H */

@@ -99,11 +99,23 @@ CASES=(
 	"header:port_rates B20 the rate of a port follows from its speed and width, for all speeds and widths"
 	"header:sa_silent U51 an error of a query is a decision of the SA, or a reason to repeat the query"
 	"header:moder_counts B18 events and received packets of a completion queue are counted, across the wrap"
+	"header:moder_slow B18 adaptive moderation delays no report once packets come at a greater distance than the longest delay"
 	"queue:queue_posted C33 lost receives do not count as posted, and no number is below 0"
 	"queue:queue_missing C33,C8 a receive for each connection and a margin are posted, others for lost ones, and all with UC or without SRQ"
 	"queue:queue_pieces C25,C26 pieces of a receive, of one page or more, hold all of its pages"
+	"queue:queue_srq C33,F14 an SRQ that the HCA refuses is tried with each half of its size, down to 32"
 	"queue:queue_bound - the handler of sends of connections ends after a bounded number of polls, and is called again"
 	"queue:queue_turns - send CQs of connections are polled in turn"
+	"rx:rx_posted F7 each receive of datagrams is posted once, with buffers that no other receive has"
+	"rx:rx_refilled - receives of datagrams are posted also during a poll"
+	"rx:rx_failed F7,B19 a failed receive of a datagram counts once, and a flushed receive is not posted again"
+	"rx:rx_pool C25 a piece of a pool has all the pages of its order"
+	"conn:conn_port C35,F5 a connection is confirmed by the path record of its peer, without a record by the port of the connection in use"
+	"conn:conn_proof C35 failures of a peer count until something has arrived on the connection in use"
+	"conn:conn_idle C35 a neighbour keeps 16 peers without connections, the newest, and all peers with connections"
+	"conn:conn_times C33,F86 timeouts and retries of a QP, and its depth of RDMA reads, are not those that the peer asks for"
+	"rn:rn_mtu B25,U28 a change of the link's MTU changes the buffers of the net device of the HCA, and not the MTU of the interface"
+	"rn:rn_ethtool B25 the net device of the HCA keeps its operations for ethtool, and gets those that it lacks"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -188,12 +200,27 @@ queue()
 	check_eq "result" "$(result queue "$1")" "ok $1"
 }
 
+rx()
+{
+	check_eq "result" "$(result rx "$1")" "ok $1"
+}
+
+conn()
+{
+	check_eq "result" "$(result conn "$1")" "ok $1"
+}
+
+rn()
+{
+	check_eq "result" "$(result rn "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
