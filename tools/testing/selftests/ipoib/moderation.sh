@@ -18,6 +18,7 @@ HCA=mlx5,mlx5,mthca
 . "$LIB_DIR/lib_cm.sh"
 
 TRACING=/sys/kernel/tracing/instances/ipoib-moderation
+EOPNOTSUPP=95
 
 CASES=(
 	"default B18 without a setting the traffic selects the moderation, and no report is delayed for long"
@@ -40,7 +41,7 @@ CASES=(
 	"rings:sends - ethtool -G changes the number of sends in flight, and streams go on"
 	"rings:down - a setting made while the interface is down holds when it is up"
 	"rings:refused - a number beyond the size of the QP or too small is refused, and the setting stays"
-	"time_stamps - ethtool -T reports time stamps of sent frames"
+	"time_stamps - ethtool -T reports time stamps of sent frames; time stamps of an HCA that makes none are refused"
 )
 
 setup()
@@ -452,9 +453,25 @@ rings_refused()
 	in_node 2 ethtool -G ib0 rx 15 2>&1 | grep -q "rx at least 16" || fail "no text"
 }
 
+# hca_stamps: node 2 asks for time stamps of what it receives; prints the error
+hca_stamps()
+{
+	in_node 2 python3 -c '
+import ctypes, fcntl, socket, struct
+SIOCSHWTSTAMP, FILTER_ALL = 0x89b0, 1
+config = ctypes.create_string_buffer(struct.pack("3i", 0, 0, FILTER_ALL))
+request = struct.pack("16sP16x", b"ib0", ctypes.addressof(config))
+try:
+	fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), SIOCSHWTSTAMP, request)
+except OSError as error:
+	print(error.errno)
+'
+}
+
 time_stamps()
 {
 	check "of what is sent" grep -q software-transmit <(in_node 2 ethtool -T ib0)
+	check_eq "of the HCA" "$(hca_stamps)" "$EOPNOTSUPP"
 }
 
 ktap_main "$@"

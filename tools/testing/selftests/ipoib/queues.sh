@@ -30,6 +30,7 @@ CASES=(
 	"down - All queues work after the interface was down, and after ethtool -G"
 	"recovers B38 A failed send stops a single QP, which sends again"
 	"refused - More than eight queues and zero queues are refused"
+	"refused_hca - A queue whose QP the HCA does not start is refused, and the others send and receive"
 )
 
 setup()
@@ -288,6 +289,25 @@ refused()
 	check_not "nine" in_node 2 ethtool -L ib0 tx 9
 	check_not "none" in_node 2 ethtool -L ib0 tx 0
 	check_not "two that receive" in_node 2 ethtool -L ib0 rx 2
+	check "ping" wait_ping 2 3
+	queues 1
+}
+
+# modify_states 4: the change to RTR
+refused_hca()
+{
+	queues 1
+	check "ping" wait_ping 2 3
+	knob_set 2 modify_states 4
+	knob_set 2 fail_modify 1
+	check_not "two" in_node 2 ethtool -L ib0 tx 2 2> /dev/null
+	check_eq "changes to be refused" "$(knob_get 2 fail_modify)" 0
+	knob_set 2 modify_states 0
+	check_eq "at most, and now" "$(channels)" "1 8 1 1"
+	check_eq "QPs that run" "$(running)" 1
+	check "ping" ping_lossless 2 "$(ip4 3)" 20
+	queues 2
+	check_eq "QPs that run" "$(running)" 2
 	check "ping" wait_ping 2 3
 	queues 1
 }

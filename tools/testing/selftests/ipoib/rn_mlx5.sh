@@ -30,6 +30,7 @@ CASES=(
 	"stamps B25 Received frames have time stamps of the HCA on request"
 	"mtu_mode B25 The MTU of connected mode or of the administrator changes no buffer of the net device"
 	"mtu_link B25,U28 The MTU of the link changes the buffers of the net device once, and the longest packet arrives"
+	"qkey B25,U40 A Q_Key that the net device does not receive with is logged, and only that"
 	"queue_timeout B25 After a transmit timeout the interface has a carrier, and sends"
 )
 
@@ -183,6 +184,23 @@ mtu_link()
 	done
 	check "longest" slowwait 10 ping_ok 2 "$(ip4 3)" -M "do" -s 2016
 	check_eq "changes" "$(rn_count 2 netdev_mtus)" $((before + 2))
+}
+
+# qkey_logged QKEY: that of the link
+qkey_logged()
+{
+	klog_has "receives with the Q_Key 0xb1b only, the link has 0x$1"
+}
+
+# Frames arrive once all have the old Q_Key again.
+qkey()
+{
+	new_sm "Default=0x7fff, ipoib, mtu=4, Q_Key=0x00004321 : ALL=full;"
+	check "another" slowwait 15 qkey_logged 4321
+	new_sm "Default=0x7fff, ipoib, mtu=4 : ALL=full;"
+	check "carrier" wait_carrier
+	check "ping" rn_used wait_ping 2 3
+	check_not "its own" qkey_logged b1b
 }
 
 # The name is one that klog-allow knows: the stack reports a queue that stands still with a stack.

@@ -16,7 +16,7 @@ CASES=(
 	"packets:6 B19 each IPv6 packet counts once at both ends"
 	"bytes B19 octets are counted in both directions, packet by packet"
 	"multicast B19 received multicast is counted as multicast"
-	"failed_send B19 a failed send is counted as an error, and logged"
+	"failed_send B19,B38 a failed send is counted as an error, and logged, and the QP is not reset"
 	"via_ethtool B19 ethtool -S has the same numbers"
 	"queues:each B19 each transmit queue counts its own packets"
 	"queues:sum B19 the counters of the interface are the sums of the queues"
@@ -169,6 +169,7 @@ failed_send()
 	check_delta 1 tx_errors 1
 	check_eq "in the log" "$(logged_sends)" 2
 	check "the queue goes on" within 8000 ping_ok 1 "$(ip4 2)"
+	check_eq "resets of the QP" "$(klog | grep -c 'resetting it')" 0
 }
 
 ethtool_counter()
