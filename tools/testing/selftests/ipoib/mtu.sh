@@ -127,7 +127,9 @@ admin_limits()
 admin_beyond_group()
 {
 	group_is 2048
+	klog_mark beyond
 	check "4092 is accepted" node_ip 1 link set ib0 mtu 4092
+	is_stock || check "a message" klog_has 'the link takes MTU 2044, not 4092, from its'
 	check "2044 is what it stays at" stays 1000 mtu_is 1 2044
 	check "max" ping_lossless 1 "$(ip4 2)" 5 -M 'do' -s 2016
 	check_not "max + 1" ping_ok 1 "$(ip4 2)" -M 'do' -s 2017
