@@ -300,10 +300,25 @@ knows()
 	! mcg_absent "$1" "$(mgid4 "$2")" > /dev/null
 }
 
+# no_room_for_ip6: node 1 drops a datagram to another IPv6 group each time, as there are too many
+no_room_for_ip6()
+{
+	NO_ROOM=$((${NO_ROOM:-0} + 1))
+	xstat_grows 1 tx_drop_too_many_groups "ff05::99:$NO_ROOM"
+}
+
+# no_room_for_ip4: the same for IPv4
+no_room_for_ip4()
+{
+	NO_ROOM=$((${NO_ROOM:-0} + 1))
+	xstat_grows 1 tx_drop_too_many_groups "239.99.1.$NO_ROOM"
+}
+
 bounded()
 {
-	local i n via
+	local i n via listened
 
+	listened=$(mgid4 239.99.0.1)
 	klog_mark bounded
 	node_ip 1 route add 224.0.0.0/4 dev ib0
 	for ((i = 0; i < 3000; i++)); do
@@ -315,6 +330,13 @@ bounded()
 	note "$n groups"
 	check_num "groups" "$n" -le 1100
 	check_num "refused and counted" "$(xstat 1 tx_drop_too_many_groups)" -ge $((1000 / SLOW))
+	check_eq "lines of the log" "$(klog | grep -c 'too many multicast groups')" 1
+	check "not sent to all" slowwait 5 no_room_for_ip6
+	group_join 1 239.99.0.1
+	check "room for a listener" slowwait 5 is_member 1 "$listened"
+	group_leave
+	check "it is gone" slowwait 5 mcg_absent 1 "$listened"
+	check "refused again" slowwait 5 no_room_for_ip4
 	check_eq "lines of the log" "$(klog | grep -c 'too many multicast groups')" 1
 	check "others work" wait_ping 1 2
 	node_ip 3 addr add fd09::3:9977/64 dev ib0 nodad
