@@ -21,6 +21,7 @@ NO_ANSWER=450000140000000001fd00000a0900020a094d4d
 
 CASES=(
 	"unnoticed F9,B29,B35 a neighbour's new LID without a report is learned when the stack finds the neighbour unreachable"
+	"young F9 a path record younger than 5 s stays when the stack finds the neighbour unreachable"
 	"subscribed_again U52 a port with a new LID, without any other event, subscribes to reports again"
 	"record F8,F39,B29,B35 connections use the new path record after all LIDs have changed"
 	"record_silent F8,B35 a connection is requested by the old path record if the SA does not answer"
@@ -87,6 +88,37 @@ unnoticed()
 	check "and IPv6" slowwait 75 ping_ok 3 "$(ip6 2)"
 	check_num "queries" $(($(xstat 3 path_queries) - queries)) -le 10
 	node_ip 2 neigh del "$(ip6 3)" dev ib0
+}
+
+# sent COUNT: as many frames of NO_ANSWER have left node 2
+sent()
+{
+	[ "$(frame_count "$(from 2)" ip.dst=10.9.77.77)" -ge "$1" ]
+}
+
+# A slow machine may take five seconds between the answer of the SA and the event.
+young()
+{
+	local i start took
+
+	for ((i = 0; i < 5; i++)); do
+		paths_forget
+		capture_start young
+		start=$(now_ms)
+		check "send" in_node 2 raw_frame send ib0 "$(lladdr 3)" 0x800 "$NO_ANSWER"
+		check "a path" busywait 3000 sent 1
+		check "unreachable" node_ip 2 neigh change "$(ip4 3)" dev ib0 nud failed
+		took=$(($(now_ms) - start))
+		check "send" in_node 2 raw_frame send ib0 "$(lladdr 3)" 0x800 "$NO_ANSWER"
+		check "by the same path" busywait 3000 sent 2
+		capture_stop
+		node_ip 2 neigh del "$(ip4 3)" dev ib0
+		[ "$took" -ge 4500 ] || break
+	done
+	# Repeats of a question have its TID. A frame of the stack may have led to the first one before.
+	check_num "questions for the path" "$(frames -f mad.tid mad.class=03 mad.method=01 mad.attr=0035 \
+		"$(from 2)" "pr.dgid=$(port_gid 3)" | sort -u | wc -l)" -le 1
+	check "ping" wait_ping 2 3
 }
 
 subscribed_again()
