@@ -54,6 +54,7 @@ CASES=(
 	"sm_dead U52 down takes less than a second with a dead SM, and up works when the SM is back"
 	"no_port U35 a hundred frames to a port unknown to the SA cost a few queries"
 	"no_group U51 a hundred frames to a group that does not exist cost a few queries"
+	"down_asking - an interface goes down while the SA is asked about a group, and comes up"
 	"traced B21 each state of a group is traced, and debugfs has the lines of the kernel's driver"
 	"taken U52,U53,A26 a port whose reports another agent receives logs it once, and works without reports"
 	"taken_router U57,A25 a router without reports finds new and deleted groups by lists"
@@ -490,6 +491,9 @@ asks()
 # A path that was not found is looked for after 0.1, 0.2, 0.4 s and so on.
 no_port()
 {
+	local before
+
+	before=$(xstat 2 path_failures)
 	node_ip 2 neigh replace 10.9.0.88 dev ib0 nud permanent \
 		lladdr 80:00:00:48:fe:80:00:00:00:00:00:00:00:00:00:00:00:00:de:ad
 	capture_start no_port
@@ -497,6 +501,7 @@ no_port()
 	capture_stop
 	check_num "questions" "$(asks 2 0035)" -ge 2
 	check_num "questions" "$(asks 2 0035)" -le $((8 + 2 * (SLOW - 1)))
+	check "counted" busywait 3000 xstat_is 2 path_failures -gt "$before"
 	node_ip 2 neigh del 10.9.0.88 dev ib0
 }
 
@@ -511,6 +516,21 @@ no_group()
 	check_num "questions" "$(asks 2 0038)" -ge 1
 	check_num "questions" "$(asks 2 0038)" -le 4
 	monitors_stop
+}
+
+# The join, and the question for the record of the group that is missing, take 0.8 s each.
+down_asking()
+{
+	check "subscribed" routes 2
+	knob_set 2 delay_ms_mad 800
+	udp_to 2 239.30.0.6 6999 1
+	check "asking" busywait 5000 mcg_is 2 "$(mgid4 239.30.0.6)" state asking
+	check "down" node_ip 2 link set ib0 down
+	knob_set 2 delay_ms_mad 0
+	check "up" node_ip 2 link set ib0 up
+	check "carrier" wait_carrier 2
+	routes_no_more 2
+	check "ping" wait_ping 2 3
 }
 
 # mcast_trace MGID: the states it has been in
