@@ -53,6 +53,7 @@ CASES=(
 	"changing U52 a subscription requested from an SM before another SM took over is requested again, though it was granted"
 	"sm_dead U52 down takes less than a second with a dead SM, and up works when the SM is back"
 	"no_port U35 a hundred frames to a port unknown to the SA cost a few queries"
+	"three_tries U35 a neighbour stays while two queries for its path fail, and is resolved anew after the third"
 	"no_group U51 a hundred frames to a group that does not exist cost a few queries"
 	"down_asking - an interface goes down while the SA is asked about a group, and comes up"
 	"traced B21 each state of a group is traced, and debugfs has the lines of the kernel's driver"
@@ -503,6 +504,35 @@ no_port()
 	check_num "questions" "$(asks 2 0035)" -le $((8 + 2 * (SLOW - 1)))
 	check "counted" busywait 3000 xstat_is 2 path_failures -gt "$before"
 	node_ip 2 neigh del 10.9.0.88 dev ib0
+}
+
+# given_up: node 2 has no link-layer address for 10.9.0.89
+given_up()
+{
+	! node_ip 2 neigh show 10.9.0.89 dev ib0 | grep lladdr
+}
+
+# Ten datagrams in 0.1 s, in which an address is asked for once or twice; each time another one.
+three_tries()
+{
+	local i asked shown
+
+	for ((i = 1; i <= 5; i++)); do
+		node_ip 2 neigh replace 10.9.0.89 dev ib0 nud reachable \
+			lladdr "80:00:00:48:fe:80:00:00:00:00:00:00:00:00:00:00:00:00:be:0$i"
+		capture_start three_tries
+		udp_to 2 10.9.0.89 6995 10 10000
+		shown=$(node_ip 2 neigh show 10.9.0.89 dev ib0)
+		capture_stop
+		asked=$(frames -f mad.tid mad.class=03 mad.method=01 mad.attr=0035 "$(from 2)" \
+			"pr.dgid=fe80::be0$i" | sort -u | wc -l)
+		[ "$asked" -ge 3 ] || break
+	done
+	check_num "questions" "$asked" -ge 1
+	check "the neighbour stays" grep lladdr <<< "$shown"
+	udp_to 2 10.9.0.89 6995 100 15000
+	check "and is given up" busywait 3000 given_up
+	node_ip 2 neigh del 10.9.0.89 dev ib0
 }
 
 # The group, and the all-routers group: each is a join that is refused, and the reading of
