@@ -279,11 +279,30 @@ child()
 	check "ping" wait_ping 1 2
 }
 
+# watches: ip monitor reports changes of links by now
+watches()
+{
+	node_ip 2 link set ib0 group 0
+	[ -s "$TESTDIR/monitor" ]
+}
+
+# first_report INTERFACE: the line of ip monitor that has it first
+first_report()
+{
+	grep -m 1 "^[0-9]*: $1@" "$TESTDIR/monitor"
+}
+
+# The control work follows the creation, and would correct another GUID before it can be read.
 new_child()
 {
 	chosen "$OTHER"
+	background 2 ip -o monitor link > "$TESTDIR/monitor"
+	check "watched" busywait 5000 watches
 	node_ip 2 link add link ib0 name c1 type ipoib pkey 0x8001
 	check_eq "GUID" "$(guid_of c1)" "$OTHER"
+	check "reported" busywait 3000 first_report c1
+	is_stock || check "from the beginning" grep ":$(address "$OTHER") brd" <<< "$(first_report c1)"
+	background_stop
 	node_ip 2 link del c1
 }
 
