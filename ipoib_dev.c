@@ -24,9 +24,12 @@ static void ipoib_dev_set_lladdr(struct ipoib_dev *priv)
 	/* Transports that are accepted (RFC 4755 section 3.1, C7) */
 	ipoib_lladdr_set(&addr, ipoib_cm_flags(priv), priv->qpn, &priv->local_gid);
 	dev_addr_set(priv->netdev, (const u8 *)&addr);
-	/* The core copies it once, at registration, but the prefix of the GID may change. */
-	if (!priv->admin_guid)
-		memcpy(priv->netdev->perm_addr, &addr, sizeof(addr));
+	/*
+	 * The permanent address has the GUID of the port. The core copies it once, at registration,
+	 * but the prefix of the GID may change.
+	 */
+	memcpy(&addr.gid[8], &priv->port_guid, sizeof(priv->port_guid));
+	memcpy(priv->netdev->perm_addr, &addr, sizeof(addr));
 }
 
 /*
@@ -633,6 +636,9 @@ int ipoib_dev_add_child(struct ipoib_dev *parent, struct net_device *dev, u16 pk
 	priv->lower = parent->netdev;
 	priv->pkey = pkey | IPOIB_PKEY_FULL;
 	priv->admin_guid = parent->admin_guid;
+	/* The core does not take such an address for the permanent one. */
+	if (priv->admin_guid)
+		dev->addr_assign_type = NET_ADDR_SET;
 	return ipoib_dev_add(priv, connected, extack);
 }
 

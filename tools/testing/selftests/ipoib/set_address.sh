@@ -300,6 +300,7 @@ new_child()
 	check "watched" busywait 5000 watches
 	node_ip 2 link add link ib0 name c1 type ipoib pkey 0x8001
 	check_eq "GUID" "$(guid_of c1)" "$OTHER"
+	check_eq "permanent GUID" "$(permanent_address c1 | cut -c 25-)" "${ORIGINAL:24}"
 	check "reported" busywait 3000 first_report c1
 	is_stock || check "from the beginning" grep ":$(address "$OTHER") brd" <<< "$(first_report c1)"
 	background_stop
@@ -321,10 +322,10 @@ alone()
 	check "child's ping" slowwait 20 child_ping
 }
 
-# permanent_address: of node 2, without colons
+# permanent_address [INTERFACE]: of node 2, without colons
 permanent_address()
 {
-	in_node 2 ethtool -P ib0 | sed -n 's/^Permanent address: //p' | tr -d :
+	in_node 2 ethtool -P "${1:-ib0}" | sed -n 's/^Permanent address: //p' | tr -d :
 }
 
 permanent()
