@@ -145,6 +145,35 @@ static void police_many(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, named(many), IPOIB_NAMED_GROUP);
 }
 
+/* The messages with options of RFC 4861, by the lengths of sections 4.1 to 4.5 */
+static unsigned int head_len(u8 type)
+{
+	static const u8 lens[] = { 8, 16, 24, 24, 40 };
+
+	return type >= 133 && type < 133 + sizeof(lens) ? lens[type - 133] : 0;
+}
+
+static void police_types(struct kunit *test)
+{
+	unsigned int type, at;
+	struct sk_buff *skb;
+	bool fragment;
+
+	for (type = 0; type < 256; type++) {
+		skb = ns_two(1, OTHER, 2, OTHER);
+		if (!skb)
+			return;
+		at = IPOIB_HARD_LEN + sizeof(struct ipv6hdr);
+		skb->data[at] = type;
+		at = head_len(type) ? at + head_len(type) : 0;
+		fragment = true;
+		KUNIT_EXPECT_EQ(test, ipoib_nd_options(skb, &fragment), (int)at);
+		KUNIT_EXPECT_EQ(test, fragment, !at);
+		KUNIT_EXPECT_EQ(test, ipoib_police_is_for(skb), at != 0);
+		kfree_skb(skb);
+	}
+}
+
 static void police_headers(struct kunit *test)
 {
 	struct sk_buff *skb = ns_new(OWN, 16, false);
@@ -217,6 +246,7 @@ static struct kunit_case ipoib_police_cases[] = {
 	KUNIT_CASE(police_arp),
 	KUNIT_CASE(police_options),
 	KUNIT_CASE(police_many),
+	KUNIT_CASE(police_types),
 	KUNIT_CASE(police_headers),
 	KUNIT_CASE(police_short),
 	KUNIT_CASE(police_bucket),

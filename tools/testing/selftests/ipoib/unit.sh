@@ -69,6 +69,7 @@ CASES=(
 	"police:police_arp F12 ARP takes a token if it names another GID than its source"
 	"police:police_options F12,F37 Neighbour Discovery takes a token if any option names another GID than its source"
 	"police:police_many F12 Neighbour Discovery takes a token with more options than are parsed"
+	"police:police_types F12 all messages of Neighbour Discovery, and no other ICMPv6, can take a token"
 	"police:police_headers F12 Neighbour Discovery takes a token also behind extension headers, and in fragments"
 	"police:police_short F12 a frame too short for the stack takes no token"
 	"police:police_bucket F12 a source has 64 tokens, and 16 more a second"
