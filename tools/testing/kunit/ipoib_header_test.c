@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests of functions of headers: rates of ports, errors of the SA; and of interrupt moderation */
+/* Tests of functions of headers: rates of ports, errors of the SA, pauses; and of moderation */
 #include <linux/slab.h>
 
 #include "ipoib_suites.h"
@@ -126,11 +126,35 @@ static void moder_slow(struct kunit *test)
 	kvfree(fix);
 }
 
+/* Pauses by failures in a row, and their bounds */
+static void backoff(struct kunit *test)
+{
+	bool longer = false;
+	unsigned long pause;
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, ipoib_backoff_fast(0), HZ / 10ul);
+	KUNIT_EXPECT_EQ(test, ipoib_backoff_fast(3), HZ / 10ul * 8);
+	KUNIT_EXPECT_EQ(test, ipoib_backoff_fast(100), 8ul * HZ);
+	KUNIT_EXPECT_EQ(test, ipoib_backoff_slow(0), HZ / 2ul);
+	KUNIT_EXPECT_EQ(test, ipoib_backoff_slow(3), HZ / 2ul * 8);
+	KUNIT_EXPECT_EQ(test, ipoib_backoff_slow(100), 60ul * HZ);
+	for (i = 0; i < 1000; i++) {
+		pause = ipoib_backoff_spread(1000);
+		KUNIT_EXPECT_LT(test, 999ul, pause);
+		KUNIT_EXPECT_LT(test, pause, 1501ul);
+		longer |= pause > 1400;
+		KUNIT_EXPECT_LT(test, ipoib_spread(), HZ / 20 + 1ul);
+	}
+	KUNIT_EXPECT_TRUE(test, longer);
+}
+
 static struct kunit_case ipoib_header_cases[] = {
 	KUNIT_CASE(port_rates),
 	KUNIT_CASE(sa_silent),
 	KUNIT_CASE(moder_counts),
 	KUNIT_CASE(moder_slow),
+	KUNIT_CASE(backoff),
 	{}
 };
 

@@ -539,6 +539,27 @@ static void tso_long_headers(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* Frames that ipoib_tso_takes() does not take: each reason suffices. */
+static void tso_refused(struct kunit *test)
+{
+	struct tso_shape shape = { .linear = 3500, .mss = 1000 };
+	struct tso_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = &fixture->ring;
+	struct sk_buff *skb = tso_frame(&shape);
+	u32 head = ring->head;
+
+	KUNIT_EXPECT_EQ(test, ipoib_tso_fill(ring, skb, fixture->wr, 0), -EINVAL);
+	skb->ip_summed = CHECKSUM_NONE;
+	KUNIT_EXPECT_EQ(test, ipoib_tso_fill(ring, skb, fixture->wr, 4), -EINVAL);
+	skb->ip_summed = CHECKSUM_PARTIAL;
+	/* The last octet of the headers is in a fragment. */
+	skb->data_len = skb->len - ipoib_tso_head(skb) + 1;
+	KUNIT_EXPECT_EQ(test, ipoib_tso_fill(ring, skb, fixture->wr, 4), -EINVAL);
+	skb->data_len = 0;
+	KUNIT_EXPECT_EQ(test, ring->head, head);
+	kfree_skb(skb);
+}
+
 static struct kunit_case ipoib_tso_cases[] = {
 	KUNIT_CASE(tso_ipv4),
 	KUNIT_CASE(tso_ipv6),
@@ -553,6 +574,7 @@ static struct kunit_case ipoib_tso_cases[] = {
 	KUNIT_CASE(tso_few_sge),
 	KUNIT_CASE(tso_takes),
 	KUNIT_CASE(tso_long_headers),
+	KUNIT_CASE(tso_refused),
 	{}
 };
 
