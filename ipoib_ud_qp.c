@@ -130,15 +130,14 @@ static bool ipoib_ud_txq_recover(struct ipoib_txq *txq)
 {
 	struct ib_qp_attr attr = { .qp_state = IB_QPS_RTS, .cur_qp_state = IB_QPS_SQE };
 	struct ib_qp_init_attr init;
+	/* IB_QPS_RESET, which a query that fails leaves */
 	struct ib_qp_attr now = {};
-	int err;
 
-	err = ib_query_qp(txq->qp, &now, IB_QP_STATE, &init);
-	if (!err && now.qp_state == IB_QPS_RTS)
+	ib_query_qp(txq->qp, &now, IB_QP_STATE, &init);
+	if (now.qp_state == IB_QPS_RTS)
 		return true;
-	if (!err && now.qp_state == IB_QPS_SQE)
-		err = ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE);
-	if (!err && now.qp_state == IB_QPS_SQE)
+	if (now.qp_state == IB_QPS_SQE &&
+	    !ib_modify_qp(txq->qp, &attr, IB_QP_STATE | IB_QP_CUR_STATE))
 		return true;
 	netdev_warn(txq->priv->netdev, "QP in state %d, resetting it\n", now.qp_state);
 	return false;
