@@ -27,6 +27,7 @@ CASES=(
 	"statistics_csum - packets with a checksum verified by the HCA are counted"
 	"statistics_gso - segmented packets and their segments are counted"
 	"statistics_stop - stops and wake-ups of the send queue are counted"
+	"idle - handlers of the queues end when there are no more completions"
 	"threaded - NAPI runs in threads"
 	"busy_poll - a socket polls for itself"
 	"deferred - interrupts are deferred while packets come"
@@ -302,6 +303,23 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
 	check "ping" wait_ping 1 2
 	check_eq "stops by queue" "$(by_queues stopped)" "$(of_interface tx_queue_stopped)"
 	check_eq "wake-ups by queue" "$(by_queues woken)" "$(of_interface tx_queue_woken)"
+}
+
+# softirqs: how often the kernel has run handlers of NAPI
+softirqs()
+{
+	awk '/NET_RX:/ { for (i = 2; i <= NF; i++) sum += $i; print sum }' /proc/softirqs
+}
+
+# A handler that goes on runs more than ten thousand times a second.
+idle()
+{
+	local before
+
+	check "ping" wait_ping 1 2
+	before=$(softirqs)
+	nap 1
+	check_num "runs in a second" $(($(softirqs) - before)) -lt 3000
 }
 
 # napi_threads: those of interfaces named ib0
