@@ -257,7 +257,7 @@ queue_timeout()
 	knob_set 2 hold_cq 1
 	flood stalls0
 	check "message" slowwait 40 said_to
-	is_stock || check "its queue" klog_has "queue stopped 1, tx_head"
+	is_stock || check "its queue" busywait 1000 klog_has "queue stopped [01], tx_head"
 	check "restarted" busywait 5000 knob_is 2 fail_modify 0
 	knob_set 2 modify_states 0
 	background_stop
