@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The map of tools/testing/coverage: which tests reach which lines of the driver.
 
-It is a JSON file in the cache:
+It is a JSON file in the cache. A summary of it is in the repository, see Kept.
 
 	commit, date
 	tests	TEST or TEST@CASE...: {seconds, bad: results that are bad}
@@ -24,6 +24,11 @@ REPO = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 def map_file():
     """Where the map is"""
     return pathlib.Path(os.environ["IPOIB_VM_CACHE"]) / "coverage/map.json"
+
+
+def kept_file():
+    """Where the summary is"""
+    return pathlib.Path(__file__).resolve().parent / "reached"
 
 
 def git(*command):
@@ -136,3 +141,94 @@ class Map:
             if found != [None, None]:
                 return [found[0] or set(), (found[1] or set()) - (found[0] or set())]
         return [set().union(*(own or [tests for _, tests in lines.values()]))]
+
+
+# Tests of a line in the summary, and tests of a function
+KEPT_LINE, KEPT_FUNCTION = 3, 12
+
+
+class Kept:
+    """The summary: some tests of each function, for machines without a map
+
+    A text file: "NUMBER SECONDS TEST" or "NUMBER SECONDS TEST@CASE..." for each test or part of
+    one, then "FILE FUNCTION NUMBER..." for each function."""
+
+    def __init__(self, text):
+        self.times, self.functions, names = {}, {}, {}
+        for line in text.splitlines():
+            words = line.split()
+            if not line or line.startswith("#"):
+                continue
+            if words[0].isdigit():
+                names[words[0]] = words[2]
+                self.times[words[2]] = int(words[1])
+            else:
+                self.functions[words[0], words[1]] = {names[word] for word in words[2:]}
+        self.tests = self.times
+
+    @classmethod
+    def load(cls):
+        """The summary, or None if there is none"""
+        return cls(kept_file().read_text()) if kept_file().exists() else None
+
+    def seconds(self, test):
+        """How long a test takes"""
+        return self.times[test]
+
+    def of_fault(self, fault):
+        """Tests of the function of a fault; of what is no function, of the functions that have its
+        name. None if there are none."""
+        file, name = fault["file"], fault["function"]
+        found = self.functions.get((file, name), set()) or \
+            set().union(*(self.functions.get(user, set()) for user in users(name)))
+        return [found] if found else None
+
+
+def users(name):
+    """Functions with a name in their code: pairs of file and function"""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    for path in sorted(REPO.glob("*.[ch]")) + sorted(REPO.glob("*/*.[ch]")):
+        function = ""
+        for line in path.read_text().splitlines():
+            head = re.match(r"[a-z][\w\s*]*?\b(\w+)\(", line)
+            if head and not line.endswith(";"):
+                function = head[1]
+            elif function and line[:1] in " \t" and word.search(line):
+                yield str(path.relative_to(REPO)), function
+
+
+def chosen(lines, seconds):
+    """Tests of a function with @lines: {line: tests}. Each line has KEPT_LINE of its tests, if it has
+    as many, and the whole takes little time."""
+    need = {line: min(KEPT_LINE, len(tests)) for line, tests in lines.items()}
+    taken = []
+
+    def gain(test):
+        return sum(1 for line, tests in lines.items() if need[line] and test in tests) / seconds(test)
+
+    while any(need.values()) and len(taken) < KEPT_FUNCTION:
+        left = set().union(*(lines[line] for line in need if need[line])) - set(taken)
+        best = min(left, key=lambda test: (-gain(test), test))
+        taken.append(best)
+        for line, tests in lines.items():
+            need[line] -= bool(need[line] and best in tests)
+    return taken
+
+
+def summary(cover):
+    """The text of the summary of a map"""
+    functions = {}
+    for file in sorted(cover.files):
+        for line, (function, tests) in cover.lines(file).items():
+            if tests and function:
+                functions.setdefault((file, function), {})[line] = set(tests)
+    taken = {key: chosen(lines, lambda test: max(1, cover.seconds(test)))
+             for key, lines in functions.items()}
+    numbers = {test: number for number, test in
+               enumerate(sorted(set().union(*taken.values())), 1)}
+    yield "# Tests of each function, for mutate --sample without a map: see mutate.d/reach.py."
+    yield f"# Written by coverage --keep, of {cover.commit[:12]}."
+    for test, number in numbers.items():
+        yield f"{number} {max(1, cover.seconds(test))} {test}"
+    for (file, function), tests in sorted(taken.items()):
+        yield f"{file} {function} {' '.join(map(str, sorted(numbers[test] for test in tests)))}"
