@@ -148,7 +148,6 @@ static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 	enum ipoib_check reason = ipoib_mcast_check_group(mcast, rec);
 	bool moves = !mcast->held || mcast->rec.mlid != rec->mlid || !mcast->settled;
 	bool receives = state & IPOIB_JOIN_RECEIVES;
-	int mtu = ipoib_mtu_from_ib(rec->mtu);
 	struct ipoib_dev *priv = mcast->priv;
 	/* The net device of the HCA gets the Q_Key with the attachment. */
 	bool rekeyed = priv->rn && mcast->rec.qkey != rec->qkey;
@@ -160,9 +159,7 @@ static enum ipoib_check ipoib_mcast_member_take(struct ipoib_mcast *mcast,
 		return reason;
 	/* The broadcast group gives the link its MTU and Q_Key (U18, U28, U40). */
 	if (ipoib_mcast_group_is_broadcast(mcast)) {
-		if (mtu < IPOIB_MTU_MIN)
-			return IPOIB_CHECK_MTU;
-		WRITE_ONCE(priv->mcast_mtu, mtu);
+		WRITE_ONCE(priv->mcast_mtu, ipoib_mtu_from_ib(rec->mtu));
 		*err = ipoib_ud_set_qkey(priv, be32_to_cpu(rec->qkey));
 		if (*err)
 			return IPOIB_CHECK_LOCAL;
