@@ -23,5 +23,7 @@ extern struct kunit_suite ipoib_queue_suite;
 extern struct kunit_suite ipoib_rx_suite;
 extern struct kunit_suite ipoib_conn_suite;
 extern struct kunit_suite ipoib_rn_suite;
+extern struct kunit_suite ipoib_neigh_suite;
+extern struct kunit_suite ipoib_mcast_suite;
 
 #endif /* IPOIB_SUITES_H */

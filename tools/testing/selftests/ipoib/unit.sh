@@ -119,6 +119,39 @@ CASES=(
 	"conn:conn_times C33,F86 timeouts and retries of a QP, and its depth of RDMA reads, are not those that the peer asks for"
 	"rn:rn_mtu B25,U28 a change of the link's MTU changes the buffers of the net device of the HCA, and not the MTU of the interface"
 	"rn:rn_ethtool B25 the net device of the HCA keeps its operations for ethtool, and gets those that it lacks"
+	"neigh:neighs_known - a neighbour is found by its GID, and a new one may be queried at once"
+	"neigh:neighs_full_idle F12 a full table loses its oldest idle neighbour, none with a recent frame or a query under way"
+	"neigh:neighs_full_unknown F12 a full table loses a neighbour without a path before idle ones"
+	"neigh:neighs_age - a neighbour without a frame for five minutes is removed, unless it is queried"
+	"neigh:neighs_stop - the end of the table cancels queries and waits, and drops waiting frames"
+	"neigh:neighs_query - an answer replaces the address handle, and returns all references of the query"
+	"neigh:neighs_failures - failures in a row lengthen the pause, and keep the old address handle"
+	"neigh:neighs_handles - a record without an address handle counts as a failure"
+	"neigh:neighs_slots - a query waits a second for an inflight slot"
+	"neigh:neighs_odd - a path with a smaller MTU than the link, or an unknown rate, is odd"
+	"neigh:neighs_stale - an event makes all records stale, a suspicion only a record older than a limit"
+	"neigh:neighs_mac - a new MAC address makes a record stale, and a query under way"
+	"neigh:neighs_records - connected mode gets the record, and whether it is stale"
+	"neigh:neighs_waiting - waiting frames are counted by kind and limited"
+	"neigh:neighs_queues - frames wait behind those of their transmit queue only"
+	"neigh:neighs_resent - frames of a closed connection wait for the work of the neighbour"
+	"mcast:mcast_joined - the broadcast group gives the link its MTU and Q_Key, and the end leaves nothing"
+	"mcast:mcast_order - groups are joined after the broadcast group, and wait for it while it is lost"
+	"mcast:mcast_silent U58 failures without an answer are counted, the lack of an SM from the fifth on"
+	"mcast:mcast_refused U58 the record of a refused group has the reason, which selects the pause"
+	"mcast:mcast_local - a failure of the HCA leaves nothing of a join"
+	"mcast:mcast_absent - the missing group of a sender waits for an event"
+	"mcast:mcast_lost - a lost membership stays until the next is granted or refused"
+	"mcast:mcast_rechecks - only a decision of the SA ends a membership that is rechecked"
+	"mcast:mcast_changed U55 a record with another value makes a new address handle"
+	"mcast:mcast_users - each change of the users requests another JoinState"
+	"mcast:mcast_room F15 groups are limited by user, and a pass through the list ends those not named"
+	"mcast:mcast_slots - requests of groups wait for inflight slots"
+	"mcast:mcast_frames - frames wait for an answer a tenth of a second"
+	"mcast:mcast_interval - a membership that does not keep its group is rechecked at growing intervals"
+	"mcast:mcast_samples U52 four samples with frames in a row have a group monitored"
+	"mcast:mcast_reports U52,U53 reports of the SA, and a new SM, have groups rechecked or joined"
+	"mcast:mcast_values U55 the values of a group are compared with those of the link"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -218,12 +251,22 @@ rn()
 	check_eq "result" "$(result rn "$1")" "ok $1"
 }
 
+neigh()
+{
+	check_eq "result" "$(result neigh "$1")" "ok $1"
+}
+
+mcast()
+{
+	check_eq "result" "$(result mcast "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn,ok 15 ipoib_neigh,ok 16 ipoib_mcast"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
