@@ -4,6 +4,10 @@
 #include <linux/slab.h>
 
 #include "ipoib_suites.h"
+
+/* Another suite defines it, too. */
+#define ipoib_drop	rn_drop
+
 #include "ipoib_rn.c"
 
 /**
@@ -13,6 +17,8 @@
  * @ops: its operations
  * @changes: changes of its MTU
  * @err: their result
+ * @sends: frames that it was given
+ * @drops: dropped frames, by reason
  */
 struct rn_fixture {
 	struct ipoib_rn area;
@@ -20,13 +26,15 @@ struct rn_fixture {
 	struct net_device_ops ops;
 	unsigned int changes;
 	int err;
+	unsigned int sends;
+	unsigned int drops[IPOIB_NR_STATS];
 };
 
-/* ---- a part of the driver that no case reaches ---- */
-
-const struct net_device_ops ipoib_ud_netdev_ops = {};
-
-/* ---- the HCA ---- */
+void ipoib_drop(struct ipoib_dev *priv, struct sk_buff *skb, enum ipoib_stat why)
+{
+	container_of(priv, struct rn_fixture, area.priv)->drops[why]++;
+	kfree_skb(skb);
+}
 
 static int rn_change_mtu(struct net_device *dev, int mtu)
 {
@@ -102,6 +110,14 @@ static u32 rn_hca_link(struct net_device *dev)
 	return 0;
 }
 
+static void rn_own_info(struct net_device *dev, struct ethtool_drvinfo *info)
+{
+}
+
+static void rn_hca_info(struct net_device *dev, struct ethtool_drvinfo *info)
+{
+}
+
 static int rn_own_count(struct net_device *dev, int set)
 {
 	return 1;
@@ -123,6 +139,7 @@ static void rn_ethtool(struct kunit *test)
 	static const struct ethtool_ops own = {
 		.get_link = rn_own_link,
 		.get_sset_count = rn_own_count,
+		.get_drvinfo = rn_own_info,
 	};
 	static const struct ethtool_ops bare = {
 		.get_msglevel = rn_hca_level,
@@ -130,6 +147,7 @@ static void rn_ethtool(struct kunit *test)
 	};
 	static const struct ethtool_ops full = {
 		.get_link = rn_hca_link,
+		.get_drvinfo = rn_hca_info,
 	};
 	struct rn_fixture *fix = test->priv;
 	const struct ethtool_ops *ops;
@@ -138,6 +156,7 @@ static void rn_ethtool(struct kunit *test)
 	ipoib_rn_init_ethtool(fix->dev, &own);
 	ops = fix->dev->ethtool_ops;
 	KUNIT_EXPECT_TRUE(test, ops->get_link == rn_own_link);
+	KUNIT_EXPECT_TRUE(test, ops->get_drvinfo == rn_own_info);
 	KUNIT_EXPECT_TRUE(test, ops->get_sset_count == rn_own_count);
 	KUNIT_EXPECT_TRUE(test, ops->get_msglevel == rn_hca_level);
 	KUNIT_EXPECT_PTR_EQ(test, fix->area.priv.rn_ethtool_ops, &bare);
@@ -145,6 +164,7 @@ static void rn_ethtool(struct kunit *test)
 	ipoib_rn_init_ethtool(fix->dev, &own);
 	ops = fix->dev->ethtool_ops;
 	KUNIT_EXPECT_TRUE(test, ops->get_link == rn_hca_link);
+	KUNIT_EXPECT_TRUE(test, ops->get_drvinfo == rn_hca_info);
 	KUNIT_EXPECT_TRUE(test, ops->get_sset_count == rn_own_count);
 	/* An HCA that has set none */
 	fix->dev->ethtool_ops = &own;
@@ -152,9 +172,135 @@ static void rn_ethtool(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, fix->dev->ethtool_ops, &own);
 }
 
+static const struct net_device_ops rn_own_ops = {};
+static const struct net_device_ops rn_hca_ops = {};
+static int rn_init_err;
+static unsigned int rn_gone;
+
+static void rn_setup(struct net_device *dev)
+{
+	ether_setup(dev);
+	dev->netdev_ops = &rn_own_ops;
+	dev->needs_free_netdev = true;
+}
+
+static void rn_destroy(struct net_device *dev)
+{
+	rn_gone++;
+}
+
+static int rn_initialize(struct ib_device *ca, u32 port, struct net_device *dev, void *param)
+{
+	/* The HCA may call the operations of verbs. */
+	if (dev->netdev_ops != &ipoib_ud_netdev_ops || ipoib_priv(dev)->netdev != dev)
+		return -EINVAL;
+	dev->netdev_ops = &rn_hca_ops;
+	dev->priv_destructor = rn_destroy;
+	dev->mtu = 1234;
+	return rn_init_err;
+}
+
+static int rn_params(struct ib_device *ca, u32 port, enum rdma_netdev_t type,
+		     struct rdma_netdev_alloc_params *params)
+{
+	if (port != 2 || type != RDMA_NETDEV_IPOIB)
+		return -EOPNOTSUPP;
+	memset(params, 0, sizeof(*params));
+	params->sizeof_priv = sizeof(struct rdma_netdev);
+	params->txqs = 3;
+	params->rxqs = 1;
+	params->initialize_rdma_netdev = rn_initialize;
+	return 0;
+}
+
+/* Operations, MTU and destructor of the net device of an HCA */
+static void rn_made(struct kunit *test)
+{
+	struct ib_device *ca = kvzalloc(sizeof(*ca), GFP_KERNEL | __GFP_NOFAIL);
+	struct net_device *dev;
+	struct ipoib_dev *priv;
+
+	ca->ops.rdma_netdev_get_params = rn_params;
+	rn_init_err = -ENOMEM;
+	rn_gone = 0;
+	dev = ipoib_rn_alloc(ca, 2, "ipoib_rn%d", NET_NAME_ENUM, rn_setup);
+	KUNIT_EXPECT_PTR_EQ(test, dev, ERR_PTR(-ENOMEM));
+	dev = ipoib_rn_alloc(ca, 1, "ipoib_rn%d", NET_NAME_ENUM, rn_setup);
+	KUNIT_EXPECT_PTR_EQ(test, dev, ERR_PTR(-EOPNOTSUPP));
+	rn_init_err = 0;
+	dev = ipoib_rn_alloc(ca, 2, "ipoib_rn%d", NET_NAME_ENUM, rn_setup);
+	KUNIT_EXPECT_FALSE(test, IS_ERR(dev));
+	if (IS_ERR(dev))
+		goto free;
+	priv = ipoib_priv(dev);
+	KUNIT_EXPECT_PTR_EQ(test, priv->netdev, dev);
+	KUNIT_EXPECT_PTR_EQ(test, priv->rn, netdev_priv(dev));
+	KUNIT_EXPECT_PTR_EQ(test, priv->rn_ops, &rn_hca_ops);
+	KUNIT_EXPECT_PTR_EQ(test, dev->netdev_ops, &rn_own_ops);
+	KUNIT_EXPECT_EQ(test, dev->num_tx_queues, 3u);
+	KUNIT_EXPECT_EQ(test, priv->rn_mtu, 1234u);
+	KUNIT_EXPECT_EQ(test, (unsigned int)dev->mtu, 0u);
+	KUNIT_EXPECT_EQ(test, (unsigned int)dev->min_mtu, (unsigned int)IPOIB_MTU_MIN);
+	KUNIT_EXPECT_EQ(test, (unsigned int)dev->max_mtu, (unsigned int)IPOIB_MTU_MAX);
+	KUNIT_EXPECT_TRUE(test, !dev->priv_destructor);
+	KUNIT_EXPECT_FALSE(test, dev->needs_free_netdev);
+	KUNIT_EXPECT_EQ(test, rn_gone, 0u);
+	ipoib_rn_free(priv);
+	KUNIT_EXPECT_EQ(test, rn_gone, 1u);
+free:
+	kvfree(ca);
+}
+
+static int rn_send(struct net_device *dev, struct sk_buff *skb, struct ib_ah *ah, u32 qpn)
+{
+	struct rn_fixture *fix = container_of(ipoib_priv(dev), struct rn_fixture, area.priv);
+
+	fix->sends += ah == (void *)fix && qpn == 0x42 && skb_get_queue_mapping(skb) == 1;
+	kfree_skb(skb);
+	return 0;
+}
+
+/* Frames for the HCA: without the address, while its queue takes them */
+static void rn_frames(struct kunit *test)
+{
+	struct ipoib_txq *txq = kvcalloc(2, sizeof(*txq), GFP_KERNEL | __GFP_NOFAIL);
+	struct rn_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->area.priv;
+	struct ipoib_ah ah = { .ah = (void *)fix };
+	struct sk_buff *skb;
+	unsigned int i;
+
+	priv->txq = txq;
+	priv->rn->send = rn_send;
+	txq[1].priv = priv;
+	txq[1].nq = netdev_get_tx_queue(fix->dev, 0);
+	netif_tx_stop_queue(txq[1].nq);
+	for (i = 0; i < 3; i++) {
+		if (i == 1)
+			set_bit(IPOIB_FLAG_QP, &priv->flags);
+		if (i == 2)
+			netif_tx_start_queue(txq[1].nq);
+		skb = alloc_skb(100, GFP_KERNEL | __GFP_NOFAIL);
+		skb_put_zero(skb, 100);
+		skb_get(skb);
+		local_bh_disable();
+		ipoib_rn_xmit(&txq[1], skb, &ah, 0x42);
+		local_bh_enable();
+		KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
+		KUNIT_EXPECT_EQ(test, skb->len, i == 2 ? 80u : 100u);
+		KUNIT_EXPECT_EQ(test, fix->drops[IPOIB_TX_FLUSHED], 1u);
+		KUNIT_EXPECT_EQ(test, fix->drops[IPOIB_TX_QUEUE_FULL], min(i, 1u));
+		KUNIT_EXPECT_EQ(test, fix->sends, i == 2 ? 1u : 0u);
+		kfree_skb(skb);
+	}
+	kvfree(txq);
+}
+
 static struct kunit_case ipoib_rn_cases[] = {
 	KUNIT_CASE(rn_mtu),
 	KUNIT_CASE(rn_ethtool),
+	KUNIT_CASE(rn_made),
+	KUNIT_CASE(rn_frames),
 	{}
 };
 

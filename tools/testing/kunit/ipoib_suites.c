@@ -8,9 +8,8 @@ MODULE_DESCRIPTION("Unit tests of ib_ipoib");
 MODULE_LICENSE("GPL");
 MODULE_INFO(test, "Y");
 
-kunit_test_suites(&ipoib_wire_suite, &ipoib_ring_suite,
-		  &ipoib_record_suite, &ipoib_wc_suite, &ipoib_group_suite,
-		  &ipoib_share_suite, &ipoib_police_suite, &ipoib_admit_suite,
-		  &ipoib_tso_suite, &ipoib_header_suite,
-		  &ipoib_queue_suite, &ipoib_rx_suite, &ipoib_conn_suite,
-		  &ipoib_rn_suite, &ipoib_neigh_suite, &ipoib_mcast_suite);
+kunit_test_suites(&ipoib_wire_suite, &ipoib_ring_suite, &ipoib_record_suite, &ipoib_wc_suite,
+		  &ipoib_group_suite, &ipoib_share_suite, &ipoib_police_suite, &ipoib_admit_suite,
+		  &ipoib_tso_suite, &ipoib_header_suite, &ipoib_queue_suite, &ipoib_rx_suite,
+		  &ipoib_conn_suite, &ipoib_rn_suite, &ipoib_neigh_suite, &ipoib_mcast_suite,
+		  &ipoib_qp_suite);

@@ -25,5 +25,6 @@ extern struct kunit_suite ipoib_conn_suite;
 extern struct kunit_suite ipoib_rn_suite;
 extern struct kunit_suite ipoib_neigh_suite;
 extern struct kunit_suite ipoib_mcast_suite;
+extern struct kunit_suite ipoib_qp_suite;
 
 #endif /* IPOIB_SUITES_H */

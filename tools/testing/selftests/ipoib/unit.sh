@@ -152,6 +152,20 @@ CASES=(
 	"mcast:mcast_samples U52 four samples with frames in a row have a group monitored"
 	"mcast:mcast_reports U52,U53 reports of the SA, and a new SM, have groups rechecked or joined"
 	"mcast:mcast_values U55 the values of a group are compared with those of the link"
+	"rn:rn_made B25 the net device of the HCA keeps its operations for this driver, and has its MTU, destructor and number of queues"
+	"rn:rn_frames B25 the net device of the HCA gets a frame without its address, while the transport and its queue run"
+	"qp:qp_attributes B24 the QPs have their attributes, flags, CQs and completion vectors"
+	"qp:qp_flags B24 flags that the HCA refuses are left out, steering first, and RoCE has none for offloads"
+	"qp:qp_sizes - queues that the HCA refuses are tried with each half of the longer, down to 32"
+	"qp:qp_few_sge B23 an HCA with fewer than 3 SGEs has no segments of the driver, and a frame at most 33"
+	"qp:qp_states F7 QPs pass their states in order, and all receives and late completions are taken at a stop"
+	"qp:qp_start_failed F7 after a change of state that fails at the start all QPs are in RESET"
+	"qp:qp_stuck F7 a QP that the HCA does not reset keeps its frames and sizes, until it is reset or destroyed"
+	"qp:qp_resized F7 a resize is for all queues, running or not, and for later ones"
+	"qp:qp_qkey U40 all queues in use have the Q_Key of the link, or the former if the HCA refuses it for one"
+	"qp:qp_number - more and fewer queues leave the first running, and a failure leaves the number"
+	"qp:qp_recovers B38 a QP in SQE sends again without a reset, another is restarted"
+	"qp:qp_groups - groups on a link with IPv4 addresses share an attachment"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -206,14 +220,14 @@ group()
 	check_eq "result" "$(result group "$1")" "ok $1"
 }
 
-police()
-{
-	check_eq "result" "$(result police "$1")" "ok $1"
-}
-
 share()
 {
 	check_eq "result" "$(result share "$1")" "ok $1"
+}
+
+police()
+{
+	check_eq "result" "$(result police "$1")" "ok $1"
 }
 
 admit()
@@ -261,12 +275,17 @@ mcast()
 	check_eq "result" "$(result mcast "$1")" "ok $1"
 }
 
+qp()
+{
+	check_eq "result" "$(result qp "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn,ok 15 ipoib_neigh,ok 16 ipoib_mcast"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn,ok 15 ipoib_neigh,ok 16 ipoib_mcast,ok 17 ipoib_qp"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
