@@ -166,6 +166,18 @@ CASES=(
 	"qp:qp_number - more and fewer queues leave the first running, and a failure leaves the number"
 	"qp:qp_recovers B38 a QP in SQE sends again without a reset, another is restarted"
 	"qp:qp_groups - groups on a link with IPv4 addresses share an attachment"
+	"send:send_posted U37,U40 short frames are posted together, with handle, QPN, Q_Key and numbers in order"
+	"send:send_signalled - sends are signalled if their completion is waited for, and after 15 others"
+	"send:send_refused F7,B19 sends that the QP refuses count as dropped, and not as sent"
+	"send:send_failed F7,B19 sends that fail count as errors, with their octets, and not as sent"
+	"send:send_full - a full queue is stopped, and woken with room for a quarter, unless the interface is down"
+	"send:send_polls - the handler of sends goes on as long as there are completions, and arms its CQ"
+	"send:send_segments B23 a large packet is segmented by the HCA or the driver, or dropped"
+	"send:send_heads B23 headers of segments of the HCA have 124 octets at most, in the linear part"
+	"send:send_sums B23 checksums that the HCA does not compute are computed by the driver"
+	"send:send_offers B23 large packets that neither the HCA nor the driver can segment are left to the stack"
+	"send:send_lengths C34 a frame or a segment is too long beyond the MTU, and not before"
+	"send:send_waited B36 frames that waited are posted in order under the transmit lock, and dropped without the transport"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -280,12 +292,17 @@ qp()
 	check_eq "result" "$(result qp "$1")" "ok $1"
 }
 
+send()
+{
+	check_eq "result" "$(result send "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn,ok 15 ipoib_neigh,ok 16 ipoib_mcast,ok 17 ipoib_qp"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn,ok 15 ipoib_neigh,ok 16 ipoib_mcast,ok 17 ipoib_qp,ok 18 ipoib_send"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
