@@ -6,13 +6,16 @@
 
 /* ipoib_queue_test.c defines functions of these names. */
 #define ipoib_stat_add		rx_stat_add
+#define ipoib_stat_traffic	rx_stat_traffic
+#define ipoib_moder_init	rx_moder_init
+#define ipoib_moder_complete	rx_moder_complete
 #define ipoib_rx_police		rx_rx_police
 #define ipoib_rx_deliver	rx_rx_deliver
 #define ipoib_pool_create	rx_pool_create
 
 #include "ipoib.h"
 
-/* No tracepoints, control work, NAPI and CQs */
+/* No tracepoints, control work, NAPI, CQs and stack */
 #define IPOIB_TRACE_H
 #define trace_ipoib_police(dev, gid, what, node)	((void)(gid))
 #define ipoib_ctl_post(priv, event)			((void)(event))
@@ -22,8 +25,10 @@
 #undef ib_create_cq
 #define ib_create_cq					rx_create_cq
 #define ib_destroy_cq(cq)				((void)(cq))
+#define napi_gro_receive(napi, skb)			rx_receive(napi, skb)
 
 static void rx_napi_add(struct napi_struct *napi);
+static void rx_receive(struct napi_struct *napi, struct sk_buff *skb);
 static struct ib_cq *rx_create_cq(struct ib_device *ca, ib_comp_handler handler,
 				  void (*event)(struct ib_event *event, void *context),
 				  void *context, const struct ib_cq_init_attr *attr);
@@ -46,7 +51,12 @@ static struct ib_cq *rx_create_cq(struct ib_device *ca, ib_comp_handler handler,
  * @queue: numbers of posted receives
  * @nposted: receives posted so far
  * @ntaken: receives completed so far
- * @status: status of all completions, which have no octets
+ * @status: status of all completions
+ * @len: their octets, from the GRH on
+ * @flags: their wc_flags
+ * @skb: the last frame that went up the stack
+ * @most: packets without a report, at most
+ * @ended: completions of the polls that ended
  * @stats: what was counted
  */
 struct rx_fixture {
@@ -62,12 +72,45 @@ struct rx_fixture {
 	unsigned int nposted;
 	unsigned int ntaken;
 	enum ib_wc_status status;
+	unsigned int len;
+	int flags;
+	struct sk_buff *skb;
+	unsigned int most;
+	int ended;
 	s64 stats[IPOIB_NR_STATS];
 };
 
 void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, s64 n)
 {
 	container_of(priv, struct rx_fixture, priv)->stats[stat] += n;
+}
+
+void ipoib_stat_traffic(struct ipoib_dev *priv, enum ipoib_stat packets, s64 npackets, s64 nbytes)
+{
+	ipoib_stat_add(priv, packets, npackets);
+	ipoib_stat_add(priv, packets + IPOIB_RX_BYTES - IPOIB_RX_PACKETS, nbytes);
+}
+
+void ipoib_moder_init(struct ipoib_moder *moder, struct ib_cq *cq, struct napi_struct *napi,
+		      const struct ipoib_moderation *setting, unsigned int most)
+{
+	container_of(setting, struct rx_fixture, priv.moderation)->most = most;
+}
+
+void ipoib_moder_complete(struct ipoib_moder *moder, int done)
+{
+	struct ipoib_rxq *rxq = container_of(moder, struct ipoib_rxq, moder);
+
+	container_of(rxq->priv, struct rx_fixture, priv)->ended += done;
+}
+
+static void rx_receive(struct napi_struct *napi, struct sk_buff *skb)
+{
+	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
+	struct rx_fixture *fix = container_of(rxq->priv, struct rx_fixture, priv);
+
+	kfree_skb(fix->skb);
+	fix->skb = skb;
 }
 
 /* As after netif_napi_add(): the handler does not run. */
@@ -103,6 +146,20 @@ static int rx_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 	return 0;
 }
 
+/* Write a frame of IPv4, without a GRH, whose payload counts up. */
+static void rx_write(struct rx_fixture *fix, const struct ib_sge *sge)
+{
+	struct ipoib_encap encap = { .proto = htons(ETH_P_IP) };
+	u8 *payload = (void *)(uintptr_t)sge[1].addr;
+	unsigned int i;
+
+	if (fix->len < IPOIB_RX_HEAD_LEN || fix->len - IPOIB_RX_HEAD_LEN > sge[1].length)
+		return;
+	memcpy((void *)(uintptr_t)sge[0].addr + sizeof(struct ib_grh), &encap, sizeof(encap));
+	for (i = 0; i < fix->len - IPOIB_RX_HEAD_LEN; i++)
+		payload[i] = i % 251;
+}
+
 static int rx_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
 {
 	struct rx_fixture *fix = container_of(cq, struct rx_fixture, cq);
@@ -112,6 +169,11 @@ static int rx_poll_cq(struct ib_cq *cq, int n, struct ib_wc *wc)
 		memset(&wc[i], 0, sizeof(wc[i]));
 		wc[i].wr_id = fix->queue[fix->ntaken++ % RX_SIZE];
 		wc[i].status = fix->status;
+		wc[i].byte_len = fix->len;
+		wc[i].wc_flags = fix->flags;
+		wc[i].src_qp = 0xff000123;
+		wc[i].slid = 5;
+		rx_write(fix, fix->sge[wc[i].wr_id]);
 	}
 	return i;
 }
@@ -153,6 +215,7 @@ static void rx_exit(struct kunit *test)
 {
 	struct rx_fixture *fix = test->priv;
 
+	kfree_skb(fix->skb);
 	ipoib_ud_rx_stop(fix->priv.rxq);
 	ipoib_ud_rx_exit(fix->priv.rxq);
 	kvfree(fix);
@@ -180,6 +243,9 @@ static void rx_posted(struct kunit *test)
 	struct rx_fixture *fix = test->priv;
 	unsigned int i, k;
 
+	KUNIT_EXPECT_FALSE(test, in_softirq());
+	/* A quarter of the size at creation */
+	KUNIT_EXPECT_EQ(test, fix->most, RX_SIZE / 2u);
 	KUNIT_EXPECT_EQ(test, fix->nposted, (unsigned int)RX_SIZE);
 	KUNIT_EXPECT_EQ(test, fix->priv.rxq->nfree, 0u);
 	for (i = 0; i < RX_SIZE; i++) {
@@ -204,6 +270,85 @@ static void rx_refilled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_SHORT], 64ll);
 	KUNIT_EXPECT_EQ(test, fix->nposted, 64u + RX_SIZE);
 	KUNIT_EXPECT_EQ(test, fix->priv.rxq->nfree, 0u);
+}
+
+/* A short queue: half of it is posted again at once. */
+static void rx_short_queue(struct kunit *test)
+{
+	struct rx_fixture *fix = test->priv;
+	struct ipoib_rxq *rxq = fix->priv.rxq;
+
+	ipoib_ud_rx_stop(rxq);
+	fix->nposted = 0;
+	rxq->size = 16;
+	rxq->free[16] = 0xbeef;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_rx_start(rxq), 0);
+	KUNIT_EXPECT_EQ(test, fix->nposted, 16u);
+	KUNIT_EXPECT_EQ(test, (unsigned int)rxq->free[16], 0xbeefu);
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 7), 7);
+	KUNIT_EXPECT_EQ(test, fix->nposted, 16u);
+	KUNIT_EXPECT_EQ(test, rxq->nfree, 7u);
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 1);
+	KUNIT_EXPECT_EQ(test, fix->nposted, 24u);
+	KUNIT_EXPECT_EQ(test, rxq->nfree, 0u);
+	KUNIT_EXPECT_EQ(test, fix->ended, 0);
+	/* A poll that takes less than its budget ends. */
+	fix->status = IB_WC_WR_FLUSH_ERR;
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 64), 16);
+	KUNIT_EXPECT_EQ(test, fix->ended, 16);
+}
+
+/* Frames up to the length of a buffer: short ones are copied, others take their buffer along. */
+static void rx_frames(struct kunit *test)
+{
+	static const unsigned int lens[] = { 0, 1, 256, 257, 2048 };
+	struct rx_fixture *fix = test->priv;
+	const struct ipoib_header *header;
+	unsigned int i, k, len, octets = 0;
+	struct ipoib_rx_slot *slot;
+	struct sk_buff *skb;
+	bool same;
+	u8 octet;
+
+	for (i = 0; i < ARRAY_SIZE(lens); i++) {
+		len = lens[i];
+		fix->len = 44 + len;
+		slot = &fix->priv.rxq->slots[fix->queue[fix->ntaken % RX_SIZE]];
+		KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 1);
+		skb = fix->skb;
+		KUNIT_EXPECT_TRUE(test, skb);
+		if (!skb)
+			return;
+		octets += len + 4;
+		KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], i + 1ll);
+		KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_BYTES], (s64)octets);
+		KUNIT_EXPECT_EQ(test, skb->len, len);
+		KUNIT_EXPECT_EQ(test, skb->data_len, len > 256 ? len : 0);
+		KUNIT_EXPECT_EQ(test, (bool)skb->pp_recycle, len > 256);
+		KUNIT_EXPECT_EQ(test, !slot->page, len > 256);
+		KUNIT_EXPECT_TRUE(test, skb->protocol == htons(ETH_P_IP));
+		KUNIT_EXPECT_EQ(test, (int)skb->pkt_type, PACKET_HOST);
+		KUNIT_EXPECT_EQ(test, (int)skb->ip_summed, CHECKSUM_NONE);
+		header = (const void *)skb_mac_header(skb);
+		KUNIT_EXPECT_PTR_EQ(test, (const void *)(header + 1), skb->data);
+		KUNIT_EXPECT_TRUE(test, header->lladdr.flags_qpn == htonl(0x123));
+		KUNIT_EXPECT_TRUE(test, !memchr_inv(header->lladdr.gid, 0, 16));
+		for (k = 0, same = true; k < len; k++) {
+			skb_copy_bits(skb, k, &octet, 1);
+			same &= octet == k % 251;
+		}
+		KUNIT_EXPECT_TRUE(test, same);
+	}
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_SHORT], 0ll);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MULTICAST], 0ll);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_CSUM], 0ll);
+	/* Beyond these lengths */
+	fix->len = 43;
+	rx_call(fix, 1);
+	fix->len = 44 + 2049;
+	rx_call(fix, 1);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_SHORT], 2ll);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], 5ll);
 }
 
 /* A failed receive counts as one; a flushed receive does not count, and no other is posted. */
@@ -251,6 +396,8 @@ static void rx_pool(struct kunit *test)
 static struct kunit_case ipoib_rx_cases[] = {
 	KUNIT_CASE(rx_posted),
 	KUNIT_CASE(rx_refilled),
+	KUNIT_CASE(rx_short_queue),
+	KUNIT_CASE(rx_frames),
 	KUNIT_CASE(rx_failed),
 	KUNIT_CASE(rx_pool),
 	{}

@@ -111,6 +111,8 @@ CASES=(
 	"queue:queue_turns - send CQs of connections are polled in turn"
 	"rx:rx_posted F7 each receive of datagrams is posted once, with buffers that no other receive has"
 	"rx:rx_refilled - receives of datagrams are posted also during a poll"
+	"rx:rx_short_queue F7 half of a short queue of receives is posted again at once, and no number is written beyond the queue"
+	"rx:rx_frames F7 a frame up to the length of a buffer is delivered, copied or with its page, and no other is"
 	"rx:rx_failed F7,B19 a failed receive of a datagram counts once, and a flushed receive is not posted again"
 	"rx:rx_pool C25 a piece of a pool has all the pages of its order"
 	"conn:conn_port C35,F5 a connection is confirmed by the path record of its peer, without a record by the port of the connection in use"
