@@ -180,6 +180,17 @@ CASES=(
 	"send:send_offers B23 large packets that neither the HCA nor the driver can segment are left to the stack"
 	"send:send_lengths C34 a frame or a segment is too long beyond the MTU, and not before"
 	"send:send_waited B36 frames that waited are posted in order under the transmit lock, and dropped without the transport"
+	"roce:roce_gids - the GID is a link-local address of RoCE v2, IPv4 only without IPv6, and stays while it can"
+	"roce:roce_requests - requests to another GID, version or VLAN are refused, and path MTUs that are too long"
+	"roce:roce_port B31 state and MTU of the port follow from HCA, VLAN and GID, and a missing GID has a reason"
+	"roce:roce_port_events - connections on soft-RoCE end with the GID"
+	"roce:roce_path - the path of an answer has the parameters of the link, and the address of the neighbour"
+	"roce:roce_no_path - a path query that times out is tried three times, and each other failure ends it"
+	"roce:roce_group U54,U56 a group is joined on the port once, again on a refresh, and left; a lost membership is reported"
+	"roce:roce_senders U54 a sender is no member, and all groups on a port with IPv4 are one"
+	"roce:roce_netdevs - events of the net_device of the port are handled, and no others"
+	"roce:roce_addresses - addresses of the port have it read again, on soft-RoCE later after a removal"
+	"roce:roce_neighbours - neighbours of the stack with another address, or without, change their paths"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -299,12 +310,17 @@ send()
 	check_eq "result" "$(result send "$1")" "ok $1"
 }
 
+roce()
+{
+	check_eq "result" "$(result roce "$1")" "ok $1"
+}
+
 complete()
 {
 	check_eq "cases there and here" \
 		"$(grep -cE '^ +(not )?ok ' "$LOG")" $((${#CASES[@]} - 1))
 	check_eq "suites" "$(grep -E '^(not )?ok ' "$LOG" | paste -sd ,)" \
-		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn,ok 15 ipoib_neigh,ok 16 ipoib_mcast,ok 17 ipoib_qp,ok 18 ipoib_send"
+		"ok 1 ipoib_wire,ok 2 ipoib_ring,ok 3 ipoib_record,ok 4 ipoib_wc,ok 5 ipoib_group,ok 6 ipoib_share,ok 7 ipoib_police,ok 8 ipoib_admit,ok 9 ipoib_tso,ok 10 ipoib_header,ok 11 ipoib_queue,ok 12 ipoib_rx,ok 13 ipoib_conn,ok 14 ipoib_rn,ok 15 ipoib_neigh,ok 16 ipoib_mcast,ok 17 ipoib_qp,ok 18 ipoib_send,ok 19 ipoib_roce"
 	check_eq "failed expectations" "$(grep -c 'EXPECTATION FAILED' "$LOG")" 0
 }
 
