@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests of connections: port and failures of a peer, idle peers, attributes of a QP */
+/* Tests of peers and connections: setup, events, choice of a connection, teardown, QP */
+#include <linux/module.h>
+#include <linux/random.h>
+#include <linux/rtnetlink.h>
 #include <linux/slab.h>
+#include <rdma/ib_addr.h>
+#include <rdma/ib_cache.h>
 
 #include "ipoib_suites.h"
 
@@ -11,23 +16,127 @@
 #define ib_send_cm_rej		conn_send_rej
 #define ib_modify_qp		conn_modify_qp
 
+/* Other tests define functions of these names. */
+#define ipoib_stat_add		conn_stat_add
+#define ipoib_neigh_park	conn_neigh_park
+#define ipoib_neigh_unpark	conn_neigh_unpark
+#define ipoib_neigh_resend	conn_neigh_resend
+#define ipoib_conn_release	conn_conn_release
+#define ipoib_conn_xmit		conn_conn_xmit
+#define ipoib_conn_shut		conn_conn_shut
+#define ipoib_conn_send_last	conn_conn_send_last
+#define ipoib_cm_admit		conn_cm_admit
+#define ipoib_cm_rx_returned	conn_cm_rx_returned
+#define ipoib_cm_rx_lost	conn_cm_rx_lost
+#define ipoib_cm_rx_fence	conn_cm_rx_fence
+#define ipoib_cm_rx_mtu		conn_cm_rx_mtu
+#define ipoib_neigh_suspect	conn_neigh_suspect
+#define ipoib_ud_too_long	conn_ud_too_long
+
+#include "ipoib.h"
+
+/* No tracepoints, no limit of the log, and no works: a queued work only holds its connection. */
+#define IPOIB_TRACE_H
+#define trace_ipoib_conn(dev, gid, what, status)	((void)(gid))
+#define net_ratelimit()					false
+#define mod_delayed_work(wq, work, delay)		conn_mod_work(delay)
+#define queue_delayed_work(wq, work, delay)		conn_queue_work(delay)
+
+#define ib_create_cm_id(ca, handler, context)		conn_create_id(handler)
+#define ib_destroy_cm_id(id)				conn_destroy_id(id)
+#define ib_cm_listen(id, service)			(-ENOMEM)
+#define ib_send_cm_req(id, param)			conn_send_param(param)
+#define ib_send_cm_rep(id, param)			conn_send_param(param)
+#define ib_send_cm_rtu(id, data, len)			conn_send_rtu(id, data)
+#define ib_send_cm_dreq(id, data, len)			conn_send_dreq(id)
+
 static int conn_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask);
+static struct ib_cm_id *conn_create_id(ib_cm_handler handler);
+static void conn_destroy_id(struct ib_cm_id *id);
+static int conn_send_param(const void *param);
+static int conn_send_rtu(struct ib_cm_id *id, const struct ipoib_cm_data *data);
+static int conn_send_dreq(struct ib_cm_id *id);
+
+/* Delay of the last work */
+static unsigned long conn_delay;
+
+static bool conn_mod_work(unsigned long delay)
+{
+	conn_delay = delay;
+	return false;
+}
+
+static bool conn_queue_work(unsigned long delay)
+{
+	conn_delay = delay;
+	return true;
+}
 
 #include "cm/peer.c"
 #include "cm/qp.c"
+#include "cm/conn.c"
+#include "cm/accept.c"
+#include "cm/connect.c"
+#include "cm/work.c"
+#include "ipoib_cm.c"
 
 /* Peers of a neighbour: two with a connection, two more than may be idle */
 #define CONN_PEERS	20
 #define CONN_BUSY	2
+/* QPNs of the interface and of the peer; LID of the peer, which is its port */
+#define CONN_OWN_QPN	0x100
+#define CONN_QPN	0x200
+#define CONN_LID	7
+
+/**
+ * struct conn_calls - calls of functions outside of the tested files
+ * @stats: counters
+ * @sent: frames sent on a connection
+ * @parked: frames that wait
+ * @resent: frames given to the neighbour
+ * @resends: calls with such frames
+ * @dropped: dropped frames
+ * @suspects: path records in doubt
+ * @shut: connections that send no more
+ * @last: last sends
+ * @lost: lost receives
+ * @rtus: RTUs
+ * @rejs: REJs
+ * @reason: reason of the last REJ
+ * @destroyed: destroyed identifiers
+ */
+struct conn_calls {
+	s64 stats[IPOIB_NR_STATS];
+	unsigned int sent;
+	unsigned int parked;
+	unsigned int resent;
+	unsigned int resends;
+	unsigned int dropped;
+	unsigned int suspects;
+	unsigned int shut;
+	unsigned int last;
+	unsigned int lost;
+	unsigned int rtus;
+	unsigned int rejs;
+	enum ib_cm_rej_reason reason;
+	unsigned int destroyed;
+};
 
 /**
  * struct conn_fixture - fixture of a case
  * @cm: connected mode of @priv
  * @priv: an interface
+ * @choice: transports of @cm, RC
  * @neigh: a neighbour
  * @peer: a peer that is in no list
  * @conn: connections, of @peer
  * @lid: LID of the path record of a peer, 0 without a record
+ * @admit: result of ipoib_cm_admit()
+ * @returned: receives have come back
+ * @rtu_err: result of the CM for an RTU
+ * @dreq_err: result of the CM for a DREQ
+ * @id: identifier of the CM
+ * @calls: calls
  * @qp: QP of the first connection
  * @attr: attributes given to @qp, by ib_modify_qp()
  * @mask: their masks
@@ -36,15 +145,27 @@ static int conn_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask);
 struct conn_fixture {
 	struct ipoib_cm cm;
 	struct ipoib_dev priv;
+	struct ipoib_cm_choice choice;
 	struct ipoib_neigh neigh;
 	struct ipoib_peer peer;
 	struct ipoib_conn conn[CONN_BUSY];
 	u16 lid;
+	int admit;
+	bool returned;
+	int rtu_err;
+	int dreq_err;
+	struct ib_cm_id id;
+	struct conn_calls calls;
 	struct ib_qp qp;
 	struct ib_qp_attr attr[2];
 	int mask[2];
 	unsigned int nattr;
 };
+
+static struct conn_fixture *conn_fixture(struct ipoib_dev *priv)
+{
+	return container_of(priv, struct conn_fixture, priv);
+}
 
 int ipoib_neigh_record(struct ipoib_dev *priv, const u8 *gid, struct sa_path_rec *rec)
 {
@@ -77,7 +198,39 @@ int ib_send_cm_drep(struct ib_cm_id *id, const void *data, u8 len)
 int ib_send_cm_rej(struct ib_cm_id *id, enum ib_cm_rej_reason reason, void *info, u8 info_len,
 		   const void *data, u8 len)
 {
+	struct conn_fixture *fix = container_of(id, struct conn_fixture, id);
+
+	fix->calls.rejs++;
+	fix->calls.reason = reason;
 	return 0;
+}
+
+static struct ib_cm_id *conn_create_id(ib_cm_handler handler)
+{
+	return ERR_PTR(-ENOMEM);
+}
+
+static int conn_send_param(const void *param)
+{
+	return 0;
+}
+
+static void conn_destroy_id(struct ib_cm_id *id)
+{
+	container_of(id, struct conn_fixture, id)->calls.destroyed++;
+}
+
+static int conn_send_rtu(struct ib_cm_id *id, const struct ipoib_cm_data *data)
+{
+	struct conn_fixture *fix = container_of(id, struct conn_fixture, id);
+
+	fix->calls.rtus += ipoib_cm_data_qpn(data) == CONN_OWN_QPN;
+	return fix->rtu_err;
+}
+
+static int conn_send_dreq(struct ib_cm_id *id)
+{
+	return container_of(id, struct conn_fixture, id)->dreq_err;
 }
 
 static int conn_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
@@ -91,29 +244,268 @@ static int conn_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
 	return 0;
 }
 
+/* ---- the rest of the driver ---- */
+
+void ipoib_stat_add(struct ipoib_dev *priv, enum ipoib_stat stat, s64 n)
+{
+	conn_fixture(priv)->calls.stats[stat] += n;
+}
+
+void ipoib_drop_list(struct ipoib_dev *priv, struct sk_buff_head *list, enum ipoib_stat why)
+{
+	conn_fixture(priv)->calls.dropped += skb_queue_len(list);
+	__skb_queue_purge(list);
+}
+
+void ipoib_neigh_park(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_buff_head *queue,
+		      unsigned int most, struct sk_buff *skb)
+{
+	conn_fixture(priv)->calls.parked++;
+	__skb_queue_tail(queue, skb);
+}
+
+void ipoib_neigh_unpark(struct ipoib_dev *priv, enum ipoib_wait kind, struct sk_buff_head *queue,
+			struct sk_buff_head *frames)
+{
+	skb_queue_splice_tail_init(queue, frames);
+}
+
+void ipoib_neigh_resend(struct ipoib_dev *priv, const u8 *gid, struct sk_buff_head *frames)
+{
+	struct conn_fixture *fix = conn_fixture(priv);
+
+	fix->calls.resends++;
+	fix->calls.resent += skb_queue_len(frames);
+	__skb_queue_purge(frames);
+}
+
+void ipoib_neigh_suspect(struct ipoib_dev *priv, const u8 *gid, unsigned long age)
+{
+	conn_fixture(priv)->calls.suspects++;
+}
+
+bool ipoib_ud_too_long(const struct sk_buff *skb, unsigned int mtu)
+{
+	return skb->len > mtu + IPOIB_HARD_LEN;
+}
+
+bool ipoib_conn_xmit(struct ipoib_conn *conn, struct sk_buff *skb)
+{
+	if (skb->len > conn->mtu + IPOIB_HARD_LEN)
+		return false;
+	conn_fixture(conn->cm->priv)->calls.sent++;
+	kfree_skb(skb);
+	return true;
+}
+
+void ipoib_conn_shut(struct ipoib_conn *conn)
+{
+	conn_fixture(conn->cm->priv)->calls.shut++;
+}
+
+void ipoib_conn_send_last(struct ipoib_conn *conn)
+{
+	conn_fixture(conn->cm->priv)->calls.last++;
+}
+
+int ipoib_cm_admit(struct ipoib_cm *cm, u64 port)
+{
+	return conn_fixture(cm->priv)->admit;
+}
+
+bool ipoib_cm_rx_returned(const struct ipoib_conn *conn)
+{
+	return conn_fixture(conn->cm->priv)->returned;
+}
+
+void ipoib_cm_rx_lost(struct ipoib_conn *conn)
+{
+	conn_fixture(conn->cm->priv)->calls.lost++;
+}
+
+void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq)
+{
+}
+
+unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
+{
+	return 4096;
+}
+
+/* ---- the fixture ---- */
+
+static void conn_free(struct conn_fixture *fix, struct list_head *list)
+{
+	struct ipoib_conn *conn, *tmp;
+
+	list_for_each_entry_safe(conn, tmp, list, list)
+		if (conn < fix->conn || conn >= fix->conn + CONN_BUSY)
+			kfree(conn);
+	INIT_LIST_HEAD(list);
+}
+
+/* A new peer with a path record, and new connections from its port, in no list */
+static void conn_reset(struct conn_fixture *fix)
+{
+	struct ipoib_peer *peer;
+	struct hlist_node *tmp;
+	unsigned int i;
+
+	conn_free(fix, &fix->cm.conns);
+	conn_free(fix, &fix->cm.closing);
+	hash_for_each_safe(fix->cm.peers, i, tmp, peer, hash) {
+		hash_del(&peer->hash);
+		__skb_queue_purge(&peer->queue);
+		kfree(peer);
+	}
+	INIT_HLIST_HEAD(&fix->neigh.peers);
+	fix->cm.npeers = 0;
+	fix->cm.nconns = 0;
+	fix->cm.npending = 0;
+	memset(fix->cm.shares, 0, sizeof(fix->cm.shares));
+	fix->cm.srq_failed = false;
+	__skb_queue_purge(&fix->peer.queue);
+	memset(&fix->peer, 0, sizeof(fix->peer));
+	__skb_queue_head_init(&fix->peer.queue);
+	fix->peer.addr.flags_qpn = cpu_to_be32(CONN_QPN);
+	fix->peer.sid = IPOIB_SID_RFC;
+	fix->peer.passing_until = jiffies;
+	fix->peer.users = 1;
+	INIT_LIST_HEAD(&fix->peer.conns);
+	memset(fix->conn, 0, sizeof(fix->conn));
+	for (i = 0; i < CONN_BUSY; i++) {
+		fix->conn[i].cm = &fix->cm;
+		fix->conn[i].peer = &fix->peer;
+		fix->conn[i].transport = IPOIB_LLADDR_RC;
+		fix->conn[i].port = CONN_LID;
+		fix->conn[i].deadline = jiffies + 6 * HZ;
+		fix->conn[i].used = jiffies;
+		fix->conn[i].progress = jiffies;
+		fix->conn[i].asked_at = jiffies;
+		kref_init(&fix->conn[i].ref);
+		spin_lock_init(&fix->conn[i].tx_lock);
+		__skb_queue_head_init(&fix->conn[i].backlog);
+	}
+	fix->choice.offers = IPOIB_LLADDR_RC;
+	fix->choice.prefer = IPOIB_LLADDR_RC;
+	set_bit(IPOIB_FLAG_CONNECTED, &fix->priv.flags);
+	clear_bit(IPOIB_FLAG_DEAD, &fix->priv.flags);
+	fix->priv.qpn = CONN_OWN_QPN;
+	fix->lid = CONN_LID;
+	fix->admit = 0;
+	fix->returned = false;
+	fix->rtu_err = 0;
+	fix->dreq_err = 0;
+	fix->nattr = 0;
+	memset(&fix->calls, 0, sizeof(fix->calls));
+}
+
 static int conn_init(struct kunit *test)
 {
 	struct conn_fixture *fix = kvzalloc(sizeof(*fix), GFP_KERNEL);
-	unsigned int i;
 
 	if (!fix)
 		return -ENOMEM;
 	fix->cm.priv = &fix->priv;
+	fix->cm.choice = &fix->choice;
+	fix->cm.up = true;
 	spin_lock_init(&fix->cm.lock);
+	INIT_LIST_HEAD(&fix->cm.conns);
+	INIT_LIST_HEAD(&fix->cm.closing);
+	init_waitqueue_head(&fix->cm.gone);
 	spin_lock_init(&fix->priv.neigh.lock);
+	fix->priv.cm = &fix->cm;
+	fix->priv.mcast_mtu = 2044;
 	INIT_LIST_HEAD(&fix->priv.neigh.list);
 	list_add(&fix->neigh.list, &fix->priv.neigh.list);
-	for (i = 0; i < CONN_BUSY; i++) {
-		fix->conn[i].cm = &fix->cm;
-		fix->conn[i].peer = &fix->peer;
-	}
+	fix->neigh.priv = &fix->priv;
+	__skb_queue_head_init(&fix->peer.queue);
+	conn_reset(fix);
 	test->priv = fix;
 	return 0;
 }
 
 static void conn_exit(struct kunit *test)
 {
+	conn_reset(test->priv);
 	kvfree(test->priv);
+}
+
+/* ---- help ---- */
+
+static unsigned int conn_stat(const struct conn_fixture *fix, enum ipoib_stat stat)
+{
+	return fix->calls.stats[stat];
+}
+
+/* Times that the work of a published connection was queued */
+static unsigned int conn_kicks(const struct ipoib_conn *conn)
+{
+	return kref_read(&conn->ref) - 1;
+}
+
+/* True if @time is @delay after a time between @before and now */
+static bool conn_is_in(unsigned long time, unsigned long before, unsigned long delay)
+{
+	return time_in_range(time, before + delay, jiffies + delay);
+}
+
+/* Publish a connection of the peer, confirmed, and bring it to @state. */
+static struct ipoib_conn *conn_publish(struct conn_fixture *fix, unsigned int i, bool active,
+				       enum ipoib_conn_state state)
+{
+	struct ipoib_conn *conn = &fix->conn[i];
+
+	conn->active = active;
+	conn->duplex = true;
+	conn->confirmed = true;
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_conn_publish(conn, &fix->peer);
+	if (state == IPOIB_CONN_ESTABLISHED)
+		ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
+	if (state >= IPOIB_CONN_CLOSING)
+		__ipoib_conn_close(conn);
+	if (state >= IPOIB_CONN_DRAINING)
+		ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
+	spin_unlock_bh(&fix->cm.lock);
+	kref_init(&conn->ref);
+	return conn;
+}
+
+/* The same for a connection in use */
+static struct ipoib_conn *conn_publish_used(struct conn_fixture *fix, bool active)
+{
+	struct ipoib_conn *conn = conn_publish(fix, 0, active, IPOIB_CONN_ESTABLISHED);
+
+	fix->peer.state = IPOIB_PEER_UP;
+	RCU_INIT_POINTER(fix->peer.tx, conn);
+	return conn;
+}
+
+/* A frame of IPv4, of an IP packet of @len octets, to the peer with address flags @flags */
+static struct sk_buff *conn_frame(struct kunit *test, unsigned int len, u8 flags)
+{
+	struct sk_buff *skb = alloc_skb(IPOIB_HARD_LEN + len, GFP_KERNEL);
+	struct ipoib_header *header;
+	union ib_gid gid = {};
+
+	KUNIT_EXPECT_TRUE(test, skb);
+	if (!skb)
+		return NULL;
+	header = skb_put_zero(skb, IPOIB_HARD_LEN + len);
+	ipoib_lladdr_set(&header->lladdr, flags, CONN_QPN, &gid);
+	header->encap.proto = htons(ETH_P_IP);
+	return skb;
+}
+
+/* Have a frame of a length wait for a connection to the peer. */
+static void conn_wait_frame(struct kunit *test, unsigned int len)
+{
+	struct conn_fixture *fix = test->priv;
+	struct sk_buff *skb = conn_frame(test, len, 0);
+
+	if (skb)
+		__skb_queue_tail(&fix->peer.queue, skb);
 }
 
 /* ---- peers ---- */
@@ -224,6 +616,1435 @@ static void conn_idle(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->cm.npeers, 0u);
 }
 
+/* ---- choice of a connection ---- */
+
+static struct ipoib_conn *conn_best_of(struct conn_fixture *fix, const struct ipoib_conn *own)
+{
+	struct ipoib_conn *best;
+
+	spin_lock_bh(&fix->cm.lock);
+	best = ipoib_peer_best(&fix->peer, own);
+	spin_unlock_bh(&fix->cm.lock);
+	return best;
+}
+
+static void conn_best(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *first, *second;
+
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), NULL);
+	first = conn_publish(fix, 0, true, IPOIB_CONN_PENDING);
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), first);
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, first), NULL);
+	second = conn_publish(fix, 1, false, IPOIB_CONN_PENDING);
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), second);
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, second), first);
+	/* A refused connection counts only as long as the peer may connect. */
+	second->reason = IB_CM_REJ_CONSUMER_DEFINED;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), first);
+	fix->peer.state = IPOIB_PEER_CONNECTING;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), second);
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, first), NULL);
+	second->reason = 0;
+	first->state = IPOIB_CONN_ESTABLISHED;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), first);
+	first->reason = IB_CM_REJ_CONSUMER_DEFINED;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, second), first);
+	second->state = IPOIB_CONN_ESTABLISHED;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), second);
+	/* Only the active side sends on a one-way connection. */
+	second->duplex = false;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), first);
+	first->duplex = false;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), first);
+	/* A path record read since the request confirms a connection. */
+	second->duplex = true;
+	second->confirmed = false;
+	fix->lid = CONN_LID + 1;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), first);
+	fix->lid = CONN_LID;
+	KUNIT_EXPECT_PTR_EQ(test, conn_best_of(fix, NULL), second);
+}
+
+/* ipoib_peer_select() in a state of the peer. Return: its next state */
+static enum ipoib_peer_state conn_select_in(struct conn_fixture *fix, enum ipoib_peer_state state)
+{
+	fix->peer.state = state;
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_peer_select(&fix->cm, &fix->peer);
+	spin_unlock_bh(&fix->cm.lock);
+	return fix->peer.state;
+}
+
+static void conn_select(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+
+	KUNIT_EXPECT_EQ(test, (int)conn_select_in(fix, IPOIB_PEER_CONNECTING),
+			(int)IPOIB_PEER_REFUSED);
+	KUNIT_EXPECT_EQ(test, fix->peer.failures, 1u);
+	conn = conn_publish(fix, 0, true, IPOIB_CONN_PENDING);
+	KUNIT_EXPECT_EQ(test, (int)conn_select_in(fix, IPOIB_PEER_CONNECTING),
+			(int)IPOIB_PEER_CONNECTING);
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 1u);
+	conn->state = IPOIB_CONN_ESTABLISHED;
+	KUNIT_EXPECT_EQ(test, (int)conn_select_in(fix, IPOIB_PEER_IDLE), (int)IPOIB_PEER_IDLE);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), NULL);
+	set_bit(IPOIB_CONN_IS_OLD, &conn->flags);
+	conn->used = jiffies - 5 * HZ;
+	conn->asked_at = jiffies - 5 * HZ;
+	conn_wait_frame(test, 100);
+	conn->mtu = 2044;
+	KUNIT_EXPECT_EQ(test, (int)conn_select_in(fix, IPOIB_PEER_CONNECTING), (int)IPOIB_PEER_UP);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), conn);
+	KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_CONN_IS_OLD, &conn->flags));
+	KUNIT_EXPECT_TRUE(test, time_after(conn->used, jiffies - 4 * HZ));
+	KUNIT_EXPECT_TRUE(test, time_after(conn->asked_at, jiffies - 4 * HZ));
+	KUNIT_EXPECT_EQ(test, fix->calls.sent, 1u);
+	KUNIT_EXPECT_EQ(test, fix->peer.failures, 1u);
+}
+
+static void conn_end_wait(struct conn_fixture *fix, struct ipoib_conn *conn)
+{
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_peer_end_wait(&fix->cm, &fix->peer, conn);
+	spin_unlock_bh(&fix->cm.lock);
+}
+
+static void conn_waiting(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	unsigned long before = jiffies;
+
+	fix->conn[0].mtu = 2000;
+	conn_end_wait(fix, &fix->conn[0]);
+	KUNIT_EXPECT_EQ(test, fix->calls.resends, 0u);
+	conn_wait_frame(test, 100);
+	conn_wait_frame(test, 3000);
+	conn_wait_frame(test, 2000);
+	conn_end_wait(fix, &fix->conn[0]);
+	KUNIT_EXPECT_EQ(test, fix->calls.sent, 2u);
+	KUNIT_EXPECT_EQ(test, fix->calls.resent, 1u);
+	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&fix->peer.queue));
+	conn_wait_frame(test, 100);
+	conn_end_wait(fix, NULL);
+	KUNIT_EXPECT_EQ(test, fix->calls.sent, 2u);
+	KUNIT_EXPECT_EQ(test, fix->calls.resent, 2u);
+	/* A refusal ends the wait. */
+	conn_wait_frame(test, 100);
+	fix->peer.failures = 2;
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_peer_no_room(&fix->cm, &fix->peer);
+	spin_unlock_bh(&fix->cm.lock);
+	KUNIT_EXPECT_EQ(test, fix->calls.resent, 3u);
+	KUNIT_EXPECT_EQ(test, (int)fix->peer.state, (int)IPOIB_PEER_REFUSED);
+	KUNIT_EXPECT_TRUE(test, conn_is_in(fix->peer.until, before, 2 * HZ));
+	KUNIT_EXPECT_TRUE(test, ipoib_peer_pauses(&fix->peer));
+	KUNIT_EXPECT_EQ(test, fix->peer.failures, 2u);
+}
+
+/**
+ * struct conn_loss - loss of the connection in use
+ * @flags: its flags
+ * @sent: frames were sent on it
+ * @transport: its transport
+ * @failures: failures of the peer before
+ * @failed: the loss is a failure of the peer
+ * @passing: the lack of a connection is transient
+ */
+struct conn_loss {
+	unsigned long flags;
+	bool sent;
+	u8 transport;
+	unsigned int failures;
+	bool failed;
+	bool passing;
+};
+
+#define CONN_FAILED	BIT(IPOIB_CONN_EV_FAILED)
+#define CONN_LEFT	BIT(IPOIB_CONN_EV_LEFT)
+#define CONN_PROVEN	BIT(IPOIB_CONN_EV_PROVEN)
+
+static void conn_lost(struct kunit *test)
+{
+	static const struct conn_loss losses[] = {
+		{ 0, true, IPOIB_LLADDR_RC, 0, false, true },
+		{ 0, true, IPOIB_LLADDR_RC, 3, false, false },
+		{ CONN_FAILED, false, IPOIB_LLADDR_RC, 0, true, true },
+		{ CONN_FAILED, true, IPOIB_LLADDR_UC, 3, true, false },
+		{ CONN_FAILED | CONN_PROVEN, true, IPOIB_LLADDR_RC, 3, false, true },
+		{ CONN_LEFT, true, IPOIB_LLADDR_RC, 0, true, true },
+		{ CONN_LEFT, false, IPOIB_LLADDR_RC, 0, false, true },
+		{ CONN_LEFT, true, IPOIB_LLADDR_UC, 0, false, true },
+		{ CONN_LEFT | CONN_PROVEN, true, IPOIB_LLADDR_RC, 0, false, true },
+	};
+	struct conn_fixture *fix = test->priv;
+	const struct conn_loss *loss;
+	unsigned int i, failures;
+	struct ipoib_conn *conn;
+
+	for (i = 0; i < ARRAY_SIZE(losses); i++) {
+		loss = &losses[i];
+		conn_reset(fix);
+		conn = conn_publish_used(fix, true);
+		conn->flags = loss->flags;
+		conn->ring.head = loss->sent;
+		conn->transport = loss->transport;
+		fix->peer.failures = loss->failures;
+		failures = loss->flags & CONN_PROVEN ? 0 : loss->failures;
+		spin_lock_bh(&fix->cm.lock);
+		__ipoib_conn_close(conn);
+		spin_unlock_bh(&fix->cm.lock);
+		KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), NULL);
+		KUNIT_EXPECT_EQ(test, (int)fix->peer.state,
+				(int)(loss->failed ? IPOIB_PEER_REFUSED : IPOIB_PEER_IDLE));
+		KUNIT_EXPECT_EQ(test, fix->peer.unverified, loss->failed);
+		KUNIT_EXPECT_EQ(test, fix->peer.failures, failures + loss->failed);
+		KUNIT_EXPECT_EQ(test, ipoib_peer_is_passing(&fix->peer), loss->passing);
+	}
+	/* A connection beside the one in use */
+	conn_reset(fix);
+	conn = conn_publish_used(fix, true);
+	conn_publish(fix, 1, false, IPOIB_CONN_ESTABLISHED);
+	fix->conn[1].flags = CONN_FAILED;
+	spin_lock_bh(&fix->cm.lock);
+	__ipoib_conn_close(&fix->conn[1]);
+	spin_unlock_bh(&fix->cm.lock);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), conn);
+	KUNIT_EXPECT_EQ(test, (int)fix->peer.state, (int)IPOIB_PEER_UP);
+	KUNIT_EXPECT_EQ(test, fix->peer.failures, 0u);
+}
+
+/**
+ * struct conn_pair - a new connection and an older one
+ * @duplex: the new one is bidirectional
+ * @confirmed: and confirmed
+ * @same_port: both are from one port
+ * @old_duplex: the older one is bidirectional
+ * @old_active: both are active
+ * @pending: the older one is pending
+ * @replaced: the older one is replaced
+ */
+struct conn_pair {
+	bool duplex;
+	bool confirmed;
+	bool same_port;
+	bool old_duplex;
+	bool old_active;
+	bool pending;
+	bool replaced;
+};
+
+static void conn_replaced(struct kunit *test)
+{
+	static const struct conn_pair pairs[] = {
+		{ true, true, false, true, true, false, true },
+		{ true, false, true, true, false, false, true },
+		{ true, false, false, true, true, false, false },
+		{ false, true, true, false, true, false, true },
+		{ false, true, false, false, true, false, false },
+		{ false, true, true, true, true, false, false },
+		{ false, true, true, false, false, false, false },
+		{ true, true, true, true, true, true, false },
+		{ true, true, true, true, false, true, true },
+	};
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn, *old;
+	const struct conn_pair *pair;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(pairs); i++) {
+		pair = &pairs[i];
+		conn_reset(fix);
+		old = conn_publish(fix, 0, pair->old_active,
+				   pair->pending ? IPOIB_CONN_PENDING : IPOIB_CONN_ESTABLISHED);
+		old->duplex = pair->old_duplex;
+		conn = conn_publish(fix, 1, true, IPOIB_CONN_ESTABLISHED);
+		conn->duplex = pair->duplex;
+		conn->confirmed = pair->confirmed;
+		conn->port = pair->same_port ? CONN_LID : CONN_LID + 1;
+		spin_lock_bh(&fix->cm.lock);
+		ipoib_conn_supersede(conn);
+		spin_unlock_bh(&fix->cm.lock);
+		KUNIT_EXPECT_EQ(test, test_bit(IPOIB_CONN_IS_OLD, &old->flags) != 0,
+				pair->replaced);
+		KUNIT_EXPECT_EQ(test, conn_kicks(old), pair->replaced ? 1u : 0u);
+		KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_CONN_IS_OLD, &conn->flags));
+	}
+}
+
+/* ---- life ---- */
+
+static void conn_alloc(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	unsigned long before = jiffies;
+	struct ipoib_conn *conn;
+	unsigned int i;
+	u32 all = 0;
+
+	for (i = 0; i < 64; i++) {
+		conn = ipoib_conn_alloc(&fix->cm, GFP_KERNEL);
+		KUNIT_EXPECT_TRUE(test, conn);
+		if (!conn)
+			return;
+		all |= conn->psn;
+		KUNIT_EXPECT_PTR_EQ(test, conn->cm, &fix->cm);
+		KUNIT_EXPECT_TRUE(test, conn_is_in(conn->deadline, before, 6 * HZ));
+		KUNIT_EXPECT_TRUE(test, conn_is_in(conn->used, before, 0));
+		KUNIT_EXPECT_TRUE(test, conn_is_in(conn->progress, before, 0));
+		KUNIT_EXPECT_EQ(test, conn_kicks(conn), 0u);
+		KUNIT_EXPECT_TRUE(test, skb_queue_empty(&conn->backlog));
+		kfree(conn);
+	}
+	/* Each bit of a PSN, and no other, is set in one of 64 random ones. */
+	KUNIT_EXPECT_EQ(test, all, 0xffffffu);
+}
+
+static void conn_counted(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_cm *cm = &fix->cm;
+	struct ipoib_cm_share *share = ipoib_cm_share(cm, CONN_LID);
+	struct ipoib_conn *conn = ipoib_conn_alloc(cm, GFP_KERNEL);
+
+	KUNIT_EXPECT_TRUE(test, conn);
+	if (!conn)
+		return;
+	conn->port = CONN_LID;
+	spin_lock_bh(&cm->lock);
+	ipoib_conn_publish(conn, &fix->peer);
+	spin_unlock_bh(&cm->lock);
+	KUNIT_EXPECT_EQ(test, cm->nconns, 1u);
+	KUNIT_EXPECT_EQ(test, cm->npending, 1u);
+	KUNIT_EXPECT_EQ(test, share->nconns, 1u);
+	KUNIT_EXPECT_EQ(test, share->npending, 1u);
+	KUNIT_EXPECT_EQ(test, fix->peer.users, 2u);
+	KUNIT_EXPECT_FALSE(test, list_empty(&fix->peer.conns));
+	KUNIT_EXPECT_FALSE(test, list_empty(&cm->conns));
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 1u);
+	spin_lock_bh(&cm->lock);
+	ipoib_conn_set_state(conn, IPOIB_CONN_ESTABLISHED);
+	spin_unlock_bh(&cm->lock);
+	KUNIT_EXPECT_EQ(test, cm->npending, 0u);
+	KUNIT_EXPECT_EQ(test, share->npending, 0u);
+	KUNIT_EXPECT_FALSE(test, list_empty(&cm->conns));
+	spin_lock_bh(&cm->lock);
+	ipoib_conn_close_for(conn, "test", IPOIB_CM_REAPED);
+	/* The second time is no error. */
+	__ipoib_conn_close(conn);
+	spin_unlock_bh(&cm->lock);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REAPED), 1u);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, fix->calls.shut, 1u);
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 2u);
+	KUNIT_EXPECT_TRUE(test, list_empty(&fix->peer.conns));
+	KUNIT_EXPECT_TRUE(test, list_empty(&cm->conns));
+	KUNIT_EXPECT_FALSE(test, list_empty(&cm->closing));
+	KUNIT_EXPECT_EQ(test, cm->npending, 0u);
+	spin_lock_bh(&cm->lock);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DEAD);
+	spin_unlock_bh(&cm->lock);
+	KUNIT_EXPECT_TRUE(test, list_empty(&cm->closing));
+	KUNIT_EXPECT_EQ(test, cm->nconns, 1u);
+	conn_delay = 0;
+	ipoib_conn_release(&conn->ref);
+	KUNIT_EXPECT_EQ(test, cm->nconns, 0u);
+	KUNIT_EXPECT_EQ(test, share->nconns, 0u);
+	KUNIT_EXPECT_EQ(test, fix->peer.users, 1u);
+	KUNIT_EXPECT_EQ(test, conn_delay, 10ul * HZ);
+}
+
+/* A frame that waits, and an established connection */
+static void conn_flush(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_lladdr addr = fix->peer.addr;
+	struct ipoib_peer *peer;
+	struct ipoib_conn *conn;
+	struct sk_buff *skb;
+
+	conn = conn_publish(fix, 0, true, IPOIB_CONN_ESTABLISHED);
+	skb = conn_frame(test, 100, 0);
+	spin_lock_bh(&fix->cm.lock);
+	peer = ipoib_peer_get(&fix->cm, &addr);
+	spin_unlock_bh(&fix->cm.lock);
+	KUNIT_EXPECT_TRUE(test, peer);
+	if (!peer || !skb) {
+		kfree_skb(skb);
+		return;
+	}
+	__skb_queue_tail(&peer->queue, skb);
+	peer->state = IPOIB_PEER_UP;
+	peer->sid = IPOIB_SID_LINUX;
+	peer->failures = 3;
+	peer->unverified = true;
+	RCU_INIT_POINTER(peer->tx, &fix->conn[1]);
+	ipoib_cm_flush(&fix->priv);
+	KUNIT_EXPECT_TRUE(test, skb_queue_empty(&peer->queue));
+	KUNIT_EXPECT_EQ(test, fix->calls.dropped, 1u);
+	KUNIT_EXPECT_EQ(test, (int)peer->state, (int)IPOIB_PEER_IDLE);
+	KUNIT_EXPECT_EQ(test, (int)peer->sid, IPOIB_SID_RFC);
+	KUNIT_EXPECT_EQ(test, peer->failures, 0u);
+	KUNIT_EXPECT_FALSE(test, peer->unverified);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(peer->tx), NULL);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+}
+
+static void conn_path(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *first, *second;
+
+	first = conn_publish(fix, 0, true, IPOIB_CONN_ESTABLISHED);
+	second = conn_publish(fix, 1, true, IPOIB_CONN_PENDING);
+	hlist_add_head(&fix->peer.neigh_list, &fix->neigh.peers);
+	fix->peer.users++;
+	ipoib_cm_path_read(&fix->neigh, false);
+	KUNIT_EXPECT_EQ(test, conn_kicks(first), 0u);
+	KUNIT_EXPECT_EQ(test, conn_kicks(second), 1u);
+	first->confirmed = false;
+	ipoib_cm_path_read(&fix->neigh, false);
+	KUNIT_EXPECT_EQ(test, conn_kicks(first), 1u);
+	KUNIT_EXPECT_EQ(test, fix->peer.users, 4u);
+	/* The neighbour has gone: only unused connections go with it. */
+	first->used = jiffies - 6 * HZ;
+	second->used = jiffies - 6 * HZ;
+	ipoib_cm_path_read(&fix->neigh, true);
+	KUNIT_EXPECT_EQ(test, (int)first->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, (int)second->state, (int)IPOIB_CONN_PENDING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REAPED), 1u);
+	KUNIT_EXPECT_TRUE(test, hlist_empty(&fix->neigh.peers));
+	KUNIT_EXPECT_EQ(test, fix->peer.users, 3u);
+}
+
+/* ---- active side ---- */
+
+/* Request a connection. Return: the newest connection of the peer, or NULL */
+static struct ipoib_conn *conn_connect_to(struct conn_fixture *fix, u8 offers, bool again)
+{
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_peer_connect(&fix->cm, &fix->peer, offers, again);
+	spin_unlock_bh(&fix->cm.lock);
+	if (list_empty(&fix->peer.conns))
+		return NULL;
+	return list_last_entry(&fix->peer.conns, struct ipoib_conn, peer_list);
+}
+
+static void conn_connect(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	unsigned long before = jiffies;
+	struct ipoib_conn *conn;
+
+	conn = conn_connect_to(fix, IPOIB_LLADDR_RC, false);
+	KUNIT_EXPECT_TRUE(test, conn);
+	if (!conn)
+		return;
+	KUNIT_EXPECT_TRUE(test, conn->active);
+	KUNIT_EXPECT_TRUE(test, conn->confirmed);
+	KUNIT_EXPECT_TRUE(test, conn->duplex);
+	KUNIT_EXPECT_EQ(test, (int)conn->transport, IPOIB_LLADDR_RC);
+	KUNIT_EXPECT_EQ(test, (int)conn->port, CONN_LID);
+	KUNIT_EXPECT_EQ(test, conn->flags, 0ul);
+	/* Published, and selected */
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 2u);
+	KUNIT_EXPECT_EQ(test, (int)fix->peer.state, (int)IPOIB_PEER_CONNECTING);
+	KUNIT_EXPECT_TRUE(test, conn_is_in(fix->peer.until, before, HZ + HZ / 2));
+	KUNIT_EXPECT_TRUE(test, ipoib_peer_is_passing(&fix->peer));
+	/* A pending connection takes no other beside it. */
+	fix->peer.state = IPOIB_PEER_IDLE;
+	KUNIT_EXPECT_PTR_EQ(test, conn_connect_to(fix, IPOIB_LLADDR_RC, false), conn);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 1u);
+
+	conn_reset(fix);
+	fix->peer.failures = 2;
+	fix->peer.sid = IPOIB_SID_LINUX;
+	fix->choice.offers |= IPOIB_LLADDR_UC;
+	fix->choice.prefer = IPOIB_LLADDR_UC;
+	conn = conn_connect_to(fix, IPOIB_LLADDR_RC | IPOIB_LLADDR_UC, true);
+	KUNIT_EXPECT_TRUE(test, conn);
+	if (!conn)
+		return;
+	KUNIT_EXPECT_FALSE(test, conn->duplex);
+	KUNIT_EXPECT_EQ(test, (int)conn->transport, IPOIB_LLADDR_UC);
+	KUNIT_EXPECT_EQ(test, conn->flags, BIT(IPOIB_CONN_IS_AGAIN));
+	KUNIT_EXPECT_FALSE(test, ipoib_peer_is_passing(&fix->peer));
+
+	conn_reset(fix);
+	fix->choice.offers |= IPOIB_LLADDR_UC;
+	fix->choice.prefer = IPOIB_LLADDR_UC;
+	conn = conn_connect_to(fix, IPOIB_LLADDR_RC, false);
+	KUNIT_EXPECT_TRUE(test, conn && conn->transport == IPOIB_LLADDR_RC);
+}
+
+/**
+ * struct conn_refusal - reason for no request
+ * @offers: flags of the peer's address
+ * @lid: LID of its path record
+ * @admit: result of ipoib_cm_admit()
+ * @off: datagram mode
+ * @passing: the reason is transient
+ */
+struct conn_refusal {
+	u8 offers;
+	u16 lid;
+	int admit;
+	bool off;
+	bool passing;
+};
+
+static void conn_no_request(struct kunit *test)
+{
+	static const struct conn_refusal refusals[] = {
+		{ IPOIB_LLADDR_RC, CONN_LID, -EAGAIN, false, true },
+		{ IPOIB_LLADDR_RC, CONN_LID, -EDQUOT, false, false },
+		{ IPOIB_LLADDR_RC, CONN_LID, -ENOSPC, false, false },
+		{ IPOIB_LLADDR_RC, 0, 0, false, true },
+		{ IPOIB_LLADDR_UC, CONN_LID, 0, false, false },
+		{ IPOIB_LLADDR_RC, CONN_LID, 0, true, false },
+	};
+	struct conn_fixture *fix = test->priv;
+	const struct conn_refusal *refusal;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(refusals); i++) {
+		refusal = &refusals[i];
+		conn_reset(fix);
+		fix->lid = refusal->lid;
+		fix->admit = refusal->admit;
+		if (refusal->off)
+			clear_bit(IPOIB_FLAG_CONNECTED, &fix->priv.flags);
+		fix->peer.failures = 3;
+		fix->peer.passing_until = jiffies + (refusal->passing ? 0 : HZ);
+		conn_wait_frame(test, 3000);
+		KUNIT_EXPECT_PTR_EQ(test, conn_connect_to(fix, refusal->offers, false), NULL);
+		KUNIT_EXPECT_EQ(test, ipoib_peer_is_passing(&fix->peer), refusal->passing);
+		KUNIT_EXPECT_EQ(test, (int)fix->peer.state,
+				(int)(refusal->passing ? IPOIB_PEER_IDLE : IPOIB_PEER_REFUSED));
+		KUNIT_EXPECT_EQ(test, fix->calls.resent, 1u);
+		KUNIT_EXPECT_EQ(test, fix->peer.failures, 3u);
+	}
+}
+
+/**
+ * struct conn_rej - REJ of a connection in IPOIB_CONN_PENDING, of a peer in IPOIB_PEER_CONNECTING
+ * @reason: its reason
+ * @active: side of the connection
+ * @duplex: its direction
+ * @again: it is the second request
+ * @less: the own address is less than that of the peer
+ * @state: state of the connection afterwards
+ * @repeated: another request follows
+ * @sid: service ID of the next request
+ * @refused: requests that count as refused
+ */
+struct conn_rej {
+	enum ib_cm_rej_reason reason;
+	bool active;
+	bool duplex;
+	bool again;
+	bool less;
+	enum ipoib_conn_state state;
+	bool repeated;
+	u8 sid;
+	unsigned int refused;
+};
+
+static void conn_rejected(struct kunit *test)
+{
+	static const struct conn_rej rejs[] = {
+		{ IB_CM_REJ_CONSUMER_DEFINED, true, true, false, true,
+		  IPOIB_CONN_PENDING, false, IPOIB_SID_RFC, 0 },
+		{ IB_CM_REJ_CONSUMER_DEFINED, true, false, false, true,
+		  IPOIB_CONN_CLOSING, false, IPOIB_SID_RFC, 1 },
+		{ IB_CM_REJ_CONSUMER_DEFINED, true, true, false, false,
+		  IPOIB_CONN_CLOSING, false, IPOIB_SID_RFC, 1 },
+		{ IB_CM_REJ_CONSUMER_DEFINED, false, true, false, true,
+		  IPOIB_CONN_CLOSING, false, IPOIB_SID_RFC, 0 },
+		{ IB_CM_REJ_NO_RESOURCES, true, true, false, true,
+		  IPOIB_CONN_CLOSING, false, IPOIB_SID_RFC, 1 },
+		{ IB_CM_REJ_INVALID_SERVICE_ID, true, true, false, true,
+		  IPOIB_CONN_CLOSING, true, IPOIB_SID_LINUX, 0 },
+		{ IB_CM_REJ_INVALID_SERVICE_ID, true, false, false, true,
+		  IPOIB_CONN_CLOSING, true, IPOIB_SID_RFC, 0 },
+		{ IB_CM_REJ_INVALID_SERVICE_ID, true, true, true, true,
+		  IPOIB_CONN_CLOSING, false, IPOIB_SID_LINUX, 1 },
+		{ IB_CM_REJ_STALE_CONN, true, true, false, true,
+		  IPOIB_CONN_CLOSING, true, IPOIB_SID_RFC, 0 },
+	};
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn, *next;
+	const struct conn_rej *rej;
+	unsigned long before;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rejs); i++) {
+		rej = &rejs[i];
+		conn_reset(fix);
+		if (!rej->less)
+			fix->priv.qpn = CONN_QPN + 1;
+		conn = conn_publish(fix, 0, rej->active, IPOIB_CONN_PENDING);
+		conn->duplex = rej->duplex;
+		conn->reason = rej->reason;
+		if (rej->again)
+			set_bit(IPOIB_CONN_IS_AGAIN, &conn->flags);
+		fix->peer.state = IPOIB_PEER_CONNECTING;
+		fix->peer.passing_until = jiffies + 2 * HZ;
+		before = jiffies;
+		ipoib_conn_rejected(conn);
+		KUNIT_EXPECT_EQ(test, (int)conn->state, (int)rej->state);
+		KUNIT_EXPECT_EQ(test, (int)fix->peer.sid, (int)rej->sid);
+		KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REFUSED), rej->refused);
+		KUNIT_EXPECT_EQ(test, fix->cm.nconns, rej->repeated ? 2u : 1u);
+		KUNIT_EXPECT_EQ(test, ipoib_peer_is_passing(&fix->peer),
+				rej->reason != IB_CM_REJ_NO_RESOURCES);
+		KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_CONN_EV_FAILED, &conn->flags));
+		KUNIT_EXPECT_EQ(test, fix->peer.failures,
+				rej->state == IPOIB_CONN_PENDING || rej->repeated ? 0u : 1u);
+		if (rej->state == IPOIB_CONN_PENDING) {
+			KUNIT_EXPECT_TRUE(test, conn_is_in(conn->deadline, before, HZ));
+			continue;
+		}
+		KUNIT_EXPECT_EQ(test, (int)fix->peer.state,
+				(int)(rej->repeated ? IPOIB_PEER_CONNECTING : IPOIB_PEER_REFUSED));
+		KUNIT_EXPECT_EQ(test, !list_empty(&fix->peer.conns), rej->repeated);
+		if (!rej->repeated || list_empty(&fix->peer.conns))
+			continue;
+		next = list_first_entry(&fix->peer.conns, struct ipoib_conn, peer_list);
+		KUNIT_EXPECT_TRUE(test, test_bit(IPOIB_CONN_IS_AGAIN, &next->flags));
+		KUNIT_EXPECT_EQ(test, next->duplex, rej->sid == IPOIB_SID_RFC);
+	}
+}
+
+static void conn_rejected_late(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+
+	/* Frames sent on an established connection have not arrived. */
+	conn = conn_publish_used(fix, true);
+	conn->ring.head = 1;
+	conn->reason = IB_CM_REJ_STALE_CONN;
+	ipoib_conn_rejected(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_TRUE(test, test_bit(IPOIB_CONN_EV_FAILED, &conn->flags));
+	KUNIT_EXPECT_EQ(test, fix->peer.failures, 1u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REFUSED), 0u);
+	conn_reset(fix);
+	conn = conn_publish_used(fix, true);
+	conn->reason = IB_CM_REJ_STALE_CONN;
+	ipoib_conn_rejected(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_CONN_EV_FAILED, &conn->flags));
+	/* A peer that is up by another connection is not asked again. */
+	conn_reset(fix);
+	conn_publish_used(fix, false);
+	conn = conn_publish(fix, 1, true, IPOIB_CONN_PENDING);
+	conn->reason = IB_CM_REJ_CONSUMER_DEFINED;
+	ipoib_conn_rejected(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REFUSED), 1u);
+	conn_reset(fix);
+	conn_publish_used(fix, false);
+	conn = conn_publish(fix, 1, true, IPOIB_CONN_PENDING);
+	conn->reason = IB_CM_REJ_INVALID_SERVICE_ID;
+	ipoib_conn_rejected(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, (int)fix->peer.sid, IPOIB_SID_RFC);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 2u);
+	KUNIT_EXPECT_EQ(test, (int)fix->peer.state, (int)IPOIB_PEER_UP);
+}
+
+/* A pending connection of the active side with a REP */
+static struct ipoib_conn *conn_replied_to(struct conn_fixture *fix, u32 qpn, u32 mtu)
+{
+	struct ipoib_conn *conn = conn_publish(fix, 0, true, IPOIB_CONN_PENDING);
+
+	conn->id = &fix->id;
+	conn->qp = &fix->qp;
+	conn->theirs.qpn = cpu_to_be32(qpn);
+	conn->theirs.mtu = cpu_to_be32(mtu);
+	fix->peer.state = IPOIB_PEER_CONNECTING;
+	return conn;
+}
+
+static void conn_replied(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn, *old;
+
+	conn = conn_replied_to(fix, CONN_QPN, 2048);
+	old = conn_publish(fix, 1, false, IPOIB_CONN_ESTABLISHED);
+	ipoib_conn_replied(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, conn->mtu, 2044u);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), conn);
+	KUNIT_EXPECT_EQ(test, fix->nattr, 2u);
+	KUNIT_EXPECT_EQ(test, fix->calls.rtus, 1u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ESTABLISHED), 1u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 0u);
+	KUNIT_EXPECT_TRUE(test, test_bit(IPOIB_CONN_IS_OLD, &old->flags));
+	/* Wrong private data */
+	conn_reset(fix);
+	conn = conn_replied_to(fix, CONN_QPN + 1, 2048);
+	ipoib_conn_replied(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, fix->calls.rtus, 0u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 1u);
+	conn_reset(fix);
+	conn = conn_replied_to(fix, CONN_QPN, 0);
+	ipoib_conn_replied(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 1u);
+	/* An RTU that is not sent */
+	conn_reset(fix);
+	conn = conn_replied_to(fix, CONN_QPN, 2048);
+	fix->rtu_err = -ENOMEM;
+	ipoib_conn_replied(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 0u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ESTABLISHED), 0u);
+	/* The peer was faster. */
+	conn_reset(fix);
+	conn = conn_replied_to(fix, CONN_QPN, 2048);
+	conn_publish(fix, 1, false, IPOIB_CONN_ESTABLISHED);
+	RCU_INIT_POINTER(fix->peer.tx, &fix->conn[1]);
+	fix->peer.state = IPOIB_PEER_UP;
+	ipoib_conn_replied(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, fix->nattr, 0u);
+	KUNIT_EXPECT_EQ(test, fix->calls.rtus, 0u);
+}
+
+/* ---- passive side ---- */
+
+/* ipoib_conn_begin_passive() of the first connection, by the service ID with octet @sid */
+static int conn_request_to(struct conn_fixture *fix, u8 sid)
+{
+	struct ipoib_lladdr addr = fix->peer.addr;
+
+	fix->id.service_id = ipoib_service_id(sid, fix->priv.qpn);
+	return ipoib_conn_begin_passive(&fix->conn[0], &fix->id, &addr);
+}
+
+static void conn_granted(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn = &fix->conn[0];
+
+	KUNIT_EXPECT_EQ(test, conn_request_to(fix, IPOIB_SID_RFC), 0);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 1u);
+	KUNIT_EXPECT_TRUE(test, conn->confirmed);
+	KUNIT_EXPECT_TRUE(test, conn->duplex);
+	KUNIT_EXPECT_PTR_EQ(test, conn->id, &fix->id);
+	KUNIT_EXPECT_PTR_EQ(test, fix->id.context, conn);
+	KUNIT_EXPECT_TRUE(test, fix->id.cm_handler == ipoib_conn_event);
+	KUNIT_EXPECT_EQ(test, conn->peer->users, 1u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 0u);
+	conn_reset(fix);
+	KUNIT_EXPECT_EQ(test, conn_request_to(fix, IPOIB_SID_LINUX), 0);
+	KUNIT_EXPECT_TRUE(test, conn->confirmed);
+	KUNIT_EXPECT_FALSE(test, conn->duplex);
+	/* The path record leads to another port. */
+	conn_reset(fix);
+	fix->lid = CONN_LID + 1;
+	KUNIT_EXPECT_EQ(test, conn_request_to(fix, IPOIB_SID_RFC), 0);
+	KUNIT_EXPECT_FALSE(test, conn->confirmed);
+	KUNIT_EXPECT_FALSE(test, conn->duplex);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 1u);
+	KUNIT_EXPECT_EQ(test, fix->calls.suspects, 1u);
+	/* Without a record nothing is wrong. */
+	conn_reset(fix);
+	fix->lid = 0;
+	KUNIT_EXPECT_EQ(test, conn_request_to(fix, IPOIB_SID_RFC), 0);
+	KUNIT_EXPECT_FALSE(test, conn->confirmed);
+	KUNIT_EXPECT_TRUE(test, conn->duplex);
+	KUNIT_EXPECT_EQ(test, fix->calls.suspects, 0u);
+	/* Limits */
+	conn_reset(fix);
+	fix->admit = -EDQUOT;
+	KUNIT_EXPECT_EQ(test, conn_request_to(fix, IPOIB_SID_RFC), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_PORT_FULL), 1u);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 0u);
+	KUNIT_EXPECT_EQ(test, fix->cm.npeers, 0u);
+	conn_reset(fix);
+	fix->admit = -ENOSPC;
+	KUNIT_EXPECT_EQ(test, conn_request_to(fix, IPOIB_SID_RFC), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_PORT_FULL), 0u);
+}
+
+/**
+ * struct conn_cross - own request beside that of the peer
+ * @sid: service ID of the peer's request
+ * @greater: the own address is the greater
+ * @active: side of the other connection
+ * @duplex: its direction
+ * @sent: its REQ was sent
+ * @established: its state
+ * @crosses: the peer's request is refused
+ */
+struct conn_cross {
+	u8 sid;
+	bool greater;
+	bool active;
+	bool duplex;
+	bool sent;
+	bool established;
+	bool crosses;
+};
+
+static void conn_crossing(struct kunit *test)
+{
+	static const struct conn_cross crosses[] = {
+		{ IPOIB_SID_RFC, true, true, true, true, false, true },
+		{ IPOIB_SID_LINUX, true, true, true, true, false, false },
+		{ IPOIB_SID_RFC, false, true, true, true, false, false },
+		{ IPOIB_SID_RFC, true, false, true, true, false, false },
+		{ IPOIB_SID_RFC, true, true, false, true, false, false },
+		{ IPOIB_SID_RFC, true, true, true, false, false, false },
+		{ IPOIB_SID_RFC, true, true, true, true, true, false },
+	};
+	struct conn_fixture *fix = test->priv;
+	const struct conn_cross *cross;
+	struct ipoib_peer *peer;
+	struct ipoib_conn *own;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(crosses); i++) {
+		cross = &crosses[i];
+		conn_reset(fix);
+		if (cross->greater)
+			fix->priv.qpn = CONN_QPN + 1;
+		own = conn_publish(fix, 1, cross->active,
+				   cross->established ? IPOIB_CONN_ESTABLISHED :
+							IPOIB_CONN_PENDING);
+		own->duplex = cross->duplex;
+		own->id = cross->sent ? &fix->id : NULL;
+		spin_lock_bh(&fix->cm.lock);
+		peer = ipoib_peer_get(&fix->cm, &fix->peer.addr);
+		if (peer)
+			list_move(&own->peer_list, &peer->conns);
+		spin_unlock_bh(&fix->cm.lock);
+		KUNIT_EXPECT_EQ(test, conn_request_to(fix, cross->sid),
+				cross->crosses ? (int)IB_CM_REJ_CONSUMER_DEFINED : 0);
+		KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_CROSSED), cross->crosses ? 1u : 0u);
+		KUNIT_EXPECT_EQ(test, fix->cm.nconns, cross->crosses ? 1u : 2u);
+	}
+}
+
+/* A connection of the passive side with a ring and an RTU, of a QPN */
+static struct ipoib_conn *conn_ready(struct conn_fixture *fix, enum ipoib_conn_state state, u32 qpn)
+{
+	static struct ipoib_tx_slot slot;
+	struct ipoib_conn *conn = conn_publish(fix, 0, false, state);
+
+	conn->ring.slots = &slot;
+	conn->theirs.qpn = cpu_to_be32(qpn);
+	return conn;
+}
+
+static void conn_accepted(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+
+	conn = conn_ready(fix, IPOIB_CONN_PENDING, CONN_QPN);
+	ipoib_conn_accepted(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_ESTABLISHED);
+	KUNIT_EXPECT_TRUE(test, conn->duplex);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), conn);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ACCEPTED), 1u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 0u);
+	/* An RTU that came after the connection had been established */
+	conn_reset(fix);
+	conn = conn_ready(fix, IPOIB_CONN_ESTABLISHED, CONN_QPN);
+	conn->duplex = false;
+	ipoib_conn_accepted(conn);
+	KUNIT_EXPECT_TRUE(test, conn->duplex);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), conn);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ACCEPTED), 1u);
+	/* Without private data, and without a ring */
+	conn_reset(fix);
+	conn = conn_ready(fix, IPOIB_CONN_PENDING, 0);
+	ipoib_conn_accepted(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_ESTABLISHED);
+	KUNIT_EXPECT_FALSE(test, conn->duplex);
+	KUNIT_EXPECT_PTR_EQ(test, rcu_access_pointer(fix->peer.tx), NULL);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 1u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ACCEPTED), 1u);
+	conn_reset(fix);
+	conn = conn_ready(fix, IPOIB_CONN_PENDING, CONN_QPN);
+	conn->ring.slots = NULL;
+	ipoib_conn_accepted(conn);
+	KUNIT_EXPECT_FALSE(test, conn->duplex);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), 0u);
+	/* Too late */
+	conn_reset(fix);
+	conn = conn_ready(fix, IPOIB_CONN_CLOSING, CONN_QPN);
+	ipoib_conn_accepted(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ACCEPTED), 0u);
+}
+
+/* True if an accepted connection is sent on */
+static bool conn_is_activated(struct conn_fixture *fix)
+{
+	struct ipoib_conn *conn = conn_publish(fix, 0, false, IPOIB_CONN_ESTABLISHED);
+
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_conn_activate(conn);
+	spin_unlock_bh(&fix->cm.lock);
+	return rcu_access_pointer(fix->peer.tx) == conn;
+}
+
+static void conn_activated(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+
+	KUNIT_EXPECT_TRUE(test, conn_is_activated(fix));
+	/* In datagram mode */
+	conn_reset(fix);
+	clear_bit(IPOIB_FLAG_CONNECTED, &fix->priv.flags);
+	KUNIT_EXPECT_FALSE(test, conn_is_activated(fix));
+	/* Replaced, beside a connection in use or without one */
+	conn_reset(fix);
+	set_bit(IPOIB_CONN_IS_OLD, &fix->conn[0].flags);
+	RCU_INIT_POINTER(fix->peer.tx, &fix->conn[1]);
+	fix->peer.state = IPOIB_PEER_UP;
+	KUNIT_EXPECT_FALSE(test, conn_is_activated(fix));
+	conn_reset(fix);
+	set_bit(IPOIB_CONN_IS_OLD, &fix->conn[0].flags);
+	KUNIT_EXPECT_TRUE(test, conn_is_activated(fix));
+	/* In the pause after a failure, and behind it */
+	conn_reset(fix);
+	fix->peer.state = IPOIB_PEER_REFUSED;
+	fix->peer.until = jiffies + 10 * HZ;
+	fix->peer.unverified = true;
+	KUNIT_EXPECT_FALSE(test, conn_is_activated(fix));
+	conn_reset(fix);
+	fix->peer.state = IPOIB_PEER_REFUSED;
+	fix->peer.until = jiffies + 10 * HZ;
+	KUNIT_EXPECT_TRUE(test, conn_is_activated(fix));
+	conn_reset(fix);
+	fix->peer.state = IPOIB_PEER_REFUSED;
+	fix->peer.until = jiffies;
+	fix->peer.unverified = true;
+	KUNIT_EXPECT_TRUE(test, conn_is_activated(fix));
+}
+
+/* ---- the work ---- */
+
+/* The work handles events of the first connection. Return: time until its next check */
+static unsigned long conn_handle(struct conn_fixture *fix)
+{
+	return ipoib_conn_handle_events(&fix->conn[0]);
+}
+
+/* A watched connection: the peer has not taken the last send. */
+static void conn_watch(struct ipoib_conn *conn, unsigned long progress)
+{
+	static struct ipoib_tx_slot slot;
+
+	conn->ring.slots = &slot;
+	conn->ring.head = 1;
+	conn->signalled = 1;
+	conn->progress = progress;
+}
+
+static void conn_checked(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+	unsigned long wait;
+
+	/* The next check is due when a send may be stuck. */
+	conn = conn_publish_used(fix, true);
+	wait = conn_handle(fix);
+	KUNIT_EXPECT_TRUE(test, wait > 2 * HZ && wait <= 3 * HZ);
+	conn->progress = jiffies - 4 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 10ul * HZ);
+	KUNIT_EXPECT_TRUE(test, test_bit(IPOIB_CONN_IS_UNWATCHED, &conn->flags));
+	/* Stuck */
+	conn_watch(conn, jiffies - 2 * HZ);
+	wait = conn_handle(fix);
+	KUNIT_EXPECT_TRUE(test, wait && wait <= HZ);
+	conn_watch(conn, jiffies - 4 * HZ);
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_TRUE(test, test_bit(IPOIB_CONN_EV_FAILED, &conn->flags));
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ERRORS), 1u);
+	/* Idle: the active side, the passive side, and a replaced connection */
+	conn_reset(fix);
+	conn = conn_publish_used(fix, true);
+	conn->used = jiffies - 119 * HZ;
+	wait = conn_handle(fix);
+	KUNIT_EXPECT_TRUE(test, wait && wait <= 2 * HZ);
+	conn->used = jiffies - 122 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REAPED), 1u);
+	conn_reset(fix);
+	conn = conn_publish_used(fix, false);
+	conn->used = jiffies - 470 * HZ;
+	KUNIT_EXPECT_TRUE(test, conn_handle(fix));
+	conn->used = jiffies - 482 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
+	conn_reset(fix);
+	conn = conn_publish_used(fix, false);
+	set_bit(IPOIB_CONN_IS_OLD, &conn->flags);
+	conn->used = jiffies - 4 * HZ;
+	KUNIT_EXPECT_TRUE(test, conn_handle(fix));
+	conn->used = jiffies - 7 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REAPED), 1u);
+}
+
+/* True if a check at a path record to @lid has an unconfirmed connection sent on */
+static bool conn_is_confirmed(struct conn_fixture *fix, u16 lid, bool old)
+{
+	struct ipoib_conn *conn;
+
+	conn_reset(fix);
+	conn = conn_publish(fix, 0, false, IPOIB_CONN_ESTABLISHED);
+	conn->confirmed = false;
+	if (old)
+		set_bit(IPOIB_CONN_IS_OLD, &conn->flags);
+	fix->lid = lid;
+	conn_handle(fix);
+	return rcu_access_pointer(fix->peer.tx) == conn;
+}
+
+static void conn_confirmed(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+
+	KUNIT_EXPECT_TRUE(test, conn_is_confirmed(fix, CONN_LID, false));
+	KUNIT_EXPECT_TRUE(test, fix->conn[0].confirmed);
+	KUNIT_EXPECT_FALSE(test, conn_is_confirmed(fix, CONN_LID + 1, false));
+	KUNIT_EXPECT_FALSE(test, fix->conn[0].confirmed);
+	KUNIT_EXPECT_FALSE(test, conn_is_confirmed(fix, CONN_LID, true));
+	KUNIT_EXPECT_TRUE(test, fix->conn[0].confirmed);
+}
+
+/**
+ * struct conn_silence - peer that sends nothing
+ * @transport: of the connection in use
+ * @sent: frames were sent on it, the last one now
+ * @asked: seconds since the peer may have answered
+ * @received: seconds since the last received frame
+ * @failures: failures of the peer
+ * @silent: the connection is closed
+ */
+struct conn_silence {
+	u8 transport;
+	bool sent;
+	unsigned int asked;
+	unsigned int received;
+	unsigned int failures;
+	bool silent;
+};
+
+static void conn_silent(struct kunit *test)
+{
+	static const struct conn_silence silences[] = {
+		{ IPOIB_LLADDR_UC, true, 31, 40, 0, true },
+		{ IPOIB_LLADDR_UC, true, 28, 40, 0, false },
+		{ IPOIB_LLADDR_UC, true, 7, 40, 1, true },
+		{ IPOIB_LLADDR_UC, true, 4, 40, 1, false },
+		{ IPOIB_LLADDR_UC, true, 40, 28, 0, false },
+		{ IPOIB_LLADDR_UC, true, 40, 32, 0, true },
+		{ IPOIB_LLADDR_UC, true, 31, 1, 0, false },
+		{ IPOIB_LLADDR_UC, false, 31, 40, 0, false },
+		{ IPOIB_LLADDR_RC, true, 31, 40, 0, false },
+	};
+	struct conn_fixture *fix = test->priv;
+	const struct conn_silence *silence;
+	struct ipoib_conn *conn;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(silences); i++) {
+		silence = &silences[i];
+		conn_reset(fix);
+		conn = conn_publish_used(fix, true);
+		conn->transport = silence->transport;
+		conn->ring.head = silence->sent;
+		conn->ring.tail = silence->sent;
+		conn->asked_at = jiffies - silence->asked * HZ;
+		fix->peer.last_rx = jiffies - silence->received * HZ;
+		fix->peer.failures = silence->failures;
+		conn_handle(fix);
+		KUNIT_EXPECT_EQ(test, conn->state == IPOIB_CONN_CLOSING, silence->silent);
+		KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ERRORS), silence->silent ? 1u : 0u);
+	}
+}
+
+/**
+ * struct conn_event - event of a connection
+ * @flag: the event
+ * @active: side of the connection
+ * @established: its state
+ * @closed: it is closed
+ * @refused: requests that count as refused
+ * @errors: connections that count as closed after a failure
+ */
+struct conn_event {
+	enum ipoib_conn_flag flag;
+	bool active;
+	bool established;
+	bool closed;
+	unsigned int refused;
+	unsigned int errors;
+};
+
+static void conn_events(struct kunit *test)
+{
+	static const struct conn_event events[] = {
+		{ IPOIB_CONN_EV_LEFT, true, true, true, 0, 0 },
+		{ IPOIB_CONN_EV_ENDED, true, true, true, 0, 0 },
+		{ IPOIB_CONN_EV_EXPIRED, false, false, true, 0, 0 },
+		{ IPOIB_CONN_EV_UNREACHED, true, false, true, 1, 0 },
+		{ IPOIB_CONN_EV_UNREACHED, false, false, true, 0, 0 },
+		{ IPOIB_CONN_EV_UNREACHED, false, true, false, 0, 0 },
+		{ IPOIB_CONN_EV_FAILED, true, true, true, 0, 1 },
+		{ IPOIB_CONN_EV_FAILED, false, false, true, 0, 1 },
+		{ IPOIB_CONN_EV_PROVEN, true, true, false, 0, 0 },
+		{ IPOIB_CONN_EV_LAST_WQE, true, true, false, 0, 0 },
+	};
+	struct conn_fixture *fix = test->priv;
+	const struct conn_event *event;
+	struct ipoib_conn *conn;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		event = &events[i];
+		conn_reset(fix);
+		conn = conn_publish(fix, 0, event->active,
+				    event->established ? IPOIB_CONN_ESTABLISHED :
+							 IPOIB_CONN_PENDING);
+		set_bit(event->flag, &conn->flags);
+		KUNIT_EXPECT_EQ(test, conn_handle(fix) != 0, !event->closed);
+		KUNIT_EXPECT_EQ(test, conn->state == IPOIB_CONN_CLOSING, event->closed);
+		KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REFUSED), event->refused);
+		KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ERRORS), event->errors);
+	}
+}
+
+static void conn_late(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+	unsigned long wait;
+
+	/* Long frames wait until the time of the peer only. */
+	conn = conn_publish(fix, 0, true, IPOIB_CONN_PENDING);
+	wait = conn_handle(fix);
+	KUNIT_EXPECT_TRUE(test, wait > 5 * HZ && wait <= 6 * HZ);
+	fix->peer.state = IPOIB_PEER_CONNECTING;
+	fix->peer.until = jiffies + 2 * HZ;
+	conn_wait_frame(test, 3000);
+	wait = conn_handle(fix);
+	KUNIT_EXPECT_TRUE(test, wait > HZ && wait <= 2 * HZ);
+	KUNIT_EXPECT_EQ(test, fix->calls.resent, 0u);
+	fix->peer.until = jiffies;
+	wait = conn_handle(fix);
+	KUNIT_EXPECT_TRUE(test, wait > 5 * HZ - HZ / 2 && wait <= 6 * HZ);
+	KUNIT_EXPECT_EQ(test, fix->calls.resent, 1u);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_PENDING);
+	/* No REP */
+	conn->deadline = jiffies;
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REFUSED), 1u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ERRORS), 0u);
+	/* No RTU, and no frame; no RTU, and frames */
+	conn_reset(fix);
+	conn = conn_publish(fix, 0, false, IPOIB_CONN_PENDING);
+	conn->deadline = jiffies;
+	conn->used = conn->deadline - 6 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REFUSED), 0u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ERRORS), 1u);
+	conn_reset(fix);
+	conn = conn_publish(fix, 0, false, IPOIB_CONN_PENDING);
+	conn->deadline = jiffies;
+	conn->used = conn->deadline - 5 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_ESTABLISHED);
+	KUNIT_EXPECT_FALSE(test, conn->duplex);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ERRORS), 0u);
+}
+
+/* ---- teardown ---- */
+
+/**
+ * struct conn_close - closed connection
+ * @active: its side
+ * @dreq_err: result of the CM for a DREQ
+ * @flags: its flags
+ * @reason: of a REJ of the peer
+ * @stays: its QP stays until the end of timewait
+ * @rej: reason of a REJ to the peer, 0 without one
+ */
+struct conn_close {
+	bool active;
+	int dreq_err;
+	unsigned long flags;
+	enum ib_cm_rej_reason reason;
+	bool stays;
+	enum ib_cm_rej_reason rej;
+};
+
+#define CONN_RUN	BIT(IPOIB_CONN_IS_RUN)
+#define CONN_REPLIED	BIT(IPOIB_CONN_EV_REPLIED)
+
+static void conn_closing(struct kunit *test)
+{
+	static const struct conn_close closes[] = {
+		{ true, 0, CONN_RUN, 0, true, 0 },
+		{ false, 0, CONN_RUN, 0, true, 0 },
+		{ true, 0, 0, 0, false, 0 },
+		{ true, -EINVAL, CONN_RUN, 0, true, 0 },
+		{ false, -ENOMEM, CONN_RUN, 0, true, 0 },
+		{ false, -EINVAL, CONN_RUN, 0, false, 0 },
+		{ false, -EINVAL, CONN_RUN, IB_CM_REJ_STALE_CONN, true, 0 },
+		{ false, -EINVAL, CONN_RUN | CONN_LEFT, 0, true, 0 },
+		{ true, -EINVAL, CONN_REPLIED, 0, false, IB_CM_REJ_CONSUMER_DEFINED },
+		{ true, 0, CONN_REPLIED, 0, false, 0 },
+		{ true, -EINVAL, 0, 0, false, 0 },
+		{ false, -EINVAL, 0, 0, false, IB_CM_REJ_NO_RESOURCES },
+	};
+	struct conn_fixture *fix = test->priv;
+	const struct conn_close *close;
+	struct ipoib_conn *conn;
+	unsigned long before;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(closes); i++) {
+		close = &closes[i];
+		conn_reset(fix);
+		conn = conn_publish(fix, 0, close->active, IPOIB_CONN_CLOSING);
+		conn->flags = close->flags;
+		conn->reason = close->reason;
+		conn->id = &fix->id;
+		conn->qp = &fix->qp;
+		fix->dreq_err = close->dreq_err;
+		before = jiffies;
+		ipoib_conn_step_closing(conn);
+		KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_DRAINING);
+		KUNIT_EXPECT_TRUE(test, conn_is_in(conn->deadline, before,
+						   close->stays ? 2 * HZ : 0));
+		KUNIT_EXPECT_EQ(test, fix->calls.rejs, close->rej ? 1u : 0u);
+		KUNIT_EXPECT_EQ(test, (int)fix->calls.reason, (int)close->rej);
+		KUNIT_EXPECT_EQ(test, fix->nattr, 1u);
+		KUNIT_EXPECT_EQ(test, (int)fix->attr[0].qp_state, (int)IB_QPS_ERR);
+		KUNIT_EXPECT_EQ(test, fix->mask[0], (int)IB_QP_STATE);
+		KUNIT_EXPECT_EQ(test, fix->calls.last, 1u);
+	}
+	/* Closed before it had a QP and an identifier */
+	conn_reset(fix);
+	conn = conn_publish(fix, 0, true, IPOIB_CONN_CLOSING);
+	ipoib_conn_step_closing(conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_DRAINING);
+	KUNIT_EXPECT_EQ(test, fix->calls.rejs, 0u);
+	KUNIT_EXPECT_EQ(test, fix->calls.last, 0u);
+}
+
+/**
+ * struct conn_drain - connection whose QP is stopped
+ * @returned: its receives have come back
+ * @sends: sends that have not completed
+ * @signalled: of these, the one that is signalled, from 1; 0 without one
+ * @flags: flags of the connection
+ * @dead: the HCA has failed
+ * @failed: the SRQ has failed
+ * @left: seconds left, rounded up, of 31
+ */
+struct conn_drain {
+	bool returned;
+	unsigned int sends;
+	unsigned int signalled;
+	unsigned long flags;
+	bool dead;
+	bool failed;
+	unsigned int left;
+};
+
+#define CONN_ABORT	BIT(IPOIB_CONN_EV_ABORT)
+
+static void conn_drained(struct kunit *test)
+{
+	static const struct conn_drain drains[] = {
+		{ true, 0, 0, 0, false, false, 0 },
+		{ true, 2, 2, 0, false, false, 31 },
+		{ true, 2, 0, 0, false, false, 1 },
+		{ true, 2, 2, CONN_ABORT, false, false, 1 },
+		{ true, 2, 2, 0, false, true, 1 },
+		{ true, 2, 2, 0, true, false, 0 },
+		{ false, 0, 0, 0, false, false, 31 },
+		{ false, 2, 0, 0, false, false, 31 },
+		{ false, 0, 0, CONN_ABORT, false, false, 1 },
+		{ false, 0, 0, 0, true, false, 0 },
+		{ false, 0, 0, 0, false, true, 0 },
+		{ false, 2, 2, 0, false, true, 1 },
+	};
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn = &fix->conn[0];
+	const struct conn_drain *drain;
+	struct ipoib_cm_bufs own = {};
+	unsigned long left;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(drains); i++) {
+		drain = &drains[i];
+		conn_reset(fix);
+		fix->returned = drain->returned;
+		fix->cm.srq_failed = drain->failed;
+		if (drain->dead)
+			set_bit(IPOIB_FLAG_DEAD, &fix->priv.flags);
+		conn->qp = &fix->qp;
+		conn->flags = drain->flags;
+		conn->ring.head = drain->sends;
+		conn->signalled = drain->signalled;
+		conn->deadline = jiffies + 31 * HZ;
+		left = ipoib_conn_drain_left(conn);
+		KUNIT_EXPECT_EQ(test, (left + HZ - 1) / HZ, (unsigned long)drain->left);
+		KUNIT_EXPECT_EQ(test, fix->calls.lost, 0u);
+	}
+	/* Own receives come back though the SRQ has failed. */
+	conn_reset(fix);
+	conn->qp = &fix->qp;
+	conn->bufs = &own;
+	fix->cm.srq_failed = true;
+	conn->deadline = jiffies + 31 * HZ;
+	KUNIT_EXPECT_TRUE(test, ipoib_conn_drain_left(conn));
+	/* Too late: the receives are lost, or only sends */
+	conn_reset(fix);
+	conn->qp = &fix->qp;
+	conn->deadline = jiffies;
+	KUNIT_EXPECT_EQ(test, ipoib_conn_drain_left(conn), 0ul);
+	KUNIT_EXPECT_EQ(test, fix->calls.lost, 1u);
+	fix->returned = true;
+	conn->ring.head = 1;
+	conn->signalled = 1;
+	KUNIT_EXPECT_EQ(test, ipoib_conn_drain_left(conn), 0ul);
+	KUNIT_EXPECT_EQ(test, fix->calls.lost, 1u);
+}
+
+/* Until the CM has left timewait */
+static void conn_timewait(struct kunit *test)
+{
+	static const unsigned long ends[] = { BIT(IPOIB_CONN_EV_EXPIRED), CONN_ABORT, 0 };
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+	unsigned long left;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		conn_reset(fix);
+		conn = conn_publish(fix, 0, true, IPOIB_CONN_DRAINING);
+		conn->id = &fix->id;
+		conn->deadline = jiffies + 2 * HZ;
+		left = ipoib_conn_step_draining(conn);
+		KUNIT_EXPECT_TRUE(test, left > HZ && left <= 2 * HZ);
+		KUNIT_EXPECT_EQ(test, fix->calls.destroyed, 0u);
+		KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_DRAINING);
+		if (ends[i])
+			conn->flags = ends[i];
+		else
+			conn->deadline = jiffies;
+		/* The first reference is not the last one. */
+		kref_get(&conn->ref);
+		KUNIT_EXPECT_EQ(test, ipoib_conn_step_draining(conn), 0ul);
+		KUNIT_EXPECT_EQ(test, fix->calls.destroyed, 1u);
+		KUNIT_EXPECT_PTR_EQ(test, conn->id, NULL);
+		KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_DEAD);
+		KUNIT_EXPECT_EQ(test, conn_kicks(conn), 0u);
+	}
+}
+
+/* ---- frames ---- */
+
+/* Send a frame by ipoib_cm_xmit(), and free it unless it was taken. Return: as ipoib_cm_xmit() */
+static unsigned int conn_sent(struct kunit *test, unsigned int len, u8 flags, u16 proto)
+{
+	struct conn_fixture *fix = test->priv;
+	struct sk_buff *skb = conn_frame(test, len, flags);
+	unsigned int most;
+
+	if (!skb)
+		return 1;
+	((struct ipoib_header *)skb->data)->encap.proto = htons(proto);
+	local_bh_disable();
+	rcu_read_lock();
+	most = ipoib_cm_xmit(&fix->priv, &fix->neigh, skb);
+	rcu_read_unlock();
+	local_bh_enable();
+	if (most)
+		kfree_skb(skb);
+	return most;
+}
+
+static void conn_xmit(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+	struct ipoib_peer *peer;
+
+	/* Neither a transport in common nor IP, and no connection for them */
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 100, 0, ETH_P_IP), 2044u);
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 100, IPOIB_LLADDR_UC, ETH_P_IP), 2044u);
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 100, IPOIB_LLADDR_RC, ETH_P_ARP), 2044u);
+	fix->cm.up = false;
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 100, IPOIB_LLADDR_RC, ETH_P_IP),
+			IPOIB_CM_TRANSIENT);
+	fix->cm.up = true;
+	KUNIT_EXPECT_EQ(test, fix->cm.npeers, 0u);
+	/* The first frame requests a connection, and goes by UD. Long ones wait for a time. */
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 100, IPOIB_LLADDR_RC, ETH_P_IP),
+			IPOIB_CM_TRANSIENT);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 1u);
+	KUNIT_EXPECT_FALSE(test, hlist_empty(&fix->neigh.peers));
+	if (hlist_empty(&fix->neigh.peers))
+		return;
+	peer = hlist_entry(fix->neigh.peers.first, struct ipoib_peer, neigh_list);
+	KUNIT_EXPECT_EQ(test, (int)peer->state, (int)IPOIB_PEER_CONNECTING);
+	KUNIT_EXPECT_EQ(test, peer->users, 2u);
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 3000, IPOIB_LLADDR_RC, ETH_P_IP), 0u);
+	KUNIT_EXPECT_EQ(test, fix->calls.parked, 1u);
+	peer->until = jiffies;
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 3000, IPOIB_LLADDR_RC, ETH_P_IP),
+			IPOIB_CM_TRANSIENT);
+	peer->passing_until = jiffies;
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 3000, IPOIB_LLADDR_RC, ETH_P_IP), 2044u);
+	KUNIT_EXPECT_EQ(test, fix->calls.parked, 1u);
+	KUNIT_EXPECT_EQ(test, peer->users, 2u);
+	/* On a connection: the longer of both MTUs is the one to report. */
+	conn = list_first_entry(&peer->conns, struct ipoib_conn, peer_list);
+	conn->mtu = 4000;
+	peer->state = IPOIB_PEER_UP;
+	RCU_INIT_POINTER(peer->tx, conn);
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 3000, IPOIB_LLADDR_RC, ETH_P_IP), 0u);
+	KUNIT_EXPECT_EQ(test, fix->calls.sent, 1u);
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 5000, IPOIB_LLADDR_RC, ETH_P_IP), 4000u);
+	conn->mtu = 1000;
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 3000, IPOIB_LLADDR_RC, ETH_P_IP), 2044u);
+	/* In a pause nothing is requested. */
+	RCU_INIT_POINTER(peer->tx, NULL);
+	peer->state = IPOIB_PEER_REFUSED;
+	peer->until = jiffies + 10 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 3000, IPOIB_LLADDR_RC, ETH_P_IP), 2044u);
+	peer->passing_until = jiffies + 2 * HZ;
+	KUNIT_EXPECT_EQ(test, conn_sent(test, 3000, IPOIB_LLADDR_RC, ETH_P_IP),
+			IPOIB_CM_TRANSIENT);
+	KUNIT_EXPECT_EQ(test, (int)peer->state, (int)IPOIB_PEER_REFUSED);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 1u);
+}
+
 /* ---- QP ---- */
 
 /* See IPOIB_RC_RETRY: whatever the peer asks for */
@@ -237,6 +2058,8 @@ static void conn_times(struct kunit *test)
 	fix->conn[0].psn = 0x123456;
 	KUNIT_EXPECT_EQ(test, ipoib_conn_qp_run(&fix->conn[0]), 0);
 	KUNIT_EXPECT_EQ(test, fix->nattr, 2u);
+	KUNIT_EXPECT_EQ(test, (int)rtr->qp_state, (int)IB_QPS_RTR);
+	KUNIT_EXPECT_EQ(test, (int)rts->qp_state, (int)IB_QPS_RTS);
 	KUNIT_EXPECT_EQ(test, rtr->rq_psn, 0x123456u);
 	KUNIT_EXPECT_EQ(test, (unsigned int)rtr->min_rnr_timer, 14u);
 	KUNIT_EXPECT_EQ(test, (unsigned int)rtr->max_dest_rd_atomic, 0u);
@@ -253,6 +2076,33 @@ static struct kunit_case ipoib_conn_cases[] = {
 	KUNIT_CASE(conn_proof),
 	KUNIT_CASE(conn_idle),
 	KUNIT_CASE(conn_times),
+	KUNIT_CASE(conn_best),
+	KUNIT_CASE(conn_select),
+	KUNIT_CASE(conn_waiting),
+	KUNIT_CASE(conn_lost),
+	KUNIT_CASE(conn_replaced),
+	KUNIT_CASE(conn_alloc),
+	KUNIT_CASE(conn_counted),
+	KUNIT_CASE(conn_flush),
+	KUNIT_CASE(conn_path),
+	KUNIT_CASE(conn_connect),
+	KUNIT_CASE(conn_no_request),
+	KUNIT_CASE(conn_rejected),
+	KUNIT_CASE(conn_rejected_late),
+	KUNIT_CASE(conn_replied),
+	KUNIT_CASE(conn_granted),
+	KUNIT_CASE(conn_crossing),
+	KUNIT_CASE(conn_accepted),
+	KUNIT_CASE(conn_activated),
+	KUNIT_CASE(conn_checked),
+	KUNIT_CASE(conn_confirmed),
+	KUNIT_CASE(conn_silent),
+	KUNIT_CASE(conn_events),
+	KUNIT_CASE(conn_late),
+	KUNIT_CASE(conn_closing),
+	KUNIT_CASE(conn_drained),
+	KUNIT_CASE(conn_timewait),
+	KUNIT_CASE(conn_xmit),
 	{}
 };
 
