@@ -28,6 +28,7 @@ static struct ib_srq *queue_create_srq(struct ib_pd *pd, struct ib_srq_init_attr
  * @cm: connected mode of @priv, for RC
  * @priv: an interface
  * @choice: offers RC
+ * @conn: a connection
  * @pd: protection domain
  * @srq: an SRQ
  * @ca: an HCA whose CQs are empty, and report missed completions
@@ -41,6 +42,7 @@ struct queue_fixture {
 	struct ipoib_cm cm;
 	struct ipoib_dev priv;
 	struct ipoib_cm_choice choice;
+	struct ipoib_conn conn;
 	struct ib_pd pd;
 	struct ib_srq srq;
 	struct ib_device ca;
@@ -156,6 +158,11 @@ static int queue_init(struct kunit *test)
 	fix->choice.offers = IPOIB_LLADDR_RC;
 	fix->cm.choice = &fix->choice;
 	fix->cm.priv = &fix->priv;
+	mutex_init(&fix->cm.mutex);
+	spin_lock_init(&fix->cm.rx.lock);
+	fix->conn.cm = &fix->cm;
+	spin_lock_init(&fix->conn.tx_lock);
+	__skb_queue_head_init(&fix->conn.backlog);
 	fix->priv.cm = &fix->cm;
 	fix->priv.ca = &fix->ca;
 	fix->priv.pd = &fix->pd;
@@ -263,7 +270,137 @@ static void queue_srq(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, fix->cm.rx.bufs.srq, NULL);
 }
 
+/* Size of the SRQ of an HCA with such limits */
+static unsigned int queue_srq_of(struct queue_fixture *fix, int max_srq, int max_wr, int max_sge,
+				 int max_cqe)
+{
+	fix->ca.attrs.max_srq = max_srq;
+	fix->ca.attrs.max_srq_wr = max_wr;
+	fix->ca.attrs.max_srq_sge = max_sge;
+	fix->ca.attrs.max_cqe = max_cqe;
+	return ipoib_cm_srq_size(&fix->priv);
+}
+
+static void queue_srq_size(struct kunit *test)
+{
+	struct queue_fixture *fix = test->priv;
+
+	fix->ca.ops.driver_id = RDMA_DRIVER_MLX5;
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 1000, 17, 1000), 256u);
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 1000, 2, 1000), 256u);
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 100, 17, 1000), 100u);
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 1, 17, 1000), 1u);
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 1000, 17, 50), 50u);
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 0, 1000, 17, 1000), 0u);
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 0, 17, 1000), 0u);
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 1000, 1, 1000), 0u);
+	fix->ca.ops.driver_id = RDMA_DRIVER_RXE;
+	KUNIT_EXPECT_EQ(test, queue_srq_of(fix, 1, 1000, 17, 1000), 0u);
+	/* Without an SRQ shares are those of one. */
+	KUNIT_EXPECT_EQ(test, ipoib_cm_rx_full(&fix->cm), 256u);
+	fix->cm.srq_size = 32;
+	KUNIT_EXPECT_EQ(test, ipoib_cm_rx_full(&fix->cm), 32u);
+}
+
+static int queue_get(struct queue_fixture *fix)
+{
+	int err;
+
+	mutex_lock(&fix->cm.mutex);
+	err = ipoib_cm_rx_get(&fix->cm);
+	mutex_unlock(&fix->cm.mutex);
+	return err;
+}
+
+static void queue_failed(struct kunit *test)
+{
+	struct queue_fixture *fix = test->priv;
+
+	fix->cm.rxq[0].cq = &fix->cq[0];
+	KUNIT_EXPECT_EQ(test, queue_get(fix), 0);
+	fix->cm.srq_failed = true;
+	KUNIT_EXPECT_EQ(test, queue_get(fix), -EAGAIN);
+}
+
+static void queue_returned(struct kunit *test)
+{
+	struct ipoib_cm_bufs bufs = { .size = 16, .nfree = 16 };
+	struct queue_fixture *fix = test->priv;
+	struct ipoib_conn *conn = &fix->conn;
+
+	/* Nothing from the SRQ before the QP runs */
+	KUNIT_EXPECT_TRUE(test, ipoib_cm_rx_returned(conn));
+	conn->flags = BIT(IPOIB_CONN_IS_RUN);
+	KUNIT_EXPECT_FALSE(test, ipoib_cm_rx_returned(conn));
+	conn->flags |= BIT(IPOIB_CONN_EV_LAST_WQE);
+	KUNIT_EXPECT_TRUE(test, ipoib_cm_rx_returned(conn));
+	/* Own receives, whatever the HCA has reported */
+	conn->bufs = &bufs;
+	bufs.nfree = 15;
+	KUNIT_EXPECT_FALSE(test, ipoib_cm_rx_returned(conn));
+	conn->flags = BIT(IPOIB_CONN_IS_RUN);
+	bufs.nfree = 16;
+	KUNIT_EXPECT_TRUE(test, ipoib_cm_rx_returned(conn));
+}
+
+/* Margin after a burst of a number of completions */
+static unsigned int queue_widened(struct queue_fixture *fix, unsigned int since)
+{
+	local_bh_disable();
+	ipoib_cm_rx_widen(&fix->cm.rx, since);
+	local_bh_enable();
+	return fix->cm.rx.margin;
+}
+
+static void queue_margin(struct kunit *test)
+{
+	struct queue_fixture *fix = test->priv;
+
+	fix->cm.rx.margin = 8;
+	fix->cm.rx.bufs.size = 50;
+	KUNIT_EXPECT_EQ(test, queue_widened(fix, 3), 8u);
+	KUNIT_EXPECT_EQ(test, queue_widened(fix, 4), 16u);
+	KUNIT_EXPECT_EQ(test, queue_widened(fix, 7), 16u);
+	KUNIT_EXPECT_EQ(test, queue_widened(fix, 100), 32u);
+	KUNIT_EXPECT_EQ(test, queue_widened(fix, 16), 50u);
+	KUNIT_EXPECT_EQ(test, queue_widened(fix, 100), 50u);
+}
+
 /* ---- sends ---- */
+
+/* True if a connection takes an IP packet of a length */
+static bool queue_sent(struct kunit *test, struct ipoib_conn *conn, unsigned int len)
+{
+	struct sk_buff *skb = alloc_skb(IPOIB_HARD_LEN + len, GFP_KERNEL);
+	bool taken;
+
+	KUNIT_EXPECT_TRUE(test, skb);
+	if (!skb)
+		return true;
+	skb_put_zero(skb, IPOIB_HARD_LEN + len);
+	local_bh_disable();
+	taken = ipoib_conn_xmit(conn, skb);
+	local_bh_enable();
+	KUNIT_EXPECT_EQ(test, skb->len, (unsigned int)(IPOIB_HARD_LEN + len));
+	kfree_skb(skb);
+	return taken;
+}
+
+/* A closed connection takes no frame, and leaves it as it was. */
+static void queue_used(struct kunit *test)
+{
+	struct queue_fixture *fix = test->priv;
+	struct ipoib_conn *conn = &fix->conn;
+	unsigned long before = jiffies - 2 * HZ;
+
+	conn->state = IPOIB_CONN_CLOSING;
+	conn->mtu = 2044;
+	conn->used = before;
+	KUNIT_EXPECT_FALSE(test, queue_sent(test, conn, 2045));
+	KUNIT_EXPECT_EQ(test, conn->used, before);
+	KUNIT_EXPECT_FALSE(test, queue_sent(test, conn, 2044));
+	KUNIT_EXPECT_TRUE(test, time_after(conn->used, before + HZ));
+}
 
 /* One call of the handler of sends. Return: what it returns */
 static int queue_call(struct queue_fixture *fix)
@@ -310,6 +447,11 @@ static struct kunit_case ipoib_queue_cases[] = {
 	KUNIT_CASE(queue_missing),
 	KUNIT_CASE(queue_pieces),
 	KUNIT_CASE(queue_srq),
+	KUNIT_CASE(queue_srq_size),
+	KUNIT_CASE(queue_failed),
+	KUNIT_CASE(queue_returned),
+	KUNIT_CASE(queue_margin),
+	KUNIT_CASE(queue_used),
 	KUNIT_CASE(queue_bound),
 	KUNIT_CASE(queue_turns),
 	{}
