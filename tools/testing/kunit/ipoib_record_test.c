@@ -91,6 +91,13 @@ static void unpack(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rec.sl, (u8)5);
 	KUNIT_EXPECT_EQ(test, be32_to_cpu(rec.flow_label), 0xabcdeu);
 	KUNIT_EXPECT_EQ(test, rec.hop_limit, (u8)0x3f);
+	/* The rest is 0. */
+	KUNIT_EXPECT_PTR_EQ(test, memchr_inv(&rec.port_gid, 0, sizeof(rec.port_gid)), NULL);
+	KUNIT_EXPECT_EQ(test, rec.mtu_selector, (u8)0);
+	KUNIT_EXPECT_EQ(test, rec.rate_selector, (u8)0);
+	KUNIT_EXPECT_EQ(test, rec.packet_life_time, (u8)0);
+	KUNIT_EXPECT_EQ(test, rec.scope, (u8)0);
+	KUNIT_EXPECT_EQ(test, rec.join_state, (u8)0);
 }
 
 /* A table of the SA: records of 52 octets at intervals of 56 */

@@ -8,6 +8,69 @@
 #include <linux/sizes.h>
 
 #include "ipoib_suites.h"
+#include "ipoib_ring.h"
+
+/* Result of a mapping that fails */
+#define RING_DMA_ERROR	(~0ull)
+
+/**
+ * struct ring_dma - mappings of all rings and buffers
+ * @octets: octets mapped now, by direction
+ * @addrs: sum of their addresses
+ * @wrong: calls with an invalid direction
+ * @fails: number of the mapping that fails, from 1, or 0
+ * @synced: address that was synchronised last
+ * @synced_len: octets of that
+ */
+struct ring_dma {
+	s64 octets[DMA_NONE];
+	u64 addrs;
+	unsigned int wrong;
+	unsigned int fails;
+	u64 synced;
+	size_t synced_len;
+};
+
+static struct ring_dma ring_dma;
+
+static void ring_dma_count(u64 addr, s64 len, unsigned int dir)
+{
+	if (dir >= DMA_NONE) {
+		ring_dma.wrong++;
+		return;
+	}
+	ring_dma.octets[dir] += len;
+	ring_dma.addrs += len < 0 ? -addr : addr;
+}
+
+static u64 ring_dma_map(void *at, size_t len, unsigned int dir)
+{
+	if (ring_dma.fails && !--ring_dma.fails)
+		return RING_DMA_ERROR;
+	ring_dma_count((uintptr_t)at, len, dir);
+	return (uintptr_t)at;
+}
+
+static void ring_dma_unmap(u64 addr, size_t len, unsigned int dir)
+{
+	ring_dma_count(addr, -(s64)len, dir);
+}
+
+static void ring_dma_sync(u64 addr, size_t len, unsigned int dir)
+{
+	ring_dma.wrong += dir != DMA_TO_DEVICE;
+	ring_dma.synced = addr;
+	ring_dma.synced_len = len;
+}
+
+#define ib_dma_map_single(ca, at, len, dir)		ring_dma_map(at, len, dir)
+#define ib_dma_map_page(ca, page, offset, len, dir)	\
+	ring_dma_map(page_address(page) + (offset), len, dir)
+#define ib_dma_mapping_error(ca, addr)			((addr) == RING_DMA_ERROR)
+#define ib_dma_unmap_single(ca, addr, len, dir)		ring_dma_unmap(addr, len, dir)
+#define ib_dma_unmap_page(ca, addr, len, dir)		ring_dma_unmap(addr, len, dir)
+#define ib_dma_sync_single_for_device(ca, addr, len, dir)	ring_dma_sync(addr, len, dir)
+
 #include "ipoib_ring.c"
 
 #define RING_SIZE	8
@@ -36,6 +99,7 @@ static int ring_init(struct kunit *test)
 
 	if (!fixture)
 		return -ENOMEM;
+	memset(&ring_dma, 0, sizeof(ring_dma));
 	fixture->pd.device = &fixture->ca;
 	fixture->pd.local_dma_lkey = 0x1234;
 	err = ipoib_ring_init(&fixture->ring, &fixture->pd, RING_SIZE,
@@ -54,6 +118,10 @@ static void ring_exit(struct kunit *test)
 
 	ipoib_ring_flush(&fixture->ring);
 	ipoib_ring_exit(&fixture->ring);
+	/* What was mapped has been unmapped. */
+	KUNIT_EXPECT_EQ(test, ring_dma.octets[DMA_TO_DEVICE], 0ll);
+	KUNIT_EXPECT_EQ(test, ring_dma.addrs, 0ull);
+	KUNIT_EXPECT_EQ(test, ring_dma.wrong, 0u);
 	kfree(fixture);
 }
 
@@ -193,6 +261,26 @@ static void bufs_geometry(struct kunit *test)
 	bufs_check(test, 3, PAGE_SHIFT);
 }
 
+/* A page that cannot be mapped leaves no others. */
+static void bufs_fail(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_bufs bufs = {};
+
+	ring_dma.fails = 3;
+	KUNIT_EXPECT_EQ(test, ipoib_bufs_init(&bufs, &fixture->ca, 5, PAGE_SHIFT,
+					      DMA_FROM_DEVICE), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, ring_dma.fails, 0u);
+	KUNIT_EXPECT_EQ(test, ring_dma.octets[DMA_FROM_DEVICE], 0ll);
+	KUNIT_EXPECT_EQ(test, bufs.npages, 0u);
+	KUNIT_EXPECT_PTR_EQ(test, bufs.pages, NULL);
+	KUNIT_EXPECT_EQ(test, ipoib_bufs_init(&bufs, &fixture->ca, 5, PAGE_SHIFT,
+					      DMA_FROM_DEVICE), 0);
+	KUNIT_EXPECT_EQ(test, ring_dma.octets[DMA_FROM_DEVICE], 5 * (s64)PAGE_SIZE);
+	ipoib_bufs_exit(&bufs);
+	KUNIT_EXPECT_EQ(test, ring_dma.octets[DMA_FROM_DEVICE], 0ll);
+}
+
 /* A short frame is copied, and its skb freed at once. */
 static void fill_copies(struct kunit *test)
 {
@@ -207,6 +295,8 @@ static void fill_copies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
 	KUNIT_EXPECT_PTR_EQ(test, ring->slots[6].skb, NULL);
 	KUNIT_EXPECT_EQ(test, ring->slots[6].bytes, (u32)IPOIB_TX_COPY);
+	KUNIT_EXPECT_EQ(test, ring_dma.synced, fixture->sge[0].addr);
+	KUNIT_EXPECT_EQ(test, ring_dma.synced_len, (size_t)IPOIB_TX_COPY);
 	kfree_skb(skb);
 	KUNIT_EXPECT_TRUE(test, ring_sge_holds(fixture->sge, nsge,
 					       IPOIB_TX_COPY, 7));
@@ -235,6 +325,31 @@ static void fill_maps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done.bytes, 1600u);
 	KUNIT_EXPECT_EQ(test, ring->tail, 0u);
 	kfree_skb(skb);
+}
+
+/* A frame that cannot be mapped leaves nothing mapped; headers of GSO frames never are. */
+static void fill_mapped(struct kunit *test)
+{
+	struct ring_fixture *fixture = test->priv;
+	struct ipoib_ring *ring = ring_at(test, 5);
+	s64 before = ring_dma.octets[DMA_TO_DEVICE];
+	struct sk_buff *skb = ring_frame_frags(100, 3, 500);
+	unsigned int i;
+
+	skb_shinfo(skb)->gso_segs = 2;
+	for (i = 1; i <= 4; i++) {
+		ring_dma.fails = i;
+		KUNIT_EXPECT_EQ(test, ipoib_ring_fill(ring, skb, 0, fixture->sge), -EIO);
+		KUNIT_EXPECT_EQ(test, ring->head, 5u);
+		KUNIT_EXPECT_PTR_EQ(test, ring->slots[5].skb, NULL);
+		KUNIT_EXPECT_EQ(test, refcount_read(&skb->users), 1u);
+		KUNIT_EXPECT_EQ(test, ring_dma.octets[DMA_TO_DEVICE], before);
+	}
+	KUNIT_EXPECT_EQ(test, ring_dma.fails, 0u);
+	KUNIT_EXPECT_EQ(test, ipoib_ring_fill(ring, skb, 40, fixture->sge), 4);
+	KUNIT_EXPECT_EQ(test, ring_dma.octets[DMA_TO_DEVICE], before + 60 + 1500);
+	ipoib_ring_flush(ring);
+	KUNIT_EXPECT_EQ(test, ring_dma.octets[DMA_TO_DEVICE], before);
 }
 
 /* An empty linear part has no SGE. */
@@ -446,8 +561,10 @@ static struct kunit_case ipoib_ring_cases[] = {
 	KUNIT_CASE(used_and_room),
 	KUNIT_CASE(passed),
 	KUNIT_CASE(bufs_geometry),
+	KUNIT_CASE(bufs_fail),
 	KUNIT_CASE(fill_copies),
 	KUNIT_CASE(fill_maps),
+	KUNIT_CASE(fill_mapped),
 	KUNIT_CASE(fill_no_linear),
 	KUNIT_CASE(fill_linearizes),
 	KUNIT_CASE(fill_gathers),

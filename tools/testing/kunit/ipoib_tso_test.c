@@ -8,6 +8,20 @@
 #include <net/ip6_checksum.h>
 
 #include "ipoib_suites.h"
+#include "ipoib_tso.h"
+
+/* The headers that were synchronised last, for the HCA */
+static u64 tso_synced;
+static size_t tso_synced_len;
+
+static void tso_sync(u64 addr, size_t len, unsigned int dir)
+{
+	tso_synced = dir == DMA_TO_DEVICE ? addr : 0;
+	tso_synced_len = len;
+}
+
+#define ib_dma_sync_single_for_device(ca, addr, len, dir)	tso_sync(addr, len, dir)
+
 #include "ipoib_tso.c"
 
 #define TSO_SLOTS	64
@@ -284,6 +298,8 @@ static void tso_compare_frame(struct kunit *test, struct sk_buff *skb)
 	}
 	KUNIT_EXPECT_EQ(test, ipoib_tso_fill(ring, skb, fixture->wr, n), 0);
 	KUNIT_EXPECT_EQ(test, ring->head, head + n);
+	KUNIT_EXPECT_EQ(test, tso_synced, fixture->sge[n - 1][0].addr);
+	KUNIT_EXPECT_EQ(test, tso_synced_len, (size_t)fixture->sge[n - 1][0].length);
 	for (seg = segs; seg; seg = seg->next, i++) {
 		if (i >= n)
 			continue;
@@ -506,6 +522,10 @@ static void tso_takes(struct kunit *test)
 	skb->network_header -= IPOIB_HARD_LEN - ETH_HLEN;
 	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, 8));
 	skb->network_header += IPOIB_HARD_LEN - ETH_HLEN;
+	/* Forwarded, with its transport header elsewhere */
+	skb->csum_start += 2;
+	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, 8));
+	skb->csum_start -= 2;
 	/* A single fragment between the first and the last piece of a segment */
 	fixture->ring.max_sge = IPOIB_TSO_SGE_MIN;
 	KUNIT_EXPECT_TRUE(test, tso_taken(test, skb, 8));
