@@ -225,6 +225,22 @@ CASES=(
 	"roce:roce_netdevs - events of the net_device of the port are handled, and no others"
 	"roce:roce_addresses - addresses of the port have it read again, on soft-RoCE later after a removal"
 	"roce:roce_neighbours - neighbours of the stack with another address, or without, change their paths"
+	"agent:agent_made U52 the agent of a port has a MAD agent, a budget of reports, and looks for the SA"
+	"agent:agent_address F28 the address of the SA follows from the attributes of the port, with a GRH where the port requires it"
+	"agent:agent_no_address U52 an address of the SA that cannot be read is tried again, and a port without SM has none"
+	"agent:agent_asked U51 a question is a MAD to the SA with a TID of its own, and gets one answer"
+	"agent:agent_no_answer U51 a question without an answer gets an error, and leaves nothing"
+	"agent:agent_cancelled U51 questions of one owner are cancelled, and no others"
+	"agent:agent_granted U52 a port subscribes to both traps, and has its groups reviewed after the grant"
+	"agent:agent_users U52 the first user subscribes the port, and 20 s after the last the subscription ends"
+	"agent:agent_refused U52,U58 a refused subscription is requested again after a pause, and only a refusal is logged"
+	"agent:agent_taken U52,U58 without a MAD agent for reports the port subscribes after a pause"
+	"agent:agent_stale U52 a new SM is requested for a subscription at once, whatever the previous one has granted"
+	"agent:agent_quiet U52 too many reports end the subscription for 4 to 6 minutes"
+	"agent:agent_ends U52 the end of the agent ends subscription and questions"
+	"agent:agent_ends_early U52 a subscription that is being made is cancelled at the end of the agent"
+	"agent:agent_reports U52,U53 a report is answered, and delivered once to each interface"
+	"agent:agent_forged U52 a report that is not from the SA, or malformed, is neither delivered nor answered"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -235,7 +251,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce
+	send roce agent
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
