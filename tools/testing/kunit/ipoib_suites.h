@@ -29,5 +29,6 @@ extern struct kunit_suite ipoib_qp_suite;
 extern struct kunit_suite ipoib_send_suite;
 extern struct kunit_suite ipoib_roce_suite;
 extern struct kunit_suite ipoib_agent_suite;
+extern struct kunit_suite ipoib_sa_suite;
 
 #endif /* IPOIB_SUITES_H */

@@ -241,6 +241,18 @@ CASES=(
 	"agent:agent_ends_early U52 a subscription that is being made is cancelled at the end of the agent"
 	"agent:agent_reports U52,U53 a report is answered, and delivered once to each interface"
 	"agent:agent_forged U52 a report that is not from the SA, or malformed, is neither delivered nor answered"
+	"sa:sa_join U54,U55 a full member joins a group like the broadcast group, others have four components"
+	"sa:sa_held B8 the JoinState of ib_sa is that of the group, and 0 without a member"
+	"sa:sa_handle U12 the address handle of a group follows from its record"
+	"sa:sa_asked U48,U51 the record of a group is read, and the answer goes to the group"
+	"sa:sa_not_asked U51 a question that is not sent holds no interface"
+	"sa:sa_listed U57 the groups of a partition are listed from all segments of an answer"
+	"sa:sa_ports B29,U28 state, addresses, MTU, rate and P_Key of a port are those of the HCA"
+	"sa:sa_children U41 the P_Key of a child is found at any index, or missing"
+	"sa:sa_events B29 each event of a port has its effect on paths, groups, SA and port"
+	"sa:sa_agents - children share the agent of their parent"
+	"sa:sa_path_asked U12 a path is queried with the traffic class of the link, and its query can be cancelled"
+	"sa:sa_path_answers B21,F28 the record of a path has a hop limit where the port requires a GRH"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -251,7 +263,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent
+	send roce agent sa
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
