@@ -30,5 +30,6 @@ extern struct kunit_suite ipoib_send_suite;
 extern struct kunit_suite ipoib_roce_suite;
 extern struct kunit_suite ipoib_agent_suite;
 extern struct kunit_suite ipoib_sa_suite;
+extern struct kunit_suite ipoib_xmit_suite;
 
 #endif /* IPOIB_SUITES_H */

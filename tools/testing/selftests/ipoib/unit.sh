@@ -253,6 +253,16 @@ CASES=(
 	"sa:sa_agents - children share the agent of their parent"
 	"sa:sa_path_asked U12 a path is queried with the traffic class of the link, and its query can be cancelled"
 	"sa:sa_path_answers B21,F28 the record of a path has a hop limit where the port requires a GRH"
+	"xmit:xmit_joined U48,F72 a frame goes by the handle of its group, behind frames that wait, and by the broadcast group meanwhile"
+	"xmit:xmit_no_group U8,F15 a frame without a link, or without room for its group, is dropped with the reason, and Neighbour Solicitations are broadcast"
+	"xmit:xmit_waiting U50 16 frames wait for the join of a group, 512 of the interface"
+	"xmit:xmit_failing U50 frames are broadcast while the SA gives no answer, and dropped after a refusal"
+	"xmit:xmit_absent U49,U51 frames to a missing group go to the routers, or nowhere, until its pause has ended"
+	"xmit:xmit_by_ip F72 a frame to a missing group goes to the group of its network address"
+	"xmit:xmit_routes U57,A25 the groups of the link are listed one list at a time, less often with reports"
+	"xmit:xmit_not_open U57 nothing is listed without the broadcast group"
+	"xmit:xmit_routes_fail U57,U58 a failed list is requested again after a pause, and a list without room for a group"
+	"xmit:xmit_listens U54,B8 groups of the stack are joined, unless they belong to user space"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -263,7 +273,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent sa
+	send roce agent sa xmit
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
