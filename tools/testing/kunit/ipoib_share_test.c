@@ -104,6 +104,7 @@ static void share_turns(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, share_ask(&limit, credits, IPOIB_INFLIGHT_GROUP, 5), 2u);
 	/* A repeated request has no effect. */
 	KUNIT_EXPECT_TRUE(test, ipoib_inflight_get(&limit, &credits[1]));
+	KUNIT_EXPECT_TRUE(test, list_empty(&credits[1].list));
 	KUNIT_EXPECT_FALSE(test, ipoib_inflight_get(&limit, &credits[2]));
 	/* A put of a waiting request ends its wait. */
 	ipoib_inflight_put(&limit, &credits[2]);
