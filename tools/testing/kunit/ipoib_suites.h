@@ -31,5 +31,6 @@ extern struct kunit_suite ipoib_roce_suite;
 extern struct kunit_suite ipoib_agent_suite;
 extern struct kunit_suite ipoib_sa_suite;
 extern struct kunit_suite ipoib_xmit_suite;
+extern struct kunit_suite ipoib_ctl_suite;
 
 #endif /* IPOIB_SUITES_H */

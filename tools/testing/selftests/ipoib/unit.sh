@@ -268,6 +268,10 @@ CASES=(
 	"xmit:xmit_not_open U57 nothing is listed without the broadcast group"
 	"xmit:xmit_routes_fail U57,U58 a failed list is requested again after a pause, and a list without room for a group"
 	"xmit:xmit_listens U54,B8 groups of the stack are joined, unless they belong to user space"
+	"ctl:ctl_states - the control work sets carrier and MTU by the state of the interface, and none after its end"
+	"ctl:ctl_port U21 a change of the port restarts the interface and moves its groups if they depend on it"
+	"ctl:ctl_failures - a failed run of the control work is repeated after a pause, and logged once"
+	"ctl:ctl_restarts F7 a failed QP is reset alone if it can be, and at most ten times a second"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -278,7 +282,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent sa xmit
+	send roce agent sa xmit ctl
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
