@@ -272,6 +272,11 @@ CASES=(
 	"ctl:ctl_port U21 a change of the port restarts the interface and moves its groups if they depend on it"
 	"ctl:ctl_failures - a failed run of the control work is repeated after a pause, and logged once"
 	"ctl:ctl_restarts F7 a failed QP is reset alone if it can be, and at most ten times a second"
+	"arp:arps_stale U35 the stack looks for another address of a neighbour that was not confirmed since the query"
+	"arp:arps_work U35 frames that waited are sent, dropped, or dropped with an error after three failed queries"
+	"arp:arps_frames U35 a frame is sent, waits, or is dropped by the state of its neighbour, and a query is begun if due"
+	"arp:arps_connected C34 in connected mode a frame goes on a connection, or over UD, or is too long"
+	"arp:arps_events - a neighbour that the stack finds unreachable, or forgets, has its path and connections checked"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -282,7 +287,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent sa xmit ctl
+	send roce agent sa xmit ctl arp
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
