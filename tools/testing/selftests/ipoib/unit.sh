@@ -277,6 +277,13 @@ CASES=(
 	"arp:arps_frames U35 a frame is sent, waits, or is dropped by the state of its neighbour, and a query is begun if due"
 	"arp:arps_connected C34 in connected mode a frame goes on a connection, or over UD, or is too long"
 	"arp:arps_events - a neighbour that the stack finds unreachable, or forgets, has its path and connections checked"
+	"stats:stats_sums B19 counters are the sums of all CPUs"
+	"stats:stats_traffic B19 frames and their octets are counted together"
+	"stats:stats_link B19 each counter adds to its statistics of rtnetlink, and to no other"
+	"stats:stats_txq B19 a send that fails does not count as sent by its queue"
+	"stats:stats_drop - a dropped frame is counted, traced, and freed with its reason"
+	"stats:stats_pmtu C24 the sender of a packet that is too long gets the MTU by ICMP or ICMPv6, at least 1280 there"
+	"stats:stats_pmtu_queue C24 64 packets wait for their errors, and a stop drops them"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -287,7 +294,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent sa xmit ctl arp
+	send roce agent sa xmit ctl arp stats
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
