@@ -34,5 +34,6 @@ extern struct kunit_suite ipoib_xmit_suite;
 extern struct kunit_suite ipoib_ctl_suite;
 extern struct kunit_suite ipoib_arp_suite;
 extern struct kunit_suite ipoib_stats_suite;
+extern struct kunit_suite ipoib_main_suite;
 
 #endif /* IPOIB_SUITES_H */

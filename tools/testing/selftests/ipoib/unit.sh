@@ -284,6 +284,20 @@ CASES=(
 	"stats:stats_drop - a dropped frame is counted, traced, and freed with its reason"
 	"stats:stats_pmtu C24 the sender of a packet that is too long gets the MTU by ICMP or ICMPv6, at least 1280 there"
 	"stats:stats_pmtu_queue C24 64 packets wait for their errors, and a stop drops them"
+	"main:main_frames - a frame goes to a neighbour or a group, or is dropped, and is posted unless more follow"
+	"main:main_queues - IP to neighbours uses all queues, other frames the first"
+	"main:main_headers U24 the header of a frame has type and address, and shows the GUID of the source"
+	"main:main_mtu B33 an MTU is bounded by the port in datagram mode, and one above the link is logged"
+	"main:main_features B23 connected mode has no segmentation, and frames that none segments are left to the stack"
+	"main:main_address B27 the address of a running interface is not changed"
+	"main:main_up A17 children come up after their parent, and go down before it"
+	"main:main_lower B25 operations of the net device of the HCA are called, and its QPN is read"
+	"main:main_setup - an interface has all of its operations and attributes"
+	"main:main_statistics B19 statistics of queues have their counters, and the interface those of no queue"
+	"main:main_timeouts B37 a timeout is counted, logged and reported to the HCA, and resets the QP"
+	"main:main_events - events of interfaces of the driver are handled, and no others"
+	"main:main_load - all parts of the module are registered, or none"
+	"main:main_sizes - sizes of queues are powers of two within their limits"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -294,7 +308,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent sa xmit ctl arp stats
+	send roce agent sa xmit ctl arp stats main
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
