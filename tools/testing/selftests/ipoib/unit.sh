@@ -298,6 +298,17 @@ CASES=(
 	"main:main_events - events of interfaces of the driver are handled, and no others"
 	"main:main_load - all parts of the module are registered, or none"
 	"main:main_sizes - sizes of queues are powers of two within their limits"
+	"dev:devs_starts - an interface starts its parts in order, stops them in reverse, and needs a P_Key"
+	"dev:devs_changes U21 an interface is restarted if its QP or address depend on a changed attribute, and not else"
+	"dev:devs_port - attributes of the port are taken, and connections end after a change of the LMC"
+	"dev:devs_pkeys U21 a lost P_Key is kept, and limited membership is logged once"
+	"dev:devs_modes B6 a change of the mode changes MTU and features, or nothing, and keeps the requested MTU"
+	"dev:devs_transports C7 other transports change the address, and are announced"
+	"dev:devs_addresses U15 the broadcast address follows the P_Key and keeps its scope, and groups move with it"
+	"dev:devs_guids B27 only the GUID of an address may be set, children follow, and the GUID of the port is none"
+	"dev:devs_failures - all parts of an interface are made, or none"
+	"dev:devs_added B12 an interface has its features, files and numbers, and counts for its HCA until it is freed"
+	"dev:devs_children A17 a child has port, GUID and P_Key, and counts for its parent until it is freed"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -308,7 +319,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent sa xmit ctl arp stats main
+	send roce agent sa xmit ctl arp stats main dev
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
