@@ -14,4 +14,4 @@ kunit_test_suites(&ipoib_wire_suite, &ipoib_ring_suite, &ipoib_record_suite, &ip
 		  &ipoib_conn_suite, &ipoib_rn_suite, &ipoib_neigh_suite, &ipoib_mcast_suite,
 		  &ipoib_qp_suite, &ipoib_send_suite, &ipoib_roce_suite, &ipoib_agent_suite,
 		  &ipoib_sa_suite, &ipoib_xmit_suite, &ipoib_ctl_suite, &ipoib_arp_suite,
-		  &ipoib_stats_suite, &ipoib_main_suite, &ipoib_dev_suite);
+		  &ipoib_stats_suite, &ipoib_main_suite, &ipoib_dev_suite, &ipoib_client_suite);

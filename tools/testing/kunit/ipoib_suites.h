@@ -36,5 +36,6 @@ extern struct kunit_suite ipoib_arp_suite;
 extern struct kunit_suite ipoib_stats_suite;
 extern struct kunit_suite ipoib_main_suite;
 extern struct kunit_suite ipoib_dev_suite;
+extern struct kunit_suite ipoib_client_suite;
 
 #endif /* IPOIB_SUITES_H */

@@ -309,6 +309,10 @@ CASES=(
 	"dev:devs_failures - all parts of an interface are made, or none"
 	"dev:devs_added B12 an interface has its features, files and numbers, and counts for its HCA until it is freed"
 	"dev:devs_children A17 a child has port, GUID and P_Key, and counts for its parent until it is freed"
+	"client:clients_ports B25 a port has an interface by the net device of the HCA, or else by verbs"
+	"client:clients_hca B1 an HCA has an interface for each port of InfiniBand, and these go with it, children first"
+	"client:clients_events B29 events are for the interfaces of their port, and the failure of an HCA is for all"
+	"client:clients_requests B39 a request to the RDMA CM finds its interface by port, P_Key, GID and address"
 	"complete - all suites ran, and each suite passed"
 )
 
@@ -319,7 +323,7 @@ trap 'modprobe -qr ipoib_kunit; rm -rf "$TESTDIR"' EXIT
 # in the order of the module
 SUITES=(
 	wire ring record wc group share police admit tso header queue rx conn rn neigh mcast qp
-	send roce agent sa xmit ctl arp stats main dev
+	send roce agent sa xmit ctl arp stats main dev client
 )
 # "ok" or "not ok" by suite and case
 declare -A RESULTS
