@@ -21,6 +21,10 @@ import subprocess
 REPO = pathlib.Path(__file__).resolve().parent.parent.parent.parent
 
 
+# Tests that run as a whole when they begin: the case that fails if any of them does, and its seconds
+WHOLE, WHOLE_SECONDS = {"unit.sh": "complete"}, 5
+
+
 def map_file():
     """Where the map is"""
     return pathlib.Path(os.environ["IPOIB_VM_CACHE"]) / "coverage/map.json"
@@ -92,7 +96,7 @@ class Map:
 
     def seconds(self, test):
         """How long a test takes, or None"""
-        return self.tests.get(test, {}).get("seconds")
+        return WHOLE_SECONDS if test in WHOLE else self.tests.get(test, {}).get("seconds")
 
     def at(self, file, first, last, function=""):
         """Tests that reach the lines from first to last: those of the blocks that begin there,
@@ -226,7 +230,7 @@ def summary(cover):
              for key, lines in functions.items()}
     numbers = {test: number for number, test in
                enumerate(sorted(set().union(*taken.values())), 1)}
-    yield "# Tests of each function, for mutate --sample without a map: see mutate.d/reach.py."
+    yield "# Tests of each function, for mutate --sample without a map, see tools/testing/coverage."
     yield f"# Written by coverage --keep, of {cover.commit[:12]}."
     for test, number in numbers.items():
         yield f"{number} {max(1, cover.seconds(test))} {test}"
