@@ -366,7 +366,8 @@ enum ipoib_check ipoib_mcast_check_group(const struct ipoib_mcast *mcast,
 		return IPOIB_CHECK_PKEY;
 	if (rec->qkey != link->qkey)
 		return IPOIB_CHECK_QKEY;
-	if (full && ipoib_mtu_from_ib(rec->mtu) > READ_ONCE(priv->port_mtu))
+	/* An invalid MTU is negative: it compares as larger than any. */
+	if (full && (unsigned int)ipoib_mtu_from_ib(rec->mtu) > READ_ONCE(priv->port_mtu))
 		return IPOIB_CHECK_PORT_MTU;
 	if (full ? rec->mtu != link->mtu : rec->mtu < link->mtu)
 		return IPOIB_CHECK_MTU;
