@@ -357,14 +357,9 @@ static void arps_xmit(struct arps_fixture *fix, unsigned int len)
 
 static void arps_expect_calls(struct kunit *test, const char *calls)
 {
-	bool good = !strcmp(arps_fix->calls, calls);
-
-	if (!good)
-		pr_info("calls are %s, not %s\n", arps_fix->calls, calls);
-	KUNIT_EXPECT_TRUE(test, good);
+	ipoib_expect_calls(test, arps_fix->calls, calls);
 	KUNIT_EXPECT_EQ(test, arps_fix->locked, 0);
 	KUNIT_EXPECT_EQ(test, arps_fix->bh, 0);
-	memset(arps_fix->calls, 0, sizeof(arps_fix->calls));
 }
 
 /* A neighbour of the stack with the address, valid, and confirmed before @asked_at */

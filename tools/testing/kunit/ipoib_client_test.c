@@ -228,13 +228,8 @@ static void clients_exit(struct kunit *test)
 
 static void clients_expect_calls(struct kunit *test, const char *calls)
 {
-	bool good = !strcmp(clients_fix->calls, calls);
-
-	if (!good)
-		pr_info("calls are %s, not %s\n", clients_fix->calls, calls);
-	KUNIT_EXPECT_TRUE(test, good);
+	ipoib_expect_calls(test, clients_fix->calls, calls);
 	KUNIT_EXPECT_EQ(test, clients_fix->rtnl, 0);
-	memset(clients_fix->calls, 0, sizeof(clients_fix->calls));
 }
 
 /* The net device of the HCA, or else verbs */

@@ -444,12 +444,7 @@ static void devs_exit(struct kunit *test)
 
 static void devs_expect_calls(struct kunit *test, const char *calls)
 {
-	bool good = !strcmp(devs_fix->calls, calls);
-
-	if (!good)
-		pr_info("calls are %s, not %s\n", devs_fix->calls, calls);
-	KUNIT_EXPECT_TRUE(test, good);
-	memset(devs_fix->calls, 0, sizeof(devs_fix->calls));
+	ipoib_expect_calls(test, devs_fix->calls, calls);
 }
 
 /* ---- up and down ---- */

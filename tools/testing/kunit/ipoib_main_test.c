@@ -425,12 +425,7 @@ static void main_exit(struct kunit *test)
 
 static void main_expect_calls(struct kunit *test, const char *calls)
 {
-	bool good = !strcmp(main_fix->calls, calls);
-
-	if (!good)
-		pr_info("calls are %s, not %s\n", main_fix->calls, calls);
-	KUNIT_EXPECT_TRUE(test, good);
-	memset(main_fix->calls, 0, sizeof(main_fix->calls));
+	ipoib_expect_calls(test, main_fix->calls, calls);
 }
 
 /* A frame of @len octets with its headers, to a group or a neighbour, for the second queue */

@@ -8,6 +8,7 @@
 #else
 #include "kunit_shim.h"
 #endif
+#include <linux/string.h>
 
 extern struct kunit_suite ipoib_wire_suite;
 extern struct kunit_suite ipoib_ring_suite;
@@ -37,5 +38,16 @@ extern struct kunit_suite ipoib_stats_suite;
 extern struct kunit_suite ipoib_main_suite;
 extern struct kunit_suite ipoib_dev_suite;
 extern struct kunit_suite ipoib_client_suite;
+
+/* Compare the calls that a case has noted, a letter each, with @want, and forget them. */
+static inline void ipoib_expect_calls(struct kunit *test, char *calls, const char *want)
+{
+	bool good = !strcmp(calls, want);
+
+	if (!good)
+		pr_info("calls are %s, not %s\n", calls, want);
+	KUNIT_EXPECT_TRUE(test, good);
+	memset(calls, 0, strlen(calls));
+}
 
 #endif /* IPOIB_SUITES_H */
