@@ -158,17 +158,16 @@ class Kept:
     one, then "FILE FUNCTION NUMBER..." for each function."""
 
     def __init__(self, text):
-        self.times, self.functions, names = {}, {}, {}
+        self.tests, self.functions, names = {}, {}, {}
         for line in text.splitlines():
             words = line.split()
             if not line or line.startswith("#"):
                 continue
             if words[0].isdigit():
                 names[words[0]] = words[2]
-                self.times[words[2]] = int(words[1])
+                self.tests[words[2]] = int(words[1])
             else:
                 self.functions[words[0], words[1]] = {names[word] for word in words[2:]}
-        self.tests = self.times
 
     @classmethod
     def load(cls):
@@ -177,7 +176,7 @@ class Kept:
 
     def seconds(self, test):
         """How long a test takes"""
-        return self.times[test]
+        return self.tests[test]
 
     def of_fault(self, fault):
         """Tests of the function of a fault; of what is no function, of the functions that have its
