@@ -320,7 +320,7 @@ static void neighs_full_idle(struct kunit *test)
 
 	neighs_ask(fix, c);
 	c->used = jiffies - 60 * HZ;
-	a->used = jiffies - IPOIB_NEIGH_IDLE + HZ;
+	a->used = jiffies - 4 * HZ;
 	b->used = jiffies;
 	KUNIT_EXPECT_FALSE(test, neighs_make_room(fix));
 	KUNIT_EXPECT_EQ(test, atomic_read(&fix->priv.neigh.table.nelems), 3);
@@ -335,7 +335,7 @@ static void neighs_full_idle(struct kunit *test)
 	list_move(&b->list, &fix->priv.neigh.list);
 	list_move(&a->list, &fix->priv.neigh.list);
 	spin_unlock_bh(&fix->priv.neigh.lock);
-	a->used = jiffies - IPOIB_NEIGH_IDLE - HZ;
+	a->used = jiffies - 6 * HZ;
 	b->used = a->used - HZ;
 	KUNIT_EXPECT_TRUE(test, neighs_make_room(fix));
 	KUNIT_EXPECT_EQ(test, atomic_read(&fix->priv.neigh.table.nelems), 2);
@@ -738,15 +738,15 @@ static void neighs_waiting(struct kunit *test)
 	ipoib_drop_list(&fix->priv, &frames, IPOIB_TX_FLUSHED);
 
 	/* An eighth of the remaining room: one frame. Each kind has a room of its own. */
-	atomic_set(paths, IPOIB_NEIGH_QUEUED);
-	atomic_set(rings, IPOIB_NEIGH_QUEUED - 8);
+	atomic_set(paths, 4096);
+	atomic_set(rings, 4096 - 8);
 	for (i = 0; i < 2; i++)
 		ipoib_neigh_park(&fix->priv, IPOIB_WAIT_RING, &queue, 9, neighs_skb(test, i));
 	KUNIT_EXPECT_EQ(test, skb_queue_len(&queue), 1u);
-	KUNIT_EXPECT_EQ(test, atomic_read(rings), IPOIB_NEIGH_QUEUED - 7);
+	KUNIT_EXPECT_EQ(test, atomic_read(rings), 4096 - 7);
 	KUNIT_EXPECT_EQ(test, fix->dropped[IPOIB_TX_CM_FULL], 1u);
 	ipoib_neigh_unpark(&fix->priv, IPOIB_WAIT_RING, &queue, &frames);
-	KUNIT_EXPECT_EQ(test, atomic_read(rings), IPOIB_NEIGH_QUEUED - 8);
+	KUNIT_EXPECT_EQ(test, atomic_read(rings), 4096 - 8);
 	ipoib_drop_list(&fix->priv, &frames, IPOIB_TX_FLUSHED);
 	atomic_set(paths, 0);
 	atomic_set(rings, 0);
@@ -798,7 +798,7 @@ static void neighs_resent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, refcount_read(&neigh->ref), 1u);
 	for (i = 0; i < 3; i++)
 		__skb_queue_tail(&frames, neighs_skb(test, i));
-	atomic_set(&fix->priv.neigh.queued[IPOIB_WAIT_PATH], IPOIB_NEIGH_QUEUED - 2);
+	atomic_set(&fix->priv.neigh.queued[IPOIB_WAIT_PATH], 4096 - 2);
 	local_bh_disable();
 	ipoib_neigh_resend(&fix->priv, neigh->gid.raw, &frames);
 	local_bh_enable();
@@ -808,7 +808,7 @@ static void neighs_resent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->dropped[IPOIB_TX_QUEUE_FULL], 1u);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fix->nworks), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&fix->priv.neigh.queued[IPOIB_WAIT_PATH]),
-			IPOIB_NEIGH_QUEUED);
+			4096);
 	atomic_set(&fix->priv.neigh.queued[IPOIB_WAIT_PATH], 2);
 	__skb_queue_tail(&frames, neighs_skb(test, 0));
 	local_bh_disable();
