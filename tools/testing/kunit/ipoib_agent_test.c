@@ -38,6 +38,7 @@
 #define queue_delayed_work(wq, work, delay)	agent_queue(work, delay)
 #define mod_delayed_work(wq, work, delay)	agent_mod(work, delay)
 #define cancel_delayed_work_sync(work)		agent_cancel_work(work)
+#define kfree(object)				agent_free(object)
 
 #define AGENT_PORT	2
 #define AGENT_DEVS	2
@@ -106,6 +107,7 @@ struct agent_timer {
  * @news: reports of created groups, by interface
  * @ends: reports of deleted groups, by interface
  * @gid: group of the last report
+ * @freed: freed objects
  * @stats: counters of all interfaces
  */
 struct agent_fixture {
@@ -143,11 +145,14 @@ struct agent_fixture {
 	unsigned int news[AGENT_DEVS];
 	unsigned int ends[AGENT_DEVS];
 	union ib_gid gid;
+	unsigned int freed;
 	s64 stats[IPOIB_NR_STATS];
 };
 
 /* The fixture of the running case */
 static struct agent_fixture *agent_fix;
+
+static void agent_free(const void *object);
 
 /* ---- functions of the driver ---- */
 
@@ -309,6 +314,14 @@ static void agent_cancel_work(struct delayed_work *work)
 }
 
 #include "sa/agent.c"
+
+#undef kfree
+
+static void agent_free(const void *object)
+{
+	agent_fix->freed += !!object;
+	kfree(object);
+}
 
 static struct agent_timer *agent_timer_of(struct delayed_work *work)
 {
@@ -652,6 +665,43 @@ static void agent_cancelled(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, (int)fix->mads[i].cancelled, (int)(i >= 2));
 	KUNIT_EXPECT_EQ(test, fix->owner[1].answers, 0u);
+}
+
+/* Questions and addresses of the SA are freed once, whatever became of them. */
+static void agent_freed(struct kunit *test)
+{
+	struct agent_fixture *fix = test->priv;
+	struct agent_owner *owner = &fix->owner[0];
+	struct ipoib_agent *agent;
+
+	/* Without an SM */
+	KUNIT_EXPECT_EQ(test, agent_ask(fix, owner), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, fix->freed, 1u);
+	agent_run_sm(fix);
+	KUNIT_EXPECT_EQ(test, agent_ask(fix, owner), 0);
+	KUNIT_EXPECT_EQ(test, fix->freed, 1u);
+	agent_answer(fix, 0, 0);
+	KUNIT_EXPECT_EQ(test, fix->freed, 2u);
+	fix->post_err = -EINVAL;
+	KUNIT_EXPECT_EQ(test, agent_ask(fix, owner), -EINVAL);
+	fix->create_err = -EBUSY;
+	KUNIT_EXPECT_EQ(test, agent_ask(fix, owner), -EBUSY);
+	KUNIT_EXPECT_EQ(test, fix->freed, 4u);
+	/* The address that is replaced, and one without a handle */
+	agent_run_sm(fix);
+	KUNIT_EXPECT_EQ(test, fix->freed, 5u);
+	fix->ah_err = -ENOMEM;
+	agent_run_sm(fix);
+	KUNIT_EXPECT_EQ(test, fix->freed, 6u);
+	/* An agent that cannot be made; the end of the other, and of its address */
+	fix->register_err = -EPERM;
+	agent = ipoib_sa_agent_make(&fix->ca, AGENT_PORT);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(agent), -EPERM);
+	KUNIT_EXPECT_EQ(test, fix->freed, 7u);
+	agent = fix->agent;
+	fix->agent = NULL;
+	ipoib_sa_agent_free(agent);
+	KUNIT_EXPECT_EQ(test, fix->freed, 9u);
 }
 
 /* ---- subscription ---- */
@@ -1153,6 +1203,7 @@ static struct kunit_case ipoib_agent_cases[] = {
 	KUNIT_CASE(agent_asked),
 	KUNIT_CASE(agent_no_answer),
 	KUNIT_CASE(agent_cancelled),
+	KUNIT_CASE(agent_freed),
 	KUNIT_CASE(agent_granted),
 	KUNIT_CASE(agent_users),
 	KUNIT_CASE(agent_refused),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Tests of peers and connections: setup, events, choice of a connection, teardown, QP */
+#include <linux/ctype.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/rtnetlink.h>
@@ -30,6 +31,11 @@
 #define ipoib_cm_rx_lost	conn_cm_rx_lost
 #define ipoib_cm_rx_fence	conn_cm_rx_fence
 #define ipoib_cm_rx_mtu		conn_cm_rx_mtu
+#define ipoib_cm_rx_init	conn_cm_rx_init
+#define ipoib_cm_rx_exit	conn_cm_rx_exit
+#define ipoib_cm_rx_release	conn_cm_rx_release
+#define ipoib_cm_srq_size	conn_cm_srq_size
+#define ipoib_cm_tx_flush	conn_cm_tx_flush
 #define ipoib_neigh_suspect	conn_neigh_suspect
 #define ipoib_ud_too_long	conn_ud_too_long
 
@@ -49,7 +55,26 @@
 #define ib_send_cm_rep(id, param)			conn_send_param(param)
 #define ib_send_cm_rtu(id, data, len)			conn_send_rtu(id, data)
 #define ib_send_cm_dreq(id, data, len)			conn_send_dreq(id)
+#undef ib_create_cq
+#define ib_create_cq(ca, handler, event, context, attr)	conn_create_cq(attr)
+#define ib_destroy_cq(cq)				conn_called('q')
+#define ib_create_qp(pd, init)				conn_create_qp(init)
+#define ib_destroy_qp(qp)				conn_called('X')
+#define netif_napi_add_tx(dev, napi, poll)		((void)(napi), conn_called('a'))
+#define netif_napi_del(napi)				conn_called('l')
+#define napi_disable(napi)				conn_napi(napi, 'd')
+#define napi_enable(napi)				conn_napi(napi, 'n')
+#define ipoib_ud_schedule(napi)				conn_napi(napi, 's')
+#define cancel_delayed_work_sync(work)			conn_called('w')
+#define destroy_workqueue(wq)				conn_destroy_wq(wq)
+#define kfree(object)					conn_kfree(object)
 
+static struct ib_cq *conn_create_cq(const struct ib_cq_init_attr *attr);
+static struct ib_qp *conn_create_qp(const struct ib_qp_init_attr *init);
+static void conn_called(char call);
+static void conn_napi(const struct napi_struct *napi, char call);
+static void conn_destroy_wq(struct workqueue_struct *wq);
+static void conn_kfree(const void *object);
 static int conn_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask);
 static struct ib_cm_id *conn_create_id(ib_cm_handler handler);
 static void conn_destroy_id(struct ib_cm_id *id);
@@ -57,8 +82,9 @@ static int conn_send_param(const void *param);
 static int conn_send_rtu(struct ib_cm_id *id, const struct ipoib_cm_data *data);
 static int conn_send_dreq(struct ib_cm_id *id);
 
-/* Delay of the last work */
+/* Delay of the last work; works are queued already */
 static unsigned long conn_delay;
+static bool conn_pending;
 
 static bool conn_mod_work(unsigned long delay)
 {
@@ -69,7 +95,7 @@ static bool conn_mod_work(unsigned long delay)
 static bool conn_queue_work(unsigned long delay)
 {
 	conn_delay = delay;
-	return true;
+	return !conn_pending;
 }
 
 #include "cm/peer.c"
@@ -104,6 +130,9 @@ static bool conn_queue_work(unsigned long delay)
  * @rejs: REJs
  * @reason: reason of the last REJ
  * @destroyed: destroyed identifiers
+ * @dreps: DREPs
+ * @freed: freed objects
+ * @log: other calls, a letter each; of the handler of sends in upper case
  */
 struct conn_calls {
 	s64 stats[IPOIB_NR_STATS];
@@ -120,6 +149,9 @@ struct conn_calls {
 	unsigned int rejs;
 	enum ib_cm_rej_reason reason;
 	unsigned int destroyed;
+	unsigned int dreps;
+	unsigned int freed;
+	char log[16];
 };
 
 /**
@@ -141,6 +173,21 @@ struct conn_calls {
  * @attr: attributes given to @qp, by ib_modify_qp()
  * @mask: their masks
  * @nattr: number of them
+ * @init: attributes given to the last QP that was created
+ * @qp_err: result of a QP that is not created
+ * @cq: CQs of sends and of receives
+ * @cqe: size of the last CQ that was created
+ * @cq_err: result of a CQ that is not created
+ * @ops: operations of the fabric
+ * @check: reason of the fabric to refuse a REQ
+ * @event: a REQ
+ * @path: its path
+ * @data: its private data
+ * @from: LID that it came from
+ * @init_err: result of the CM for the attributes of a QP
+ * @end: work that frees @last
+ * @last: the last connection
+ * @aborted: @last was told not to wait
  */
 struct conn_fixture {
 	struct ipoib_cm cm;
@@ -160,7 +207,25 @@ struct conn_fixture {
 	struct ib_qp_attr attr[2];
 	int mask[2];
 	unsigned int nattr;
+	struct ib_qp_init_attr init;
+	int qp_err;
+	struct ib_cq cq[2];
+	unsigned int cqe;
+	int cq_err;
+	struct ipoib_fabric_ops ops;
+	int check;
+	struct ib_cm_event event;
+	struct sa_path_rec path;
+	struct ipoib_cm_data data;
+	u16 from;
+	int init_err;
+	struct delayed_work end;
+	struct ipoib_conn *last;
+	bool aborted;
 };
+
+/* The fixture of the running case */
+static struct conn_fixture *conn_fix;
 
 static struct conn_fixture *conn_fixture(struct ipoib_dev *priv)
 {
@@ -186,12 +251,15 @@ int ib_cm_init_qp_attr(struct ib_cm_id *id, struct ib_qp_attr *attr, int *mask)
 	attr->timeout = 31;
 	attr->retry_cnt = 0;
 	attr->rnr_retry = 0;
+	attr->ah_attr.type = RDMA_AH_ATTR_TYPE_IB;
+	rdma_ah_set_dlid(&attr->ah_attr, conn_fix->from);
 	*mask = IB_QP_STATE | IB_QP_ALT_PATH | IB_QP_PATH_MIG_STATE;
-	return 0;
+	return conn_fix->init_err;
 }
 
 int ib_send_cm_drep(struct ib_cm_id *id, const void *data, u8 len)
 {
+	conn_fix->calls.dreps++;
 	return 0;
 }
 
@@ -242,6 +310,46 @@ static int conn_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
 	fix->attr[fix->nattr] = *attr;
 	fix->mask[fix->nattr++] = mask;
 	return 0;
+}
+
+static struct ib_cq *conn_create_cq(const struct ib_cq_init_attr *attr)
+{
+	conn_fix->cqe = attr->cqe;
+	return conn_fix->cq_err ? ERR_PTR(conn_fix->cq_err) : &conn_fix->cq[0];
+}
+
+static struct ib_qp *conn_create_qp(const struct ib_qp_init_attr *init)
+{
+	conn_fix->init = *init;
+	return conn_fix->qp_err ? ERR_PTR(conn_fix->qp_err) : &conn_fix->qp;
+}
+
+static void conn_called(char call)
+{
+	unsigned int n = strlen(conn_fix->calls.log);
+
+	if (n < sizeof(conn_fix->calls.log) - 1)
+		conn_fix->calls.log[n] = call;
+}
+
+static void conn_napi(const struct napi_struct *napi, char call)
+{
+	conn_called(napi == &conn_fix->cm.tx_napi ? toupper(call) : call);
+}
+
+#undef destroy_workqueue
+#undef kfree
+
+static void conn_destroy_wq(struct workqueue_struct *wq)
+{
+	conn_called('Q');
+	destroy_workqueue(wq);
+}
+
+static void conn_kfree(const void *object)
+{
+	conn_fix->calls.freed += !!object;
+	kfree(object);
 }
 
 /* ---- the rest of the driver ---- */
@@ -325,6 +433,33 @@ void ipoib_cm_rx_lost(struct ipoib_conn *conn)
 
 void ipoib_cm_rx_fence(struct ipoib_cm_rxq *rxq)
 {
+	conn_called('F');
+}
+
+void ipoib_cm_rx_init(struct ipoib_cm *cm)
+{
+	conn_called('i');
+}
+
+void ipoib_cm_rx_exit(struct ipoib_cm *cm)
+{
+	conn_called('x');
+}
+
+void ipoib_cm_rx_release(struct ipoib_cm *cm)
+{
+	conn_called('r');
+}
+
+unsigned int ipoib_cm_srq_size(const struct ipoib_dev *priv)
+{
+	return 77;
+}
+
+void ipoib_cm_tx_flush(struct ipoib_conn *conn)
+{
+	conn->ring.tail = conn->ring.head;
+	conn_called('f');
 }
 
 unsigned int ipoib_cm_rx_mtu(const struct ipoib_dev *priv)
@@ -396,6 +531,8 @@ static void conn_reset(struct conn_fixture *fix)
 	fix->returned = false;
 	fix->rtu_err = 0;
 	fix->dreq_err = 0;
+	fix->init_err = 0;
+	fix->from = CONN_LID;
 	fix->nattr = 0;
 	memset(&fix->calls, 0, sizeof(fix->calls));
 }
@@ -406,15 +543,18 @@ static int conn_init(struct kunit *test)
 
 	if (!fix)
 		return -ENOMEM;
+	conn_fix = fix;
 	fix->cm.priv = &fix->priv;
 	fix->cm.choice = &fix->choice;
 	fix->cm.up = true;
 	spin_lock_init(&fix->cm.lock);
+	mutex_init(&fix->cm.mutex);
 	INIT_LIST_HEAD(&fix->cm.conns);
 	INIT_LIST_HEAD(&fix->cm.closing);
 	init_waitqueue_head(&fix->cm.gone);
 	spin_lock_init(&fix->priv.neigh.lock);
 	fix->priv.cm = &fix->cm;
+	fix->priv.fabric = &fix->ops;
 	fix->priv.mcast_mtu = 2044;
 	INIT_LIST_HEAD(&fix->priv.neigh.list);
 	list_add(&fix->neigh.list, &fix->priv.neigh.list);
@@ -581,6 +721,54 @@ static struct ipoib_lladdr conn_addr(unsigned int i)
 	struct ipoib_lladdr addr = { .flags_qpn = cpu_to_be32(100 + i) };
 
 	return addr;
+}
+
+/* True if a peer whose pause lasts for so long is in a pause */
+static bool conn_pauses_for(struct conn_fixture *fix, unsigned long left)
+{
+	unsigned long now;
+	bool pauses;
+
+	do {
+		now = jiffies;
+		fix->peer.until = now + left;
+		pauses = ipoib_peer_pauses(&fix->peer);
+	} while (now != jiffies);
+	return pauses;
+}
+
+/* True if the lack of a connection, which lasts for so long, is transient */
+static bool conn_passes_for(struct conn_fixture *fix, unsigned long left)
+{
+	unsigned long now;
+	bool passes;
+
+	do {
+		now = jiffies;
+		fix->peer.passing_until = now + left;
+		passes = ipoib_peer_is_passing(&fix->peer);
+	} while (now != jiffies);
+	return passes;
+}
+
+/* A time beyond the longest pause is long past, as jiffies wrap. */
+static void conn_pauses(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+
+	fix->peer.state = IPOIB_PEER_REFUSED;
+	KUNIT_EXPECT_FALSE(test, conn_pauses_for(fix, -1ul));
+	KUNIT_EXPECT_FALSE(test, conn_pauses_for(fix, 0));
+	KUNIT_EXPECT_TRUE(test, conn_pauses_for(fix, 1));
+	KUNIT_EXPECT_TRUE(test, conn_pauses_for(fix, 60 * HZ));
+	KUNIT_EXPECT_FALSE(test, conn_pauses_for(fix, 60 * HZ + 1));
+	fix->peer.state = IPOIB_PEER_IDLE;
+	KUNIT_EXPECT_FALSE(test, conn_pauses_for(fix, 1));
+	KUNIT_EXPECT_FALSE(test, conn_passes_for(fix, -1ul));
+	KUNIT_EXPECT_FALSE(test, conn_passes_for(fix, 0));
+	KUNIT_EXPECT_TRUE(test, conn_passes_for(fix, 1));
+	KUNIT_EXPECT_TRUE(test, conn_passes_for(fix, 4 * HZ));
+	KUNIT_EXPECT_FALSE(test, conn_passes_for(fix, 4 * HZ + 1));
 }
 
 /* Peers come one after the other; the first ones have connections. */
@@ -1021,6 +1209,66 @@ static void conn_path(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->peer.users, 3u);
 }
 
+/* True if the first connection, idle for so long, is unused */
+static bool conn_is_idle_for(struct conn_fixture *fix, unsigned long idle)
+{
+	struct ipoib_conn *conn = &fix->conn[0];
+	unsigned long now;
+	bool unused;
+
+	do {
+		now = jiffies;
+		conn->used = now - idle;
+		unused = ipoib_conn_is_unused(conn);
+	} while (now != jiffies);
+	return unused;
+}
+
+/* The stack forgets a neighbour: its peer leaves the list, and unused connections end. */
+static void conn_forgotten(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_lladdr addr = fix->peer.addr;
+	struct ipoib_conn *unused, *used;
+	struct ipoib_peer *peer;
+
+	fix->conn[0].state = IPOIB_CONN_ESTABLISHED;
+	KUNIT_EXPECT_FALSE(test, conn_is_idle_for(fix, 0));
+	KUNIT_EXPECT_FALSE(test, conn_is_idle_for(fix, 5 * HZ));
+	KUNIT_EXPECT_TRUE(test, conn_is_idle_for(fix, 5 * HZ + 1));
+	fix->conn[0].state = IPOIB_CONN_PENDING;
+	KUNIT_EXPECT_FALSE(test, conn_is_idle_for(fix, 6 * HZ));
+
+	spin_lock_bh(&fix->cm.lock);
+	peer = ipoib_peer_get(&fix->cm, &addr);
+	if (peer)
+		ipoib_peer_attach(&fix->cm, peer, &fix->neigh);
+	spin_unlock_bh(&fix->cm.lock);
+	KUNIT_EXPECT_TRUE(test, peer);
+	if (!peer)
+		return;
+	unused = conn_publish(fix, 0, true, IPOIB_CONN_ESTABLISHED);
+	used = conn_publish(fix, 1, true, IPOIB_CONN_ESTABLISHED);
+	list_move(&unused->peer_list, &peer->conns);
+	list_move(&used->peer_list, &peer->conns);
+	unused->used = jiffies - 6 * HZ;
+	addr.gid[15]++;
+	ipoib_cm_neigh_gone(&fix->cm, &addr);
+	KUNIT_EXPECT_EQ(test, peer->users, 2u);
+	addr.gid[15]--;
+	/* Whatever transports its address has */
+	addr.flags_qpn |= cpu_to_be32(0x80000000);
+	ipoib_cm_neigh_gone(&fix->cm, &addr);
+	KUNIT_EXPECT_EQ(test, peer->users, 1u);
+	KUNIT_EXPECT_TRUE(test, hlist_empty(&fix->neigh.peers));
+	KUNIT_EXPECT_EQ(test, (int)unused->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_EQ(test, (int)used->state, (int)IPOIB_CONN_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REAPED), 1u);
+	/* In no list any more */
+	ipoib_cm_neigh_gone(&fix->cm, &addr);
+	KUNIT_EXPECT_EQ(test, peer->users, 1u);
+}
+
 /* ---- active side ---- */
 
 /* Request a connection. Return: the newest connection of the peer, or NULL */
@@ -1128,6 +1376,18 @@ static void conn_no_request(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fix->calls.resent, 1u);
 		KUNIT_EXPECT_EQ(test, fix->peer.failures, 3u);
 	}
+}
+
+/* A connection without room is freed. */
+static void conn_no_room(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+
+	fix->admit = -EAGAIN;
+	KUNIT_EXPECT_PTR_EQ(test, conn_connect_to(fix, IPOIB_LLADDR_RC, false), NULL);
+	KUNIT_EXPECT_EQ(test, fix->calls.freed, 1u);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 0u);
+	KUNIT_EXPECT_EQ(test, fix->peer.users, 1u);
 }
 
 /**
@@ -1434,6 +1694,186 @@ static void conn_crossing(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_CROSSED), cross->crosses ? 1u : 0u);
 		KUNIT_EXPECT_EQ(test, fix->cm.nconns, cross->crosses ? 1u : 2u);
 	}
+}
+
+static int conn_check(struct ipoib_dev *priv, const struct ib_cm_req_event_param *req)
+{
+	return conn_fix->check;
+}
+
+/* A REQ that is sound */
+static void conn_make_req(struct conn_fixture *fix)
+{
+	struct ib_cm_req_event_param *req = &fix->event.param.req_rcvd;
+	struct ipoib_dev *priv = &fix->priv;
+
+	priv->port = 1;
+	priv->pkey = 0xffff;
+	priv->local_gid.raw[0] = 0xfe;
+	priv->local_gid.raw[15] = 1;
+	fix->ops.conn_check = conn_check;
+	fix->check = 0;
+	memset(&fix->path, 0, sizeof(fix->path));
+	fix->path.rec_type = SA_PATH_REC_TYPE_IB;
+	fix->path.pkey = cpu_to_be16(0xffff);
+	fix->path.sgid = priv->local_gid;
+	fix->path.dgid.raw[0] = 0xfe;
+	fix->path.dgid.raw[15] = 2;
+	sa_path_set_dlid(&fix->path, CONN_LID);
+	memset(&fix->event, 0, sizeof(fix->event));
+	fix->event.event = IB_CM_REQ_RECEIVED;
+	fix->event.private_data = &fix->data;
+	fix->data.qpn = cpu_to_be32(CONN_QPN);
+	fix->data.mtu = cpu_to_be32(2048);
+	req->port = 1;
+	req->primary_path = &fix->path;
+	req->qp_type = IB_QPT_RC;
+	fix->id.service_id = ipoib_service_id(IPOIB_SID_RFC, priv->qpn);
+	fix->id.context = &fix->cm;
+}
+
+/* Change @n of a sound REQ. Return: reason of its refusal, or -1 if there is no such change */
+static int conn_forge(struct conn_fixture *fix, unsigned int n)
+{
+	struct ib_cm_req_event_param *req = &fix->event.param.req_rcvd;
+
+	switch (n) {
+	case 0:
+		req->qp_type = IB_QPT_UC;
+		return IB_CM_REJ_INVALID_TRANSPORT_TYPE;
+	case 1:
+		req->qp_type = IB_QPT_XRC_INI;
+		return IB_CM_REJ_INVALID_TRANSPORT_TYPE;
+	case 2:
+		req->port = 2;
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	case 3:
+		fix->path.pkey = cpu_to_be16(0x8001);
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	case 4:
+		fix->path.rec_type = SA_PATH_REC_TYPE_OPA;
+		return IB_CM_REJ_INVALID_GID;
+	case 5:
+		fix->path.sgid.raw[15]++;
+		return IB_CM_REJ_INVALID_GID;
+	case 6:
+		fix->path.dgid = fix->priv.local_gid;
+		return IB_CM_REJ_INVALID_GID;
+	case 7:
+		fix->path.dgid.raw[0] = 0xff;
+		return IB_CM_REJ_INVALID_GID;
+	case 8:
+		fix->check = IB_CM_REJ_INVALID_MTU;
+		return IB_CM_REJ_INVALID_MTU;
+	case 9:
+		fix->init_err = -EINVAL;
+		return IB_CM_REJ_NO_RESOURCES;
+	/* The rest counts as wrong data. */
+	case 10:
+		fix->data.mtu = 0;
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	case 11:
+		fix->data.qpn = cpu_to_be32(1);
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	case 12:
+		fix->data.qpn = cpu_to_be32(0xffffff);
+		return IB_CM_REJ_CONSUMER_DEFINED;
+	case 13:
+		fix->from = CONN_LID + 1;
+		return IB_CM_REJ_INVALID_LID;
+	default:
+		return -1;
+	}
+}
+
+/* ipoib_conn_parse() of the first connection, as it is after ipoib_conn_alloc() */
+static int conn_parse_req(struct conn_fixture *fix, struct ipoib_lladdr *addr)
+{
+	fix->conn[0].transport = 0;
+	fix->conn[0].port = 0;
+	return ipoib_conn_parse(&fix->conn[0], &fix->id, &fix->event, addr);
+}
+
+/* Each part of a REQ that is wrong has its reason. */
+static void conn_parsed(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn = &fix->conn[0];
+	struct sa_path_rec other = {};
+	struct ipoib_lladdr addr;
+	unsigned int i;
+	int reason;
+
+	conn_make_req(fix);
+	KUNIT_EXPECT_EQ(test, conn_parse_req(fix, &addr), 0);
+	KUNIT_EXPECT_EQ(test, (int)conn->transport, IPOIB_LLADDR_RC);
+	KUNIT_EXPECT_EQ(test, conn->mtu, 2044u);
+	KUNIT_EXPECT_EQ(test, (int)conn->port, CONN_LID);
+	KUNIT_EXPECT_EQ(test, (int)conn->failover, 0);
+	KUNIT_EXPECT_TRUE(test, addr.flags_qpn == cpu_to_be32(CONN_QPN));
+	KUNIT_EXPECT_EQ(test, memcmp(addr.gid, &fix->path.dgid, sizeof(addr.gid)), 0);
+	/* Limited membership, and a path that is not needed */
+	fix->path.pkey = cpu_to_be16(0x7fff);
+	fix->event.param.req_rcvd.alternate_path = &other;
+	KUNIT_EXPECT_EQ(test, conn_parse_req(fix, &addr), 0);
+	KUNIT_EXPECT_EQ(test, (int)conn->failover, 1);
+	fix->choice.offers = IPOIB_LLADDR_UC;
+	fix->event.param.req_rcvd.qp_type = IB_QPT_UC;
+	fix->data.qpn = cpu_to_be32(2);
+	fix->ops.conn_check = NULL;
+	KUNIT_EXPECT_EQ(test, conn_parse_req(fix, &addr), 0);
+	KUNIT_EXPECT_EQ(test, (int)conn->transport, IPOIB_LLADDR_UC);
+	for (i = 0; ; i++) {
+		conn_reset(fix);
+		conn_make_req(fix);
+		reason = conn_forge(fix, i);
+		if (reason < 0)
+			break;
+		KUNIT_EXPECT_EQ(test, conn_parse_req(fix, &addr), reason);
+		KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_BAD_DATA), i < 10 ? 0u : 1u);
+	}
+	KUNIT_EXPECT_EQ(test, i, 14u);
+}
+
+/* A REQ for the listeners: granted, refused with a REJ, or forgotten for a transient reason */
+static void conn_listened(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+
+	conn_make_req(fix);
+	KUNIT_EXPECT_EQ(test, ipoib_cm_listen_event(&fix->id, &fix->event), 0);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 1u);
+	KUNIT_EXPECT_EQ(test, fix->calls.freed + fix->calls.rejs, 0u);
+	conn = list_first_entry(&fix->cm.conns, struct ipoib_conn, list);
+	KUNIT_EXPECT_PTR_EQ(test, fix->id.context, conn);
+	KUNIT_EXPECT_EQ(test, (int)conn->transport, IPOIB_LLADDR_RC);
+	KUNIT_EXPECT_FALSE(test, conn->active);
+
+	conn_reset(fix);
+	conn_make_req(fix);
+	fix->admit = -EAGAIN;
+	KUNIT_EXPECT_EQ(test, ipoib_cm_listen_event(&fix->id, &fix->event), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, fix->calls.freed, 1u);
+	KUNIT_EXPECT_EQ(test, fix->calls.rejs, 0u);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REJECTS), 1u);
+	fix->admit = -ENOSPC;
+	KUNIT_EXPECT_EQ(test, ipoib_cm_listen_event(&fix->id, &fix->event), -EINVAL);
+	KUNIT_EXPECT_EQ(test, fix->calls.freed, 2u);
+	KUNIT_EXPECT_EQ(test, fix->calls.rejs, 1u);
+	KUNIT_EXPECT_EQ(test, (int)fix->calls.reason, (int)IB_CM_REJ_NO_RESOURCES);
+	fix->admit = 0;
+	fix->path.sgid.raw[15]++;
+	KUNIT_EXPECT_EQ(test, ipoib_cm_listen_event(&fix->id, &fix->event), -EINVAL);
+	KUNIT_EXPECT_EQ(test, fix->calls.freed, 3u);
+	KUNIT_EXPECT_EQ(test, (int)fix->calls.reason, (int)IB_CM_REJ_INVALID_GID);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REJECTS), 3u);
+	KUNIT_EXPECT_EQ(test, fix->cm.nconns + fix->cm.npeers, 0u);
+	/* Another message */
+	fix->event.event = IB_CM_SIDR_REQ_RECEIVED;
+	KUNIT_EXPECT_EQ(test, ipoib_cm_listen_event(&fix->id, &fix->event), -EINVAL);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_SIDR), 1u);
+	KUNIT_EXPECT_EQ(test, fix->calls.rejs, 2u);
 }
 
 /* A connection of the passive side with a ring and an RTU, of a QPN */
@@ -1779,6 +2219,120 @@ static void conn_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_ERRORS), 0u);
 }
 
+/* Messages of the CM are events for the work. */
+static void conn_messages(struct kunit *test)
+{
+	static const struct {
+		enum ib_cm_event_type event;
+		bool active;
+		unsigned long flags;
+	} messages[] = {
+		{ IB_CM_REP_RECEIVED, true, BIT(IPOIB_CONN_EV_REPLIED) },
+		{ IB_CM_RTU_RECEIVED, false, BIT(IPOIB_CONN_EV_READY) },
+		{ IB_CM_REJ_RECEIVED, true, BIT(IPOIB_CONN_EV_REFUSED) },
+		{ IB_CM_REQ_ERROR, true, BIT(IPOIB_CONN_EV_UNREACHED) },
+		{ IB_CM_REP_ERROR, false, BIT(IPOIB_CONN_EV_UNREACHED) },
+		{ IB_CM_DREQ_RECEIVED, true, BIT(IPOIB_CONN_EV_LEFT) },
+		{ IB_CM_DREP_RECEIVED, true, BIT(IPOIB_CONN_EV_ENDED) },
+		{ IB_CM_DREQ_ERROR, true, BIT(IPOIB_CONN_EV_ENDED) },
+		{ IB_CM_TIMEWAIT_EXIT, true, BIT(IPOIB_CONN_EV_EXPIRED) },
+		{ IB_CM_SIDR_REQ_RECEIVED, true, 0 },
+	};
+	struct conn_fixture *fix = test->priv;
+	struct ib_cm_event *event = &fix->event;
+	struct ipoib_conn *conn;
+	bool data, rej, dreq;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(messages); i++) {
+		conn_reset(fix);
+		conn = conn_publish(fix, 0, messages[i].active, IPOIB_CONN_PENDING);
+		conn_make_req(fix);
+		fix->id.context = conn;
+		event->event = messages[i].event;
+		data = event->event == IB_CM_REP_RECEIVED || event->event == IB_CM_RTU_RECEIVED;
+		rej = event->event == IB_CM_REJ_RECEIVED;
+		dreq = event->event == IB_CM_DREQ_RECEIVED;
+		if (rej)
+			event->param.rej_rcvd.reason = IB_CM_REJ_STALE_CONN;
+		KUNIT_EXPECT_EQ(test, ipoib_conn_event(&fix->id, event), 0);
+		KUNIT_EXPECT_EQ(test, conn->flags, messages[i].flags);
+		KUNIT_EXPECT_EQ(test, conn_kicks(conn), messages[i].flags ? 1u : 0u);
+		KUNIT_EXPECT_EQ(test, conn->theirs.qpn == fix->data.qpn, data);
+		KUNIT_EXPECT_EQ(test, (int)conn->reason, rej ? (int)IB_CM_REJ_STALE_CONN : 0);
+		KUNIT_EXPECT_EQ(test, fix->calls.dreps, dreq ? 1u : 0u);
+	}
+}
+
+/* Events of the QP: an open connection fails, a closing one may. */
+static void conn_qp_events(struct kunit *test)
+{
+	static const struct {
+		enum ib_event_type event;
+		bool fails;
+		bool last;
+	} events[] = {
+		{ IB_EVENT_QP_LAST_WQE_REACHED, true, true },
+		{ IB_EVENT_QP_FATAL, true, false },
+		{ IB_EVENT_QP_REQ_ERR, true, false },
+		{ IB_EVENT_QP_ACCESS_ERR, true, false },
+		{ IB_EVENT_COMM_EST, false, false },
+	};
+	struct conn_fixture *fix = test->priv;
+	struct ib_event event = {};
+	struct ipoib_conn *conn;
+	unsigned int i;
+	bool open;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(events); i++) {
+		open = i % 2;
+		event.event = events[i / 2].event;
+		conn_reset(fix);
+		conn = conn_publish(fix, 0, true, open ? IPOIB_CONN_PENDING : IPOIB_CONN_CLOSING);
+		ipoib_conn_qp_event(&event, conn);
+		KUNIT_EXPECT_EQ(test, !!test_bit(IPOIB_CONN_EV_FAILED, &conn->flags),
+				open && events[i / 2].fails);
+		KUNIT_EXPECT_EQ(test, !!test_bit(IPOIB_CONN_EV_LAST_WQE, &conn->flags),
+				events[i / 2].last);
+	}
+}
+
+/* The work does all that can be done at once, and waits with a reference for the rest. */
+static void conn_worked(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+
+	/* References: the first, that of the work, another */
+	conn = conn_publish(fix, 0, true, IPOIB_CONN_CLOSING);
+	kref_get(&conn->ref);
+	kref_get(&conn->ref);
+	ipoib_conn_work(&conn->work.work);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_DEAD);
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 0u);
+	/* A request without an identifier */
+	conn_reset(fix);
+	conn = conn_publish(fix, 0, true, IPOIB_CONN_PENDING);
+	kref_get(&conn->ref);
+	kref_get(&conn->ref);
+	ipoib_conn_work(&conn->work.work);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_DEAD);
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 1u);
+	/* The next check is due when a send may be stuck. */
+	conn_reset(fix);
+	conn = conn_publish_used(fix, true);
+	kref_get(&conn->ref);
+	conn_delay = 0;
+	ipoib_conn_work(&conn->work.work);
+	KUNIT_EXPECT_TRUE(test, conn_delay > 2 * HZ && conn_delay <= 3 * HZ);
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 1u);
+	conn_pending = true;
+	ipoib_conn_work(&conn->work.work);
+	conn_pending = false;
+	KUNIT_EXPECT_EQ(test, conn_kicks(conn), 0u);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_ESTABLISHED);
+}
+
 /* ---- teardown ---- */
 
 /**
@@ -1967,6 +2521,145 @@ static void conn_timewait(struct kunit *test)
 	}
 }
 
+/* A QP that has not returned everything is destroyed with both handlers disabled. */
+static void conn_destroyed(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_cm *cm = &fix->cm;
+	struct ipoib_conn *conn;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		conn_reset(fix);
+		conn = conn_publish(fix, 0, true, IPOIB_CONN_DRAINING);
+		conn->qp = &fix->qp;
+		conn->rxq = &cm->rxq[1];
+		conn->tx_cq = &cm->tx_cq[1];
+		cm->rxq[1].conns = 5;
+		cm->tx_cq[1].conns = 6;
+		conn->deadline = jiffies;
+		/* A send that was not signalled, or a receive */
+		conn->ring.head = i == 1;
+		fix->returned = i != 2;
+		kref_get(&conn->ref);
+		KUNIT_EXPECT_EQ(test, ipoib_conn_step_draining(conn), 0ul);
+		ipoib_expect_calls(test, fix->calls.log, i ? "FDdfXnNsS" : "FX");
+		KUNIT_EXPECT_PTR_EQ(test, conn->qp, NULL);
+		KUNIT_EXPECT_EQ(test, cm->rxq[1].conns, 4u);
+		KUNIT_EXPECT_EQ(test, cm->tx_cq[1].conns, 5u);
+		KUNIT_EXPECT_EQ(test, fix->calls.lost, i == 2 ? 1u : 0u);
+		KUNIT_EXPECT_FALSE(test, mutex_is_locked(&cm->mutex));
+		KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_DEAD);
+	}
+}
+
+/* Only closing connections are told not to wait. */
+static void conn_aborted(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *closing, *open;
+
+	closing = conn_publish(fix, 0, true, IPOIB_CONN_CLOSING);
+	open = conn_publish(fix, 1, true, IPOIB_CONN_ESTABLISHED);
+	ipoib_cm_abort(&fix->cm);
+	KUNIT_EXPECT_TRUE(test, test_bit(IPOIB_CONN_EV_ABORT, &closing->flags));
+	KUNIT_EXPECT_EQ(test, conn_kicks(closing), 1u);
+	KUNIT_EXPECT_EQ(test, open->flags, 0ul);
+	ipoib_cm_abort(&fix->cm);
+	KUNIT_EXPECT_EQ(test, conn_kicks(closing), 1u);
+	/* Without its GID the CM sends nothing on any of them. */
+	ipoib_cm_gid_lost(&fix->priv);
+	KUNIT_EXPECT_EQ(test, (int)open->state, (int)IPOIB_CONN_CLOSING);
+	KUNIT_EXPECT_TRUE(test, test_bit(IPOIB_CONN_EV_ABORT, &open->flags));
+	KUNIT_EXPECT_EQ(test, conn_kicks(open), 2u);
+	KUNIT_EXPECT_FALSE(test, spin_is_locked(&fix->cm.lock));
+}
+
+/* The works of connections wait for an HCA that works, and not for one that has failed. */
+static void conn_stopped(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+	unsigned int dead;
+
+	for (dead = 0; dead < 2; dead++) {
+		conn_reset(fix);
+		conn = conn_publish(fix, 0, true, IPOIB_CONN_ESTABLISHED);
+		fix->cm.up = true;
+		fix->cm.listen[0] = &fix->id;
+		fix->cm.listen[1] = &fix->id;
+		if (dead)
+			set_bit(IPOIB_FLAG_DEAD, &fix->priv.flags);
+		ipoib_cm_stop(&fix->priv);
+		KUNIT_EXPECT_FALSE(test, fix->cm.up);
+		KUNIT_EXPECT_EQ(test, fix->calls.destroyed, 2u);
+		KUNIT_EXPECT_TRUE(test, !fix->cm.listen[0] && !fix->cm.listen[1]);
+		KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
+		KUNIT_EXPECT_EQ(test, conn->flags, dead ? CONN_ABORT : 0ul);
+	}
+}
+
+/* End of the last connection, which a caller waits for */
+static void conn_end(struct work_struct *work)
+{
+	struct conn_fixture *fix = container_of(to_delayed_work(work), struct conn_fixture, end);
+	struct ipoib_conn *conn = fix->last;
+
+	fix->aborted = test_bit(IPOIB_CONN_EV_ABORT, &conn->flags);
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DEAD);
+	spin_unlock_bh(&fix->cm.lock);
+	ipoib_conn_release(&conn->ref);
+}
+
+static void conn_awaited(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn = ipoib_conn_alloc(&fix->cm, GFP_KERNEL);
+
+	KUNIT_EXPECT_TRUE(test, conn);
+	if (!conn)
+		return;
+	spin_lock_bh(&fix->cm.lock);
+	ipoib_conn_publish(conn, &fix->peer);
+	__ipoib_conn_close(conn);
+	ipoib_conn_set_state(conn, IPOIB_CONN_DRAINING);
+	spin_unlock_bh(&fix->cm.lock);
+	fix->last = conn;
+	INIT_DELAYED_WORK(&fix->end, conn_end);
+	schedule_delayed_work(&fix->end, HZ / 20);
+	ipoib_cm_abort_wait(&fix->priv);
+	KUNIT_EXPECT_EQ(test, READ_ONCE(fix->cm.nconns), 0u);
+	KUNIT_EXPECT_FALSE(test, spin_is_locked(&fix->cm.lock));
+	flush_delayed_work(&fix->end);
+	KUNIT_EXPECT_TRUE(test, fix->aborted);
+	KUNIT_EXPECT_EQ(test, fix->peer.users, 1u);
+}
+
+/* Connected mode of an interface, from its creation to its end */
+static void conn_made(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->priv;
+	struct ipoib_cm *cm;
+
+	KUNIT_EXPECT_EQ(test, ipoib_cm_init(priv), 0);
+	cm = priv->cm;
+	KUNIT_EXPECT_PTR_NE(test, cm, &fix->cm);
+	if (cm == &fix->cm)
+		return;
+	ipoib_expect_calls(test, fix->calls.log, "ia");
+	KUNIT_EXPECT_PTR_EQ(test, cm->priv, priv);
+	KUNIT_EXPECT_EQ(test, (int)ipoib_cm_flags(priv), IPOIB_LLADDR_RC);
+	KUNIT_EXPECT_EQ(test, cm->srq_size, 77u);
+	KUNIT_EXPECT_TRUE(test, list_empty(&cm->conns) && list_empty(&cm->closing));
+	KUNIT_EXPECT_TRUE(test, cm->wq && !cm->up && !cm->nconns);
+	ipoib_cm_exit(priv);
+	ipoib_expect_calls(test, fix->calls.log, "rwlxQ");
+	KUNIT_EXPECT_PTR_EQ(test, priv->cm, NULL);
+	priv->cm = &fix->cm;
+}
+
 /* ---- frames ---- */
 
 /* Send a frame by ipoib_cm_xmit(), and free it unless it was taken. Return: as ipoib_cm_xmit() */
@@ -2071,11 +2764,105 @@ static void conn_times(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->mask[1] & IB_QP_PATH_MIG_STATE, 0);
 }
 
+/* Attributes of the QP of a connection, which sends or not, with an SRQ or without */
+static void conn_qp(struct kunit *test)
+{
+	static struct ipoib_tx_slot slot;
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn = &fix->conn[0];
+	struct ib_qp_init_attr *init = &fix->init;
+	struct ipoib_cm *cm = &fix->cm;
+	struct ib_srq *srq = (void *)fix;
+
+	fix->priv.pkey_index = 3;
+	fix->priv.port = 2;
+	conn->tx_cq = &cm->tx_cq[1];
+	conn->tx_cq->cq = &fix->cq[0];
+	conn->rxq = &cm->rxq[1];
+	conn->rxq->cq = &fix->cq[1];
+	conn->ring.slots = &slot;
+	conn->ring.max_sge = 5;
+	cm->rx.npages = 7;
+	KUNIT_EXPECT_EQ(test, ipoib_conn_create_qp(conn), 0);
+	KUNIT_EXPECT_PTR_EQ(test, conn->qp, &fix->qp);
+	KUNIT_EXPECT_TRUE(test, init->event_handler == ipoib_conn_qp_event);
+	KUNIT_EXPECT_PTR_EQ(test, init->qp_context, conn);
+	KUNIT_EXPECT_PTR_EQ(test, init->send_cq, &fix->cq[0]);
+	KUNIT_EXPECT_PTR_EQ(test, init->recv_cq, &fix->cq[1]);
+	KUNIT_EXPECT_PTR_EQ(test, init->srq, NULL);
+	KUNIT_EXPECT_EQ(test, init->cap.max_send_wr, 32u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_send_sge, 5u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_recv_wr, 16u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_recv_sge, 7u);
+	KUNIT_EXPECT_TRUE(test, init->sq_sig_type == IB_SIGNAL_REQ_WR);
+	KUNIT_EXPECT_TRUE(test, init->qp_type == IB_QPT_RC);
+	KUNIT_EXPECT_EQ(test, fix->nattr, 1u);
+	KUNIT_EXPECT_EQ(test, (int)fix->attr[0].qp_state, (int)IB_QPS_INIT);
+	KUNIT_EXPECT_EQ(test, (int)fix->attr[0].pkey_index, 3);
+	KUNIT_EXPECT_EQ(test, (int)fix->attr[0].port_num, 2);
+	KUNIT_EXPECT_EQ(test, (int)fix->attr[0].qp_access_flags, 0);
+	KUNIT_EXPECT_EQ(test, fix->mask[0], (int)(IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
+						  IB_QP_ACCESS_FLAGS));
+	conn->transport = IPOIB_LLADDR_UC;
+	conn->ring.slots = NULL;
+	cm->rx.bufs.srq = srq;
+	KUNIT_EXPECT_EQ(test, ipoib_conn_create_qp(conn), 0);
+	KUNIT_EXPECT_PTR_EQ(test, init->srq, srq);
+	KUNIT_EXPECT_EQ(test, init->cap.max_send_wr, 1u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_send_sge, 1u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_recv_wr + init->cap.max_recv_sge, 0u);
+	KUNIT_EXPECT_TRUE(test, init->qp_type == IB_QPT_UC);
+	cm->rx.bufs.srq = NULL;
+	conn->qp = NULL;
+	fix->qp_err = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, ipoib_conn_create_qp(conn), -ENOMEM);
+	KUNIT_EXPECT_PTR_EQ(test, conn->qp, NULL);
+}
+
+/* A QP that is created, and nothing else, shows whether the HCA has UC. */
+static void conn_uc(struct kunit *test)
+{
+	static const struct {
+		int cq_err, qp_err;
+		bool has;
+		const char *calls;
+	} rows[] = {
+		{ 0, 0, true, "Xq" },
+		{ 0, -EOPNOTSUPP, false, "q" },
+		/* No memory, for the moment */
+		{ 0, -ENOMEM, true, "q" },
+		{ -ENOMEM, 0, true, "" },
+		{ -EINVAL, 0, false, "" },
+	};
+	struct conn_fixture *fix = test->priv;
+	const struct ib_qp_init_attr *init = &fix->init;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fix->cq_err = rows[i].cq_err;
+		fix->qp_err = rows[i].qp_err;
+		KUNIT_EXPECT_EQ(test, ipoib_cm_has_uc(&fix->priv), rows[i].has);
+		ipoib_expect_calls(test, fix->calls.log, rows[i].calls);
+	}
+	/* A send and a receive */
+	KUNIT_EXPECT_EQ(test, fix->cqe, 2u);
+	KUNIT_EXPECT_PTR_EQ(test, init->send_cq, &fix->cq[0]);
+	KUNIT_EXPECT_PTR_EQ(test, init->recv_cq, &fix->cq[0]);
+	KUNIT_EXPECT_TRUE(test, init->qp_type == IB_QPT_UC);
+	KUNIT_EXPECT_EQ(test, init->cap.max_send_wr, 1u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_recv_wr, 1u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_send_sge, 1u);
+	KUNIT_EXPECT_EQ(test, init->cap.max_recv_sge, 1u);
+}
+
 static struct kunit_case ipoib_conn_cases[] = {
 	KUNIT_CASE(conn_port),
 	KUNIT_CASE(conn_proof),
+	KUNIT_CASE(conn_pauses),
 	KUNIT_CASE(conn_idle),
 	KUNIT_CASE(conn_times),
+	KUNIT_CASE(conn_qp),
+	KUNIT_CASE(conn_uc),
 	KUNIT_CASE(conn_best),
 	KUNIT_CASE(conn_select),
 	KUNIT_CASE(conn_waiting),
@@ -2085,13 +2872,17 @@ static struct kunit_case ipoib_conn_cases[] = {
 	KUNIT_CASE(conn_counted),
 	KUNIT_CASE(conn_flush),
 	KUNIT_CASE(conn_path),
+	KUNIT_CASE(conn_forgotten),
 	KUNIT_CASE(conn_connect),
 	KUNIT_CASE(conn_no_request),
+	KUNIT_CASE(conn_no_room),
 	KUNIT_CASE(conn_rejected),
 	KUNIT_CASE(conn_rejected_late),
 	KUNIT_CASE(conn_replied),
 	KUNIT_CASE(conn_granted),
 	KUNIT_CASE(conn_crossing),
+	KUNIT_CASE(conn_parsed),
+	KUNIT_CASE(conn_listened),
 	KUNIT_CASE(conn_accepted),
 	KUNIT_CASE(conn_activated),
 	KUNIT_CASE(conn_checked),
@@ -2099,9 +2890,17 @@ static struct kunit_case ipoib_conn_cases[] = {
 	KUNIT_CASE(conn_silent),
 	KUNIT_CASE(conn_events),
 	KUNIT_CASE(conn_late),
+	KUNIT_CASE(conn_messages),
+	KUNIT_CASE(conn_qp_events),
+	KUNIT_CASE(conn_worked),
 	KUNIT_CASE(conn_closing),
 	KUNIT_CASE(conn_drained),
 	KUNIT_CASE(conn_timewait),
+	KUNIT_CASE(conn_destroyed),
+	KUNIT_CASE(conn_aborted),
+	KUNIT_CASE(conn_stopped),
+	KUNIT_CASE(conn_awaited),
+	KUNIT_CASE(conn_made),
 	KUNIT_CASE(conn_xmit),
 	{}
 };

@@ -856,6 +856,38 @@ static void devs_added(struct kunit *test)
 	dev->rtnl_link_ops = NULL;
 }
 
+/* Segments of the driver are limited, those of the HCA not; its net device keeps its queues. */
+static void devs_segments(struct kunit *test)
+{
+	static const struct {
+		unsigned int max_segs;
+		bool hca_cuts;
+		bool rn;
+		unsigned int segs, queues;
+	} rows[] = {
+		{ 5, false, true, 5, 2 },
+		{ 1, false, false, 100, 1 },
+		{ 2, false, false, 2, 1 },
+		{ 5, true, false, 100, 1 },
+	};
+	struct devs_fixture *fix = test->priv;
+	struct ipoib_dev *priv = fix->priv;
+	struct net_device *dev = fix->dev;
+	unsigned int i;
+
+	priv->txq = &fix->txq;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		fix->txq.max_segs = rows[i].max_segs;
+		fix->txq.hca_cuts = rows[i].hca_cuts;
+		priv->rn = rows[i].rn ? &fix->rn : NULL;
+		dev->tso_max_segs = 100;
+		ipoib_dev_setup(priv);
+		KUNIT_EXPECT_EQ(test, (unsigned int)dev->tso_max_segs, rows[i].segs);
+		KUNIT_EXPECT_EQ(test, dev->real_num_tx_queues, rows[i].queues);
+	}
+	dev->rtnl_link_ops = NULL;
+}
+
 static void devs_children(struct kunit *test)
 {
 	struct devs_fixture *fix = test->priv;
@@ -912,6 +944,7 @@ static struct kunit_case ipoib_dev_cases[] = {
 	KUNIT_CASE(devs_guids),
 	KUNIT_CASE(devs_failures),
 	KUNIT_CASE(devs_added),
+	KUNIT_CASE(devs_segments),
 	KUNIT_CASE(devs_children),
 	{}
 };

@@ -432,6 +432,23 @@ static void backoff(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, longer);
 }
 
+/* A time stamp that is younger than a second is not written. */
+static void touches(struct kunit *test)
+{
+	static const unsigned long ages[] = { 0, HZ - 1, HZ, HZ + 1 };
+	unsigned long used, now;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ages); i++) {
+		do {
+			now = jiffies;
+			used = now - ages[i];
+			ipoib_touch(&used);
+		} while (now != jiffies);
+		KUNIT_EXPECT_EQ(test, used, now - (i < 2 ? ages[i] : 0));
+	}
+}
+
 static struct kunit_case ipoib_header_cases[] = {
 	KUNIT_CASE(port_rates),
 	KUNIT_CASE(sa_silent),
@@ -443,6 +460,7 @@ static struct kunit_case ipoib_header_cases[] = {
 	KUNIT_CASE(moder_fast),
 	KUNIT_CASE(vectors),
 	KUNIT_CASE(backoff),
+	KUNIT_CASE(touches),
 	{}
 };
 

@@ -727,6 +727,72 @@ static void mcast_lost(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->nlink, 3u);
 }
 
+/* A QP that stays attached counts as a failure, and the group ends. */
+static void mcast_detached(struct kunit *test)
+{
+	struct mcast_fixture *fix = test->priv;
+	struct ipoib_mcast *mcast;
+
+	mcast_link(test);
+	mcast = mcast_member(test, 1, IPOIB_USER_LISTEN);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MCAST_FAILED], 0);
+	fix->detach_err = -EIO;
+	mcast_drop_user(fix, mcast, IPOIB_USER_LISTEN);
+	fix->detach_err = 0;
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MCAST_FAILED], 1);
+	KUNIT_EXPECT_EQ(test, fix->attached, MCAST_MLID + 0u);
+	KUNIT_EXPECT_EQ(test, fix->nleave, 1u);
+	KUNIT_EXPECT_EQ(test, fix->nretired, 1u);
+	KUNIT_EXPECT_EQ(test, fix->priv.mcast.ngroups, 1u);
+}
+
+/* A membership that is new to the SA settles, with its MLID as before, too; a change does not. */
+static void mcast_settles(struct kunit *test)
+{
+	struct mcast_fixture *fix = test->priv;
+	struct ipoib_mcast *mcast;
+
+	mcast_link(test);
+	mcast = mcast_member(test, 1, IPOIB_USER_LISTEN);
+	KUNIT_EXPECT_FALSE(test, mcast->settled);
+	mcast_check(test, mcast);
+	mcast_record(fix, mcast, -EINVAL, NULL);
+	KUNIT_EXPECT_EQ(test, mcast->held, 0);
+	KUNIT_EXPECT_TRUE(test, mcast->settled);
+	mcast_retry(fix, mcast);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_JOINING);
+	mcast_answer(fix, mcast, 0);
+	KUNIT_EXPECT_EQ(test, mcast->held, IPOIB_JOIN_FULL);
+	KUNIT_EXPECT_FALSE(test, mcast->settled);
+	mcast = mcast_member(test, 2, IPOIB_USER_SEND);
+	mcast->settled = true;
+	mcast_group(fix, 2, IPOIB_USER_LISTEN);
+	mcast_answer(fix, mcast, 0);
+	KUNIT_EXPECT_EQ(test, mcast->held, IPOIB_JOIN_FULL);
+	KUNIT_EXPECT_TRUE(test, mcast->settled);
+}
+
+/* Of two answers to a recheck the first counts. */
+static void mcast_answers(struct kunit *test)
+{
+	struct mcast_fixture *fix = test->priv;
+	struct ipoib_mcast *mcast;
+
+	mcast_link(test);
+	mcast = mcast_member(test, 1, IPOIB_USER_LISTEN);
+	mcast_check(test, mcast);
+	/* The work has not seen the first. */
+	spin_lock_bh(&fix->priv.mcast.lock);
+	mcast->status = -ETIMEDOUT;
+	mcast->events |= IPOIB_MCAST_EV_ANSWER;
+	spin_unlock_bh(&fix->priv.mcast.lock);
+	ipoib_mcast_record(&fix->priv, &mcast->mgid, -EINVAL, NULL);
+	mcast_run(fix, mcast);
+	KUNIT_EXPECT_EQ(test, mcast->status, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_MEMBER);
+	KUNIT_EXPECT_EQ(test, mcast->held, IPOIB_JOIN_FULL);
+}
+
 static void mcast_rechecks(struct kunit *test)
 {
 	struct mcast_fixture *fix = test->priv;
@@ -960,6 +1026,32 @@ static void mcast_room(struct kunit *test)
 	mcast_run(fix, NULL);
 	KUNIT_EXPECT_EQ(test, groups->ngroups, 3u);
 	KUNIT_EXPECT_FALSE(test, !rcu_access_pointer(fix->priv.broadcast));
+}
+
+/* 6144 groups, 1024 only sent to, 4096 only routed */
+static void mcast_limits(struct kunit *test)
+{
+	struct mcast_fixture *fix = test->priv;
+	struct ipoib_groups *groups = &fix->priv.mcast;
+	unsigned int n;
+
+	mcast_link(test);
+	n = groups->ngroups;
+	groups->cap_logged = true;
+	groups->nsend = 1023;
+	KUNIT_EXPECT_TRUE(test, mcast_get(fix, 1, IPOIB_USER_SEND));
+	KUNIT_EXPECT_FALSE(test, mcast_get(fix, 2, IPOIB_USER_SEND));
+	groups->nroute = 4095;
+	KUNIT_EXPECT_TRUE(test, mcast_get(fix, 3, IPOIB_USER_ROUTE));
+	KUNIT_EXPECT_FALSE(test, mcast_get(fix, 4, IPOIB_USER_ROUTE));
+	groups->ngroups = 6143;
+	KUNIT_EXPECT_TRUE(test, mcast_get(fix, 5, IPOIB_USER_LISTEN));
+	KUNIT_EXPECT_FALSE(test, mcast_get(fix, 6, IPOIB_USER_LISTEN));
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MCAST_REFUSED], 3);
+	mcast_run(fix, NULL);
+	groups->nsend = 1;
+	groups->nroute = 1;
+	groups->ngroups = n + 3;
 }
 
 /* Requests of groups wait for inflight slots, that of the broadcast group does not. */
@@ -1284,10 +1376,14 @@ static struct kunit_case ipoib_mcast_cases[] = {
 	KUNIT_CASE(mcast_local),
 	KUNIT_CASE(mcast_absent),
 	KUNIT_CASE(mcast_lost),
+	KUNIT_CASE(mcast_detached),
+	KUNIT_CASE(mcast_settles),
+	KUNIT_CASE(mcast_answers),
 	KUNIT_CASE(mcast_rechecks),
 	KUNIT_CASE(mcast_changed),
 	KUNIT_CASE(mcast_users),
 	KUNIT_CASE(mcast_room),
+	KUNIT_CASE(mcast_limits),
 	KUNIT_CASE(mcast_slots),
 	KUNIT_CASE(mcast_frames),
 	KUNIT_CASE(mcast_interval),

@@ -76,6 +76,8 @@
  * @refused: flags with which the HCA refuses a QP
  * @bad_qp: number of the QP that fails to change its state
  * @bad: this change of state fails: a letter of @log
+ * @passing: changes to ERR that fail with @passing_err
+ * @passing_err: an error of the HCA
  * @rx_left: calls of ipoib_ud_rx_drain() that find receives outstanding
  * @rx_drains: calls of ipoib_ud_rx_drain()
  * @late: completions that come with the change of the first QP to RESET
@@ -111,6 +113,8 @@ struct qp_fixture {
 	u32 refused;
 	unsigned int bad_qp;
 	char bad;
+	unsigned int passing;
+	int passing_err;
 	unsigned int rx_left;
 	unsigned int rx_drains;
 	unsigned int late;
@@ -262,6 +266,10 @@ static int qp_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
 	qp_log(what);
 	if (i == qp_fix->bad_qp && what == qp_fix->bad)
 		return -EIO;
+	if (what == 'E' && qp_fix->passing) {
+		qp_fix->passing--;
+		return qp_fix->passing_err;
+	}
 	if (mask & IB_QP_STATE)
 		qp_fix->state[i] = attr->qp_state;
 	if (mask & IB_QP_QKEY)
@@ -642,6 +650,51 @@ static void qp_stuck(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* A lack of memory or time passes: the change is tried again. Other errors last. */
+static void qp_passing(struct kunit *test)
+{
+	static const struct {
+		int err;
+		const char *log;
+	} rows[] = {
+		{ -ENOMEM, "dd0E0E0E0ZF" },
+		{ -EAGAIN, "dd0E0E0E0ZF" },
+		{ -EBUSY, "dd0E0E0E0ZF" },
+		{ -EINTR, "dd0E0E0E0ZF" },
+		{ -EINVAL, "dd0E0ZF" },
+	};
+	struct qp_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->priv;
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		KUNIT_EXPECT_EQ(test, ipoib_ud_start(priv), 0);
+		KUNIT_EXPECT_TRUE(test, qp_happened("0IP0R0Sn"));
+		fix->passing_err = rows[i].err;
+		fix->passing = 2;
+		ipoib_ud_stop(priv);
+		fix->passing = 0;
+		KUNIT_EXPECT_TRUE(test, qp_happened(rows[i].log));
+	}
+}
+
+/* Interfaces are numbered, for their vectors; a new one has adaptive moderation. */
+static void qp_vectors(struct kunit *test)
+{
+	struct qp_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->priv;
+	unsigned int first;
+
+	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
+	KUNIT_EXPECT_TRUE(test, priv->moderation.adaptive);
+	first = priv->vector;
+	ipoib_ud_exit(priv);
+	fix->nqp = 0;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
+	KUNIT_EXPECT_EQ(test, priv->vector, first + 1);
+}
+
 /* Other sizes of all queues, running or not */
 static void qp_resized(struct kunit *test)
 {
@@ -821,6 +874,8 @@ static struct kunit_case ipoib_qp_cases[] = {
 	KUNIT_CASE(qp_states),
 	KUNIT_CASE(qp_start_failed),
 	KUNIT_CASE(qp_stuck),
+	KUNIT_CASE(qp_passing),
+	KUNIT_CASE(qp_vectors),
 	KUNIT_CASE(qp_resized),
 	KUNIT_CASE(qp_qkey),
 	KUNIT_CASE(qp_number),

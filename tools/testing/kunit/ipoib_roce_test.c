@@ -43,6 +43,11 @@
 #define ipv6_chk_addr_and_flags(net, addr, ndev, skip, strict, banned)	((void)(net), 1)
 #define ipv6_dev_mc_inc(ndev, addr)				roce_mc_inc(addr)
 #define ipv6_dev_mc_dec(ndev, addr)				roce_mc_dec(addr)
+#define __in_dev_get_rtnl(ndev)					roce_in_dev(ndev)
+#define ip_mc_inc_group(in_dev, addr)				roce_ip_inc(in_dev, addr)
+#define ip_mc_dec_group(in_dev, addr)				roce_ip_dec(in_dev, addr)
+#define ib_init_ah_from_mcmember				roce_init_ah
+#define kfree(object)						roce_free(object)
 #define ipoib_ctl_post(priv, event)				set_bit(event, &(priv)->ctl.events)
 #define ipoib_ctl_post_later(priv, event, delay)		roce_post_later(event, delay)
 #define queue_work(wq, work)					roce_queue(work)
@@ -60,6 +65,9 @@
  * @dev: net_device of @priv
  * @lower: net_device of the port, with carrier
  * @idev: its IPv6
+ * @in_dev: its IPv4
+ * @no_in_dev: it has no IPv4
+ * @mc: groups of @in_dev; the second is that of the last join
  * @gid: GID table of the port; without @ndev: no entry
  * @taken: references to entries
  * @query: result of ib_query_port()
@@ -88,6 +96,7 @@
  * @stale: times that all paths became stale
  * @lost: times that connections ended for a GID
  * @changes: times that the port was given up for a change of its GID
+ * @freed: freed objects
  */
 struct roce_fixture {
 	struct ipoib_dev priv;
@@ -97,6 +106,9 @@ struct roce_fixture {
 	struct net_device *dev;
 	struct net_device *lower;
 	struct inet6_dev idev;
+	struct in_device in_dev;
+	bool no_in_dev;
+	struct ip_mc_list mc[2];
 	struct ib_gid_attr gid[ROCE_GIDS];
 	int taken;
 	struct ib_port_attr query;
@@ -125,6 +137,7 @@ struct roce_fixture {
 	unsigned int stale;
 	unsigned int lost;
 	unsigned int changes;
+	unsigned int freed;
 };
 
 /* The fixture of the running case */
@@ -242,6 +255,36 @@ static void roce_mc_dec(const struct in6_addr *addr)
 	roce_fix->members--;
 }
 
+static struct in_device *roce_in_dev(const struct net_device *ndev)
+{
+	return roce_fix->no_in_dev ? NULL : &roce_fix->in_dev;
+}
+
+static void roce_ip_inc(const struct in_device *in_dev, __be32 addr)
+{
+	roce_fix->mc_joins++;
+	if (roce_fix->mc_err)
+		return;
+	roce_fix->members++;
+	roce_fix->mc[1].multiaddr = addr;
+}
+
+static void roce_ip_dec(const struct in_device *in_dev, __be32 addr)
+{
+	roce_fix->members -= addr == roce_fix->mc[1].multiaddr;
+	roce_fix->mc[1].multiaddr = 0;
+}
+
+static int roce_init_ah(struct ib_device *ca, u32 port, struct ib_sa_mcmember_rec *rec,
+			struct net_device *ndev, enum ib_gid_type type, struct rdma_ah_attr *attr)
+{
+	if (ca != &roce_fix->ca || port != 1 || ndev != roce_fix->lower ||
+	    type != IB_GID_TYPE_ROCE_UDP_ENCAP)
+		return -EINVAL;
+	return memcmp(&rec->port_gid, &roce_fix->priv.local_gid, sizeof(rec->port_gid)) ?
+	       -EADDRNOTAVAIL : 0;
+}
+
 static void roce_post_later(unsigned int event, unsigned long delay)
 {
 	roce_fix->later_event = event;
@@ -254,7 +297,17 @@ static bool roce_queue(struct work_struct *work)
 	return true;
 }
 
+static void roce_free(const void *object);
+
 #include "roce/roce.c"
+
+#undef kfree
+
+static void roce_free(const void *object)
+{
+	roce_fix->freed += !!object;
+	kfree(object);
+}
 
 static const union ib_gid roce_gid = {
 	.raw = { 0xfe, 0x80, [8] = 0x02, 0x11, 0x22, 0xff, 0xfe, 0x33, 0x44, 0x55 },
@@ -464,6 +517,21 @@ static void roce_port(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_roce_port_read(priv, &port), 0);
 	KUNIT_EXPECT_FALSE(test, port.active);
 	KUNIT_EXPECT_PTR_EQ(test, fix->roce->reported_missing, NULL);
+}
+
+/* The rate of the link is that of the port, once it is read. */
+static void roce_rate(struct kunit *test)
+{
+	struct roce_fixture *fix = test->priv;
+	struct ipoib_port port = {};
+
+	fix->query.active_speed = IB_SPEED_EDR;
+	fix->query.active_width = IB_WIDTH_4X;
+	KUNIT_EXPECT_EQ(test, ipoib_roce_port_read(&fix->priv, &port), 0);
+	KUNIT_EXPECT_EQ(test, port.mbps, 0u);
+	fix->dev->reg_state = NETREG_REGISTERED;
+	KUNIT_EXPECT_EQ(test, ipoib_roce_port_read(&fix->priv, &port), 0);
+	KUNIT_EXPECT_EQ(test, port.mbps, 100000u);
 }
 
 /* Events of the port: without its GID, soft-RoCE loses its connections. */
@@ -738,6 +806,98 @@ static void roce_senders(struct kunit *test)
 	ipoib_roce_group_leave(handle);
 }
 
+/* A group on a port with IPv4: joined once the stack lists it */
+static void roce_ipv4_group(struct kunit *test)
+{
+	struct roce_fixture *fix = test->priv;
+	struct ipoib_roce *roce = fix->roce;
+	struct ib_sa_multicast *handle;
+
+	fix->priv.local_gid = roce_ipv4_gid;
+	fix->mc[0].multiaddr = htonl(0xe0000001);
+	RCU_INIT_POINTER(fix->mc[0].next_rcu, &fix->mc[1]);
+	RCU_INIT_POINTER(fix->in_dev.mc_list, &fix->mc[0]);
+	handle = ipoib_roce_group_join(&fix->mcast, IPOIB_JOIN_FULL);
+	ipoib_roce_group_work(&roce->group_work);
+	KUNIT_EXPECT_EQ(test, fix->members, 1);
+	KUNIT_EXPECT_TRUE(test, fix->mc[1].multiaddr == htonl(0xefff4391));
+	KUNIT_EXPECT_EQ(test, fix->mcast_answers, 1u);
+	KUNIT_EXPECT_EQ(test, fix->mcast_status, 0);
+	/* The stack has no memory, and does not say so. */
+	fix->mc_err = -ENOMEM;
+	ipoib_roce_group_refresh(roce);
+	ipoib_roce_group_work(&roce->group_work);
+	KUNIT_EXPECT_EQ(test, fix->members, 0);
+	KUNIT_EXPECT_EQ(test, fix->mcast_status, -ENETRESET);
+	ipoib_roce_group_leave(handle);
+	ipoib_roce_group_work(&roce->group_work);
+	handle = ipoib_roce_group_join(&fix->mcast, IPOIB_JOIN_FULL);
+	ipoib_roce_group_work(&roce->group_work);
+	KUNIT_EXPECT_EQ(test, fix->mcast_status, -ENOMEM);
+	ipoib_roce_group_leave(handle);
+	ipoib_roce_group_work(&roce->group_work);
+	/* Left by the last user */
+	fix->mc_err = 0;
+	handle = ipoib_roce_group_join(&fix->mcast, IPOIB_JOIN_FULL);
+	ipoib_roce_group_work(&roce->group_work);
+	KUNIT_EXPECT_EQ(test, fix->members, 1);
+	ipoib_roce_group_leave(handle);
+	ipoib_roce_group_work(&roce->group_work);
+	KUNIT_EXPECT_EQ(test, fix->members, 0);
+	fix->no_in_dev = true;
+	handle = ipoib_roce_group_join(&fix->mcast, IPOIB_JOIN_FULL);
+	ipoib_roce_group_work(&roce->group_work);
+	KUNIT_EXPECT_EQ(test, fix->mcast_status, -ENODEV);
+	KUNIT_EXPECT_EQ(test, fix->mc_joins, 4u);
+	ipoib_roce_group_leave(handle);
+	ipoib_roce_group_work(&roce->group_work);
+}
+
+/* The MAC address of a group is that of its IP address. */
+static void roce_handles(struct kunit *test)
+{
+	static const u8 mac6[ETH_ALEN] = { 0x33, 0x33, 0, 0, 0, 0xfb };
+	static const u8 mac4[ETH_ALEN] = { 0x01, 0x00, 0x5e, 0x7f, 0x43, 0x91 };
+	union ib_gid all = { .raw = { [10] = 0xff, 0xff, 239, 255, 67, 145 } };
+	struct roce_fixture *fix = test->priv;
+	struct ib_sa_mcmember_rec rec = { .mgid = roce_mgid, .port_gid = roce_gid };
+	struct rdma_ah_attr attr = {};
+
+	KUNIT_EXPECT_EQ(test, ipoib_roce_group_ah(&fix->priv, &rec, &attr), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(attr.roce.dmac, mac6, ETH_ALEN), 0);
+	rec.mgid = all;
+	KUNIT_EXPECT_EQ(test, ipoib_roce_group_ah(&fix->priv, &rec, &attr), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(attr.roce.dmac, mac4, ETH_ALEN), 0);
+	/* The GID has changed since the join. */
+	rec.port_gid = roce_other_gid;
+	KUNIT_EXPECT_EQ(test, ipoib_roce_group_ah(&fix->priv, &rec, &attr), -ENODEV);
+}
+
+/* Queries, senders and memberships are freed at their end. */
+static void roce_freed(struct kunit *test)
+{
+	struct roce_fixture *fix = test->priv;
+	struct ib_sa_multicast *handle;
+
+	roce_ask(&roce_mgid);
+	KUNIT_EXPECT_EQ(test, fix->freed, 0u);
+	roce_run();
+	KUNIT_EXPECT_EQ(test, fix->freed, 1u);
+	roce_ask(&roce_other_gid);
+	roce_run();
+	roce_resolve(-EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, fix->freed, 2u);
+	handle = ipoib_roce_group_join(&fix->mcast, IPOIB_JOIN_SEND);
+	ipoib_roce_group_leave(handle);
+	KUNIT_EXPECT_EQ(test, fix->freed, 3u);
+	handle = ipoib_roce_group_join(&fix->mcast, IPOIB_JOIN_FULL);
+	ipoib_roce_group_work(&fix->roce->group_work);
+	ipoib_roce_group_leave(handle);
+	KUNIT_EXPECT_EQ(test, fix->freed, 3u);
+	ipoib_roce_group_work(&fix->roce->group_work);
+	KUNIT_EXPECT_EQ(test, fix->freed, 4u);
+}
+
 /* The notifier, for a net_device. Return: events of the control work */
 static unsigned long roce_notify(struct net_device *dev, unsigned long event)
 {
@@ -866,11 +1026,15 @@ static struct kunit_case ipoib_roce_cases[] = {
 	KUNIT_CASE(roce_gids),
 	KUNIT_CASE(roce_requests),
 	KUNIT_CASE(roce_port),
+	KUNIT_CASE(roce_rate),
 	KUNIT_CASE(roce_port_events),
 	KUNIT_CASE(roce_path),
 	KUNIT_CASE(roce_no_path),
 	KUNIT_CASE(roce_group),
 	KUNIT_CASE(roce_senders),
+	KUNIT_CASE(roce_ipv4_group),
+	KUNIT_CASE(roce_handles),
+	KUNIT_CASE(roce_freed),
 	KUNIT_CASE(roce_netdevs),
 	KUNIT_CASE(roce_addresses),
 	KUNIT_CASE(roce_neighbours),

@@ -18,7 +18,12 @@
 /* No tracepoints, control work, NAPI, CQs and stack */
 #define IPOIB_TRACE_H
 #define trace_ipoib_police(dev, gid, what, node)	((void)(gid))
-#define ipoib_ctl_post(priv, event)			((void)(event))
+#define ipoib_ctl_post(priv, event)			set_bit(event, &(priv)->ctl.events)
+#define ipoib_moder_again(moder, usecs)			rx_again(moder, usecs)
+#define ipoib_rx_alloc_skb(napi, len)			rx_alloc_skb(napi, len)
+#define ib_dma_sync_single_for_device(ca, addr, len, dir) \
+	((void)(ca), rx_sync(&rx_for_device, addr, len))
+#define ib_dma_sync_single_for_cpu(ca, addr, len, dir)	rx_sync(&rx_for_cpu, addr, len)
 #define netif_napi_add(dev, napi, poll)			rx_napi_add(napi)
 #define netif_napi_del(napi)				((void)(napi))
 #define napi_enable(napi)				((void)(napi))
@@ -27,6 +32,30 @@
 #define ib_destroy_cq(cq)				((void)(cq))
 #define napi_gro_receive(napi, skb)			rx_receive(napi, skb)
 
+/**
+ * struct rx_syncs - synchronised memory
+ * @n: number of pieces
+ * @addrs: sum of their addresses
+ * @octets: sum of their lengths
+ */
+struct rx_syncs {
+	unsigned int n;
+	u64 addrs;
+	u64 octets;
+};
+
+/* Memory given to the HCA, and taken from it */
+static struct rx_syncs rx_for_device, rx_for_cpu;
+
+static void rx_sync(struct rx_syncs *syncs, u64 addr, size_t len)
+{
+	syncs->n++;
+	syncs->addrs += addr;
+	syncs->octets += len;
+}
+
+static struct sk_buff *rx_alloc_skb(struct napi_struct *napi, unsigned int len);
+static void rx_again(struct ipoib_moder *moder, unsigned int usecs);
 static void rx_napi_add(struct napi_struct *napi);
 static void rx_receive(struct napi_struct *napi, struct sk_buff *skb);
 static struct ib_cq *rx_create_cq(struct ib_device *ca, ib_comp_handler handler,
@@ -55,6 +84,9 @@ static struct ib_cq *rx_create_cq(struct ib_device *ca, ib_comp_handler handler,
  * @len: their octets, from the GRH on
  * @flags: their wc_flags
  * @skb: the last frame that went up the stack
+ * @refuses: @qp takes no receives
+ * @no_skb: there is no memory for frames
+ * @again: delay after which the handler is called again, in microseconds
  * @most: packets without a report, at most
  * @ended: completions of the polls that ended
  * @stats: what was counted
@@ -75,6 +107,9 @@ struct rx_fixture {
 	unsigned int len;
 	int flags;
 	struct sk_buff *skb;
+	bool refuses;
+	bool no_skb;
+	unsigned int again;
 	unsigned int most;
 	int ended;
 	s64 stats[IPOIB_NR_STATS];
@@ -102,6 +137,23 @@ void ipoib_moder_complete(struct ipoib_moder *moder, int done)
 	struct ipoib_rxq *rxq = container_of(moder, struct ipoib_rxq, moder);
 
 	container_of(rxq->priv, struct rx_fixture, priv)->ended += done;
+}
+
+static void rx_again(struct ipoib_moder *moder, unsigned int usecs)
+{
+	struct ipoib_rxq *rxq = container_of(moder, struct ipoib_rxq, moder);
+
+	container_of(rxq->priv, struct rx_fixture, priv)->again = usecs;
+}
+
+#undef ipoib_rx_alloc_skb
+
+static struct sk_buff *rx_alloc_skb(struct napi_struct *napi, unsigned int len)
+{
+	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
+	struct rx_fixture *fix = container_of(rxq->priv, struct rx_fixture, priv);
+
+	return fix->no_skb ? NULL : ipoib_rx_alloc_skb(napi, len);
 }
 
 static void rx_receive(struct napi_struct *napi, struct sk_buff *skb)
@@ -136,7 +188,7 @@ static int rx_post_recv(struct ib_qp *qp, const struct ib_recv_wr *wr,
 
 	for (; wr; wr = wr->next) {
 		*bad = wr;
-		if (wr->wr_id >= RX_SIZE || wr->num_sge != 2 ||
+		if (fix->refuses || wr->wr_id >= RX_SIZE || wr->num_sge != 2 ||
 		    fix->nposted - fix->ntaken == RX_SIZE)
 			return -EINVAL;
 		memcpy(fix->sge[wr->wr_id], wr->sg_list, sizeof(fix->sge[0]));
@@ -196,6 +248,8 @@ static int rx_init(struct kunit *test)
 	fix->priv.txq = &fix->txq;
 	fix->priv.port_mtu = 2044;
 	fix->priv.recvq_size = 2 * RX_SIZE;
+	memset(&rx_for_device, 0, sizeof(rx_for_device));
+	memset(&rx_for_cpu, 0, sizeof(rx_for_cpu));
 	err = ipoib_ud_rx_init(&fix->priv);
 	if (!err) {
 		fix->priv.rxq->size = RX_SIZE;
@@ -368,6 +422,118 @@ static void rx_failed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->priv.rxq->nfree, (unsigned int)RX_SIZE);
 }
 
+/* The control work restores a QP after a failed receive, and once after flushed ones. */
+static void rx_recovers(struct kunit *test)
+{
+	struct rx_fixture *fix = test->priv;
+	unsigned long *events = &fix->priv.ctl.events;
+
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 1);
+	KUNIT_EXPECT_EQ(test, *events, 0ul);
+	fix->status = IB_WC_LOC_LEN_ERR;
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 1);
+	KUNIT_EXPECT_TRUE(test, test_and_clear_bit(IPOIB_CTL_RECOVER, events));
+	fix->status = IB_WC_WR_FLUSH_ERR;
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 1);
+	KUNIT_EXPECT_TRUE(test, test_and_clear_bit(IPOIB_CTL_RECOVER, events));
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 1);
+	KUNIT_EXPECT_EQ(test, *events, 0ul);
+}
+
+/* Without a posted receive the handler is called again after 20 ms. */
+static void rx_retries(struct kunit *test)
+{
+	struct rx_fixture *fix = test->priv;
+
+	fix->refuses = true;
+	KUNIT_EXPECT_EQ(test, rx_call(fix, RX_SIZE - 1), RX_SIZE - 1);
+	KUNIT_EXPECT_EQ(test, fix->priv.rxq->nfree, RX_SIZE - 1u);
+	KUNIT_EXPECT_EQ(test, fix->again, 0u);
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 1);
+	KUNIT_EXPECT_EQ(test, fix->priv.rxq->nfree, (unsigned int)RX_SIZE);
+	KUNIT_EXPECT_EQ(test, fix->again, 20000u);
+	fix->refuses = false;
+	KUNIT_EXPECT_EQ(test, rx_call(fix, 1), 0);
+	KUNIT_EXPECT_EQ(test, fix->nposted, 2u * RX_SIZE);
+}
+
+/* Frames that do not go up the stack: of another VLAN, of this node, and without memory */
+static void rx_discards(struct kunit *test)
+{
+	struct rx_fixture *fix = test->priv;
+
+	fix->len = 44 + 100;
+	fix->priv.vid = 5;
+	rx_call(fix, 1);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_VLAN], 1ll);
+	fix->priv.vid = 0;
+	fix->priv.qpn = 0xff000123;
+	fix->priv.local_lid = 5;
+	rx_call(fix, 1);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_ECHO], 1ll);
+	fix->priv.qpn = 0;
+	fix->no_skb = true;
+	rx_call(fix, 1);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_NOMEM], 1ll);
+	KUNIT_EXPECT_FALSE(test, fix->skb);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], 0ll);
+	fix->no_skb = false;
+	rx_call(fix, 1);
+	KUNIT_EXPECT_TRUE(test, fix->skb);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], 1ll);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_VLAN] + fix->stats[IPOIB_RX_ECHO] +
+			      fix->stats[IPOIB_RX_NOMEM], 3ll);
+}
+
+/* A checksum of the HCA counts while the interface has the feature. */
+static void rx_sums(struct kunit *test)
+{
+	struct net_device *dev = kvzalloc(sizeof(*dev), GFP_KERNEL | __GFP_NOFAIL);
+	struct rx_fixture *fix = test->priv;
+	unsigned int i;
+
+	fix->priv.netdev = dev;
+	fix->len = 44 + 100;
+	for (i = 0; i < 4; i++) {
+		dev->features = i & 1 ? NETIF_F_RXCSUM : 0;
+		fix->flags = i & 2 ? IB_WC_IP_CSUM_OK : 0;
+		rx_call(fix, 1);
+		KUNIT_EXPECT_TRUE(test, fix->skb);
+		if (!fix->skb)
+			break;
+		KUNIT_EXPECT_EQ(test, (int)fix->skb->ip_summed,
+				i == 3 ? CHECKSUM_UNNECESSARY : CHECKSUM_NONE);
+		KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_CSUM], i == 3 ? 1ll : 0ll);
+		kfree_skb(fix->skb);
+		fix->skb = NULL;
+	}
+	fix->priv.netdev = NULL;
+	kvfree(dev);
+}
+
+/* A receive is given to the HCA whole; of a frame that has come its octets are taken. */
+static void rx_synced(struct kunit *test)
+{
+	struct rx_fixture *fix = test->priv;
+	const struct ib_sge *sge;
+	unsigned int i;
+	u64 addrs = 0;
+
+	for (i = 0; i < RX_SIZE; i++)
+		addrs += fix->sge[i][0].addr + fix->sge[i][1].addr;
+	KUNIT_EXPECT_EQ(test, rx_for_device.n, 2u * RX_SIZE);
+	KUNIT_EXPECT_EQ(test, rx_for_device.octets, RX_SIZE * (44 + 2048ull));
+	KUNIT_EXPECT_EQ(test, rx_for_device.addrs, addrs);
+	KUNIT_EXPECT_EQ(test, rx_for_cpu.n, 0u);
+	fix->len = 44 + 300;
+	sge = fix->sge[fix->queue[0]];
+	addrs = sge[0].addr + sge[1].addr;
+	rx_call(fix, 1);
+	KUNIT_EXPECT_EQ(test, rx_for_cpu.n, 2u);
+	KUNIT_EXPECT_EQ(test, rx_for_cpu.octets, 344ull);
+	KUNIT_EXPECT_EQ(test, rx_for_cpu.addrs, addrs);
+}
+
 /* A piece has all the pages of its order. */
 static void rx_pool(struct kunit *test)
 {
@@ -399,6 +565,11 @@ static struct kunit_case ipoib_rx_cases[] = {
 	KUNIT_CASE(rx_short_queue),
 	KUNIT_CASE(rx_frames),
 	KUNIT_CASE(rx_failed),
+	KUNIT_CASE(rx_recovers),
+	KUNIT_CASE(rx_retries),
+	KUNIT_CASE(rx_discards),
+	KUNIT_CASE(rx_sums),
+	KUNIT_CASE(rx_synced),
 	KUNIT_CASE(rx_pool),
 	{}
 };

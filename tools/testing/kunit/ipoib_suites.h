@@ -21,6 +21,8 @@ extern struct kunit_suite ipoib_admit_suite;
 extern struct kunit_suite ipoib_tso_suite;
 extern struct kunit_suite ipoib_header_suite;
 extern struct kunit_suite ipoib_queue_suite;
+extern struct kunit_suite ipoib_queue_rx_suite;
+extern struct kunit_suite ipoib_queue_tx_suite;
 extern struct kunit_suite ipoib_rx_suite;
 extern struct kunit_suite ipoib_conn_suite;
 extern struct kunit_suite ipoib_rn_suite;
@@ -38,6 +40,9 @@ extern struct kunit_suite ipoib_stats_suite;
 extern struct kunit_suite ipoib_main_suite;
 extern struct kunit_suite ipoib_dev_suite;
 extern struct kunit_suite ipoib_client_suite;
+extern struct kunit_suite ipoib_ah_suite;
+extern struct kunit_suite ipoib_link_suite;
+extern struct kunit_suite ipoib_ethtool_suite;
 
 /* Compare the calls that a case has noted, a letter each, with @want, and forget them. */
 static inline void ipoib_expect_calls(struct kunit *test, char *calls, const char *want)

@@ -525,6 +525,82 @@ static void xmit_absent(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xmit_waits(fix, mcast, xmit_ipv4(9, XMIT_LOCAL)));
 }
 
+/**
+ * struct xmit_ipv6 - frame of IPv6 without a listener
+ * @scope: of its group
+ * @next: header behind that of IPv6
+ * @behind: header behind a hop-by-hop header
+ * @more: length of the hop-by-hop header, beyond 8 octets
+ * @icmp: type of ICMPv6 behind it
+ * @len: length of the frame, from the network header on
+ * @routers: it goes to the routers
+ */
+struct xmit_ipv6 {
+	u8 scope;
+	u8 next;
+	u8 behind;
+	u8 more;
+	u8 icmp;
+	unsigned int len;
+	bool routers;
+};
+
+/* Frames with a scope beyond the link, and reports of listeners, are for routers. */
+static void xmit_routers(struct kunit *test)
+{
+	static const struct xmit_ipv6 frames[] = {
+		{ 1, NEXTHDR_NONE, 0, 0, 0, 56, false },
+		{ 2, NEXTHDR_NONE, 0, 0, 0, 56, false },
+		{ 3, NEXTHDR_NONE, 0, 0, 0, 56, true },
+		{ 14, NEXTHDR_NONE, 0, 0, 0, 40, true },
+		{ 14, NEXTHDR_NONE, 0, 0, 0, 39, false },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 129, 56, false },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 130, 56, true },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 131, 56, true },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 132, 49, true },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 132, 48, false },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 133, 56, false },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 142, 56, false },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 143, 56, true },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 0, 144, 56, false },
+		{ 2, NEXTHDR_HOP, NEXTHDR_ICMP, 1, 143, 56, false },
+		{ 2, NEXTHDR_HOP, NEXTHDR_TCP, 0, 143, 56, false },
+		{ 2, NEXTHDR_DEST, NEXTHDR_ICMP, 0, 143, 56, false },
+	};
+	const union ib_gid v6 = { .raw = { 0xff, 0x12, 0x60, 0x1b, 0x80, 0x01, [15] = 0x99 } };
+	struct ipv6hdr *ip6;
+	struct sk_buff *skb;
+	unsigned int i;
+	u8 *behind;
+
+	for (i = 0; i < ARRAY_SIZE(frames); i++) {
+		skb = xmit_frame(&v6, ETH_P_IPV6);
+		ip6 = (void *)(skb->data + IPOIB_HARD_LEN);
+		behind = (u8 *)(ip6 + 1);
+		ip6->daddr.s6_addr[0] = 0xff;
+		ip6->daddr.s6_addr[1] = frames[i].scope;
+		ip6->nexthdr = frames[i].next;
+		behind[0] = frames[i].behind;
+		behind[1] = frames[i].more;
+		behind[8] = frames[i].icmp;
+		skb_trim(skb, IPOIB_HARD_LEN + frames[i].len);
+		KUNIT_EXPECT_EQ(test, ipoib_mcast_send_is_for_routers(skb), frames[i].routers);
+		kfree_skb(skb);
+	}
+	/* IGMP, within the link, too; a header that is not all there; another protocol */
+	for (i = 0; i < 4; i++) {
+		skb = xmit_ipv4(9, i < 2 ? XMIT_LOCAL + 9 : XMIT_ROUTED);
+		if (i == 1)
+			((struct iphdr *)(skb->data + IPOIB_HARD_LEN))->protocol = IPPROTO_IGMP;
+		if (i == 2)
+			skb_trim(skb, IPOIB_HARD_LEN + sizeof(struct iphdr) - 1);
+		if (i == 3)
+			((struct ipoib_header *)skb->data)->encap.proto = htons(ETH_P_ARP);
+		KUNIT_EXPECT_EQ(test, ipoib_mcast_send_is_for_routers(skb), i == 1);
+		kfree_skb(skb);
+	}
+}
+
 /* The MGID of a frame without a listener is that of its network address. */
 static void xmit_by_ip(struct kunit *test)
 {
@@ -791,6 +867,7 @@ static struct kunit_case ipoib_xmit_cases[] = {
 	KUNIT_CASE(xmit_waiting),
 	KUNIT_CASE(xmit_failing),
 	KUNIT_CASE(xmit_absent),
+	KUNIT_CASE(xmit_routers),
 	KUNIT_CASE(xmit_by_ip),
 	KUNIT_CASE(xmit_routes),
 	KUNIT_CASE(xmit_not_open),
