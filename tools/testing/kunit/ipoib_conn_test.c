@@ -51,8 +51,8 @@
 #define ib_create_cm_id(ca, handler, context)		conn_create_id(handler)
 #define ib_destroy_cm_id(id)				conn_destroy_id(id)
 #define ib_cm_listen(id, service)			(-ENOMEM)
-#define ib_send_cm_req(id, param)			conn_send_param(param)
-#define ib_send_cm_rep(id, param)			conn_send_param(param)
+#define ib_send_cm_req(id, param)			conn_send_req(param)
+#define ib_send_cm_rep(id, param)			conn_send_rep(param)
 #define ib_send_cm_rtu(id, data, len)			conn_send_rtu(id, data)
 #define ib_send_cm_dreq(id, data, len)			conn_send_dreq(id)
 #undef ib_create_cq
@@ -78,7 +78,8 @@ static void conn_kfree(const void *object);
 static int conn_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask);
 static struct ib_cm_id *conn_create_id(ib_cm_handler handler);
 static void conn_destroy_id(struct ib_cm_id *id);
-static int conn_send_param(const void *param);
+static int conn_send_req(const struct ib_cm_req_param *req);
+static int conn_send_rep(const struct ib_cm_rep_param *rep);
 static int conn_send_rtu(struct ib_cm_id *id, const struct ipoib_cm_data *data);
 static int conn_send_dreq(struct ib_cm_id *id);
 
@@ -97,6 +98,35 @@ static bool conn_queue_work(unsigned long delay)
 	conn_delay = delay;
 	return !conn_pending;
 }
+
+#include "cm/cm.h"
+
+/* Connections given to RCU, and lack of memory */
+static unsigned int conn_nfreed;
+static bool conn_lacks;
+
+static void conn_free_rcu(struct ipoib_conn *conn)
+{
+	conn_nfreed++;
+	kfree_rcu(conn, rcu);
+}
+
+static void conn_free_peer_rcu(struct ipoib_peer *peer)
+{
+	kfree_rcu(peer, rcu);
+}
+
+static void *conn_zalloc(size_t size, gfp_t gfp)
+{
+	return conn_lacks ? NULL : kzalloc(size, gfp);
+}
+
+#undef kfree_rcu
+#undef kzalloc
+#define kfree_rcu(object, field)			\
+	_Generic((object), struct ipoib_conn * : conn_free_rcu,	\
+		 struct ipoib_peer * : conn_free_peer_rcu)(object)
+#define kzalloc(size, gfp)				conn_zalloc(size, gfp)
 
 #include "cm/peer.c"
 #include "cm/qp.c"
@@ -180,9 +210,11 @@ struct conn_calls {
  * @cq_err: result of a CQ that is not created
  * @ops: operations of the fabric
  * @check: reason of the fabric to refuse a REQ
- * @event: a REQ
- * @path: its path
- * @data: its private data
+ * @req: parameters of the last REQ sent
+ * @rep: parameters of the last REP sent
+ * @event: a received REQ
+ * @path: its path, or that of @req
+ * @data: its private data, or those sent last
  * @from: LID that it came from
  * @init_err: result of the CM for the attributes of a QP
  * @end: work that frees @last
@@ -214,6 +246,8 @@ struct conn_fixture {
 	int cq_err;
 	struct ipoib_fabric_ops ops;
 	int check;
+	struct ib_cm_req_param req;
+	struct ib_cm_rep_param rep;
 	struct ib_cm_event event;
 	struct sa_path_rec path;
 	struct ipoib_cm_data data;
@@ -278,8 +312,18 @@ static struct ib_cm_id *conn_create_id(ib_cm_handler handler)
 	return ERR_PTR(-ENOMEM);
 }
 
-static int conn_send_param(const void *param)
+static int conn_send_req(const struct ib_cm_req_param *req)
 {
+	conn_fix->req = *req;
+	conn_fix->path = *req->primary_path;
+	conn_fix->data = *(const struct ipoib_cm_data *)req->private_data;
+	return 0;
+}
+
+static int conn_send_rep(const struct ib_cm_rep_param *rep)
+{
+	conn_fix->rep = *rep;
+	conn_fix->data = *(const struct ipoib_cm_data *)rep->private_data;
 	return 0;
 }
 
@@ -1097,6 +1141,7 @@ static void conn_counted(struct kunit *test)
 	struct ipoib_cm *cm = &fix->cm;
 	struct ipoib_cm_share *share = ipoib_cm_share(cm, CONN_LID);
 	struct ipoib_conn *conn = ipoib_conn_alloc(cm, GFP_KERNEL);
+	unsigned int freed;
 
 	KUNIT_EXPECT_TRUE(test, conn);
 	if (!conn)
@@ -1139,7 +1184,9 @@ static void conn_counted(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&cm->closing));
 	KUNIT_EXPECT_EQ(test, cm->nconns, 1u);
 	conn_delay = 0;
+	freed = conn_nfreed;
 	ipoib_conn_release(&conn->ref);
+	KUNIT_EXPECT_EQ(test, conn_nfreed, freed + 1);
 	KUNIT_EXPECT_EQ(test, cm->nconns, 0u);
 	KUNIT_EXPECT_EQ(test, share->nconns, 0u);
 	KUNIT_EXPECT_EQ(test, fix->peer.users, 1u);
@@ -1386,6 +1433,12 @@ static void conn_no_room(struct kunit *test)
 	fix->admit = -EAGAIN;
 	KUNIT_EXPECT_PTR_EQ(test, conn_connect_to(fix, IPOIB_LLADDR_RC, false), NULL);
 	KUNIT_EXPECT_EQ(test, fix->calls.freed, 1u);
+	conn_lacks = true;
+	spin_lock_bh(&fix->cm.lock);
+	KUNIT_EXPECT_EQ(test, ipoib_conn_begin(&fix->cm, &fix->peer, IPOIB_LLADDR_RC, false),
+			-EAGAIN);
+	spin_unlock_bh(&fix->cm.lock);
+	conn_lacks = false;
 	KUNIT_EXPECT_EQ(test, fix->cm.nconns, 0u);
 	KUNIT_EXPECT_EQ(test, fix->peer.users, 1u);
 }
@@ -2122,6 +2175,27 @@ static void conn_silent(struct kunit *test)
 	}
 }
 
+/* Frames from the peer answer those that were sent up to two seconds later. */
+static void conn_answered(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn;
+	unsigned int late;
+
+	for (late = 0; late < 2; late++) {
+		conn_reset(fix);
+		conn = conn_publish_used(fix, true);
+		conn->transport = IPOIB_LLADDR_UC;
+		conn->ring.head = 1;
+		conn->ring.tail = 1;
+		conn->progress = jiffies - 40 * HZ;
+		conn->asked_at = jiffies - 35 * HZ;
+		fix->peer.last_rx = conn->progress - 2 * HZ - late;
+		conn_handle(fix);
+		KUNIT_EXPECT_EQ(test, conn->state == IPOIB_CONN_CLOSING, late == 1);
+	}
+}
+
 /**
  * struct conn_event - event of a connection
  * @flag: the event
@@ -2764,6 +2838,65 @@ static void conn_times(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->mask[1] & IB_QP_PATH_MIG_STATE, 0);
 }
 
+/* REQ and REP, from an interface with a Receive MTU of 4096 */
+static void conn_messages_sent(struct kunit *test)
+{
+	struct conn_fixture *fix = test->priv;
+	struct ipoib_conn *conn = &fix->conn[0];
+	const struct ib_cm_req_param *req = &fix->req;
+	const struct ib_cm_rep_param *rep = &fix->rep;
+	struct sa_path_rec rec = { .packet_life_time = 18 };
+	unsigned int i;
+
+	fix->qp.qp_num = 0x321;
+	conn->qp = &fix->qp;
+	conn->psn = 0x123456;
+	for (i = 0; i < 2; i++) {
+		conn->duplex = i;
+		fix->cm.rx.bufs.srq = i ? (void *)fix : NULL;
+		conn->deadline = jiffies;
+		KUNIT_EXPECT_EQ(test, ipoib_conn_ask(conn, &rec), 0);
+		KUNIT_EXPECT_TRUE(test, conn_is_in(conn->deadline, jiffies - HZ, 6 * HZ));
+		KUNIT_EXPECT_EQ(test, be64_to_cpu(req->service_id),
+				(i ? 0x0100000000000000ull : 0x1000000000000000ull) | CONN_QPN);
+		KUNIT_EXPECT_EQ(test, req->qp_num, 0x321u);
+		KUNIT_EXPECT_EQ(test, (int)req->qp_type, (int)IB_QPT_RC);
+		KUNIT_EXPECT_EQ(test, req->starting_psn, 0x123456u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)req->private_data_len, 8u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)req->remote_cm_response_timeout, 17u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)req->local_cm_response_timeout, 17u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)req->max_cm_retries, 7u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)req->retry_count, 7u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)req->rnr_retry_count, 7u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)req->srq, i);
+		KUNIT_EXPECT_EQ(test, (unsigned int)fix->path.packet_life_time, 13u);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(fix->data.qpn), (u32)CONN_OWN_QPN);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(fix->data.mtu), 4096u);
+		memset(&fix->data, 0, sizeof(fix->data));
+		conn->deadline = jiffies;
+		conn->failover = 1 + i;
+		KUNIT_EXPECT_EQ(test, ipoib_conn_send_rep(conn), 0);
+		KUNIT_EXPECT_TRUE(test, conn_is_in(conn->deadline, jiffies - HZ, 6 * HZ));
+		KUNIT_EXPECT_EQ(test, rep->qp_num, 0x321u);
+		KUNIT_EXPECT_EQ(test, rep->starting_psn, 0x123456u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)rep->private_data_len, 8u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)rep->failover_accepted, 1 + i);
+		KUNIT_EXPECT_EQ(test, (unsigned int)rep->rnr_retry_count, 7u);
+		KUNIT_EXPECT_EQ(test, (unsigned int)rep->srq, i);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(fix->data.qpn), (u32)CONN_OWN_QPN);
+		KUNIT_EXPECT_EQ(test, be32_to_cpu(fix->data.mtu), 4096u);
+		fix->nattr = 0;
+	}
+	fix->cm.rx.bufs.srq = NULL;
+	/* A path that is faster than the bound stays so, and another transport is named. */
+	rec.packet_life_time = 12;
+	conn->transport = IPOIB_LLADDR_UC;
+	KUNIT_EXPECT_EQ(test, ipoib_conn_ask(conn, &rec), 0);
+	KUNIT_EXPECT_EQ(test, (unsigned int)fix->path.packet_life_time, 12u);
+	KUNIT_EXPECT_EQ(test, (int)req->qp_type, (int)IB_QPT_UC);
+	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REQUESTS), 3u);
+}
+
 /* Attributes of the QP of a connection, which sends or not, with an SRQ or without */
 static void conn_qp(struct kunit *test)
 {
@@ -2881,6 +3014,7 @@ static struct kunit_case ipoib_conn_cases[] = {
 	KUNIT_CASE(conn_replied),
 	KUNIT_CASE(conn_granted),
 	KUNIT_CASE(conn_crossing),
+	KUNIT_CASE(conn_messages_sent),
 	KUNIT_CASE(conn_parsed),
 	KUNIT_CASE(conn_listened),
 	KUNIT_CASE(conn_accepted),
@@ -2888,6 +3022,7 @@ static struct kunit_case ipoib_conn_cases[] = {
 	KUNIT_CASE(conn_checked),
 	KUNIT_CASE(conn_confirmed),
 	KUNIT_CASE(conn_silent),
+	KUNIT_CASE(conn_answered),
 	KUNIT_CASE(conn_events),
 	KUNIT_CASE(conn_late),
 	KUNIT_CASE(conn_messages),

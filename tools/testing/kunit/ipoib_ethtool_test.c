@@ -425,6 +425,7 @@ static void nic_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cmd.base.speed, (u32)SPEED_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, (int)cmd.base.duplex, DUPLEX_UNKNOWN);
 	KUNIT_EXPECT_EQ(test, (int)cmd.base.port, PORT_OTHER);
+	KUNIT_EXPECT_EQ(test, (int)cmd.base.phy_address, 0xff);
 	clear_bit(__LINK_STATE_NOCARRIER, &fix->dev->state);
 	KUNIT_EXPECT_EQ(test, ipoib_ethtool_link(fix->dev, &cmd), 0);
 	KUNIT_EXPECT_EQ(test, cmd.base.speed, 40000u);

@@ -735,10 +735,12 @@ static void main_setup(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)dev->hard_header_len, 24);
 	KUNIT_EXPECT_EQ(test, (int)dev->min_header_len, 24);
 	KUNIT_EXPECT_EQ(test, dev->flags, (unsigned int)(IFF_BROADCAST | IFF_MULTICAST));
-	KUNIT_EXPECT_EQ(test, (int)dev->tx_queue_len, 2 * ipoib_sendq_size);
+	KUNIT_EXPECT_EQ(test, (int)dev->tx_queue_len, 256);
+	KUNIT_EXPECT_EQ(test, ipoib_sendq_size, 128);
+	KUNIT_EXPECT_EQ(test, ipoib_recvq_size, 256);
 	KUNIT_EXPECT_EQ(test, dev->watchdog_timeo, 10 * HZ);
-	KUNIT_EXPECT_EQ(test, dev->min_mtu, (unsigned int)IPOIB_MTU_MIN);
-	KUNIT_EXPECT_EQ(test, dev->max_mtu, (unsigned int)IPOIB_MTU_MAX);
+	KUNIT_EXPECT_EQ(test, dev->min_mtu, 72u);
+	KUNIT_EXPECT_EQ(test, dev->max_mtu, 65520u);
 	KUNIT_EXPECT_FALSE(test, dev->priv_flags & IFF_XMIT_DST_RELEASE);
 	KUNIT_EXPECT_TRUE(test, dev->priv_flags & IFF_DISABLE_NETPOLL);
 	KUNIT_EXPECT_TRUE(test, ops->ndo_init == ipoib_dev_ndo_init);

@@ -519,7 +519,7 @@ static void mcast_silent(struct kunit *test)
 	unsigned int i;
 
 	/* The lack of an SM counts from the fifth time in a row on. */
-	for (i = 0; i < IPOIB_CHECK_QUIET + 1; i++) {
+	for (i = 0; i < 6; i++) {
 		begin = jiffies;
 		mcast_answer(fix, mcast, -EAGAIN);
 		KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_BACKOFF);
@@ -528,7 +528,7 @@ static void mcast_silent(struct kunit *test)
 		mcast_retry(fix, mcast);
 	}
 	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MCAST_FAILED], 1);
-	KUNIT_EXPECT_EQ(test, fix->nleave, IPOIB_CHECK_QUIET + 1u);
+	KUNIT_EXPECT_EQ(test, fix->nleave, 6u);
 	KUNIT_EXPECT_EQ(test, fix->nquery, 0u);
 	mcast_answer(fix, mcast, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, mcast->reason, IPOIB_CHECK_NO_ANSWER);
@@ -1197,12 +1197,12 @@ static void mcast_samples(struct kunit *test)
 	mcast_link(test);
 	mcast = mcast_member(test, 1, IPOIB_USER_SEND);
 	KUNIT_EXPECT_TRUE(test, ipoib_mcast_until(mcast->sample_at) > 2 * HZ);
-	for (i = 1; i <= IPOIB_MCAST_SAMPLES + 1; i++) {
+	for (i = 1; i <= 5; i++) {
 		mcast->used = jiffies;
 		mcast->sample_at = jiffies;
 		mcast_run(fix, mcast);
-		KUNIT_EXPECT_EQ(test, mcast->samples, min(i, IPOIB_MCAST_SAMPLES + 0u));
-		KUNIT_EXPECT_EQ(test, fix->monitors, i >= IPOIB_MCAST_SAMPLES);
+		KUNIT_EXPECT_EQ(test, mcast->samples, min(i, 4u));
+		KUNIT_EXPECT_EQ(test, fix->monitors, i >= 4);
 		KUNIT_EXPECT_TRUE(test, ipoib_mcast_until(mcast->sample_at) > 2 * HZ);
 		KUNIT_EXPECT_TRUE(test, ipoib_mcast_until(mcast->sample_at) <= 9 * HZ / 2);
 	}

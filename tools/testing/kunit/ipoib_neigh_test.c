@@ -31,6 +31,18 @@ static int neighs_init_attr(struct ib_device *ca, u32 port, struct sa_path_rec *
 			    struct rdma_ah_attr *attr, const struct ib_gid_attr *gid);
 static void neighs_put_gid(const struct ib_gid_attr *gid);
 
+/* Freed neighbours */
+static atomic_t neighs_nfreed;
+
+static void neighs_free(struct ipoib_neigh *neigh)
+{
+	atomic_inc(&neighs_nfreed);
+	kfree_rcu(neigh, rcu);
+}
+
+#undef kfree_rcu
+#define kfree_rcu(neigh, rcu)	neighs_free(neigh)
+
 #include "ipoib_neigh.c"
 
 /* Inflight slots: two of them are for paths. */
@@ -398,6 +410,7 @@ static void neighs_stop(struct kunit *test)
 	struct ipoib_neigh *valid = neighs_valid(fix, 1), *peered = neighs_valid(fix, 2);
 	struct ipoib_neigh *first = neighs_get(fix, 3), *second = neighs_get(fix, 4);
 	struct ipoib_neigh *waiting = neighs_get(fix, 5);
+	int freed;
 	struct hlist_node peer;
 
 	__skb_queue_tail(&valid->queue, neighs_skb(test, 0));
@@ -418,7 +431,9 @@ static void neighs_stop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&fix->nworks), 1);
 	KUNIT_EXPECT_EQ(test, refcount_read(&waiting->ref), 1u);
 	KUNIT_EXPECT_TRUE(test, list_empty(&fix->limit.queue[IPOIB_INFLIGHT_PATH]));
+	freed = atomic_read(&neighs_nfreed);
 	ipoib_neigh_put(waiting);
+	KUNIT_EXPECT_EQ(test, atomic_read(&neighs_nfreed), freed + 1);
 	/* The handles of both with a record */
 	KUNIT_EXPECT_EQ(test, fix->nretired, 2u);
 	/* An unlinked neighbour has no work, and goes with its query. */

@@ -49,6 +49,8 @@
 #define netif_set_xps_queue(dev, cpus, queue)		((void)(dev))
 #undef ASSERT_RTNL
 #define ASSERT_RTNL()
+#undef dev_info
+#define dev_info(dev, text, port, value, args...)	((void)(dev), qp_fix->logged = (value))
 
 #define QP_QUEUES	4
 
@@ -82,6 +84,7 @@
  * @rx_drains: calls of ipoib_ud_rx_drain()
  * @late: completions that come with the change of the first QP to RESET
  * @new_qkey: Q_Key of the link from the next change of a QP to RTS on, or 0
+ * @logged: flags or size of queues that the log has last, or 0
  * @reaps: times that address handles were checked
  * @real_err: result of netif_set_real_num_tx_queues()
  * @mcast_err: result of ib_attach_mcast() and ib_detach_mcast()
@@ -119,6 +122,7 @@ struct qp_fixture {
 	unsigned int rx_drains;
 	unsigned int late;
 	u32 new_qkey;
+	u32 logged;
 	unsigned int reaps;
 	int real_err;
 	int mcast_err;
@@ -446,6 +450,7 @@ static void qp_flags(struct kunit *test)
 	fix->refused = IB_QP_CREATE_NETIF_QP;
 	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
 	KUNIT_EXPECT_EQ(test, fix->ncreate, 2u);
+	KUNIT_EXPECT_EQ(test, fix->logged, (u32)IB_QP_CREATE_NETIF_QP);
 	KUNIT_EXPECT_EQ(test, priv->txq->qp_flags, (u32)IB_QP_CREATE_IPOIB_UD_LSO);
 	KUNIT_EXPECT_TRUE(test, priv->txq->hca_cuts);
 	/* A further queue without the offloads of the first is none. */
@@ -462,12 +467,14 @@ static void qp_flags(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, priv->txq->hca_cuts);
 	KUNIT_EXPECT_EQ(test, priv->txq->max_segs, 33u);
 	ipoib_ud_exit(priv);
-	/* RoCE: no offloads of IPoIB */
+	/* RoCE: no offloads of IPoIB, and nothing for the log */
 	fix->nqp = 0;
 	fix->ncreate = 0;
+	fix->logged = ~0u;
 	fix->port[1].immutable.core_cap_flags = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP;
 	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
 	KUNIT_EXPECT_EQ(test, fix->ncreate, 1u);
+	KUNIT_EXPECT_EQ(test, fix->logged, ~0u);
 	KUNIT_EXPECT_EQ(test, priv->txq->qp_flags, 0u);
 }
 

@@ -393,6 +393,7 @@ static void fill_gathers(struct kunit *test)
 		{ 6, 50, 17, 3800, SZ_16K },
 		{ 13, 50, 17, 3800, SZ_8K },
 		{ 6, 0, 16, 4096, SZ_16K },
+		{ 2, 50, 4, 4096, SZ_16K },
 	};
 	struct ring_fixture *fixture = test->priv;
 	struct ipoib_ring *ring = ring_at(test, 0);

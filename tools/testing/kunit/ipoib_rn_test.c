@@ -296,11 +296,48 @@ static void rn_frames(struct kunit *test)
 	kvfree(txq);
 }
 
+static void rn_hca_stats(struct net_device *dev, struct rtnl_link_stats64 *stats)
+{
+	stats->rx_packets = 7;
+}
+
+/* Counters of the HCA: by its operation, or else by CPU if the net device is its own and has some */
+static void rn_counted(struct kunit *test)
+{
+	struct rn_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->area.priv;
+	struct rtnl_link_stats64 stats = {};
+
+	ipoib_rn_stats(priv, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rx_packets, 0ull);
+	fix->dev->tstats = netdev_alloc_pcpu_stats(struct pcpu_sw_netstats);
+	KUNIT_EXPECT_TRUE(test, fix->dev->tstats);
+	if (!fix->dev->tstats)
+		return;
+	local_bh_disable();
+	dev_sw_netstats_rx_add(fix->dev, 100);
+	local_bh_enable();
+	ipoib_rn_stats(priv, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rx_packets, 1ull);
+	KUNIT_EXPECT_EQ(test, stats.rx_bytes, 100ull);
+	priv->rn = NULL;
+	memset(&stats, 0, sizeof(stats));
+	ipoib_rn_stats(priv, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rx_packets, 0ull);
+	fix->ops.ndo_get_stats64 = rn_hca_stats;
+	ipoib_rn_stats(priv, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rx_packets, 7ull);
+	KUNIT_EXPECT_EQ(test, stats.rx_bytes, 0ull);
+	free_percpu(fix->dev->tstats);
+	fix->dev->tstats = NULL;
+}
+
 static struct kunit_case ipoib_rn_cases[] = {
 	KUNIT_CASE(rn_mtu),
 	KUNIT_CASE(rn_ethtool),
 	KUNIT_CASE(rn_made),
 	KUNIT_CASE(rn_frames),
+	KUNIT_CASE(rn_counted),
 	{}
 };
 
