@@ -219,7 +219,7 @@ struct conn_calls {
  * @init_err: result of the CM for the attributes of a QP
  * @end: work that frees @last
  * @last: the last connection
- * @aborted: @last was told not to wait
+ * @aborted: @last has got IPOIB_CONN_EV_ABORT
  */
 struct conn_fixture {
 	struct ipoib_cm cm;
@@ -2627,7 +2627,7 @@ static void conn_destroyed(struct kunit *test)
 	}
 }
 
-/* Only closing connections are told not to wait. */
+/* Only closing connections get IPOIB_CONN_EV_ABORT. */
 static void conn_aborted(struct kunit *test)
 {
 	struct conn_fixture *fix = test->priv;

@@ -344,7 +344,7 @@ static void nic_channels(struct kunit *test)
  * @adaptive: the rate decides
  * @moderates: the HCA moderates
  * @err: result
- * @told: the user is told that a setting has no effect, or is too large
+ * @message: there is a message: the setting has no effect, or is too large
  */
 struct nic_set {
 	u32 usecs;
@@ -352,7 +352,7 @@ struct nic_set {
 	bool adaptive;
 	bool moderates;
 	int err;
-	bool told;
+	bool message;
 };
 
 static void nic_coalesce(struct kunit *test)
@@ -390,7 +390,7 @@ static void nic_coalesce(struct kunit *test)
 		fix->ca.ops.modify_cq = sets[i].moderates ? (void *)fix : NULL;
 		KUNIT_EXPECT_EQ(test, ipoib_ethtool_set_coalesce(fix->dev, &coalesce, NULL,
 								 &extack), sets[i].err);
-		KUNIT_EXPECT_EQ(test, !!extack._msg, sets[i].told);
+		KUNIT_EXPECT_EQ(test, !!extack._msg, sets[i].message);
 		good += !sets[i].err;
 		KUNIT_EXPECT_EQ(test, fix->moderated, good);
 		if (sets[i].err)

@@ -195,7 +195,7 @@ struct qrx_post {
  * @status: status of all completions
  * @len: their octets
  * @proto: their EtherType
- * @wants: completions that each of the first polls asked for
+ * @wants: limits of the first polls, in completions
  * @posted_at: receives posted before each of these polls
  * @npolls: number of polls
  * @no_skb: there is no memory for a frame
@@ -206,8 +206,8 @@ struct qrx_post {
  * @napi: its handler
  * @frames: number of such frames
  * @passes: ARP passes the limit
- * @node: node that the limit was asked for
- * @polices: times of that
+ * @node: node of the last call of ipoib_rx_police()
+ * @polices: calls of ipoib_rx_police()
  * @gid_known: the frame had a GID then
  * @tx_conns: connections for which send CQs have room
  * @most: packets without a report, at most

@@ -44,7 +44,7 @@ extern struct kunit_suite ipoib_ah_suite;
 extern struct kunit_suite ipoib_link_suite;
 extern struct kunit_suite ipoib_ethtool_suite;
 
-/* Compare the calls that a case has noted, a letter each, with @want, and forget them. */
+/* Compare noted calls, a letter each, with @want, and clear them. */
 static inline void ipoib_expect_calls(struct kunit *test, char *calls, const char *want)
 {
 	bool good = !strcmp(calls, want);

@@ -419,7 +419,7 @@ CASES=(
 	"ethtool:nic_lower B19 the counters of the HCA's net device are in front"
 	"ethtool:nic_rings - sizes of queues are rounded up, from 32 sends and 16 receives on"
 	"ethtool:nic_channels B24 there is a receive queue, and as many transmit queues as can be"
-	"ethtool:nic_coalesce B18 moderation is set for all CQs, and the user is told what has no effect"
+	"ethtool:nic_coalesce B18 moderation is set for all CQs, and a setting without effect has a message"
 	"ethtool:nic_link B20 speed and driver are shown"
 	"ethtool:nic_ops - ethtool has its operations"
 	"complete - all suites ran, and each suite passed"
