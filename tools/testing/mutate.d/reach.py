@@ -130,7 +130,7 @@ class Map:
         be preferred: those that reach a block that begins in the statement, and those that reach
         the block before, in which the statement may begin. If these lines have changed since, those
         that reach the function. What has no blocks of its own counts by its uses, or else by
-        its file."""
+        its file, and the unit tests may reach it."""
         file, function = fault["file"], fault["function"]
         first, last = int(fault["first"]), int(fault["last"])
         lines = self.lines(file)
@@ -138,13 +138,15 @@ class Map:
         if not own:
             found = self.of_uses(function)
             if found or not lines:
-                return [found] if found else None
+                return [found | set(WHOLE)] if found else None
         first, last = self.before(file, first), self.before(file, last)
         if own and first and last:
             found = [self.at(file, first, last, function), self.at(file, first, first - 1, function)]
             if found != [None, None]:
                 return [found[0] or set(), (found[1] or set()) - (found[0] or set())]
-        return [set().union(*(own or [tests for _, tests in lines.values()]))]
+        if own:
+            return [set().union(*own)]
+        return [set(WHOLE).union(*(tests for _, tests in lines.values()))]
 
 
 # Tests of a line in the summary, and tests of a function
@@ -180,11 +182,13 @@ class Kept:
 
     def of_fault(self, fault):
         """Tests of the function of a fault; of what is no function, of the functions that have its
-        name. None if there are none."""
+        name, and the unit tests. None if there are none."""
         file, name = fault["file"], fault["function"]
-        found = self.functions.get((file, name), set()) or \
-            set().union(*(self.functions.get(user, set()) for user in users(name)))
-        return [found] if found else None
+        own = self.functions.get((file, name))
+        if own:
+            return [own]
+        found = set().union(*(self.functions.get(user, set()) for user in users(name)))
+        return [found | set(WHOLE)] if found else None
 
 
 def users(name):
