@@ -550,8 +550,6 @@ static void __exit ipoib_exit(void)
 	ipoib_notifiers_unregister();
 	ib_sa_unregister_client(&ipoib_sa_client);
 	ipoib_debugfs_exit();
-	/* Paths and groups may wait for their grace period. */
-	rcu_barrier();
 }
 
 module_init(ipoib_init);
