@@ -34,8 +34,6 @@ struct page_pool;
 #define IPOIB_RX_COPY		256
 /* Room for headers in the linear part of a longer frame */
 #define IPOIB_RX_LINEAR		128
-/* log2 of the buffer for GRH and encapsulation header */
-#define IPOIB_RX_HEAD_SHIFT	6
 
 /* Address handle. */
 struct ipoib_ah {

@@ -19,8 +19,6 @@
 
 #define IPOIB_RX_HEAD_LEN	(sizeof(struct ib_grh) + IPOIB_ENCAP_LEN)
 
-static_assert(IPOIB_RX_HEAD_LEN <= 1 << IPOIB_RX_HEAD_SHIFT);
-
 /* Frames of one poll. */
 struct ipoib_rx_tally {
 	struct ipoib_wc_port port;	/* for ipoib_wc_read() */
@@ -348,8 +346,8 @@ int ipoib_ud_rx_init(struct ipoib_dev *priv)
 	rxq->free = kvcalloc(priv->recvq_size, sizeof(*rxq->free), GFP_KERNEL);
 	if (!rxq->slots || !rxq->free)
 		return -ENOMEM;
-	err = ipoib_bufs_init(&rxq->heads, priv->ca, priv->recvq_size, IPOIB_RX_HEAD_SHIFT,
-			      DMA_FROM_DEVICE);
+	err = ipoib_bufs_init(&rxq->heads, priv->ca, priv->recvq_size,
+			      order_base_2(IPOIB_RX_HEAD_LEN), DMA_FROM_DEVICE);
 	if (err)
 		return err;
 	for (i = 0; i < IPOIB_BATCH; i++) {
