@@ -866,6 +866,27 @@ static void agent_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->registered[1], 1);
 }
 
+/* The last user leaves before the grant: the subscription ends with the grant. */
+static void agent_left(struct kunit *test)
+{
+	struct agent_fixture *fix = test->priv;
+	struct ipoib_agent *agent = fix->agent;
+
+	agent_subscribe(fix);
+	ipoib_sa_monitor(agent, false);
+	agent_answer(fix, 0, 0);
+	agent_answer(fix, 1, 0);
+	agent_run_sub(fix);
+	KUNIT_EXPECT_EQ(test, (int)agent->sub_state, (int)IPOIB_SUB_LEAVING);
+	KUNIT_EXPECT_EQ(test, fix->posted, 4u);
+	agent_check_inform(test, 2, 66, false);
+	agent_check_inform(test, 3, 67, false);
+	agent_answer(fix, 2, 0);
+	agent_answer(fix, 3, 0);
+	agent_run_sub(fix);
+	KUNIT_EXPECT_EQ(test, (int)agent->sub_state, (int)IPOIB_SUB_OFF);
+}
+
 /* Another MAD agent of the port may have the reports. */
 static void agent_taken(struct kunit *test)
 {
@@ -1207,6 +1228,7 @@ static struct kunit_case ipoib_agent_cases[] = {
 	KUNIT_CASE(agent_granted),
 	KUNIT_CASE(agent_users),
 	KUNIT_CASE(agent_refused),
+	KUNIT_CASE(agent_left),
 	KUNIT_CASE(agent_taken),
 	KUNIT_CASE(agent_stale),
 	KUNIT_CASE(agent_quiet),

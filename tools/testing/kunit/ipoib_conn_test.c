@@ -2052,7 +2052,7 @@ static void conn_checked(struct kunit *test)
 {
 	struct conn_fixture *fix = test->priv;
 	struct ipoib_conn *conn;
-	unsigned long wait;
+	unsigned long wait, now;
 
 	/* The next check is due when a send may be stuck. */
 	conn = conn_publish_used(fix, true);
@@ -2080,6 +2080,16 @@ static void conn_checked(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, conn_handle(fix), 0ul);
 	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
 	KUNIT_EXPECT_EQ(test, conn_stat(fix, IPOIB_CM_REAPED), 1u);
+	/* Idle to the jiffy: no later check would close it. */
+	do {
+		conn_reset(fix);
+		conn = conn_publish_used(fix, true);
+		now = jiffies;
+		conn->used = now - 121 * HZ;
+		wait = conn_handle(fix);
+	} while (now != jiffies);
+	KUNIT_EXPECT_EQ(test, wait, 0ul);
+	KUNIT_EXPECT_EQ(test, (int)conn->state, (int)IPOIB_CONN_CLOSING);
 	conn_reset(fix);
 	conn = conn_publish_used(fix, false);
 	conn->used = jiffies - 470 * HZ;

@@ -5,10 +5,11 @@
 
 static void group_until(struct kunit *test)
 {
-	unsigned long left = ipoib_mcast_until(jiffies + IPOIB_MCAST_AHEAD);
+	unsigned long left = ipoib_mcast_until(jiffies + 600 * HZ);
 
-	KUNIT_EXPECT_TRUE(test, left <= IPOIB_MCAST_AHEAD);
-	KUNIT_EXPECT_TRUE(test, left > IPOIB_MCAST_AHEAD / 2);
+	KUNIT_EXPECT_TRUE(test, left <= 600 * HZ);
+	KUNIT_EXPECT_TRUE(test, left > 300 * HZ);
+	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies + 660 * HZ), 0ul);
 	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies), 0ul);
 	KUNIT_EXPECT_EQ(test, ipoib_mcast_until(jiffies - HZ), 0ul);
 	/* time_after() takes these times for the future. */

@@ -690,6 +690,7 @@ static void mcast_lost(struct kunit *test)
 	struct ipoib_mcast *mcast = mcast_member(test, 1, IPOIB_USER_LISTEN);
 
 	mcast->settled = true;
+	mcast->retry_at = jiffies + 60 * HZ;
 	mcast_answer(fix, mcast, -ENETRESET);
 	mcast_answer(fix, link, -ENETRESET);
 	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_MEMBER);
@@ -969,6 +970,26 @@ static void mcast_users(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->nleave, 5u);
 	KUNIT_EXPECT_EQ(test, fix->nah, 6u);
 	KUNIT_EXPECT_EQ(test, fix->nretired, 5u);
+}
+
+/* A group is slow if its first answer is out for longer than frames may wait. */
+static void mcast_slow(struct kunit *test)
+{
+	unsigned long begin = jiffies;
+	struct mcast_fixture *fix = test->priv;
+	struct ipoib_mcast *mcast;
+
+	mcast_link(test);
+	mcast = mcast_get(fix, 1, IPOIB_USER_LISTEN);
+	KUNIT_EXPECT_TRUE(test, time_in_range(mcast->retry_at, begin, jiffies));
+	mcast_retry(fix, mcast);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_JOINING);
+	KUNIT_EXPECT_FALSE(test, ipoib_mcast_group_is_slow(mcast));
+	mcast->asked_at = jiffies - IPOIB_MCAST_PATIENCE;
+	KUNIT_EXPECT_TRUE(test, ipoib_mcast_group_is_slow(mcast));
+	mcast_answer(fix, mcast, 0);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_MEMBER);
+	KUNIT_EXPECT_FALSE(test, ipoib_mcast_group_is_slow(mcast));
 }
 
 /* A sender is a user of a group without others only. */
@@ -1382,6 +1403,7 @@ static struct kunit_case ipoib_mcast_cases[] = {
 	KUNIT_CASE(mcast_rechecks),
 	KUNIT_CASE(mcast_changed),
 	KUNIT_CASE(mcast_users),
+	KUNIT_CASE(mcast_slow),
 	KUNIT_CASE(mcast_room),
 	KUNIT_CASE(mcast_limits),
 	KUNIT_CASE(mcast_slots),

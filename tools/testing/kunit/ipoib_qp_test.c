@@ -580,6 +580,11 @@ static void qp_states(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, qp_happened("0IP0R0Snw"));
 	KUNIT_EXPECT_EQ(test, ipoib_ud_restart(priv), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("dd0E0ZF0IP0R0Snw"));
+	/* The end of a stopped transport has no receives to free. */
+	ipoib_ud_stop(priv);
+	KUNIT_EXPECT_TRUE(test, qp_happened("dd0E0ZF"));
+	ipoib_ud_exit(priv);
+	KUNIT_EXPECT_TRUE(test, qp_happened("Xa"));
 }
 
 /* A change of state that fails at the start: all queues are stopped again. */

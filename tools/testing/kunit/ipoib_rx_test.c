@@ -86,6 +86,7 @@ static struct ib_cq *rx_create_cq(struct ib_device *ca, ib_comp_handler handler,
  * @skb: the last frame that went up the stack
  * @refuses: @qp takes no receives
  * @no_skb: there is no memory for frames
+ * @room: octets requested for the linear part of the last frame
  * @again: delay after which the handler is called again, in microseconds
  * @most: packets without a report, at most
  * @ended: completions of the polls that ended
@@ -109,6 +110,7 @@ struct rx_fixture {
 	struct sk_buff *skb;
 	bool refuses;
 	bool no_skb;
+	unsigned int room;
 	unsigned int again;
 	unsigned int most;
 	int ended;
@@ -153,6 +155,7 @@ static struct sk_buff *rx_alloc_skb(struct napi_struct *napi, unsigned int len)
 	struct ipoib_rxq *rxq = container_of(napi, struct ipoib_rxq, napi);
 	struct rx_fixture *fix = container_of(rxq->priv, struct rx_fixture, priv);
 
+	fix->room = len;
 	return fix->no_skb ? NULL : ipoib_rx_alloc_skb(napi, len);
 }
 
@@ -378,6 +381,7 @@ static void rx_frames(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_BYTES], (s64)octets);
 		KUNIT_EXPECT_EQ(test, skb->len, len);
 		KUNIT_EXPECT_EQ(test, skb->data_len, len > 256 ? len : 0);
+		KUNIT_EXPECT_EQ(test, fix->room, IPOIB_HARD_LEN + (len > 256 ? 128 : len));
 		KUNIT_EXPECT_EQ(test, (bool)skb->pp_recycle, len > 256);
 		KUNIT_EXPECT_EQ(test, !slot->page, len > 256);
 		KUNIT_EXPECT_TRUE(test, skb->protocol == htons(ETH_P_IP));
@@ -403,6 +407,28 @@ static void rx_frames(struct kunit *test)
 	rx_call(fix, 1);
 	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_SHORT], 2ll);
 	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], 5ll);
+}
+
+/* A frame of the own QPN is an own frame if its GRH has the own GID. */
+static void rx_own(struct kunit *test)
+{
+	struct rx_fixture *fix = test->priv;
+	struct ib_grh *grh;
+	unsigned int i;
+
+	fix->len = 44 + 100;
+	fix->flags = IB_WC_GRH;
+	fix->priv.qpn = 0xff000123;
+	fix->priv.local_gid.raw[15] = 7;
+	rx_call(fix, 1);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], 1ll);
+	for (i = 0; i < RX_SIZE; i++) {
+		grh = (void *)(uintptr_t)fix->sge[i][0].addr;
+		grh->sgid.raw[15] = 7;
+	}
+	rx_call(fix, 1);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_ECHO], 1ll);
+	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], 1ll);
 }
 
 /* A failed receive counts as one; a flushed receive does not count, and no other is posted. */
@@ -564,6 +590,7 @@ static struct kunit_case ipoib_rx_cases[] = {
 	KUNIT_CASE(rx_refilled),
 	KUNIT_CASE(rx_short_queue),
 	KUNIT_CASE(rx_frames),
+	KUNIT_CASE(rx_own),
 	KUNIT_CASE(rx_failed),
 	KUNIT_CASE(rx_recovers),
 	KUNIT_CASE(rx_retries),

@@ -23,7 +23,7 @@
 #define netdev_tx_sent_queue(nq, bytes)		send_bql_sent(nq, bytes)
 #define netdev_tx_completed_queue(nq, n, bytes)	send_bql_done(nq, n, bytes)
 #define netif_tx_wake_queue(nq)			netif_tx_start_queue(nq)
-#define napi_complete_done(napi, done)		send_napi_done(napi)
+#define napi_complete_done(napi, done)		send_napi_done(napi, done)
 #define napi_schedule(napi)			send_napi_again(napi)
 
 #define SEND_SLOTS	64
@@ -52,6 +52,7 @@
  * @missed: result of ib_req_notify_cq()
  * @armed: calls of it
  * @again: times the handler scheduled itself
+ * @polled: work that the handler reported to NAPI
  * @goes_on: the kernel polls on
  * @reaps: times that address handles were checked
  * @queued: octets reported to the byte queue limit
@@ -79,6 +80,7 @@ struct send_fixture {
 	int missed;
 	unsigned int armed;
 	unsigned int again;
+	int polled;
 	bool goes_on;
 	unsigned int reaps;
 	unsigned int queued;
@@ -160,8 +162,9 @@ static void send_bql_done(struct netdev_queue *nq, unsigned int packets, unsigne
 	send_fix->done.bytes += bytes;
 }
 
-static bool send_napi_done(struct napi_struct *napi)
+static bool send_napi_done(struct napi_struct *napi, int done)
 {
+	send_fix->polled += done;
 	return !send_fix->goes_on;
 }
 
@@ -519,6 +522,8 @@ static void send_polls(struct kunit *test)
 	fix->goes_on = true;
 	KUNIT_EXPECT_EQ(test, ipoib_ud_tx_poll(&txq->napi, 64), 0);
 	KUNIT_EXPECT_EQ(test, fix->armed, 2u);
+	/* Sends are no work of NAPI. */
+	KUNIT_EXPECT_EQ(test, fix->polled, 0);
 }
 
 /* Segments of the HCA, or of the driver */

@@ -543,6 +543,23 @@ static void tso_takes(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* Headers that fill the copy buffer are too long. */
+static void tso_head_limit(struct kunit *test)
+{
+	struct tso_shape shape = { .v6 = true, .ip_options = 192, .linear = 3000, .mss = 1000 };
+	struct sk_buff *skb = tso_frame(&shape);
+
+	KUNIT_EXPECT_EQ(test, ipoib_tso_head(skb), 256u);
+	KUNIT_EXPECT_FALSE(test, tso_taken(test, skb, TSO_SEGS));
+	kfree_skb(skb);
+	shape.ip_options = 152;
+	shape.tcp_options = 36;
+	skb = tso_frame(&shape);
+	KUNIT_EXPECT_EQ(test, ipoib_tso_head(skb), 252u);
+	KUNIT_EXPECT_TRUE(test, tso_taken(test, skb, TSO_SEGS));
+	kfree_skb(skb);
+}
+
 /* Headers that exceed the copy buffer */
 static void tso_long_headers(struct kunit *test)
 {
@@ -593,6 +610,7 @@ static struct kunit_case ipoib_tso_cases[] = {
 	KUNIT_CASE(tso_owner),
 	KUNIT_CASE(tso_few_sge),
 	KUNIT_CASE(tso_takes),
+	KUNIT_CASE(tso_head_limit),
 	KUNIT_CASE(tso_long_headers),
 	KUNIT_CASE(tso_refused),
 	{}
