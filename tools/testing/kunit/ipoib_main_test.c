@@ -687,8 +687,29 @@ static void main_ndo_uninit(struct net_device *dev)
 
 static int main_ioctl(struct net_device *dev, struct ifreq *ifr, int cmd)
 {
-	return cmd == 42 ? main_called('t') : -EINVAL;
+	return cmd == 42 || (ifr && cmd == SIOCGHWTSTAMP) ? main_called('t') : -EINVAL;
 }
+
+/* Time stamps by the ioctl of the net device of the HCA, for requests that are ioctls */
+#ifdef IPOIB_HAS_HWTSTAMP
+static void main_expect_stamps(struct kunit *test)
+{
+	struct kernel_hwtstamp_config config = {};
+	struct main_fixture *fix = test->priv;
+	struct ifreq ifr;
+
+	KUNIT_EXPECT_EQ(test, ipoib_hwtstamp_get(fix->dev, &config), -EOPNOTSUPP);
+	KUNIT_EXPECT_FALSE(test, config.copied_to_user);
+	config.ifr = &ifr;
+	KUNIT_EXPECT_EQ(test, ipoib_hwtstamp_get(fix->dev, &config), 0);
+	KUNIT_EXPECT_TRUE(test, config.copied_to_user);
+	main_expect_calls(test, "t");
+}
+#else
+static void main_expect_stamps(struct kunit *test)
+{
+}
+#endif
 
 /* Operations of the net device of the HCA, or of verbs */
 static void main_lower(struct kunit *test)
@@ -713,6 +734,7 @@ static void main_lower(struct kunit *test)
 	fix->ops.ndo_eth_ioctl = main_ioctl;
 	KUNIT_EXPECT_EQ(test, ipoib_eth_ioctl(fix->dev, NULL, 42), 0);
 	main_expect_calls(test, "t");
+	main_expect_stamps(test);
 	ipoib_set_rx_mode(fix->dev);
 	main_expect_calls(test, "m");
 }
