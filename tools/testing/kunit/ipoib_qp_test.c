@@ -499,6 +499,7 @@ static void qp_sizes(struct kunit *test)
 		fix->ca.attrs.max_qp_wr = rows[i].max_wr;
 		fix->create_err = rows[i].err;
 		fix->most = rows[i].most;
+		fix->logged = 0;
 		fix->ncreate = 0;
 		fix->nqp = 0;
 		KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
@@ -506,6 +507,7 @@ static void qp_sizes(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, priv->sendq_size, rows[i].sends);
 		KUNIT_EXPECT_EQ(test, priv->recvq_size, rows[i].receives);
 		KUNIT_EXPECT_EQ(test, priv->txq->max_segs, rows[i].sends / 4 + 1);
+		KUNIT_EXPECT_EQ(test, fix->logged, rows[i].receives < 256 ? rows[i].sends : 0);
 		ipoib_ud_exit(priv);
 	}
 	/* 1024 to 128, then both by turns to 32 */
@@ -581,7 +583,7 @@ static void qp_states(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_ud_restart(priv), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("dd0E0ZF0IP0R0Snw"));
 	/* The end of a stopped transport has no receives to free. */
-	ipoib_ud_stop(priv);
+	KUNIT_EXPECT_EQ(test, priv->rn_ops->ndo_stop(fix->dev), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("dd0E0ZF"));
 	ipoib_ud_exit(priv);
 	KUNIT_EXPECT_TRUE(test, qp_happened("Xa"));
@@ -876,6 +878,13 @@ static void qp_groups(struct kunit *test)
 	fix->mcast_err = 0;
 	KUNIT_EXPECT_EQ(test, ipoib_ud_attach(priv, &mapped, 0), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("+-+"));
+	KUNIT_EXPECT_EQ(test, ipoib_ud_detach(priv, &mapped, 0), 0);
+	/* That of a group of its own does not count. */
+	fix->mcast_err = -EINVAL;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_attach(priv, &mgid, 0xc001), -EINVAL);
+	fix->mcast_err = 0;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_attach(priv, &mapped, 0), 0);
+	KUNIT_EXPECT_TRUE(test, qp_happened("-++"));
 }
 
 static struct kunit_case ipoib_qp_cases[] = {
