@@ -80,6 +80,7 @@
  * @bad: this change of state fails: a letter of @log
  * @passing: changes to ERR that fail with @passing_err
  * @passing_err: an error of the HCA
+ * @rx_err: result of ipoib_ud_rx_start()
  * @rx_left: calls of ipoib_ud_rx_drain() that find receives outstanding
  * @rx_drains: calls of ipoib_ud_rx_drain()
  * @late: completions that come with the change of the first QP to RESET
@@ -118,6 +119,7 @@ struct qp_fixture {
 	char bad;
 	unsigned int passing;
 	int passing_err;
+	int rx_err;
 	unsigned int rx_left;
 	unsigned int rx_drains;
 	unsigned int late;
@@ -170,6 +172,8 @@ void ipoib_ud_rx_exit(struct ipoib_rxq *rxq)
 
 int ipoib_ud_rx_start(struct ipoib_rxq *rxq)
 {
+	if (qp_fix->rx_err)
+		return qp_fix->rx_err;
 	qp_log('P');
 	rxq->pool = (void *)rxq;
 	rxq->running = true;
@@ -566,8 +570,10 @@ static void qp_states(struct kunit *test)
 	fix->late = 3;
 	for (i = 0; i < fix->late; i++)
 		ipoib_ring_fill_empty(&priv->txq->ring);
+	netif_start_queue(fix->dev);
 	ipoib_ud_stop(priv);
 	KUNIT_EXPECT_TRUE(test, qp_happened("dd0E0ZF"));
+	KUNIT_EXPECT_TRUE(test, netif_queue_stopped(fix->dev));
 	/* All receives are waited for, and no completion is left to the next run. */
 	KUNIT_EXPECT_EQ(test, fix->rx_left, 0u);
 	KUNIT_EXPECT_EQ(test, fix->rx_drains, 4u);
@@ -617,6 +623,34 @@ static void qp_start_failed(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_FLAG_QP, &priv->flags));
 		KUNIT_EXPECT_FALSE(test, ipoib_ud_is_posted(priv));
 	}
+	/* No receive was posted: none is waited for. */
+	fix->bad_qp = QP_QUEUES;
+	fix->rx_err = -ENOMEM;
+	fix->rx_left = 1000000;
+	fix->rx_drains = 0;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_restart(priv), -ENOMEM);
+	KUNIT_EXPECT_TRUE(test, qp_happened("0I1I0E1E0ZF1Z"));
+	KUNIT_EXPECT_EQ(test, fix->rx_drains, 1u);
+	fix->rx_left = 0;
+}
+
+/* Queues for frames to the net device of an HCA, as many as it has, without QP */
+static void qp_netdev(struct kunit *test)
+{
+	struct qp_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->priv;
+	unsigned int i;
+
+	priv->rn = netdev_priv(fix->dev);
+	KUNIT_EXPECT_EQ(test, ipoib_ud_max_txqs(priv), (unsigned int)QP_QUEUES);
+	KUNIT_EXPECT_EQ(test, ipoib_ud_txqs_alloc(priv), 0);
+	for (i = 0; i < QP_QUEUES; i++) {
+		KUNIT_EXPECT_PTR_EQ(test, priv->txq[i].priv, priv);
+		KUNIT_EXPECT_PTR_EQ(test, priv->txq[i].nq, netdev_get_tx_queue(fix->dev, i));
+		KUNIT_EXPECT_EQ(test, priv->txq[i].max_segs, 1u);
+	}
+	kvfree(priv->txq);
+	priv->txq = NULL;
 }
 
 /* A QP that the HCA does not reset keeps its work requests until it can be reset, or goes. */
@@ -760,9 +794,14 @@ static void qp_qkey(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, priv->qkey, 0x1234u);
 	KUNIT_EXPECT_EQ(test, fix->qkey[0], 0x1234u);
 	KUNIT_EXPECT_EQ(test, fix->qkey[1], 0x1234u);
+	/* Behind the queue that fails none is changed. */
+	fix->bad_qp = 1;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_set_qkey(priv, 0x5678), -EIO);
+	KUNIT_EXPECT_TRUE(test, qp_happened("0Q1Q0Q"));
 	/* A queue that is not in use any more has no part in that. */
 	KUNIT_EXPECT_EQ(test, ipoib_ud_set_queues(priv, 2), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("d2E2Z"));
+	fix->bad_qp = 2;
 	KUNIT_EXPECT_EQ(test, ipoib_ud_set_qkey(priv, 0x5678), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("0Q1Q"));
 }
@@ -781,8 +820,11 @@ static void qp_number(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, qp_happened("1I2I1R1S2R2Snn"));
 	KUNIT_EXPECT_EQ(test, priv->ntxq, 3u);
 	KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_CTL_RESTART, &priv->ctl.events));
+	fix->rx_drains = 0;
 	KUNIT_EXPECT_EQ(test, ipoib_ud_set_queues(priv, 1), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("dd1E2E1Z2Z"));
+	/* The receives of the first are not taken. */
+	KUNIT_EXPECT_EQ(test, fix->rx_drains, 0u);
 	KUNIT_EXPECT_EQ(test, priv->ntxq, 1u);
 	KUNIT_EXPECT_EQ(test, priv->ntxq_made, 3u);
 	/* A queue that could not be started */
@@ -894,6 +936,7 @@ static struct kunit_case ipoib_qp_cases[] = {
 	KUNIT_CASE(qp_few_sge),
 	KUNIT_CASE(qp_states),
 	KUNIT_CASE(qp_start_failed),
+	KUNIT_CASE(qp_netdev),
 	KUNIT_CASE(qp_stuck),
 	KUNIT_CASE(qp_passing),
 	KUNIT_CASE(qp_vectors),

@@ -350,6 +350,10 @@ static void send_posted(struct kunit *test)
 	/* An empty batch is not posted. */
 	ipoib_ud_post(&fix->txq);
 	KUNIT_EXPECT_EQ(test, fix->posts, 1u);
+	/* The queues of the net device of an HCA have no batch. */
+	fix->txq.batch = NULL;
+	ipoib_ud_post(&fix->txq);
+	KUNIT_EXPECT_EQ(test, fix->posts, 1u);
 }
 
 static bool send_last_signalled(void)
@@ -376,6 +380,10 @@ static void send_signalled(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, send_last_signalled());
 	KUNIT_EXPECT_EQ(test, txq->signalled, 22u);
 	KUNIT_EXPECT_EQ(test, txq->unsignalled, 0u);
+	/* Segments are not copied, however short. */
+	txq->hca_cuts = true;
+	send(send_frame(false, 100, 60), true);
+	KUNIT_EXPECT_TRUE(test, send_last_signalled());
 	send(send_plain(100), true);
 	KUNIT_EXPECT_FALSE(test, send_last_signalled());
 	/* A queue that is stopped */
@@ -390,7 +398,7 @@ static void send_signalled(struct kunit *test)
 	send(send_plain(100), true);
 	KUNIT_EXPECT_TRUE(test, send_last_signalled());
 	KUNIT_EXPECT_EQ(test, fix->reaps, 0u);
-	KUNIT_EXPECT_EQ(test, send_done(25, IB_WC_SUCCESS), 0);
+	KUNIT_EXPECT_EQ(test, send_done(26, IB_WC_SUCCESS), 0);
 	KUNIT_EXPECT_EQ(test, fix->reaps, 1u);
 }
 

@@ -282,6 +282,7 @@ CASES=(
 	"qp:qp_flags B24 flags that the HCA refuses are left out, steering first, and RoCE has none for offloads"
 	"qp:qp_sizes - queues that the HCA refuses are tried with each half of the longer, down to 32"
 	"qp:qp_few_sge B23 an HCA with fewer than 3 SGEs has no segments of the driver, and a frame at most 33"
+	"qp:qp_netdev B25 each transmit queue of the net device of an HCA has a queue for its frames, without QP"
 	"qp:qp_states F7 QPs pass their states in order, and all receives and late completions are taken at a stop"
 	"qp:qp_start_failed F7 after a change of state that fails at the start all QPs are in RESET"
 	"qp:qp_stuck F7 a QP that the HCA does not reset keeps its frames and sizes, until it is reset or destroyed"
