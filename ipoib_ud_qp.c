@@ -296,8 +296,22 @@ unsigned int ipoib_ud_max_txqs(const struct ipoib_dev *priv)
 	return min_t(unsigned int, priv->netdev->num_tx_queues, IPOIB_TXQ_MAX);
 }
 
+/* A queue without ring and QP, as the net device of an HCA uses it. RTNL may be held. */
+static void ipoib_ud_txq_clear(struct ipoib_dev *priv, unsigned int n)
+{
+	struct ipoib_txq *txq = &priv->txq[n];
+
+	memset(txq, 0, sizeof(*txq));
+	txq->priv = priv;
+	txq->nq = netdev_get_tx_queue(priv->netdev, n);
+	txq->max_segs = 1;
+	u64_stats_init(&txq->sent.syncp);
+	u64_stats_init(&txq->done.syncp);
+}
+
 /*
- * Free a queue, also half of it, after a failed creation or at the end of the interface.
+ * Free the parts of a queue, also half of them, after a failed creation or at the end of the
+ * interface.
  * Context: QP destroyed or never created, handler disabled; RTNL may be held; may sleep.
  */
 static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
@@ -309,7 +323,7 @@ static void ipoib_ud_txq_exit(struct ipoib_txq *txq)
 		ib_destroy_cq(txq->cq);
 	ipoib_ring_exit(&txq->ring);
 	kvfree(txq->batch);
-	memset(txq, 0, sizeof(*txq));
+	ipoib_ud_txq_clear(txq->priv, txq - txq->priv->txq);
 }
 
 /*
@@ -327,11 +341,6 @@ static int ipoib_ud_txq_init(struct ipoib_dev *priv, unsigned int n)
 	unsigned int i;
 	int err;
 
-	txq->priv = priv;
-	txq->nq = netdev_get_tx_queue(priv->netdev, n);
-	txq->max_segs = 1;
-	u64_stats_init(&txq->sent.syncp);
-	u64_stats_init(&txq->done.syncp);
 	netif_napi_add(priv->netdev, &txq->napi, ipoib_ud_tx_poll);
 	txq->batch = kvzalloc(sizeof(*txq->batch), GFP_KERNEL);
 	if (!txq->batch)
@@ -374,12 +383,8 @@ static int ipoib_ud_txqs_alloc(struct ipoib_dev *priv)
 	priv->txq = kvcalloc(n, sizeof(*priv->txq), GFP_KERNEL);
 	if (!priv->txq)
 		return -ENOMEM;
-	/* For frames to the net device of the HCA */
-	for (i = 0; priv->rn && i < n; i++) {
-		priv->txq[i].priv = priv;
-		priv->txq[i].nq = netdev_get_tx_queue(priv->netdev, i);
-		priv->txq[i].max_segs = 1;
-	}
+	for (i = 0; i < n; i++)
+		ipoib_ud_txq_clear(priv, i);
 	return 0;
 }
 
