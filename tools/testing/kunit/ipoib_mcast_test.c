@@ -1054,6 +1054,7 @@ static void mcast_limits(struct kunit *test)
 {
 	struct mcast_fixture *fix = test->priv;
 	struct ipoib_groups *groups = &fix->priv.mcast;
+	struct ipoib_mcast *mcast;
 	unsigned int n;
 
 	mcast_link(test);
@@ -1070,9 +1071,25 @@ static void mcast_limits(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, mcast_get(fix, 6, IPOIB_USER_LISTEN));
 	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MCAST_REFUSED], 3);
 	mcast_run(fix, NULL);
-	groups->nsend = 1;
+	/* The next refusal is logged once less than half of both is in use. */
 	groups->nroute = 1;
-	groups->ngroups = n + 3;
+	groups->nsend = 511;
+	groups->ngroups = 3073;
+	mcast_drop_user(fix, mcast_get(fix, 3, IPOIB_USER_ROUTE), IPOIB_USER_ROUTE);
+	KUNIT_EXPECT_EQ(test, groups->ngroups, 3072u);
+	KUNIT_EXPECT_TRUE(test, groups->cap_logged);
+	groups->nsend = 512;
+	mcast_drop_user(fix, mcast_get(fix, 5, IPOIB_USER_LISTEN), IPOIB_USER_LISTEN);
+	KUNIT_EXPECT_EQ(test, groups->ngroups, 3071u);
+	KUNIT_EXPECT_TRUE(test, groups->cap_logged);
+	mcast = mcast_get(fix, 1, IPOIB_USER_SEND);
+	mcast->used = jiffies - 61 * HZ;
+	mcast_drop_user(fix, mcast, IPOIB_USER_SEND);
+	KUNIT_EXPECT_EQ(test, groups->ngroups, 3070u);
+	KUNIT_EXPECT_EQ(test, groups->nsend, 511u);
+	KUNIT_EXPECT_FALSE(test, groups->cap_logged);
+	groups->nsend = 0;
+	groups->ngroups = n;
 }
 
 /* Requests of groups wait for inflight slots, that of the broadcast group does not. */
@@ -1338,6 +1355,42 @@ static void mcast_reports(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, full->fresh.mlid);
 }
 
+/* Reports that are newer than the next answer, or the last one */
+static void mcast_overtaken(struct kunit *test)
+{
+	struct mcast_fixture *fix = test->priv;
+	struct ipoib_mcast *mcast;
+
+	mcast_link(test);
+	/* The join of a sender does not create the group. */
+	mcast = mcast_group(fix, 1, IPOIB_USER_SEND);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_JOINING);
+	ipoib_mcast_group_deleted(&fix->priv, &mcast->mgid);
+	KUNIT_EXPECT_EQ(test, mcast_events(fix, mcast), IPOIB_MCAST_EV_RECHECK);
+	ipoib_mcast_group_created(&fix->priv, &mcast->mgid);
+	KUNIT_EXPECT_EQ(test, mcast_events(fix, mcast), IPOIB_MCAST_EV_RECHECK);
+	/* The answer to a query may be older than the end of the group: the pause is short. */
+	mcast = mcast_group(fix, 2, IPOIB_USER_LISTEN);
+	mcast_answer(fix, mcast, -EINVAL);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_ASKING);
+	ipoib_mcast_group_deleted(&fix->priv, &mcast->mgid);
+	mcast_record(fix, mcast, -ENOENT, NULL);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_BACKOFF);
+	KUNIT_EXPECT_TRUE(test, ipoib_mcast_until(mcast->retry_at) <= IPOIB_MCAST_HOLD_OFF);
+	KUNIT_EXPECT_EQ(test, mcast_events(fix, mcast), IPOIB_MCAST_EV_RECHECK);
+	/* The pause of a listener that was lost, and is still a member, ends. */
+	mcast = mcast_member(test, 3, IPOIB_USER_LISTEN);
+	mcast_answer(fix, mcast, -ENETRESET);
+	mcast_retry(fix, mcast);
+	mcast_answer(fix, mcast, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, mcast->state, IPOIB_MCAST_BACKOFF);
+	KUNIT_EXPECT_EQ(test, mcast->held, IPOIB_JOIN_FULL);
+	KUNIT_EXPECT_EQ(test, mcast_events(fix, mcast), 0);
+	ipoib_mcast_group_created(&fix->priv, &mcast->mgid);
+	KUNIT_EXPECT_TRUE(test, ipoib_mcast_until(mcast->retry_at) <= IPOIB_MCAST_HOLD_OFF);
+	KUNIT_EXPECT_EQ(test, mcast_events(fix, mcast), IPOIB_MCAST_EV_RECHECK);
+}
+
 /* ---- values ---- */
 
 static void mcast_values(struct kunit *test)
@@ -1411,6 +1464,7 @@ static struct kunit_case ipoib_mcast_cases[] = {
 	KUNIT_CASE(mcast_interval),
 	KUNIT_CASE(mcast_samples),
 	KUNIT_CASE(mcast_reports),
+	KUNIT_CASE(mcast_overtaken),
 	KUNIT_CASE(mcast_values),
 	{}
 };

@@ -39,8 +39,9 @@
 
 #include "mcast/mcast.h"
 
-/* No works */
+/* No works and no log */
 #define queue_delayed_work(wq, work, delay)	xmit_queue(delay)
+#define netdev_warn(dev, format, args...)	(xmit_fix->warned++)
 
 #define XMIT_GROUPS	8
 
@@ -71,6 +72,7 @@
  * @dropped_users: users that were dropped from groups
  * @queued: the work was queued again
  * @delay: delay of that
+ * @warned: lines in the log
  * @stats: counters
  */
 struct xmit_fixture {
@@ -99,6 +101,7 @@ struct xmit_fixture {
 	u8 dropped_users;
 	bool queued;
 	unsigned long delay;
+	unsigned int warned;
 	s64 stats[IPOIB_NR_STATS];
 };
 
@@ -770,6 +773,7 @@ static void xmit_routes_fail(struct kunit *test)
 	groups->routes &= ~IPOIB_ROUTES_DUE;
 	xmit_listed(fix, -ETIMEDOUT, NULL, 0);
 	KUNIT_EXPECT_EQ(test, groups->routes_failures, 2u);
+	KUNIT_EXPECT_EQ(test, fix->warned, 1u);
 	KUNIT_EXPECT_TRUE(test, time_in_range(groups->routes_at, begin + HZ / 5,
 					      jiffies + HZ * 3 / 10));
 	/* An earlier list that is due stays so; an event has it due at once. */
@@ -854,11 +858,16 @@ static void xmit_listens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, xmit_listen(fix, &mgid), ULONG_MAX);
 	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MCAST_FAILED], 2ll);
 	fix->resyncs = 0;
+	ipoib_mcast_set_umcast(priv, false);
+	KUNIT_EXPECT_EQ(test, fix->warned, 0u);
 	ipoib_mcast_set_umcast(priv, true);
 	KUNIT_EXPECT_TRUE(test, priv->mcast.umcast);
+	KUNIT_EXPECT_EQ(test, fix->warned, 1u);
+	ipoib_mcast_set_umcast(priv, true);
 	ipoib_mcast_set_umcast(priv, false);
 	KUNIT_EXPECT_FALSE(test, priv->mcast.umcast);
-	KUNIT_EXPECT_EQ(test, fix->resyncs, 2u);
+	KUNIT_EXPECT_EQ(test, fix->warned, 1u);
+	KUNIT_EXPECT_EQ(test, fix->resyncs, 4u);
 }
 
 static struct kunit_case ipoib_xmit_cases[] = {

@@ -274,6 +274,7 @@ CASES=(
 	"mcast:mcast_interval - a membership that does not keep its group is rechecked at growing intervals"
 	"mcast:mcast_samples U52 four samples with frames in a row have a group monitored"
 	"mcast:mcast_reports U52,U53 reports of the SA, and a new SM, have groups rechecked or joined"
+	"mcast:mcast_overtaken U53,A26 a report during a join, a query or a pause has the group requested again"
 	"mcast:mcast_values U55 the values of a group are compared with those of the link"
 	"rn:rn_made B25 the net device of the HCA keeps its operations for this driver, and has its MTU, destructor and number of queues"
 	"rn:rn_counted B25 the counters are those of the HCA, by its operation or by CPU"
