@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of the queues of datagram mode: sizes and flags of their QPs, changes of state and their
- * failures, Q_Key, number of queues, attachments
+ * failures, Q_Key, number of queues, attachments, moderation
  */
 #include <linux/etherdevice.h>
+#include <linux/iopoll.h>
 #include <linux/rtnetlink.h>
 #include <linux/slab.h>
 
@@ -46,13 +47,26 @@
 #define cancel_delayed_work_sync(work)			((void)(work))
 #define netif_tx_wake_all_queues(dev)			qp_wake(dev)
 #define netif_set_real_num_tx_queues			qp_set_real_num
-#define netif_set_xps_queue(dev, cpus, queue)		((void)(dev))
+#define netif_set_xps_queue(dev, cpus, queue)		qp_set_xps(cpus, queue)
+#define netdev_warn(dev, args...)			qp_warn(args)
 #undef ASSERT_RTNL
 #define ASSERT_RTNL()
 #undef dev_info
 #define dev_info(dev, text, port, value, args...)	((void)(dev), qp_fix->logged = (value))
+/* By the number of pauses, without sleeping: no load of the machine changes the number of tries */
+#undef read_poll_timeout
+#define read_poll_timeout(op, val, cond, pause, time, before, args...)	\
+do {									\
+	unsigned int pauses = (time) / (pause);				\
+									\
+	do {								\
+		(val) = op(args);					\
+	} while (!(cond) && pauses--);					\
+} while (0)
 
 #define QP_QUEUES	4
+/* For &qp_fixture.bad_qp */
+#define QP_ALL		(QP_QUEUES + 1)
 
 /**
  * struct qp_fixture - fixture of a case
@@ -76,7 +90,7 @@
  * @create_err: result of a QP with more than @most work requests
  * @most: sends and receives of a QP, at most
  * @refused: flags with which the HCA refuses a QP
- * @bad_qp: number of the QP that fails to change its state
+ * @bad_qp: number of the QP that fails to change its state, or QP_ALL
  * @bad: this change of state fails: a letter of @log
  * @passing: changes to ERR that fail with @passing_err
  * @passing_err: an error of the HCA
@@ -88,6 +102,10 @@
  * @logged: flags or size of queues that the log has last, or 0
  * @reaps: times that address handles were checked
  * @real_err: result of netif_set_real_num_tx_queues()
+ * @ncpus: number of CPUs of each queue
+ * @moder_err: result of ipoib_moder_update()
+ * @budget: sum of the budgets with which sends were completed
+ * @warned: warnings in the log
  * @mcast_err: result of ib_attach_mcast() and ib_detach_mcast()
  * @log: number of a QP and its new state: I, R and S for INIT, RTR and RTS, E, Z for ERR and RESET,
  *	Q for its Q_Key; P and F: receives are posted and freed; n and d: a handler is enabled
@@ -127,6 +145,10 @@ struct qp_fixture {
 	u32 logged;
 	unsigned int reaps;
 	int real_err;
+	unsigned int ncpus[QP_QUEUES];
+	int moder_err;
+	int budget;
+	unsigned int warned;
 	int mcast_err;
 	char log[128];
 };
@@ -196,7 +218,7 @@ void ipoib_ud_rx_stop(struct ipoib_rxq *rxq)
 
 int ipoib_moder_update(struct ipoib_moder *moder)
 {
-	return 0;
+	return qp_fix->moder_err;
 }
 
 void ipoib_ah_free_all(struct ipoib_dev *priv)
@@ -272,7 +294,7 @@ static int qp_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask)
 	}
 	qp_log('0' + i);
 	qp_log(what);
-	if (i == qp_fix->bad_qp && what == qp_fix->bad)
+	if ((i == qp_fix->bad_qp || qp_fix->bad_qp == QP_ALL) && what == qp_fix->bad)
 		return -EIO;
 	if (what == 'E' && qp_fix->passing) {
 		qp_fix->passing--;
@@ -345,6 +367,24 @@ static int qp_set_real_num(struct net_device *dev, unsigned int n)
 {
 	return qp_fix->real_err;
 }
+
+static void qp_set_xps(const struct cpumask *cpus, unsigned int queue)
+{
+	qp_fix->ncpus[queue] = cpumask_weight(cpus);
+}
+
+static void __printf(1, 2) qp_warn(const char *format, ...)
+{
+	qp_fix->warned++;
+}
+
+static void qp_complete(struct ipoib_ring *ring, u32 last, int budget, struct ipoib_tx_done *done)
+{
+	qp_fix->budget += budget;
+	ipoib_ring_complete(ring, last, budget, done);
+}
+
+#define ipoib_ring_complete	qp_complete
 
 #include "ipoib_ud_qp.c"
 
@@ -560,6 +600,7 @@ static void qp_states(struct kunit *test)
 	unsigned int i;
 
 	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
+	KUNIT_EXPECT_EQ(test, priv->rn_ops->ndo_init(fix->dev), 0);
 	KUNIT_EXPECT_EQ(test, ipoib_ud_start(priv), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("0IP0R0Sn"));
 	KUNIT_EXPECT_EQ(test, fix->qkey[0], 0xb1bu);
@@ -579,6 +620,8 @@ static void qp_states(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->rx_drains, 4u);
 	KUNIT_EXPECT_EQ(test, fix->late, 0u);
 	KUNIT_EXPECT_EQ(test, ipoib_ring_used(&priv->txq->ring), 0u);
+	/* NAPI has no part in that. */
+	KUNIT_EXPECT_EQ(test, fix->budget, 0);
 	KUNIT_EXPECT_EQ(test, fix->reaps, 1u);
 	KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_FLAG_QP, &priv->flags));
 	/* A stopped transport stays as it is. */
@@ -649,6 +692,11 @@ static void qp_netdev(struct kunit *test)
 		KUNIT_EXPECT_PTR_EQ(test, priv->txq[i].nq, netdev_get_tx_queue(fix->dev, i));
 		KUNIT_EXPECT_EQ(test, priv->txq[i].max_segs, 1u);
 	}
+	/* The Q_Key of the net device is fixed: the log has another Q_Key of the link. */
+	KUNIT_EXPECT_EQ(test, ipoib_ud_set_qkey(priv, 0x1234), 0);
+	KUNIT_EXPECT_EQ(test, fix->warned, 1u);
+	KUNIT_EXPECT_EQ(test, ipoib_ud_set_qkey(priv, 0xb1b), 0);
+	KUNIT_EXPECT_EQ(test, fix->warned, 1u);
 	kvfree(priv->txq);
 	priv->txq = NULL;
 }
@@ -698,6 +746,27 @@ static void qp_stuck(struct kunit *test)
 	kfree_skb(skb);
 }
 
+/* However many QPs could not be reset, a start tries to reset them once. */
+static void qp_stuck_all(struct kunit *test)
+{
+	struct qp_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->priv;
+
+	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
+	KUNIT_EXPECT_EQ(test, ipoib_ud_set_queues(priv, 2), 0);
+	KUNIT_EXPECT_EQ(test, ipoib_ud_start(priv), 0);
+	KUNIT_EXPECT_TRUE(test, qp_happened("0I1IP0R0S1R1Snn"));
+	fix->bad_qp = QP_ALL;
+	fix->bad = 'Z';
+	ipoib_ud_stop(priv);
+	KUNIT_EXPECT_TRUE(test, qp_happened("ddd0E1E0Z1Z"));
+	KUNIT_EXPECT_EQ(test, ipoib_ud_start(priv), -EIO);
+	KUNIT_EXPECT_TRUE(test, qp_happened("0E1E0Z1Z"));
+	fix->bad_qp = QP_QUEUES;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_start(priv), 0);
+	KUNIT_EXPECT_TRUE(test, qp_happened("0E1E0ZF1Z0I1IP0R0S1R1Snn"));
+}
+
 /* A lack of memory or time passes: the change is tried again. Other errors last. */
 static void qp_passing(struct kunit *test)
 {
@@ -725,6 +794,49 @@ static void qp_passing(struct kunit *test)
 		fix->passing = 0;
 		KUNIT_EXPECT_TRUE(test, qp_happened(rows[i].log));
 	}
+}
+
+/* The end of a transport that the HCA does not answer */
+static void qp_waits(struct kunit *test)
+{
+	struct qp_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->priv;
+
+	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
+	KUNIT_EXPECT_EQ(test, ipoib_ud_start(priv), 0);
+	fix->passing_err = -EBUSY;
+	fix->passing = 1000;
+	fix->rx_left = 1000000;
+	fix->rx_drains = 0;
+	ipoib_ud_stop(priv);
+	/* The first try, and one each 10 ms for 500 ms */
+	KUNIT_EXPECT_EQ(test, fix->passing, 1000u - 51);
+	/* The first, one each 100 us for 100 ms, and the last after the change to RESET */
+	KUNIT_EXPECT_EQ(test, fix->rx_drains, 1002u);
+	fix->passing = 0;
+	fix->rx_left = 0;
+}
+
+/* Moderation that the HCA refuses leaves the previous one. */
+static void qp_moderated(struct kunit *test)
+{
+	static const struct ipoib_moderation some = { .usecs = 50, .frames = 32 };
+	static const struct ipoib_moderation more = { .usecs = 60, .frames = 33, .adaptive = true };
+	struct qp_fixture *fix = test->priv;
+	struct ipoib_dev *priv = &fix->priv;
+
+	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
+	KUNIT_EXPECT_EQ(test, ipoib_ud_moderate(priv, &some), 0);
+	fix->moder_err = -EIO;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_moderate(priv, &more), -EIO);
+	KUNIT_EXPECT_EQ(test, (unsigned int)priv->moderation.usecs, 50u);
+	KUNIT_EXPECT_EQ(test, (unsigned int)priv->moderation.frames, 32u);
+	KUNIT_EXPECT_FALSE(test, priv->moderation.adaptive);
+	fix->moder_err = 0;
+	KUNIT_EXPECT_EQ(test, ipoib_ud_moderate(priv, &more), 0);
+	KUNIT_EXPECT_EQ(test, (unsigned int)priv->moderation.usecs, 60u);
+	KUNIT_EXPECT_EQ(test, (unsigned int)priv->moderation.frames, 33u);
+	KUNIT_EXPECT_TRUE(test, priv->moderation.adaptive);
 }
 
 /* Interfaces are numbered, for their vectors; a new one has adaptive moderation. */
@@ -811,6 +923,7 @@ static void qp_number(struct kunit *test)
 {
 	struct qp_fixture *fix = test->priv;
 	struct ipoib_dev *priv = &fix->priv;
+	unsigned int i, shares;
 
 	KUNIT_EXPECT_EQ(test, ipoib_ud_init(priv), 0);
 	KUNIT_EXPECT_EQ(test, ipoib_ud_max_txqs(priv), (unsigned int)QP_QUEUES);
@@ -819,6 +932,11 @@ static void qp_number(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_ud_set_queues(priv, 3), 0);
 	KUNIT_EXPECT_TRUE(test, qp_happened("1I2I1R1S2R2Snn"));
 	KUNIT_EXPECT_EQ(test, priv->ntxq, 3u);
+	/* With fewer CPUs than queues some queues have the same. */
+	shares = min(3u, num_online_cpus());
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, fix->ncpus[i],
+				DIV_ROUND_UP(num_online_cpus() - i % shares, shares));
 	KUNIT_EXPECT_FALSE(test, test_bit(IPOIB_CTL_RESTART, &priv->ctl.events));
 	fix->rx_drains = 0;
 	KUNIT_EXPECT_EQ(test, ipoib_ud_set_queues(priv, 1), 0);
@@ -850,6 +968,9 @@ static void qp_number(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ipoib_ud_set_queues(priv, 4), -ENOMEM);
 	KUNIT_EXPECT_EQ(test, priv->ntxq, 2u);
 	KUNIT_EXPECT_EQ(test, priv->ntxq_made, 3u);
+	/* A later failure must not free its parts again. */
+	KUNIT_EXPECT_PTR_EQ(test, priv->txq[3].cq, NULL);
+	KUNIT_EXPECT_PTR_EQ(test, priv->txq[3].batch, NULL);
 }
 
 /* QPs that have left RTS: SQE is left at once, other states by a restart. */
@@ -938,7 +1059,10 @@ static struct kunit_case ipoib_qp_cases[] = {
 	KUNIT_CASE(qp_start_failed),
 	KUNIT_CASE(qp_netdev),
 	KUNIT_CASE(qp_stuck),
+	KUNIT_CASE(qp_stuck_all),
 	KUNIT_CASE(qp_passing),
+	KUNIT_CASE(qp_waits),
+	KUNIT_CASE(qp_moderated),
 	KUNIT_CASE(qp_vectors),
 	KUNIT_CASE(qp_resized),
 	KUNIT_CASE(qp_qkey),

@@ -431,6 +431,39 @@ static void rx_own(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_RX_PACKETS], 1ll);
 }
 
+/* A frame with a GRH has the GID of its source. Frames to any group count as multicast. */
+static void rx_groups(struct kunit *test)
+{
+	static const union ib_gid source = {
+		.raw = { 0xfe, 0x80, [8] = 0x02, 0xc9, 0x03, 0x11, 0x22, 0x33, 0x44, 0x55 },
+	};
+	static const union ib_gid mgid = { .raw = { 0xff, 0x12, 0x40, 0x1b } };
+	struct rx_fixture *fix = test->priv;
+	const struct ipoib_header *header;
+	struct ib_grh *grh;
+	unsigned int i;
+
+	fix->len = 44 + 100;
+	fix->flags = IB_WC_GRH;
+	for (i = 0; i < RX_SIZE; i++) {
+		grh = (void *)(uintptr_t)fix->sge[i][0].addr;
+		grh->sgid = source;
+		grh->dgid = mgid;
+	}
+	for (i = 0; i < 2; i++) {
+		rx_call(fix, 1);
+		KUNIT_EXPECT_TRUE(test, fix->skb);
+		if (!fix->skb)
+			return;
+		header = (const void *)skb_mac_header(fix->skb);
+		KUNIT_EXPECT_TRUE(test, !memcmp(header->lladdr.gid, source.raw, sizeof(source)));
+		KUNIT_EXPECT_EQ(test, (int)fix->skb->pkt_type,
+				i ? PACKET_BROADCAST : PACKET_MULTICAST);
+		KUNIT_EXPECT_EQ(test, fix->stats[IPOIB_MULTICAST], i + 1ll);
+		fix->priv.broadcast_mgid = mgid;
+	}
+}
+
 /* A failed receive counts as one; a flushed receive does not count, and no other is posted. */
 static void rx_failed(struct kunit *test)
 {
@@ -591,6 +624,7 @@ static struct kunit_case ipoib_rx_cases[] = {
 	KUNIT_CASE(rx_short_queue),
 	KUNIT_CASE(rx_frames),
 	KUNIT_CASE(rx_own),
+	KUNIT_CASE(rx_groups),
 	KUNIT_CASE(rx_failed),
 	KUNIT_CASE(rx_recovers),
 	KUNIT_CASE(rx_retries),
