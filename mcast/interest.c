@@ -22,7 +22,7 @@
 /* ---- routing ---- */
 
 /* Interval of the list of groups without reports, and the addition with reports */
-#define IPOIB_ROUTES_POLL	(10 * HZ)
+#define IPOIB_ROUTES_POLL	(10ul * HZ)
 #define IPOIB_ROUTES_REPORTED	(300 * HZ)
 
 /*
@@ -142,7 +142,7 @@ static unsigned long ipoib_mcast_route_step(struct ipoib_dev *priv)
 	reported = !(groups->routes & IPOIB_ROUTES_DUE) && ipoib_sa_notice_on(priv->agent);
 	delay = ipoib_mcast_until(groups->routes_at + (reported ? IPOIB_ROUTES_REPORTED : 0));
 	if (delay) {
-		delay = min(delay, IPOIB_ROUTES_POLL + 0ul);
+		delay = min(delay, IPOIB_ROUTES_POLL);
 		goto unlock;
 	}
 	groups->routes = IPOIB_ROUTES_ON | IPOIB_ROUTES_ASKED;

@@ -77,7 +77,7 @@ static void ipoib_mcast_check_retry_later(struct ipoib_mcast *mcast)
 /* Time for listeners to register with a new SM */
 #define IPOIB_GRACE		(2 * HZ)
 /* Longest recheck interval of a membership, and the addition with reports; up to half is added. */
-#define IPOIB_MCAST_RECHECK_MAX	(40 * HZ)
+#define IPOIB_MCAST_RECHECK_MAX	(40ul * HZ)
 #define IPOIB_RECHECK_REPORTED	(300 * HZ)
 
 /* True if a request for the group may be sent: the broadcast group goes first. */
@@ -545,10 +545,10 @@ static unsigned long ipoib_mcast_schedule_recheck(struct ipoib_mcast *mcast)
 		at += IPOIB_RECHECK_REPORTED;
 	/* Reports may stop without notification. */
 	if (ipoib_mcast_until(at))
-		return min(ipoib_mcast_until(at), IPOIB_MCAST_RECHECK_MIN + 0ul);
+		return min(ipoib_mcast_until(at), IPOIB_MCAST_RECHECK_MIN);
 	ipoib_mcast_post(mcast, IPOIB_MCAST_EV_RECHECK);
 	mcast->recheck_interval = ipoib_backoff_spread(min(mcast->recheck_interval * 2,
-							   IPOIB_MCAST_RECHECK_MAX + 0ul));
+							   IPOIB_MCAST_RECHECK_MAX));
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 /* Time that frames wait for an answer of the SA */
 #define IPOIB_MCAST_PATIENCE	(HZ / 10)
 /* First recheck interval of a membership; up to half of it is added */
-#define IPOIB_MCAST_RECHECK_MIN	(10 * HZ)
+#define IPOIB_MCAST_RECHECK_MIN	(10ul * HZ)
 /*
  * Sampling: a sample finds frames of the last 3 s, the next follows after 3 to 4.5 s, and four with
  * frames in a row make a group monitored. Frames of the stack itself do not: reports of listeners

@@ -1304,7 +1304,7 @@ static void mcast_reports(struct kunit *test)
 	ipoib_mcast_group_created(&fix->priv, &joining->mgid);
 	KUNIT_EXPECT_EQ(test, absent->failures, 0u);
 	KUNIT_EXPECT_TRUE(test, ipoib_mcast_until(absent->retry_at) <= IPOIB_MCAST_HOLD_OFF);
-	KUNIT_EXPECT_EQ(test, send->recheck_interval, IPOIB_MCAST_RECHECK_MIN + 0ul);
+	KUNIT_EXPECT_EQ(test, send->recheck_interval, IPOIB_MCAST_RECHECK_MIN);
 	KUNIT_EXPECT_EQ(test, mcast_events(fix, full), 0);
 	KUNIT_EXPECT_EQ(test, mcast_events(fix, send), IPOIB_MCAST_EV_RECHECK);
 	KUNIT_EXPECT_EQ(test, mcast_events(fix, absent), IPOIB_MCAST_EV_RECHECK);
@@ -1333,7 +1333,7 @@ static void mcast_reports(struct kunit *test)
 	ipoib_mcast_sm_changed(&fix->priv);
 	KUNIT_EXPECT_EQ(test, send->failures, 0u);
 	KUNIT_EXPECT_TRUE(test, ipoib_mcast_until(send->retry_at) <= HZ / 20 + 1);
-	KUNIT_EXPECT_EQ(test, joining->recheck_interval, IPOIB_MCAST_RECHECK_MIN + 0ul);
+	KUNIT_EXPECT_EQ(test, joining->recheck_interval, IPOIB_MCAST_RECHECK_MIN);
 	KUNIT_EXPECT_EQ(test, absent->failures, 3u);
 	KUNIT_EXPECT_EQ(test, mcast_events(fix, full), IPOIB_MCAST_EV_RECHECK);
 	KUNIT_EXPECT_EQ(test, mcast_events(fix, send), IPOIB_MCAST_EV_RECHECK);
