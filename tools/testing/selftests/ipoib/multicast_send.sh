@@ -582,12 +582,21 @@ rarely()
 		-lt "$joins"
 }
 
+# no_reports NODE: its subscription for groups of other cases ends 20 s after the last of them.
+# Not in check, which is a subshell
+no_reports()
+{
+	monitors_stop
+	check "no reports before" slowwait 40 unsubscribed "$1"
+}
+
 # Memberships of other kinds are checked again after 10 to 15 s.
 unasked()
 {
 	local mgid
 
 	mgid=$(mgid4 239.20.6.1)
+	no_reports 1
 	group_join 2 239.20.6.1
 	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
 	udp_to 1 239.20.6.1 7060 1
@@ -606,6 +615,7 @@ asked()
 	local mgid
 
 	mgid=$(mgid4 239.20.6.2)
+	no_reports 1
 	group_join 2 239.20.6.2
 	check "a listener" slowwait 5 sa_is_full_member 2 "$mgid"
 	udp_to 1 239.20.6.2 7061 1
