@@ -809,9 +809,9 @@ static void qp_waits(struct kunit *test)
 	fix->rx_left = 1000000;
 	fix->rx_drains = 0;
 	ipoib_ud_stop(priv);
-	/* The first try, and one each 10 ms for 500 ms */
+	/* 50 pauses of 10 ms between 51 tries */
 	KUNIT_EXPECT_EQ(test, fix->passing, 1000u - 51);
-	/* The first, one each 100 us for 100 ms, and the last after the change to RESET */
+	/* 1000 pauses of 100 us between 1001 polls, and a poll after the change to RESET */
 	KUNIT_EXPECT_EQ(test, fix->rx_drains, 1002u);
 	fix->passing = 0;
 	fix->rx_left = 0;
